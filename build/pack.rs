@@ -7,12 +7,13 @@
 //! part   = length in bytes, checksum of 8 bytes, bytes
 //! tree   = lines
 //! line   = 0, text                      as it stands
-//!        | kind, key, list              kind: bytes of an integer, `f` for single or `d` for double precision
+//!        | kind, key, list              kind: bytes of an integer, `f` for single or `d` for double
+//!                                     precision
 //! ```
 //!
-//! Texts, keys and lists have their length before them. A file is read part by part, and a part whose checksum
-//! is wrong is refused. A number alone is a list of one. All numbers have the lowest byte first; those without a
-//! kind have four bytes.
+//! Texts, keys and lists have their length before them. A file is read part by part, and a part whose
+//! checksum is wrong is refused. A number alone is a list of one. All numbers have the lowest byte first;
+//! those without a kind have four bytes.
 
 const MAGIC: &[u8] = b"ck-select packed forest 2\n";
 /// Integers that a forest is read from.

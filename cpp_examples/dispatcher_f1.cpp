@@ -2,8 +2,8 @@
 //
 //     dispatcher_f1
 //
-// Without a model the estimate chooses. CK's headers are replaced by a stand-in here (stand_in/f1); with CK, include its own and
-// change nothing else.
+// Without a model the estimate chooses. CK's headers are replaced by a stand-in here (stand_in/f1); with CK, include
+// its own and change nothing else.
 
 #include <ck_tile/dispatcher_fmha.hpp>
 
@@ -54,7 +54,8 @@ void add(FmhaRegistry& registry, FmhaKernelFamily family, std::uint16_t m0, std:
 int main() {
   try {
     FmhaRegistry registry;
-    for (const std::uint16_t m0 : {std::uint16_t{16}, std::uint16_t{64}}) add(registry, FmhaKernelFamily::FwdSplitKv, m0, 64);
+    for (const std::uint16_t m0 : {std::uint16_t{16}, std::uint16_t{64}})
+      add(registry, FmhaKernelFamily::FwdSplitKv, m0, 64);
     add(registry, FmhaKernelFamily::FwdSplitKvCombine, 32, 128);
 
     ck_select::SelectorOptions options;
@@ -73,7 +74,8 @@ int main() {
     for (const std::int64_t queries : {1, 2048}) {
       problem.seqlen_q = queries;
       const auto plan = selector.plan_splits(problem, 64);
-      std::printf("%lld queries, %s:\n", static_cast<long long>(queries), plan.num_splits > 1 ? "split keys" : "keys in one part");
+      std::printf("%lld queries, %s:\n", static_cast<long long>(queries),
+                  plan.num_splits > 1 ? "split keys" : "keys in one part");
       for (const auto& stage : plan.stages) std::printf("  %s\n", stage.solution.instance->get_name().c_str());
     }
     // CK's own plan, by the same choice.

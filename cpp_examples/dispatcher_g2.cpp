@@ -1,4 +1,5 @@
-// ck_select with generation G2 of CK's GEMM dispatcher, which has Stream-K: kernels of its registry, chosen by a model, and run.
+// ck_select with generation G2 of CK's GEMM dispatcher, which has Stream-K: kernels of its registry, chosen by a model,
+// and run.
 //
 //     dispatcher_g2 [MODELS]
 //
@@ -27,13 +28,16 @@ class Kernel : public KernelInstance {
   explicit Kernel(KernelKey key) : key_(std::move(key)) {}
 
   [[nodiscard]] const KernelKey& get_key() const override { return key_; }
-  [[nodiscard]] bool supports(const Problem& problem) const override { return problem.streamk == key_.algorithm.streamk && problem.M % key_.algorithm.tile_shape.m == 0; }
+  [[nodiscard]] bool supports(const Problem& problem) const override {
+    return problem.streamk == key_.algorithm.streamk && problem.M % key_.algorithm.tile_shape.m == 0;
+  }
   [[nodiscard]] std::string get_name() const override { return key_.encode_identifier(); }
   float run(const void*, const void*, void*, const void**, const Problem&, void*) const override {
     std::printf("  ran %s\n", get_name().c_str());
     return 0.0F;
   }
-  [[nodiscard]] bool validate(const void*, const void*, const void*, const void**, const Problem&, float) const override {
+  [[nodiscard]] bool validate(const void*, const void*, const void*, const void**, const Problem&,
+                              float) const override {
     return true;
   }
 
@@ -65,7 +69,8 @@ int main(int argc, char** argv) {
   const std::string models = argc > 1 ? argv[1] : (repository / "tests/golden/models").string();
   try {
     Registry& registry = Registry::instance();
-    for (const int tile : {64, 128, 256}) registry.register_kernel(std::make_shared<Kernel>(tiled(static_cast<std::uint16_t>(tile))));
+    for (const int tile : {64, 128, 256})
+      registry.register_kernel(std::make_shared<Kernel>(tiled(static_cast<std::uint16_t>(tile))));
     KernelKey stream_k = tiled(128);
     stream_k.algorithm.streamk = true;
     stream_k.algorithm.reduction_strategy = ReductionStrategy::Tree;
@@ -81,7 +86,8 @@ int main(int argc, char** argv) {
     for (const std::int64_t m : {64, 4096, 100}) {
       const Problem problem(m, 4096, 4096);
       const auto kernel = dispatcher.select_kernel(problem);
-      std::printf("M = %-5lld %s\n", static_cast<long long>(m), kernel == nullptr ? "no kernel" : kernel->get_name().c_str());
+      std::printf("M = %-5lld %s\n", static_cast<long long>(m),
+                  kernel == nullptr ? "no kernel" : kernel->get_name().c_str());
     }
     // Or without the dispatcher.
     ck_select::GemmOperands operands;  // a, b and c on the device, in a real program

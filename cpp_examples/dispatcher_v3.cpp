@@ -2,7 +2,8 @@
 //
 //     dispatcher_v3 [MODELS]
 //
-// MODELS has the directory conv_small; without it, the one of the repository of this source is taken. In this generation problems say everything, and kernels want the number of their device.
+// MODELS has the directory conv_small; without it, the one of the repository of this source is taken. In this
+// generation problems say everything, and kernels want the number of their device.
 //
 // CK's headers are replaced by stand-ins of the same names here (stand_in/v3); with CK, let the compiler look for
 // <ck_tile/…> where its headers are, and change nothing else.
@@ -22,7 +23,8 @@ using namespace ck_tile::dispatcher;
 namespace {
 
 /// What CK's generated code does at start: registers kernels. These only say that they run.
-void register_kernel(GroupedConvRegistry& registry, int m, int n, const std::string& pipeline, const std::string& suffix = "") {
+void register_kernel(GroupedConvRegistry& registry, int m, int n, const std::string& pipeline,
+                     const std::string& suffix = "") {
   GroupedConvKernelKey key;
   key.dtype_in = key.dtype_wei = key.dtype_out = "bf16";
   key.layout = "nhwgc_gkyxc_nhwgk";
@@ -31,8 +33,8 @@ void register_kernel(GroupedConvRegistry& registry, int m, int n, const std::str
   key.tile_k = 64;
   key.pipeline = pipeline;
   key.arch = "gfx950";
-  const std::string name = "grouped_conv_fwd_bf16_nhwgc_2d_" + pipeline + "_cshuffle_intrawave_" + std::to_string(m) + 'x' +
-                           std::to_string(n) + "x64_2x2x1_32x32x16" + suffix;
+  const std::string name = "grouped_conv_fwd_bf16_nhwgc_2d_" + pipeline + "_cshuffle_intrawave_" + std::to_string(m) +
+                           'x' + std::to_string(n) + "x64_2x2x1_32x32x16" + suffix;
   const auto run = [name](const GroupedConvProblem&, void*) {
     std::printf("  ran %s, on device %d\n", name.c_str(), conv_invocation_context().device_ordinal);
     return 0.0F;

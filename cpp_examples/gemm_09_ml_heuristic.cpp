@@ -4,8 +4,8 @@
 //                          [--dtype WORD] [--layout LETTERS] [--arch WORD] [--top COUNT]
 //                          [--explain]
 //
-// Models may be plain or .gz, or embedded:NAME. Without --model, the one that is built into the library is taken; if there is none,
-// the small one that the tests use. That and the kernels lie in the repository of this source.
+// Models may be plain or .gz, or embedded:NAME. Without --model, the one that is built into the library is taken; if
+// there is none, the small one that the tests use. That and the kernels lie in the repository of this source.
 
 #include <chrono>
 #include <cstdio>
@@ -106,7 +106,8 @@ ck_select::GemmProblem problem_of(const Arguments& arguments, std::int64_t m, st
   if (!dtype) throw std::invalid_argument("--dtype: unknown type '" + arguments.dtype + "'");
   std::optional<ck_select::Major> order[3];
   const std::string_view letters = arguments.layout;
-  for (std::size_t at = 0; at < 3 && letters.size() == 3; ++at) order[at] = ck_select::major_from(letters.substr(at, 1));
+  for (std::size_t at = 0; at < 3 && letters.size() == 3; ++at)
+    order[at] = ck_select::major_from(letters.substr(at, 1));
   if (!order[0] || !order[1] || !order[2]) {
     throw std::invalid_argument("--layout: found '" + arguments.layout + "', expected three of r, c and p");
   }

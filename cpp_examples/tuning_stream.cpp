@@ -2,10 +2,11 @@
 //
 //     tuning_stream
 //
-// Nothing is measured while a request waits. After each pass over the stream the program lends the registry some time, which
-// measures what was asked most and was only estimated; the next pass gets the winners. Runs anywhere: the kernels burn time on
-// the host. On a GPU, leave out host_timing and arch, launch on the stream that the callback gets, on operands of your own, and
-// answer 0: events time the kernel then. A thread of yours may do the same in a loop while others select.
+// Nothing is measured while a request waits. After each pass over the stream the program lends the registry some time,
+// which measures what was asked most and was only estimated; the next pass gets the winners. Runs anywhere: the kernels
+// burn time on the host. On a GPU, leave out host_timing and arch, launch on the stream that the callback gets, on
+// operands of your own, and answer 0: events time the kernel then. A thread of yours may do the same in a loop while
+// others select.
 
 #include <cmath>
 #include <cstdio>
@@ -53,7 +54,8 @@ std::vector<Request> requests() {
   std::vector<Request> all;
   for (const int size : {7, 14, 28, 56}) {
     for (const int channels : {64, 128, 256, 512, 1024}) {
-      const auto problem = ck_select::ConvProblem().batch(4).channels(channels, 1536 - channels).input(size, size).filter(1, 1);
+      const auto problem =
+          ck_select::ConvProblem().batch(4).channels(channels, 1536 - channels).input(size, size).filter(1, 1);
       all.push_back({problem, 40000 / static_cast<int>(all.size() + 1)});
     }
   }

@@ -6,10 +6,10 @@
 //!
 //! One program without files, to be carried to another machine. Each case runs SECONDS (1) to count calls,
 //! and again to time each of them; a call that is timed takes a look at the clock longer. The writer changes
-//! a kernel and the model ten times a second. *Apart*, each thread has a registry of its own, so that nothing is
-//! shared: what is lost there is the machine's. *Efficiency* is the rate of all threads over that of one, times
-//! the threads or cores, whichever are fewer. *Changes* is how many of the ten a second the writer got done:
-//! it prepares what it has changed.
+//! a kernel and the model ten times a second. *Apart*, each thread has a registry of its own, so that nothing
+//! is shared: what is lost there is the machine's. *Efficiency* is the rate of all threads over that of one,
+//! times the threads or cores, whichever are fewer. *Changes* is how many of the ten a second the writer got
+//! done: it prepares what it has changed.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -189,7 +189,8 @@ fn run(seconds: f64, threads: &[usize]) -> Result<(), Failure> {
     let cores = std::thread::available_parallelism()?.get();
     println!("{cores} cores, {seconds} s a case\n");
     println!(
-        "| kernels | asked | writer | threads | calls/s | efficiency | median us | p99.99 us | ratio | changes/s |"
+        "| kernels | asked | writer | threads | calls/s | efficiency | median us | p99.99 us | ratio | \
+         changes/s |"
     );
     println!("|---:|---|---|---:|---:|---:|---:|---:|---:|---:|");
     let models = [Arc::new(ck_select::embedded::open(MODEL)?), Arc::new(ck_select::embedded::open(MODEL)?)];
@@ -228,7 +229,8 @@ fn run(seconds: f64, threads: &[usize]) -> Result<(), Failure> {
                     let one = *alone.get_or_insert(rate / threads.min(cores) as f64);
                     let (median, worst) = (times.quantile(0.5), times.quantile(0.9999));
                     println!(
-                        "| {count} | {} | {} | {threads} | {rate:.0} | {:.1} % | {:.3} | {:.3} | {:.1} | {:.1} |",
+                        "| {count} | {} | {} | {threads} | {rate:.0} | {:.1} % | {:.3} | {:.3} | {:.1} | \
+                         {:.1} |",
                         if asked == Asked::Repeated { "repeated" } else { "new" },
                         match way {
                             Way::Shared => "no",

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Prints the microseconds of each step. Run it many times and take the least: the first run finds the files
-//! on disk. A store that does not exist is made, with 10,000 winners of the kernels; then the selection is the
-//! answer of one of them.
+//! on disk. A store that does not exist is made, with 10,000 winners of the kernels; then the selection is
+//! the answer of one of them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

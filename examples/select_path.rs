@@ -6,7 +6,7 @@
 //! $ select_path conv-counted  the same of a registry that tunes, and so counts what is asked
 //! $ select_path c-again       the same through the C interface
 //! $ select_path gemm-new      problems that were not asked before, 32 GEMM kernels
-//! $ select_path estimate-new  problems that were not asked before, 30 convolution kernels, no model: the estimate
+//! $ select_path estimate-new  problems that were not asked before, 30 convolution kernels, no model
 //! $ select_path fmha-new      problems that were not asked before, 30 attention kernels
 //! $ select_path fmha-again    one of them over and over
 //! $ select_path register      one more kernel beside 20,000, which costs what it costs beside none
@@ -115,7 +115,8 @@ fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
         "conv-again" | "conv-counted" | "c-again" | "fmha-again" => vec![problem(1); CALLS as usize],
         "conv-new" | "gemm-new" | "fmha-new" | "estimate-new" => (1000..1000 + CALLS).map(problem).collect(),
         other => {
-            let known = "conv-new, conv-again, conv-counted, c-again, gemm-new, fmha-new, fmha-again, estimate-new, register";
+            let known = "conv-new, conv-again, conv-counted, c-again, gemm-new, fmha-new, fmha-again, \
+                         estimate-new, register";
             return Err(format!("no case is called '{other}': {known}").into());
         }
     };

@@ -4,10 +4,11 @@
 //! $ soak [SECONDS] [THREADS]
 //! ```
 //!
-//! Half of the threads (64) select from a registry with a model, repeated problems and new ones. The other half
-//! select from one that measures: a thread tunes it on the host, its winners go to a store, and a third registry
-//! reads them. A writer changes a kernel and the model of both ten times a second. Prints a line a minute, and
-//! fails where memory grows, file descriptors are left open, a selection fails, or the store is not sound.
+//! Half of the threads (64) select from a registry with a model, repeated problems and new ones. The other
+//! half select from one that measures: a thread tunes it on the host, its winners go to a store, and a third
+//! registry reads them. A writer changes a kernel and the model of both ten times a second. Prints a line a
+//! minute, and fails where memory grows, file descriptors are left open, a selection fails, or the store is
+//! not sound.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -25,7 +26,8 @@ use ck_select::tuning::store::{Mode, Store};
 const MODEL: &str = "embedded:grouped_conv_forward_bf16_gfx950";
 const POOL: &str = include_str!("../configs/forward_bf16.txt");
 const CHANGE: Duration = Duration::from_millis(100);
-/// Problems of the registry that measures: each has a winner for each pool in the end, so the store stops growing.
+/// Problems of the registry that measures: each has a winner for each pool in the end, so the store stops
+/// growing.
 const MEASURED: u64 = 512;
 const REPEATED: u64 = 16;
 

@@ -1,11 +1,11 @@
-//! Recording which problems a process asks for, so that its owner can tune for them.
+//! Records which problems a process asks for, so that its owner can tune for them.
 //!
 //! A captured problem is a line of a [`ProblemList`](crate::problem::ProblemList), appended by one write. A
 //! known problem costs one lookup in a table that readers never wait for: no lock, no allocation, no system
-//! call. A new one is queued; a caller that finds nobody writing writes the queue, all others continue. So no
-//! caller ever waits for another one, but some write to a file. The table also learns what the file contained
-//! before and what other processes append, so that each problem is written once; only two processes that meet
-//! a new problem at the same moment may both write it, which readers undo.
+//! call. A new one is queued; a caller that finds nobody writing writes the queue, and all others continue.
+//! So callers never wait for each other, but some of them write to a file. The table also includes what the
+//! file contained before and what other processes append, so that each problem is written once. Only two
+//! processes that see a new problem at the same moment may both write it; readers drop the duplicate.
 //!
 //! Any failure ends the capture, never a selection.
 
@@ -22,11 +22,11 @@ use crate::files;
 use crate::log::{self, Level};
 use crate::problem::{Checked, Problem, ProblemLine, WORDS, problem_line};
 
-/// Most problems that a file collects.
+/// Maximum number of problems in a file.
 pub(crate) const MAX_PROBLEMS: usize = 1 << 16;
-/// Places of the table, so many that it is never more than half full.
+/// Size of the table, which is never more than half full.
 const PLACES: usize = 2 * MAX_PROBLEMS;
-/// Longest file that is read and appended to: what so many problems need, and room for comments.
+/// Maximum size of a file that is read and appended to: enough for that many problems, and for comments.
 const MAX_BYTES: u64 = 64 << 20;
 
 /// Beginning of a file by which it is known: comments, and the first problem.
@@ -39,22 +39,21 @@ static OPEN: Mutex<Vec<(PathBuf, Weak<Capture>)>> = Mutex::new(Vec::new());
 pub(crate) struct Capture {
     path: PathBuf,
     known: Known,
-    /// Nothing is written any more.
+    /// Nothing is written anymore.
     ended: AtomicBool,
-    /// Problems that are still to be written, by the thread that has `writer` or takes it next.
+    /// Problems to be written by the thread that has `writer` or takes it next.
     queue: SegQueue<Problem>,
     writer: Mutex<Writer>,
 }
 
 struct Writer {
     file: File,
-    /// Up to where the file's lines are in the table.
+    /// The end of the file's lines that are in the table.
     read_to: u64,
 }
 
 impl Capture {
-    /// The capture into a file, which is made when it is not there. What it holds is known from the
-    /// beginning.
+    /// The capture into a file, which is created if it does not exist. Its problems are known from the start.
     pub(crate) fn open(path: &Path) -> io::Result<Arc<Self>> {
         let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
         open.retain(|(_, capture)| capture.strong_count() > 0);
@@ -77,18 +76,19 @@ impl Capture {
         Ok(capture)
     }
 
-    /// Writes a problem down unless it is known, without waiting for others who do.
+    /// Records a problem unless it is known, without waiting for other writers.
     pub(crate) fn note(&self, problem: Checked<'_>) {
         let Some(words) = problem.words() else { return };
         if self.known.contains(&words) || self.ended.load(Ordering::Relaxed) {
             return;
         }
-        // A file that takes so long that as many wait as it may hold collects enough without this one.
+        // If so many wait that they fill the file, this one is not needed.
         if self.queue.len() < MAX_PROBLEMS {
             self.queue.push(*problem);
         }
         loop {
-            // Either the writer of the moment sees what was pushed before this, or this sees that it is done.
+            // Either the current writer sees what was pushed before this fence, or this thread sees that it
+            // is done.
             fence(Ordering::SeqCst);
             let mut writer = match self.writer.try_lock() {
                 Ok(writer) => writer,
@@ -165,14 +165,14 @@ impl Writer {
         if length > MAX_BYTES {
             return Err(Ended::TooLong);
         }
-        // A shorter file was cut by somebody; what it lost stays known.
+        // A shorter file was truncated by somebody; what it lost stays known.
         self.read_to = self.read_to.min(length);
         let mut bytes = vec![0; (length - self.read_to) as usize];
         read_at(&self.file, self.read_to, &mut bytes)?;
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
         for line in bytes[..whole].split(|&byte| byte == b'\n') {
             let Ok(text) = std::str::from_utf8(line) else { continue };
-            // What others wrote there is theirs to judge.
+            // Other lines are none of our business.
             if let Ok(ProblemLine::Problem(problem)) = ProblemLine::parse(text)
                 && let Some(words) = problem.words()
                 && !known.insert(&words)
@@ -185,12 +185,12 @@ impl Writer {
     }
 
     fn append(&mut self, known: &Known, problem: &Problem, words: &[u64; WORDS]) -> Result<(), Ended> {
-        // Another process that holds the lock may write the same problem now. That is better than waiting for
-        // it.
+        // Another process that holds the lock may write the same problem now, which is better than waiting
+        // for it.
         let locked = self.file.try_lock().is_ok();
         let written = self.append_line(known, problem, words);
         if locked {
-            // A lock that cannot be given back ends with the process.
+            // A lock that cannot be released ends with the process.
             let _ = self.file.unlock();
         }
         written
@@ -201,7 +201,7 @@ impl Writer {
         if known.contains(words) {
             return Ok(());
         }
-        // A line that was cut off by a crash ends here, and is passed over by readers.
+        // A line that was torn by a crash ends here, and readers skip it.
         let line = format!("{}{}\n", if torn { "\n" } else { "" }, problem_line(problem));
         let written = self.file.write(line.as_bytes())?;
         if written < line.len() {
@@ -224,8 +224,8 @@ fn read_at(file: &File, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
     file.read_exact(bytes)
 }
 
-/// A growing set of problems that readers search without waiting: an open hash table of numbers of entries
-/// that never move. Only one thread at a time inserts.
+/// A growing set of problems that readers search without waiting: an open hash table of the numbers of
+/// entries, which never move. Only one thread at a time inserts.
 struct Known {
     /// The number of an entry plus 1; 0 is free.
     places: Box<[AtomicU32]>,
@@ -244,7 +244,7 @@ impl Known {
         self.find(words).is_none()
     }
 
-    /// The free place for a problem; `None` when it is there.
+    /// The free place for a problem; `None` if it is already there.
     fn find(&self, words: &[u64; WORDS]) -> Option<&AtomicU32> {
         let mut hasher = DefaultHasher::new();
         words.hash(&mut hasher);
@@ -261,7 +261,7 @@ impl Known {
         None
     }
 
-    /// Adds a problem; false when there is no room for more.
+    /// Adds a problem; false if the table is full.
     fn insert(&self, words: &[u64; WORDS]) -> bool {
         let Some(place) = self.find(words) else { return true };
         if self.entries.count() == MAX_PROBLEMS {
@@ -306,7 +306,7 @@ mod tests {
         assert!(Arc::ptr_eq(&capture, &Capture::open(&path).unwrap()), "one capture for a file");
     }
 
-    /// Somebody else writes, and takes as long as it likes.
+    /// Another writer may take any time.
     #[test]
     fn nobody_waits_for_the_one_who_writes() {
         let folder = tempfile::tempdir().unwrap();
@@ -393,7 +393,7 @@ mod tests {
         );
     }
 
-    /// A disk that is full ends the capture; the registry goes on.
+    /// A disk that is full ends the capture; the registry continues.
     #[test]
     fn a_long_file_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();

@@ -10,7 +10,7 @@ use crate::model::{EmbeddedModel, Model, ModelError};
 
 static MODELS: &[EmbeddedModel] = include!(concat!(env!("OUT_DIR"), "/embedded_models.rs"));
 
-/// All models of this build, by name; none when it was built without.
+/// All models of this build, by name; none if it was built without them.
 pub fn all() -> &'static [EmbeddedModel] {
     MODELS
 }
@@ -20,7 +20,7 @@ pub fn find(name: &str) -> Result<&'static EmbeddedModel, ModelError> {
     find_in(MODELS, name)
 }
 
-/// What `embedded:NAME` names, or nothing when the text is something else.
+/// The model of `embedded:NAME`, or `None` if the text is something else.
 pub fn named(place: &Path) -> Option<Result<&'static EmbeddedModel, ModelError>> {
     place.to_str()?.strip_prefix(EmbeddedModel::PREFIX).map(find)
 }
@@ -50,7 +50,7 @@ mod tests {
 
     static ONE: &[EmbeddedModel] = &[EmbeddedModel::new(c"conv_small", b"{}", &[])];
 
-    /// Bit by bit: the debug form of a forest has all of its numbers, and tells the two zeros apart.
+    /// Bit by bit: the debug form of a forest has all of its numbers, and distinguishes the two zeros.
     #[test]
     #[cfg_attr(miri, ignore = "reads files")]
     fn an_embedded_model_is_the_model_of_its_directory() {

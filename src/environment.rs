@@ -1,10 +1,9 @@
-//! Environment variables. A process that has rights which its caller lacks (setuid, setgid, file
-//! capabilities) does not listen to them: its caller sets them, and they name files to write and a library to
-//! load.
+//! Environment variables. A process with privileges that its caller lacks (setuid, setgid, file capabilities)
+//! ignores them: the caller sets them, and they name files to write and a library to load.
 
 use std::ffi::OsString;
 
-/// The value of a variable, if it is set and this process may be told by its caller.
+/// The value of a variable, if it is set and this process may trust its caller.
 pub(crate) fn variable(name: &str) -> Option<OsString> {
     if is_privileged() { None } else { std::env::var_os(name) }
 }
@@ -16,7 +15,7 @@ fn is_privileged() -> bool {
     }
     /// `AT_SECURE` of the kernel's auxiliary vector.
     const SECURE: std::ffi::c_ulong = 23;
-    // SAFETY: it takes any number, and reads what the kernel gave the process at its start.
+    // SAFETY: it accepts any number, and only reads what the kernel gave the process at its start.
     unsafe { getauxval(SECURE) != 0 }
 }
 

@@ -6,19 +6,19 @@
 //! pool ────┘
 //! ```
 //!
-//! This crate is what a dispatcher links. It stands on two others, whose modules it shows as its own:
+//! This is the crate that a dispatcher links. It is built on two others, whose modules it re-exports:
 //!
 //! - `ck-select-types`, plain checked values: [`problem`], [`kernel`], [`pool`], [`hardware`], [`vocab`],
 //!   [`cells`], [`files`], [`nearest`]
-//! - `ck-select-model`, what a trained model says: [`features`], [`forest`], [`scoring`], [`model`],
-//!   [`select`], [`rows`]; and where nothing was measured, the [`estimate`]
+//! - `ck-select-model`, predictions of trained models: [`features`], [`forest`], [`scoring`], [`model`],
+//!   [`select`], [`rows`]; and the [`estimate`], which needs no measurements
 //!
 //! and adds
 //!
 //! - [`registry`]: kernels with callbacks, models, and the chain of sources that chooses among them
-//! - [`embedded`]: the models inside the library; [`packed`]: the form that they have there
+//! - [`embedded`]: the models inside the library; [`packed`]: their format there
 //! - [`tuning`]: measuring on the GPU, and the store of measured winners
-//! - [`ffi`]: the C interface, declared in `include/ck_select.h`; [`mod@log`]: off unless asked for
+//! - [`ffi`]: the C interface, declared in `include/ck_select.h`; [`mod@log`]: off by default
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 

@@ -1,10 +1,9 @@
 //! Logging, off by default: a callback, or `CK_SELECT_LOG=level[:file]` for standard error or a file.
 //!
-//! While it is off, a log line costs one load of a number. Lines are made and written only at a level that is
-//! on.
+//! While it is off, a log line costs one load. Lines are formatted and written only at an enabled level.
 //!
 //! Two warnings are on by default: a registry that chooses with too little information (no model, or an
-//! architecture that nobody named) says so once on standard error, unless a sink was set or removed, or
+//! unknown architecture) reports it once on standard error, unless a sink was set or removed, or
 //! `CK_SELECT_LOG` is set, for example to `off`.
 
 use std::fmt;
@@ -26,7 +25,7 @@ use crate::vocab::UnknownWord;
 pub enum Level {
     /// Nothing.
     Off = 0,
-    /// Failures that leave a call without an answer.
+    /// Failures that leave a call without a result.
     Error = 1,
     /// Failures after which a worse source answers.
     Warn = 2,
@@ -74,7 +73,7 @@ pub type Sink = dyn Fn(Level, &str, &str) + Send + Sync;
 static LEVEL: AtomicU8 = AtomicU8::new(Level::Off as u8);
 static SINK: ArcSwapOption<Box<Sink>> = ArcSwapOption::const_empty();
 static ENVIRONMENT: Once = Once::new();
-/// Somebody has said where lines go, or that they go nowhere.
+/// Whether the destination of lines was configured, even if to none.
 static DECIDED: AtomicBool = AtomicBool::new(false);
 
 /// Sends lines up to a level to a sink, replacing the previous one. `None` turns logging off, including the
@@ -100,8 +99,8 @@ pub(crate) fn line(level: Level, source: &str, text: fmt::Arguments<'_>) {
     }
 }
 
-/// Writes a warning that is on by default: to standard error as long as nobody has decided otherwise. For
-/// what would be a wrong answer without a word, once a registry.
+/// Writes a warning that is on by default: to standard error unless configured otherwise. For what would
+/// otherwise be a silent wrong answer, once per registry.
 pub(crate) fn caution(source: &str, text: fmt::Arguments<'_>) {
     init_from_environment();
     if DECIDED.load(Ordering::Relaxed) {
@@ -111,7 +110,7 @@ pub(crate) fn caution(source: &str, text: fmt::Arguments<'_>) {
     }
 }
 
-/// Writes a line for what is built upon the library. An error is on by default, as a [`caution`] is.
+/// Writes a line for code on top of the library. Errors are on by default, like a [`caution`].
 pub(crate) fn told(level: Level, source: &str, text: &str) {
     init_from_environment();
     if level == Level::Error && !DECIDED.load(Ordering::Relaxed) {
@@ -122,12 +121,12 @@ pub(crate) fn told(level: Level, source: &str, text: &str) {
 }
 
 fn to_standard_error(level: Level, source: &str, text: &str) {
-    // One write a line. Nobody can be told that it failed.
+    // One write per line. A failure cannot be reported.
     let _ = std::io::stderr().write_all(format!("ck_select {level} {source}: {text}\n").as_bytes());
 }
 
-/// Does what `CK_SELECT_LOG` says, once a process, unless a sink was set before. What it cannot do it says on
-/// standard error: whoever sets the variable looks there.
+/// Applies `CK_SELECT_LOG`, once per process, unless a sink was set before. Problems with it are reported on
+/// standard error, where whoever set the variable will look.
 pub(crate) fn init_from_environment() {
     ENVIRONMENT.call_once(|| {
         let Some(value) = environment::variable("CK_SELECT_LOG")
@@ -154,7 +153,7 @@ fn sink_of(value: &str) -> Result<(Level, Box<Sink>), String> {
     let sink: Box<Sink> = match file {
         None => Box::new(to_standard_error),
         Some(path) => {
-            // A pipe without a reader is an error, and one whose reader sleeps loses lines: neither stops a
+            // A pipe without a reader is an error, and one with a slow reader loses lines: neither blocks a
             // selection.
             let file = files::without_waiting(OpenOptions::new().create(true).append(true)).open(path);
             to_file(file.map_err(|error| format!("{path}: {error}"))?)
@@ -166,7 +165,7 @@ fn sink_of(value: &str) -> Result<(Level, Box<Sink>), String> {
 fn to_file(file: File) -> Box<Sink> {
     let file = Mutex::new(file);
     Box::new(move |level, source, text| {
-        // One write a line, so that processes that share the file do not mix theirs.
+        // One write per line, so that lines of processes that share the file do not mix.
         let line = format!("{level} {source}: {text}\n");
         let _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes());
     })

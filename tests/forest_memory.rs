@@ -52,12 +52,20 @@ fn memory_is_bounded_by_the_text_and_not_by_its_claims() {
     }
     texts.push(("as many features as fit".into(), {
         let (names, infos) = ("a ".repeat(100_000), "0 ".repeat(100_000));
-        format!("tree\nversion=v4\nnum_class=1\nmax_feature_idx=99999\nfeature_names={names}\nfeature_infos={infos}\nend of trees\n").into()
+        format!(
+            "tree\nversion=v4\nnum_class=1\nmax_feature_idx=99999\nfeature_names={names}\n\
+             feature_infos={infos}\nend of trees\n"
+        )
+        .into()
     }));
     texts.push(("as many trees as fit".into(), {
         let tree = |index| format!("Tree={index}\nnum_leaves=1\nnum_cat=0\nleaf_value=1\n\n");
         let trees: String = (0..20_000).map(tree).collect();
-        format!("tree\nversion=v4\nnum_class=1\nmax_feature_idx=0\nfeature_names=x\nfeature_infos=none\n{trees}end of trees\n").into()
+        format!(
+            "tree\nversion=v4\nnum_class=1\nmax_feature_idx=0\nfeature_names=x\nfeature_infos=none\n\
+             {trees}end of trees\n"
+        )
+        .into()
     }));
     for (name, text) in texts {
         // A message, or the fields of one tree, may take more than a short text.

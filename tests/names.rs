@@ -80,14 +80,22 @@ prop_compose! {
 prop_compose! {
     /// Any kernel that a long name describes completely.
     fn conv()(
-        direction in any_word(Direction::ALL), dtype in any_word(Dtype::OF_ELEMENTS), layout in any_word(ConvLayout::ALL),
-        ndim in 1..=3u8, tile in prop_oneof![mnk(65_535), select(&ConvTile::ALL[..]).prop_map(|row| row.tile)],
+        direction in any_word(Direction::ALL), dtype in any_word(Dtype::OF_ELEMENTS),
+        layout in any_word(ConvLayout::ALL), ndim in 1..=3u8,
+        tile in prop_oneof![mnk(65_535), select(&ConvTile::ALL[..]).prop_map(|row| row.tile)],
         (wave, warp_tile) in (mnk(255), mnk(255)),
         (pipeline, scheduler, epilogue, specialization) in (
-            any_word(Pipeline::ALL), any_word(Scheduler::ALL), any_word(Epilogue::ALL), any_word(Specialization::ALL),
+            any_word(Pipeline::ALL), any_word(Scheduler::ALL), any_word(Epilogue::ALL),
+            any_word(Specialization::ALL),
         ),
-        vector in prop_oneof![Just([4, 8, 8]), any::<[u16; 3]>().prop_map(|v| v.map(|x| u32::from(x.max(1))))],
-        counts in prop_oneof![proptest::array::uniform3(1..=3u32), any::<[u16; 3]>().prop_map(|v| v.map(|x| u32::from(x.max(1))))],
+        vector in prop_oneof![
+            Just([4, 8, 8]),
+            any::<[u16; 3]>().prop_map(|v| v.map(|x| u32::from(x.max(1)))),
+        ],
+        counts in prop_oneof![
+            proptest::array::uniform3(1..=3u32),
+            any::<[u16; 3]>().prop_map(|v| v.map(|x| u32::from(x.max(1)))),
+        ],
         flags: [bool; 4], stream_k in proptest::option::of(stream_k()),
     ) -> ConvKernel {
         let [block_per_cu, num_wave_groups, num_groups_to_merge] = counts;
@@ -167,10 +175,11 @@ fn declared(kernel: &ConvKernel) -> ConvKernel {
 /// Names that come near to being right: pieces of right ones, in any order and number.
 fn near_names() -> impl Strategy<Value = String> {
     // Two blanks give an empty piece.
-    let pieces: Vec<&str> = "grouped_conv gemm universal forward fwd bwd_data bf16 pk_fp4 rcr nhwgc 2d 3d compv3 \
-        comp_async_eight_waves basic_v1 mem wavelet cshuffle bias_activation intrawave interwave True False 64x128x64 \
-        2x2x1 -1x2x1 32x32x16 0x0x0 4294967296x1x1 vec4_8_2 vec4_8 splitk4 Relu d1 sparse preshuffle gm2 dsb si 2stage \
-        filter3x3 streamk tree persistent large_tensor pad110 *  é persist batched grouped multid rcrr atomic"
+    let pieces: Vec<&str> = "grouped_conv gemm universal forward fwd bwd_data bf16 pk_fp4 rcr nhwgc 2d 3d \
+        compv3 comp_async_eight_waves basic_v1 mem wavelet cshuffle bias_activation intrawave interwave True \
+        False 64x128x64 2x2x1 -1x2x1 32x32x16 0x0x0 4294967296x1x1 vec4_8_2 vec4_8 splitk4 Relu d1 sparse \
+        preshuffle gm2 dsb si 2stage filter3x3 streamk tree persistent large_tensor pad110 *  é persist \
+        batched grouped multid rcrr atomic"
         .split(' ')
         .collect();
     proptest::collection::vec(select(pieces), 0..18).prop_map(|pieces| pieces.join("_"))
@@ -204,7 +213,10 @@ proptest! {
         prop_assert_eq!(GemmKernel::parse_identifier(&kernel.identifier()), Ok(kernel.clone()));
         let name = format!("gemm_universal_{}", kernel.identifier());
         prop_assert_eq!(GemmKernel::parse_name(&name).map(|parsed| parsed.kernel), Ok(kernel.clone()));
-        prop_assert_eq!(GemmKernel::parse_name(&kernel.generated_name()).map(|parsed| parsed.kernel), Ok(kernel));
+        prop_assert_eq!(
+            GemmKernel::parse_name(&kernel.generated_name()).map(|parsed| parsed.kernel),
+            Ok(kernel)
+        );
     }
 
     #[test]
@@ -340,7 +352,8 @@ fn names_that_upstream_shows_read_unless_they_are_broken() {
         ("gemm_universal_fp16_rcr_128x128x128_compv3_intrawave", false),
         ("bf16_rcr_compv4_cshuffle_intrawave_True_True_True_False_128x256x32_2x2x1_32x32x16", true),
         (
-            "fp8_rrr_mem_default_interwave_False_False_False_True_64x64x128_1x4x1_16x16x64_splitk4_Relu_d1_preshuffle",
+            "fp8_rrr_mem_default_interwave_False_False_False_True_64x64x128_1x4x1_16x16x64_splitk4_Relu_d1\
+             _preshuffle",
             true,
         ),
         ("128x256x32_2x2x1_32x32x16_nopers", false),

@@ -112,7 +112,10 @@ proptest! {
         let exported = written(RecordFormat::JsonLines, &stored);
         let merged = other.merge(&read_records("x", &exported).unwrap()).unwrap();
         prop_assert_eq!(merged.added, stored.len());
-        prop_assert_eq!(written(RecordFormat::JsonLines, &other.records(&Filter::default()).unwrap().0), exported);
+        prop_assert_eq!(
+            written(RecordFormat::JsonLines, &other.records(&Filter::default()).unwrap().0),
+            exported
+        );
     }
 
     #[test]
@@ -145,13 +148,14 @@ fn one() -> Record {
 
 #[test]
 fn the_formats_are_frozen() {
-    let json = "{\"arch\":\"gfx950\",\"device\":\"MI355X\",\"pool\":\"POOL\",\"library\":\"0.1.0\",\"driver\":\"\",\
-                \"op\":\"gemm_universal\",\"problem\":\"M=1,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr\",\
-                \"kernel\":\"kernel_a\",\"median_ms\":0.1,\"cv\":0.0,\"repeats\":20,\"candidates\":30,\
-                \"measured_at\":1800000000,\"source\":\"search\"}\n";
-    let csv = "arch,device,pool,library,driver,op,problem,kernel,median_ms,cv,repeats,candidates,measured_at,source\n\
-               gfx950,MI355X,POOL,0.1.0,,gemm_universal,\
-               \"M=1,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr\",kernel_a,0.1,0.0,20,30,1800000000,search\n";
+    let json = "{\"arch\":\"gfx950\",\"device\":\"MI355X\",\"pool\":\"POOL\",\"library\":\"0.1.0\",\
+                \"driver\":\"\",\"op\":\"gemm_universal\",\"problem\":\"M=1,N=2,K=3,split_k=1,dtype_a=fp8,\
+                dtype_b=fp8,dtype_c=fp16,layout=rcr\",\"kernel\":\"kernel_a\",\"median_ms\":0.1,\"cv\":0.0,\
+                \"repeats\":20,\"candidates\":30,\"measured_at\":1800000000,\"source\":\"search\"}\n";
+    let csv = "arch,device,pool,library,driver,op,problem,kernel,median_ms,cv,repeats,candidates,measured_at,\
+               source\n\
+               gfx950,MI355X,POOL,0.1.0,,gemm_universal,\"M=1,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,\
+               dtype_c=fp16,layout=rcr\",kernel_a,0.1,0.0,20,30,1800000000,search\n";
     let pool = one().scope.pool.to_string();
     for (format, text) in [(RecordFormat::JsonLines, json), (RecordFormat::Csv, csv)] {
         let text = text.replace("POOL", &pool);
@@ -171,7 +175,8 @@ fn what_may_be_missing_has_one_meaning_and_problems_become_canonical() {
     let pool = one().scope.pool;
     let csv = format!(
         "kernel,arch,device,pool,library,op,problem,median_ms,cv,repeats,candidates,measured_at\n\
-         kernel_a,gfx950:xnack-,MI355X,{pool},0.1.0,gemm_universal,m=1 n=2 k=3 arch=gfx950,0.1,0,20,30,1800000000\n"
+         kernel_a,gfx950:xnack-,MI355X,{pool},0.1.0,gemm_universal,m=1 n=2 k=3 arch=gfx950,0.1,0,20,30,\
+         1800000000\n"
     );
     let mut expected = one();
     expected.winner.source = WinnerSource::Import;

@@ -136,15 +136,13 @@ fn a_schema_that_is_not_exactly_ours_is_refused() {
         ("schema version -7, expected 1", run("PRAGMA user_version = -7")),
         (
             "malformed",
-            run(
-                "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = 'CREATE TABLE winner (' WHERE name = 'winner'",
-            ),
+            run("PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = 'CREATE TABLE winner (' WHERE \
+                 name = 'winner'"),
         ),
         (
             "",
-            run(
-                "PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = sql || printf('%*c', 200000, ' ') WHERE name = 'winner'",
-            ),
+            run("PRAGMA writable_schema=ON; UPDATE sqlite_schema SET sql = sql || printf('%*c', 200000, \
+                 ' ') WHERE name = 'winner'"),
         ),
     ];
     for (at, (message, change)) in cases.into_iter().enumerate() {
@@ -437,7 +435,8 @@ fn selections_go_on_without_a_hostile_store_and_say_so_once() {
         let start = Instant::now();
         for tile in ["128x128x64", "64x64x64"] {
             let name = format!(
-                "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_{tile}_2x2x1_32x32x16"
+                "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_{tile}_2x2x1\
+                 _32x32x16"
             );
             // Each kernel makes another pool, for which the store is asked anew.
             let hooks: Box<dyn Hooks> = Box::new(Runs(runs.clone()));

@@ -1,6 +1,6 @@
-// Stand-ins for the classes of CK's dispatcher: what all generations share. They have the members, the constructors and the rules that
-// a selector meets, enough to build and run everything without CK. Nothing here is CK's code; a real program includes CK's own
-// headers instead, under the same names.
+// Stand-ins for the classes of CK's dispatcher: what all generations share. They have the members, the constructors and
+// the rules that a selector meets, enough to build and run everything without CK. Nothing here is CK's code; a real
+// program includes CK's own headers instead, under the same names.
 
 #ifndef CK_SELECT_STAND_IN_BASE_HPP
 #define CK_SELECT_STAND_IN_BASE_HPP
@@ -31,8 +31,8 @@ struct UnsupportedProblem : DispatcherError {
 
 enum class Priority { Low = 0, Normal = 1, High = 2 };
 
-/// All keys hash alike. So the order of the table is the worst there can be: with the usual libraries the newest entry comes first, and
-/// a kernel registered after one whose name it contains is found before it.
+/// All keys hash alike. So the order of the table is the worst there can be: with the usual libraries the newest entry
+/// comes first, and a kernel registered after one whose name it contains is found before it.
 template <class Key>
 struct WorstHash {
   std::size_t operator()(const Key& /*key*/) const noexcept { return 7; }

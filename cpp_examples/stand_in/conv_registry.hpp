@@ -36,7 +36,8 @@ class ConvRegistryBase : public BaseRegistry<Derived, Key, Instance> {
     const std::lock_guard<std::mutex> lock(this->mutex());
     auto& entries = this->entries_mut();
     const std::size_t before = entries.size();
-    for (auto at = entries.begin(); at != entries.end();) at = at->first.arch == arch ? std::next(at) : entries.erase(at);
+    for (auto at = entries.begin(); at != entries.end();)
+      at = at->first.arch == arch ? std::next(at) : entries.erase(at);
     return before - entries.size();
   }
 };

@@ -1,5 +1,6 @@
-// Problem, registry and dispatcher of the generations V1 and V2, which differ in key and instance: these must be complete
-// (GroupedConvKernelKey, GroupedConvKernelInstance) where STAND_IN_CONV_DISPATCHER is defined before this file is read again.
+// Problem, registry and dispatcher of the generations V1 and V2, which differ in key and instance: these must be
+// complete (GroupedConvKernelKey, GroupedConvKernelInstance) where STAND_IN_CONV_DISPATCHER is defined before this file
+// is read again.
 
 #ifndef CK_SELECT_STAND_IN_CONV_WITH_BUFFERS_HPP
 #define CK_SELECT_STAND_IN_CONV_WITH_BUFFERS_HPP
@@ -44,7 +45,8 @@ struct GroupedConvProblem {
 namespace ck_tile {
 namespace dispatcher {
 
-class GroupedConvRegistry : public ConvRegistryBase<GroupedConvRegistry, GroupedConvKernelKey, GroupedConvKernelInstance> {
+class GroupedConvRegistry
+    : public ConvRegistryBase<GroupedConvRegistry, GroupedConvKernelKey, GroupedConvKernelInstance> {
  public:
   /// The highest priority that has the operation, whatever else it is; among equal ones the first of the hash table.
   [[nodiscard]] const GroupedConvKernelInstance* find(const GroupedConvProblem& problem) const {
@@ -88,11 +90,13 @@ class GroupedConvDispatcher {
     return select_kernel(problem);
   }
 
-  float run(const GroupedConvProblem& problem, void* stream = nullptr) { return selected(problem).run(problem, stream); }
+  float run(const GroupedConvProblem& problem, void* stream = nullptr) {
+    return selected(problem).run(problem, stream);
+  }
 
   /// Sets the buffers after it has selected, and leaves them so.
-  float run(const void* input, const void* weight, void* output, const GroupedConvProblem& problem, void* stream = nullptr,
-            int warmup = 3, int repeat = 10) {
+  float run(const void* input, const void* weight, void* output, const GroupedConvProblem& problem,
+            void* stream = nullptr, int warmup = 3, int repeat = 10) {
     const GroupedConvKernelInstance& kernel = selected(problem);
     ConvDispatchBuffers& buffers = g_conv_dispatch_buffers;
     buffers.input_ptr = input;

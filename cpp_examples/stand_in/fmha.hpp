@@ -29,15 +29,15 @@ struct FmhaProblem {
   int mask_type = 0, bias_type = 0;
   bool has_lse = false, has_dropout = false;
   int qscale_type = 0, rope_type = 0;
-  bool use_paged_kv = false, do_fp8_static_quant = false, skip_min_seqlen_q = false, has_sink = false, has_dbias = false,
-       is_store_randval = false, is_deterministic = false;
+  bool use_paged_kv = false, do_fp8_static_quant = false, skip_min_seqlen_q = false, has_sink = false,
+       has_dbias = false, is_store_randval = false, is_deterministic = false;
   int kv_memory_layout = 0, kv_lookup_table = 0, page_size = 1;
   std::int64_t seqlen_q = 0, seqlen_k = 0, max_seqlen_q = 0, max_seqlen_k = 0, batch = 0, hdim_q = 0, hdim_v = 0,
                nhead_q = 0, nhead_k = 0, num_splits = 1, window_size_left = 0, window_size_right = 0, sink_size = 0,
                min_seqlen_q = 0, rotary_dim = 0;
   bool has_seqstart_q_ptr = false, has_seqstart_k_ptr = false, has_seqlen_q_ptr = false, has_seqlen_k_ptr = false,
-       has_cu_seqlen_q_ptr = false, has_cu_seqlen_k_ptr = false, has_block_table_ptr = false, has_cache_batch_idx = false,
-       is_gappy = false, has_rotary_cos_sin = false;
+       has_cu_seqlen_q_ptr = false, has_cu_seqlen_k_ptr = false, has_block_table_ptr = false,
+       has_cache_batch_idx = false, is_gappy = false, has_rotary_cos_sin = false;
 
   /// Lengths are not looked at.
   [[nodiscard]] bool is_valid() const {
@@ -92,7 +92,8 @@ struct FmhaKernelKey {
     add("_m", s.mask_type), add("_b", s.bias_type), add("_lse", s.has_lse), add("_do", s.has_dropout);
     add("_qs", s.qscale_type), add("_rp", s.rope_type), add("_pkv", s.use_paged_kv), add("_sq", s.do_fp8_static_quant);
     add("_sk", s.skip_min_seqlen_q), add("_sink", s.has_sink), add("_db", s.has_dbias), add("_sr", s.is_store_randval);
-    add("_det", s.is_deterministic), add("_km", s.kv_memory_layout), add("_kl", s.kv_lookup_table), add("_ps", s.page_size);
+    add("_det", s.is_deterministic), add("_km", s.kv_memory_layout), add("_kl", s.kv_lookup_table),
+        add("_ps", s.page_size);
     add("_t", a.tile_shape.m0), add("x", a.tile_shape.n0), add("x", a.tile_shape.k0), add("x", a.tile_shape.n1);
     add("x", a.tile_shape.k1), add("x", a.tile_shape.k0max);
     add("_w0", a.wave_shape.m0), add("x", a.wave_shape.n0), add("x", a.wave_shape.k0);
@@ -100,7 +101,8 @@ struct FmhaKernelKey {
     add("_wt0", a.warp_tile_shape.m0), add("x", a.warp_tile_shape.n0), add("x", a.warp_tile_shape.k0);
     add("_wt1", a.warp_tile_shape.m1), add("x", a.warp_tile_shape.n1), add("x", a.warp_tile_shape.k1);
     add("_pads", a.pad_s), add("", a.pad_sk), add("", a.pad_d), add("", a.pad_dv), add("_tr", a.use_trload);
-    add("_bpc", a.block_per_cu), add("_wg", a.num_wave_groups), add("_ms", a.max_splits_log2), add("_mq", a.max_seq_len_q);
+    add("_bpc", a.block_per_cu), add("_wg", a.num_wave_groups), add("_ms", a.max_splits_log2),
+        add("_mq", a.max_seq_len_q);
     add("_aq", a.hdim_q_alignment), add("_av", a.hdim_v_alignment), add("_r", a.selection_rank), add("_rc", s.receipt);
     return text;
   }

@@ -10,7 +10,9 @@ namespace dispatcher {
 
 enum class DataType : std::uint8_t { FP16, BF16, FP32, FP64, FP8, BF8, INT8, INT4, INT32, UNKNOWN };
 enum class LayoutTag : std::uint8_t { RowMajor, ColMajor, PackedExternal };
-enum class Pipeline : std::uint8_t { Mem, CompV1, CompV2, CompV3, CompV4, CompV5, CompV6, PreShuffleV1, PreShuffleV2, Wavelet };
+enum class Pipeline : std::uint8_t {
+  Mem, CompV1, CompV2, CompV3, CompV4, CompV5, CompV6, PreShuffleV1, PreShuffleV2, Wavelet
+};
 enum class Epilogue : std::uint8_t { None, Default, CShuffle, Bias, Activation, BiasActivation };
 enum class Scheduler : std::uint8_t { Auto, Intrawave, Interwave };
 
@@ -118,7 +120,8 @@ struct KernelKey {
     if (how.preshuffle) text += "_preshuffle";
 #ifdef STAND_IN_STREAM_K
     if (how.streamk) {
-      const bool is_named = how.reduction_strategy == ReductionStrategy::Linear || how.reduction_strategy == ReductionStrategy::Tree;
+      const bool is_named =
+          how.reduction_strategy == ReductionStrategy::Linear || how.reduction_strategy == ReductionStrategy::Tree;
       text += is_named ? std::string("_streamk_") + to_string(how.reduction_strategy) : "_streamk";
     }
 #endif
@@ -147,8 +150,8 @@ class KernelInstance {
 
  public:
 #endif
-  [[nodiscard]] virtual bool validate(const void* a, const void* b, const void* c, const void** d, const Problem& problem,
-                                      float tolerance = 1e-3F) const = 0;
+  [[nodiscard]] virtual bool validate(const void* a, const void* b, const void* c, const void** d,
+                                      const Problem& problem, float tolerance = 1e-3F) const = 0;
 };
 using KernelInstancePtr = std::shared_ptr<KernelInstance>;
 

@@ -45,7 +45,9 @@ fn as_log(bytes: &[u8], path: &std::path::Path) {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    thread_local!(static FOLDER: tempfile::TempDir = tempfile::tempdir_in("/dev/shm").expect("a scratch folder"));
+    thread_local!(
+        static FOLDER: tempfile::TempDir = tempfile::tempdir_in("/dev/shm").expect("a scratch folder")
+    );
     as_lines(bytes);
     FOLDER.with(|folder| as_log(bytes, &folder.path().join("log.csv")));
 });

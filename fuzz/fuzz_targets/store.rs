@@ -39,7 +39,9 @@ fn as_records(bytes: &[u8]) {
 }
 
 fuzz_target!(|bytes: &[u8]| {
-    thread_local!(static FOLDER: tempfile::TempDir = tempfile::tempdir_in("/dev/shm").expect("a scratch folder"));
+    thread_local!(
+        static FOLDER: tempfile::TempDir = tempfile::tempdir_in("/dev/shm").expect("a scratch folder")
+    );
     FOLDER.with(|folder| {
         as_file(bytes, folder.path());
         for entry in fs::read_dir(folder.path()).expect("a folder").flatten() {

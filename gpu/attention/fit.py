@@ -2,8 +2,9 @@
 
     python fit.py ATTENTION.csv.gz [SEED [SECONDS]]
 
-A transcription of crates/model/src/estimate/fmha.rs and fmha_load.rs in numpy. Prints the constants, then mean and P10 of the
-speed of the chosen kernel relative to the fastest: of all problems, of those that the constants were chosen on, of the others.
+A transcription of crates/model/src/estimate/fmha.rs and fmha_load.rs in numpy. Prints the constants, then mean and P10
+of the speed of the chosen kernel relative to the fastest: of all problems, of those that the constants were chosen on,
+of the others.
 """
 
 import csv
@@ -30,13 +31,23 @@ def columns(path):
     table = []
     with gzip.open(path, "rt") as text:
         for row in csv.DictReader(text):
-            sizes = [int(row[name]) for name in ("problem_idx", "batch", "seqlen_q", "seqlen_k", "nhead_q", "nhead_k", "hdim_q", "num_splits")]
+            sizes = [
+                int(row[name])
+                for name in (
+                    "problem_idx", "batch", "seqlen_q", "seqlen_k", "nhead_q", "nhead_k", "hdim_q", "num_splits"
+                )
+            ]
             pipeline, *tile = NAME.search(row["kernel"]).groups()
-            table.append([*sizes, "bottom_right" in row["kernel"], pipeline == "qr_async", *map(int, tile), float(row["latency_ms"]) * 1e3])
+            table.append([
+                *sizes, "bottom_right" in row["kernel"], pipeline == "qr_async", *map(int, tile),
+                float(row["latency_ms"]) * 1e3
+            ])
     return np.array(table, float).T
 
 
-(problem, batch, queries, keys, heads, key_heads, hdim, splits, causal, ahead, m0, n0, wave_rows, TIMES) = columns(sys.argv[1])
+(problem, batch, queries, keys, heads, key_heads, hdim, splits, causal, ahead, m0, n0, wave_rows, TIMES) = columns(
+    sys.argv[1]
+)
 waves = m0 / wave_rows
 threads = 32 * waves
 
@@ -77,7 +88,10 @@ def estimate(c):
 
     def cycles(groups, count):
         busy = groups * (work + c["barrier"])
-        own = (products + softmax) / np.minimum(waves / 4, 1) * np.maximum(c["unhidden"], c["alone"] / np.maximum(groups, 1)) + wait
+        own = (
+            (products + softmax) / np.minimum(waves / 4, 1)
+            * np.maximum(c["unhidden"], c["alone"] / np.maximum(groups, 1)) + wait
+        )
         return count * np.sqrt(busy**2 + own**2) + c["begin"] + c["each"] * m0 * hdim
 
     slots = CUS * resident

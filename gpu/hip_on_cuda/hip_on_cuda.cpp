@@ -1,10 +1,10 @@
-// The functions of libamdhip64 that ck_select loads, over the CUDA runtime: a development tool, so that the search can be
-// tried on an NVIDIA GPU by the same binary:
+// The functions of libamdhip64 that ck_select loads, over the CUDA runtime: a development tool, so that the search can
+// be tried on an NVIDIA GPU by the same binary:
 //
 //     CK_SELECT_HIP_LIBRARY=.../libhip_on_cuda.so program
 //
-// Streams and events are CUDA's own; error codes are those of HIP for what the search tells apart, and CUDA's number plus
-// 10000 for the rest, whose name is CUDA's.
+// Streams and events are CUDA's own; error codes are those of HIP for what the search tells apart, and CUDA's number
+// plus 10000 for the rest, whose name is CUDA's.
 
 #include <cuda_runtime_api.h>
 

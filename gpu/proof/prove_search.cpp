@@ -71,7 +71,8 @@ std::vector<Layer> problems(Direction direction, int count, unsigned seed) {
     const int groups = pick({1, 1, 1, 1, 2, 8}), c = groups * pick({8, 16, 32, 64, 96, 128, 256, 20}),
               k = groups * pick({16, 32, 64, 128, 192, 256, 36});
     const int stride = pick({1, 1, 2}), pad = filter / 2, n = pick({1, 2, 4, 8, 16, 32});
-    all.push_back({"problem " + std::to_string(all.size()), layer(direction, n, c, k, size, filter, stride, pad, groups)});
+    all.push_back(
+        {"problem " + std::to_string(all.size()), layer(direction, n, c, k, size, filter, stride, pad, groups)});
   }
   return all;
 }
@@ -107,7 +108,8 @@ void winners(Direction direction, const char* word) {
     sum += std::min(1.0, best / mine);
   }
   promise(within >= asked * 0.95,
-          std::string(word) + text(": the winner is the oracle's on %.0f of %.0f problems, or within 3 %%", within, asked) +
+          std::string(word) +
+              text(": the winner is the oracle's on %.0f of %.0f problems, or within 3 %%", within, asked) +
               text(" (the very same on %.0f), mean efficiency %.2f %%", same, sum / asked * 100));
 }
 
@@ -128,7 +130,8 @@ void budget() {
   const double longest = time_kernel(kernels(Direction::Forward)[0], p, nullptr, 3);
   // A kernel that is running is waited for.
   promise(status == ck_select::Status::ok && ms < 20 + 10 * longest + 20,
-          text("a budget of 20 ms ends a search that would take seconds: %.1f ms, one kernel alone takes %.2f ms", ms, longest));
+          text("a budget of 20 ms ends a search that would take seconds: %.1f ms, one kernel alone takes %.2f ms", ms,
+               longest));
 }
 
 void failing() {
@@ -153,7 +156,8 @@ void failing() {
   ck_log_set_callback(CK_LOG_LEVEL_OFF, nullptr, nullptr);
   const std::string why = heard(std::string(troublesome) + ": ");
   promise(chosen.name != troublesome && chosen.source == ck_select::Source::search && !why.empty(),
-          "a kernel that cannot be launched is passed over and named (\"" + why + "\"): " + std::string(chosen.name) + " won");
+          "a kernel that cannot be launched is passed over and named (\"" + why + "\"): " + std::string(chosen.name) +
+              " won");
   promise(cudaGetLastError() == cudaSuccess, "and leaves no error behind");
 }
 
@@ -193,8 +197,9 @@ void overrunning(bool hangs) {
   // The first run of all may have loaded code, and gives nobody up for being slow.
   const int allowed = hangs ? 1 : 2;
   promise(chosen.name != troublesome && chosen.source == ck_select::Source::search && !why.empty() && runs == allowed,
-          std::string(hangs ? "a kernel that seems to hang is left alone" : "a kernel that overruns is given up") + " and named (\"" +
-              why + "\"), runs: " + std::to_string(runs) + "; " + std::string(chosen.name) + text(" won, after %.0f ms", ms));
+          std::string(hangs ? "a kernel that seems to hang is left alone" : "a kernel that overruns is given up") +
+              " and named (\"" + why + "\"), runs: " + std::to_string(runs) + "; " + std::string(chosen.name) +
+              text(" won, after %.0f ms", ms));
   check(cudaDeviceSynchronize(), "synchronize");
   if (hangs) {
     ck_select::Registry next(searching());
@@ -221,7 +226,8 @@ void memory() {
   }
   check(cudaDeviceSynchronize(), "synchronize");
   check(cudaMemGetInfo(&after, &total), "cudaMemGetInfo");
-  promise(after >= before, text("device memory is back: %.0f bytes free before, %.0f after", double(before), double(after)));
+  promise(after >= before,
+          text("device memory is back: %.0f bytes free before, %.0f after", double(before), double(after)));
 }
 
 /// Kernels on other streams run on while ten thousand selections are made.
@@ -262,8 +268,8 @@ void beside_other_streams() {
   done = true;
   for (std::thread& other : others) other.join();
   promise(wrong == 0 && launched > 0,
-          text("10,000 selections beside %.0f launches on three other streams: %.0f differ, %.2f us each", double(launched),
-               double(wrong), us / 10000));
+          text("10,000 selections beside %.0f launches on three other streams: %.0f differ, %.2f us each",
+               double(launched), double(wrong), us / 10000));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Chooses kernels on a real GPU in three ways, beside the oracle: by a model, by search without a model, and by the model
-// with its best three measured.
+// Chooses kernels on a real GPU in three ways, beside the oracle: by a model, by search without a model, and by the
+// model with its best three measured.
 //
 //     CK_SELECT_HIP_LIBRARY=build/libhip_on_cuda.so build/select_on_gpu [DIRECTION [MODEL_DIRECTORY [LAYERS]]]
 
@@ -18,14 +18,19 @@ std::vector<Layer> layers(Direction direction) {
     return layer(direction, n, c, k, size, filter, stride, pad, groups);
   };
   return {
-      {"ResNet-50 conv2 1x1", conv(32, 64, 256, 56, 1, 1, 0)},   {"ResNet-50 conv2 3x3", conv(32, 64, 64, 56, 3, 1, 1)},
-      {"ResNet-50 conv3 3x3/2", conv(32, 128, 128, 56, 3, 2, 1)}, {"ResNet-50 conv4 1x1", conv(32, 1024, 256, 14, 1, 1, 0)},
-      {"ResNet-50 conv4 3x3", conv(32, 256, 256, 14, 3, 1, 1)},  {"ResNet-50 conv5 3x3", conv(32, 512, 512, 7, 3, 1, 1)},
+      {"ResNet-50 conv2 1x1", conv(32, 64, 256, 56, 1, 1, 0)},
+      {"ResNet-50 conv2 3x3", conv(32, 64, 64, 56, 3, 1, 1)},
+      {"ResNet-50 conv3 3x3/2", conv(32, 128, 128, 56, 3, 2, 1)},
+      {"ResNet-50 conv4 1x1", conv(32, 1024, 256, 14, 1, 1, 0)},
+      {"ResNet-50 conv4 3x3", conv(32, 256, 256, 14, 3, 1, 1)},
+      {"ResNet-50 conv5 3x3", conv(32, 512, 512, 7, 3, 1, 1)},
       {"ResNet-50 conv5 3x3, one image", conv(1, 512, 512, 7, 3, 1, 1)},
       {"ResNeXt-50 conv3 3x3 g32", conv(32, 256, 256, 28, 3, 1, 1, 32)},
       {"MobileNet depthwise", conv(32, 144, 144, 56, 3, 1, 1, 144)},
-      {"UNet down 64x64", conv(2, 320, 320, 64, 3, 1, 1)},       {"UNet middle 8x8", conv(2, 1280, 1280, 8, 3, 1, 1)},
-      {"UNet up 16x16", conv(2, 2560, 1280, 16, 3, 1, 1)},       {"ConvNeXt 1x1", conv(16, 384, 1536, 14, 1, 1, 0)},
+      {"UNet down 64x64", conv(2, 320, 320, 64, 3, 1, 1)},
+      {"UNet middle 8x8", conv(2, 1280, 1280, 8, 3, 1, 1)},
+      {"UNet up 16x16", conv(2, 2560, 1280, 16, 3, 1, 1)},
+      {"ConvNeXt 1x1", conv(16, 384, 1536, 14, 1, 1, 0)},
       {"odd channels", conv(8, 99, 131, 30, 3, 1, 1)},
   };
 }
@@ -37,8 +42,8 @@ struct Way {
   int problems = 0;
 };
 
-/// Microseconds of a choice by the model, median of many problems that follow one another, as they do while a network is
-/// loaded; none is met twice.
+/// Microseconds of a choice by the model, median of many problems that follow one another, as they do while a network
+/// is loaded; none is met twice.
 double choosing_in_a_row(ck_select::Registry& registry, Direction direction) {
   std::vector<double> us;
   for (int batch = 1; batch <= 40; ++batch) {
@@ -89,7 +94,8 @@ int main(int argc, char** argv) {
       if (!from_c(layer.problem.capi(), p)) continue;
       check(Memory::instance().prepare(p), "operands");
       const Oracle oracle = measure_all(direction, p, nullptr);
-      std::printf("%-32s oracle %9.1f us  %s\n", layer.name.c_str(), oracle.ms[oracle.best] * 1e3, all[oracle.best].name.c_str());
+      std::printf("%-32s oracle %9.1f us  %s\n", layer.name.c_str(), oracle.ms[oracle.best] * 1e3,
+                  all[oracle.best].name.c_str());
       for (Way& way : ways) {
         ck_select::Selection chosen;
         const auto begin = Clock::now();
@@ -104,13 +110,16 @@ int main(int argc, char** argv) {
         const double efficiency = oracle.efficiency(kernel, all);
         way.efficiency += efficiency;
         ++way.problems;
-        std::printf("  %-10s %9.1f us  %6.2f %%  chosen in %10.1f us by %-6s %s\n", way.name, ms * 1e3, efficiency * 100, us,
-                    ck_select::to_string(chosen.source).data(), kernel.name.c_str());
+        std::printf("  %-10s %9.1f us  %6.2f %%  chosen in %10.1f us by %-6s %s\n", way.name, ms * 1e3,
+                    efficiency * 100, us, ck_select::to_string(chosen.source).data(), kernel.name.c_str());
       }
     }
     for (const Way& way : ways)
-      std::printf("%-10s mean efficiency %.2f %% over %d problems\n", way.name, way.efficiency / way.problems * 100, way.problems);
-    if (argc > 2) std::printf("model      chooses in %.1f us, median of 2000 new problems in a row\n", choosing_in_a_row(ways[0].registry, direction));
+      std::printf("%-10s mean efficiency %.2f %% over %d problems\n", way.name, way.efficiency / way.problems * 100,
+                  way.problems);
+    if (argc > 2)
+      std::printf("model      chooses in %.1f us, median of 2000 new problems in a row\n",
+                  choosing_in_a_row(ways[0].registry, direction));
     Memory::instance().release();
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());

@@ -87,7 +87,8 @@ inline Oracle measure_all(Direction direction, const Problem& p, cudaStream_t st
     const bool runs = !kernel.refuses(p);
     oracle.ms.push_back(runs ? time_kernel(kernel, p, stream, repeats) : -1);
     const size_t last = oracle.ms.size() - 1;
-    if (oracle.ms[last] > 0 && (oracle.ms[oracle.best] < 0 || oracle.ms[last] < oracle.ms[oracle.best])) oracle.best = last;
+    if (oracle.ms[last] > 0 && (oracle.ms[oracle.best] < 0 || oracle.ms[last] < oracle.ms[oracle.best]))
+      oracle.best = last;
   }
   return oracle;
 }
@@ -98,8 +99,12 @@ inline void add_all(ck_select::Registry& registry, Direction direction) {
     const ck_kernel_hooks hooks = hooks_of(kernel);
     ck_select::Hooks wrapped;
     wrapped.user = hooks.user;
-    wrapped.supports_conv = [hooks](const ck_conv_problem& problem) { return hooks.supports_conv(&problem, hooks.user) != 0; };
-    wrapped.run_conv = [hooks](const ck_conv_problem& problem, void* stream) { return hooks.run_conv(&problem, stream, hooks.user); };
+    wrapped.supports_conv = [hooks](const ck_conv_problem& problem) {
+      return hooks.supports_conv(&problem, hooks.user) != 0;
+    };
+    wrapped.run_conv = [hooks](const ck_conv_problem& problem, void* stream) {
+      return hooks.run_conv(&problem, stream, hooks.user);
+    };
     registry.add(kernel.name, std::move(wrapped));
   }
 }

@@ -2,10 +2,10 @@
 //
 //     CK_SELECT_HIP_LIBRARY=build/libhip_on_cuda.so build/tune_stream DIRECTION MODEL_DIRECTORY [PROBLEMS [REQUESTS [SHARE [KERNELS]]]]
 //
-// A pass asks for each problem REQUESTS times, problem by problem. A request takes what the oracle measured of the chosen
-// kernel, which is only counted; after each problem, tuning gets its SHARE of what was counted, and measures on the GPU. Prints
-// a line a pass: the speed relative to the fastest kernels, the mean over problems and of the whole stream, both of the pass
-// before its tuning.
+// A pass asks for each problem REQUESTS times, problem by problem. A request takes what the oracle measured of the
+// chosen kernel, which is only counted; after each problem, tuning gets its SHARE of what was counted, and measures on
+// the GPU. Prints a line a pass: the speed relative to the fastest kernels, the mean over problems and of the whole
+// stream, both of the pass before its tuning.
 
 #include <random>
 #include <set>
@@ -32,9 +32,10 @@ std::vector<Request> requests(Direction direction, size_t count) {
   std::vector<Request> all;
   while (all.size() < count) {
     const int filter = pick({1, 1, 3, 3, 5}), stride = pick({1, 1, 1, 2});
-    const std::vector<int> of = {pick({1, 2, 4, 8, 16, 32}), pick({64, 96, 128, 192, 256, 320, 384, 512, 640, 768, 1024}),
-                                 pick({64, 96, 128, 192, 256, 320, 384, 512, 640, 768, 1024}), pick({7, 14, 16, 28, 32, 56, 64}),
-                                 filter, stride, filter / 2};
+    const std::vector<int> of = {pick({1, 2, 4, 8, 16, 32}),
+                                 pick({64, 96, 128, 192, 256, 320, 384, 512, 640, 768, 1024}),
+                                 pick({64, 96, 128, 192, 256, 320, 384, 512, 640, 768, 1024}),
+                                 pick({7, 14, 16, 28, 32, 56, 64}), filter, stride, filter / 2};
     const double flops = 2.0 * of[0] * of[1] * of[2] * of[3] * of[3] * filter * filter / (stride * stride);
     if (flops < 2e8 || flops > 3e11 || !seen.insert(of).second) continue;
     Request request{layer(direction, of[0], of[1], of[2], of[3], of[4], of[5], of[6]), {}};
@@ -52,7 +53,9 @@ std::vector<Request> requests(Direction direction, size_t count) {
 int main(int argc, char** argv) {
   Direction direction = Direction::Forward;
   if (argc < 3 || !direction_of(argv[1], direction)) {
-    std::fprintf(stderr, "usage: tune_stream forward|bwd_data|bwd_weight MODEL_DIRECTORY [PROBLEMS [REQUESTS [SHARE [KERNELS]]]]\n");
+    std::fprintf(
+        stderr,
+        "usage: tune_stream forward|bwd_data|bwd_weight MODEL_DIRECTORY [PROBLEMS [REQUESTS [SHARE [KERNELS]]]]\n");
     return 2;
   }
   const size_t count = argc > 3 ? static_cast<size_t>(std::atoi(argv[3])) : 500;
@@ -96,9 +99,11 @@ int main(int argc, char** argv) {
         waiting = report.waiting;
         tuned += report.elapsed_ms;
       }
-      std::printf("pass %d: %.2f %% mean of %zu problems, %.2f %% of the stream's %.1f s; tuning took %.2f %% of it: %zu measured, %zu wait\n",
-                  pass, 100 * efficiency / static_cast<double>(stream.size()), stream.size(), 100 * shortest / taken, taken / 1e3,
-                  100 * tuned / taken, measured, waiting);
+      std::printf(
+          "pass %d: %.2f %% mean of %zu problems, %.2f %% of the stream's %.1f s; tuning took %.2f %% of it: %zu "
+          "measured, %zu wait\n",
+          pass, 100 * efficiency / static_cast<double>(stream.size()), stream.size(), 100 * shortest / taken,
+          taken / 1e3, 100 * tuned / taken, measured, waiting);
       std::fflush(stdout);
     }
     Memory::instance().release();

@@ -29,7 +29,8 @@ class Error : public std::runtime_error {
 };
 
 /// Runs the body and returns its status, for code without this library's exceptions:
-/// `status_of([&] { registry.load_model("models/conv"); })`. Other exceptions of the body, such as std::bad_alloc, propagate.
+/// `status_of([&] { registry.load_model("models/conv"); })`. Other exceptions of the body, such as std::bad_alloc,
+/// propagate.
 template <class Body>
 [[nodiscard]] Status status_of(Body&& body) {
   try {
@@ -44,7 +45,8 @@ namespace detail {
 
 inline void check(ck_status status) {
   if (status == CK_STATUS_OK) return;
-  throw Error(static_cast<Status>(status), std::string(to_string(static_cast<Status>(status))) + ": " + ck_last_error());
+  throw Error(static_cast<Status>(status),
+              std::string(to_string(static_cast<Status>(status))) + ": " + ck_last_error());
 }
 
 /// An owned C string.

@@ -27,7 +27,8 @@ struct Hooks {
   std::function<bool(const ck_gemm_problem&)> supports_gemm;
   std::function<bool(const ck_fmha_problem&)> supports_fmha;
   /// Run the problem once, with all work on the stream. They return the milliseconds by their own timing; 0 if the
-  /// kernel was only launched, so that events time it; less than 0 if it could not be run. One that throws could not run.
+  /// kernel was only launched, so that events time it; less than 0 if it could not be run. One that throws could not
+  /// run.
   std::function<float(const ck_conv_problem&, void* stream)> run_conv;
   std::function<float(const ck_gemm_problem&, void* stream)> run_gemm;
   std::function<float(const ck_fmha_problem&, void* stream)> run_fmha;
@@ -138,7 +139,8 @@ struct Keep {
     const std::lock_guard<std::mutex> lock(mutex);
     const auto is_unused = [&used](const auto& owned) { return used.count(&owned) == 0; };
     callables.remove_if(is_unused);
-    for (auto at = plain.begin(); at != plain.end();) at = used.count(at->second.get()) == 0 ? plain.erase(at) : std::next(at);
+    for (auto at = plain.begin(); at != plain.end();)
+      at = used.count(at->second.get()) == 0 ? plain.erase(at) : std::next(at);
   }
 
   /// For hooks without callables: always the same object, so that the library recognises a kernel that is added again.

@@ -11,8 +11,8 @@
 
 namespace ck_select {
 
-/// Descriptor of a convolution kernel, with the defaults of CK's key; see ck_conv_kernel_desc. Words are those of kernel
-/// names.
+/// Descriptor of a convolution kernel, with the defaults of CK's key; see ck_conv_kernel_desc. Words are those of
+/// kernel names.
 struct ConvKernel {
   // Not an aggregate, so that braces around names do not become a descriptor.
   ConvKernel() {}

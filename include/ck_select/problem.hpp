@@ -148,8 +148,8 @@ class GemmProblem {
     raw_.batch = count;
     return *this;
   }
-  /// GEMMs of any extents in one launch, in any order; at most 8 different ones. The problem's own extents are those of the one
-  /// with the most work, and need not be set.
+  /// GEMMs of any extents in one launch, in any order; at most 8 different ones. The problem's own extents are those of
+  /// the one with the most work, and need not be set.
   GemmProblem& groups(std::vector<ck_gemm_group> groups) noexcept {
     groups_ = std::move(groups);
     point();
@@ -198,8 +198,8 @@ class GemmProblem {
   std::vector<ck_gemm_group> groups_;
 };
 
-/// Attention, see ck_fmha_problem. Default: forward, fp16, one sequence with one query, key and head of 128 elements. Fields
-/// without a setter are set through capi().
+/// Attention, see ck_fmha_problem. Default: forward, fp16, one sequence with one query, key and head of 128 elements.
+/// Fields without a setter are set through capi().
 class FmhaProblem {
  public:
   FmhaProblem() noexcept { ck_fmha_problem_init(&raw_); }

@@ -97,9 +97,15 @@ class Registry {
   }
 
   /// Adds a kernel by descriptor.
-  void add(const ConvKernel& kernel, Hooks hooks = {}) { add_described(ck_registry_add_conv_kernels, one(kernel, hooks)); }
-  void add(const GemmKernel& kernel, Hooks hooks = {}) { add_described(ck_registry_add_gemm_kernels, one(kernel, hooks)); }
-  void add(const FmhaKernel& kernel, Hooks hooks = {}) { add_described(ck_registry_add_fmha_kernels, one(kernel, hooks)); }
+  void add(const ConvKernel& kernel, Hooks hooks = {}) {
+    add_described(ck_registry_add_conv_kernels, one(kernel, hooks));
+  }
+  void add(const GemmKernel& kernel, Hooks hooks = {}) {
+    add_described(ck_registry_add_gemm_kernels, one(kernel, hooks));
+  }
+  void add(const FmhaKernel& kernel, Hooks hooks = {}) {
+    add_described(ck_registry_add_fmha_kernels, one(kernel, hooks));
+  }
 
   /// Adds all of them or, if one cannot be added, none.
   void add_conv(std::vector<NewConvKernel> kernels) { add_described(ck_registry_add_conv_kernels, std::move(kernels)); }
@@ -182,8 +188,8 @@ class Registry {
     detail::check(ck_registry_import_json(capi(), detail::bytes_of(json), json.size(), nullptr, nullptr));
   }
 
-  /// The same with the hooks that `hooks_of` returns for each kernel's name; kernels for which it returns none are skipped.
-  /// Its exceptions propagate, and then no kernel is added.
+  /// The same with the hooks that `hooks_of` returns for each kernel's name; kernels for which it returns none are
+  /// skipped. Its exceptions propagate, and then no kernel is added.
   template <class HooksOf>
   void import_json(std::string_view json, HooksOf hooks_of) {
     struct Import {
@@ -227,7 +233,8 @@ class Registry {
   /// Loads a model directory, or "embedded:NAME".
   void load_model(std::string_view directory, const ModelOptions& options = {}) {
     const detail::CText text(directory, "directory");
-    detail::with(options, [&](const ck_model_options& raw) { detail::check(ck_registry_load_model(capi(), text.get(), &raw)); });
+    detail::with(options,
+                 [&](const ck_model_options& raw) { detail::check(ck_registry_load_model(capi(), text.get(), &raw)); });
   }
 
   /// Loads a built-in model.

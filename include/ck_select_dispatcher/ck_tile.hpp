@@ -1,6 +1,6 @@
-/* What CK's headers have outside of their classes: the global buffers of the older generations, the invocation context of the
- * newest, and NoKernelFound. No argument leads to them, so they must be declared before this header is read: it includes
- * CK's own header, when the compiler finds it.
+/* What CK's headers have outside of their classes: the global buffers of the older generations, the invocation context
+ * of the newest, and NoKernelFound. No argument leads to them, so they must be declared before this header is read: it
+ * includes CK's own header, when the compiler finds it.
  */
 
 #ifndef CK_SELECT_DISPATCHER_CK_TILE_HPP
@@ -80,9 +80,10 @@ template <class Buffers = CkBuffers, class Context = CkContext>
 class InvocationScope {
  public:
   explicit InvocationScope(const Invocation& now, std::function<std::string(int)> arch_provider = {}) {
-    static_assert(in_ck<Buffers> || in_ck<Context>,
-                  "include CK's grouped_conv_registry.hpp before ck_select_dispatcher.hpp, or put it where the compiler looks "
-                  "for <ck_tile/dispatcher/grouped_conv_registry.hpp>: its buffers are not declared here");
+    static_assert(
+        in_ck<Buffers> || in_ck<Context>,
+        "include CK's grouped_conv_registry.hpp before ck_select_dispatcher.hpp, or put it where the compiler looks "
+        "for <ck_tile/dispatcher/grouped_conv_registry.hpp>: its buffers are not declared here");
     if constexpr (in_ck<Buffers>) {
       Buffers& buffers = ck_buffers<Buffers>();
       buffers_ = buffers;

@@ -24,7 +24,8 @@ template <class Number>
 
 [[nodiscard]] inline std::string triple(const std::array<int, 3>& of) { return triple(of[0], of[1], of[2]); }
 
-/// A layout's first tensor without the letters that only repeat the number of dimensions: "nwgc" of "nhwgc" and of "ndhwgc".
+/// A layout's first tensor without the letters that only repeat the number of dimensions: "nwgc" of "nhwgc" and of
+/// "ndhwgc".
 [[nodiscard]] inline std::string order_of(std::string_view layout) {
   std::string order(layout.substr(0, layout.find('_')));
   order.erase(std::remove_if(order.begin(), order.end(), [](char letter) { return letter == 'd' || letter == 'h'; }),
@@ -125,7 +126,9 @@ struct ConvAdapter {
 
   template <class Op>
   [[nodiscard]] static Direction direction_of(Op op) noexcept {
-    return op == Op::Forward ? Direction::forward : op == Op::BackwardData ? Direction::bwd_data : Direction::bwd_weight;
+    return op == Op::Forward        ? Direction::forward
+           : op == Op::BackwardData ? Direction::bwd_data
+                                    : Direction::bwd_weight;
   }
 
   [[nodiscard]] static int kind_of(Direction direction, int ndim) noexcept {
@@ -195,8 +198,8 @@ struct ConvAdapter {
     std::string name = std::string("grouped_conv_") + words[static_cast<int>(kernel.direction)] + '_';
     name.append(to_string(kernel.dtype_in)) += '_';
     name.append(whole_layout.substr(0, cut)) += '_';
-    name += std::to_string(kernel.ndim) + "d_" + kernel.pipeline + '_' + kernel.epilogue + '_' + kernel.scheduler + '_' +
-            triple(kernel.tile) + '_' + triple(kernel.wave) + '_' + triple(kernel.warp_tile);
+    name += std::to_string(kernel.ndim) + "d_" + kernel.pipeline + '_' + kernel.epilogue + '_' + kernel.scheduler +
+            '_' + triple(kernel.tile) + '_' + triple(kernel.wave) + '_' + triple(kernel.warp_tile);
     if (kernel.vector != std::array<int, 3>{4, 8, 8}) {
       name += "_vec" + std::to_string(kernel.vector[0]) + '_' + std::to_string(kernel.vector[1]) + '_' +
               std::to_string(kernel.vector[2]);
@@ -229,8 +232,8 @@ struct ConvAdapter {
 
   /// One run on the search's own operands. The kernel times itself.
   template <class Known, class Problem, class Buffers = CkBuffers, class Context = CkContext>
-  [[nodiscard]] static float run(const Known& known, const Problem& problem, void* stream, const SelectorOptions& options,
-                                 LazyOperands& operands) {
+  [[nodiscard]] static float run(const Known& known, const Problem& problem, void* stream,
+                                 const SelectorOptions& options, LazyOperands& operands) {
     if constexpr (in_ck<Buffers> || in_ck<Context>) {
       const SearchOperands& tensors =
           operands.get(options.memory, [&] { return extents_of(problem, known.kernel); });
@@ -282,7 +285,8 @@ struct ConvAdapter {
   }
 
   template <class Problem, class State>
-  [[nodiscard]] static Asked<ConvProblem> map(const Problem& problem, const SelectorOptions& options, const State& state) {
+  [[nodiscard]] static Asked<ConvProblem> map(const Problem& problem, const SelectorOptions& options,
+                                              const State& state) {
     std::string_view arch = options.arch;
     if constexpr (is_valid<Arch, Problem>) {
       if (!problem.arch.empty()) arch = problem.arch;
@@ -313,9 +317,10 @@ struct ConvAdapter {
  private:
   /// The problem's values, else those of the options, else those of the registered kernels.
   template <class Problem, class State>
-  [[nodiscard]] static SignatureView signature_of(const Problem& problem, const SelectorOptions& options, const State& state) {
-    SignatureView signature{kind_of(direction_of(problem.op), dimensions(problem, options)), options.dtype, options.dtype,
-                            options.dtype, options.layout};
+  [[nodiscard]] static SignatureView signature_of(const Problem& problem, const SelectorOptions& options,
+                                                  const State& state) {
+    SignatureView signature{kind_of(direction_of(problem.op), dimensions(problem, options)), options.dtype,
+                            options.dtype, options.dtype, options.layout};
     if constexpr (is_valid<DtypeIn, Problem>) {
       if (!problem.dtype_in.empty()) {
         signature.dtype_a = problem.dtype_in;
@@ -350,7 +355,8 @@ struct ConvAdapter {
   [[nodiscard]] static int dimensions(const Problem& problem, const SelectorOptions& options) {
     if constexpr (is_valid<Ndim, Problem>) {
       if (problem.ndim_spatial >= 1 && problem.ndim_spatial <= 3) return problem.ndim_spatial;
-      throw Error(Status::invalid_problem, "ndim_spatial: found " + std::to_string(problem.ndim_spatial) + ", expected 1 to 3");
+      throw Error(Status::invalid_problem,
+                  "ndim_spatial: found " + std::to_string(problem.ndim_spatial) + ", expected 1 to 3");
     } else {
       if (options.ndim_spatial != 0) return options.ndim_spatial;
       return problem.input_spatial[0] > 1 || problem.filter_spatial[0] > 1 ? 3 : 2;

@@ -1,5 +1,5 @@
-/* What the selectors of all operations share: the registry's kernels are registered with the library, and its answers are
- * returned as instances. */
+/* What the selectors of all operations share: the registry's kernels are registered with the library, and its answers
+ * are returned as instances. */
 
 #ifndef CK_SELECT_DISPATCHER_CORE_HPP
 #define CK_SELECT_DISPATCHER_CORE_HPP
@@ -191,7 +191,8 @@ class Core {
     if (!kernel.contradiction.empty()) {
       next.contradictions.push_back({kernel.name, kernel.contradiction});
       if (contradicting_.insert(kernel.name).second) {
-        log_line(CK_LOG_LEVEL_INFO, kernel.name + ": name and key disagree, the name is believed: " + kernel.contradiction);
+        log_line(CK_LOG_LEVEL_INFO,
+                 kernel.name + ": name and key disagree, the name is believed: " + kernel.contradiction);
       }
     }
     const auto refused = refused_.find(kernel.key);
@@ -281,7 +282,8 @@ class Core {
   [[nodiscard]] Asking ask(const State& state, const Problem& problem, const Wanted& wanted,
                            LazyOperands& operands) const noexcept {
     const auto supports = [](const Asking& now, std::size_t slot) {
-      now.last = chosen(*static_cast<const State*>(now.snapshot), slot, *static_cast<const Problem*>(now.problem), now.wanted);
+      now.last =
+          chosen(*static_cast<const State*>(now.snapshot), slot, *static_cast<const Problem*>(now.problem), now.wanted);
       now.last_slot = slot;
       return now.last != nullptr;
     };
@@ -343,8 +345,8 @@ class Core {
 
   /// The first kernel of a key that can run the problem.
   template <class Problem>
-  [[nodiscard]] static const Known<Instance, Kernel>* chosen(const State& state, std::size_t slot, const Problem& problem,
-                                                             const Wanted& wanted) {
+  [[nodiscard]] static const Known<Instance, Kernel>* chosen(const State& state, std::size_t slot,
+                                                             const Problem& problem, const Wanted& wanted) {
     if (slot >= state.slots.size()) return nullptr;
     for (const std::size_t at : state.slots[slot]) {
       if (can_run(state.kernels[at], problem, wanted)) return &state.kernels[at];
@@ -353,7 +355,8 @@ class Core {
   }
 
   template <class Problem>
-  [[nodiscard]] static bool can_run(const Known<Instance, Kernel>& kernel, const Problem& problem, const Wanted& wanted) {
+  [[nodiscard]] static bool can_run(const Known<Instance, Kernel>& kernel, const Problem& problem,
+                                    const Wanted& wanted) {
     if (kernel.slot == nullptr || kernel.signature_id != wanted.signature) return false;
     if (!kernel.arch.empty() && !wanted.arch.empty() && kernel.arch != wanted.arch) return false;
     try {
@@ -365,7 +368,8 @@ class Core {
 
   /// Adds kernels after the first, best first.
   template <class AskedProblem>
-  void add_ranked(std::vector<std::size_t>& ranked, const State& state, const AskedProblem& asked, std::size_t limit) const {
+  void add_ranked(std::vector<std::size_t>& ranked, const State& state, const AskedProblem& asked,
+                  std::size_t limit) const {
     const auto add = [&](void* user) {
       const std::size_t slot = slot_of(user);
       if (slot >= state.slots.size()) return;
@@ -383,7 +387,8 @@ class Core {
 
   /// Logs why there is no answer. What only the program's author can fix is logged as an error, once.
   void say(const Error& error, std::int32_t level) noexcept {
-    if (dynamic_cast<const Ambiguous*>(&error) != nullptr && !ambiguity_told_.exchange(true)) level = CK_LOG_LEVEL_ERROR;
+    if (dynamic_cast<const Ambiguous*>(&error) != nullptr && !ambiguity_told_.exchange(true))
+      level = CK_LOG_LEVEL_ERROR;
     try {
       log_line(level, std::string("no answer: ") + error.what());
     } catch (...) {  // no memory for the line

@@ -153,9 +153,11 @@ struct FmhaAdapter {
   }
 
   template <class Problem, class State>
-  [[nodiscard]] static Asked<FmhaProblem> map(const Problem& problem, const SelectorOptions& options, const State& state) {
+  [[nodiscard]] static Asked<FmhaProblem> map(const Problem& problem, const SelectorOptions& options,
+                                              const State& state) {
     const SignatureView signature{group_of(static_cast<int>(problem.requested_family)), problem.data_type, {}, {}, {}};
-    const std::string_view arch = problem.gfx_arch.empty() ? std::string_view(options.arch) : std::string_view(problem.gfx_arch);
+    const std::string_view arch =
+        problem.gfx_arch.empty() ? std::string_view(options.arch) : std::string_view(problem.gfx_arch);
     auto asked = asked_of<FmhaAdapter>(signature, arch, state);
     ck_fmha_problem& raw = asked.problem.capi();
     raw.api_family = static_cast<std::int32_t>(problem.api_family);
@@ -244,8 +246,8 @@ struct FmhaAdapter {
 
 }  // namespace detail
 
-/// Chooses among the kernels of an FmhaRegistry: for one stage, or all stages of a plan. CK's FmhaDispatcher keeps running
-/// them, by heuristic() or by run_explicit with the identifiers of a plan.
+/// Chooses among the kernels of an FmhaRegistry: for one stage, or all stages of a plan. CK's FmhaDispatcher keeps
+/// running them, by heuristic() or by run_explicit with the identifiers of a plan.
 template <class CkRegistry>
 class FmhaSelector : public detail::Selector<CkRegistry, detail::FmhaAdapter> {
   using Base = detail::Selector<CkRegistry, detail::FmhaAdapter>;
@@ -282,8 +284,8 @@ class FmhaSelector : public detail::Selector<CkRegistry, detail::FmhaAdapter> {
     Problem asked = problem;
     using Family = decltype(asked.requested_family);
     asked.requested_family = static_cast<Family>(CK_FMHA_FAMILY_FWD_SPLITKV);
-    asked.num_splits = this->ask([&](const Registry& registry, const FmhaProblem& as) { return registry.fmha_splits(as, most); },
-                                 asked);
+    asked.num_splits = this->ask(
+        [&](const Registry& registry, const FmhaProblem& as) { return registry.fmha_splits(as, most); }, asked);
     return plan(asked);
   }
 

@@ -126,8 +126,8 @@ struct GemmAdapter {
     name += '_' + triple(algorithm.warp_tile_shape.m, algorithm.warp_tile_shape.n, algorithm.warp_tile_shape.k);
     if constexpr (is_valid<VectorSizeA, Algorithm>) {
       if (algorithm.vector_size_a != 0 || algorithm.vector_size_b != 0 || algorithm.vector_size_c != 0) {
-        name += "_vec" + std::to_string(+algorithm.vector_size_a) + '_' + std::to_string(+algorithm.vector_size_b) + '_' +
-                std::to_string(+algorithm.vector_size_c);
+        name += "_vec" + std::to_string(+algorithm.vector_size_a) + '_' + std::to_string(+algorithm.vector_size_b) +
+                '_' + std::to_string(+algorithm.vector_size_c);
       }
     }
     if (signature.split_k > 1) name += "_splitk" + std::to_string(+signature.split_k);
@@ -157,14 +157,15 @@ struct GemmAdapter {
   }
 
   template <class Known, class Problem>
-  [[nodiscard]] static float run(const Known& known, const Problem& problem, void* stream, const SelectorOptions& options,
-                                 LazyOperands& lazy) {
+  [[nodiscard]] static float run(const Known& known, const Problem& problem, void* stream,
+                                 const SelectorOptions& options, LazyOperands& lazy) {
     GemmOperands operands;
     if (options.gemm_operands) {
       operands = options.gemm_operands(problem.M, problem.N, problem.K);
     } else {
       const SearchOperands& matrices = lazy.get(options.memory, [&] {
-        std::array<Extent, 3> extents{Extent{known.kernel.dtype_a}, Extent{known.kernel.dtype_b}, Extent{known.kernel.dtype_c}};
+        std::array<Extent, 3> extents{Extent{known.kernel.dtype_a}, Extent{known.kernel.dtype_b},
+                                      Extent{known.kernel.dtype_c}};
         extents[0].times(problem.M).times(problem.K);
         extents[1].times(problem.K).times(problem.N);
         extents[2].times(problem.M).times(problem.N);
@@ -202,7 +203,8 @@ struct GemmAdapter {
   }
 
   template <class Problem, class State>
-  [[nodiscard]] static Asked<GemmProblem> map(const Problem& problem, const SelectorOptions& options, const State& state) {
+  [[nodiscard]] static Asked<GemmProblem> map(const Problem& problem, const SelectorOptions& options,
+                                              const State& state) {
     SignatureView signature = expected_view(options.dtype, options.layout);
     signature.kind = stream_k(problem);
     // The usual types, unless only kernels of other types are registered.

@@ -1,5 +1,5 @@
-/* Which members CK's classes have. Its generations have no numbers: they are told apart by what is there, each member in one
- * place here. What a generation lacks gets the value that its kernels have all the same.
+/* Which members CK's classes have. Its generations have no numbers: they are told apart by what is there, each member
+ * in one place here. What a generation lacks gets the value that its kernels have all the same.
  */
 
 #ifndef CK_SELECT_DISPATCHER_MEMBERS_HPP
@@ -134,7 +134,8 @@ template <class Instance>
   else return true;
 }
 
-/// The word of an enumerator of GEMM keys: CK's own to_string beside the enum or, where a generation has none, by the enumerators.
+/// The word of an enumerator of GEMM keys: CK's own to_string beside the enum or, where a generation has none, by the
+/// enumerators.
 template <class Enum>
 [[nodiscard]] std::string word_of(Enum value);
 

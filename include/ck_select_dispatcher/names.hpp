@@ -22,7 +22,8 @@ void tell_apart(std::vector<Known<Instance, Kernel>>& kernels) {
     std::vector<std::size_t> alike;
     for (std::size_t at = first + 1; at < end && !kernels[first].key.empty(); ++at) {
       const auto is_alike = [&](const Known<Instance, Kernel>& other) {
-        return other.name != kernels[at].name && other.arch == kernels[at].arch && other.signature == kernels[at].signature;
+        return other.name != kernels[at].name && other.arch == kernels[at].arch &&
+               other.signature == kernels[at].signature;
       };
       const auto begin = kernels.begin() + static_cast<std::ptrdiff_t>(first);
       if (std::any_of(begin, kernels.begin() + static_cast<std::ptrdiff_t>(at), is_alike)) alike.push_back(at);

@@ -47,7 +47,8 @@ template <class Function>
   static const auto hip_memcpy = hip<int(void*, const void*, std::size_t, int)>("hipMemcpy");
   if (!memory.allocate) {
     if (hip_malloc == nullptr || hip_free == nullptr) {
-      throw Error(Status::io, "a search needs memory of the device: HIP is not loaded, and SelectorOptions::memory allocates none");
+      throw Error(Status::io,
+                  "a search needs memory of the device: HIP is not loaded, and SelectorOptions::memory allocates none");
     }
     memory.allocate = [](std::size_t bytes) {
       void* made = nullptr;
@@ -79,8 +80,8 @@ template <class Function>
   }
 }
 
-/// Random values of a type, as bytes. Floating-point values lie between 1/128 and 1 with either sign, integers between -4 and 3: sums
-/// neither overflow nor vanish, and hardware whose power depends on the data is not flattered by zeros.
+/// Random values of a type, as bytes. Floating-point values lie between 1/128 and 1 with either sign, integers between
+/// -4 and 3: sums neither overflow nor vanish, and hardware whose power depends on the data is not flattered by zeros.
 class RandomValues {
  public:
   explicit RandomValues(Dtype dtype) noexcept : dtype_(dtype) {}
@@ -135,12 +136,14 @@ struct Extent {
   std::int64_t elements = 1;
 
   Extent& times(std::int64_t factor) noexcept {
-    const bool fits = elements >= 0 && factor >= 0 && (factor == 0 || elements <= std::numeric_limits<std::int64_t>::max() / 64 / factor);
+    const bool fits = elements >= 0 && factor >= 0 &&
+                      (factor == 0 || elements <= std::numeric_limits<std::int64_t>::max() / 64 / factor);
     elements = fits ? elements * factor : -1;
     return *this;
   }
   [[nodiscard]] std::size_t bytes() const {
-    if (elements < 0) throw Error(Status::invalid_problem, "a search needs operands that are larger than memory can be");
+    if (elements < 0)
+      throw Error(Status::invalid_problem, "a search needs operands that are larger than memory can be");
     const std::size_t bits = static_cast<std::size_t>(elements) * bits_of(dtype);
     // Kernels may read whole vectors beyond the last element.
     return (bits + 7) / 8 + 256;

@@ -32,8 +32,9 @@ enum class Follow {
   told,
 };
 
-/// Where the operands of a convolution are on the device, in CK's order: input, weight, output of the operation. The gradient of the
-/// input is the output of Op::BackwardData and dY its input; the gradient of the weight is the output of Op::BackwardWeight and dY its weight.
+/// Where the operands of a convolution are on the device, in CK's order: input, weight, output of the operation. The
+/// gradient of the input is the output of Op::BackwardData and dY its input; the gradient of the weight is the output
+/// of Op::BackwardWeight and dY its weight.
 struct ConvBuffers {
   const void* input = nullptr;
   const void* weight = nullptr;

@@ -146,7 +146,8 @@ class GroupedConvRunner {
     Solution<Instance> solution;
     if (strategy_ == SelectionStrategy::PriorityBased) {
       // Not owned, as in CK.
-      solution.instance = std::shared_ptr<const Instance>(std::shared_ptr<void>(), selector_.ck_registry().find(problem));
+      solution.instance =
+          std::shared_ptr<const Instance>(std::shared_ptr<void>(), selector_.ck_registry().find(problem));
     } else {
       solution = selector_.find(problem);
     }

@@ -85,10 +85,11 @@ class Selector {
 
 /// Chooses among the kernels of a GroupedConvRegistry.
 ///
-/// run() of runner.hpp and GroupedConvRunner run the very kernel that is chosen. A heuristic cannot promise that: CK's dispatcher takes the first
-/// kernel, in the order of its hash table, whose name contains what a heuristic answers, so no text leads to a kernel
-/// behind another whose name contains its own. Names are ordered by the kernel that they lead to, and one that may lead to a kernel
-/// that cannot run the problem is left out. Call set_strategy of the dispatcher beside set_heuristic.
+/// run() of runner.hpp and GroupedConvRunner run the very kernel that is chosen. A heuristic cannot promise that: CK's
+/// dispatcher takes the first kernel, in the order of its hash table, whose name contains what a heuristic answers, so
+/// no text leads to a kernel behind another whose name contains its own. Names are ordered by the kernel that they lead
+/// to, and one that may lead to a kernel that cannot run the problem is left out. Call set_strategy of the dispatcher
+/// beside set_heuristic.
 template <class CkRegistry>
 class GroupedConvSelector : public detail::Selector<CkRegistry, detail::ConvAdapter> {
  public:

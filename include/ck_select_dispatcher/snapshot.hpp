@@ -142,9 +142,10 @@ class Snapshot {
       if (!agrees(known) || (only_usual && !is_usual(known))) continue;
       if (found != nullptr) {
         const auto said = [](const Signature& one) { return one.dtype_a + " " + one.layout; };
-        throw Ambiguous(Status::invalid_problem,
-                        "kernels of several types or layouts are registered (" + said(*found) + ", " + said(known) +
-                            "), and neither the problem nor the options say which: set SelectorOptions::dtype and layout");
+        throw Ambiguous(
+            Status::invalid_problem,
+            "kernels of several types or layouts are registered (" + said(*found) + ", " + said(known) +
+                "), and neither the problem nor the options say which: set SelectorOptions::dtype and layout");
       }
       found = &known;
     }
@@ -159,8 +160,8 @@ class Snapshot {
   mutable std::unordered_map<std::size_t, std::vector<std::size_t>> containing_;
 };
 
-/// What a kernel must have for one problem: a signature of the snapshot, and an architecture, whose text is the problem's or the
-/// options'.
+/// What a kernel must have for one problem: a signature of the snapshot, and an architecture, whose text is the
+/// problem's or the options'.
 struct Wanted {
   std::size_t signature = no_signature;
   std::string_view arch;
@@ -175,9 +176,11 @@ struct Asked {
 
 /// A problem of a signature and an architecture, without extents.
 template <class Adapter, class State>
-[[nodiscard]] Asked<typename Adapter::LibraryProblem> asked_of(const SignatureView& signature, std::string_view arch, const State& state) {
+[[nodiscard]] Asked<typename Adapter::LibraryProblem> asked_of(const SignatureView& signature, std::string_view arch,
+                                                               const State& state) {
   const std::size_t id = state.id_of(signature);
-  Asked<typename Adapter::LibraryProblem> asked{id == no_signature ? Adapter::blank(signature) : state.blanks[id], {id, arch}};
+  Asked<typename Adapter::LibraryProblem> asked{id == no_signature ? Adapter::blank(signature) : state.blanks[id],
+                                                {id, arch}};
   asked.problem.arch(arch);
   return asked;
 }

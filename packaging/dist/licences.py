@@ -2,8 +2,8 @@
 
     licences.py PACKAGE...
 
-Cargo says what that is; each crate's own files say under what. A text that several share is printed once. A crate without
-a text is an error, not a gap.
+Cargo says what that is; each crate's own files say under what. A text that several share is printed once. A crate
+without a text is an error, not a gap.
 """
 
 from __future__ import annotations

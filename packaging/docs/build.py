@@ -3,8 +3,8 @@
     build.py --out FOLDER [--rustdoc FOLDER] [--ckselect FILE]
 
 The repository's Markdown is the only source. A page has the same place in the site as in the repository, so the same
-relative links work in both; the order of the pages is that of the section "Documentation" in README.md. Each link has to
-lead somewhere.
+relative links work in both; the order of the pages is that of the section "Documentation" in README.md. Each link has
+to lead somewhere.
 """
 
 import argparse

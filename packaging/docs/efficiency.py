@@ -40,10 +40,12 @@ ours, estimate, upstream = held_out(sys.argv[1]), column(sys.argv[2]), column(sy
 if not len(ours) == len(estimate) == len(upstream):
     sys.exit(f"efficiency: {len(ours)}, {len(estimate)} and {len(upstream)} problems, which should be the same")
 print(
-    "# Speed of the chosen kernel relative to the fastest measured one, 142 convolution problems on an MI355X, each column sorted."
+    "# Speed of the chosen kernel relative to the fastest measured one, 142 convolution problems on an MI355X, "
+    "each column sorted."
 )
 print(
-    "# Made by `make efficiency MI355X=FOLDER` (packaging/make/docs.mk has the commands); docs/model-quality.md explains the figures."
+    "# Made by `make efficiency MI355X=FOLDER` (packaging/make/docs.mk has the commands); "
+    "docs/model-quality.md explains the figures."
 )
 print("ck_select,estimate,upstream")
 for row in zip(sorted(ours), sorted(estimate), sorted(upstream)):

@@ -38,8 +38,9 @@ def svg(title: str, description: str, parts: list[str]) -> str:
     """A picture."""
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" role="img" '
-            'aria-labelledby="title desc" font-family="system-ui, -apple-system, \'Segoe UI\', Helvetica, Arial, sans-serif" font-size="14">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
+            'role="img" aria-labelledby="title desc" '
+            "font-family=\"system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif\" font-size=\"14\">",
             "  <!-- Drawn by packaging/docs/figures.py: do not edit. -->",
             f'  <title id="title">{escape(title)}</title>',
             f'  <desc id="desc">{escape(description)}</desc>',
@@ -165,7 +166,8 @@ def time() -> str:
             for point in points:
                 words = f"{name}, {operation}, {point[0]:,} kernels: {duration(point[at])}"
                 parts.append(
-                    f'<circle class="dot {kind}" cx="{x_of(point[0]):.1f}" cy="{y_of(point[at]):.1f}" r="4"><title>{words}</title></circle>'
+                    f'<circle class="dot {kind}" cx="{x_of(point[0]):.1f}" cy="{y_of(point[at]):.1f}" r="4">'
+                    f"<title>{words}</title></circle>"
                 )
                 told.append(words)
                 # The pool of 30 GEMM kernels is beside that of convolutions, and too near for words of its own.

@@ -1,8 +1,8 @@
 """Finds a libclang that bindgen can use, and prints the shell settings that make bindgen use it.
 
-A file name proves nothing (`libclang-cpp.so.14` is another library), so each candidate is asked to parse what LightGBM's header
-includes. It is run by the Python of the virtual environment that `lightgbm-tools` makes; its wheel of libclang has no headers of the
-compiler's own, for which gcc's stand in.
+A file name proves nothing (`libclang-cpp.so.14` is another library), so each candidate is asked to parse what
+LightGBM's header includes. It is run by the Python of the virtual environment that `lightgbm-tools` makes; its wheel of
+libclang has no headers of the compiler's own, for which gcc's stand in.
 """
 
 import ctypes
@@ -48,8 +48,10 @@ def gcc_headers():
 
 
 def problems(library, arguments):
-    """What is wrong with a library, or None. A process of its own: a library is loaded once a process, and may crash."""
-    ran = subprocess.run([sys.executable, __file__, "--try", library, *arguments], capture_output=True, text=True, check=False)
+    """What is wrong with a library, or None. Each is tried in a process: it loads once in each, and may crash."""
+    ran = subprocess.run(
+        [sys.executable, __file__, "--try", library, *arguments], capture_output=True, text=True, check=False
+    )
     return None if ran.returncode == 0 else (ran.stderr.strip().splitlines() or [f"exit status {ran.returncode}"])[-1]
 
 
@@ -97,7 +99,8 @@ def main():
             tried.append(f"{library}: {wrong}")
     listed = "".join(f"\n  {line}" for line in tried)
     sys.exit(
-        f"libclang is missing: install libclang-dev (Debian, Ubuntu) or clang-devel (Fedora, RHEL), or set LIBCLANG_PATH{listed}"
+        "libclang is missing: install libclang-dev (Debian, Ubuntu) or clang-devel (Fedora, RHEL), "
+        f"or set LIBCLANG_PATH{listed}"
     )
 
 

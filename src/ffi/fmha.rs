@@ -198,17 +198,18 @@ macro_rules! same_fields {
 
 same_fields! {
     words {
-        api_family: FmhaApi, family: FmhaFamily, mode: FmhaMode, mask: FmhaMask, bias: FmhaBias, qscale: FmhaQscale,
-        rope: FmhaRope, kv_layout: FmhaKvLayout, kv_lookup: FmhaKvLookup
+        api_family: FmhaApi, family: FmhaFamily, mode: FmhaMode, mask: FmhaMask, bias: FmhaBias,
+        qscale: FmhaQscale, rope: FmhaRope, kv_layout: FmhaKvLayout, kv_lookup: FmhaKvLookup
     }
     numbers {
-        batch, seqlen_q, seqlen_k, nhead_q, nhead_k, hdim_q, hdim_v, max_seqlen_q, max_seqlen_k, page_size, num_splits,
-        window_left, window_right, sink_size, min_seqlen_q, rotary_dim
+        batch, seqlen_q, seqlen_k, nhead_q, nhead_k, hdim_q, hdim_v, max_seqlen_q, max_seqlen_k, page_size,
+        num_splits, window_left, window_right, sink_size, min_seqlen_q, rotary_dim
     }
     flags {
-        v_rowmajor, logits, lse, dropout, paged_kv, fp8_static_quant, skip, sink, dbias, store_randval, deterministic,
-        has_seqstart_q_ptr, has_seqstart_k_ptr, has_seqlen_q_ptr, has_seqlen_k_ptr, has_cu_seqlen_q_ptr,
-        has_cu_seqlen_k_ptr, has_block_table_ptr, has_cache_batch_idx, is_gappy, has_rotary_cos_sin
+        v_rowmajor, logits, lse, dropout, paged_kv, fp8_static_quant, skip, sink, dbias, store_randval,
+        deterministic, has_seqstart_q_ptr, has_seqstart_k_ptr, has_seqlen_q_ptr, has_seqlen_k_ptr,
+        has_cu_seqlen_q_ptr, has_cu_seqlen_k_ptr, has_block_table_ptr, has_cache_batch_idx, is_gappy,
+        has_rotary_cos_sin
     }
 }
 

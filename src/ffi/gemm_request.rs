@@ -138,7 +138,8 @@ pub(super) fn groups_of(
         let shape = group.map(u32::try_from);
         let ([Ok(m), Ok(n), Ok(k)], Some(place)) = (shape, place) else {
             let message = format!(
-                "{what} is {group:?}, expected zeros, or three extents where `quant` scales groups of that operand"
+                "{what} is {group:?}, expected zeros, or three extents where `quant` scales groups of that \
+                 operand"
             );
             return Err(Failure::new(CkStatus::InvalidArgument, message));
         };

@@ -1,8 +1,8 @@
-//! What is asked of a registry that tunes: how often, and which answers were not measured.
+//! What problems a registry that tunes is asked for: how often, and which answers were not measured.
 //!
-//! Each thread counts in a table of its own, which no other writes, so that cores share no line for it. A
-//! problem whose answer was not measured is handed over by a queue: the selection that answers it neither
-//! waits nor allocates.
+//! Each thread counts in its own table, which no other thread writes, so that cores do not share cache lines.
+//! A problem whose answer was not measured goes into a queue; the selection that answers it neither waits nor
+//! allocates.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -15,25 +15,25 @@ use crossbeam_queue::ArrayQueue;
 use super::cache::{Key, SLOTS};
 use crate::problem::Problem;
 
-/// Threads with a table of their own. Later ones share them: then some counts are lost, which costs nothing
-/// but their weight.
+/// Threads with a table of their own. Later ones share tables and may lose counts, which only reduces the
+/// weight of problems.
 const TABLES: usize = 128;
-/// Problems that are new between two looks; of more, the rest is met again later.
+/// Maximum number of new problems between two calls; further ones will be seen again later.
 const QUEUED: usize = 1024;
-/// Problems that are kept in mind at the most.
+/// Maximum number of problems that are remembered.
 const MOST_LISTED: usize = 10_000;
 
-/// Counts of one thread, by the problems' places in the decision cache.
+/// Counts of one thread, by place in the decision cache.
 #[repr(align(64))]
 struct Table([AtomicU64; SLOTS]);
 
-/// How often each place was asked.
+/// How often each place was requested.
 struct Counters {
     tables: [OnceLock<Box<Table>>; TABLES],
 }
 
 thread_local! {
-    /// The thread's table; none yet.
+    /// The thread's table; `usize::MAX` for none yet.
     static TABLE: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
@@ -49,7 +49,7 @@ impl Counters {
             None => self.first(),
         };
         if let Some(counter) = table.0.get(place) {
-            // No other thread writes it, so that nothing has to be locked.
+            // No other thread writes it, so no atomic addition is needed.
             counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         }
     }
@@ -81,17 +81,17 @@ impl Counters {
 pub(super) struct Doubtful {
     pub(super) problem: Problem,
     pub(super) key: Key,
-    /// Milliseconds of a run, as far as anybody knows.
+    /// Milliseconds of a run, as far as known.
     pub(super) run_ms: f64,
     /// The share of them that such answers lose.
     pub(super) share: f64,
 }
 
-/// What measuring one problem has found so far, of the kernels of one generation.
+/// Results so far of measuring one problem, for the kernels of one generation.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Progress {
     pub(super) generation: u64,
-    /// Places of kernels that have their verdict.
+    /// Indices of kernels that have their verdict.
     pub(super) judged: Vec<usize>,
     pub(super) timings: Vec<Timing>,
 }
@@ -106,7 +106,7 @@ pub(super) struct Timing {
 }
 
 enum Stage {
-    /// To be measured, or gone on with.
+    /// To be measured, or continued.
     Waiting(Progress),
     /// Not to be measured in this generation: it is being measured, or cannot be.
     Closed(u64),
@@ -123,7 +123,7 @@ impl Listed {
     }
 }
 
-/// What is asked of a registry.
+/// The problems that a registry is asked for.
 pub(super) struct Asked {
     counters: Counters,
     new: ArrayQueue<Doubtful>,
@@ -158,7 +158,7 @@ impl Asked {
         }
     }
 
-    /// Lists what was noted; true if some of it was lost and has to be met again.
+    /// Adds the noted problems to the list; true if some were lost and must be seen again.
     pub(super) fn take_in(&self) -> bool {
         // Read before the queue is emptied: what is missed afterwards stays noted as such.
         let missed = self.missed.swap(false, Ordering::Relaxed);
@@ -176,7 +176,7 @@ impl Asked {
         missed && list.len() < MOST_LISTED
     }
 
-    /// What waits to be measured: what most may be gained by first.
+    /// The problems to be measured, those with the most to gain first.
     pub(super) fn waiting(&self, generation: u64) -> Vec<Doubtful> {
         let sums = self.counters.sums();
         let worth = |one: &Doubtful| {
@@ -195,8 +195,8 @@ impl Asked {
         self.list().values().filter(|listed| listed.is_waiting(generation)).count()
     }
 
-    /// Takes a problem for measuring; `None` if another thread has it, or had. Until it is given back it
-    /// counts as one that cannot be measured, so that a callback that never returns is not called again.
+    /// Takes a problem for measuring; `None` if another thread has taken it. Until it is given back it counts
+    /// as one that cannot be measured, so that a callback that never returns is not called again.
     pub(super) fn take(&self, problem: &Problem, generation: u64) -> Option<Progress> {
         let mut list = self.list();
         let listed = list.get_mut(problem).filter(|listed| listed.is_waiting(generation))?;
@@ -207,23 +207,23 @@ impl Asked {
         }
     }
 
-    /// Leaves a problem to a later call.
+    /// Returns a problem for a later call.
     pub(super) fn give_back(&self, problem: &Problem, progress: Progress) {
         if let Some(listed) = self.list().get_mut(problem) {
             listed.stage = Stage::Waiting(progress);
         }
     }
 
-    /// Notes that a run takes longer than was thought.
+    /// Notes that a run takes longer than assumed.
     pub(super) fn takes_longer(&self, problem: &Problem) {
         if let Some(listed) = self.list().get_mut(problem) {
             listed.doubtful.run_ms *= 2.0;
         }
     }
 
-    /// Forgets problems that have a winner now, each with the generation that it is of. Once kernels, models or
-    /// options have changed, that winner may be lost, and who has asked since was not noted, because the
-    /// problem was known: such a problem waits again.
+    /// Removes problems that now have a winner, each with the generation of that winner. If kernels, models
+    /// or options have changed since, the winner may be lost, and requests since then were not noted, because
+    /// the problem was known. Such a problem waits again.
     pub(super) fn settle(&self, settled: &[(Doubtful, u64)], generation: impl FnOnce() -> u64) {
         if settled.is_empty() {
             return;
@@ -233,7 +233,7 @@ impl Asked {
             list.remove(&doubtful.problem);
         }
         self.know(&list);
-        // Not before: what is asked from here on is noted.
+        // Read only now: problems requested from here on are noted.
         let now = generation();
         let passed = settled.iter().filter(|(_, of)| *of != now).map(|(doubtful, _)| {
             let stage = Stage::Waiting(Progress::default());
@@ -283,7 +283,7 @@ mod tests {
         assert_eq!(order(&asked), [] as [i64; 0], "not taken in yet");
         assert!(!asked.take_in());
         assert_eq!(order(&asked), [2, 1, 3]);
-        // What is known is not handed over again.
+        // Known problems are not queued again.
         asked.note(&doubtful(1, 1.0));
         assert!(asked.new.is_empty());
         (0..20).for_each(|_| asked.count(&doubtful(3, 0.5).key));
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(asked.take(&one.problem, 7).unwrap().judged, [3]);
         asked.takes_longer(&one.problem);
         assert_eq!(asked.waiting(8)[0].run_ms, 2.0);
-        // Kernels of another generation are others, and one that could not be measured can be again.
+        // In another generation the kernels differ, so a problem that could not be measured is tried again.
         assert_eq!((asked.count_waiting(7), asked.count_waiting(8)), (0, 1));
         let fresh = asked.take(&one.problem, 8).unwrap();
         assert_eq!((fresh.generation, fresh.judged.len()), (8, 0));

@@ -1,8 +1,7 @@
-//! Whose turn it is to measure. One search at a time: two would measure each other.
+//! Turns for measuring. Searches run one at a time, because two would disturb each other's times.
 //!
-//! No lock is held while callbacks run. A callback that leaves by `longjmp`, or never returns, holds others
-//! up for as long as a run may take and no longer: then its turn is over, and the next search begins on a
-//! device of its own.
+//! No lock is held while callbacks run. A callback that exits by `longjmp`, or never returns, blocks others
+//! only for as long as a run may take. Then its turn is over, and the next search starts on a new device.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,16 +13,16 @@ use crate::problem::Problem;
 use crate::tuning::clock::{Clock, SystemClock};
 use crate::tuning::device::{Device, DeviceFacts};
 
-/// Problems that could not be measured are remembered, so that not each selection tries again; so many at the
-/// most.
+/// Maximum number of problems that are remembered because they could not be measured, so that not every
+/// selection tries again.
 const MOST_FAILED: usize = 10_000;
-/// What a busy machine may add to the time of a run before its search counts as abandoned.
+/// Extra time for a run on a busy machine before its search counts as abandoned.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// A problem, and the generation of the state that asked.
+/// A problem, and the generation of the requesting state.
 pub(super) type Attempt = (u64, Problem);
 type Owned = Box<dyn Device + Send>;
-/// Makes the device again, for when an abandoned search has kept it.
+/// Makes a new device, in case an abandoned search has kept it.
 pub(super) type Make = fn() -> Result<Owned, String>;
 
 /// Why a thread cannot measure.
@@ -50,26 +49,26 @@ pub(super) struct Bench {
 
 #[derive(Default)]
 struct State {
-    /// Away with the turn that uses it.
+    /// `None` while a turn uses it.
     device: Option<Owned>,
     turn: Option<Holder>,
     turns: u64,
     failed: HashSet<Attempt>,
 }
 
-/// Who measures now.
+/// The current turn.
 struct Holder {
     number: u64,
     thread: ThreadId,
     attempt: Attempt,
-    /// Nanoseconds from the bench's beginning to the last sign of life.
+    /// Nanoseconds from the bench's creation to the last sign of life.
     alive: Arc<AtomicU64>,
-    /// How long it may be without one.
+    /// How long it may go without one.
     patience: Duration,
 }
 
 impl Holder {
-    /// How much longer it may be without a sign of life.
+    /// How much longer it may go without a sign of life.
     fn left(&self, now: Duration) -> Duration {
         let silent = now.saturating_sub(Duration::from_nanos(self.alive.load(Ordering::Relaxed)));
         self.patience.saturating_sub(silent)
@@ -77,7 +76,7 @@ impl Holder {
 }
 
 impl Bench {
-    /// `make` makes another such device; without it, one that an abandoned search keeps is lost.
+    /// `make` makes another such device; without it, a device that an abandoned search keeps is lost.
     pub(super) fn new(device: Owned, make: Option<Make>) -> Self {
         let facts = device.facts().clone();
         let state = State { device: Some(device), ..State::default() };
@@ -88,7 +87,7 @@ impl Bench {
         &self.facts
     }
 
-    /// Waits for the other searches, at the longest until then. An error says why this thread cannot measure.
+    /// Waits for other searches, until `until` at most. An error says why this thread cannot measure.
     pub(super) fn turn(
         &self,
         attempt: Attempt,
@@ -100,7 +99,7 @@ impl Bench {
         while let Some(holder) = &state.turn {
             let left = holder.left(self.began.elapsed());
             if left.is_zero() {
-                // Its kernels are not tried again: who knows what became of it.
+                // Its kernels are not tried again: the fate of that search is unknown.
                 let attempt = holder.attempt;
                 state.fail(attempt);
                 state.turn = None;
@@ -131,7 +130,7 @@ impl Bench {
         Ok(Turn { bench: self, number, device: Some(device), alive })
     }
 
-    /// Whether this thread measures, so that a selection now is one of a callback's.
+    /// Whether this thread is measuring, so that a selection now comes from a callback.
     pub(super) fn is_mine(&self) -> bool {
         self.state().turn.as_ref().is_some_and(|holder| holder.thread == std::thread::current().id())
     }
@@ -167,7 +166,7 @@ fn nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// The device, for one search. It is the search's clock, too: whoever looks at the time is alive.
+/// The device, for one search. It is also the search's clock: reading the time is a sign of life.
 pub(super) struct Turn<'b> {
     bench: &'b Bench,
     number: u64,
@@ -196,7 +195,7 @@ impl Clock for Turn<'_> {
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
         let mut state = self.bench.state();
-        // One that was given up may come to an end after all; the next has a device by then.
+        // A turn that was given up may still end; by then the next one has a device.
         if state.turn.as_ref().is_some_and(|holder| holder.number == self.number) {
             state.turn = None;
         }
@@ -251,7 +250,7 @@ mod tests {
     fn an_abandoned_turn_ends_by_itself() {
         for make in [None, Some(host as Make)] {
             let bench = Bench::new(host().unwrap(), make);
-            // As a `longjmp` does it.
+            // Like `longjmp`.
             std::mem::forget(bench.turn(attempt(1), SHORT, None).unwrap());
             let began = Instant::now();
             let next = std::thread::scope(|scope| {

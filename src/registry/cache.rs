@@ -1,16 +1,16 @@
 //! The decision cache: a repeated problem is answered from memory.
 //!
 //! A fixed number of slots that readers share without writing. Each decision carries the generation that it
-//! was made for, so that a change of the registry ends them all at once.
+//! was made for, so that a change of the registry invalidates all of them at once.
 
 use super::slot::Slot;
 use super::{Entry, Selection, Source};
 use crate::problem::{FieldSet, Problem, WORDS};
 
-/// Decisions that are kept; two problems share a place in turn.
+/// Number of decisions; problems with the same place replace each other.
 pub(super) const SLOTS: usize = 1024;
 
-/// Words of a selection behind the problem's.
+/// Words of a selection, after those of the problem.
 const FACTS: usize = 7;
 
 /// Recent decisions of a registry.
@@ -18,7 +18,7 @@ pub(super) struct Cache {
     slots: Box<[Slot<WORDS, FACTS>]>,
 }
 
-/// A problem's words, its place among the slots: made once a call, for looking up and for keeping.
+/// A problem's words and its place among the slots, computed once per call for reading and writing.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Key {
     words: [u64; WORDS],
@@ -26,7 +26,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// `None` for what is no valid problem.
+    /// `None` if the problem cannot be valid.
     pub(super) fn of(problem: &Problem) -> Option<Self> {
         let words = problem.words()?;
         // Two chains, because each multiplication waits for the one before it.
@@ -50,7 +50,7 @@ impl Cache {
         Self { slots: std::iter::repeat_with(Slot::new).take(SLOTS).collect() }
     }
 
-    /// The selection that was put for an equal problem; `entry` knows kernels by their numbers in the arena.
+    /// The selection that was kept for an equal problem; `entry` gives a kernel by its number in the arena.
     pub(super) fn get<'r>(
         &self,
         key: &Key,
@@ -61,8 +61,8 @@ impl Cache {
         Selection::of_facts(facts, generation, entry)
     }
 
-    /// Keeps a selection, whose kernel has this number in the arena; false if another thread is keeping one
-    /// in the same place.
+    /// Keeps a selection, whose kernel has this number in the arena; false if another thread is writing to
+    /// the same place.
     pub(super) fn put(&self, key: &Key, id: usize, selection: &Selection<'_>) -> bool {
         self.slots
             .get(key.place)
@@ -76,7 +76,7 @@ const UNMEASURED: u64 = 1 << 10;
 const ARCH_UNKNOWN: u64 = 1 << 11;
 const NO_MODEL: u64 = 1 << 12;
 const GENERIC: u64 = 1 << 13;
-/// Above it stand the fields that are out of range, of which there are fewer than 48.
+/// From this bit on: the fields that are out of range, fewer than 48.
 const OUTSIDE: u32 = 16;
 
 impl<'r> Selection<'r> {
@@ -186,7 +186,7 @@ mod tests {
     fn a_decision_is_never_mixed_from_two() {
         let (cache, entry) = (Cache::new(), entry());
         let shared = key(1);
-        // The number is in every fact, so that a mixture would show.
+        // The number is in every fact, so that a mixture would be detected.
         let rounds = if cfg!(miri) { 50 } else { 20_000 };
         std::thread::scope(|scope| {
             for writer in 0..2 {

@@ -11,7 +11,7 @@ use crate::problem::{Checked, FieldSet, InvalidField, Problem};
 use crate::select::{LeftOut, RankError, RankScratch, Ranked, Ranker};
 use crate::tuning::store::WinnerSource;
 
-/// Places of a ranking that are looked at before the others.
+/// Places of a ranking that are tried before the others.
 const FIRST: usize = 4;
 
 /// The source of a selection.
@@ -25,14 +25,14 @@ pub enum Source {
     Model,
     /// Measured during the call.
     Search,
-    /// An estimate, where nothing was measured.
+    /// An estimate, without measurements.
     Estimate,
     /// The registered priority.
     Priority,
 }
 
 impl Source {
-    /// All sources, in the order in which they are asked.
+    /// All sources, in the order in which they are tried.
     pub const ALL: [Self; 6] =
         [Self::Override, Self::Store, Self::Model, Self::Search, Self::Estimate, Self::Priority];
 
@@ -83,12 +83,12 @@ pub struct Selection<'r> {
     pub no_model: bool,
     /// Whether the model is a universal one, which ranks for any GPU, direction and type.
     pub generic: bool,
-    /// The state that was asked, see [`Registry::generation`].
+    /// The generation of the state that answered, see [`Registry::generation`].
     pub generation: u64,
 }
 
 impl<'r> Selection<'r> {
-    /// A selection with what all sources have.
+    /// A selection with the fields that all sources have.
     pub(super) const fn of(entry: &'r Entry, index: usize, source: Source, generation: u64) -> Self {
         Self {
             entry,
@@ -139,7 +139,7 @@ pub struct Place<'r> {
     pub unmeasured: String,
 }
 
-/// Why there is no kernel to run, or no prediction for one.
+/// Why there is no kernel to run, or no prediction.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SelectError {
     /// Invalid problem.
@@ -156,15 +156,15 @@ pub enum SelectError {
     /// No model is loaded for the problem.
     #[error("no model is loaded for the problem{}{why}", if .why.is_empty() { "" } else { ": " })]
     NoModel {
-        /// Why each model that is loaded does not fit.
+        /// Why none of the loaded models fits.
         why: String,
     },
     /// No kernel at that index that the model can describe.
     #[error("the model can describe no kernel at {index}, the registry has {kernels}")]
     NotThere {
-        /// All kernels.
+        /// Number of kernels.
         kernels: usize,
-        /// The place asked for.
+        /// The requested index.
         index: usize,
     },
     /// The model cannot rank the problem.
@@ -172,10 +172,11 @@ pub enum SelectError {
     Rank(#[from] RankError),
     /// No kernel computes the problem, or none of those that do is supported.
     #[error(
-        "none of the {kernels} kernels fits the problem: {unfit} compute something else, {unsupported} do not support it"
+        "none of the {kernels} kernels fits the problem: {unfit} compute something else, \
+         {unsupported} do not support it"
     )]
     NoKernel {
-        /// All kernels.
+        /// Number of kernels.
         kernels: usize,
         /// Those of another operation, direction, type, layout or architecture.
         unfit: usize,
@@ -188,12 +189,12 @@ impl Registry {
     /// Chooses a kernel.
     ///
     /// A problem that was decided since the last change is answered from memory. Its kernel's `supports` is
-    /// called each time; those of better kernels that said no are called again only after the next change.
-    /// Unless it measures, a call takes no lock, makes no system call, and does not allocate once warm,
-    /// unless a kernel's `supports` does. (Working memory grows with the number of simultaneous calls.) With
-    /// [`Options::capture`](super::Options::capture), a problem that is new to the file is written by the
-    /// call, or by another one that is already writing; no call waits for another one. The first call after a
-    /// change prepares the models; see [`Registry::prepare`].
+    /// called each time; those of better kernels that returned false are called again only after the next
+    /// change. Unless it measures, a call takes no lock, makes no system call, and does not allocate once
+    /// warm, unless a kernel's `supports` does. (Working memory grows with the number of simultaneous calls.)
+    /// With [`Options::capture`](super::Options::capture), a problem that is new to the file is written by
+    /// the call, or by another one that is already writing; calls never wait for each other. The first call
+    /// after a change prepares the models; see [`Registry::prepare`].
     pub fn select(&self, problem: &Problem) -> Result<Selection<'_>, SelectError> {
         let answer = self.choose(problem);
         if log::enabled(Level::Error) {
@@ -216,8 +217,8 @@ impl Registry {
         if selection.no_model || selection.arch_unknown {
             self.caution(&state, problem, &selection);
         }
-        // What was measured just now is the store's the next time. What a callback asks for while this thread
-        // measures could not be measured, but will be.
+        // Not remembered: what was just measured comes from the store next time, and what a callback requests
+        // while this thread measures could not be measured yet.
         let options = state.options();
         let lasts =
             selection.source != Source::Search && !(options.measures() && self.labs.is_measuring(options));
@@ -230,14 +231,14 @@ impl Registry {
         Ok(selection)
     }
 
-    /// Keeps a decision for the next time; false if another thread is keeping one in the same place.
+    /// Keeps a decision for the next time; false if another thread is writing to the same place.
     pub(super) fn remember(&self, state: &State, key: &Key, selection: &Selection<'_>) -> bool {
         let Some(&id) = state.ids().get(selection.index) else { return true };
         self.cache.put(key, id, selection)
     }
 
     /// The decision for an equal problem since the last change, if its kernel's owner still supports the
-    /// problem. A problem that is no valid one was never decided.
+    /// problem. An invalid problem was never decided.
     fn remembered(&self, key: &Key, problem: &Problem) -> Option<Selection<'_>> {
         let generation = self.current.get();
         self.cache.get(key, generation, |id| {
@@ -281,7 +282,7 @@ impl Registry {
             return Some(selection);
         }
         let best = self.by_model(state, prepared, problem);
-        // What a universal model guesses does not keep a search from measuring.
+        // A universal model's guess does not prevent a search.
         if best.as_ref().is_none_or(|best| best.generic)
             && options.mode == Mode::Model
             && options.search
@@ -321,7 +322,7 @@ impl Registry {
         Ok(Selection::of(entry, index, Source::Override, state.generation()))
     }
 
-    /// The measured winner, if it is still there and supported.
+    /// The measured winner, if its kernel is still registered and supported.
     pub(super) fn stored(
         &self,
         state: &State,
@@ -347,14 +348,14 @@ impl Registry {
     ) -> Option<Selection<'_>> {
         let mut scratch = self.scratches.pop().unwrap_or_default();
         let found = self.best_of_model(state, prepared, problem, &mut scratch);
-        // A full queue frees it: more calls ran at a time than are kept for.
+        // If the queue is full, it is freed: there were more simultaneous calls than scratches to keep.
         let _ = self.scratches.push(scratch);
         found
     }
 
-    /// The model's best kernel that fits and is supported. Mostly one of the first can run the problem, and
-    /// in a large pool they are found sooner than the whole ranking, which begins with the same: none is
-    /// asked twice.
+    /// The model's best kernel that fits and is supported. Usually one of the first can run the problem, and
+    /// in a large pool they are found faster than the whole ranking. That begins with the same kernels, so
+    /// that none is asked twice.
     fn best_of_model(
         &self,
         state: &State,
@@ -406,7 +407,7 @@ impl Registry {
     }
 
     /// The places of all kernels that fit and are supported, in the model's order if there is one, the rest
-    /// in the estimate's: a budget that ends early ends well.
+    /// in the estimate's, so that the best are measured before the budget ends.
     pub(super) fn supported_places(
         &self,
         state: &State,
@@ -460,8 +461,8 @@ impl Registry {
             .is_some_and(|entry| entry.fits(problem, state.options().arch) && entry.supports(problem))
     }
 
-    /// Ranks the `count` best for a problem into the scratch, or all; returns the model that did, and whether
-    /// it was all.
+    /// Ranks the `count` best for a problem into the scratch, or all; returns the model, and whether all are
+    /// ranked.
     pub(super) fn ask_model<'p>(
         state: &State,
         prepared: &'p Prepared,
@@ -469,7 +470,7 @@ impl Registry {
         count: usize,
         scratch: &mut RankScratch,
     ) -> Result<(&'p PreparedModel, &'p Ranker, bool), SelectError> {
-        // On the select path the reasons are not asked for: a text would have to be allocated.
+        // The select path does not collect the reasons, because that would allocate.
         let no_model = || SelectError::NoModel { why: String::new() };
         let at = state.model_for(&problem, state.options().arch).ok_or_else(no_model)?;
         let model = prepared.models.get(at).ok_or_else(no_model)?;
@@ -477,7 +478,7 @@ impl Registry {
         let ranker = model.ranker.as_ref().ok_or(nothing)?;
         match ranker.lead_with(problem, state.options().arch, count, scratch) {
             Ok(whole) => Ok((model, ranker, whole)),
-            // A universal model is one for the problem only where the GPU is known.
+            // A universal model only serves the problem if the GPU is known.
             Err(RankError::NoArch | RankError::Device(_)) => Err(no_model()),
             Err(error) => Err(error.into()),
         }
@@ -570,7 +571,7 @@ impl Registry {
     }
 }
 
-/// An error that says why no model fits, which the select path does not ask.
+/// Adds to an error why no model fits, which the select path leaves out.
 fn with_reasons(state: &State, problem: &Problem, error: SelectError) -> SelectError {
     match error {
         SelectError::NoModel { .. } => SelectError::NoModel { why: no_model(state, problem) },

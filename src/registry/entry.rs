@@ -32,15 +32,15 @@ impl Default for UserData {
     }
 }
 
-// SAFETY: the address is only stored and handed back. What it points to is the owner's, who was told that
-// callbacks and selections happen on any thread.
+// SAFETY: the address is only stored and returned. What it points to belongs to the owner, whom the
+// documentation tells that callbacks and selections happen on any thread.
 unsafe impl Send for UserData {}
 // SAFETY: as above; it is never written to.
 unsafe impl Sync for UserData {}
 
-/// Callbacks of a kernel. Called on any thread, several at a time.
+/// Callbacks of a kernel. They are called on any thread, possibly concurrently.
 pub trait Hooks: Send + Sync {
-    /// Whether the kernel can run this problem. Asked on the select path: it should not take long.
+    /// Whether the kernel can run this problem. Called on the select path, so it should be fast.
     fn supports(&self, problem: &Problem) -> bool {
         let _ = problem;
         true
@@ -51,14 +51,14 @@ pub trait Hooks: Send + Sync {
         false
     }
 
-    /// Words that tell these hooks from all others: those with equal words do the same, with the same user
-    /// data. `None` for hooks of which nobody can tell. A kernel that is removed and added again with such
-    /// hooks needs no new memory.
+    /// Words that identify these hooks: hooks with equal words behave identically, with the same user data.
+    /// `None` if that is unknown. A kernel that is removed and added again with identical hooks needs no new
+    /// memory.
     fn identity(&self) -> Option<[usize; 6]> {
         None
     }
 
-    /// Runs the problem once, all its work on the stream. Asked only when something is measured.
+    /// Runs the problem once, with all its work on the stream. Called only for measuring.
     fn run(&self, problem: &Problem, stream: Stream) -> RunOutcome {
         let _ = (problem, stream);
         RunOutcome::Failed(0)
@@ -129,7 +129,7 @@ impl Entry {
 }
 
 impl Entry {
-    /// Whether nobody can tell it from another.
+    /// Whether it is indistinguishable from another entry.
     pub(super) fn is_same(&self, other: &Self) -> bool {
         let same_hooks = match (&self.hooks, &other.hooks) {
             (None, None) => true,
@@ -142,7 +142,7 @@ impl Entry {
             && self.kernel == other.kernel
     }
 
-    /// What its owner can tell and do.
+    /// Its owner's callbacks.
     pub(super) fn hooks(&self) -> Option<&dyn Hooks> {
         self.hooks.as_deref()
     }

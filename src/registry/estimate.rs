@@ -1,5 +1,5 @@
-//! The source `estimate`: the kernels of a registry in the order of their estimated times, those of a higher
-//! priority first.
+//! The source `estimate`: the kernels of a registry in the order of their estimated times, with higher
+//! priorities first.
 
 use std::cmp::Reverse;
 use std::fmt::Write;
@@ -12,10 +12,10 @@ use crate::estimate::{Device, DeviceError, EstimateScratch, Estimator, Shape, Te
 use crate::problem::{Checked, Problem};
 use crate::vocab::Arch;
 
-/// Kernels of which an explanation shows the terms.
+/// Number of kernels whose terms an explanation shows.
 const EXPLAINED: usize = 5;
 
-/// Why the estimate has no answer. Nothing is allocated for it.
+/// Why the estimate has no answer, without allocation.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoEstimate {
     #[error("off")]
@@ -26,14 +26,14 @@ pub(super) enum NoEstimate {
     Device(#[from] DeviceError),
 }
 
-/// The estimates of some kernels, for each device with a profile that was asked for.
+/// The estimates of some kernels, for each device with a profile that was requested.
 #[derive(Default)]
 pub(super) struct Estimates {
     /// The kernels, by their numbers in the arena.
     ids: Arc<[usize]>,
     /// The architecture that all of them name.
     arch: Option<Arch>,
-    /// Their owner prefers some of them.
+    /// Whether their priorities differ.
     prefers: bool,
     devices: [OnceLock<PreparedEstimate>; Device::PROFILES.len()],
 }
@@ -42,12 +42,12 @@ pub(super) struct Estimates {
 pub(super) struct PreparedEstimate {
     arch: Arch,
     estimator: Estimator,
-    /// By the kernels' places; `None` for those that the device cannot compute.
+    /// By kernel index; `None` for those that the device cannot compute.
     shapes: Vec<Option<Shape>>,
 }
 
 impl Estimates {
-    /// Those of an earlier state are taken over if its kernels were the same.
+    /// Reuses those of an earlier state if its kernels were the same.
     pub(super) fn of(
         ids: &Arc<[usize]>,
         entries: &boxcar::Vec<Entry>,
@@ -64,7 +64,7 @@ impl Estimates {
         Arc::new(Self { ids: Arc::clone(ids), arch, prefers, devices: Default::default() })
     }
 
-    /// The estimates for an architecture, computed the first time that they are asked for.
+    /// The estimates for an architecture, computed on first use.
     fn device(&self, arch: Arch, entries: &boxcar::Vec<Entry>) -> Result<&PreparedEstimate, DeviceError> {
         let device = Device::for_arch(arch)?;
         let place = Device::PROFILES.iter().position(|known| *known == arch.as_str());
@@ -78,8 +78,8 @@ impl Estimates {
 }
 
 impl Registry {
-    /// Ranks the kernels that fit; why not, else. Support is not asked. The architecture is the problem's,
-    /// else the options'; without either, the one that all kernels name.
+    /// Ranks the kernels that fit, or says why not. `supports` is not called. The architecture is the
+    /// problem's, otherwise the options'; without either, the one that all kernels name.
     fn ask_estimate<'p>(
         &self,
         state: &State,
@@ -125,12 +125,12 @@ impl Registry {
                 Some(Selection { score: Some(one.time_us), rank, unsupported, ..base })
             })
         });
-        // A full queue frees it: more calls ran at a time than are kept for.
+        // If the queue is full, it is freed: there were more simultaneous calls than scratches to keep.
         let _ = self.estimate_scratches.push(scratch);
         found
     }
 
-    /// Microseconds of the fastest supported kernel by the estimate; `None` where it has no answer.
+    /// Microseconds of the fastest supported kernel by the estimate; `None` if it has no answer.
     pub(super) fn estimated_time(&self, problem: &Problem) -> Option<f64> {
         let problem = problem.checked().ok()?;
         let state = self.state();
@@ -138,7 +138,7 @@ impl Registry {
         self.by_estimate(&state, prepared, problem)?.score
     }
 
-    /// The places of all kernels that fit, by the estimate; none where it has no answer.
+    /// The indices of all kernels that fit, in the estimate's order; empty if it has no answer.
     pub(super) fn places_by_estimate(
         &self,
         state: &State,
@@ -152,7 +152,7 @@ impl Registry {
         }
     }
 
-    /// What the estimate says, or why it says nothing.
+    /// The estimate's answer, or why it has none.
     pub(super) fn explain_estimate(
         &self,
         state: &State,
@@ -187,7 +187,7 @@ impl Registry {
         text
     }
 
-    /// Why the estimate is not the one that chose.
+    /// Why the estimate did not choose.
     pub(super) fn explain_no_estimate(
         &self,
         state: &State,

@@ -1,4 +1,4 @@
-//! Saying how a choice comes about, as text for people.
+//! Explains choices, as text for people.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use crate::problem::{Checked, Problem};
 use crate::select::{LeftOutReason, RankScratch};
 use crate::vocab::Arch;
 
-/// What a registry warns of, once each.
+/// The warnings of a registry, each given once.
 #[derive(Default)]
 pub(super) struct Said {
     no_model: AtomicBool,
@@ -20,7 +20,7 @@ pub(super) struct Said {
 }
 
 impl Registry {
-    /// Warns of a selection that may well be a bad one, the first time that there is one of its kind.
+    /// Warns of a selection that may be poor, once for each reason.
     #[cold]
     pub(super) fn caution(&self, state: &State, problem: Checked<'_>, selection: &Selection<'_>) {
         let first = |said: &AtomicBool| !said.load(Ordering::Relaxed) && !said.swap(true, Ordering::Relaxed);
@@ -36,7 +36,7 @@ impl Registry {
             let at = state.model_for(&problem, None)?;
             state.models().get(at).filter(|loaded| loaded.embedded)
         };
-        // Who loads a model knows for which architecture it is.
+        // Whoever loads a model knows its architecture.
         if selection.arch_unknown
             && let Some(loaded) = embedded()
             && first(&self.said.arch_unknown)
@@ -44,15 +44,15 @@ impl Registry {
             log::caution(
                 "select",
                 format_args!(
-                    "{problem}: {name}, by a model for {}, which may not be the architecture of this device: neither the \
-                     problem nor the options (`arch`) name one",
+                    "{problem}: {name}, by a model for {}, which may not be the architecture of this device: \
+                     neither the problem nor the options (`arch`) name one",
                     loaded.key
                 ),
             );
         }
     }
 
-    /// Says which sources there are for a problem and what each answers. Nothing is measured for it.
+    /// Explains which sources there are for a problem and what each answers. Nothing is measured.
     pub fn explain(&self, problem: &Problem) -> Result<String, SelectError> {
         let problem = problem.checked()?;
         let state = self.state();
@@ -129,14 +129,14 @@ impl Registry {
         }
     }
 
-    /// The sources that come before the one that answered, each with its reason; all of them when none did.
+    /// The sources that come before the one that answered, each with its reason; all of them if none did.
     fn passed_over(&self, state: &State, problem: Checked<'_>, chosen: Option<Source>) -> Vec<String> {
         let prepared = self.prepared(state);
         let before = asked(state.options().mode).iter().take_while(|&&source| Some(source) != chosen);
         let reason = |&source: &Source| {
             let reason = match source {
                 Source::Override => self.explain_override(state, &problem),
-                // By now it has the winner that was measured because it had none.
+                // By now it contains the winner, which was measured because there was none.
                 Source::Store if chosen == Some(Source::Search) => "no usable winner before".to_owned(),
                 Source::Store => self.explain_store(state, prepared, &problem),
                 Source::Model => self.explain_no_model(state, prepared, problem),
@@ -149,7 +149,7 @@ impl Registry {
         before.map(reason).collect()
     }
 
-    /// Why the model is not the one that chose.
+    /// Why the model did not choose.
     fn explain_no_model(&self, state: &State, prepared: &Prepared, problem: Checked<'_>) -> String {
         let mut scratch = RankScratch::default();
         match Self::ask_model(state, prepared, problem, 1, &mut scratch) {
@@ -284,7 +284,7 @@ impl Registry {
     }
 }
 
-/// The sources of a mode, in the order in which they are asked.
+/// The sources of a mode, in the order in which they are tried.
 const fn asked(mode: Mode) -> &'static [Source] {
     match mode {
         Mode::Model => &Source::ALL,
@@ -311,7 +311,7 @@ fn described(selection: &Selection<'_>) -> String {
     text
 }
 
-/// Why no model is for a problem, model by model, and what can be done.
+/// Why no model serves a problem, model by model, and what can be done.
 pub(super) fn no_model(state: &State, problem: &Problem) -> String {
     let misfits = state.models().iter().map(|loaded| misfit(loaded, problem, state.options().arch));
     let misfits: Vec<String> = misfits.collect();
@@ -321,7 +321,7 @@ pub(super) fn no_model(state: &State, problem: &Problem) -> String {
     format!("none fits: {}; load a model for it, allow a search, or force one", misfits.join("; "))
 }
 
-/// Why a model is not the one that is asked.
+/// Why a model is not used.
 fn misfit(loaded: &LoadedModel, problem: &Problem, arch: Option<Arch>) -> String {
     let misfits = loaded.key.misfits(problem, arch);
     let reason = if misfits.is_empty() && loaded.model.is_generic() {

@@ -1,4 +1,4 @@
-//! What only attention asks: into how many parts keys are split.
+//! The number of splits, which only attention needs.
 
 use super::Registry;
 use crate::problem::{FmhaProblem, Problem};
@@ -6,8 +6,7 @@ use crate::vocab::FmhaApi;
 
 impl Registry {
     /// The number of splits, a power of two up to `most`, for which the fastest kernels of both stages
-    /// together take the least time by the estimate. 1 where there is no estimate, or where a stage has no
-    /// kernel.
+    /// together take the least time by the estimate. 1 if there is no estimate, or if a stage has no kernel.
     pub fn fmha_splits(&self, problem: &FmhaProblem, most: i64) -> i64 {
         let time = |num_splits: i64| -> Option<f64> {
             let split = FmhaProblem { api_family: FmhaApi::FwdSplitkv, num_splits, ..*problem };

@@ -1,8 +1,8 @@
-//! The number of the present state, which tells remembered decisions of the past from those of the present.
+//! The number of the current state, which distinguishes outdated decisions from valid ones.
 
 use super::atomic::{AtomicU64, Ordering};
 
-/// The generation of the present state.
+/// The generation of the current state.
 pub(super) struct Generation(AtomicU64);
 
 impl Generation {
@@ -10,13 +10,13 @@ impl Generation {
         Self(AtomicU64::new(0))
     }
 
-    /// The generation whose decisions may be given.
+    /// The generation whose decisions are valid.
     pub(super) fn get(&self) -> u64 {
         self.0.load(Ordering::Acquire)
     }
 
-    /// Announces a generation and publishes its state, in this order: the number ends the decisions of the
-    /// old state, so a thread that has seen the new state is never again given one of them.
+    /// Announces a generation and publishes its state, in this order: the number invalidates the decisions of
+    /// the old state, so a thread that has seen the new state never gets one of them again.
     pub(super) fn publish(&self, generation: u64, state: impl FnOnce()) {
         self.0.store(generation, Ordering::Release);
         state();

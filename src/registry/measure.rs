@@ -1,4 +1,4 @@
-//! Measuring kernels of the registry, one search at a time.
+//! Measures kernels of the registry, one search at a time.
 
 use std::sync::OnceLock;
 
@@ -15,7 +15,7 @@ use crate::tuning::host::HostDevice;
 use crate::tuning::search::{Candidate, SearchOptions, SearchReport, Verdict, search_by};
 use crate::tuning::store::{StoreError, Winner, WinnerSource, Winners};
 
-/// The devices to measure on, found when they are first needed.
+/// The devices to measure on, found on first use.
 #[derive(Default)]
 pub(super) struct Labs {
     gpu: OnceLock<Result<Bench, String>>,
@@ -23,7 +23,7 @@ pub(super) struct Labs {
 }
 
 impl Labs {
-    /// The GPU is this device.
+    /// With this device as the GPU.
     pub(super) fn new(device: Box<dyn Device + Send>) -> Self {
         Self { gpu: OnceLock::from(Ok(Bench::new(device, None))), host: OnceLock::new() }
     }
@@ -42,7 +42,7 @@ impl Labs {
         self.bench(options).map(|bench| bench.facts().clone())
     }
 
-    /// Whether this thread measures now, so that what it asks for is asked for by a callback.
+    /// Whether this thread is measuring now, so that its requests come from a callback.
     pub(super) fn is_measuring(&self, options: &Options) -> bool {
         let bench = if options.host_timing {
             self.host.get()
@@ -64,8 +64,8 @@ fn current_gpu() -> Result<Box<dyn Device + Send>, String> {
 }
 
 impl Registry {
-    /// Measures kernels of these places, best guess first, and keeps the winner. Those whose owners cannot
-    /// run them are left out. Why there is no winner is logged.
+    /// Measures the kernels at these indices, best guess first, and keeps the winner. Those without a `run`
+    /// callback are left out. If there is no winner, the reason is logged.
     pub(super) fn measure(
         &self,
         state: &State,
@@ -78,7 +78,7 @@ impl Registry {
             Ok(bench) => bench,
             Err(reason) => return nothing(problem, &reason),
         };
-        // A winner that is not remembered would be measured again by each selection.
+        // Without a place to keep winners, every selection would measure again.
         let winners = match &prepared.winners {
             Ok(winners) => winners,
             Err(reason) => return nothing(problem, &format!("a winner could not be kept: {reason}")),
@@ -112,7 +112,7 @@ impl Registry {
         Some(Selection { measured_ms: Some(winner.median_ms), ..base })
     }
 
-    /// Times kernels of these places that can run.
+    /// Times those of the kernels at these indices that can run.
     pub(super) fn try_out(
         &self,
         state: &State,
@@ -132,7 +132,7 @@ impl Registry {
     }
 }
 
-/// Keeps a winner. It is in memory even when the disk refuses it, which the store says in the log, once.
+/// Keeps a winner. It is in memory even if writing to disk fails, which the store logs once.
 pub(super) fn keep(
     winners: &Winners,
     problem: &Problem,

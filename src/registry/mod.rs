@@ -1,9 +1,9 @@
 //! The registry: kernels with their callbacks, models, and the choice among sources.
 //!
-//! Writers take turns. A call sees one consistent state: all of a change or none of it. Changes of kernels
-//! are collected, and the first call that needs them builds a state from them, so that adding many kernels
-//! takes linear time. The first one after [`Registry::prepare`], as all changes of something else, is published
-//! atomically while readers continue with the previous state.
+//! Writers take turns. A call sees one consistent state: a change completely or not at all. Changes of
+//! kernels are collected, and the first call that needs them builds a state from them, so that adding many
+//! kernels takes linear time. The first change of kernels after [`Registry::prepare`], and every change of
+//! something else, is published atomically while readers continue with the previous state.
 
 mod asked;
 mod atomic;
@@ -56,11 +56,11 @@ use prepared::Prepared;
 use roster::Roster;
 use state::State;
 
-/// Calls at the same time whose working memory is kept for the next calls; more than that allocate.
+/// Number of simultaneous calls whose working memory is kept for later calls; more allocate.
 const SCRATCHES: usize = 64;
 
-/// How often a selection looks for a state that another thread is publishing before it goes to sleep: for a
-/// few microseconds.
+/// How often a selection polls for a state that another thread is publishing before it sleeps: a few
+/// microseconds.
 const LOOKS: usize = 100;
 
 /// Kernels, models and options, shared by any number of threads.
@@ -82,29 +82,29 @@ const LOOKS: usize = 100;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Registry {
-    /// Every kernel that was ever added, in order. Entries stay where they are until the registry is
-    /// compacted or dropped, so that names and user data that were handed out stay good after a removal.
+    /// Every kernel that was ever added, in order. Entries do not move until the registry is compacted or
+    /// dropped, so that returned names and user data stay valid after a removal.
     entries: boxcar::Vec<Entry>,
     state: ArcSwap<State>,
     /// The kernels after the latest change, which may be ahead of the state. Never held while a callback of
-    /// the library's user runs, but for that of [`Registry::retain`].
+    /// the library's user runs, except for that of [`Registry::retain`].
     writer: Mutex<Roster>,
     scratches: ArrayQueue<Box<RankScratch>>,
     estimate_scratches: ArrayQueue<Box<EstimateScratch>>,
     labs: Labs,
     cache: Cache,
-    /// Of a registry that tunes, what is asked of it.
+    /// For a registry that tunes: the problems that it is asked for.
     asked: OnceLock<Box<Asked>>,
     /// The generation of the latest change.
     current: Generation,
-    /// What was said once already.
+    /// Warnings that were already given.
     said: explain::Said,
 }
 
-/// A kernel that cannot be added.
+/// Why a kernel cannot be added.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AddError {
-    /// A kernel of that name is already registered, with the same or a higher priority.
+    /// A kernel with that name is already registered, with the same or a higher priority.
     #[error("kernel '{0}' is already registered, with the same or a higher priority")]
     AlreadyThere(String),
     /// An invalid descriptor.
@@ -112,7 +112,7 @@ pub enum AddError {
     Invalid {
         /// The kernel's name.
         name: String,
-        /// The field, what it holds, what it may hold.
+        /// The field, its value, and what is accepted.
         source: InvalidField,
     },
 }
@@ -132,7 +132,7 @@ pub struct NewKernel {
 impl Registry {
     /// An empty registry. The options' override file is read now.
     ///
-    /// When it measures, or needs the device whose winners the store keeps, it uses the HIP runtime's current
+    /// When it measures, or needs the name of the device for the store, it uses the HIP runtime's current
     /// device at that moment.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
         Self::with_labs(options, Labs::default())
@@ -159,8 +159,8 @@ impl Registry {
         })
     }
 
-    /// Adds a kernel. A kernel of the same name is replaced if this one's priority is higher; otherwise this
-    /// is an error.
+    /// Adds a kernel. A kernel with the same name is replaced if this one's priority is higher; otherwise
+    /// this is an error.
     pub fn add(
         &self,
         kernel: Kernel,
@@ -178,7 +178,7 @@ impl Registry {
     pub fn add_all(&self, kernels: Vec<NewKernel>) -> Result<(), AddError> {
         let mut roster = self.turn();
         let mut entries: Vec<Entry> = Vec::with_capacity(kernels.len());
-        // A kernel of this very call may be the one that is replaced.
+        // The replaced kernel may be one of this call.
         let mut pending: HashMap<Arc<str>, usize> = HashMap::with_capacity(kernels.len());
         for new in kernels {
             let name = new.kernel.name.as_str();
@@ -217,7 +217,7 @@ impl Registry {
     /// `keep` may call functions that read the registry, but none that change it.
     pub fn retain(&self, mut keep: impl FnMut(&Entry) -> bool) -> usize {
         let mut roster = self.turn();
-        // Readers, `keep` among them, go on with the kernels of now.
+        // Readers, including `keep`, continue with the current kernels.
         self.bring_up_to_date(&roster);
         let all: Vec<&Entry> = roster.ids().filter_map(|id| self.entries.get(id)).collect();
         let removed: Vec<&Entry> = all.into_iter().filter(|entry| !keep(entry)).collect();
@@ -240,14 +240,14 @@ impl Registry {
         removed
     }
 
-    /// Whether this thread is measuring, so that a selection of this registry is under way and its caller is
-    /// a callback.
+    /// Whether this thread is measuring, so that its caller is a callback within a selection of this
+    /// registry.
     pub(crate) fn is_measuring(&self) -> bool {
         self.labs.is_measuring(self.state.load().options())
     }
 
     /// Frees the memory of removed kernels, their names and hooks; returns the number of freed entries. Until
-    /// then returned names and user data stay valid, and a program that keeps replacing kernels by new ones
+    /// then returned names and user data stay valid, and the memory of a program that keeps replacing kernels
     /// grows. The next selection prepares the models again.
     pub fn compact(&mut self) -> usize {
         let roster = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -265,7 +265,7 @@ impl Registry {
         }
         *roster = closed;
         let kernels = roster.snapshot(|id| self.entries.get(id).map_or(Priority::NORMAL, Entry::priority));
-        // What is remembered has the old numbers.
+        // Remembered decisions have the old numbers.
         let mut state = State::clone(&self.state.load());
         state.renumber(kernels);
         self.publish(state);
@@ -302,7 +302,7 @@ impl Registry {
 
     /// The keys of the loaded models.
     pub fn model_keys(&self) -> Vec<ModelKey> {
-        // Changes of kernels that are not in the state yet change no model.
+        // Pending changes of kernels do not affect models.
         self.state.load().model_keys()
     }
 
@@ -313,7 +313,7 @@ impl Registry {
         let roster = self.turn();
         let mut state = self.successor(&roster);
         if let Some(Ok(winners)) = state.known().map(|prepared| &prepared.winners) {
-            // The new options may name another store. What this fails to write, the store tries to when it is
+            // The new options may name another store. If this fails, the store tries again when it is
             // dropped.
             let _ = winners.store().flush();
         }
@@ -322,11 +322,12 @@ impl Registry {
         Ok(())
     }
 
-    /// Prepares the models for the current kernels. Otherwise the first selection after a change does, or of
-    /// a new registry the first two.
+    /// Prepares the models for the current kernels. Otherwise the first selection after a change does, or the
+    /// first two selections of a new registry.
     ///
-    /// The next call that changes kernels then prepares them, too, before selections see the change: they do
-    /// not wait. So a program that changes kernels while it selects calls this after each change.
+    /// The next call that changes kernels then also prepares them before selections see the change, so
+    /// selections do not wait. So a program that changes kernels while it selects calls this after each
+    /// change.
     pub fn prepare(&self) {
         let state = self.state();
         self.prepared(&state).models.iter().for_each(|model| model.compile());
@@ -343,7 +344,7 @@ impl Registry {
         let (is_new, written) = winners.exchange();
         let is_new = is_new?;
         if is_new {
-            // Decisions that are remembered do not know of them.
+            // Remembered decisions do not include them.
             let roster = self.turn();
             let state = self.successor(&roster);
             self.publish(state);
@@ -351,9 +352,9 @@ impl Registry {
         written.map(|()| is_new)
     }
 
-    /// The number of measured winners that wait to be written, and why the store could not be used the last
-    /// time. Waits while another thread uses the file. A registry that has not needed its store yet has not
-    /// opened it either.
+    /// The number of measured winners that wait to be written, and why the last use of the store failed.
+    /// Waits while another thread uses the file. A registry that has not needed its store yet has not opened
+    /// it.
     pub fn store_status(&self) -> StoreStatus {
         let state = self.state.load();
         let winners = state.known().and_then(|prepared| prepared.winners.as_ref().ok());
@@ -423,20 +424,20 @@ impl Registry {
             if let Ok(roster) = self.writer.try_lock() {
                 return self.bring_up_to_date(&roster);
             }
-            // Another thread is publishing one: it is there before this one could be put to sleep and woken.
+            // Another thread is publishing one, which takes less time than sleeping and waking up.
             std::hint::spin_loop();
         }
         self.bring_up_to_date(&self.turn())
     }
 
-    /// Asks the state, or, where the state is behind, the roster, so that reading between changes takes no
-    /// longer than they do.
+    /// Reads the state, or the roster if the state is outdated, so that reading between changes does not
+    /// build states.
     fn read<T>(&self, state: impl FnOnce(&State) -> T, roster: impl FnOnce(&Roster) -> T) -> T {
         let known = self.state.load();
         if known.generation() == self.current.get() { state(&known) } else { roster(&self.turn()) }
     }
 
-    /// Makes a state of the changes that are in none yet. Whoever has the turn is the only one who does.
+    /// Builds a state from pending changes. Only the thread that has the turn does this.
     fn bring_up_to_date(&self, roster: &Roster) -> Guard<Arc<State>> {
         let state = self.state.load();
         let generation = self.current.get();
@@ -449,18 +450,18 @@ impl Registry {
         self.state.load()
     }
 
-    /// A state to be changed and published. Until then readers go on with the present one.
+    /// A state to be changed and published. Until then readers continue with the current one.
     fn successor(&self, roster: &Roster) -> State {
         State::clone(&self.bring_up_to_date(roster))
     }
 
-    /// Waits for the other writers. One that panicked has changed nothing, so its turn can be taken over.
+    /// Waits for the other writers. A writer that panicked has changed nothing, so its turn can be taken
+    /// over.
     fn turn(&self) -> MutexGuard<'_, Roster> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends a turn that has changed kernels. Many changes in a row are not prepared one by one, so only the
-    /// first one is.
+    /// Ends a turn that has changed kernels. Only the first of many changes in a row is prepared at once.
     fn announce(&self, mut roster: MutexGuard<'_, Roster>) {
         if !std::mem::take(&mut roster.is_prepared) {
             self.current.publish(self.current.get() + 1, || ());
@@ -478,7 +479,7 @@ impl Registry {
         next
     }
 
-    /// Publishes what a turn has changed of anything else; the turn goes on.
+    /// Publishes a turn's changes of anything but kernels; the turn continues.
     fn publish(&self, mut state: State) {
         let generation = self.current.get() + 1;
         state.set_generation(generation);

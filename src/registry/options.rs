@@ -15,7 +15,7 @@ use crate::tuning::search::SearchOptions;
 use crate::tuning::store::Location;
 use crate::vocab::Arch;
 
-/// Which sources are asked, and in which order.
+/// Which sources are tried, and in which order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Override, store, model, search if allowed, estimate, priority.
@@ -50,7 +50,7 @@ impl FromStr for Mode {
 /// Options of a registry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// Which sources are asked.
+    /// Which sources are tried.
     pub mode: Mode,
     /// A file of rules `problem -> kernel name`, which take precedence over all other sources.
     pub override_file: Option<PathBuf>,
@@ -59,7 +59,7 @@ pub struct Options {
     /// The file that keeps measured winners; `off` for memory only. `None`: `CK_SELECT_STORE`, or a file in
     /// the user's cache folder, which is opened only by a registry that measures.
     pub store: Option<PathBuf>,
-    /// The device whose winners the store keeps; `None` asks the HIP runtime.
+    /// The device whose winners the store keeps; `None` to ask the HIP runtime.
     pub device_name: Option<String>,
     /// Whether [`Mode::Model`] may measure all kernels if no model serves the problem.
     pub search: bool,
@@ -71,8 +71,8 @@ pub struct Options {
     pub host_timing: bool,
     /// Whether built-in models answer problems that no loaded model serves.
     pub embedded_models: bool,
-    /// Whether the estimate answers where nothing else does, before the priority. `,no-estimate` behind the
-    /// word of `CK_SELECT_MODE` turns it off, too.
+    /// Whether the estimate answers if nothing else does, before the priority. `,no-estimate` after the word
+    /// of `CK_SELECT_MODE` also turns it off.
     pub estimate: bool,
     /// How long and how carefully to measure.
     pub measuring: SearchOptions,
@@ -104,7 +104,7 @@ impl Default for Options {
     }
 }
 
-/// Invalid options.
+/// Why options are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum OptionsError {
     /// An unknown mode.
@@ -179,7 +179,7 @@ impl Options {
         self.capture.as_ref().map(open).transpose()
     }
 
-    /// Checks what only together makes sense, and reads the override file.
+    /// Checks options that depend on each other, and reads the override file.
     pub(super) fn read_overrides(&self) -> Result<Overrides, OptionsError> {
         if self.host_timing && self.arch.is_none() {
             return Err(OptionsError::HostArch);

@@ -1,6 +1,6 @@
-//! Override files: which kernel to take for which problem, whatever models say.
+//! Override files: which kernel to take for which problem, regardless of models.
 //!
-//! One rule a line, `problem -> kernel name`, the problem as [`Problem::parse`] reads it; `#` begins a
+//! One rule per line, `problem -> kernel name`, with the problem as [`Problem::parse`] reads it; `#` begins a
 //! comment.
 //!
 //! ```text
@@ -24,7 +24,7 @@ pub struct Overrides {
     names: HashMap<Problem, String>,
 }
 
-/// An override file that cannot be used.
+/// Why an override file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OverrideError {
     /// It cannot be read.
@@ -32,10 +32,10 @@ pub enum OverrideError {
     Io {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A line that is no rule.
+    /// A line that is not a rule.
     #[error("{file}: line {line}: {reason}")]
     Line {
         /// The file.
@@ -66,7 +66,7 @@ impl Overrides {
         Self::parse(&file, &text)
     }
 
-    /// Reads the text of a file; `file` is what errors call it.
+    /// Reads the text of a file; `file` is its name in errors.
     pub fn parse(file: &str, text: &str) -> Result<Self, OverrideError> {
         let mut names = HashMap::new();
         for (index, line) in text.lines().enumerate() {
@@ -143,7 +143,8 @@ mod tests {
 
     #[test]
     fn rules_are_found_by_problem() {
-        let text = "# comment\n\nC=8,K=8,Hi=8,Wi=8,Y=1,X=1 -> conv_kernel # why\r\nM=1,N=2,K=3 ->gemm_kernel\n\
+        let text = "# comment\n\nC=8,K=8,Hi=8,Wi=8,Y=1,X=1 -> conv_kernel # why\r\n\
+             M=1,N=2,K=3 ->gemm_kernel\n\
              mask=top_left seqlen_q=8 nhead_q=2 hdim_q=64 -> fmha_kernel\n";
         let overrides = Overrides::parse("rules", text).unwrap();
         let gemm = GemmProblem::new(1, 2, 3);

@@ -1,4 +1,4 @@
-//! What is made of a state once, before the first selection on it: models compiled for its kernels, and the
+//! What is prepared once per state, before its first selection: models compiled for its kernels, and the
 //! measured winners of its pool.
 
 use std::path::{Path, PathBuf};
@@ -15,15 +15,15 @@ use crate::select::{LeftOutReason, Ranker};
 use crate::tuning::device::DeviceFacts;
 use crate::tuning::store::{Location, Mode, PoolHash, Scope, Store, StoreOptions, Winners};
 
-/// What is made of a state once.
+/// What is prepared once per state.
 pub(super) struct Prepared {
     /// One for each model.
     pub(super) models: Vec<Arc<PreparedModel>>,
-    /// For where no model fits.
+    /// For problems that no model fits.
     pub(super) estimates: Arc<Estimates>,
-    /// The winners, or why there are none.
+    /// The winners, or why they are unavailable.
     pub(super) winners: Result<Arc<Winners>, String>,
-    /// Where they came from, so that another state over the same pool can go on with them.
+    /// Their pool, so that another state with the same pool can reuse them.
     pub(super) pool: PoolHash,
 }
 
@@ -33,19 +33,19 @@ pub(super) struct PreparedModel {
     key: ModelKey,
     /// The kernels that it was prepared for, by their numbers in the arena.
     ids: Arc<[usize]>,
-    /// `None` when the model can rank none of the kernels.
+    /// `None` if the model can rank none of the kernels.
     pub(super) ranker: Option<Ranker>,
     /// Why there is no ranker.
     pub(super) fault: Option<String>,
-    /// The place of each kernel of the ranker's pool.
+    /// The registry's index of each kernel of the ranker's pool.
     pub(super) places: Vec<usize>,
-    /// The file with its kernels, once somebody has asked for it.
+    /// The file with its kernels, once it was needed.
     pool_file: OnceLock<Result<PathBuf, String>>,
 }
 
 impl Prepared {
-    /// Prepares a state; what an earlier one has for the same kernels is taken over. `facts` is asked for the
-    /// device only when winners need it.
+    /// Prepares a state, reusing what an earlier one has for the same kernels. `facts` is called only if
+    /// winners need the device.
     pub(super) fn new(
         state: &State,
         entries: &boxcar::Vec<Entry>,
@@ -61,7 +61,7 @@ impl Prepared {
             });
             known.cloned().unwrap_or_else(|| {
                 let model = PreparedModel::new(loaded, ids, entries);
-                // A process that has just begun may never ask twice; one that runs shall not wait within a
+                // A process that has just started may never ask twice; a running one should not wait within a
                 // selection.
                 if earlier.is_some() {
                     model.compile();
@@ -81,7 +81,7 @@ impl Prepared {
         Self { models, estimates, winners, pool }
     }
 
-    /// The same for a registry whose kernels have got other numbers.
+    /// The same for a registry whose kernels have new numbers.
     pub(super) fn without_models(&self) -> Self {
         Self { models: Vec::new(), estimates: Arc::default(), winners: self.winners.clone(), pool: self.pool }
     }
@@ -109,7 +109,7 @@ impl PreparedModel {
         Self { model, key, ids: ids.clone(), ranker, fault, places, pool_file: OnceLock::new() }
     }
 
-    /// Compiles the forest for the kernels, if that is not done.
+    /// Compiles the forest for the kernels, if that is not done yet.
     pub(super) fn compile(&self) {
         self.ranker.iter().for_each(Ranker::prepare);
     }
@@ -119,12 +119,12 @@ impl PreparedModel {
         self.model.is_generic()
     }
 
-    /// Whether its answers are for one architecture.
+    /// Whether it is for one architecture.
     pub(super) fn is_of_one_arch(&self) -> bool {
         self.model.spec().arch.is_some()
     }
 
-    /// Places of kernels that the model does not rank, with the reason.
+    /// Indices of kernels that the model does not rank, with the reason.
     pub(super) fn left_out(&self) -> impl Iterator<Item = (usize, &LeftOutReason)> {
         let left_out = self.ranker.iter().flat_map(Ranker::left_out);
         left_out.filter_map(|one| Some((*self.places.get(one.index)?, &one.reason)))
@@ -141,13 +141,13 @@ fn driver(facts: &DeviceFacts) -> String {
     facts.driver_version.or(facts.runtime_version).map_or_else(String::new, |version| version.to_string())
 }
 
-/// A selection that measures does not wait long for other processes: what could not be written is written
+/// A selection that measures does not wait long for other processes: what cannot be written now is written
 /// later.
 const STORE: StoreOptions =
     StoreOptions { wait: Duration::from_millis(250), limit: Duration::from_secs(10), journal: None };
 
-/// Opens the winners of a pool. Without a device there are none: what one device measured says nothing of
-/// another. `before` is the store so far, which knows what is still to be written.
+/// Opens the winners of a pool. Without a device there are none, because winners are only valid for their
+/// device. `before` is the previous store, which knows what is still to be written.
 fn winners(
     state: &State,
     pool: PoolHash,
@@ -162,7 +162,7 @@ fn winners(
         return Err("not asked for".to_owned());
     }
     let (arch, device, driver) = match (&options.device_name, facts()) {
-        // Whatever the device is called, another driver's winners are not this one's.
+        // Even for the same device name, winners of another driver are not valid.
         (Some(name), Ok(facts)) => (options.arch.or(facts.arch()), name.clone(), driver(&facts)),
         (Some(name), Err(_)) => (options.arch, name.clone(), String::new()),
         (None, facts) => {
@@ -200,7 +200,7 @@ mod tests {
         registry.add_all(vec![NewKernel { kernel, priority, user, hooks: None }]).unwrap();
     }
 
-    /// Whether the state that the next selection gets is there, and prepared for the kernels of now.
+    /// Whether the state for the next selection exists, and is prepared for the current kernels.
     fn is_ready(registry: &Registry) -> bool {
         let state = registry.state.load();
         let names = registry.kernels();

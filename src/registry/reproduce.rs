@@ -1,5 +1,5 @@
-//! The command that makes a decision again: `ckselect` with the same model, pool and problem, or with the
-//! same store.
+//! The command that reproduces a decision: `ckselect` with the same model, pool and problem, or with the same
+//! store.
 
 use std::fs;
 use std::io;
@@ -55,7 +55,7 @@ fn ranked(
     Ok(format!("ckselect rank --model {model} --pool {pool} --problem '{problem}' --top {top}{force}"))
 }
 
-/// The winners of the kernel that was selected, the problem's among them.
+/// The winners with the selected kernel, including the problem's.
 fn listed(prepared: &Prepared, selection: &Selection<'_>) -> Result<String, String> {
     let winners = prepared.winners.as_ref().map_err(Clone::clone)?;
     let store = winners.store().path().ok_or("the winner is kept in memory only")?;
@@ -64,20 +64,19 @@ fn listed(prepared: &Prepared, selection: &Selection<'_>) -> Result<String, Stri
     Ok(format!("ckselect store list --store {store} --pool {} --kernel {kernel}", winners.scope().pool))
 }
 
-/// A word of a command line, for the shell.
+/// A word of a command line, quoted for the shell.
 fn quoted(word: &Path) -> Result<String, String> {
     let text = word.to_str().ok_or_else(|| format!("{} is not UTF-8", word.display()))?;
     Ok(format!("'{}'", text.replace('\'', r"'\''")))
 }
 
 /// Writes the kernels that a model is prepared for, as `ckselect` reads them, into the user's cache folder.
-/// The file is named after what is in it, so that no other pool ever replaces it.
+/// The file is named after its contents, so that no other pool ever replaces it.
 pub(super) fn write_pool(prepared: &PreparedModel) -> Result<PathBuf, String> {
     let ranker = prepared.ranker.as_ref().ok_or("the model can rank no kernel")?;
     let text = export_json(ranker.pool().op(), ranker.kernels(), &ExportOptions::default());
     let text = text.map_err(|error| error.to_string())?;
-    // Exports have CK's fields: what only a descriptor said of a kernel with a name of its own is not among
-    // them.
+    // Exports have CK's fields. They lack what only a descriptor says about a kernel with a name of its own.
     let read = Pool::from_bytes("pool", text.as_bytes()).map_err(|error| error.to_string())?;
     if let Some(lost) = ranker.kernels().zip(read.iter()).find(|(kernel, read)| kernel != read) {
         return Err(format!("an export does not contain all fields of {}", lost.0.name));
@@ -90,7 +89,7 @@ pub(super) fn write_pool(prepared: &PreparedModel) -> Result<PathBuf, String> {
     Ok(path)
 }
 
-/// Writes a file that is not there yet, whoever else writes it.
+/// Writes a file if it does not exist yet, even if others write it at the same time.
 fn write_once(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
     if path.exists() {
         return Ok(());

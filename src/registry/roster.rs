@@ -1,17 +1,16 @@
-//! The kernels of a registry as its writers keep them: a change takes logarithmic time, whatever there is
-//! already.
+//! The kernels of a registry as its writers keep them: a change takes logarithmic time.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::Priority;
 
-/// Removed entries of one name that are looked at before a new one is made.
+/// Number of removed entries with one name that are checked before a new one is made.
 const LOOKED_AT: usize = 8;
-/// Places of removed kernels that are not worth closing yet.
+/// Number of gaps from removed kernels that are not worth closing yet.
 const SPARE: usize = 64;
 
-/// Kernels by name and by place. They are numbered by where the registry's arena has them (`id`).
+/// Kernels by name and by place. Their number (`id`) is their index in the registry's arena.
 #[derive(Default)]
 pub(super) struct Roster {
     /// In order of registration; `None` where a kernel was removed.
@@ -21,19 +20,19 @@ pub(super) struct Roster {
     counts: Vec<usize>,
     names: HashMap<Arc<str>, Name>,
     len: usize,
-    /// Whether the caller has prepared these kernels, and so the next change of them is prepared, too.
+    /// Whether the caller has prepared these kernels, so that the next change is prepared, too.
     pub(super) is_prepared: bool,
 }
 
-/// What is known of a name that has ever been registered.
+/// What is known about a name that was ever registered.
 #[derive(Default)]
 struct Name {
     slot: Option<usize>,
-    /// Entries of the arena that are not registered any more.
+    /// Entries of the arena that are no longer registered.
     removed: Vec<usize>,
 }
 
-/// The kernels of one moment, as readers see them.
+/// A snapshot of the kernels, for readers.
 #[derive(Default)]
 pub(super) struct Kernels {
     /// In order of registration: a kernel's place is its index here.
@@ -121,7 +120,7 @@ impl Roster {
         self.len += 1;
     }
 
-    /// Removes the kernel with this name; false when there is none.
+    /// Removes the kernel with this name; false if there is none.
     pub(super) fn remove(&mut self, name: &str) -> bool {
         let Some(known) = self.names.get_mut(name) else { return false };
         let Some(slot) = known.slot.take() else { return false };
@@ -138,7 +137,7 @@ impl Roster {
         true
     }
 
-    /// Gives slots of removed kernels back.
+    /// Frees the slots of removed kernels.
     fn close_gaps(&mut self) {
         let mut moved = vec![0; self.ids.len()];
         let old = std::mem::take(&mut self.ids);
@@ -155,7 +154,7 @@ impl Roster {
         }
     }
 
-    /// A removed entry of this name that `is_same` recognizes, which is then not removed any more.
+    /// A removed entry with this name that `is_same` recognises, which is then no longer removed.
     pub(super) fn revive(&mut self, name: &str, is_same: impl Fn(usize) -> bool) -> Option<usize> {
         let removed = &mut self.names.get_mut(name)?.removed;
         let first = removed.len().saturating_sub(LOOKED_AT);
@@ -163,7 +162,7 @@ impl Roster {
         Some(removed.swap_remove(found))
     }
 
-    /// What readers are to see of it; `name` and `priority` tell those of an entry.
+    /// A snapshot for readers; `priority` gives that of an entry.
     pub(super) fn snapshot(&self, priority: impl Fn(usize) -> Priority) -> Kernels {
         let mut closed = Vec::with_capacity(self.ids.len());
         let mut ids = Vec::with_capacity(self.len);
@@ -184,7 +183,7 @@ impl Roster {
 mod tests {
     use super::*;
 
-    /// The same by lists.
+    /// The same, with lists.
     #[derive(Default)]
     struct Plain(Vec<(String, usize)>);
 
@@ -224,7 +223,7 @@ mod tests {
     #[test]
     fn it_is_a_list_with_names() {
         let (mut roster, mut plain) = (Roster::default(), Plain::default());
-        // A small generator of numbers, so that the changes are the same each time.
+        // A small pseudo-random generator, so that the changes are the same each time.
         let mut state = 1u64;
         let mut random = |below: u64| {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -1,12 +1,12 @@
 //! A place that is read by any number of threads while one writes: a seqlock.
 //!
 //! A writer makes the counter odd, writes, makes it even; a reader takes what it read only if the counter was
-//! even and the same before and after. So readers write nothing, never wait, and do not slow each other down
-//! however many they are; a writer that finds the slot taken lets it be.
+//! even and the same before and after. So readers write nothing, never wait, and do not slow each other down,
+//! however many there are; a writer that finds the slot taken gives up.
 
 use super::atomic::{AtomicU64, Ordering, fence};
 
-/// Facts under a key of so many words, made for one generation.
+/// Facts under a key, made for one generation.
 #[repr(align(64))]
 pub(super) struct Slot<const KEY: usize, const FACTS: usize> {
     counter: AtomicU64,
@@ -26,7 +26,7 @@ impl<const KEY: usize, const FACTS: usize> Slot<KEY, FACTS> {
         }
     }
 
-    /// The facts, if they are those of this key and generation.
+    /// The facts, if they belong to this key and generation.
     pub(super) fn get(&self, generation: u64, key: &[u64; KEY]) -> Option<[u64; FACTS]> {
         let before = self.counter.load(Ordering::Acquire);
         if before % 2 == 1 || self.generation.load(Ordering::Relaxed) != generation {
@@ -41,7 +41,7 @@ impl<const KEY: usize, const FACTS: usize> Slot<KEY, FACTS> {
         (self.counter.load(Ordering::Relaxed) == before).then_some(facts)
     }
 
-    /// Replaces what is there, unless another thread is doing so; false if one is.
+    /// Replaces the contents; false if another thread is doing so.
     pub(super) fn put(&self, generation: u64, key: &[u64; KEY], facts: &[u64; FACTS]) -> bool {
         let before = self.counter.load(Ordering::Relaxed);
         let taken = before % 2 == 1
@@ -52,7 +52,7 @@ impl<const KEY: usize, const FACTS: usize> Slot<KEY, FACTS> {
         if taken {
             return false;
         }
-        // The writes below stay behind the odd counter.
+        // The writes below stay after the odd counter.
         fence(Ordering::Release);
         self.generation.store(generation, Ordering::Relaxed);
         for (word, &value) in self.key.iter().zip(key) {

@@ -11,12 +11,12 @@ use crate::model::{EmbeddedModel, Model, ModelError};
 use crate::problem::{Checked, Problem};
 use crate::vocab::Arch;
 
-/// A model, and what it is for.
+/// A model, and the problems that it is for.
 #[derive(Clone)]
 pub(super) struct LoadedModel {
     pub(super) key: ModelKey,
     pub(super) model: Arc<Model>,
-    /// Part of the library, so that any that was loaded goes before it.
+    /// Part of the library, so that any loaded model takes precedence.
     pub(super) embedded: bool,
 }
 
@@ -28,9 +28,9 @@ pub(super) struct State {
     models: Vec<LoadedModel>,
     /// Made on first use.
     prepared: OnceLock<Arc<Prepared>>,
-    /// What an earlier state had, to be taken over where it still fits.
+    /// What an earlier state had prepared, for reuse where it still fits.
     earlier: Option<Arc<Prepared>>,
-    /// The options have changed since `earlier`, so that its winners do not fit any more.
+    /// The options have changed since `earlier`, so that its winners no longer fit.
     reopens_winners: bool,
     /// Winners are measured between selections, too.
     tunes: bool,
@@ -94,8 +94,8 @@ impl State {
         self.reopens_winners = true;
     }
 
-    /// Writes a problem down, if the options ask for it. Decisions that are remembered were written down when
-    /// they were made, for the same options.
+    /// Captures a problem, if the options ask for it. Remembered decisions were captured when they were made,
+    /// with the same options.
     pub(super) fn note(&self, problem: Checked<'_>) {
         if let Some(capture) = &self.capture {
             capture.note(problem);
@@ -119,8 +119,8 @@ impl State {
         self.unprepare();
     }
 
-    /// Takes over kernels that have other numbers than before. What was made for the old ones is good for
-    /// nothing, but for the winners.
+    /// Takes kernels with new numbers. What was prepared for the old numbers is useless, except for the
+    /// winners.
     pub(super) fn renumber(&mut self, kernels: Kernels) {
         self.set_kernels(kernels);
         self.earlier = self.earlier.take().map(|earlier| Arc::new(earlier.without_models()));
@@ -131,7 +131,7 @@ impl State {
         self.models.push(LoadedModel { key, model, embedded: false });
     }
 
-    /// Removes a model that was loaded; embedded ones come and go with the options.
+    /// Removes a loaded model; embedded ones depend on the options.
     pub(super) fn remove_model(&mut self, key: &ModelKey) -> bool {
         let before = self.models.len();
         self.models.retain(|known| known.embedded || known.key != *key);
@@ -158,7 +158,7 @@ impl State {
         self.capture = capture;
         self.overrides = Arc::new(overrides);
         self.unprepare();
-        // Compiled models are taken over; the winners may have to come from elsewhere.
+        // Compiled models are reused; the winners may have to come from elsewhere.
         self.reopens_winners = true;
         Ok(())
     }
@@ -178,8 +178,8 @@ impl State {
         &self.models
     }
 
-    /// The model that fits a problem best: one that was trained for its like before a universal one, then a
-    /// loaded one before an embedded one; of equals, the one that was loaded last.
+    /// The model that fits a problem best: one that was trained for such problems before a universal one,
+    /// then a loaded one before an embedded one; among equals, the last loaded one.
     pub(super) fn model_for(&self, problem: &Problem, arch: Option<Arch>) -> Option<usize> {
         let fit = |loaded: &LoadedModel| {
             Some((!loaded.model.is_generic(), !loaded.embedded, loaded.key.fit(problem, arch)?))
@@ -192,12 +192,12 @@ impl State {
         self.models.get(at)
     }
 
-    /// What is prepared so far, of this state or of the last one before it that was.
+    /// What is prepared so far, for this state or for the last prepared one before it.
     pub(super) fn known(&self) -> Option<&Prepared> {
         self.prepared.get().or(self.earlier.as_ref()).map(Arc::as_ref)
     }
 
-    /// What the state is prepared with. Only the first call after a change works; others at the same time
+    /// The prepared parts of the state. Only the first call after a change does the work; concurrent calls
     /// wait for it.
     pub(super) fn prepared(&self, make: impl FnOnce(Option<&Prepared>) -> Prepared) -> &Prepared {
         self.prepared.get_or_init(|| Arc::new(make(self.earlier.as_deref())))

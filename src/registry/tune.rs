@@ -1,5 +1,5 @@
-//! Measuring between selections: what was asked most and is answered by a guess, when the caller has time for
-//! it.
+//! Measures between selections, when the caller has time for it: problems that were requested most and are
+//! answered by a guess.
 
 use std::time::{Duration, Instant};
 
@@ -16,7 +16,7 @@ use crate::tuning::device::Stream;
 use crate::tuning::search::{End, SearchOptions, SearchReport, Verdict};
 use crate::tuning::store::WinnerSource;
 
-/// How often a winner is put into the decision cache while others write there. Each of them looks for it
+/// How often to try to put a winner into the decision cache while others write there. They look for it
 /// afterwards, too.
 const TRIES: usize = 1000;
 
@@ -26,7 +26,7 @@ pub struct TuneBudget {
     /// How long it may take. No run begins after it, so it is exceeded by at most one run.
     pub time: Duration,
     /// How many of a problem's best kernels are measured, by the order in which the sources would choose
-    /// them; fewer than 2 count as 2, because one has nothing to be compared with.
+    /// them; fewer than 2 count as 2, because a single one cannot be compared.
     pub kernels: usize,
     /// The stream to measure on; `None` for that of the options.
     pub stream: Option<Stream>,
@@ -44,14 +44,14 @@ impl TuneBudget {
 pub struct TuneReport {
     /// Problems that have a winner now.
     pub measured: usize,
-    /// Those of them whose winner is another kernel than the one that was chosen before.
+    /// Those of them whose winner differs from the kernel that was chosen before.
     pub improved: usize,
-    /// Problems of which no kernel could be measured. They are left alone until kernels, models or options
-    /// change.
+    /// Problems without a kernel that could be measured. They are not tried again until kernels, models or
+    /// options change.
     pub failed: usize,
     /// Problems that wait to be measured.
     pub waiting: usize,
-    /// Milliseconds that one run of each improved problem takes less than before.
+    /// Milliseconds saved by one run of each improved problem.
     pub saved_ms: f64,
     /// How long the call took.
     pub elapsed: Duration,
@@ -69,21 +69,21 @@ impl TuneError {
 }
 
 impl Registry {
-    /// Measures what was asked most of those problems that a model, the estimate or the priority answers, and
+    /// Of the problems that a model, the estimate or the priority answers, measures those requested most, and
     /// keeps the winners: later selections get them, as do later processes through the store.
     ///
-    /// The first call begins to count what is asked and has nothing to measure yet. From then on each problem
-    /// is listed when it is answered without a measurement, and each call takes the problems in the order of
-    /// what may be gained: how often they were asked, times the time of a run, times what such answers lose
-    /// on average. A problem of which the time does not even suffice for one kernel is left to a longer call.
-    /// What a call has begun, the next one goes on with, so that short calls get as far as one long one. A
-    /// list of GEMMs is not remembered from one selection to the next, and so not counted either. In
+    /// The first call starts counting requests, and has nothing to measure yet. From then on each problem
+    /// that is answered without a measurement is listed, and each call takes the problems in the order of the
+    /// possible gain: the number of requests, times the time of a run, times the average loss of such
+    /// answers. A problem is left to a longer call if the time does not suffice for even one of its kernels.
+    /// A call continues where the last one stopped, so that short calls get as far as one long one. A list of
+    /// GEMMs is not remembered from one selection to the next, so it is not counted either. In
     /// [`Mode::Priority`] nothing is measured.
     ///
-    /// Kernels run on this thread and on the stream, with whatever operands their [`run`](Hooks::run) brings.
-    /// Selections on other threads wait for nothing: they get the old answer or the winner. Any thread may
-    /// tune, several take different problems and measure in turn, and one that does nothing else refines in
-    /// the background.
+    /// Kernels run on this thread and on the stream, with the operands that their [`run`](Hooks::run)
+    /// provides. Selections on other threads do not wait: they get the old answer or the winner. Any thread
+    /// may tune. Several threads take different problems and measure in turn, and a dedicated thread refines
+    /// in the background.
     pub fn tune(&self, budget: &TuneBudget) -> Result<TuneReport, TuneError> {
         let began = Instant::now();
         let until = began.checked_add(budget.time);
@@ -92,7 +92,7 @@ impl Registry {
         }
         let asked = self.asked();
         if asked.take_in() {
-            // What was missed has been decided since. Now it is decided again.
+            // Missed problems have been decided since. Now they are decided again.
             let roster = self.turn();
             let state = self.successor(&roster);
             self.publish(state);
@@ -120,7 +120,7 @@ impl Registry {
         result.map(|()| report)
     }
 
-    /// Measures a problem, or goes on with it.
+    /// Measures a problem, or continues to.
     fn tune_one(
         &self,
         asked: &Asked,
@@ -227,13 +227,13 @@ impl Registry {
         Ok(())
     }
 
-    /// What is asked, from the first call on.
+    /// The requests, counted from the first call on.
     fn asked(&self) -> &Asked {
         if let Some(asked) = self.asked.get() {
             return asked;
         }
         let roster = self.turn();
-        // It is there before the decisions are that are noted in it.
+        // It exists before the decisions that are noted in it.
         let asked = self.asked.get_or_init(|| Box::new(Asked::new()));
         let mut state = self.successor(&roster);
         if !state.tunes() {
@@ -243,9 +243,9 @@ impl Registry {
         asked
     }
 
-    /// Notes a problem that was answered by a guess. Returns the winner if one was found meanwhile: who
-    /// measures puts the winner into the decision cache after it is known, and who has put a guess there
-    /// looks for it afterwards, so that one of the two replaces the guess.
+    /// Notes a problem that was answered by a guess. Returns the winner if one was found meanwhile: a
+    /// measuring thread puts the winner into the decision cache after it is known, and a thread that has put
+    /// a guess there looks for the winner afterwards, so that one of the two replaces the guess.
     pub(super) fn note<'r>(
         &'r self,
         asked: &Asked,
@@ -282,14 +282,14 @@ impl Registry {
     }
 }
 
-/// How long one of a problem's kernels will take. A time that is shorter would be spent for nothing.
+/// How long one of a problem's kernels will take. Any shorter time would be wasted.
 fn one_kernel(doubtful: &Doubtful, measuring: &SearchOptions) -> Duration {
     let runs = f64::from(measuring.warmup) + f64::from(measuring.repeats.max(1));
     Duration::try_from_secs_f64(doubtful.run_ms * runs / 1e3).unwrap_or(Duration::MAX)
 }
 
-/// Adds what was found. A kernel whose timing the end of the time cut short is measured again, unless this
-/// call began with it: then it gets no more in a later one.
+/// Adds the results. A kernel whose timing was cut short by the end of the time is measured again, unless
+/// this call started with it: a later call would not have more time for it.
 fn take_over(progress: &mut Progress, found: &SearchReport, repeats: u32) {
     for (at, entry) in found.entries.iter().enumerate() {
         match entry.verdict {
@@ -307,9 +307,9 @@ fn take_over(progress: &mut Progress, found: &SearchReport, repeats: u32) {
     }
 }
 
-/// The share of a run's time that an answer of this kind loses on average; `None` of what is no guess.
-/// Measured on problems that the model or the estimate had not seen (README.md, the universal model's card),
-/// but for the priority, which knows nothing of the problem.
+/// The share of a run's time that an answer of this kind loses on average; `None` if it is not a guess. The
+/// figures were measured on problems that the model or the estimate had not seen (README.md, the universal
+/// model's card), except for the priority's, which ignores the problem.
 fn share_lost(selection: &Selection<'_>) -> Option<f64> {
     let usual = match selection.source {
         Source::Model if selection.generic => 0.03,
@@ -318,12 +318,12 @@ fn share_lost(selection: &Selection<'_>) -> Option<f64> {
         Source::Priority => 0.3,
         Source::Override | Source::Store | Source::Search => return None,
     };
-    // Guesses beyond what was learned from are worth half as much.
+    // Guesses outside of the training range lose twice as much.
     Some(if selection.out_of_range() || selection.unmeasured { 2.0 * usual } else { usual })
 }
 
-/// How long a run takes, by the source that chose; where it says no time, at a speed that a GPU may well
-/// have.
+/// How long a run takes according to the source that chose; if it gives no time, at a plausible speed of a
+/// GPU.
 fn milliseconds(state: &State, problem: &Problem, selection: &Selection<'_>) -> f64 {
     const USUAL_TFLOPS: f64 = 100.0;
     let at = |tflops: f64| problem.flops() / (tflops * 1e9);

@@ -4,10 +4,10 @@ use std::time::{Duration, Instant};
 
 /// A monotonic clock, and a way to wait.
 pub trait Clock {
-    /// Time since an origin that stays the same for as long as the clock lives.
+    /// Time since an origin that is fixed for the clock's lifetime.
     fn now(&self) -> Duration;
 
-    /// Lets about so much time go by.
+    /// Waits for about this long.
     fn pause(&self, time: Duration);
 }
 

@@ -10,7 +10,7 @@ use crate::vocab::Arch;
 #[repr(transparent)]
 pub struct Stream(*mut c_void);
 
-// SAFETY: the handle is only handed through, and runtimes take a stream from any thread.
+// SAFETY: the handle is only passed through, and runtimes take a stream from any thread.
 unsafe impl Send for Stream {}
 // SAFETY: as above; it is never written to.
 unsafe impl Sync for Stream {}
@@ -95,7 +95,7 @@ pub enum DeviceError {
     Call {
         /// The function of the runtime.
         call: &'static str,
-        /// What it answered.
+        /// The returned error.
         error: ErrorCode,
     },
     /// The thread's current device is not the one to measure on.
@@ -126,18 +126,18 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// A GPU as measuring sees it.
+/// A GPU, for measuring.
 ///
-/// All calls are made on the searching thread, and none may print or panic. Event handles that are passed in
+/// All calls are made on the searching thread, and must not print or panic. Event handles that are passed in
 /// come from the same device and are not destroyed yet.
 pub trait Device {
-    /// What is known of the device.
+    /// What is known about the device.
     fn facts(&self) -> &DeviceFacts;
 
     /// A new event that records times. Use [`Event::new`], which destroys it again.
     fn create_event(&self) -> Result<EventHandle, DeviceError>;
 
-    /// Gives an event back, recorded or not, reached or not. There is nobody to tell when that fails.
+    /// Destroys an event, recorded or not, reached or not. Failures cannot be reported.
     fn destroy_event(&self, event: EventHandle);
 
     /// Records the event after all work on the stream.
@@ -152,7 +152,7 @@ pub trait Device {
     /// Milliseconds between two events that the device has reached.
     fn elapsed_ms(&self, start: EventHandle, stop: EventHandle) -> Result<f64, DeviceError>;
 
-    /// The thread's last error, which is forgotten with that; `None` when there was none.
+    /// Returns and clears the thread's last error; `None` if there was none.
     fn take_last_error(&self) -> Option<ErrorCode>;
 
     /// An error code with the runtime's name for it.

@@ -12,7 +12,7 @@ use super::device::{Device, DeviceError, DeviceFacts, ErrorCode, EventHandle, St
 #[derive(Debug)]
 pub struct HostDevice {
     facts: DeviceFacts,
-    /// When each event was recorded; `None` is a place for the next one.
+    /// When each event was recorded; `None` is a free place.
     events: Mutex<Vec<Option<Instant>>>,
 }
 
@@ -20,7 +20,7 @@ impl HostDevice {
     /// The name under which the store keeps winners that were measured on the host.
     pub const NAME: &'static str = "host";
 
-    /// The host. It tells no architecture: kernels that run on it imitate one that only their owner knows.
+    /// The host. It has no architecture: kernels that run on it imitate one that only their owner knows.
     pub fn new() -> Self {
         let facts = DeviceFacts {
             index: 0,
@@ -55,7 +55,7 @@ impl Default for HostDevice {
     }
 }
 
-/// Handles count from 1, since a null handle is no event.
+/// Handles count from 1, because a null handle is not an event.
 fn place(event: EventHandle) -> usize {
     event.as_raw().addr().wrapping_sub(1)
 }
@@ -154,7 +154,7 @@ mod tests {
         assert!(report.to_string().contains("error 7"), "{report}");
     }
 
-    /// Whatever time it says itself.
+    /// Regardless of the time it reports.
     #[test]
     fn a_callback_that_returns_too_late_is_not_called_again() {
         let host = HostDevice::new();

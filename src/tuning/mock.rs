@@ -1,4 +1,4 @@
-//! A device and a clock without a GPU: virtual time, scripted failures. For tests of code that searches.
+//! A device and a clock without a GPU: virtual time, scripted failures. For tests of searches.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -81,12 +81,12 @@ impl MockDevice {
         self
     }
 
-    /// Puts a kernel of so many milliseconds on the stream.
+    /// Puts a kernel on the stream that takes this many milliseconds.
     pub fn launch(&self, milliseconds: f64) {
         self.occupy(Duration::try_from_secs_f64(milliseconds / 1000.0).unwrap_or(Duration::MAX));
     }
 
-    /// Puts a kernel on the stream that never ends.
+    /// Puts a kernel that never ends on the stream.
     pub fn hang(&self) {
         self.occupy(Duration::MAX);
     }
@@ -99,7 +99,7 @@ impl MockDevice {
         self.busy_until.get().max(self.now.get())
     }
 
-    /// Makes the next such call fail, once; several queue up.
+    /// Makes the next such call fail, once; repeated calls add further failures.
     pub fn fail_next(&self, call: Call, code: i32) {
         self.faults.borrow_mut().push_back((call, code));
     }
@@ -150,7 +150,7 @@ impl MockDevice {
     }
 }
 
-/// Handles count from 1, since a null handle is no event.
+/// Handles count from 1, because a null handle is not an event.
 fn slot(event: EventHandle) -> usize {
     event.as_raw().addr().wrapping_sub(1)
 }
@@ -217,7 +217,7 @@ impl Clock for MockDevice {
         self.now.get()
     }
 
-    /// A pause of nothing lets a microsecond go by, so that no wait is without an end.
+    /// A zero pause advances by a microsecond, so that no wait is endless.
     fn pause(&self, time: Duration) {
         self.now.set(self.now.get() + time.max(Duration::from_micros(1)));
     }

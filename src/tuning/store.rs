@@ -1,8 +1,8 @@
 //! The store: measured winners, kept on disk for many processes at once.
 //!
-//! A [`Store`] is one file, an SQLite database, that the ranks of a job read and write together.
-//! [`Store::winners`] loads one [`Scope`] of it (a device, a pool, the versions) into memory; from then on
-//! lookups use an immutable table, and measurements are written through.
+//! A [`Store`] is one file, an SQLite database, that all ranks of a job read and write. [`Store::winners`]
+//! loads one [`Scope`] of it (a device, a pool, the versions) into memory; from then on lookups use an
+//! immutable table, and measurements are written through.
 //!
 //! ```
 //! use ck_select::problem::{GemmProblem, Problem};
@@ -36,23 +36,23 @@
 //! second.
 //!
 //! # Crashes
-//! A winner whose put returned [`Saved::Disk`] survives `kill -9` of any process and the loss of power, as
-//! far as the disk keeps what it acknowledges (`synchronous=FULL`). A file that is damaged, newer than this
-//! library, or not a store is refused and not modified. A store that is deleted while it is in use is created
-//! again by the next put.
+//! A winner whose put returned [`Saved::Disk`] survives `kill -9` of any process and power loss, as far as
+//! the disk keeps what it acknowledges (`synchronous=FULL`). A file that is damaged, newer than this library,
+//! or not a store is refused and not modified. A store that is deleted while in use is recreated by the next
+//! put.
 //!
 //! # Several hosts
-//! On a local disk the store has a write-ahead log, which needs memory that all its processes share: one
-//! host. On a file system that hosts share (NFS, Lustre, and so on; known from Linux's mount table) the store
-//! is created with a rollback journal instead, which is as correct as the file system's locks (NFS from
+//! On a local disk the store uses a write-ahead log, which needs memory shared by all its processes: one
+//! host. On a file system that hosts share (NFS, Lustre, and so on; detected from Linux's mount table) the
+//! store is created with a rollback journal instead, which is as correct as the file system's locks (NFS from
 //! version 4 on, Lustre mounted with `flock`). Otherwise give each host its own file and merge them
 //! afterwards.
 //!
 //! # Threads and forks
-//! Everything here may be used from many threads. After `fork`, the child reopens the file by itself,
-//! provided that no other thread was inside the store at that moment. Several copies of this library in one
-//! process may use one store on Linux (x86-64 and 64-bit ARM). Elsewhere do not open the file with another copy
-//! of SQLite in the same process: closing it there would drop this one's locks.
+//! Everything here may be used from many threads. After `fork`, the child reopens the file by itself, if no
+//! other thread was using the store at that moment. Several copies of this library in one process may use one
+//! store on Linux (x86-64 and 64-bit ARM). Elsewhere do not open the file with another copy of SQLite in the
+//! same process: closing it there would drop this copy's locks.
 
 mod backlog;
 mod connect;
@@ -123,22 +123,23 @@ impl Journal {
 pub struct StoreOptions {
     /// How long to wait for other processes.
     pub wait: Duration,
-    /// Time limit of one transaction. A damaged file can make a query endless; it is then stopped, and the
-    /// file is refused.
+    /// Time limit of one transaction. A damaged file can make a query run forever; it is then stopped, and
+    /// the file is refused.
     pub limit: Duration,
     /// The journal; `None` decides by the file system, and keeps that of an existing file on a local disk.
     pub journal: Option<Journal>,
 }
 
 impl Default for StoreOptions {
-    /// Ten seconds for others, a minute for ourselves, and the journal that suits the file system.
+    /// Ten seconds of waiting for other processes, a minute per transaction, and the journal that suits the
+    /// file system.
     fn default() -> Self {
         Self { wait: Duration::from_secs(10), limit: Duration::from_secs(60), journal: None }
     }
 }
 
 impl StoreOptions {
-    /// Until when to wait, from now on.
+    /// The deadline for waiting, from now.
     fn until(&self) -> Instant {
         Instant::now() + self.wait
     }
@@ -148,12 +149,12 @@ impl StoreOptions {
     }
 }
 
-/// The known state of a store.
+/// The last known state of a store.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct StoreStatus {
-    /// Number of winners that are in memory and still have to be written.
+    /// Number of winners in memory that still have to be written.
     pub waiting: usize,
-    /// Why the store could not be used the last time; `None` if it could.
+    /// Why the last use of the store failed; `None` if it did not.
     pub reason: Option<String>,
 }
 
@@ -195,7 +196,7 @@ impl fmt::Debug for Store {
     }
 }
 
-/// A panic elsewhere leaves nothing half done: transactions roll back, snapshots are replaced whole.
+/// A panic elsewhere leaves nothing half done: transactions roll back, and snapshots are replaced as a whole.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -218,7 +219,7 @@ impl Store {
         Ok(store)
     }
 
-    /// The store at `path`, which is opened when it is first used.
+    /// The store at `path`, which is opened on first use.
     pub(crate) fn at(path: &Path, mode: Mode, options: StoreOptions) -> Self {
         Self { database: Some(Arc::new(Mutex::new(Database::new(path, mode, options)))) }
     }
@@ -271,7 +272,7 @@ impl Store {
         Ok(winners)
     }
 
-    /// The same for a caller who goes on without the store: when it cannot be used, no winner is known yet.
+    /// The same for a caller who continues without the store: if it cannot be used, no winners are known yet.
     pub(crate) fn winners_or_none(&self, scope: Scope) -> Result<Winners, StoreError> {
         let winners = Winners::new(self.clone(), scope)?;
         let Some(database) = self.database() else { return Ok(winners) };

@@ -1,4 +1,5 @@
-/* Every function of ck_select.h and ck_select_rows.h, every status that can be provoked, and arguments that no caller should give.
+/* Every function of ck_select.h and ck_select_rows.h, every status that can be provoked, and arguments that no caller
+ * should give.
  *
  * Arguments: the repository, and a directory for files of this run. */
 
@@ -491,7 +492,8 @@ static void kernels_are_described(void) {
     CHECK(after > before && size_of_registry(registry) == 3);
     ck_kernel_info info = new_info();
     ANSWERS(CK_STATUS_OK, ck_registry_kernel_at(registry, 0, &info));
-    CHECK(strcmp(info.name, "grouped_conv_fwd_bf16_nhwgc_2d_compv4_cshuffle_intrawave_64x128x128_2x2x1_32x32x16_dsb") == 0);
+    CHECK(strcmp(info.name,
+                 "grouped_conv_fwd_bf16_nhwgc_2d_compv4_cshuffle_intrawave_64x128x128_2x2x1_32x32x16_dsb") == 0);
     ANSWERS(CK_STATUS_OK, ck_registry_find(registry, conv[1].name, &info));
     CHECK(info.index == 1 && info.user == &mark);
     ANSWERS(CK_STATUS_OK, ck_registry_kernel_at(registry, 2, &info));
@@ -963,11 +965,13 @@ static void models_are_loaded(const char *repository) {
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_load_model_bytes(registry, "mine", json, spec_len, NULL, 1, NULL));
     ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model_bytes(registry, "mine", json, spec_len, NULL, 0, NULL));
     ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model_bytes(registry, "mine", json, 10, &forest, 1, NULL));
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model_bytes(registry, "mine", json, SIZE_MAX, &forest, 1, NULL));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT,
+            ck_registry_load_model_bytes(registry, "mine", json, SIZE_MAX, &forest, 1, NULL));
     ANSWERS(CK_STATUS_INVALID_ARGUMENT,
             ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, SIZE_MAX, NULL));
     forest.target = 4711;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1, NULL));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT,
+            ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1, NULL));
     forest.target = CK_TARGET_TFLOPS;
     forest.len /= 2;
     ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model_bytes(registry, "mine", json, spec_len, &forest, 1, NULL));
@@ -1263,8 +1267,9 @@ static void names_describe_kernels(void) {
     CHECK(strcmp(desc.scheduler, "interwave") == 0 && desc.num_groups_to_merge == 4 && desc.double_smem_buffer == 1);
     CHECK(desc.wave[0] == 4 && desc.block_per_cu == 7 && desc.vector[0] == 2 && desc.dtype_out == CK_DTYPE_FP32);
     ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_read_name(
-                              &desc, "grouped_conv_fwd_bf16_nhwc_2d_wavelet_default_intrawave_64x64x32_1x4x1_16x16x32_wg2"
-                                     "_filter3x3_streamk_tree_persistent_large_tensor"));
+                              &desc,
+                              "grouped_conv_fwd_bf16_nhwc_2d_wavelet_default_intrawave_64x64x32_1x4x1_16x16x32_wg2"
+                              "_filter3x3_streamk_tree_persistent_large_tensor"));
     CHECK(desc.layout == CK_CONV_LAYOUT_NHWC && strcmp(desc.epilogue, "default") == 0 && desc.wave[1] == 4);
     CHECK(desc.warp_tile[2] == 32 && desc.block_per_cu == 1 && desc.num_wave_groups == 2 && desc.vector[0] == 2);
     CHECK(strcmp(desc.specialization, "filter3x3") == 0 && strcmp(desc.stream_k_reduction, "tree") == 0);

@@ -19,7 +19,8 @@ int sqlite3_open_v2(const char *path, void **database, int flags, const char *sy
     (void)path, (void)database, (void)flags, (void)system;
     return ++called;
 }
-int sqlite3_prepare_v3(void *database, const char *text, int size, unsigned flags, void **statement, const char **tail) {
+int sqlite3_prepare_v3(void *database, const char *text, int size, unsigned flags, void **statement,
+                       const char **tail) {
     (void)database, (void)text, (void)size, (void)flags, (void)statement, (void)tail;
     return ++called;
 }

@@ -284,7 +284,8 @@ static void *a_lost_device_ends_the_search(void *unused) {
     return unused;
 }
 
-/* What is asked is counted from the first call on, measured by a later one, and answered with the winner from then on. */
+/* What is asked is counted from the first call on, measured by a later one, and answered with the winner from then
+ * on. */
 static void *tuning_measures_between_selections(void *unused) {
     kernel kernels[] = {{.ms = 2}, {.ms = 0.5}, {.ms = 1}, {.ms = 0.25}};
     ck_options options = searching();

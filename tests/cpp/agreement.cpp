@@ -1,5 +1,5 @@
-// Models rank the rows of tests/golden/rows as the scores there say: as registered kernels, and as rows with names. Arguments:
-// the repository, and the models' names.
+// Models rank the rows of tests/golden/rows as the scores there say: as registered kernels, and as rows with names.
+// Arguments: the repository, and the models' names.
 
 #include <algorithm>
 #include <cstdlib>
@@ -27,8 +27,9 @@ std::vector<std::string> cells(const std::string& line) {
   return found;
 }
 
-const char* const PROBLEM[] = {"N",        "C",        "K",        "G",     "Di",    "Hi",    "Wi",         "Z",          "Y",         "X",
-                               "stride_d", "stride_h", "stride_w", "pad_d", "pad_h", "pad_w", "dilation_d", "dilation_h", "dilation_w"};
+const char* const PROBLEM[] = {"N",     "C",     "K",          "G",          "Di",        "Hi",       "Wi",
+                               "Z",     "Y",     "X",          "stride_d",   "stride_h",  "stride_w", "pad_d",
+                               "pad_h", "pad_w", "dilation_d", "dilation_h", "dilation_w"};
 
 std::string problem_of(const Row& row) {
   std::string text = "{\"dtype\": \"bf16\"";
@@ -81,8 +82,8 @@ Ranking by_rows(ck_model* model, const std::vector<Row>& rows, const std::vector
   const std::string problem = problem_of(rows[0]);
   std::vector<std::size_t> places(rows.size());
   std::vector<double> scores(rows.size());
-  CHECK(ck_pool_rank(pool, reinterpret_cast<const std::uint8_t*>(problem.data()), problem.size(), rows.size(), places.data(),
-                     scores.data()) == CK_STATUS_OK);
+  CHECK(ck_pool_rank(pool, reinterpret_cast<const std::uint8_t*>(problem.data()), problem.size(), rows.size(),
+                     places.data(), scores.data()) == CK_STATUS_OK);
   ck_pool_destroy(pool);
   Ranking ranking;
   for (std::size_t at = 0; at < rows.size(); ++at) ranking.emplace_back(rows[places[at]].at("kernel_name"), scores[at]);
@@ -118,15 +119,18 @@ void agrees(const std::string& repository, const std::string& name, std::int32_t
   CHECK(ck_model_create(directory.c_str(), &how, &model) == CK_STATUS_OK);
   for (const std::vector<Row>& rows : sweeps) {
     Ranking expected;
-    for (const Row& row : rows) expected.emplace_back(row.at("kernel_name"), std::strtod(row.at("score").c_str(), nullptr));
-    std::stable_sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) { return a.second > b.second; });
+    for (const Row& row : rows)
+      expected.emplace_back(row.at("kernel_name"), std::strtod(row.at("score").c_str(), nullptr));
+    std::stable_sort(expected.begin(), expected.end(),
+                     [](const auto& a, const auto& b) { return a.second > b.second; });
     Ranking ranked;
-    for (const auto& place : registry.rank(as_problem(rows[0]))) ranked.emplace_back(std::string(place.name), place.score);
+    for (const auto& place : registry.rank(as_problem(rows[0])))
+      ranked.emplace_back(std::string(place.name), place.score);
     CHECK(ranked == expected);
     CHECK(by_rows(model, rows, {"kernel_name"}) == expected);
     CHECK(by_rows(model, rows,
-                  {"variant", "ndim_spatial", "block_size", "gemm_m_per_block", "gemm_n_per_block", "pipeline", "wave_mode",
-                   "has_dsb", "has_si", "dtype", "kernel_name"}) == expected);
+                  {"variant", "ndim_spatial", "block_size", "gemm_m_per_block", "gemm_n_per_block", "pipeline",
+                   "wave_mode", "has_dsb", "has_si", "dtype", "kernel_name"}) == expected);
   }
   ck_model_destroy(model);
 }

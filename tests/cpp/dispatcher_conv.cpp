@@ -1,4 +1,5 @@
-// ck_select_dispatcher.hpp against one generation of CK's convolution headers, whichever the compiler finds. Arguments: the repository.
+// ck_select_dispatcher.hpp against one generation of CK's convolution headers, whichever the compiler finds. Arguments:
+// the repository.
 
 #include <algorithm>
 #include <array>
@@ -153,13 +154,15 @@ void keys_say_everything() {
   const auto runs = [](const Problem&, void*) { return 0.0F; };
   const auto described = detail::ConvAdapter::describe(*make(key, "mine_dsb_2stage_explicit_gemm", runs));
   const ck_conv_kernel_desc raw = described.kernel.capi();
-  CHECK(raw.direction == CK_DIRECTION_BWD_WEIGHT && raw.dtype_wei == CK_DTYPE_FP16 && raw.layout == CK_CONV_LAYOUT_NGCHW);
+  CHECK(raw.direction == CK_DIRECTION_BWD_WEIGHT && raw.dtype_wei == CK_DTYPE_FP16 &&
+        raw.layout == CK_CONV_LAYOUT_NGCHW);
   CHECK(raw.tile[2] == 32 && raw.vector[0] == 1 && raw.block_per_cu == 2 && raw.num_wave_groups == 3);
   CHECK(raw.num_groups_to_merge == 4 && raw.double_smem_buffer && raw.two_stage && raw.explicit_gemm);
   CHECK((raw.split_image != 0) == says_more<> && (raw.stream_k_persistent != 0) == says_more<>);
   CHECK(described.contradiction.empty());
   const std::string first =
-      "grouped_conv_bwd_weight_fp16_ngchw_2d_mem_default_interwave_64x64x32_2x2x1_32x32x16_vec1_8_8_bpc2_wg3_gm4_dsb_2stage";
+      "grouped_conv_bwd_weight_fp16_ngchw_2d_mem_default_interwave_64x64x32_2x2x1_32x32x16_vec1_8_8_bpc2_wg3_gm4_dsb_"
+      "2stage";
   const std::string more = says_more<> ? "_filter1x1_stride1_pad0_explicit_gemm_streamk_tree_persistent_large_tensor"
                                        : "_explicit_gemm";
   CHECK(described.key == first + more + "_gkcyx_ngkhw");
@@ -184,8 +187,10 @@ void names_go_before_keys() {
   // What the name does not say is the key's.
   key = key_of(64, 128, 64);
   key.wave_m = 4;
-  const auto shorter = detail::ConvAdapter::describe(*make(key, "grouped_conv_forward_bf16_2d_64x128x64_wavelet_intrawave", runs));
-  CHECK(shorter.kernel.pipeline == "wavelet" && shorter.kernel.wave[0] == 4 && shorter.contradiction == "pipeline: name wavelet, key compv3");
+  const auto shorter =
+      detail::ConvAdapter::describe(*make(key, "grouped_conv_forward_bf16_2d_64x128x64_wavelet_intrawave", runs));
+  CHECK(shorter.kernel.pipeline == "wavelet" && shorter.kernel.wave[0] == 4 &&
+        shorter.contradiction == "pipeline: name wavelet, key compv3");
 
   // Four kernels whose keys differ in nothing but what identifies them are four kernels.
   Registry_ registry;
@@ -305,21 +310,24 @@ void ambiguity_is_told_once() {
     return;
   }
   log_lines.clear();
-  for (int time = 0; time < 3; ++time) CHECK(selector.heuristic()(problem).empty() && name_of(selector, problem).empty());
+  for (int time = 0; time < 3; ++time)
+    CHECK(selector.heuristic()(problem).empty() && name_of(selector, problem).empty());
   CHECK(thrown([&] { (void)selector.explain(problem); }) == Status::invalid_problem);
-  const auto errors = std::count_if(log_lines.begin(), log_lines.end(), [](const std::string& line) { return line[0] == '1'; });
+  const auto errors =
+      std::count_if(log_lines.begin(), log_lines.end(), [](const std::string& line) { return line[0] == '1'; });
   CHECK(errors == 1 && logged("set SelectorOptions::dtype and layout"));
   SelectorOptions said = quiet();
   said.dtype = "fp16";
   CHECK(name_of(GroupedConvSelector(registry, said), problem) == "fp16");
 }
 
-/// Families of names that contain one another, each longer one registered after the shorter: where hash tables show the newest first, a search
-/// for a part finds the wrong one.
+/// Families of names that contain one another, each longer one registered after the shorter: where hash tables show the
+/// newest first, a search for a part finds the wrong one.
 void fill(Registry_& registry) {
   const std::array<const char*, 5> suffixes{"", "_dsb", "_gm2", "_gm2_dsb", "_large_tensor"};
   for (const char* pipeline : {"compv3", "compv4", "compv5", "mem"}) {
-    for (const std::array<int, 3> tile : {std::array<int, 3>{64, 64, 64}, {64, 128, 64}, {128, 64, 64}, {128, 128, 64}}) {
+    for (const std::array<int, 3> tile :
+         {std::array<int, 3>{64, 64, 64}, {64, 128, 64}, {128, 64, 64}, {128, 128, 64}}) {
       for (std::size_t at = 0; at < suffixes.size(); ++at) {
         Key key = key_of(tile[0], tile[1], tile[2], pipeline);
         const std::string name = generation::name_of(key, suffixes[at]);
@@ -328,7 +336,9 @@ void fill(Registry_& registry) {
         key.arch = "gfx950";
         if (!has_name<>) key.vector_size_c = 8 - static_cast<int>(at);
         const int parity = static_cast<int>(at);
-        CHECK(add(registry, telling(key, name, [parity](const Problem& problem) { return problem.K % (8 << (parity % 2)) == 0; })));
+        CHECK(add(registry, telling(key, name, [parity](const Problem& problem) {
+                    return problem.K % (8 << (parity % 2)) == 0;
+                  })));
       }
     }
   }
@@ -338,7 +348,8 @@ std::vector<Problem> sixty() {
   std::vector<Problem> problems;
   for (const int n : {1, 16, 64}) {
     for (const int c : {64, 128, 256, 512}) {
-      for (const int size : {7, 14, 28, 56, 112}) problems.push_back(layer(n, c, c == 128 ? 72 : 2 * c, size, size > 14 ? 3 : 1));
+      for (const int size : {7, 14, 28, 56, 112})
+        problems.push_back(layer(n, c, c == 128 ? 72 : 2 * c, size, size > 14 ? 3 : 1));
     }
   }
   return problems;
@@ -380,13 +391,14 @@ void what_is_named_is_what_runs() {
     // The dispatcher as it is, or with names compared whole.
     by_dispatcher += ran == named ? 1 : 0;
     const auto list = selector.heuristic()(problem);
-    // What comes first leads to itself or to a better one that hides behind it, never to a kernel that cannot run the problem.
+    // What comes first leads to itself or to a better one that hides behind it, never to a kernel that cannot run the
+    // problem.
     as_listed += ran != nullptr && !list.empty() && ran->name().find(list.front()) != std::string::npos ? 1 : 0;
     CHECK(ran != nullptr && detail::is_supported(*ran, problem));
   }
   CHECK(different.size() >= 3);
-  printf("of 60 problems, what was named ran: run %d, GroupedConvRunner %d, CK's dispatcher %d (its first text %d)\n", by_run,
-         by_runner, by_dispatcher, as_listed);
+  printf("of 60 problems, what was named ran: run %d, GroupedConvRunner %d, CK's dispatcher %d (its first text %d)\n",
+         by_run, by_runner, by_dispatcher, as_listed);
   CHECK(by_run == 60 && by_runner == 60 && as_listed == 60);
 }
 
@@ -427,7 +439,8 @@ void runners_are_dispatchers() {
 
   // What a kernel throws comes through, and the buffers are what they were.
   Registry_ throwing;
-  CHECK(add(throwing, make(key_of(64, 64, 64), "throws", [](const Problem&, void*) -> float { throw std::runtime_error("no"); })));
+  CHECK(add(throwing, make(key_of(64, 64, 64), "throws",
+                           [](const Problem&, void*) -> float { throw std::runtime_error("no"); })));
   GroupedConvRunner thrower(&throwing, quiet());
   bool threw = false;
   try {
@@ -517,7 +530,8 @@ void priorities_are_cks() {
   CHECK(selector.heuristic()(problem).front() == "b_high");
   // Among equal ones CK's rule, whatever it is.
   for (const char* name : {"z_high", "aa_high", "m_high"}) {
-    CHECK(add(registry, telling(key_of(256, 64, name[0] == 'z' ? 64 : name[0] == 'a' ? 32 : 128), name), ck::Priority::High));
+    CHECK(add(registry, telling(key_of(256, 64, name[0] == 'z' ? 64 : name[0] == 'a' ? 32 : 128), name),
+              ck::Priority::High));
     CHECK(selector.get_solution(problem) == registry.find(problem));
   }
   // A priority that rises, with the same instance.
@@ -526,7 +540,8 @@ void priorities_are_cks() {
   CHECK(add(registry, low) && add(registry, telling(key_of(16, 16, 64), "other"), ck::Priority::High));
   CHECK(name_of(selector, problem) == "other");
   registry.clear();
-  CHECK(add(registry, low, ck::Priority::High) && add(registry, telling(key_of(16, 16, 64), "other"), ck::Priority::Low));
+  CHECK(add(registry, low, ck::Priority::High) &&
+        add(registry, telling(key_of(16, 16, 64), "other"), ck::Priority::Low));
   SelectorOptions options = quiet();
   CHECK(name_of(selector, problem) == "riser");
   options.priority = [](const std::string& name) { return name == "other" ? 7 : 0; };
@@ -586,7 +601,8 @@ void searches_bring_operands() {
       if (now.input == nullptr || now.weight == nullptr || now.output == nullptr) throw std::runtime_error("null");
       if (now.input != in) {  // the search's own
         ++searched;
-        CHECK(now.benchmarking && now.repeat == 1 && now.split_k == problem.split_k && (!has_context<> || now.device == 3));
+        CHECK(now.benchmarking && now.repeat == 1 && now.split_k == problem.split_k &&
+              (!has_context<> || now.device == 3));
         // bf16 between 1/128 and 1.
         const auto* values = static_cast<const std::uint16_t*>(now.input);
         for (int at = 0; at < 64; ++at) CHECK((values[at] & 0x7fff) >= 0x3c00 && (values[at] & 0x7fff) < 0x3f80);
@@ -669,7 +685,8 @@ void random_values_are_numbers() {
   }
   CHECK(different.size() > 900);
   detail::RandomValues(Dtype::int8).fill(bytes);
-  for (const unsigned char value : bytes) CHECK(static_cast<signed char>(value) >= -4 && static_cast<signed char>(value) < 4);
+  for (const unsigned char value : bytes)
+    CHECK(static_cast<signed char>(value) >= -4 && static_cast<signed char>(value) < 4);
   detail::RandomValues(Dtype::fp8).fill(bytes);
   for (const unsigned char value : bytes) CHECK((value & 0x7f) >= 8 && (value & 0x7f) < 56);
   CHECK(detail::Extent{Dtype::int4}.times(3).bytes() == 2 + 256);

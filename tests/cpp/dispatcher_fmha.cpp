@@ -20,8 +20,8 @@ class Kernel : public ck::FmhaKernelInstance {
   [[nodiscard]] const ck::FmhaKernelKey& get_key() const override { return key_; }
   [[nodiscard]] bool supports(const ck::FmhaProblem& problem) const override {
     ++asked;
-    return works && key_.signature.family == problem.requested_family && key_.signature.data_type == problem.data_type &&
-           problem.hdim_q <= key_.signature.hdim_q &&
+    return works && key_.signature.family == problem.requested_family &&
+           key_.signature.data_type == problem.data_type && problem.hdim_q <= key_.signature.hdim_q &&
            (key_.algorithm.pad_s || problem.seqlen_q % key_.algorithm.tile_shape.m0 == 0);
   }
   [[nodiscard]] std::string get_name() const override { return key_.encode_identifier(); }

@@ -1,4 +1,5 @@
-// ck_select_dispatcher.hpp against one generation of CK's GEMM headers, whichever the compiler finds. Arguments: the repository.
+// ck_select_dispatcher.hpp against one generation of CK's GEMM headers, whichever the compiler finds. Arguments: the
+// repository.
 
 #include <ck_tile/dispatcher.hpp>
 
@@ -91,8 +92,8 @@ class Kernel : public ck::KernelInstance {
     return run_ ? run_(a, b, c) : 1.0F;
   }
 #ifdef WITH_STREAM_K
-  [[nodiscard]] float run(const void* a, const void* b, void* c, const void** d, void* workspace, const ck::Problem& problem,
-                          void* stream) const override {
+  [[nodiscard]] float run(const void* a, const void* b, void* c, const void** d, void* workspace,
+                          const ck::Problem& problem, void* stream) const override {
     last_workspace = workspace;
     return run(a, b, c, d, problem, stream);
   }
@@ -172,7 +173,8 @@ void keys_say_everything() {
   const std::string identifier = described(key).key;
   CHECK(identifier == key.encode_identifier());
   CHECK(identifier ==
-        "fp8_rrr_mem_default_interwave_False_False_False_True_64x64x128_1x4x1_16x16x64_splitk200_Relu_d1_sparse_preshuffle");
+        "fp8_rrr_mem_default_interwave_False_False_False_True_64x64x128_1x4x1_16x16x64_splitk200_Relu_d1_sparse_"
+        "preshuffle");
   Registry library;
   library.add(identifier);
   key.signature.dtype_c = ck::DataType::FP32;
@@ -241,7 +243,8 @@ void two_types_are_told_once() {
   SelectorOptions options = quiet();
   const GemmSelector selector(registry, options);
   for (int time = 0; time < 3; ++time) {
-    CHECK(selector.get_solution(ck::Problem{64, 64, 64}) == nullptr && selector.heuristic()(ck::Problem{64, 64, 64}).empty());
+    CHECK(selector.get_solution(ck::Problem{64, 64, 64}) == nullptr &&
+          selector.heuristic()(ck::Problem{64, 64, 64}).empty());
   }
   CHECK(errors.size() == 1 && errors[0].find("set SelectorOptions::dtype and layout") != std::string::npos);
   CHECK(errors[0].find("bf16 rcr") != std::string::npos && errors[0].find("fp16 rcr") != std::string::npos);
@@ -259,7 +262,8 @@ void what_is_named_is_what_runs(const std::string& models) {
     key.signature.dtype_c = ck::DataType::FP16;
     key.algorithm.epilogue = ck::Epilogue::Default;
     const auto run = [&ran, name = key.encode_identifier()](const void* a, const void* b, void* c) {
-      CHECK(a == reinterpret_cast<const void*>(1) && b == reinterpret_cast<const void*>(2) && c == reinterpret_cast<void*>(3));
+      CHECK(a == reinterpret_cast<const void*>(1) && b == reinterpret_cast<const void*>(2) &&
+            c == reinterpret_cast<void*>(3));
       ran = name;
       return 2.5F;
     };
@@ -319,7 +323,8 @@ void stream_k_is_for_those_who_ask() {
   const auto asked = [](const ck::Problem& problem) { return problem.streamk; };
   CHECK(add(registry, key_of(128, 128, 64), [](const ck::Problem& problem) { return !problem.streamk; }));
   std::vector<std::string> names;
-  for (const auto strategy : {ck::ReductionStrategy::Atomic, ck::ReductionStrategy::Linear, ck::ReductionStrategy::Tree}) {
+  for (const auto strategy :
+       {ck::ReductionStrategy::Atomic, ck::ReductionStrategy::Linear, ck::ReductionStrategy::Tree}) {
     ck::KernelKey key = key_of(128, 128, 64);
     key.algorithm.streamk = true;
     key.algorithm.reduction_strategy = strategy;

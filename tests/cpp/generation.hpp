@@ -58,8 +58,8 @@ inline Key key_of(int m, int n, int k, const char* pipeline = "compv3") {
 /// The name that CK's code generator gives.
 inline std::string name_of(const Key& key, const std::string& suffix = "") {
   const auto number = [](int value) { return std::to_string(value); };
-  return "grouped_conv_fwd_" + key.dtype_in + "_nhwgc_2d_" + key.pipeline + "_cshuffle_intrawave_" + number(key.tile_m) + 'x' +
-         number(key.tile_n) + 'x' + number(key.tile_k) + "_2x2x1_32x32x16" + suffix;
+  return "grouped_conv_fwd_" + key.dtype_in + "_nhwgc_2d_" + key.pipeline + "_cshuffle_intrawave_" +
+         number(key.tile_m) + 'x' + number(key.tile_n) + 'x' + number(key.tile_k) + "_2x2x1_32x32x16" + suffix;
 }
 
 template <class K>
@@ -89,7 +89,8 @@ inline bool add(ck::GroupedConvRegistry& registry, const std::shared_ptr<Instanc
 
 template <class P>
 void set_padding(P& problem, std::int64_t size) {
-  if constexpr (detail::is_valid<detail::PaddingLeft, P>) problem.padding_left = problem.padding_right = {0, size, size};
+  if constexpr (detail::is_valid<detail::PaddingLeft, P>)
+    problem.padding_left = problem.padding_right = {0, size, size};
   else problem.padding = {0, size, size};
 }
 
@@ -132,7 +133,8 @@ Seen seen() {
   Seen now;
   if constexpr (detail::in_ck<Buffers>) {
     const Buffers& buffers = detail::ck_buffers<Buffers>();
-    now = {buffers.input_ptr, buffers.weight_ptr, buffers.output_ptr, 0, buffers.split_k, buffers.benchmarking, buffers.repeat};
+    now = {buffers.input_ptr, buffers.weight_ptr,   buffers.output_ptr, 0,
+           buffers.split_k,   buffers.benchmarking, buffers.repeat};
   }
   if constexpr (detail::in_ck<Context>) {
     const Context& context = detail::ck_context<Context>();

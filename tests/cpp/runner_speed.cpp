@@ -1,5 +1,5 @@
-// How long GroupedConvRunner takes for a problem that was asked before, against get_solution and CK's dispatcher with a heuristic.
-// Arguments: the repository.
+// How long GroupedConvRunner takes for a problem that was asked before, against get_solution and CK's dispatcher with a
+// heuristic. Arguments: the repository.
 
 #include <algorithm>
 #include <cstdio>
@@ -41,7 +41,8 @@ void measure(const std::string& models, int kernels) {
     Key key = key_of(16 << (at % 5), 16 << (at / 5 % 5), 32 << (at / 25 % 3), pipelines[at / 75 % 4]);
     key.num_groups_to_merge = 1 + at / 300;
     const std::string name = name_of(key, at < 300 ? "" : "_gm" + std::to_string(key.num_groups_to_merge));
-    (void)add(registry, make(key, name, [](const Problem&, void*) { return 0.0F; }, [](const Problem&) { return true; }));
+    (void)add(registry,
+              make(key, name, [](const Problem&, void*) { return 0.0F; }, [](const Problem&) { return true; }));
   }
   ck_select::SelectorOptions options;
   options.models = {models + "/conv_small"};
@@ -56,8 +57,8 @@ void measure(const std::string& models, int kernels) {
   const double run = nanoseconds(2000, [&] { (void)runner.run(operand, operand, operand, problem); });
   const double solution = nanoseconds(2000, [&] { (void)selector.get_solution(problem); });
   const double dispatched = nanoseconds(20, [&] { (void)dispatcher.run(operand, operand, operand, problem); });
-  std::printf("%5zu kernels: runner %.0f ns, get_solution %.0f ns, CK's dispatcher %.0f ns\n", registry.size(), run, solution,
-              dispatched);
+  std::printf("%5zu kernels: runner %.0f ns, get_solution %.0f ns, CK's dispatcher %.0f ns\n", registry.size(), run,
+              solution, dispatched);
 }
 
 }  // namespace

@@ -78,7 +78,12 @@ void problems() {
   CHECK(problem.capi().struct_size == sizeof(ck_conv_problem) && problem.capi().ndim == 2);
   CHECK(problem.capi().input[0] == 1 && problem.capi().input[1] == 28 && problem.capi().pad_left[0] == 0);
 
-  problem.input(8, 16, 32).filter(3, 1, 1).stride(2, 1, 1).dilation(1, 1, 1).padding_left(1, 0, 0).padding_right(0, 0, 0);
+  problem.input(8, 16, 32)
+      .filter(3, 1, 1)
+      .stride(2, 1, 1)
+      .dilation(1, 1, 1)
+      .padding_left(1, 0, 0)
+      .padding_right(0, 0, 0);
   problem.direction(Direction::bwd_weight).groups(2).split_k(4).dtype(Dtype::fp16).layout(ConvLayout::ndhwgc);
   const ck_conv_problem& raw = problem.capi();
   CHECK(raw.ndim == 3 && raw.input[0] == 8 && raw.input[2] == 32 && raw.stride[0] == 2 && raw.pad_left[0] == 1);
@@ -93,7 +98,8 @@ void problems() {
   matrix.dtypes(Dtype::bf16, Dtype::fp16, Dtype::fp32).layout(Major::col, Major::packed, Major::row).split_k(7);
   matrix.arch("gfx950");
   const GemmProblem other = matrix;
-  CHECK(other.capi().m == 1 && other.capi().k == 3 && other.capi().split_k == 7 && other.capi().dtype_c == CK_DTYPE_FP32);
+  CHECK(other.capi().m == 1 && other.capi().k == 3 && other.capi().split_k == 7 &&
+        other.capi().dtype_c == CK_DTYPE_FP32);
   CHECK(other.capi().layout_b == CK_MAJOR_PACKED && other.capi().arch != matrix.capi().arch);
   matrix = other;
   CHECK(std::strcmp(matrix.capi().arch, "gfx950") == 0);
@@ -259,7 +265,8 @@ void removed_kernels_are_given_back() {
   CHECK(owned.use_count() == 12);
   CHECK(registry.compact() == 9);
   CHECK(owned.use_count() == 3);  // here, in `callable`, in the registry
-  CHECK(registry.size() == 2 && registry.find(FIRST)->user == &mark && registry.select(resnet_from_elsewhere()).index == 0);
+  CHECK(registry.size() == 2 && registry.find(FIRST)->user == &mark &&
+        registry.select(resnet_from_elsewhere()).index == 0);
 }
 
 void selecting(const std::string& repository) {
@@ -307,7 +314,8 @@ void selecting(const std::string& repository) {
 
   const auto ranking = registry.rank(problem);
   CHECK(ranking.size() == 2 && ranking[0].name == SECOND && ranking[0].user == &asked && ranking[1].user == nullptr);
-  CHECK(ranking[0].score > ranking[1].score && registry.rank(problem, 1).size() == 1 && registry.rank(problem, 0).empty());
+  CHECK(ranking[0].score > ranking[1].score && registry.rank(problem, 1).size() == 1 &&
+        registry.rank(problem, 0).empty());
   const Predictions predictions = registry.predict(problem, 1);
   CHECK(predictions.tflops == ranking[0].score && !predictions.latency && !predictions.bandwidth_gb_s);
   CHECK(thrown([&] { (void)registry.predict(problem, 99); }) == Status::not_found);

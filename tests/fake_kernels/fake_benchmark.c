@@ -42,7 +42,7 @@ int main(int count, char **words) {
     }
     printf("Run %s\n{\n  \"name\": \"%s\",\n", name, name);
     printf("  \"problem\": {\"split_k\": 1, \"m\": %lld, \"n\": %lld, \"k\": %lld},\n", m, n, k);
-    printf("  \"perf_result\": {\"latency(ms)\": %.17g, \"tflops(TFlops)\": %.17g, \"bandwidth(GB/s)\": %.17g}\n}\n", ms,
-           tflops, 12.5);
+    printf("  \"perf_result\": {\"latency(ms)\": %.17g, \"tflops(TFlops)\": %.17g, \"bandwidth(GB/s)\": %.17g}\n}\n",
+           ms, tflops, 12.5);
     return 0;
 }

@@ -52,7 +52,8 @@ pub(crate) fn times() -> u32 {
     std::env::var("CK_SELECT_FAULTS").ok().and_then(|text| text.parse().ok()).unwrap_or(1)
 }
 
-/// The numbers of the calls that fail: all of the first, of the later ones fewer, the fewer the more there are.
+/// The numbers of the calls that fail: all of the first, of the later ones fewer, the fewer the more there
+/// are.
 pub(crate) fn next(number: u32) -> u32 {
     number + (2 * number / (1 + times())).max(1)
 }

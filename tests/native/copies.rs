@@ -1,5 +1,5 @@
-//! Two copies of the library in one process, as of a program and its plugin, and a library that is closed while
-//! it is used.
+//! Two copies of the library in one process, as of a program and its plugin, and a library that is closed
+//! while it is used.
 
 use std::process::{Command, Stdio};
 

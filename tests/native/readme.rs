@@ -44,10 +44,12 @@ fn the_c_program_runs() {
         "{includes}\n#include <stdio.h>\n\
          static int chosen;\n\
          static void run(void *kernel) {{ printf(\"%s\\n\", (const char *)kernel); ++chosen; }}\n\
-         static int32_t my_supports(const ck_conv_problem *problem, void *user) {{ return problem->c > 0 && user; }}\n\
+         static int32_t my_supports(const ck_conv_problem *problem, void *user) \
+         {{ return problem->c > 0 && user; }}\n\
          int main(void) {{\n\
          static char first[] = \"first\", second[] = \"second\";\n\
-         static const char *const names[] = {{\"grouped_conv_forward_bf16_2d_64x64x64_compv3\", \"{BEST}\"}};\n\
+         static const char *const names[] = {{\"grouped_conv_forward_bf16_2d_64x64x64_compv3\", \
+         \"{BEST}\"}};\n\
          void *const my_kernels[] = {{first, second}};\n\
          const size_t count = 2;\n\
          {body}\n\

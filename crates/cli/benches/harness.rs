@@ -3,8 +3,8 @@
 //! A row is everything between two kernels: a worker's share of its start, both messages, the log's row on
 //! the disk. Kernels answer at once by their own timing, so all of the time is the harness's.
 //!
-//! And what the page of a running sweep costs it: the same longer sweep with and without a page, one after the
-//! other. `cargo bench --package ckselect --bench harness -- rows` (or `page`) is one of the two alone.
+//! And what the page of a running sweep costs it: the same longer sweep with and without a page, one after
+//! the other. `cargo bench --package ckselect --bench harness -- rows` (or `page`) is one of the two alone.
 
 #![allow(clippy::unwrap_used, reason = "a bench ends when something is wrong")]
 
@@ -176,8 +176,8 @@ fn children_seconds() -> f64 {
     seconds("/proc/self/stat", 13).unwrap()
 }
 
-/// Two neighbours among the times of a process, user and system, added up. Places count behind its name, which may
-/// hold anything.
+/// Two neighbours among the times of a process, user and system, added up. Places count behind its name,
+/// which may hold anything.
 fn seconds(stat: &str, place: usize) -> Option<f64> {
     /// `USER_HZ`, which is this on every machine that Linux runs on.
     const TICKS: f64 = 100.0;

@@ -108,8 +108,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             tuned += report.elapsed.as_secs_f64();
         }
         println!(
-            "pass {pass}: {:.2} % mean of {} problems, {:.2} % of the stream's {:.1} s; tuning took {:.2} % of it: \
-             {measured} measured, {waiting} wait",
+            "pass {pass}: {:.2} % mean of {} problems, {:.2} % of the stream's {:.1} s; tuning took {:.2} % \
+             of it: {measured} measured, {waiting} wait",
             100.0 * efficiencies.iter().sum::<f64>() / efficiencies.len() as f64,
             efficiencies.len(),
             100.0 * shortest / taken,

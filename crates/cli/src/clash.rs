@@ -1,4 +1,4 @@
-//! Refuses command lines whose output would replace something that they also read, or another output.
+//! Refuses command lines whose output would overwrite an input or another output.
 
 use std::collections::HashSet;
 use std::fs;
@@ -9,21 +9,21 @@ use clap::ArgMatches;
 
 use crate::error::CliError;
 
-/// The options that name what is written, of whatever command. All other paths are read.
+/// The options that name an output, in any command. All other paths are inputs.
 const OUTPUTS: [&str; 8] =
     ["output", "out", "json", "html", "changes", "rejects", "export_json", "prune_pool"];
-/// `--problems` is read elsewhere.
+/// In other commands, `--problems` is an input.
 const OUTPUTS_OF_EVALUATE: [&str; 1] = ["problems"];
 
-/// A path of the command line.
+/// A path on the command line.
 pub(crate) struct Named<'a> {
-    /// The option, for the error.
+    /// The option, for error messages.
     pub(crate) option: String,
     pub(crate) path: &'a Path,
     pub(crate) is_written: bool,
 }
 
-/// Looks at all paths of a command line, before anything is done.
+/// Checks all paths of a command line before anything is done.
 pub(crate) fn check(command: &clap::Command, matches: &ArgMatches) -> Result<(), CliError> {
     let (mut command, mut matches) = (command, matches);
     while let Some((name, inner)) = matches.subcommand() {
@@ -47,7 +47,7 @@ pub(crate) fn check(command: &clap::Command, matches: &ArgMatches) -> Result<(),
             }));
             continue;
         }
-        // Other values are no paths.
+        // Values of other types are not paths.
         let Ok(Some(paths)) = matches.try_get_many::<PathBuf>(id) else { continue };
         let option = match argument.get_long() {
             Some(long) => format!("--{long}"),
@@ -61,7 +61,7 @@ pub(crate) fn check(command: &clap::Command, matches: &ArgMatches) -> Result<(),
     refuse(&named)
 }
 
-/// Rows of a file that is given twice would count twice.
+/// If a file is given twice, its rows would count twice.
 fn refuse_repeats(named: &[Named<'_>]) -> Result<(), CliError> {
     let mut seen = HashSet::new();
     let repeated =
@@ -74,7 +74,7 @@ fn refuse_repeats(named: &[Named<'_>]) -> Result<(), CliError> {
     }
 }
 
-/// Refuses two names of one file, at least one of which is written.
+/// Refuses two paths to the same file if at least one of them is written.
 pub(crate) fn refuse(named: &[Named<'_>]) -> Result<(), CliError> {
     let places: Vec<Option<PathBuf>> = named.iter().map(|one| place(one.path)).collect();
     for (index, output) in named.iter().enumerate().filter(|(_, one)| one.is_written) {
@@ -117,8 +117,8 @@ fn lost(output: &Path, other: &Path, other_is_written: bool) -> Option<&'static 
     (of_a_model && output.is_file() && output.starts_with(other)).then_some("this file is part of")
 }
 
-/// Where a path leads, whether or not something is there; `None` if nothing there can be lost: standard
-/// output, pipes, devices.
+/// The file that a path leads to, existing or not; `None` if nothing can be overwritten: standard output,
+/// pipes, devices.
 fn place(path: &Path) -> Option<PathBuf> {
     let target = files::target(path).ok().filter(|target| target != Path::new("-"))?;
     let folder = files::folder_of(&target).canonicalize();
@@ -128,7 +128,7 @@ fn place(path: &Path) -> Option<PathBuf> {
     match fs::metadata(&target) {
         Ok(there) if there.is_file() || there.is_dir() => target.canonicalize().ok(),
         Ok(_) => None,
-        // A folder that does not exist yet is taken by its name.
+        // A folder that does not exist yet is compared by its name.
         Err(_) => Some(match (folder, target.file_name()) {
             (Ok(folder), Some(name)) => folder.join(name),
             _ => target,

@@ -1,22 +1,22 @@
-//! Why a command did not do what it was asked.
+//! Why a command failed.
 
 use std::fmt::Display;
 use std::io;
 
-/// The two kinds of failure, by whose fault it is, and two that are none.
+/// Two kinds of failure, by who has to fix them, and two results that are not failures.
 #[derive(Debug)]
 pub(crate) enum CliError {
     /// The command line is wrong: exit code 2.
     Usage(String),
     /// The work could not be done: exit code 1.
     Failed(String),
-    /// The work is done, and its result is that something is not good enough: exit code 3.
+    /// The work is done, but the result does not meet a requirement: exit code 3.
     Judged(String),
-    /// Whoever read the output has stopped.
+    /// The reader of the output has stopped reading.
     BrokenPipe,
 }
 
-/// Any error whose text already names the file and what is wrong.
+/// Any error whose text already names the file and the problem.
 impl<E: std::error::Error> From<E> for CliError {
     fn from(error: E) -> Self {
         Self::Failed(error.to_string())
@@ -32,12 +32,12 @@ impl CliError {
         Self::Failed(message.to_string())
     }
 
-    /// What ended a piece of work that writes its output itself.
+    /// The error of a function that writes its output itself.
     pub(crate) fn of_writer(error: &(impl std::error::Error + 'static)) -> Self {
         if is_broken_pipe(error) { Self::BrokenPipe } else { Self::failed(error) }
     }
 
-    /// A failed read or write of a named file.
+    /// A failure to read or write the named file.
     pub(crate) fn io(name: impl Display, error: &io::Error) -> Self {
         if is_broken_pipe(error) {
             return Self::BrokenPipe;
@@ -46,8 +46,8 @@ impl CliError {
     }
 }
 
-/// Whether somebody stopped reading, however deep that is wrapped: a CSV writer's error has the system's
-/// inside.
+/// Whether the reader has stopped reading, at any depth of wrapped errors: a CSV writer's error contains the
+/// system's.
 fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -55,7 +55,7 @@ fn is_broken_pipe(error: &(dyn std::error::Error + 'static)) -> bool {
         if io_error.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
             return true;
         }
-        // The source of an I/O error is not what it wraps, but that one's source; errors of `csv` have none.
+        // `source` of an I/O error skips the error that it wraps; errors of `csv` have no `source`.
         let inner = io_error.and_then(io::Error::get_ref).map(|inner| inner as _);
         let of_csv = error.downcast_ref::<csv::Error>().and_then(|error| match error.kind() {
             csv::ErrorKind::Io(error) => Some(error as _),

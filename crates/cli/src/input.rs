@@ -1,4 +1,4 @@
-//! Reading tables: CSV rows as named cells, with errors that name file and line.
+//! Reads tables: CSV rows as named cells, with errors that name file and line.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead, BufReader};
@@ -12,13 +12,13 @@ use csv::StringRecord;
 
 use crate::error::CliError;
 
-/// A CSV file being read. `-` is standard input.
+/// A CSV file that is being read. `-` is standard input.
 pub(crate) struct CsvFile {
     pub(crate) name: String,
     pub(crate) reader: csv::Reader<Box<dyn BufRead>>,
 }
 
-/// Opens a file for reading, with what errors call it. `-` is standard input.
+/// Opens a file and returns its name for error messages. `-` is standard input.
 pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn BufRead>), CliError> {
     if path == Path::new("-") {
         return Ok(("standard input".to_owned(), Box::new(io::stdin().lock())));
@@ -26,7 +26,7 @@ pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn BufRead>), CliError> 
     let name = path.display().to_string();
     match files::open(path) {
         Ok(file) => Ok((name, Box::new(BufReader::new(file)))),
-        // Says how to read a pipe, where that is what was given.
+        // Tells how to read from a pipe, which may be what the path names.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
             Err(CliError::failed(format!("{name}: {error}, or - for standard input")))
         }
@@ -68,8 +68,8 @@ impl CsvFile {
         Ok(columns)
     }
 
-    /// Refuses columns that must be misspelt, and names those that are passed over. `read` are the columns
-    /// that are read.
+    /// Refuses columns that are probably misspelt, and prints those that are ignored. `read` lists the known
+    /// columns.
     pub(crate) fn check(&mut self, op: Op, read: &[&'static str]) -> Result<(), CliError> {
         let header =
             self.reader.headers().map_err(|error| CliError::failed(format!("{}: {error}", self.name)))?;
@@ -88,14 +88,14 @@ impl CsvFile {
         self.reader.read_record(record).map_err(|error| CliError::failed(format!("{}: {error}", self.name)))
     }
 
-    /// An error in the row that was read last.
+    /// An error in the last row that was read.
     pub(crate) fn fault(&self, record: &StringRecord, message: impl std::fmt::Display) -> CliError {
         let line = record.position().map_or(0, csv::Position::line);
         CliError::failed(format!("{}: line {line}: {message}", self.name))
     }
 }
 
-/// One row by column names.
+/// A row whose cells are found by column name.
 pub(crate) struct NamedRow<'a> {
     pub(crate) columns: &'a HashMap<String, usize>,
     pub(crate) record: &'a StringRecord,

@@ -1,4 +1,4 @@
-//! The command `ckselect`: everything around choosing kernels outside of a C++ process.
+//! The command `ckselect`: everything about choosing kernels outside of a C++ process.
 //!
 //! Results go to standard output, messages to standard error. Exit codes: 0 success, 1 failure, 2 usage
 //! error, 3 a check failed.
@@ -40,7 +40,7 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use error::CliError;
 use output::Output;
 
-/// What `ckselect` alone says: what most people want, and where the rest is.
+/// The output of `ckselect` without arguments: the most common uses, and where to find the rest.
 #[cfg(feature = "offline")]
 const OVERVIEW: &str = "Usage: ckselect COMMAND, for example
 
@@ -143,7 +143,7 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(code) => code,
-        // A reader that has seen enough (`| head`) is no failure.
+        // A reader that has seen enough (`| head`) is not a failure.
         Err(CliError::BrokenPipe) => ExitCode::SUCCESS,
         Err(CliError::Usage(message)) => {
             say!("ckselect: {message}");
@@ -160,10 +160,10 @@ fn main() -> ExitCode {
     }
 }
 
-/// Shows a help, the version, or what is wrong with the command line.
+/// Prints help, the version, or the error in the command line.
 fn show(shown: &clap::Error) -> Result<ExitCode, CliError> {
     if shown.use_stderr() {
-        // As with every message, nothing is lost if nobody can read it.
+        // As for every message, nothing is lost if nobody can read it.
         let _ = shown.print();
     } else {
         let mut out = Output::create(None)?;

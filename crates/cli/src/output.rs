@@ -1,4 +1,4 @@
-//! Where results go: standard output, or a file.
+//! Destinations of results: standard output or a file.
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::Path;
@@ -7,25 +7,25 @@ use ck_select::files::Pending;
 
 use crate::error::CliError;
 
-/// Standard output, or a file that [`Output::finish`] gives its name.
+/// Standard output, or a file that gets its name in [`Output::finish`].
 pub(crate) struct Output {
     writer: BufWriter<Pending>,
     name: String,
     screen: Screen,
 }
 
-/// What reads the output, as far as a table for people depends on it.
+/// The properties of the reader that matter for a human-readable table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Screen {
-    /// How many characters a line has room for; `None` for no limit, where nothing is to be cut.
+    /// How many characters fit on a line; `None` means no limit, and nothing is cut.
     pub(crate) width: Option<usize>,
-    /// Whether it shows colours and bold letters, and its user wants them.
+    /// Whether it shows colours and bold text, and the user wants them.
     pub(crate) styled: bool,
 }
 
 impl Screen {
-    /// A terminal's size, if standard output is one. https://no-color.org says that any value of NO_COLOR but
-    /// the empty one counts.
+    /// The terminal, if standard output is one. According to https://no-color.org, any non-empty value of
+    /// NO_COLOR counts.
     fn of_standard_output() -> Self {
         if !io::stdout().is_terminal() {
             return Self::default();
@@ -50,17 +50,17 @@ impl Output {
         }
     }
 
-    /// What errors call it.
+    /// Its name in error messages.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// What reads it.
+    /// The properties of its reader.
     pub(crate) const fn screen(&self) -> Screen {
         self.screen
     }
 
-    /// Writes what is buffered; a file gets its name only now, after its bytes are on the disk.
+    /// Writes what is buffered; a file gets its name only now, after its contents are on disk.
     pub(crate) fn finish(self) -> Result<(), CliError> {
         let written = self.writer.into_inner().map_err(io::IntoInnerError::into_error);
         written.and_then(Pending::commit).map_err(|error| CliError::io(self.name, &error))

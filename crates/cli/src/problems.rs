@@ -1,4 +1,4 @@
-//! The problems of `--problems`, one after the other, from a CSV or a list of any length.
+//! The problems of `--problems`, one after another, from a CSV or a list of any length.
 
 use std::path::Path;
 
@@ -16,14 +16,14 @@ pub(crate) struct Problems {
 }
 
 impl Problems {
-    /// Opens a file. What it does not say of a problem is taken from `defaults`.
+    /// Opens a file. `defaults` supplies what it does not specify.
     pub(crate) fn open(path: &Path, op: Op, defaults: &ProblemDefaults) -> Result<Self, CliError> {
         let (name, source) = input::open(path)?;
         let reader = ProblemReader::new(&name, source, op, *defaults)?;
         Ok(Self { name, reader, place: 0 })
     }
 
-    /// The next problem with its `problem_idx`, else with its place; `None` at the end.
+    /// The next problem with its `problem_idx`, else its index; `None` at the end.
     pub(crate) fn next(&mut self) -> Result<Option<(String, Problem)>, CliError> {
         let Some(listed) = self.reader.next()? else { return Ok(None) };
         let label = listed.number.map_or_else(|| self.place.to_string(), |number| number.to_string());
@@ -31,7 +31,7 @@ impl Problems {
         Ok(Some((label, listed.problem)))
     }
 
-    /// Says what was passed over.
+    /// Prints what was skipped.
     pub(crate) fn finish(self) {
         for note in self.reader.passed.notes() {
             say!("ckselect: warning: {}: {note}", self.name);

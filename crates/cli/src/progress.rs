@@ -1,4 +1,4 @@
-//! How far something is: a bar on a terminal, a line a minute elsewhere.
+//! Progress: a bar on a terminal, a line per minute elsewhere.
 
 use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-/// Counts of what is done, for whoever waits.
+/// Counts what is done, and shows it.
 pub(crate) struct Progress {
-    /// On a terminal.
+    /// The bar, on a terminal.
     bar: Option<ProgressBar>,
-    /// What is counted.
+    /// The unit of the counts.
     unit: &'static str,
     every: Duration,
     state: Mutex<State>,
@@ -19,10 +19,10 @@ pub(crate) struct Progress {
 struct State {
     begun: Instant,
     shown: Instant,
-    /// What was done before this began, which says nothing about our speed.
+    /// What was done before this run, which does not count for the speed.
     before: u64,
     done: u64,
-    /// Zero while it is not known.
+    /// Zero if unknown.
     total: u64,
     note: String,
 }
@@ -35,10 +35,10 @@ impl Progress {
     fn on(target: ProgressDrawTarget, total: u64, unit: &'static str) -> Self {
         let bar = (!target.is_hidden()).then(|| {
             let bar = ProgressBar::with_draw_target(Some(total), target);
-            // What has no room is cut off, so that a line never becomes two, of which only one would be
+            // A long line is cut, since it would otherwise wrap, and only one of the two lines would be
             // cleared.
             let style = ProgressStyle::with_template("{bar:20} {wide_msg}");
-            // The template is our own; without it the bar has its usual look.
+            // The template is our own and thus valid; without it, the bar has its default style.
             if let Ok(style) = style {
                 bar.set_style(style);
             }
@@ -55,22 +55,22 @@ impl Progress {
         self.bar.is_some()
     }
 
-    /// So much was done already.
+    /// Starts with this much already done.
     pub(crate) fn resume(&self, before: u64) {
         self.update(|state| (state.before, state.done) = (before, before));
     }
 
-    /// So much is done.
+    /// Sets how much is done.
     pub(crate) fn set(&self, done: u64) {
         self.update(|state| state.done = done);
     }
 
-    /// So much is done of so much.
+    /// Sets how much is done, and the total.
     pub(crate) fn set_of(&self, done: u64, total: u64) {
         self.update(|state| (state.done, state.total) = (done, total));
     }
 
-    /// One more is done; what there is to say stays as it is unless there is something new.
+    /// Counts one more; `note` replaces the note if there is a new one.
     pub(crate) fn advance(&self, note: Option<String>) {
         self.update(|state| {
             state.done += 1;
@@ -80,12 +80,12 @@ impl Progress {
         });
     }
 
-    /// There is this to say.
+    /// Replaces the note.
     pub(crate) fn note(&self, note: String) {
         self.update(|state| state.note = note);
     }
 
-    /// Does what writes to standard error, without the bar in its way.
+    /// Hides the bar while `work` writes to standard error.
     pub(crate) fn suspend(&self, work: impl FnOnce()) {
         match &self.bar {
             Some(bar) => bar.suspend(work),
@@ -118,7 +118,7 @@ impl Progress {
 
 fn text(state: &State, unit: &str, elapsed: Duration) -> String {
     let mut text = HumanCount(state.done).to_string();
-    // A String takes whatever is written.
+    // Writing to a string cannot fail.
     if state.total > 0 {
         let _ = write!(text, " of {}", HumanCount(state.total));
     }
@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// A terminal that keeps what is written to it.
+    /// A terminal that records its output.
     #[derive(Debug, Clone)]
     struct Terminal(u16, Arc<Mutex<Vec<String>>>);
 

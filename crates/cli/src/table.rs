@@ -1,4 +1,4 @@
-//! Results as a table for people, Markdown for pages, CSV or JSON for programs.
+//! Results as human-readable tables, Markdown for pages, and CSV or JSON for programs.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -63,7 +63,7 @@ impl From<Option<f64>> for Cell {
 }
 
 impl Cell {
-    /// For people: six significant digits.
+    /// For humans: six significant digits.
     fn short(&self) -> String {
         match self {
             Self::Real(value) if value.is_finite() => short_number(*value),
@@ -77,7 +77,7 @@ impl Cell {
 
     /// For programs: text that reads back to the same bits.
     fn push_exact(&self, to: &mut String) {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = match self {
             Self::Text(text) => to.write_str(text),
             Self::Count(count) => write!(to, "{count}"),
@@ -90,7 +90,7 @@ impl Cell {
         match self {
             Self::Text(text) => Value::String(text.clone()),
             Self::Count(count) => Value::from(*count),
-            // JSON has no NaN and no infinity.
+            // JSON can represent neither NaN nor infinity.
             Self::Real(value) => Number::from_f64(*value).map_or(Value::Null, Value::Number),
             Self::Empty => Value::Null,
         }
@@ -112,7 +112,7 @@ fn short_number(value: f64) -> String {
     }
 }
 
-/// Rows under a header.
+/// Rows with a header.
 pub(crate) struct Table {
     header: Vec<String>,
     rows: Vec<Vec<Cell>>,
@@ -145,14 +145,14 @@ fn object(header: &[String], row: &[Cell]) -> Value {
     Value::Object(fields.collect::<Map<_, _>>())
 }
 
-/// How rows look, and what of that depends on the rows before them.
+/// The layout of rows, and how it depends on earlier rows.
 struct Layout {
     format: Format,
     header: Vec<String>,
-    /// Whether the header is written, and how many rows.
+    /// Whether the header is written, and the number of rows so far.
     started: bool,
     rows: usize,
-    /// Of an aligned table, the width of each column and whether it has numbers.
+    /// For an aligned table, the width of each column, and whether it contains numbers.
     widths: Vec<usize>,
     numeric: Vec<bool>,
     screen: Screen,
@@ -165,7 +165,7 @@ impl Layout {
         Self { format, header, started: false, rows: 0, widths, numeric, screen }
     }
 
-    /// Writes the next rows, under the header if they are the first.
+    /// Writes the next rows, after the header if they are the first.
     fn write(&mut self, rows: &[Vec<Cell>], out: &mut dyn Write) -> io::Result<()> {
         match self.format {
             Format::Table => self.write_aligned(rows, out)?,
@@ -210,13 +210,13 @@ impl Layout {
         for (place, row) in rows.iter().enumerate() {
             let text = serde_json::to_string_pretty(&object(&self.header, row))?;
             let before = if self.rows + place == 0 { "[\n  " } else { ",\n  " };
-            // Line ends within strings are escaped, so these are all between fields.
+            // Line ends in strings are escaped, so these are all between fields.
             write!(out, "{before}{}", text.replace('\n', "\n  "))?;
         }
         Ok(())
     }
 
-    /// Columns are as wide as the rows so far need, and stay so.
+    /// Columns are as wide as the rows so far require, and never become narrower.
     fn write_aligned(&mut self, rows: &[Vec<Cell>], out: &mut dyn Write) -> io::Result<()> {
         let texts: Vec<Vec<String>> = rows.iter().map(|row| row.iter().map(Cell::short).collect()).collect();
         for (row, texts) in rows.iter().zip(&texts) {
@@ -230,8 +230,7 @@ impl Layout {
             let mut text = String::new();
             for (cell, (&width, &numeric)) in cells.iter().zip(shown.iter().zip(&self.numeric)) {
                 let cell = cut(cell, width);
-                // A column of numbers is aligned at its end, with its header. Writing to a string does not
-                // fail.
+                // Columns of numbers, and their headers, are right-aligned. Writing to a string cannot fail.
                 let _ =
                     if numeric { write!(text, "{cell:>width$}  ") } else { write!(text, "{cell:<width$}  ") };
             }
@@ -249,8 +248,8 @@ impl Layout {
         texts.iter().try_for_each(|row| writeln!(out, "{}", line(row)))
     }
 
-    /// Widths with which a line has room: the widest columns of texts become narrower, but never too narrow
-    /// to be told apart. Numbers are never cut.
+    /// Widths that fit on a line: the widest text columns are narrowed, but not so far that texts look alike.
+    /// Numbers are never cut.
     fn narrowed(&self, room: usize) -> Vec<usize> {
         const LEAST: usize = 16;
         let mut widths = self.widths.clone();
@@ -287,7 +286,8 @@ impl Layout {
     }
 }
 
-/// A text of at most this many characters, without its middle if it has more: names begin and end alike.
+/// A text of at most `width` characters. The middle of a longer one is cut out, since names begin and end
+/// alike.
 fn cut(text: &str, width: usize) -> Cow<'_, str> {
     let count = text.chars().count();
     if count <= width || width == 0 {
@@ -299,7 +299,7 @@ fn cut(text: &str, width: usize) -> Cow<'_, str> {
     Cow::Owned(text.chars().take(first).chain(['…']).collect::<String>() + &end)
 }
 
-/// A table that is written while its rows come, so that memory does not grow with their number.
+/// A table that is written as its rows arrive, so that memory does not grow with their number.
 pub(crate) struct Rows {
     out: Output,
     layout: Layout,
@@ -307,7 +307,8 @@ pub(crate) struct Rows {
 }
 
 impl Rows {
-    /// Rows that are written at once. Aligned tables of no more rows look as if all had been known before.
+    /// How many rows are written at once. An aligned table of at most this many rows looks as if all had been
+    /// known from the start.
     const BLOCK: usize = 4096;
 
     pub(crate) fn new<S: Into<String>>(
@@ -325,7 +326,7 @@ impl Rows {
         if self.block.len() < Self::BLOCK { Ok(()) } else { self.flush() }
     }
 
-    /// Writes the rows that are waiting for others.
+    /// Writes the rows that are buffered.
     fn flush(&mut self) -> Result<(), CliError> {
         let written = self.layout.write(&self.block, &mut self.out).and_then(|()| self.out.flush());
         self.block.clear();
@@ -365,7 +366,7 @@ mod tests {
         let fitted = on(Some(30), false);
         assert_eq!(fitted.lines().map(|line| line.chars().count()).max(), Some(30), "{fitted}");
         assert_eq!(fitted.lines().nth(1), Some("groupe…x128x64_compv5  123.456"));
-        // Never so narrow that names cannot be told apart, and never a number.
+        // Neither a name that could be confused nor a number is cut.
         assert!(on(Some(5), false).lines().nth(1).unwrap().ends_with("64_compv5  123.456"));
         assert_eq!(on(Some(200), false), on(None, false));
         assert!(on(None, true).starts_with("\u{1b}[1mkernel"));
@@ -395,8 +396,8 @@ mod tests {
         );
     }
 
-    /// In parts, rows are what they are at once; of an aligned table only widths that a later part needs are
-    /// not known.
+    /// Writing in parts gives the same rows as writing at once; only the widths of an aligned table cannot
+    /// account for later parts.
     #[test]
     fn parts_are_what_the_whole_is() {
         let rows: Vec<Vec<Cell>> = (0..9)

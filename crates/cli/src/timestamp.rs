@@ -1,8 +1,8 @@
-//! The time of a training or of a page, in the form that manifests have.
+//! The time of a training or of a page, in the format of manifests.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Now, or the time that `SOURCE_DATE_EPOCH` says, which makes what holds it reproducible; in UTC.
+/// The current time, or the time in `SOURCE_DATE_EPOCH`, for reproducible output; in UTC.
 pub(crate) fn timestamp() -> String {
     let told = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
@@ -12,7 +12,7 @@ pub(crate) fn timestamp() -> String {
 /// Seconds since 1970 as `YYYY-MM-DDThh:mm:ss`.
 fn format(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Days in eras of 400 years that begin with a March, so that a leap day is the last of a year.
+    // Days in eras of 400 years that begin in March, so that a leap day is the last day of a year.
     let shifted = days + 719_468;
     let (era, day) = (shifted / 146_097, shifted % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

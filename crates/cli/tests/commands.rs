@@ -201,7 +201,8 @@ fn rank_shows_the_other_targets() {
         "{csv}"
     );
     let by_latency = good(&format!(
-        "rank --model {gemm} --pool {gemm}/pool.txt --problem M=128,N=1536,K=7168 --rank-by latency --format csv"
+        "rank --model {gemm} --pool {gemm}/pool.txt --problem M=128,N=1536,K=7168 --rank-by latency \
+         --format csv"
     ));
     assert!(
         by_latency.starts_with("rank,kernel,score,tflops,bandwidth_gb_s,tie,unmeasured,out_of_range\n"),
@@ -331,7 +332,13 @@ fn features_are_listed_with_their_meaning() {
 fn predict_finds_columns_by_name_or_by_order() {
     let folder = tempfile::tempdir().unwrap();
     let rows = folder.path().join("rows.csv");
-    fs::write(&rows, "m,n,k,dtype,layout,tile_m,tile_n,tile_k,warp_m,warp_n,warp_k,warp_tile_m,warp_tile_n,warp_tile_k,pipeline,scheduler,epilogue,pad_m,pad_n,pad_k,persistent,split_k\n128,1536,7168,fp8,rcr,128,128,64,2,2,1,32,32,16,compv4,intrawave,cshuffle,1,1,1,0,1\n").unwrap();
+    fs::write(
+        &rows,
+        "m,n,k,dtype,layout,tile_m,tile_n,tile_k,warp_m,warp_n,warp_k,warp_tile_m,warp_tile_n,\
+         warp_tile_k,pipeline,scheduler,epilogue,pad_m,pad_n,pad_k,persistent,split_k\n\
+         128,1536,7168,fp8,rcr,128,128,64,2,2,1,32,32,16,compv4,intrawave,cshuffle,1,1,1,0,1\n",
+    )
+    .unwrap();
     let model = "tests/golden/models/gemm_small";
     let named = good(&format!("features --model {model} --input {}", rows.display()));
     let (header, values) = named.split_once('\n').unwrap();

@@ -127,9 +127,12 @@ fn the_gpu_is_recorded_when_rocminfo_knows_it() {
     let folder = TempDir::new().unwrap();
     sweep(folder.path());
     let tool = folder.path().join("rocminfo");
-    let answer = "#!/bin/sh\ncat <<'END'\n*******\nAgent 1\n*******\n  Name:                    AMD EPYC 9575F\n  Compute Unit:            128\n\
-                  *******\nAgent 2\n*******\n  Name:                    gfx942\n  Marketing Name:          AMD Instinct MI300X\n\
-                  \x20 Compute Unit:            304\n  Max Clock Freq. (MHz):   2100\n  Chip ID:                 29857(0x74a1)\nEND\n";
+    let answer = "#!/bin/sh\ncat <<'END'\n*******\nAgent 1\n*******\n  \
+                  Name:                    AMD EPYC 9575F\n  Compute Unit:            128\n\
+                  *******\nAgent 2\n*******\n  Name:                    gfx942\n  \
+                  Marketing Name:          AMD Instinct MI300X\n\
+                  \x20 Compute Unit:            304\n  Max Clock Freq. (MHz):   2100\n  \
+                  Chip ID:                 29857(0x74a1)\nEND\n";
     fs::write(&tool, answer).unwrap();
     fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
     let run = |path: &str, output: &str| {
@@ -168,7 +171,8 @@ fn shapes_are_problems_that_rank_reads() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let problems = folder.path().join("nets.csv");
     let line = format!(
-        "rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt --problems {} --top 1 --format csv",
+        "rank --model tests/golden/models/conv_small --pool configs/forward_bf16.txt --problems {} --top 1 \
+         --format csv",
         problems.display()
     );
     let (ranked, _) = good(&root, &line);
@@ -260,7 +264,8 @@ fn tables_of_others_are_a_roof() {
 #[test]
 fn driver_lines_become_problems() {
     let folder = TempDir::new().unwrap();
-    let text = "./bin/MIOpenDriver convbfp16 -n 8 -c 64 -H 56 -W 56 -k 64 -y 3 -x 3 -p 1 -q 1 -F 4\nMIOpenDriver bnorm -n 1\n";
+    let text = "./bin/MIOpenDriver convbfp16 -n 8 -c 64 -H 56 -W 56 -k 64 -y 3 -x 3 -p 1 -q 1 -F 4\n\
+                MIOpenDriver bnorm -n 1\n";
     fs::write(folder.path().join("lines.txt"), text).unwrap();
     let (out, err) = good(folder.path(), "shapes --driver lines.txt");
     assert!(out.ends_with("\n0,8,64,64,1,1,56,56,1,3,3,1,1,1,0,1,1,1,1,1,2,bwd_weight,bf16\n"), "{out}");

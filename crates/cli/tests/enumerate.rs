@@ -71,7 +71,8 @@ fn lists_come_in_every_format() {
     let (summary, _) = good(&["enumerate", "configs/forward_2d.json", "--format", "csv", "--valid-only"]);
     assert_eq!(
         summary,
-        "kernels,of them\n1216,expanded\n472,cannot be built\n24,\"- compv4 without two buffers, or not for this tile\"\n\
+        "kernels,of them\n1216,expanded\n472,cannot be built\n\
+         24,\"- compv4 without two buffers, or not for this tile\"\n\
          448,- scheduler not for this pipeline\n744,kept\n"
     );
     let (fields, _) = good(&["enumerate", "--list-fields", "--op", "gemm_universal", "--format", "csv"]);
@@ -110,7 +111,8 @@ fn written_pools_can_be_ranked() {
 fn mistakes_are_pointed_at() {
     let sweep = "configs/forward_2d.json";
     let error = bad(&["enumerate", sweep, "--filter", "c.tile_x > 3"], 2);
-    let expected = "ckselect: --filter: column 3: kernels have no field 'tile_x', did you mean 'tile_m'? The fields are: name, ";
+    let expected = "ckselect: --filter: column 3: kernels have no field 'tile_x', \
+                    did you mean 'tile_m'? The fields are: name, ";
     assert!(error.starts_with(expected), "{error}");
     assert!(error.ends_with("\n  c.tile_x > 3\n    ^^^^^^\n"), "{error}");
     let error = bad(&["enumerate", sweep, "--filter", "c.tile_m > c.name"], 1);
@@ -177,17 +179,22 @@ fn own_rules_are_used_and_unknown_keys_are_refused() {
 }
 
 /// Two implicit GEMMs, one of them twice, and what no pool can hold.
-const INSTANCES: &str = r#"{"variant": "bwd_data", "ndim_spatial": 3, "layout": "ndhwgc", "datatype": "fp16", "instances": [
+const INSTANCES: &str = r#"{"variant": "bwd_data", "ndim_spatial": 3, "layout": "ndhwgc", "datatype": "fp16",
+  "instances": [
     {"id": 0, "tile_m": 96, "tile_n": 32, "tile_k": 32, "warp_m": 3, "warp_n": 1, "warp_k": 1,
-     "warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 8, "vector_size_a": 2, "vector_size_b": 2, "vector_size_c": 4,
-     "pipeline": "compv1", "scheduler": "intrawave", "epilogue": "cshuffle", "specialization": "filter3x3"},
+     "warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 8,
+     "vector_size_a": 2, "vector_size_b": 2, "vector_size_c": 4, "pipeline": "compv1",
+     "scheduler": "intrawave", "epilogue": "cshuffle", "specialization": "filter3x3"},
     {"id": 1, "tile_m": 64, "tile_n": 64, "tile_k": 32, "warp_m": 2, "warp_n": 2, "warp_k": 1,
-     "warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": 16, "vector_size_a": 4, "vector_size_b": 8, "vector_size_c": 8,
-     "pipeline": "mem", "scheduler": "interwave", "epilogue": "cshuffle", "split_image": true},
+     "warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": 16,
+     "vector_size_a": 4, "vector_size_b": 8, "vector_size_c": 8, "pipeline": "mem",
+     "scheduler": "interwave", "epilogue": "cshuffle", "split_image": true},
     {"id": 2, "tile_m": 64, "tile_n": 64, "tile_k": 32, "warp_m": 2, "warp_n": 2, "warp_k": 1,
-     "warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": 16, "vector_size_a": 4, "vector_size_b": 8, "vector_size_c": 8,
-     "pipeline": "mem", "scheduler": "interwave", "epilogue": "cshuffle", "split_image": true},
-    {"kind": "direct_conv", "channel_family": 8, "impl": "tile_grouped", "version": "v2", "config": {"waves": 2}, "id": 7}]}"#;
+     "warp_tile_m": 16, "warp_tile_n": 16, "warp_tile_k": 16,
+     "vector_size_a": 4, "vector_size_b": 8, "vector_size_c": 8, "pipeline": "mem",
+     "scheduler": "interwave", "epilogue": "cshuffle", "split_image": true},
+    {"kind": "direct_conv", "channel_family": 8, "impl": "tile_grouped", "version": "v2",
+     "config": {"waves": 2}, "id": 7}]}"#;
 
 #[test]
 fn instances_are_listed_and_make_a_pool() {
@@ -196,7 +203,8 @@ fn instances_are_listed_and_make_a_pool() {
     let (config, text, json) = (path("instances.json"), path("pool.txt"), path("pool.json"));
     fs::write(&config, INSTANCES).unwrap();
     let names = [
-        "grouped_conv_bwd_data_fp16_ndhwgc_3d_compv1_cshuffle_intrawave_96x32x32_3x1x1_32x32x8_vec2_2_4_filter3x3",
+        "grouped_conv_bwd_data_fp16_ndhwgc_3d_compv1_cshuffle_intrawave_96x32x32_3x1x1_32x32x8_vec2_2_4\
+         _filter3x3",
         "grouped_conv_bwd_data_fp16_ndhwgc_3d_mem_cshuffle_interwave_64x64x32_2x2x1_16x16x16_large_tensor",
         "direct_conv_bwd_data_fp16_ndhwgc_3d_tile-grouped_8c_v2_id7",
     ];
@@ -215,7 +223,8 @@ fn instances_are_listed_and_make_a_pool() {
     );
     assert_eq!(
         stderr,
-        "ckselect: 1 direct convolutions cannot be part of a pool: they are not implicit GEMMs, and are left out\n"
+        "ckselect: 1 direct convolutions cannot be part of a pool: they are not implicit GEMMs, \
+         and are left out\n"
     );
     assert_eq!(fs::read_to_string(&text).unwrap().lines().collect::<Vec<_>>(), names[..2]);
     // Three waves along m are no arrangement of gfx950, and the rules judge no direct convolution.
@@ -235,9 +244,10 @@ fn depthwise_instances_are_counted_and_no_pool_is_made_of_them() {
     let folder = tempfile::tempdir().unwrap();
     let config = folder.path().join("depthwise.json");
     let config = config.to_str().unwrap();
-    let text = r#"{"variant": "forward_depthwise", "ndim_spatial": 3, "layout": "ngchw", "datatype": "fp32", "instances": [
-        {"id": 0, "tile_h": 4, "tile_w": 8, "filt": 7, "str_h": 1, "str_w": 2, "pad_h": 3, "pad_w": 0, "nbatch": 2,
-         "sub_h": 1, "sub_w": 3, "in_vec": 2, "out_vec": 4}]}"#;
+    let text = r#"{"variant": "forward_depthwise", "ndim_spatial": 3, "layout": "ngchw", "datatype": "fp32",
+        "instances": [
+        {"id": 0, "tile_h": 4, "tile_w": 8, "filt": 7, "str_h": 1, "str_w": 2, "pad_h": 3, "pad_w": 0,
+         "nbatch": 2, "sub_h": 1, "sub_w": 3, "in_vec": 2, "out_vec": 4}]}"#;
     let name = "grouped_conv_fwd_depthwise_fp32_ngchw_3d_4x8_f7_s1x2_p3x0_nb2_sub1x3_vec2_4";
     // Older files have no word of their own for it.
     for text in [text.to_owned(), text.replace("forward_depthwise", "forward")] {

@@ -221,7 +221,8 @@ fn pages() {
 /// A log grows, so it is neither as before nor whole: what is there is taken up again.
 #[test]
 fn logs() {
-    let line = "bench --pool ROOT/configs/forward_bf16.txt --problems problems.csv --simulate analytic --output out.csv --resume";
+    let line = "bench --pool ROOT/configs/forward_bf16.txt --problems problems.csv --simulate analytic \
+                --output out.csv --resume";
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("problems.csv"), "N,C,K,Hi,Wi,Y,X\n16,256,128,28,28,3,3\n").unwrap();
     let case = Case {
@@ -270,8 +271,9 @@ fn packed_models() {
 mod trained {
     use super::*;
 
-    const TRAIN: &str = "train --data @.csv --op grouped_conv --arch gfx950 --out out --overwrite --targets tflops \
-                         --objective raw --folds 1 --early-stopping off --params n_estimators=2 num_leaves=3 min_child_samples=2";
+    const TRAIN: &str = "train --data @.csv --op grouped_conv --arch gfx950 --out out --overwrite \
+                         --targets tflops --objective raw --folds 1 --early-stopping off \
+                         --params n_estimators=2 num_leaves=3 min_child_samples=2";
 
     #[test]
     fn models() {
@@ -280,7 +282,8 @@ mod trained {
 
     #[test]
     fn tuned_models() {
-        let line = "tune --arch gfx950 --model ROOT/models/universal --simulate @.csv --measure 5 --output out --overwrite";
+        let line = "tune --arch gfx950 --model ROOT/models/universal --simulate @.csv --measure 5 \
+                    --output out --overwrite";
         let kills = Case::new(line, "out").is_killed();
         eprintln!("{line}: {kills} kills");
         assert!(kills > 4);

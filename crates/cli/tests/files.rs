@@ -11,7 +11,8 @@ use tempfile::TempDir;
 const MODEL: &str = "tests/golden/models/conv_small";
 const POOL: &str = "configs/forward_bf16.txt";
 const PROBLEM: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
-const MEASURED: &str = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,non_zero\n\
+const MEASURED: &str = "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,\
+    non_zero\n\
     grouped_conv_forward_bf16_2d_64x64x64_compv3,0,16,256,128,1,28,28,3,3,1,1,1,1,0.02,300,1\n\
     grouped_conv_forward_bf16_2d_64x64x64_compv4,0,16,256,128,1,28,28,3,3,1,1,1,1,0.01,600,1\n";
 
@@ -370,7 +371,9 @@ fn a_reader_that_goes_away_ends_every_command_quietly() {
         format!("{} --format csv", rank()),
         format!("rank --model {MODEL} --pool {POOL} --problems @problems.csv --format json"),
         format!(
-            "explain --model {MODEL} --pool {POOL} --problem {PROBLEM} --first grouped_conv_forward_bf16_2d_16x64x64_compv3 --second grouped_conv_forward_bf16_2d_64x64x64_compv3"
+            "explain --model {MODEL} --pool {POOL} --problem {PROBLEM} \
+             --first grouped_conv_forward_bf16_2d_16x64x64_compv3 \
+             --second grouped_conv_forward_bf16_2d_64x64x64_compv3"
         ),
         format!("inspect --model {MODEL}"),
         format!("inspect --model {MODEL} --format csv"),
@@ -387,7 +390,8 @@ fn a_reader_that_goes_away_ends_every_command_quietly() {
             "bench --pool {POOL} --problems @problems.csv --simulate analytic --output @out.csv --dry-run"
         ),
         format!(
-            "bench --pool {POOL} --problems @problems.csv --simulate analytic --output @out.csv --slurm 2 --slurm-dry-run"
+            "bench --pool {POOL} --problems @problems.csv --simulate analytic --output @out.csv --slurm 2 \
+             --slurm-dry-run"
         ),
         "completions bash".to_owned(),
         "--help".to_owned(),

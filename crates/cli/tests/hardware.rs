@@ -64,10 +64,12 @@ fn every_command_asks_the_model_with_the_callers_constants() {
     let rows = folder.path().join("rows.csv");
     fs::write(
         &rows,
-        "kernel,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,block_size,gemm_m_per_block,\
-         gemm_n_per_block,gemm_k_per_block,pipeline\n\
-         grouped_conv_forward_bf16_2d_64x64x64_compv3,16,256,128,1,28,28,3,3,1,1,1,1,1.0,50,256,64,64,64,compv3\n\
-         grouped_conv_forward_bf16_2d_16x64x64_compv4,16,256,128,1,28,28,3,3,1,1,1,1,1.0,70,256,16,64,64,compv4\n",
+        "kernel,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,block_size,\
+         gemm_m_per_block,gemm_n_per_block,gemm_k_per_block,pipeline\n\
+         grouped_conv_forward_bf16_2d_64x64x64_compv3,16,256,128,1,28,28,3,3,1,1,1,1,1.0,50,256,64,64,64,\
+         compv3\n\
+         grouped_conv_forward_bf16_2d_16x64x64_compv4,16,256,128,1,28,28,3,3,1,1,1,1,1.0,70,256,16,64,64,\
+         compv4\n",
     )
     .unwrap();
     let rows = rows.to_str().unwrap();
@@ -89,7 +91,8 @@ fn every_command_asks_the_model_with_the_callers_constants() {
         }
     }
     let (_, _, stderr) = run(&[&["rank", "--model", MODEL, "--hardware", file], &pool[..]].concat());
-    let expected = "not what the model was trained with: num_cus 60 instead of 256, lds_capacity 32768 instead of 163840";
+    let expected = "not what the model was trained with: num_cus 60 instead of 256, \
+                    lds_capacity 32768 instead of 163840";
     assert!(stderr.contains(expected), "{stderr}");
     let (_, _, stderr) = run(&[&["rank", "--model", MODEL, "--hardware", "gfx950"], &pool[..]].concat());
     assert_eq!(stderr, "", "what the model was trained with is no news");
@@ -99,7 +102,13 @@ fn every_command_asks_the_model_with_the_callers_constants() {
 fn features_of_a_schema_have_the_constants_in_them() {
     let folder = TempDir::new().unwrap();
     let [input, file] = ["rows.csv", "gpu.json"].map(|name| folder.path().join(name));
-    fs::write(&input, "N,C,K,Hi,Wi,Y,X,block_size,gemm_m_per_block,gemm_n_per_block,gemm_k_per_block,pipeline\n1,64,64,8,8,1,1,256,64,64,64,compv3\n").unwrap();
+    fs::write(
+        &input,
+        "N,C,K,Hi,Wi,Y,X,block_size,gemm_m_per_block,gemm_n_per_block,gemm_k_per_block,\
+         pipeline\n\
+         1,64,64,8,8,1,1,256,64,64,64,compv3\n",
+    )
+    .unwrap();
     fs::write(&file, r#"{"num_xcd": 3}"#).unwrap();
     let features = |more: &[&str]| {
         let arguments =

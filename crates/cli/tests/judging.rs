@@ -357,14 +357,17 @@ fn problems_that_differ_in_stride_or_padding_have_their_own_oracle() {
         ("grouped_conv_forward_bf16_2d_16x64x64_compv3", "grouped_conv_forward_bf16_2d_64x64x64_compv3");
     // The same extents. Without depth columns in one file, with them in the other: both are ordinary 2D rows.
     let flat = format!(
-        "kernel,{COLUMNS},latency_ms,tflops\n{a},16,64,64,1,28,28,3,3,1,1,1,1,1,100\n{b},16,64,64,1,28,28,3,3,1,1,1,1,1,50\n"
+        "kernel,{COLUMNS},latency_ms,tflops\n{a},16,64,64,1,28,28,3,3,1,1,1,1,1,100\n\
+         {b},16,64,64,1,28,28,3,3,1,1,1,1,1,50\n"
     );
     let deep = format!(
-        "kernel,{COLUMNS},Di,Z,stride_d,pad_d,latency_ms,tflops\n{a},16,64,64,1,28,28,3,3,2,2,1,1,1,1,1,0,1,10\n\
+        "kernel,{COLUMNS},Di,Z,stride_d,pad_d,latency_ms,tflops\n\
+         {a},16,64,64,1,28,28,3,3,2,2,1,1,1,1,1,0,1,10\n\
          {b},16,64,64,1,28,28,3,3,2,2,1,1,1,1,1,0,1,20\n{a},16,64,64,1,28,28,3,3,1,1,0,0,1,1,1,0,1,30\n"
     );
     let picks = format!(
-        "kernel,{COLUMNS}\n{a},16,64,64,1,28,28,3,3,1,1,1,1\n{b},16,64,64,1,28,28,3,3,2,2,1,1\n{a},16,64,64,1,28,28,3,3,1,1,0,0\n"
+        "kernel,{COLUMNS}\n{a},16,64,64,1,28,28,3,3,1,1,1,1\n{b},16,64,64,1,28,28,3,3,2,2,1,1\n\
+         {a},16,64,64,1,28,28,3,3,1,1,0,0\n"
     );
     let figures = validated(&folder, &[flat, deep], &picks);
     assert_eq!((&figures[0]["problems"], &figures[0]["min"]), (&3.into(), &1.0.into()));

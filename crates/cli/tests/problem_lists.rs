@@ -73,7 +73,8 @@ fn misspelt_columns_are_refused_and_others_named_once() {
     assert_eq!((code, rows.len()), (Some(1), 0));
     assert_eq!(
         error,
-        "ckselect: problems: line 1: unknown column 'Stride_h', expected stride_h; column 'padh', expected pad_h\n"
+        "ckselect: problems: line 1: unknown column 'Stride_h', expected stride_h; column 'padh', \
+         expected pad_h\n"
     );
     let (code, rows, error) = ranked(&format!("N,C,K,Hi,Wi,Y,X,layer,remark\n{row}\n{row}\n"));
     assert_eq!((code, rows.len()), (Some(0), 2));
@@ -95,7 +96,8 @@ fn files_without_problems_say_what_they_hold() {
         ),
         (
             "a,b\n1,2\n",
-            "line 1: no column 'C', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; the columns are a, b",
+            "line 1: no column 'C', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; \
+             the columns are a, b",
         ),
         ("M=1,N=2,K=3\n", "found no grouped_conv problem, expected at least one; 1 of another operation"),
     ] {
@@ -121,7 +123,8 @@ fn what_the_pool_cannot_compute_is_left_out_and_counted() {
     assert_eq!(labels, ["0", "2"]);
     assert!(
         error.starts_with(
-            "ckselect: problems: 1 problems are skipped: none of the 30 kernels computes a 2D bwd_data convolution"
+            "ckselect: problems: 1 problems are skipped: \
+             none of the 30 kernels computes a 2D bwd_data convolution"
         ),
         "{error}"
     );

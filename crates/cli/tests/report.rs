@@ -106,7 +106,8 @@ fn a_logs_details_stand_for_the_log() {
     let details = folder.path().join("sweep.csv.details.jsonl");
     let line = |cv: f64, unstable: bool| {
         format!(
-            "{{\"problem_idx\":0,\"kernel\":\"{kernel}\",\"outcome\":{{\"measured\":{{\"cv\":{cv}}}}},\"unstable\":{unstable},\"gpu\":0}}\n"
+            "{{\"problem_idx\":0,\"kernel\":\"{kernel}\",\"outcome\":{{\"measured\":{{\"cv\":{cv}}}}},\
+             \"unstable\":{unstable},\"gpu\":0}}\n"
         )
     };
     fs::write(&details, line(0.5, true) + &line(0.25, true)).unwrap();

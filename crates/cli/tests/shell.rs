@@ -85,7 +85,8 @@ fn bash_completes() {
         let words: Vec<&str> = line.split(' ').collect();
         let last = words.len() - 1;
         let ask = format!(
-            "source \"$0\"; COMP_WORDS=({line}); COMP_CWORD={last}; _ckselect ckselect {} {}; printf '%s\\n' \"${{COMPREPLY[@]}}\"",
+            "source \"$0\"; COMP_WORDS=({line}); COMP_CWORD={last}; _ckselect ckselect {} {}; \
+             printf '%s\\n' \"${{COMPREPLY[@]}}\"",
             words[last],
             words[last - 1]
         );

@@ -32,9 +32,10 @@ fn failed(folder: &Path, args: &[&str]) -> (Option<i32>, String) {
 
 fn line(m: u32, kernel: &str, measured_at: u64) -> String {
     format!(
-        "{{\"arch\":\"gfx950\",\"device\":\"MI355X\",\"pool\":\"{POOL}\",\"library\":\"0.1.0\",\"driver\":\"hip 7\",\
-         \"op\":\"gemm_universal\",\"problem\":\"M={m},N=2,K=3\",\"kernel\":\"{kernel}\",\"median_ms\":0.25,\"cv\":0.01,\
-         \"repeats\":20,\"candidates\":30,\"measured_at\":{measured_at},\"source\":\"search\"}}\n"
+        "{{\"arch\":\"gfx950\",\"device\":\"MI355X\",\"pool\":\"{POOL}\",\"library\":\"0.1.0\",\
+         \"driver\":\"hip 7\",\"op\":\"gemm_universal\",\"problem\":\"M={m},N=2,K=3\",\
+         \"kernel\":\"{kernel}\",\"median_ms\":0.25,\"cv\":0.01,\"repeats\":20,\"candidates\":30,\
+         \"measured_at\":{measured_at},\"source\":\"search\"}}\n"
     )
 }
 

@@ -21,8 +21,8 @@ fn sweep(problems: usize, dtype: &str) -> String {
                 let time = 2e-3 + tiles * bonus * f64::from(m * nn) * 2e-8;
                 let _ = writeln!(
                     text,
-                    "grouped_conv_forward_{dtype}_2d_{m}x{nn}x64_{pipeline},{index},{n},{c},{k},1,{extent},{extent},\
-                     1,1,1,1,0,0,{time:.6},{:.4},1",
+                    "grouped_conv_forward_{dtype}_2d_{m}x{nn}x64_{pipeline},{index},{n},{c},{k},1,{extent},\
+                     {extent},1,1,1,1,0,0,{time:.6},{:.4},1",
                     work / time
                 );
             }
@@ -94,8 +94,8 @@ mod trained {
     fn the_same_command_gives_the_same_bytes_on_any_number_of_threads() {
         let (one, two) = (folder(&sweep(24, "bf16")), folder(&sweep(24, "bf16")));
         let line = format!(
-            "{BASE} --out model {SMALL} --params subsample=0.8 subsample_freq=1 --objective listwise --seeds 2 --tune 1 \
-             --hard-examples 1"
+            "{BASE} --out model {SMALL} --params subsample=0.8 subsample_freq=1 --objective listwise \
+             --seeds 2 --tune 1 --hard-examples 1"
         );
         let printed = good(one.path(), &format!("{line} --threads 1"));
         assert_eq!(printed, good(two.path(), &format!("{line} --threads 3")));
@@ -131,8 +131,8 @@ mod trained {
             for pipeline in ["mem", "compv3"] {
                 let _ = writeln!(
                     text,
-                    "gemm_universal_fp8_rcr_{pipeline}_default_intrawave_False_False_False_False_64x64x64_1x4x1_16x16x32,\
-                     {},64,256,0.1,{}",
+                    "gemm_universal_fp8_rcr_{pipeline}_default_intrawave_False_False_False_False_64x64x64\
+                     _1x4x1_16x16x32,{},64,256,0.1,{}",
                     64 + index,
                     10 + index % 5
                 );
@@ -158,7 +158,8 @@ mod trained {
         assert_eq!(printed.lines().filter(|line| line.contains(",all,")).count(), 2);
         let ranked = good(
             path,
-            "rank --model model --pool sweep.csv --problem N=4,C=64,K=128,Hi=14,Wi=14,Y=1,X=1 --top 2 --format csv",
+            "rank --model model --pool sweep.csv --problem N=4,C=64,K=128,Hi=14,Wi=14,Y=1,X=1 --top 2 \
+             --format csv",
         );
         let mut lines = ranked.lines();
         assert_eq!(lines.next(), Some("rank,kernel,score,tflops,tie,unmeasured,out_of_range"));
@@ -206,8 +207,8 @@ mod trained {
                 let work = 2.0 * f64::from(m * n * k);
                 let _ = writeln!(
                     text,
-                    "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_{tile}x128x64_2x2x1_32x32x16,\
-                     {m},{n},{k},{:.6},{tflops:.3},{:.2}",
+                    "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_{tile}x128x64\
+                     _2x2x1_32x32x16,{m},{n},{k},{:.6},{tflops:.3},{:.2}",
                     work / tflops / 1e9,
                     tflops * 7.0
                 );

@@ -27,8 +27,8 @@ fn sweep(problems: usize, direction: &str) -> String {
                 let time = 4e-3 + tiles * bonus * f64::from(m * nn) * 2e-8;
                 let _ = writeln!(
                     text,
-                    "grouped_conv_{direction}_bf16_2d_{m}x{nn}x{depth}_{pipeline},{index},{n},{c},{k},1,{extent},{extent},\
-                     3,3,1,1,{time:.6},{:.4}",
+                    "grouped_conv_{direction}_bf16_2d_{m}x{nn}x{depth}_{pipeline},{index},{n},{c},{k},1,\
+                     {extent},{extent},3,3,1,1,{time:.6},{:.4}",
                     work / time
                 );
             }
@@ -155,8 +155,8 @@ fn a_model_goes_on_with_measurements() {
     folder.bad(&format!("{line} --output mine"), "already exists");
 
     let curve = folder.good(
-        "curve --arch gfx950 --model any --data here.csv --counts 0,10,all --ways tuned,alone --draws 2 --html curve.html \
-         --format csv",
+        "curve --arch gfx950 --model any --data here.csv --counts 0,10,all --ways tuned,alone --draws 2 \
+         --html curve.html --format csv",
     );
     assert_eq!(column(&curve, "way"), ["tuned", "tuned", "tuned", "alone", "alone"]);
     assert_eq!(column(&curve, "measured"), ["0", "10", "30", "10", "30"]);
@@ -194,7 +194,8 @@ fn measuring_goes_on_where_it_was_stopped() {
     let rows: Vec<String> = (0..16).map(row).collect();
     fs::write(folder.path("problems.csv"), format!("N,C,K,Hi,Wi,Y,X\n{}\n", rows.join("\n"))).unwrap();
     let tune = |measure: usize| {
-        let line = "tune --arch gfx950 --model any --pool pool.txt --problems problems.csv --runner runner.json --work work";
+        let line = "tune --arch gfx950 --model any --pool pool.txt --problems problems.csv \
+                    --runner runner.json --work work";
         let words = format!("{line} --measure {measure} --output mine --overwrite");
         let ran = Command::new(env!("CARGO_BIN_EXE_ckselect"))
             .current_dir(folder.0.path())
@@ -258,8 +259,10 @@ fn attention_is_trained_judged_and_tuned() {
     let tuned = folder
         .good("tune --arch sm_90 --model half --simulate odd.csv --measure 20 --output own --format csv");
     assert!(column(&tuned, "problems") == ["85"], "{tuned}");
-    let curve =
-        folder.good("curve --arch sm_90 --model half --data odd.csv --counts 0,10 --ways tuned,alone --draws 1 --format csv");
+    let curve = folder.good(
+        "curve --arch sm_90 --model half --data odd.csv --counts 0,10 --ways tuned,alone \
+         --draws 1 --format csv",
+    );
     assert_eq!(column(&curve, "way"), ["tuned", "tuned", "alone"], "{curve}");
     // A forest of one GPU, and the kernel that it and the universal one say is the best.
     folder

@@ -17,17 +17,17 @@ struct Metadata<'a> {
     count: usize,
 }
 
-/// The export that upstream's builder writes, indented by two, with a line end.
+/// The export that upstream's builder writes, indented by two blanks, with a final line end.
 ///
-/// Convolutions are written as upstream's Python configurations, which leave four flags to the name; GEMMs,
-/// for which upstream has no such file, as the export of a CK registry.
+/// Convolutions are written as upstream's Python configurations, which leave four flags to the name. Upstream
+/// has no such file for GEMMs, which are written as the export of a CK registry.
 pub fn to_json(kernels: &[Kernel], config_file: &str, arch: &str) -> serde_json::Result<String> {
     let metadata = Metadata { config_file, arch, count: kernels.len() };
     let kernels: Vec<_> = kernels.iter().map(config_json).collect();
     Ok(serde_json::to_string_pretty(&Document { metadata, kernels })? + "\n")
 }
 
-/// The names, one a line.
+/// The names, one per line.
 pub fn to_text(kernels: &[Kernel]) -> String {
     kernels.iter().flat_map(|kernel| [kernel.name.as_str(), "\n"]).collect()
 }

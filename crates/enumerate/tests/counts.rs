@@ -268,8 +268,8 @@ fn exports_are_pools() {
         let found = run(file, &on("gfx950"));
         let text = export::to_json(&found.kernels, file, "gfx950").unwrap();
         assert!(text.starts_with(&format!(
-            "{{\n  \"metadata\": {{\n    \"config_file\": \"{file}\",\n    \"arch\": \"gfx950\",\n    \"count\": {}\n  }},\n  \
-             \"kernels\": [\n    {{\n      \"name\": \"",
+            "{{\n  \"metadata\": {{\n    \"config_file\": \"{file}\",\n    \"arch\": \"gfx950\",\n    \
+             \"count\": {}\n  }},\n  \"kernels\": [\n    {{\n      \"name\": \"",
             found.kernels.len()
         )));
         let pool = Pool::from_bytes(file, text.as_bytes()).unwrap();
@@ -292,8 +292,9 @@ fn exports_are_pools() {
 #[test]
 fn what_no_name_tells_apart_is_there_once() {
     let found = inline(
-        r#"{"variant": "forward", "trait_config": {"data_type": {"values": ["fp16"]}, "explicit_gemm": {"values": [true, false]},
-            "pipeline": {"values": ["mem", "compv3"]}, "num_groups_to_merge": {"values": [7, 1, 7]}}}"#,
+        r#"{"variant": "forward", "trait_config": {"data_type": {"values": ["fp16"]},
+            "explicit_gemm": {"values": [true, false]}, "pipeline": {"values": ["mem", "compv3"]},
+            "num_groups_to_merge": {"values": [7, 1, 7]}}}"#,
         &on("gfx950"),
     );
     assert_eq!((found.expanded, found.kernels.len()), (160, 80));
@@ -394,8 +395,9 @@ fn too_much_is_refused() {
 fn instances_of_backward_weight_keep_their_stream_k_and_lose_what_upstream_skips() {
     let instance = |pipeline: &str, more: &str| {
         format!(
-            r#"{{"tile_m": 64, "tile_n": 32, "tile_k": 16, "warp_m": 2, "warp_n": 1, "warp_k": 1, "warp_tile_m": 32,
-                "warp_tile_n": 32, "warp_tile_k": 4, "vector_size_a": 1, "vector_size_b": 2, "vector_size_c": 2,
+            r#"{{"tile_m": 64, "tile_n": 32, "tile_k": 16, "warp_m": 2, "warp_n": 1, "warp_k": 1,
+                "warp_tile_m": 32, "warp_tile_n": 32, "warp_tile_k": 4,
+                "vector_size_a": 1, "vector_size_b": 2, "vector_size_c": 2,
                 "pipeline": "{pipeline}", "scheduler": "intrawave", "epilogue": "cshuffle"{more}}}"#
         )
     };
@@ -410,7 +412,8 @@ fn instances_of_backward_weight_keep_their_stream_k_and_lose_what_upstream_skips
         instance("compv5", r#", "streamk_enabled": false, "streamk_reduction_strategy": null"#),
     ];
     let text = format!(
-        r#"{{"variant": "bwd_weight", "ndim_spatial": 2, "layout": "nhwgc", "datatype": "fp32", "instances": [{}]}}"#,
+        r#"{{"variant": "bwd_weight", "ndim_spatial": 2, "layout": "nhwgc", "datatype": "fp32",
+            "instances": [{}]}}"#,
         list.join(", ")
     );
     let found = inline(&text, &on("gfx942"));

@@ -75,8 +75,9 @@ fn names_read_back_but_for_what_they_leave_out() {
 #[test]
 fn a_sweep_narrows_what_there_is() {
     let rules = Rules::built_in().unwrap();
-    let ci = r#"{"variant": "fwd", "trait_config": {"data_type": {"values": ["fp16"]}, "pipeline": {"values": ["qr_async"]},
-        "mode": {"values": ["batch"]}, "mask": {"values": ["no"]}, "bias": {"values": ["no"]}, "lse": {"values": [false]},
+    let ci = r#"{"variant": "fwd", "trait_config": {"data_type": {"values": ["fp16"]},
+        "pipeline": {"values": ["qr_async"]}, "mode": {"values": ["batch"]}, "mask": {"values": ["no"]},
+        "bias": {"values": ["no"]}, "lse": {"values": [false]},
         "dropout": {"values": [false]}, "logits": {"values": [false]}, "sink": {"values": [false]}}}"#;
     let found = kernels("gfx942", ci, &rules).unwrap();
     // Both values of skip and two paddings for each tile that the pipeline takes.

@@ -35,8 +35,9 @@ fn small(traits: &str, rest: &str) -> String {
     let tiles = tiles.map(|(name, value)| one(name, value)).join(", ");
     format!(
         r#"{{"tile_config": {{{tiles}}}, "trait_config": {{{traits} "scheduler": {{"values": ["intrawave"]}},
-            "epilogue": {{"values": ["cshuffle"]}}, "pad_m": {{"values": [false]}}, "pad_n": {{"values": [false]}},
-            "pad_k": {{"values": [true]}}, "persistent": {{"values": [true, false]}}}}, "k_block_per_cu": 1{rest}}}"#
+            "epilogue": {{"values": ["cshuffle"]}}, "pad_m": {{"values": [false]}},
+            "pad_n": {{"values": [false]}}, "pad_k": {{"values": [true]}},
+            "persistent": {{"values": [true, false]}}}}, "k_block_per_cu": 1{rest}}}"#
     )
 }
 
@@ -97,13 +98,15 @@ fn each_variant_has_its_names() {
 /// Counts of an independent program over upstream's conditions.
 #[test]
 fn kernels_with_a_shuffled_b_have_rules_of_their_own() {
-    let text = r#"{"tile_config": {"tile_m": {"min": 64, "max": 256, "step": 64}, "tile_n": {"min": 64, "max": 256, "step": 64},
+    let text = r#"{"tile_config": {"tile_m": {"min": 64, "max": 256, "step": 64},
+        "tile_n": {"min": 64, "max": 256, "step": 64},
         "tile_k": {"values": [32, 64, 128]}, "warp_m": {"values": [1, 2, 4]}, "warp_n": {"values": [1, 2, 4]},
         "warp_k": {"values": [1]}, "warp_tile_m": {"values": [16, 32]}, "warp_tile_n": {"values": [16, 32]},
         "warp_tile_k": {"values": [16, 32, 64]}},
-        "trait_config": {"pipeline": {"values": ["preshufflev2", "compv3"]}, "scheduler": {"values": ["default"]},
-        "epilogue": {"values": ["cshuffle"]}, "pad_m": {"values": [false]}, "pad_n": {"values": [false]},
-        "pad_k": {"values": [false]}, "persistent": {"values": [false]}}, "permute_n": PERMUTE,
+        "trait_config": {"pipeline": {"values": ["preshufflev2", "compv3"]},
+        "scheduler": {"values": ["default"]}, "epilogue": {"values": ["cshuffle"]},
+        "pad_m": {"values": [false]}, "pad_n": {"values": [false]}, "pad_k": {"values": [false]},
+        "persistent": {"values": [false]}}, "permute_n": PERMUTE,
         "ck_select": {"variant": "gemm_preshuffle"}}"#;
     for (arch, dtype, counts) in COUNTS {
         for (permute, count) in ["false", "true"].into_iter().zip(counts) {
@@ -229,7 +232,8 @@ fn a_newer_file_of_upstream_becomes_rules() {
         "gfx1300": {"family": "new", "warp_size": 32, "lds_capacity_kb": 128, "warp_configs": [[4, 1, 1]],
             "warp_tile_combos": {"_note": "for readers", "pk_fp4_pk_fp4_fp32": [[16, 16, 128]]}}},
         "element_sizes": {"fp16": 2, "fp6": 0.75},
-        "pipeline_lds_budget": {"compv4": {"basis": "absolute_kb", "value": 32}, "default": {"basis": "fraction", "value": 1.0}},
+        "pipeline_lds_budget": {"compv4": {"basis": "absolute_kb", "value": 32},
+            "default": {"basis": "fraction", "value": 1.0}},
         "unsupported_trait_combos": {"combinations": [["compv3", "cshuffle", "interwave"]]},
         "preshuffle_warp_tile_combos": {"gfx942": {"fp16_fp16_fp32": [[32, 32, 8]]}},
         "preshuffle_pipelines": {"supported": ["preshufflev2"]}}"#;
@@ -245,8 +249,8 @@ fn a_newer_file_of_upstream_becomes_rules() {
     for line in [
         "version: \"1.2.0\" -> \"1.3.0\"",
         "architectures.gfx942.waves: gone, 1x1x1, 1x2x1, 1x4x1, 2x1x1, 2x1x2, 4x1x1",
-        "architectures.gfx1300: new, {\"family\": \"new\", \"warp_size\": 32, \"lds_bytes\": 131072, \"waves\": [\"4x1x1\"], \
-         \"warp_tiles\": {\"pk_fp4\": [\"16x16x128\"]}}",
+        "architectures.gfx1300: new, {\"family\": \"new\", \"warp_size\": 32, \"lds_bytes\": 131072, \
+         \"waves\": [\"4x1x1\"], \"warp_tiles\": {\"pk_fp4\": [\"16x16x128\"]}}",
         "pipeline_lds.compv4: 0.5 -> {\"bytes\": 32768}",
         "element_bits.fp6: new, 6",
     ] {

@@ -21,8 +21,8 @@ pub(crate) enum Error {
     #[error("{0} is larger than the address space")]
     TooLarge(&'static str),
     #[error(
-        "the data has {found} features, the model has {expected}; with the parameter predict_disable_shape_check=true \
-         missing ones are 0 and others are ignored"
+        "the data has {found} features, the model has {expected}; with the parameter \
+         predict_disable_shape_check=true missing ones are 0 and others are ignored"
     )]
     Shape { found: usize, expected: usize },
     #[error(transparent)]

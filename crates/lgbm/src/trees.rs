@@ -56,7 +56,8 @@ impl<'a> Trees<'a> {
 mod tests {
     use super::*;
 
-    const THREE: &str = "tree\nversion=v4\nnum_class=1\nmax_feature_idx=0\nobjective=regression\naverage_output\n\
+    const THREE: &str = "tree\nversion=v4\nnum_class=1\nmax_feature_idx=0\nobjective=regression\n\
+        average_output\n\
         feature_names=x\nfeature_infos=none\n\n\
         Tree=0\nnum_leaves=1\nnum_cat=0\nleaf_value=1\n\nTree=1\nnum_leaves=1\nnum_cat=0\nleaf_value=2\n\n\
         Tree=2\nnum_leaves=1\nnum_cat=0\nleaf_value=6\n\nend of trees\n";

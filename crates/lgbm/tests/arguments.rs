@@ -110,12 +110,13 @@ fn wrong_predictions_say_why_and_write_nothing() {
         (Call { nrow: i32::MAX, ncol: i32::MAX, ..call() }, "the data is larger than the address space"),
         (
             Call { ncol: 71, ..call() },
-            "the data has 71 features, the model has 72; with the parameter predict_disable_shape_check=true missing \
-             ones are 0 and others are ignored",
+            "the data has 71 features, the model has 72; with the parameter predict_disable_shape_check=true \
+             missing ones are 0 and others are ignored",
         ),
         (
             Call { predict_type: 3, ..call() },
-            "predict_type is 3, expected 0 (normal), 1 (raw score) or 2 (leaf index); contributions (3) are not supported",
+            "predict_type is 3, expected 0 (normal), 1 (raw score) or 2 (leaf index); \
+             contributions (3) are not supported",
         ),
         (
             Call { parameter: c"predict_disable_shape_check=1".as_ptr(), ..call() },

@@ -1,8 +1,8 @@
 //! Kernel libraries built just in time, and the cache that keeps them.
 //!
-//! A library's name in the cache is a hash of all that it is made of: source, further inputs, command and the
-//! compiler's version. So a cache is never stale, and can be shared. What the compiler said of a failed build
-//! lies beside it, as `<hash>.error.txt`; failed builds are tried again by the next sweep.
+//! A library's name in the cache is a hash of everything it is built from: source, other inputs, command and
+//! compiler version. The cache is therefore never stale and can be shared. The compiler's output from a
+//! failed build is kept beside it as `<hash>.error.txt`; the next sweep retries failed builds.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -24,13 +24,13 @@ use crate::process::{self, Ended, signal_name};
 use crate::runner::{Context, Progress};
 use crate::template::Template;
 
-/// Output beyond which a compiler is killed.
+/// A compiler that prints more than this is killed.
 const FLOOD: u64 = 256 << 20;
 
 /// A kernel's library, or why there is none.
 pub type Built = Result<PathBuf, Failure>;
 
-/// Builds the libraries of kernels, several at a time; by kernel name.
+/// Builds the kernels' libraries, several at a time; the result is keyed by kernel name.
 pub fn build_all(
     config: &BuildConfig,
     kernels: &[&Kernel],
@@ -66,7 +66,7 @@ pub fn build_all(
 struct Builder<'a> {
     config: &'a BuildConfig,
     cache: PathBuf,
-    /// What every key begins with: version, and further inputs.
+    /// The hash of what all keys have in common: version and other inputs.
     common: Sha256,
     context: Context<'a>,
 }
@@ -102,7 +102,7 @@ impl<'a> Builder<'a> {
         let mut key = self.common.clone();
         add(&mut key, &bytes);
         for word in &self.config.command {
-            // Where files lie does not change what is built.
+            // The location of the files does not change what is built.
             let word = word.fill(|name| fill(name).or_else(|| Some(format!("{{{name}}}"))));
             add(&mut key, word.ok_or_else(unfilled)?.as_bytes());
         }
@@ -150,7 +150,7 @@ impl<'a> Builder<'a> {
         Failure::new(FailureClass::Build, format!("{}: {error}", self.cache.display()))
     }
 
-    /// Runs the compiler; an error is what it said.
+    /// Runs the compiler; the error is its output.
     fn compile(&self, words: &[String]) -> Result<(), String> {
         let Some((program, arguments)) = words.split_first() else { return Err("no command".to_owned()) };
         let mut command = Command::new(program);
@@ -179,7 +179,7 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// What the compiler says of its version.
+/// What the compiler prints as its version.
 fn version(config: &BuildConfig, context: Context<'_>) -> Result<Vec<u8>, MeasureError> {
     let usual = || {
         let program = config.command.first().map_or("", Template::as_str);

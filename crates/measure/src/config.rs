@@ -9,28 +9,28 @@ use serde::{Deserialize, Serialize};
 use crate::error::{MeasureError, at};
 use crate::template::Template;
 
-/// Who measures, and how.
+/// What measures, and how.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "runner", rename_all = "snake_case")]
 pub enum RunnerConfig {
-    /// Executables, one a kernel.
+    /// Executables, one per kernel.
     Executable(ExecutableConfig),
     /// Shared libraries that register kernels.
     Library(LibraryConfig),
 }
 
-/// Executables, one a kernel: `<directory>/<prefix><kernel>`.
+/// Executables, one per kernel: `<directory>/<prefix><kernel>`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ExecutableConfig {
-    /// Where they are.
+    /// Their directory.
     pub directory: PathBuf,
-    /// What their names begin with.
+    /// The prefix of their names.
     #[serde(default = "benchmark")]
     pub prefix: String,
-    /// Their arguments; without it the flags of upstream's GEMM benchmarks.
+    /// Their arguments; by default the flags of upstream's GEMM benchmarks.
     pub arguments: Option<Vec<Template>>,
-    /// Variables to set.
+    /// Environment variables to set.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
 }
@@ -46,60 +46,60 @@ fn benchmark() -> String {
     "benchmark_".to_owned()
 }
 
-/// Shared libraries: there already (`library`), or built from a source each.
+/// Shared libraries: existing ones (`library`), or one built from each kernel's source.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LibraryConfig {
-    /// The library that holds a kernel; the same for all if it has no `{kernel}`.
+    /// The library that holds a kernel; without `{kernel}` it is the same for all kernels.
     pub library: Option<Template>,
     /// How to build libraries instead.
     pub build: Option<BuildConfig>,
-    /// Whose clock times kernels that do not time themselves.
+    /// The clock for kernels that do not time themselves.
     #[serde(default)]
     pub device: DeviceKind,
-    /// Variables to set for the worker.
+    /// Environment variables to set for the worker.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
 }
 
-/// Whose clock times kernels that do not time themselves.
+/// The clock for kernels that do not time themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DeviceKind {
-    /// The GPU's, by events of the HIP runtime.
+    /// The GPU's, through events of the HIP runtime.
     #[default]
     Hip,
-    /// The host's: for kernels that run on the CPU, and for those that tell their own times.
+    /// The host's: for kernels that run on the CPU, and for those that report their own times.
     Host,
 }
 
-/// How a library is made of a kernel's source.
+/// How to build a library from a kernel's source.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BuildConfig {
     /// The source file of a kernel.
     pub source: Template,
-    /// Command and arguments.
+    /// The command and its arguments.
     #[serde(default = "hipcc")]
     pub command: Vec<Template>,
-    /// What tells the compiler's version; without it the command with `--version`.
+    /// The command that prints the compiler version; by default `command` with `--version`.
     pub version_command: Option<Vec<String>>,
-    /// Further files that the sources depend on.
+    /// Other files that the sources depend on.
     #[serde(default)]
     pub inputs: Vec<PathBuf>,
-    /// What fills `{arch}`.
+    /// The value of `{arch}`.
     pub arch: Option<String>,
-    /// Builds at a time; without it one a core.
+    /// How many builds run at a time; by default one per core.
     pub jobs: Option<usize>,
-    /// Seconds that one build may take.
+    /// The time limit of one build, in seconds.
     #[serde(default = "ten_minutes")]
     pub timeout_s: f64,
-    /// Where built libraries are kept; without it the user's cache folder.
+    /// Where built libraries are kept; by default the user's cache folder.
     pub cache: Option<PathBuf>,
 }
 
 impl BuildConfig {
-    /// What templates of the command may ask for.
+    /// The names that templates of the command may use.
     pub const PLACES: [&'static str; 4] = ["source", "output", "kernel", "arch"];
 }
 
@@ -123,7 +123,7 @@ const fn ten_minutes() -> f64 {
 }
 
 impl RunnerConfig {
-    /// Reads a configuration; relative paths in it count from its folder.
+    /// Reads a configuration; relative paths in it start from its folder.
     pub fn read(path: &Path) -> Result<Self, MeasureError> {
         let text = ck_select::files::read_to_string(path).map_err(at(path))?;
         let fault = |error| MeasureError::file(path, error);
@@ -172,7 +172,7 @@ impl RunnerConfig {
 }
 
 impl LibraryConfig {
-    /// A library that holds all kernels.
+    /// The configuration for one library that holds all kernels.
     pub fn of(library: &Path) -> Result<Self, MeasureError> {
         let library = std::path::absolute(library).map_err(at(library))?;
         let text = library.to_str().ok_or_else(|| {
@@ -214,7 +214,7 @@ mod tests {
         let folder = folder.path().display().to_string();
         match RunnerConfig::read(&path) {
             Ok(RunnerConfig::Library(mut config)) => {
-                // What was anchored is told apart by the folder.
+                // A path that was made absolute starts with the folder.
                 let build = config.build.as_mut();
                 assert!(build.is_none_or(|build| build.source.as_str().starts_with(&folder)));
                 Ok(RunnerConfig::Library(config))

@@ -1,22 +1,22 @@
-//! Why a sweep cannot go on. A kernel that fails is no error but an [outcome](crate::outcome).
+//! Why a sweep cannot go on. A kernel that fails is not an error but an [outcome](crate::outcome).
 
 use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
-/// Why nothing, or nothing more, can be measured.
+/// Why nothing (more) can be measured.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MeasureError {
-    /// A file or process of ours that cannot be used.
+    /// One of our own files or processes cannot be used.
     #[error("{name}: {source}")]
     Io {
         /// The file or program.
         name: String,
-        /// What the system answered.
+        /// The system's error.
         source: io::Error,
     },
-    /// A file whose contents cannot be used; the text names place, what was found and what was expected.
+    /// A file whose contents cannot be used; the text names the place, what was found and what was expected.
     #[error("{file}: {reason}")]
     File {
         /// The file.
@@ -42,7 +42,7 @@ impl MeasureError {
     }
 }
 
-/// Names the file in an error of the system.
+/// Adds the file's name to a system error.
 pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> MeasureError + '_ {
     move |error| MeasureError::io(path.display(), error)
 }

@@ -1,4 +1,4 @@
-//! Which GPUs measure, and the lock that keeps others from measuring on them meanwhile.
+//! Which GPUs measure, and the locks that keep others from measuring on them meanwhile.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
@@ -10,24 +10,24 @@ use ck_select::files;
 use crate::error::{MeasureError, at};
 use crate::stop::{Stop, StopReason};
 
-/// The environment variable that names the folder of the locks.
+/// The environment variable that names the lock folder.
 pub const LOCK_VARIABLE: &str = "CK_SELECT_LOCK_DIR";
 
 /// A GPU of this host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Gpu {
-    /// What a process gets as `HIP_VISIBLE_DEVICES`, to see this GPU and no other.
+    /// The value of `HIP_VISIBLE_DEVICES` that shows a process only this GPU.
     pub visible: String,
-    /// What the host calls it, as far as the environment tells: the name of its lock.
+    /// The host's name for it, as far as the environment tells; the lock is named after it.
     pub host: String,
 }
 
 impl Gpu {
-    /// The GPUs that are asked for by their places (`0,2`), or all that the environment names, or the first.
+    /// The GPUs at the requested places (`0,2`), or all that the environment names, or the first.
     ///
-    /// `HIP_VISIBLE_DEVICES` (or `CUDA_VISIBLE_DEVICES`, which HIP reads, too) and below it
-    /// `ROCR_VISIBLE_DEVICES`, as batch systems set it, are lists of what may be used; places count within
-    /// them.
+    /// `HIP_VISIBLE_DEVICES` (or `CUDA_VISIBLE_DEVICES`, which HIP also reads) and, below it,
+    /// `ROCR_VISIBLE_DEVICES` list the usable GPUs, as batch systems set them; places are indices into these
+    /// lists.
     pub fn choose(
         asked: Option<&str>,
         environment: impl Fn(&str) -> Option<String>,
@@ -66,13 +66,13 @@ impl Gpu {
         Ok(gpus)
     }
 
-    /// Shows a process this GPU and no other.
+    /// Makes this GPU the only one that a process sees.
     pub fn show(&self, command: &mut Command) {
         command.env("HIP_VISIBLE_DEVICES", &self.visible).env("CUDA_VISIBLE_DEVICES", &self.visible);
     }
 
-    /// Waits for the GPU's lock; `Err` inside is a reason to stop before it came. `waiting` is called once if
-    /// it is taken. The lock is gone with the process, however it ends.
+    /// Waits for the GPU's lock; the inner `Err` is the reason to stop waiting. `waiting` is called once if
+    /// the lock is taken. The system releases the lock when the process ends, however it ends.
     pub fn lock(
         &self,
         folder: &Path,
@@ -101,7 +101,7 @@ impl Gpu {
     }
 }
 
-/// Where locks are: `CK_SELECT_LOCK_DIR`, else `/tmp`. Not `TMPDIR`, which differs from user to user.
+/// The folder of the locks: `CK_SELECT_LOCK_DIR`, else `/tmp`. Not `TMPDIR`, which differs from user to user.
 pub fn lock_folder() -> PathBuf {
     std::env::var_os(LOCK_VARIABLE).filter(|folder| !folder.is_empty()).map_or("/tmp".into(), PathBuf::from)
 }
@@ -110,21 +110,21 @@ pub fn lock_folder() -> PathBuf {
 #[derive(Debug)]
 pub struct GpuLock(#[expect(dead_code, reason = "the lock lives as long as the file is open")] File);
 
-/// Any user may make it, and every user may lock it: a lock needs no right to write.
+/// Opens or creates a lock file. Any user may create it, and every user may lock it: a lock needs no write
+/// access.
 fn open(path: &Path) -> std::io::Result<File> {
-    // Where everybody may write, anybody may leave a pipe.
+    // In a world-writable folder, anybody may leave a pipe.
     match files::open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             let mut options = OpenOptions::new();
-            // A new file or none: where everybody may write, anybody may leave a link to a file that somebody
-            // else would make.
+            // Only a new file: in a world-writable folder, anybody may leave a link that makes somebody else
+            // create its target.
             options.read(true).write(true).create_new(true).mode(0o666);
             let file = match files::open_with(&mut options, path) {
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => return files::open(path),
                 opened => opened?,
             };
-            // The mask may have taken rights away; who made the file gives them back, another's is good
-            // already.
+            // The umask may have removed permissions.
             let _ = file.set_permissions(std::fs::Permissions::from_mode(0o666));
             Ok(file)
         }

@@ -1,9 +1,10 @@
-//! A process that outlives us for a moment, to end what we started.
+//! A process that outlives us briefly, to kill what we started.
 //!
-//! Every process that is started here leads a group of its own, and writes its number into the guard's pipe
-//! before it becomes another program. When our end of the pipe closes, whatever ended us, the guard kills the
-//! groups that it knows and ends. So not even `kill -9` leaves a kernel behind on the GPU. The kernel's own
-//! way (a signal at the parent's death) is asked for, too; alone it would miss children of children.
+//! Every process that is started here leads its own process group, and writes its number into the guard's
+//! pipe before it becomes another program. When our end of the pipe closes, for whatever reason we ended, the
+//! guard kills the groups that it knows and exits. So not even `kill -9` leaves a kernel behind on the GPU.
+//! The kernel's own mechanism (a signal when the parent dies) is used too, but alone it would miss
+//! grandchildren.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -23,7 +24,7 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Starts the guard: a command that ends up in [`serve`] with its standard input.
+    /// Starts the guard: a command that calls [`serve`] with its standard input.
     pub fn start(mut command: Command) -> Result<Self, MeasureError> {
         let name = command.get_program().display().to_string();
         // A group of its own, so that Ctrl-C does not reach it.
@@ -33,7 +34,7 @@ impl Guard {
         Ok(Self { process: Mutex::new(process), pipe })
     }
 
-    /// Fails if the guard is gone: nothing may be started then.
+    /// Fails if the guard is gone: then nothing may be started.
     pub(crate) fn check(&self) -> std::io::Result<()> {
         let mut process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         match process.try_wait()? {
@@ -42,8 +43,8 @@ impl Guard {
         }
     }
 
-    /// Starts a command as the leader of a group that the guard knows. The command is consumed: started again,
-    /// it would enroll with a guard that may be gone, and whose descriptor may be another file's.
+    /// Starts a command as the leader of a group that the guard knows. It consumes the command: started
+    /// again, it would enroll through a descriptor that may belong to another file by then.
     pub(crate) fn spawn(&self, mut command: Command) -> std::io::Result<Child> {
         self.check()?;
         self.enroll(&mut command);
@@ -54,8 +55,8 @@ impl Guard {
         command.process_group(0);
         let Some(pipe) = &self.pipe else { return };
         let pipe = pipe.as_fd();
-        // SAFETY: the descriptor stays open until the command was started, and is not used after that: only
-        // `spawn` comes here, which borrows `self` and drops the command.
+        // SAFETY: the descriptor stays open until the command is started, and is not used after that: only
+        // `spawn` calls this, which borrows `self` and drops the command.
         let pipe: BorrowedFd<'static> =
             unsafe { BorrowedFd::borrow_raw(std::os::fd::AsRawFd::as_raw_fd(&pipe)) };
         let parent = rustix::process::getpid();
@@ -72,12 +73,12 @@ impl Guard {
         unsafe { command.pre_exec(hook) };
     }
 
-    /// Tells the guard that a group is gone. Called before its leader is reaped, so that the number is still
-    /// its own.
+    /// Tells the guard that a group is gone. To be called before its leader is reaped, while its number
+    /// cannot be reused.
     pub(crate) fn forget(&self, leader: Pid) {
         if let Some(mut pipe) = self.pipe.as_ref() {
-            // One write, since other threads' children write, too. A guard that is gone has nothing to
-            // forget.
+            // One write, since children of other threads write, too. If the guard is gone, there is nothing
+            // to forget.
             let line = format!("-{}\n", leader.as_raw_nonzero());
             let _ = pipe.write_all(line.as_bytes());
         }
@@ -92,7 +93,7 @@ impl Drop for Guard {
     }
 }
 
-/// `+<number>\n`, made without memory from the heap.
+/// `+<number>\n`, made without heap memory.
 fn enrolment(pid: Pid, room: &mut [u8; 16]) -> &[u8] {
     let mut number = pid.as_raw_nonzero().get().unsigned_abs();
     let mut begin = room.len() - 1;
@@ -107,8 +108,8 @@ fn enrolment(pid: Pid, room: &mut [u8; 16]) -> &[u8] {
     &room[begin..]
 }
 
-/// The guard's life: keeps the groups that lines add (`+1234`) and take away (`-1234`), and kills those that
-/// are left when the input ends.
+/// The guard's main loop: keeps the groups that lines add (`+1234`) and remove (`-1234`), and kills the
+/// remaining ones when the input ends.
 pub fn serve(input: impl Read) {
     let mut groups: Vec<Pid> = Vec::new();
     for line in BufReader::new(input).lines() {

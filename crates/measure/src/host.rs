@@ -1,4 +1,5 @@
-//! What is known of the host: names, versions, clocks. What a host does not tell is absent, never guessed.
+//! What is known about the host: names, versions, clocks. What a host does not report is absent, never
+//! guessed.
 
 use std::path::Path;
 use std::process::Command;
@@ -28,25 +29,24 @@ pub fn facts() -> Value {
     Value::Object(facts)
 }
 
-/// Where the kernel shows its graphics cards.
+/// Where the kernel lists the graphics cards.
 const CARDS: &str = "/sys/class/drm";
 
-/// The clocks that the driver lists for each GPU, with a `*` at the ones in force, by the GPU's address on
-/// the bus.
+/// The clocks that the driver lists for each GPU, with a `*` at the current ones, by the GPU's bus address.
 pub fn clocks() -> Value {
     clocks_in(Path::new(CARDS))
 }
 
-/// The core clock of a GPU: the one in force, and the highest that its driver lists.
+/// The core clock of a GPU: the current one, and the highest that its driver lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CoreClock {
-    /// Now, in MHz; `None` while none is in force.
+    /// The current one in MHz; `None` if the driver marks none.
     pub now: Option<u32>,
-    /// At most, in MHz.
+    /// The highest one in MHz.
     pub most: u32,
 }
 
-/// The core clock of the GPU at an address on the bus; `None` where no driver tells, as NVIDIA's does not.
+/// The core clock of the GPU at a bus address; `None` where the driver does not report it, as NVIDIA's.
 pub fn core_clock(bus: &str) -> Option<CoreClock> {
     core_clock_in(Path::new(CARDS), bus)
 }
@@ -99,8 +99,7 @@ fn file(path: &Path) -> Option<String> {
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
 }
 
-/// The revision that is checked out in a folder, and whether files differ from it; null outside of a
-/// repository.
+/// The revision that is checked out in a folder, and whether files differ from it; null outside a repository.
 pub fn revision(folder: &Path, guard: &Guard) -> Value {
     let git = |arguments: &[&str]| {
         let mut command = Command::new("git");

@@ -11,7 +11,7 @@
 //!
 //! - [`problems`], [`plan`], [`shard`]: what to measure, and which part of it on this machine
 //! - [`sweep`]: scheduling: batches, retries, cut-off, budget, several GPUs at once
-//! - [`runner`]: what measures: executables, a library of kernels, recorded or computed answers
+//! - [`runner`]: executables, a library of kernels, recorded or computed answers
 //! - [`build`]: kernel libraries built just in time, and their cache
 //! - [`worker`], [`protocol`]: the process that loads kernels, and its messages
 //! - [`process`], [`guard`]: processes that never outlive the sweep

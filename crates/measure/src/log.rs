@@ -1,8 +1,8 @@
-//! The log: a CSV that only grows.
+//! The log: an append-only CSV.
 //!
-//! A row is one write. [`Log::sync`] waits until the disk has all rows; whoever measures calls it before it
-//! waits for anything else. After a crash, of the process or of the machine, the file ends with a whole row
-//! or with a torn one, which [`Log::rows`] cuts off. A lock keeps a second process away.
+//! A row is one write. [`Log::sync`] waits until all rows are on disk; callers use it before they wait for
+//! anything else. After a crash of the process or the machine, the file ends with a whole row or with a torn
+//! one, which [`Log::rows`] cuts off. A lock keeps other processes out.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -20,12 +20,12 @@ pub struct Log {
     file: File,
     path: PathBuf,
     len: u64,
-    /// Whether there are rows that the disk may not have.
+    /// Whether there are rows that may not be on disk yet.
     dirty: bool,
 }
 
 impl Log {
-    /// Opens a log, and makes an empty one if there is none. `None` when another process has it.
+    /// Opens a log, or creates an empty one. `None` if another process has it.
     pub fn open(path: &Path) -> Result<Option<Self>, MeasureError> {
         loop {
             let mut options = OpenOptions::new();
@@ -37,7 +37,7 @@ impl Log {
                 Err(TryLockError::Error(error)) => return Err(MeasureError::io(path.display(), error)),
             }
             let opened = file.metadata().map_err(at(path))?;
-            // Between opening and locking, whoever held the lock may have put another file in its place.
+            // Between opening and locking, the holder of the lock may have replaced the file.
             if std::fs::metadata(path)
                 .is_ok_and(|there| (there.dev(), there.ino()) == (opened.dev(), opened.ino()))
             {
@@ -46,12 +46,12 @@ impl Log {
         }
     }
 
-    /// Whether there is nothing in it, not even a header.
+    /// Whether it is empty, without even a header.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Throws away what is in it.
+    /// Discards its contents.
     pub fn clear(&mut self) -> Result<(), MeasureError> {
         self.len = 0;
         self.restore()
@@ -64,7 +64,7 @@ impl Log {
         files::sync_folder(files::folder_of(&self.path)).map_err(at(&self.path))
     }
 
-    /// Cuts a torn end off and reads the rows, which must have these columns.
+    /// Cuts off a torn end and reads the rows, which must have these columns.
     pub fn rows(&mut self, columns: &[&str]) -> Result<Vec<Logged>, MeasureError> {
         let bytes = self.whole()?;
         let rows = read_rows(&self.path, &bytes, columns)?;
@@ -77,7 +77,7 @@ impl Log {
         Ok(rows.into_iter().map(|(_, row)| row).collect())
     }
 
-    /// Takes rows out. The file is replaced whole or not at all.
+    /// Removes rows. The file is replaced as a whole or not at all.
     pub fn without(
         mut self,
         columns: &[&str],
@@ -94,7 +94,7 @@ impl Log {
             }
         }
         files::write(&self.path, &kept).map_err(at(&self.path))?;
-        // The old file stays locked until here: whoever opened it finds that it is not the log any more.
+        // The old file stays locked until here: a process that opened it finds that it is no longer the log.
         Self::open(&self.path)
     }
 
@@ -106,7 +106,8 @@ impl Log {
         Ok(bytes)
     }
 
-    /// Adds a row, which from now on survives the process. One that cannot be written whole is taken back.
+    /// Adds a row, which from now on survives a crash of the process. A row that cannot be written whole is
+    /// removed again.
     pub fn append(&mut self, line: &[u8]) -> Result<(), MeasureError> {
         if let Err(error) = self.file.write_all(line) {
             self.restore()?;
@@ -117,7 +118,7 @@ impl Log {
         Ok(())
     }
 
-    /// Waits until the disk has all rows, which from now on survive the machine.
+    /// Waits until all rows are on disk; from then on they survive a crash of the machine.
     pub fn sync(&mut self) -> Result<(), MeasureError> {
         if self.dirty {
             self.file.sync_data().map_err(at(&self.path))?;
@@ -133,13 +134,13 @@ impl Log {
 }
 
 /// How many bytes are whole lines: up to the last line end before a NUL, which a power cut can leave where
-/// the disk knew a file's length but not its contents.
+/// the disk had a file's length but not its contents.
 pub(crate) fn whole_lines(bytes: &[u8]) -> usize {
     let sane = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     bytes[..sane].iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)
 }
 
-/// Reads the rows of a whole log, which must have these columns, and where each begins.
+/// Reads the rows of a log without a torn end, which must have these columns, and where each begins.
 fn read_rows(path: &Path, bytes: &[u8], columns: &[&str]) -> Result<Vec<(usize, Logged)>, MeasureError> {
     if bytes.is_empty() {
         return Ok(Vec::new());
@@ -253,7 +254,8 @@ mod tests {
         /// Wherever a crash tears the file, all whole rows are kept and nothing else.
         #[test]
         fn any_cut_keeps_the_whole_rows(rows in 0_usize..6, cut in 0_usize..400) {
-            let lines: Vec<String> = (0..rows).map(|row| format!("k{row},{row},0.5,1.0,\"e, {row}\"\n")).collect();
+            let lines: Vec<String> =
+                (0..rows).map(|row| format!("k{row},{row},0.5,1.0,\"e, {row}\"\n")).collect();
             let text = lines.concat();
             let (_folder, path) = written(&text);
             let whole = std::fs::read(&path).unwrap();

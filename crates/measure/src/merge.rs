@@ -1,4 +1,4 @@
-//! Logs of shards put together, with overlaps and conflicts told.
+//! Merges logs of shards, and reports overlaps and conflicts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -16,16 +16,16 @@ use crate::row::{Logged, NO_LATENCY, NamedRow};
 use crate::shard::Shard;
 use crate::sidecar::{Files, PlanFacts};
 
-/// Which of two different rows of one kernel and problem to keep.
+/// Which of two different rows of the same kernel and problem to keep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnConflict {
     /// Neither: it is an error.
     Refuse,
-    /// The one of the file that was named first.
+    /// The one in the file that was named first.
     First,
-    /// The one of the file that was named last.
+    /// The one in the file that was named last.
     Last,
-    /// The one with the shorter time; any time before none.
+    /// The one with the shorter time; any time wins over none.
     Fastest,
 }
 
@@ -34,11 +34,11 @@ pub enum OnConflict {
 pub struct Merged {
     /// Rows of the result.
     pub rows: usize,
-    /// Rows that stood in several files with the same contents.
+    /// Rows that several files have with the same contents.
     pub overlaps: usize,
-    /// Rows that stood in several files with different contents.
+    /// Rows that several files have with different contents.
     pub conflicts: usize,
-    /// What else there is to know, for the user: torn ends, shards that are not done.
+    /// Notes for the user: torn ends, unfinished shards.
     pub notes: Vec<String>,
 }
 
@@ -50,9 +50,8 @@ struct Row {
     cells: csv::StringRecord,
 }
 
-/// Merges logs into a new file, sorted by problem and kernel. Nothing is written if there is an error; with
-/// `complete` it is one if rows of the plan are missing, whether a shard is not done or is not among the
-/// logs.
+/// Merges logs into a new file, sorted by problem and kernel. Nothing is written on an error. With
+/// `complete`, missing rows of the plan are an error, whether a shard is unfinished or its log is not given.
 pub fn merge(
     inputs: &[PathBuf],
     output: &Path,
@@ -62,7 +61,7 @@ pub fn merge(
     let mut merged = Merged::default();
     let mut header: Option<csv::StringRecord> = None;
     let mut rows: BTreeMap<(u64, String), Row> = BTreeMap::new();
-    // The problem's columns, which have to be the same for one number in all files.
+    // The problem's columns, which must be the same for the same number in all files.
     let mut problems: BTreeMap<u64, (usize, u64, Vec<String>)> = BTreeMap::new();
     let mut parts = Vec::new();
     for (file, path) in inputs.iter().enumerate() {
@@ -107,7 +106,7 @@ pub fn merge(
     pending.write_all(&bytes).map_err(at(output))?;
     let is_stream = pending.is_stream();
     pending.commit().map_err(at(output))?;
-    // Beside a pipe there is nothing to describe.
+    // A pipe has no sidecar.
     if !is_stream {
         let meta = json!({ "format": FORMAT, "version": 1, "rows": rows.len(), "parts": parts });
         let path = Files::of(output).meta;
@@ -117,10 +116,10 @@ pub fn merge(
     Ok(merged)
 }
 
-/// What `format` says in the sidecar of a merged log.
+/// The value of `format` in the sidecar of a merged log.
 const FORMAT: &str = "ck-select-merge";
 
-/// Fails unless the logs together have every row of the one plan that they belong to.
+/// Fails unless the logs belong to one plan and together have all its rows.
 fn check_complete(
     inputs: &[PathBuf],
     parts: &[Value],
@@ -162,7 +161,7 @@ fn check_complete(
     why.truncate(MAX_NAMED);
     why.extend(notes.iter().cloned());
     if why.is_empty() {
-        // Logs that were merged before, of which somebody took rows.
+        // Logs that were merged before, from which somebody removed rows.
         let rows = |(path, part): (&PathBuf, &Value)| format!("{} has {} rows", path.display(), part["rows"]);
         why.extend(inputs.iter().zip(parts).map(rows));
     }
@@ -170,10 +169,10 @@ fn check_complete(
     Err(MeasureError::Settings(format!("the logs have {rows} of {planned} rows: {}", why.join("; "))))
 }
 
-/// Shards that are named when there are many.
+/// How many missing shards are named at most.
 const MAX_NAMED: usize = 10;
 
-/// The plans that a sidecar tells of: a sweep's own, or those of all logs that were merged.
+/// The plans that a sidecar names: a sweep's own, or those of all merged logs.
 fn plans(meta: &Value, found: &mut Vec<PlanFacts>) -> Result<(), String> {
     if meta.is_null() {
         return Err("found nothing".to_owned());
@@ -239,9 +238,9 @@ fn check_figures(row: &NamedRow<'_>, logged: &Logged) -> Result<(), InvalidField
     }
 }
 
-/// Columns that say what came out, not what was asked.
+/// Columns that hold results rather than the problem.
 const ANSWERS: [&str; 6] = ["kernel", "latency_ms", "tflops", "bandwidth_gb_s", "non_zero", "error_msg"];
-/// Columns that are the kernel's where a problem set does not say.
+/// Columns that come from the kernel if a problem set does not specify them.
 const KERNELS: [&str; 2] = ["dtype", "layout"];
 
 fn same_problem(
@@ -308,7 +307,8 @@ fn add(
     Ok(())
 }
 
-/// Where a part came from, for the sidecar of the result: its own sidecar, which a merged log has, too.
+/// Where a part came from, for the sidecar of the result: the part's own sidecar, which a merged log has,
+/// too.
 fn part(path: &Path, rows: usize, notes: &mut Vec<String>) -> Result<Value, MeasureError> {
     let sidecar = Files::of(path).meta;
     let meta: Value = match files::read(&sidecar) {

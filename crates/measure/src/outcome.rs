@@ -1,19 +1,19 @@
-//! What became of a kernel on a problem.
+//! The result of measuring a kernel on a problem.
 
 use std::fmt;
 
 use ck_select::problem::Problem;
 use serde::{Deserialize, Serialize};
 
-/// What became of a kernel on a problem.
+/// The result of measuring a kernel on a problem.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// It was timed.
     Measured(Measurement),
-    /// It was given up for being many times slower than the problem's best kernel.
+    /// It was given up because it was many times slower than the problem's best kernel.
     CutOff {
-        /// The fastest of its runs up to there, in milliseconds.
+        /// Its fastest run until then, in milliseconds.
         fastest_ms: f64,
     },
     /// It has no time.
@@ -26,7 +26,7 @@ impl Outcome {
         Self::Failed(Failure::new(class, message))
     }
 
-    /// The same, unless it is a time that no device can have taken for the problem: then it is a failure.
+    /// The same outcome, or a failure if its time is impossible for the problem on any device.
     #[must_use]
     pub fn plausible(self, problem: &Problem) -> Self {
         match &self {
@@ -52,20 +52,20 @@ impl Outcome {
 pub struct Measurement {
     /// Median of the samples in milliseconds.
     pub latency_ms: f64,
-    /// Trillions of operations a second.
+    /// Trillions of operations per second.
     pub tflops: f64,
-    /// Gigabytes a second, where the runner tells.
+    /// Gigabytes per second, if the runner reports it.
     pub bandwidth_gb_s: Option<f64>,
-    /// Elements of the result that are not zero, where the runner counts them.
+    /// How many elements of the result are not zero, if the runner counts them.
     pub non_zero: Option<u64>,
-    /// Coefficient of variation of the samples; `None` of a single one.
+    /// Coefficient of variation of the samples; `None` for a single one.
     pub cv: Option<f64>,
     /// How many samples there are.
     pub samples: u32,
 }
 
 impl Measurement {
-    /// A time without anything else known.
+    /// A time without further details.
     pub fn of(latency_ms: f64, flops: f64) -> Self {
         Self {
             latency_ms,
@@ -77,7 +77,7 @@ impl Measurement {
         }
     }
 
-    /// Whether the samples spread more than `max_cv`.
+    /// Whether the samples vary by more than `max_cv`.
     pub fn is_unstable(&self, max_cv: f64) -> bool {
         self.cv.is_some_and(|cv| cv > max_cv)
     }
@@ -93,10 +93,10 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Longest message that is kept, in characters.
+    /// The longest message that is kept, in characters.
     pub const MAX_MESSAGE: usize = 200;
 
-    /// A failure; the message becomes one line of bounded length.
+    /// A failure; the message is reduced to one line of limited length.
     pub fn new(class: FailureClass, message: impl Into<String>) -> Self {
         Self { class, message: one_line(&message.into()) }
     }
@@ -111,8 +111,8 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Blanks, line ends and control characters become single blanks; the end, where programs say what went
-/// wrong, is what is kept of a long text.
+/// Replaces runs of white space and control characters by single blanks. Of a long text the end is kept,
+/// where programs say what went wrong.
 fn one_line(text: &str) -> String {
     let words: Vec<&str> =
         text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()).collect();
@@ -127,7 +127,7 @@ fn one_line(text: &str) -> String {
 
 macro_rules! classes {
     ($($(#[doc = $doc:literal])+ $variant:ident = $word:literal,)+) => {
-        /// The kind of a failure; the word stands in the log.
+        /// The kind of a failure; the log contains its word.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
         #[serde(rename_all = "snake_case")]
         pub enum FailureClass {
@@ -138,12 +138,12 @@ macro_rules! classes {
             /// All of them.
             pub const ALL: &'static [Self] = &[$(Self::$variant),+];
 
-            /// The class of a word of the log.
+            /// The class of a word from the log.
             pub fn of(word: &str) -> Option<Self> {
                 Self::ALL.iter().copied().find(|class| class.as_str() == word)
             }
 
-            /// The word of the log.
+            /// Its word in the log.
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
             }
@@ -154,31 +154,32 @@ macro_rules! classes {
 classes! {
     /// There is no executable or library for the kernel.
     Missing = "missing",
-    /// Answers are taken from records, which do not have the kernel on this problem.
+    /// Answers come from records, which lack the kernel on this problem.
     NotRecorded = "not_recorded",
-    /// It is recorded as invalid, and the record does not say why.
+    /// It is recorded as invalid without a reason.
     Invalid = "invalid",
     /// It does not compile.
     Build = "build",
-    /// Its library cannot be loaded, or does not have it.
+    /// Its library cannot be loaded or does not contain it.
     Load = "load",
-    /// It says that it cannot run the problem.
+    /// It reports that it cannot run the problem.
     Unsupported = "unsupported",
     /// Its launch failed.
     Launch = "launch",
-    /// Its process was ended by a signal.
+    /// Its process was killed by a signal.
     Crash = "crash",
     /// It did not finish in time.
     Timeout = "timeout",
     /// Its process ended with an error.
     Exit = "exit",
-    /// What it printed is no result.
+    /// Its output is not a result.
     Garbage = "garbage",
-    /// It printed more than anyone wants to read.
+    /// It printed too much.
     Flood = "flood",
-    /// What it says is no time: zero, negative, infinite, not a number, or shorter than any device needs.
+    /// The time it reports is not plausible: zero, negative, infinite, not a number, or shorter than any
+    /// device needs.
     NotATime = "not_a_time",
-    /// The device was lost with it.
+    /// The device was lost while it ran.
     Device = "device",
 }
 

@@ -10,21 +10,21 @@ use sha2::{Digest, Sha256};
 
 use crate::problems::{AskedProblem, ProblemSet};
 
-/// A kernel on a problem, as places in their plan.
+/// A kernel on a problem, as indices into their plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Pair {
-    /// Place of the problem.
+    /// Index of the problem.
     pub problem: u32,
-    /// Place of the kernel.
+    /// Index of the kernel.
     pub kernel: u32,
 }
 
 /// A problem and the kernels to be measured on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedProblem {
-    /// The problem as it was asked.
+    /// The problem as it was requested.
     pub asked: AskedProblem,
-    /// Places of the kernels that can run it, in the order of the pool.
+    /// Indices of the kernels that can run it, in pool order.
     pub kernels: Vec<u32>,
 }
 
@@ -38,7 +38,7 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Every kernel of the pool, repeated names once, on every problem that it computes.
+    /// Every kernel of the pool (repeated names once) on every problem that it computes.
     pub fn new(pool: &Pool, problems: &ProblemSet) -> Self {
         let mut names = HashSet::new();
         let kernels: Vec<Kernel> =
@@ -64,14 +64,14 @@ impl Plan {
         &self.problems
     }
 
-    /// The kernels that are to be measured on any of the problems.
+    /// The kernels that are to be measured on at least one problem.
     pub fn used_kernels(&self) -> Vec<&Kernel> {
         let mut used = vec![false; self.kernels.len()];
         self.pairs().for_each(|pair| used[pair.kernel as usize] = true);
         self.kernels.iter().zip(used).filter(|(_, used)| *used).map(|(kernel, _)| kernel).collect()
     }
 
-    /// Pairs that were left out, because the kernel computes something else.
+    /// How many pairs were left out because the kernel computes something else.
     pub const fn left_out(&self) -> usize {
         self.left_out
     }
@@ -98,7 +98,7 @@ impl Plan {
         &self.kernels[pair.kernel as usize]
     }
 
-    /// The problem of a pair of this plan, as it was asked.
+    /// The problem of a pair of this plan, as it was requested.
     pub fn asked(&self, pair: Pair) -> &AskedProblem {
         &self.problems[pair.problem as usize].asked
     }
@@ -109,9 +109,9 @@ impl Plan {
         asked.for_kernel(self.kernel(pair)).unwrap_or(asked.problem)
     }
 
-    /// The same with the kernels of each problem in the order of the estimate, fastest first, so that a
-    /// cut-off has a good time to hold them against from the start. Kernels that are estimated to take more
-    /// than `within` times as long as the fastest are left out; those without an estimate come last.
+    /// The same plan with the kernels of each problem ordered by the estimate, fastest first, so that the
+    /// cut-off has a good time to compare with from the start. Kernels whose estimate is more than `within`
+    /// times the fastest one are left out; those without an estimate come last.
     #[must_use]
     pub fn by_estimate(&self, estimator: &Estimator, within: Option<f64>) -> Self {
         let mut plan = self.clone();
@@ -126,7 +126,7 @@ impl Plan {
             };
             let mut times: Vec<(f64, u32)> =
                 planned.kernels.iter().map(|&kernel| (time(kernel), kernel)).collect();
-            // Stable: equal times keep the order of the pool.
+            // A stable sort: equal times keep the order of the pool.
             times.sort_by(|a, b| a.0.total_cmp(&b.0));
             let most = times.first().map_or(f64::INFINITY, |best| within.unwrap_or(f64::INFINITY) * best.0);
             let before = times.len();
@@ -137,12 +137,12 @@ impl Plan {
         plan
     }
 
-    /// Pairs that were left out, because the estimate takes them for too slow.
+    /// How many pairs were left out because the estimate considers them too slow.
     pub const fn left_out_by_estimate(&self) -> usize {
         self.left_out_by_estimate
     }
 
-    /// The same kernels and problems with those pairs only that `keep` wants.
+    /// The same kernels and problems, with only the pairs that `keep` accepts.
     #[must_use]
     pub fn filtered(&self, mut keep: impl FnMut(Pair) -> bool) -> Self {
         let mut plan = self.clone();
@@ -152,14 +152,14 @@ impl Plan {
         plan
     }
 
-    /// Finds pairs by what the log calls them.
+    /// Finds pairs by their names in the log.
     pub fn index(&self) -> PairIndex<'_> {
         let kernels = (0_u32..).zip(&self.kernels).map(|(place, kernel)| (kernel.name.as_str(), place));
         let problems = (0_u32..).zip(&self.problems).map(|(place, planned)| (planned.asked.idx, place));
         PairIndex { kernels: kernels.collect(), problems: problems.collect() }
     }
 
-    /// A hash of kernels, problems and pairs, in hexadecimal: plans that measure the same have the same.
+    /// A hash of kernels, problems and pairs, in hexadecimal: equal for plans that measure the same.
     pub fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         let mut add = |text: &str| {
@@ -183,7 +183,7 @@ impl Plan {
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write as _;
     bytes.iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string does not fail.
+        // Writing to a string cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })
@@ -197,13 +197,13 @@ pub struct PairIndex<'a> {
 }
 
 impl PairIndex<'_> {
-    /// The pair of this name and number, if the plan has both.
+    /// The pair with this kernel name and problem number, if the plan has both.
     pub fn find(&self, kernel: &str, problem_idx: u64) -> Option<Pair> {
         Some(Pair { problem: *self.problems.get(&problem_idx)?, kernel: *self.kernels.get(kernel)? })
     }
 }
 
-/// About how long pairs take. Only ratios matter: shards are balanced by it.
+/// A rough estimate of how long pairs take, to balance shards. Only ratios matter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cost {
     /// Runs of each kernel.
@@ -211,9 +211,9 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// Seconds that a pair takes without its runs: process, buffers, protocol.
+    /// Seconds that a pair takes beyond its runs: process, buffers, protocol.
     const FIXED_S: f64 = 0.005;
-    /// Operations a second of a kernel that is neither good nor bad, on a large problem.
+    /// Operations per second of an average kernel on a large problem.
     const RATE: f64 = 1e14;
     /// Seconds of the shortest launch.
     const LAUNCH_S: f64 = 5e-6;
@@ -239,8 +239,10 @@ mod tests {
         Plan::new(&pool, &set.unwrap())
     }
 
-    const POOL: &str = "grouped_conv_forward_bf16_2d_64x64x64_compv3\ngrouped_conv_forward_bf16_3d_64x64x64_compv3\n\
-                        grouped_conv_forward_bf16_2d_64x64x64_compv4\ngrouped_conv_forward_bf16_2d_64x64x64_compv3\n";
+    const POOL: &str = "grouped_conv_forward_bf16_2d_64x64x64_compv3\n\
+                        grouped_conv_forward_bf16_3d_64x64x64_compv3\n\
+                        grouped_conv_forward_bf16_2d_64x64x64_compv4\n\
+                        grouped_conv_forward_bf16_2d_64x64x64_compv3\n";
     const PROBLEMS: &str = "C,K,Hi,Wi,Y,X,Di,Z,pad_d\n64,64,8,8,1,1,1,1,0\n64,64,8,8,1,1,4,3,1\n";
 
     #[test]

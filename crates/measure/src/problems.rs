@@ -1,4 +1,4 @@
-//! Problem sets: a CSV with a column for each field, or text with one problem a line.
+//! Problem sets: a CSV with one column per field, or text with one problem per line.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -11,14 +11,14 @@ use ck_select::vocab::Op;
 
 use crate::error::{MeasureError, at};
 
-/// A problem as a file asks for it.
+/// A problem as a file specifies it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AskedProblem {
-    /// Its number in the log: the file's `problem_idx`, else its place among the file's distinct problems.
+    /// Its number in the log: the file's `problem_idx`, else its index among the file's distinct problems.
     pub idx: u64,
-    /// The problem; what the file does not say has upstream's defaults.
+    /// The problem; what the file does not specify has upstream's defaults.
     pub problem: Problem,
-    /// Which of its words the file says.
+    /// Which of its words the file specifies.
     pub said: Said,
 }
 
@@ -56,7 +56,7 @@ impl AskedProblem {
                     && (problem.dtype_a, problem.dtype_b) == (own.dtype_a, own.dtype_b);
                 fits.then_some(problem.into())
             }
-            // Where only sizes are asked for, the rest is the kernel's, as in upstream's benchmarks.
+            // If a file specifies only sizes, the rest comes from the kernel, as in upstream's benchmarks.
             (Problem::Fmha(asked), KernelKind::Fmha(own)) => {
                 let mut problem = if self.said.signature { *asked } else { own.sign(asked) };
                 if !self.said.dtype {
@@ -70,12 +70,12 @@ impl AskedProblem {
     }
 }
 
-/// The distinct problems of a file, in its order.
+/// The distinct problems of a file, in file order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProblemSet {
     /// The problems, at least one.
     pub problems: Vec<AskedProblem>,
-    /// What was passed over, for the user.
+    /// Notes for the user about what was skipped.
     pub notes: Vec<String>,
 }
 
@@ -86,8 +86,8 @@ impl ProblemSet {
         Self::from_bytes(path, &bytes, op)
     }
 
-    /// Reads a file's contents as [`ProblemReader`] does, which says what they may be; `label` names them in
-    /// errors. Problems that are repeated count once.
+    /// Reads a file's contents with [`ProblemReader`], which documents the formats; `label` names the file in
+    /// errors. Repeated problems count once.
     pub fn from_bytes(label: &Path, bytes: &[u8], op: Op) -> Result<Self, MeasureError> {
         let name = label.display().to_string();
         let of_file = |error: ProblemListError| {
@@ -108,7 +108,7 @@ impl ProblemSet {
         Ok(Self { problems, notes })
     }
 
-    /// At most `count` of the problems, evenly over the file.
+    /// At most `count` of the problems, spread evenly over the file.
     #[must_use]
     pub fn thinned(mut self, count: usize) -> Self {
         let len = self.problems.len();
@@ -176,7 +176,7 @@ mod tests {
         );
     }
 
-    /// A line of which only the end is missing would read as another problem, were it not for the operation.
+    /// Without the operation, a line whose end is missing would read as another problem.
     #[test]
     fn captured_lines_say_their_operation() {
         let text = "N=1,C=64,K=64,Hi=8,Wi=8,Y=1,X=1,op=grouped_conv\nop=gemm_universal M=1,N=2,K=3\n\
@@ -211,7 +211,8 @@ mod tests {
     fn attention_of_a_signature_is_for_kernels_of_it() {
         let kernel = |mask: &str| {
             let name = format!(
-                "fmha_fwd_bf16_batch_h128_qr_t64x128x32x128x32x128_w16x16x32_pad1111_mask={mask}_bias=no_bpc=-1"
+                "fmha_fwd_bf16_batch_h128_qr_t64x128x32x128x32x128_w16x16x32_pad1111_mask={mask}_bias=no\
+                 _bpc=-1"
             );
             Kernel::from_name(&name).unwrap()
         };

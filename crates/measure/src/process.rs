@@ -1,4 +1,4 @@
-//! Processes that always end: in a group of their own, by a deadline, with bounded output, reaped.
+//! Processes that always end: each in its own group, with a deadline and limited output, and reaped.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,9 +12,9 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 use crate::guard::Guard;
 use crate::stop::{Stop, StopReason};
 
-/// How long a killed process may take to go. One that waits inside a driver can take for ever.
+/// How long a killed process may take to exit. One that waits inside a driver may never exit.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// What is kept of each stream.
+/// How many bytes of each stream are kept.
 const KEPT: usize = 1 << 20;
 
 /// How a process ended.
@@ -26,13 +26,13 @@ pub enum Ended {
     TimedOut,
     /// Killed for printing too much.
     Flooded,
-    /// Killed because we stop.
+    /// Killed because the sweep stops.
     Stopped(StopReason),
-    /// Killed, but it does not go: it waits inside a driver.
+    /// Killed, but it does not exit: it waits inside a driver.
     Stuck(u32),
 }
 
-/// An ended process and the ends of what it printed.
+/// An ended process and the last part of its output.
 #[derive(Debug)]
 pub struct Finished {
     /// How it ended.
@@ -72,16 +72,16 @@ pub fn run(
     Ok(Finished { ended, stdout, stderr })
 }
 
-/// What a wait ended with.
+/// Why a wait returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wake {
     /// There is new standard output.
     Output,
-    /// The process has ended, and all that it printed is here.
+    /// The process has ended, and all its output is here.
     Exited,
     /// The time is up.
     Deadline,
-    /// We stop.
+    /// The sweep stops.
     Stopped(StopReason),
 }
 
@@ -89,9 +89,9 @@ pub(crate) enum Wake {
 #[derive(Debug, Default)]
 struct Tail {
     bytes: Vec<u8>,
-    /// How many of them were taken as lines.
+    /// How many of the bytes were taken as lines.
     taken: usize,
-    /// How much came in all.
+    /// How many bytes were received in total.
     total: u64,
 }
 
@@ -165,13 +165,13 @@ impl<'g> Process<'g> {
         }
     }
 
-    /// Sends a text, whenever the process reads it, and then the end of its input.
+    /// Sends a text as the process reads it, and then closes its input.
     pub(crate) fn send(&mut self, text: &[u8]) {
         self.to_send = text.to_vec();
         self.push_input();
     }
 
-    /// Takes the next whole line of standard output, without its end.
+    /// Takes the next whole line of standard output, without its line end.
     pub(crate) fn take_line(&mut self) -> Option<Vec<u8>> {
         let Tail { bytes, taken, .. } = &mut self.stdout;
         let rest = bytes.get(*taken..)?;
@@ -190,7 +190,7 @@ impl<'g> Process<'g> {
         std::mem::take(&mut self.stderr.bytes)
     }
 
-    /// Waits for output, the end, the deadline or a reason to stop, whichever comes first.
+    /// Waits for output, exit, the deadline or a reason to stop, whichever comes first.
     pub(crate) fn wait(&mut self, deadline: Instant, stop: &Stop) -> io::Result<Wake> {
         loop {
             if let Some(reason) = stop.reason() {
@@ -213,7 +213,7 @@ impl<'g> Process<'g> {
         }
     }
 
-    /// Waits until something is to be done; whether the process has ended.
+    /// Waits until there is something to do; returns whether the process has ended.
     fn poll(&self, time: Duration) -> io::Result<bool> {
         let mut watched = vec![PollFd::new(&self.pidfd, PollFlags::IN)];
         watched.extend(self.out.iter().map(|stream| PollFd::new(stream, PollFlags::IN)));
@@ -235,7 +235,7 @@ impl<'g> Process<'g> {
                     Ok(written) => drop(self.to_send.drain(..written)),
                     Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                     Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                    // It does not listen; why not, its end will tell.
+                    // It does not read its input; how it ends will tell why.
                     Err(_) => self.to_send.clear(),
                 }
             }
@@ -243,7 +243,7 @@ impl<'g> Process<'g> {
         self.stdin = None;
     }
 
-    /// Takes what both streams have, but no more at a time than is kept.
+    /// Reads what both streams have, at most as much at a time as is kept.
     fn pull(&mut self) -> io::Result<()> {
         if read_some(self.out.as_mut(), &mut self.stdout)? {
             self.out = None;
@@ -254,17 +254,18 @@ impl<'g> Process<'g> {
         Ok(())
     }
 
-    /// Ends the process if it still runs, and its group in any case, and reaps it.
+    /// Kills the process if it still runs, and in any case its group, and reaps it.
     pub(crate) fn end(&mut self) -> io::Result<Ended> {
         if self.ended {
             return Ok(Ended::Exited(self.child.wait()?));
         }
         let exited = self.poll(Duration::ZERO)?;
-        // A leader that has ended keeps its number until it is reaped, so the group is still the same.
+        // A leader that has ended keeps its number until it is reaped, so the number still means the same
+        // group.
         let _ = rustix::process::kill_process_group(self.pid, Signal::KILL);
         let deadline = Instant::now() + PATIENCE;
         while !exited && !self.poll(Stop::INTERVAL)? {
-            // What a dying process has still to print would keep the streams readable.
+            // The remaining output of a dying process would keep the streams readable.
             self.pull()?;
             if Instant::now() >= deadline {
                 self.ended = true;
@@ -281,7 +282,7 @@ impl<'g> Process<'g> {
 impl Drop for Process<'_> {
     fn drop(&mut self) {
         if !self.ended {
-            // Nobody is left to tell.
+            // There is nobody to report an error to.
             let _ = self.end();
         }
     }
@@ -331,7 +332,7 @@ mod tests {
 
     use super::*;
 
-    /// A guard that only listens.
+    /// A guard that only reads.
     pub(crate) fn guard() -> Guard {
         let mut command = Command::new("cat");
         command.arg("-");
@@ -362,7 +363,7 @@ mod tests {
             assert!(began.elapsed() < LONG);
             assert_eq!(matches!(finished.ended, Ended::TimedOut), timeout == SHORT);
             let child: i32 = String::from_utf8(finished.stdout).unwrap().trim().parse().unwrap();
-            // The child's child is init's now, which reaps it when it likes.
+            // The grandchild now belongs to init, which may take a while to reap it.
             let gone = |_| {
                 std::thread::sleep(Duration::from_millis(5));
                 std::fs::read_to_string(format!("/proc/{child}/stat"))

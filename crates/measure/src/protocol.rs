@@ -1,8 +1,8 @@
-//! What the sweep and its worker say to each other: JSON, an object a line.
+//! The protocol between the sweep and its worker: JSON, one object per line.
 //!
 //! The sweep writes one [`Request`] and closes the worker's input. The worker answers [`Answer::Ready`], then
-//! [`Answer::Begin`] and [`Answer::End`] for each item in order, and ends. When it ends early, the item that
-//! began last is the one that ended it; items without an end are measured anew.
+//! [`Answer::Begin`] and [`Answer::End`] for each item in order, and exits. If it exits early, the item that
+//! it began last is the cause; items without an end are measured again.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -11,15 +11,16 @@ use crate::config::DeviceKind;
 use crate::outcome::Outcome;
 use crate::runner::Settings;
 
-/// Raised when a line changes its meaning: sweep and worker are one program, but not always one build of it.
+/// Increased when the meaning of a line changes: sweep and worker are one program, but not always the same
+/// build of it.
 pub const VERSION: u32 = 3;
 
-/// All that a worker is asked for.
+/// Everything that a worker is asked to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Request {
     /// [`VERSION`].
     pub version: u32,
-    /// Whose clock times kernels.
+    /// Which clock times the kernels.
     pub device: DeviceKind,
     /// How carefully to measure.
     pub settings: Settings,
@@ -30,37 +31,37 @@ pub struct Request {
 /// A kernel in a library.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Item {
-    /// What answers call it.
+    /// Its number in answers.
     pub item: usize,
-    /// The kernel's name: what the library calls it, in no grammar.
+    /// The kernel's name in the library; it need not follow any grammar.
     pub kernel: String,
-    /// The word of the operation of kernel and problem.
+    /// The operation's word.
     pub op: String,
-    /// The problem with this kernel's words, as problems are printed.
+    /// The problem with this kernel's words, in its printed form.
     pub problem: String,
-    /// The problem's place in the plan.
+    /// The problem's index in the plan.
     pub place: u32,
     /// The problem's best time before this request.
     pub best_ms: Option<f64>,
-    /// The library's file.
+    /// The path of the library.
     pub library: String,
 }
 
-/// A line of the worker.
+/// A line from the worker.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// It has a device; what is known of it.
+    /// It has a device; what is known about it.
     Ready(Value),
-    /// It begins with an item.
+    /// It begins an item.
     Begin(usize),
-    /// It is done with an item.
+    /// It has finished an item.
     End {
-        /// Which.
+        /// Which item.
         item: usize,
-        /// What became of it.
+        /// The item's outcome.
         outcome: Outcome,
     },
-    /// It can measure nothing.
+    /// It cannot measure anything.
     Refused(String),
 }

@@ -1,8 +1,8 @@
 //! Rows of the log: upstream's benchmark CSV, which its converters and `ckselect` read.
 //!
-//! Upstream's converter takes every column that it does not know for a column of the problem. So nothing
-//! stands here that it would mistake: beyond its own columns there is `error_msg`, which it passes over. What
-//! else is known of a measurement goes into the details file.
+//! Upstream's converter takes every unknown column for a column of the problem. Beyond its own columns there
+//! is therefore only `error_msg`, which it ignores. Anything else about a measurement goes into the details
+//! file.
 
 use ck_select::cells::Fields;
 use ck_select::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem};
@@ -26,8 +26,8 @@ const GEMM: [&str; 6] = ["m", "n", "k", "split_k", "dtype", "layout"];
 const RIGHT_PADS: [&str; 3] = ["pad_d_right", "pad_h_right", "pad_w_right"];
 
 impl Columns {
-    /// The columns that the plan's problems need: upstream's, and those that upstream's schema lacks where a
-    /// problem cannot be told without them.
+    /// The columns that the plan's problems need: upstream's, and those that upstream's schema lacks but some
+    /// problems need to be told apart.
     pub fn of(plan: &Plan) -> Self {
         let convs = || {
             plan.problems().iter().filter_map(|planned| match &planned.asked.problem {
@@ -65,7 +65,7 @@ impl Columns {
         names
     }
 
-    /// A row, with its line end.
+    /// A row, including its line end.
     pub fn line(&self, plan: &Plan, pair: Pair, outcome: &Outcome) -> Vec<u8> {
         let mut cells = vec![plan.kernel(pair).name.clone(), plan.asked(pair).idx.to_string()];
         let problem = plan.problem(pair);
@@ -86,7 +86,7 @@ impl Columns {
             Outcome::Measured(measurement) => Some(measurement),
             _ => None,
         };
-        // The shortest digits that read back to the same bits.
+        // The fewest digits that read back to the same bits.
         cells.push(measured.map_or(NO_LATENCY.to_owned(), |m| format!("{:?}", m.latency_ms)));
         cells.push(measured.map_or("0.0".to_owned(), |m| format!("{:?}", m.tflops)));
         if let Problem::Gemm(_) = problem {
@@ -94,7 +94,7 @@ impl Columns {
                 measured.map(|m| m.bandwidth_gb_s.unwrap_or_else(|| bandwidth(&problem, m.latency_ms)));
             cells.push(format!("{:?}", rate.unwrap_or(0.0)));
         }
-        // Readers want a whole number: -1 is a result that nobody looked at.
+        // Readers expect a whole number: -1 means that nobody looked at the result.
         let non_zero = measured.map_or(Some(0), |m| m.non_zero);
         cells.push(non_zero.map_or("-1".to_owned(), |count| count.to_string()));
         cells.push(match outcome {
@@ -105,7 +105,7 @@ impl Columns {
         csv_line(&cells)
     }
 
-    /// The header, with its line end.
+    /// The header, including its line end.
     pub fn header(&self) -> Vec<u8> {
         csv_line(&self.names())
     }
@@ -113,12 +113,12 @@ impl Columns {
 
 fn csv_line<T: AsRef<[u8]>>(cells: &[T]) -> Vec<u8> {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     let _ = writer.write_record(cells);
     writer.into_inner().unwrap_or_default()
 }
 
-/// Gigabytes a second that a GEMM moves at least: every operand once.
+/// The bandwidth in GB/s if a GEMM moves every operand once, the least that it can move.
 fn bandwidth(problem: &Problem, latency_ms: f64) -> f64 {
     let Problem::Gemm(p) = problem else { return 0.0 };
     let (m, n, k) = (p.m as f64, p.n as f64, p.k as f64);
@@ -140,7 +140,7 @@ impl Fields for NamedRow<'_> {
     }
 }
 
-/// What a row of the log says: whose it is, and what came out.
+/// A row of the log: its kernel and problem, and the result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Logged {
     /// The kernel's name.
@@ -149,22 +149,22 @@ pub struct Logged {
     pub problem_idx: u64,
     /// Its time, if it has one.
     pub latency_ms: Option<f64>,
-    /// Its speed, 0 without a time.
+    /// Its speed; 0 without a time.
     pub tflops: f64,
-    /// Why it has no time; empty when it has one.
+    /// Why it has no time; empty if it has one.
     pub error: String,
 }
 
-/// What the log's `error_msg` begins with when a kernel was given up.
+/// The prefix of the log's `error_msg` for a kernel that was given up.
 const CUT_OFF: &str = "cut_off";
 
 impl Logged {
-    /// Whether the kernel was given up for being slow.
+    /// Whether the kernel was given up because it was slow.
     pub fn is_cut_off(&self) -> bool {
         self.latency_ms.is_none() && self.word() == CUT_OFF
     }
 
-    /// Why it has no time, unless it was given up. A word that another version wrote counts as `invalid`.
+    /// Why it has no time, unless it was given up. A word from another version counts as `invalid`.
     pub fn failure(&self) -> Option<FailureClass> {
         let failed = self.latency_ms.is_none() && !self.is_cut_off();
         failed.then(|| FailureClass::of(self.word()).unwrap_or(FailureClass::Invalid))
@@ -174,7 +174,7 @@ impl Logged {
         self.error.split(':').next().unwrap_or_default()
     }
 
-    /// Reads a row of such columns; the error names the column.
+    /// Reads a row with these columns; the error names the column.
     pub(crate) fn read(columns: &[&str], record: &csv::StringRecord) -> Result<Self, String> {
         let cell = |name: &str| {
             let place = columns.iter().position(|column| *column == name);
@@ -232,8 +232,8 @@ mod tests {
             lines(&plan, &Outcome::Measured(Measurement { non_zero: Some(9), ..Measurement::of(0.25, 1e9) }));
         assert_eq!(
             header,
-            "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,dilation_d,\
-             dilation_h,dilation_w,latency_ms,tflops,non_zero,error_msg\n"
+            "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,\
+             dilation_d,dilation_h,dilation_w,latency_ms,tflops,non_zero,error_msg\n"
         );
         assert_eq!(row, format!("{CONV_POOL},5,2,64,128,1,1,28,29,1,3,3,1,1,1,0,1,1,1,1,1,0.25,4.0,9,\n"));
         let (_, row) = lines(&plan, &Outcome::failed(FailureClass::Crash, "signal 11, \"SIGSEGV\""));
@@ -252,12 +252,14 @@ mod tests {
 
     #[test]
     fn gemms_have_types_and_bandwidth() {
-        let pool = "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_256x256x64_2x2x1_32x32x16";
+        let pool = "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_256x256x64\
+                    _2x2x1_32x32x16";
         let plan = plan(pool, "m,n,k\n1000,500,100\n");
         let (header, row) = lines(&plan, &Outcome::Measured(Measurement::of(1.0, 1e8)));
         assert_eq!(
             header,
-            "kernel,problem_idx,m,n,k,split_k,dtype,layout,latency_ms,tflops,bandwidth_gb_s,non_zero,error_msg\n"
+            "kernel,problem_idx,m,n,k,split_k,dtype,layout,latency_ms,tflops,bandwidth_gb_s,non_zero,\
+             error_msg\n"
         );
         // (1000*100 + 100*500 + 1000*500) * 2 bytes in a millisecond
         assert!(row.ends_with(",0,1000,500,100,1,fp16,rcr,1.0,0.1,1.3,-1,\n"), "{row}");

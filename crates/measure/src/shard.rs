@@ -1,4 +1,4 @@
-//! Parts of a plan, for several machines.
+//! Parts of a plan for several machines.
 
 use std::cmp::Reverse;
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ pub struct Shard {
     count: u32,
 }
 
-/// A text that names no part.
+/// A text that is not a valid shard.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("found '{0}', expected I/N with 1 <= I <= N, such as 2/4")]
 pub struct ShardError(String);
@@ -58,9 +58,9 @@ impl Shard {
 
     /// This part of a plan. The same plan, costs and batch size always give the same parts.
     ///
-    /// All kernels of a problem stay together, so that they are compared on one GPU; only when there are
-    /// fewer problems than parts are problems divided, by batches. The costliest piece goes first, each to
-    /// the part that has least.
+    /// All kernels of a problem stay together, so that they are compared on one GPU; problems are split, by
+    /// batches, only if there are fewer problems than parts. The most expensive piece goes first, each to the
+    /// part with the least work.
     #[must_use]
     pub fn of(&self, plan: &Plan, cost: Cost, batch: usize) -> Plan {
         if self.count == 1 {
@@ -73,7 +73,7 @@ impl Shard {
             for kernels in planned.kernels.chunks(size) {
                 let pairs: Vec<Pair> = kernels.iter().map(|&kernel| Pair { problem, kernel }).collect();
                 let seconds: f64 = pairs.iter().map(|&pair| cost.seconds(&plan.problem(pair))).sum();
-                // Whole microseconds, so that sums do not depend on their order.
+                // Whole microseconds, so that sums do not depend on the order.
                 pieces.push(((seconds * 1e6) as u64, pieces.len(), pairs));
             }
         }

@@ -1,5 +1,5 @@
-//! What is kept beside the log: how it came about (`<log>.meta.json`), and what is known of each measurement
-//! beyond its row (`<log>.details.jsonl`).
+//! The files beside a log: how it was made (`<log>.meta.json`), and details of each measurement beyond its
+//! row (`<log>.details.jsonl`).
 
 use std::collections::HashSet;
 use std::fs::{File, OpenOptions};
@@ -22,9 +22,9 @@ use crate::shard::Shard;
 pub struct Files {
     /// The log.
     pub log: PathBuf,
-    /// How it came about.
+    /// How the log was made.
     pub meta: PathBuf,
-    /// What is known of each measurement.
+    /// Details of each measurement.
     pub details: PathBuf,
 }
 
@@ -40,19 +40,19 @@ impl Files {
     }
 }
 
-/// What `format` says in the file.
+/// The value of `format` in the file.
 const FORMAT: &str = "ck-select-bench";
 
-/// How a log came about.
+/// How a log was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Meta {
     /// Always `ck-select-bench`.
     pub format: String,
-    /// Raised when a field changes its meaning.
+    /// Increased when the meaning of a field changes.
     pub version: u32,
     /// What is measured.
     pub plan: PlanFacts,
-    /// Runner and settings: rows that were measured otherwise do not go into the same log.
+    /// Runner and settings: rows that were measured in another way do not go into the same log.
     pub how: Value,
     /// Every process that wrote rows, in order.
     pub sessions: Vec<Session>,
@@ -61,26 +61,26 @@ pub struct Meta {
 /// What is measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PlanFacts {
-    /// Of kernels, problems and pairs; of a shard, of its part.
+    /// Hash of kernels, problems and pairs, for a shard of its own part.
     pub fingerprint: String,
-    /// Kernels.
+    /// Number of kernels.
     pub kernels: usize,
-    /// Problems.
+    /// Number of problems.
     pub problems: usize,
-    /// Pairs, which is rows when all is done.
+    /// Number of pairs, which is the number of rows when all are done.
     pub pairs: usize,
-    /// Which part.
+    /// Which part it is.
     pub shard: String,
-    /// The plan that it is a part of.
+    /// The plan of which it is a part.
     pub whole: WholePlan,
 }
 
-/// What all shards are parts of.
+/// The plan that the shards divide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WholePlan {
-    /// Of kernels, problems and pairs.
+    /// Hash of kernels, problems and pairs.
     pub fingerprint: String,
-    /// Pairs, which is rows of all shards together.
+    /// Number of pairs, which is the number of rows of all shards together.
     pub pairs: usize,
 }
 
@@ -97,25 +97,25 @@ impl PlanFacts {
 /// A process that wrote rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Session {
-    /// Its number on its host.
+    /// Its process ID on its host.
     pub process: u32,
     /// When it began, in seconds since 1970.
     pub began: u64,
-    /// When it ended; null if it was killed, or still runs.
+    /// When it ended; null if it was killed or still runs.
     pub ended: Option<u64>,
     /// Why it ended: `completed`, `budget`, `signal <number>`, `failed`.
     pub end: Option<String>,
-    /// Rows that it wrote.
+    /// How many rows it wrote.
     pub rows: usize,
     /// The version of ck-select.
     pub ckselect: String,
-    /// Host, its kernel and driver.
+    /// Host name, kernel and driver.
     pub host: Value,
-    /// What is checked out where the sweep was started.
+    /// The revision that is checked out where the sweep was started.
     pub source: Value,
-    /// GPUs by their places, with what the runtime tells of them.
+    /// What the runtime reports about each GPU, by the host's name for it.
     pub gpus: Value,
-    /// Clocks by address on the bus, when it began and when it ended.
+    /// Clocks by bus address, when it began and when it ended.
     pub clocks: Value,
 }
 
@@ -125,7 +125,7 @@ impl Meta {
         Self { format: FORMAT.to_owned(), version: 1, plan, how, sessions: Vec::new() }
     }
 
-    /// The run that has not ended, in words.
+    /// The run that has not ended, described in words.
     pub fn running(&self) -> Option<String> {
         let session = self.sessions.last().filter(|session| session.ended.is_none())?;
         let host = session.host["name"].as_str().unwrap_or("an unknown host");
@@ -149,7 +149,7 @@ impl Meta {
         Ok(Some(meta))
     }
 
-    /// Fails with what differs, if rows of this plan and kind do not belong into the log.
+    /// Fails with the difference if rows of this plan and kind do not belong in the log.
     pub fn check(&self, path: &Path, plan: &PlanFacts, how: &Value) -> Result<(), MeasureError> {
         let differ = |what: &str, found: &dyn std::fmt::Display, expected: &dyn std::fmt::Display| {
             let reason = format!("{what}: the log has {found}, this sweep {expected}");
@@ -170,7 +170,7 @@ impl Meta {
         Ok(())
     }
 
-    /// Writes the file, whole or not at all.
+    /// Writes the file as a whole or not at all.
     pub fn write(&self, path: &Path) -> Result<(), MeasureError> {
         let mut text = serde_json::to_vec_pretty(self).map_err(|error| MeasureError::file(path, error))?;
         text.push(b'\n');
@@ -178,7 +178,7 @@ impl Meta {
     }
 }
 
-/// What is read back of a line of the details.
+/// The part of a details line that is read back.
 #[derive(Deserialize)]
 struct DetailsLine {
     problem_idx: u64,
@@ -186,8 +186,8 @@ struct DetailsLine {
     unstable: bool,
 }
 
-/// The open details file. It is written before the log, so that every row has its details; a row that a crash
-/// kept out of the log has them twice, and the last count.
+/// The open details file. It is written before the log, so that every row has its details. A row that a crash
+/// kept out of the log has them twice, and the last ones count.
 #[derive(Debug)]
 pub struct Details {
     file: File,
@@ -195,8 +195,8 @@ pub struct Details {
 }
 
 impl Details {
-    /// Opens the file, makes it if there is none, and cuts a torn end off. With it come the kernels and
-    /// problems whose measurement is unstable.
+    /// Opens or creates the file, and cuts off a torn end. Also returns the kernels and problems whose
+    /// measurement is unstable.
     pub fn open(path: &Path) -> Result<(Self, HashSet<(String, u64)>), MeasureError> {
         let open = || -> std::io::Result<(File, Vec<u8>)> {
             let mut options = OpenOptions::new();
@@ -223,7 +223,7 @@ impl Details {
         Ok((Self { file, path: path.to_owned() }, unstable))
     }
 
-    /// Adds what is known of a measurement.
+    /// Adds the details of a measurement.
     pub fn append(
         &mut self,
         plan: &Plan,

@@ -1,4 +1,4 @@
-//! Job arrays for Slurm: a task a shard, and a job that merges them.
+//! Job arrays for Slurm: one task per shard, and a job that merges them.
 
 use std::collections::HashSet;
 use std::fmt::Write as _;
@@ -15,21 +15,21 @@ use crate::sweep::Retry;
 pub struct SlurmJob {
     /// The program.
     pub program: PathBuf,
-    /// Arguments of `bench` that are the same for all shards: without shard, output and what is about Slurm.
+    /// The `bench` arguments that all shards share: without shard, output and Slurm options.
     pub arguments: Vec<String>,
-    /// The merged log; shards' logs lie beside it.
+    /// The merged log; the shards' logs are in the same folder.
     pub output: PathBuf,
     /// How many shards.
     pub shards: u32,
-    /// The shards that have anything to measure.
+    /// The shards that have something to measure.
     pub parts: Vec<u32>,
-    /// The shards that are not done.
+    /// The unfinished shards.
     pub open: Vec<u32>,
-    /// Options for `sbatch`, each in a line of its own.
+    /// Options for `sbatch`, each on a line of its own.
     pub options: Vec<String>,
-    /// Times that a task starts `bench`, if it fails.
+    /// How many times a task starts `bench` if it fails.
     pub attempts: u32,
-    /// Where tasks work.
+    /// The working directory of the tasks.
     pub folder: PathBuf,
 }
 
@@ -40,7 +40,7 @@ pub fn shard_log(output: &Path, shard: Shard) -> PathBuf {
     output.with_file_name(format!("{stem}.shard-{}-of-{}{ending}", shard.index(), shard.count()))
 }
 
-/// Whether the log of a shard has all its rows, and none that is to be measured again.
+/// Whether the log of a shard has all its rows, and none to be measured again.
 pub fn is_done(log: &Path, retry: &Retry) -> Result<bool, MeasureError> {
     let Some(meta) = Meta::read(&Files::of(log).meta)? else { return Ok(false) };
     if !log.exists() {
@@ -52,10 +52,10 @@ pub fn is_done(log: &Path, retry: &Retry) -> Result<bool, MeasureError> {
 }
 
 impl SlurmJob {
-    /// The script of the array: one task a shard.
+    /// The script of the array: one task per shard.
     ///
-    /// A task that fails starts `bench` again, which goes on where it was; one that is killed with its node
-    /// is queued again by Slurm. A task that is told to end (time limit, `scancel`) ends cleanly and is not
+    /// A task whose `bench` fails starts it again, and it continues where it was; Slurm requeues a task that
+    /// is killed with its node. A task that is asked to end (time limit, `scancel`) ends cleanly and is not
     /// started again.
     pub fn array_script(&self) -> String {
         let open: Vec<String> = self.open.iter().map(u32::to_string).collect();
@@ -99,7 +99,7 @@ impl SlurmJob {
     /// The script of the job that merges the shards once all of them are done.
     pub fn merge_script(&self) -> String {
         let mut script = self.head("merge", "--ntasks=1", "merge");
-        // Partition and account are needed here, too; GPUs and the like are asked for in vain.
+        // The merge needs partition and account, too, but no GPUs.
         for option in self.options.iter().filter(|option| is_general(option)) {
             let _ = writeln!(script, "#SBATCH {option}");
         }
@@ -126,7 +126,7 @@ impl SlurmJob {
         format!("#!/bin/bash\n#SBATCH --job-name=ckselect-{what}\n#SBATCH {kind}\n#SBATCH --output={log}\n")
     }
 
-    /// The text before and after the shard's number in the name of its log.
+    /// The text before and after the shard number in the name of a shard's log.
     fn shard_log_parts(&self) -> (String, String) {
         let stem = self.output.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let before = self.output.with_file_name(format!("{stem}.shard-"));
@@ -134,7 +134,7 @@ impl SlurmJob {
         (quote(&before.to_string_lossy()), quote(&format!("-of-{}{ending}", self.shards)))
     }
 
-    /// Submits the array, and the merge behind it; the two job numbers.
+    /// Submits the array and a merge that depends on it; returns both job numbers.
     pub fn submit(&self) -> Result<(String, String), MeasureError> {
         let array = sbatch(&[], &self.array_script())?;
         let merge = sbatch(&[format!("--dependency=afterok:{array}")], &self.merge_script())?;
@@ -142,13 +142,13 @@ impl SlurmJob {
     }
 }
 
-/// Options that every job of a user may need.
+/// Whether any job of a user may need the option.
 fn is_general(option: &str) -> bool {
     let name = option.trim_start_matches('-').split(['=', ' ']).next().unwrap_or_default();
     ["account", "A", "partition", "p", "qos", "q", "clusters", "M", "reservation"].contains(&name)
 }
 
-/// Gives a script to `sbatch`; the job's number.
+/// Passes a script to `sbatch`; returns the job number.
 fn sbatch(arguments: &[String], script: &str) -> Result<String, MeasureError> {
     use std::io::Write as _;
     let failed = |error| MeasureError::io("sbatch", error);
@@ -174,7 +174,7 @@ fn sbatch(arguments: &[String], script: &str) -> Result<String, MeasureError> {
     Err(MeasureError::Machine(format!("sbatch: {}: {}", output.status, error.trim())))
 }
 
-/// A word for the shell.
+/// Quotes a word for the shell.
 pub fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -211,12 +211,19 @@ mod tests {
             "#SBATCH --array=2,4\n",
             "#SBATCH --gpus=1\n",
             "output=/data/sweep.shard-\"$shard\"-of-4.csv\n",
-            "'/opt/ck select/ckselect' bench --pool 'it'\\''s' --shard \"$shard/4\" --output \"$output\" --resume",
+            "'/opt/ck select/ckselect' bench --pool 'it'\\''s' --shard \"$shard/4\" --output \"$output\" \
+             --resume",
         ] {
             assert!(script.contains(line), "{line}\n{script}");
         }
         let merge = job().merge_script();
-        assert!(merge.contains("merge /data/sweep.shard-1-of-4.csv /data/sweep.shard-2-of-4.csv /data/sweep.shard-4-of-4.csv --complete"), "{merge}");
+        assert!(
+            merge.contains(
+                "merge /data/sweep.shard-1-of-4.csv /data/sweep.shard-2-of-4.csv \
+                 /data/sweep.shard-4-of-4.csv --complete"
+            ),
+            "{merge}"
+        );
         assert!(merge.contains("#SBATCH --partition=gpu\n") && !merge.contains("--gpus"), "{merge}");
     }
 

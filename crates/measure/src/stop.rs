@@ -13,7 +13,7 @@ pub enum StopReason {
     Budget,
 }
 
-/// Asked wherever something may take long.
+/// Polled wherever something may take long.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     signal: Arc<AtomicUsize>,
@@ -21,7 +21,7 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// How often whoever waits asks.
+    /// How often waiting code polls.
     pub const INTERVAL: Duration = Duration::from_millis(20);
 
     /// Stops when `signal` is no longer 0, and after `budget`, counted from now.
@@ -29,8 +29,8 @@ impl Stop {
         Self { signal, deadline: budget.and_then(|budget| Instant::now().checked_add(budget)) }
     }
 
-    /// Why to stop, when a process of ours was ended by a signal from outside: batch systems signal a whole
-    /// job, and our own signal may come a moment later than that of our process.
+    /// Why to stop if a process of ours was ended by a signal from outside: batch systems signal a whole job,
+    /// and our own signal may arrive a moment after that of our process.
     pub(crate) fn reason_behind(&self, signal: i32) -> Option<StopReason> {
         const SENT_TO_JOBS: [i32; 4] = [1, 2, 9, 15];
         if !SENT_TO_JOBS.contains(&signal) {
@@ -42,7 +42,7 @@ impl Stop {
         })
     }
 
-    /// Why to stop now, if at all.
+    /// Why to stop now, if there is a reason.
     pub fn reason(&self) -> Option<StopReason> {
         match self.signal.load(Ordering::Relaxed) {
             0 if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) => Some(StopReason::Budget),

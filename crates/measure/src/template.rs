@@ -1,8 +1,8 @@
-//! Texts with places to fill: `-m={m}`. `{{` and `}}` are braces.
+//! Texts with placeholders: `-m={m}`. `{{` and `}}` are literal braces.
 
 use serde::Deserialize;
 
-/// A text with named places.
+/// A text with named placeholders.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Template {
@@ -16,12 +16,13 @@ enum Part {
     Place(String),
 }
 
-/// A text that is no template, or asks for something that there is not.
+/// An invalid template, or one with an unknown name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TemplateError {
     /// A brace without its partner.
     #[error(
-        "'{text}', byte {at}: found a single '{brace}', expected '{{name}}', or '{brace}{brace}' for the brace itself"
+        "'{text}', byte {at}: found a single '{brace}', expected '{{name}}', \
+         or '{brace}{brace}' for the brace itself"
     )]
     Brace {
         /// The whole text.
@@ -31,14 +32,14 @@ pub enum TemplateError {
         /// The brace.
         brace: char,
     },
-    /// A name that nobody fills.
+    /// A name that has no value.
     #[error("'{text}': found the placeholder '{{{name}}}', expected one of: {}", accepted.join(", "))]
     Unknown {
         /// The whole text.
         text: String,
         /// The unknown name.
         name: String,
-        /// The names there are.
+        /// The known names.
         accepted: Vec<String>,
     },
 }
@@ -85,7 +86,7 @@ impl Template {
         &self.text
     }
 
-    /// Fills every place with what `value` has for its name.
+    /// Replaces every placeholder with its value; `None` if one has none.
     pub fn fill(&self, value: impl Fn(&str) -> Option<String>) -> Option<String> {
         let fill = |part: &Part| match part {
             Part::Text(text) => Some(text.clone()),
@@ -94,7 +95,7 @@ impl Template {
         self.parts.iter().map(fill).collect()
     }
 
-    /// Fails on a place that none of these names fills.
+    /// Fails on a placeholder with none of these names.
     pub fn check(&self, accepted: &[&str]) -> Result<(), TemplateError> {
         for part in &self.parts {
             if let Part::Place(name) = part

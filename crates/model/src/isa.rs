@@ -1,9 +1,9 @@
-//! Which instructions to use: chosen once, when a pool meets its features and its forest.
+//! Which instructions to use: chosen once, when a pool is prepared.
 
 use std::sync::OnceLock;
 
-/// The instructions of a loop. A value that names more than the portable ones exists only on a CPU that has
-/// them.
+/// The instructions of a loop. Values other than the portable one exist only on a CPU that has the
+/// instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Isa {
     #[cfg(target_arch = "x86_64")]
@@ -47,7 +47,7 @@ pub(crate) fn has_avx512() -> bool {
 pub(crate) struct Avx2(());
 
 impl Isa {
-    /// All that this CPU has, the best first.
+    /// All that this CPU supports, the best first.
     pub(crate) fn available() -> Vec<Isa> {
         let mut all = Vec::new();
         #[cfg(target_arch = "x86_64")]
@@ -59,7 +59,7 @@ impl Isa {
         all
     }
 
-    /// The best that this CPU has.
+    /// The best that this CPU supports.
     pub(crate) fn best() -> Isa {
         static BEST: OnceLock<Isa> = OnceLock::new();
         *BEST.get_or_init(|| Isa::available().first().copied().unwrap_or(Isa::Portable))

@@ -1,4 +1,4 @@
-//! Which kernel a trained model believes to be the fastest: features, exact LightGBM scores, rankings.
+//! Which kernel a trained model predicts to be the fastest: features, exact LightGBM scores, rankings.
 //!
 //! ```text
 //! problem ─┐
@@ -6,12 +6,12 @@
 //! pool ────┘
 //! ```
 //!
-//! - [`features`]: feature name to value, one table an operation
+//! - [`features`]: feature name to value, one table per operation
 //! - [`forest`]: LightGBM's text to a checked forest and exact scores; [`scoring`]: the same compiled for a
 //!   pool
 //! - [`model`]: a spec with its forests; [`select`]: rankings, predictions, comparisons
-//! - [`estimate`]: how long a kernel takes where nothing was measured
-//! - [`rows`]: problems and kernels as tables of named cells, as upstream's Python tools have them
+//! - [`estimate`]: how long a kernel takes, without measurements
+//! - [`rows`]: problems and kernels as tables of named cells, as in upstream's Python tools
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 

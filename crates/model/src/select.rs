@@ -74,19 +74,19 @@ use universal::Universal;
 /// ```
 ///
 /// It ranks only problems and kernels that the model serves: kernels of another operation, direction, type or
-/// architecture are left out, as are those that its features cannot describe ([`Ranker::left_out`]), and
+/// architecture are left out ([`Ranker::left_out`]), as are those that its features cannot describe, and
 /// other problems are refused.
 #[derive(Debug)]
 pub struct Ranker {
     model: Arc<Model>,
     key: ModelKey,
     pool: Arc<Pool>,
-    /// The place in the pool of each kernel that is ranked, ascending.
+    /// The index in the pool of each ranked kernel, ascending.
     places: Vec<usize>,
     left_out: Vec<LeftOut>,
-    /// What no measured kernel had, by place in the pool; empty for most.
+    /// Parts that no measured kernel had, by index in the pool; empty for most.
     unmeasured: Vec<String>,
-    /// Nothing of a universal model's, which has columns of its own.
+    /// Empty for a universal model, which has columns of its own.
     sides: Vec<KernelSide>,
     features: Option<PoolFeatures>,
     universal: Option<Universal>,
@@ -94,22 +94,22 @@ pub struct Ranker {
     known: Known,
 }
 
-/// In smaller pools, in the forest's eyes, the whole ranking takes no longer than a shortlist.
+/// With fewer kernels that the forest distinguishes, the whole ranking takes no longer than a shortlist.
 const SHORTLIST_FROM: usize = 256;
 
-/// Working memory of one call at a time; calls after the first do not allocate. Any fits any ranker.
+/// Working memory for one call at a time; calls after the first do not allocate. Works with any ranker.
 #[derive(Debug, Default)]
 pub struct RankScratch {
     values: CallValues,
     scratch: Scratch,
     scores: Vec<f64>,
-    /// Of all kernels, or of a shortlist.
+    /// All kernels, or a shortlist.
     ranking: Vec<Ranked>,
     is_shortlist: bool,
-    /// How many places are in order, the rest being worse.
+    /// How many places are in order; the rest are worse.
     ordered: usize,
     outside: FieldSet,
-    /// Of a universal model, by kernel.
+    /// By kernel, for universal models.
     log_times: Vec<f64>,
 }
 
@@ -160,13 +160,13 @@ impl Ranker {
         Ok(ranker)
     }
 
-    /// Compiles what [`Ranker::deferred`] has left for later.
+    /// Compiles what [`Ranker::deferred`] postponed.
     pub fn prepare(&self) {
         self.scorer.prepare();
     }
 
-    /// The same for what `key` says in place of the model, leaving to the second ranking what the first one
-    /// does without ([`PoolScorer::deferred`]).
+    /// [`Ranker::new`] with `key` instead of the model's, and with compilation postponed to the second
+    /// ranking ([`PoolScorer::deferred`]).
     pub fn deferred(model: Arc<Model>, key: ModelKey, pool: Arc<Pool>) -> Result<Self, RankError> {
         let (mut sides, mut places, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
         let is_universal = model.spec().prior.is_some();
@@ -257,7 +257,7 @@ impl Ranker {
         Ok(())
     }
 
-    /// Refuses what is no problem, and one that the model is not for.
+    /// Refuses an invalid problem, and one that the model is not for.
     fn check<'p>(&self, problem: &'p Problem) -> Result<Checked<'p>, RankError> {
         let checked = problem.checked()?;
         self.check_key(problem).map(|()| checked)
@@ -270,8 +270,8 @@ impl Ranker {
         Ok(())
     }
 
-    /// All places, by what [`Ranker::lead_with`] left in the scratch for the same problem: they begin with
-    /// its.
+    /// All places, based on what [`Ranker::lead_with`] left in the scratch for the same problem. They begin
+    /// with the places that it gave.
     pub fn follow_with(&self, problem: Checked<'_>, scratch: &mut RankScratch) -> Result<(), RankError> {
         if scratch.is_shortlist {
             self.score_all(problem, scratch)?;
@@ -280,7 +280,7 @@ impl Ranker {
         Ok(())
     }
 
-    /// Scores all kernels that compute the problem by the values in the scratch.
+    /// Scores all kernels that compute the problem from the values in the scratch.
     fn score_all(&self, problem: Checked<'_>, scratch: &mut RankScratch) -> Result<(), RankError> {
         (scratch.is_shortlist, scratch.ordered) = (false, 0);
         let RankScratch { values: CallValues { uniform, pair }, scratch, scores, ranking, log_times, .. } =
@@ -290,7 +290,7 @@ impl Ranker {
         ranking.clear();
         for (at, (&index, &sum)) in self.places.iter().zip(&*scores).enumerate() {
             let score = match &self.universal {
-                // What does not answer the problem, or has no estimate, has no time.
+                // A kernel that does not answer the problem, or has no estimate, has no time.
                 Some(universal) => match log_times.get(at) {
                     Some(&log_time) if !log_time.is_nan() => universal.score(self.score(sum), log_time),
                     _ => continue,
@@ -312,7 +312,7 @@ impl Ranker {
         self.out_of_range_on(problem, None)
     }
 
-    /// The same for a problem that names no architecture, on this one.
+    /// The same, with an architecture for problems that name none.
     pub fn out_of_range_on(
         &self,
         problem: &Problem,
@@ -326,7 +326,7 @@ impl Ranker {
         Ok(self.known.describe(problem, arch, &values.uniform))
     }
 
-    /// Fills in a problem's values, and whether the model knows their like.
+    /// Fills in a problem's values, and whether they are in the model's training range.
     fn fill(
         &self,
         problem: Checked<'_>,
@@ -335,7 +335,7 @@ impl Ranker {
     ) -> Result<(), RankError> {
         self.scorer.fetch();
         if let Some(universal) = &self.universal {
-            // A universal model serves all types and layouts, but a kernel its own.
+            // A universal model serves all types and layouts, but a kernel only its own.
             let counts = |at: usize| {
                 let kernel = self.places.get(at).and_then(|&index| self.pool.get(index));
                 kernel.is_some_and(|kernel| kernel.answers(&problem) && kernel.has_types_of(&problem))
@@ -351,7 +351,7 @@ impl Ranker {
         Ok(())
     }
 
-    /// What the model makes of a sum of leaf values.
+    /// The model's score for a sum of leaf values.
     fn score(&self, sum: f64) -> f64 {
         let raw = self.model.ranking_forest().map_or(sum, |forest| forest.finish(sum));
         self.model.score(self.model.spec().rank_by, raw)
@@ -383,7 +383,7 @@ impl Ranker {
         self.top(problem, 1)?.first().copied().ok_or_else(|| self.no_kernel(problem))
     }
 
-    /// The first `count` places of [`Ranker::rank_with`], which in a large pool take a fraction of its time.
+    /// The first `count` places of [`Ranker::rank_with`], which take a fraction of its time in a large pool.
     pub fn top_with(
         &self,
         problem: &Problem,
@@ -395,8 +395,8 @@ impl Ranker {
         Ok(())
     }
 
-    /// The first `count` places for a problem that the model is for; whether it is all of them, which
-    /// otherwise [`Ranker::follow_with`] gives. `arch` is that of a problem that names none.
+    /// The first `count` places for a problem that the model is for. Returns whether these are all places;
+    /// otherwise [`Ranker::follow_with`] gives the others. `arch` is for problems that name none.
     pub fn lead_with(
         &self,
         problem: Checked<'_>,
@@ -405,7 +405,7 @@ impl Ranker {
         scratch: &mut RankScratch,
     ) -> Result<bool, RankError> {
         self.fill(problem, arch, scratch)?;
-        // A shortlist knows nothing of the estimate.
+        // Shortlists do not take the estimate into account.
         let shortlists = self.universal.is_none() && self.scorer.distinct_kernels() >= SHORTLIST_FROM;
         if shortlists && self.shortlist(problem, count, scratch)? {
             scratch.is_shortlist = true;
@@ -417,7 +417,7 @@ impl Ranker {
         Ok(scratch.ordered == scratch.ranking.len())
     }
 
-    /// Ranks a shortlist by the values in the scratch, if there is one on which the best are sure to be.
+    /// Ranks a shortlist from the values in the scratch, if there is one that is sure to contain the best.
     fn shortlist(
         &self,
         problem: Checked<'_>,
@@ -439,8 +439,8 @@ impl Ranker {
         }));
         let beyond = self.score(of_scorer.beyond());
         self.order(usize::MAX, scratch);
-        // Scores that differ may be equal once logarithms are undone, and then places decide. What is not on
-        // the list must be worse by more than what `exp` and the like can be wrong by.
+        // Different scores may become equal once logarithms are undone, and then indices decide. So kernels
+        // that are not on the list must be worse by more than the error of `exp` and the like.
         let last = scratch.ranking.get(count - 1).map_or(f64::NAN, |last| last.score);
         let slack = last.abs().max(beyond.abs()) * f64::exp2(-40.0);
         Ok(if wanted.highest { beyond + slack < last } else { beyond - slack > last })
@@ -477,7 +477,7 @@ impl Ranker {
         Ok(scratch.values.pair.iter().skip(place).step_by(self.places.len()).copied().collect())
     }
 
-    /// Why the ranking forest distinguishes two kernels of the pool.
+    /// Explains why the ranking forest distinguishes two kernels of the pool.
     pub fn compare(&self, problem: &Problem, first: usize, second: usize) -> Result<Comparison, RankError> {
         self.check(problem)?;
         let side = self.problem_side(problem)?;
@@ -515,7 +515,7 @@ impl Ranker {
         Ok(row)
     }
 
-    /// Why there is no row of a kernel.
+    /// Why a kernel has no row.
     fn not_ranked(&self, index: usize) -> RankError {
         match self.left_out.iter().find(|left_out| left_out.index == index) {
             Some(LeftOut { reason, .. }) => {
@@ -544,7 +544,7 @@ pub(crate) fn order(a: f64, b: f64, higher_is_better: bool) -> Ordering {
     )
 }
 
-/// Why a forest distinguishes two kernels.
+/// The explanation of why a forest distinguishes two kernels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Comparison {
     /// The forest's raw scores.
@@ -578,7 +578,7 @@ mod tests {
     use super::*;
     use crate::scoring::MixedPool;
 
-    /// What is wrong is said as it is.
+    /// The error is the actual cause.
     #[test]
     fn kernels_that_a_model_cannot_be_compiled_for_are_named() {
         let golden = |name: &str| format!("{}/../../tests/golden/models/{name}", env!("CARGO_MANIFEST_DIR"));

@@ -100,7 +100,9 @@ def model(folder, made):
     column = dict(zip(names, values.T))
     speed = column["overall_tile_efficiency"] * np.minimum(column["cu_utilization"], 4) * (1 + column["pipeline"] / 8)
     data = lightgbm.Dataset(values, np.log1p(100 * speed), feature_name=names, categorical_feature=["pipeline"])
-    booster = lightgbm.train({"objective": "regression", "num_leaves": 63, "learning_rate": 0.05, "verbose": -1}, data, 500)
+    booster = lightgbm.train(
+        {"objective": "regression", "num_leaves": 63, "learning_rate": 0.05, "verbose": -1}, data, 500
+    )
     booster.save_model(target / "model_tflops.lgbm")
     hardware = {name: value for name, value in pandas_features.HARDWARE.items() if name != "total_simds"}
     (target / "feature_spec.json").write_text(json.dumps({
@@ -152,7 +154,8 @@ def main():
         best = [[min(figures) for figures in zip(*(round_[side] for round_ in rounds))] for side in (0, 1)]
         (seconds, memory, cpu), (their_seconds, their_memory, their_cpu) = best
         print(f"{case:<10} {given.rows:>10} {seconds:>11.3f} {their_seconds:>10.3f} {their_seconds / seconds:>6.1f} "
-              f"{memory:>13.0f} {their_memory:>11.0f} {cpu:>15.3f} {their_cpu:>13.3f} {their_cpu / cpu:>6.1f}", flush=True)
+              f"{memory:>13.0f} {their_memory:>11.0f} {cpu:>15.3f} {their_cpu:>13.3f} {their_cpu / cpu:>6.1f}",
+              flush=True)
         results.append({"case": case, "rows": given.rows, "ckselect_s": seconds, "python_s": their_seconds,
                         "ratio": their_seconds / seconds, "ckselect_mib": memory, "python_mib": their_memory,
                         "ckselect_cpu_s": cpu, "python_cpu_s": their_cpu})

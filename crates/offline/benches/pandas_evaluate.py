@@ -12,7 +12,9 @@ import pandas_features
 
 
 def main(model, source, target):
-    table = pd.read_parquet(source, columns=[*pandas_features.PROBLEM, *pandas_features.KERNEL, "tflops", "is_valid", "problem_idx"])
+    table = pd.read_parquet(
+        source, columns=[*pandas_features.PROBLEM, *pandas_features.KERNEL, "tflops", "is_valid", "problem_idx"]
+    )
     table = table[table["is_valid"] & (table["tflops"] > 0)].reset_index(drop=True)
     names, values = pandas_features.matrix(table)
     spec = json.loads((Path(model) / "feature_spec.json").read_text())

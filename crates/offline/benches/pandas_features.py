@@ -32,7 +32,9 @@ def columns(table):
         reach = (p[filter_] - 1) * p[f"dilation_{axis}"] + 1
         return (p[size] + 2 * p[f"pad_{axis}"] - reach) // p[f"stride_{axis}"] + 1
 
-    depth_out, height_out, width_out = np.where(is_3d, extent("Di", "Z", "d"), 1), extent("Hi", "Y", "h"), extent("Wi", "X", "w")
+    depth_out, height_out, width_out = (
+        np.where(is_3d, extent("Di", "Z", "d"), 1), extent("Hi", "Y", "h"), extent("Wi", "X", "w")
+    )
     volume_in = np.where(is_3d, p["Di"], 1) * p["Hi"] * p["Wi"]
     volume_filter = np.where(is_3d, p["Z"], 1) * p["Y"] * p["X"]
     volume_out = depth_out * height_out * width_out
@@ -40,7 +42,10 @@ def columns(table):
     results = (n * k * volume_out).astype(np.float64)
     flops = results * channels * volume_filter * 2.0
     moved = (n * c * volume_in) * BYTES + k * channels * volume_filter * BYTES + results * BYTES
-    yield from ((name, p[name]) for name in ["N", "C", "K", "G", "Hi", "Wi", "Y", "X", "stride_h", "stride_w", "pad_h", "pad_w"])
+    yield from (
+        (name, p[name])
+        for name in ["N", "C", "K", "G", "Hi", "Wi", "Y", "X", "stride_h", "stride_w", "pad_h", "pad_w"]
+    )
     yield "Ho", height_out
     yield "Wo", width_out
     yield from ((f"log2_{name}", log2(p[name])) for name in ["N", "C", "K", "G", "Hi", "Wi"])
@@ -71,7 +76,10 @@ def columns(table):
     block, tile_m, tile_n = (table[name].to_numpy() for name in KERNEL[:3])
     pipeline = table["pipeline"]
     codes, words = pd.factorize(pipeline)
-    is_ = {word: (codes == list(words).index(word)) if word in words else np.zeros(len(table), bool) for word in PIPELINES}
+    is_ = {
+        word: (codes == list(words).index(word)) if word in words else np.zeros(len(table), bool)
+        for word in PIPELINES
+    }
     step = block
     lds = (tile_m * step + tile_n * step) * BYTES
     capacity = np.where(is_["compv4"], 32768, HARDWARE["lds_capacity"])

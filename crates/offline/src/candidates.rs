@@ -7,21 +7,21 @@ use crate::measurements::{Measurements, Run};
 pub struct Candidate {
     /// Index into [`Measurements::kernels`].
     pub kernel: u32,
-    /// Measured TFLOPS; the median where the kernel was measured more than once.
+    /// Measured TFLOPS; the median if the kernel was measured more than once.
     pub tflops: f64,
 }
 
 /// A problem with the candidates of one run, in the order of their first rows. A problem that was measured
-/// twice has two.
+/// twice has two trials.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Trial {
     /// Index into [`Measurements::problems`].
     pub problem: u32,
-    /// The number that the measurements give it, their `problem_idx`.
+    /// Its number in the measurements, their `problem_idx`.
     pub number: Option<i64>,
     /// The kernels that ran.
     pub candidates: Vec<Candidate>,
-    /// The place of the fastest candidate, the first of several.
+    /// The index of the fastest candidate; the first if there are several.
     pub oracle: usize,
 }
 
@@ -36,7 +36,7 @@ impl Trial {
         self.candidates[place].tflops / self.oracle_tflops()
     }
 
-    /// Candidates of some kernels only; `None` when none is left.
+    /// Only the candidates of some kernels; `None` if none is left.
     pub fn only(&self, mut keep: impl FnMut(u32) -> bool) -> Option<(Self, Vec<usize>)> {
         let places: Vec<usize> =
             (0..self.candidates.len()).filter(|&place| keep(self.candidates[place].kernel)).collect();
@@ -59,13 +59,13 @@ impl Trial {
     }
 }
 
-/// A trial for each run of a problem. Rows that are not valid count for nothing.
+/// A trial for each run of a problem. Invalid rows are ignored.
 pub fn trials(measurements: &Measurements) -> Vec<Trial> {
     measurements.runs().into_iter().filter_map(|run| trial(measurements, run)).collect()
 }
 
 fn trial(measurements: &Measurements, run: Run) -> Option<Trial> {
-    // (kernel, place of its first row, tflops)
+    // (kernel, index of its first row, tflops)
     let mut measured: Vec<(u32, u32, f64)> = run
         .rows
         .into_iter()

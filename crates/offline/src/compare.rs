@@ -21,16 +21,16 @@ impl Limits {
     pub const UPSTREAM: Self = Self { mean: 0.005, median: 0.005, p10: 0.02, worst: 0.1 };
 }
 
-/// One figure of both, and whether the new one is good enough.
+/// A figure of both rankings, and whether the new one is good enough.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Criterion {
-    /// What it is.
+    /// Its name.
     pub name: &'static str,
-    /// Of the old ranking.
+    /// The old ranking's value.
     pub old: f64,
-    /// Of the new one.
+    /// The new ranking's value.
     pub new: f64,
-    /// By how much the new one may be lower.
+    /// How much lower the new one may be.
     pub limit: f64,
 }
 
@@ -51,7 +51,7 @@ impl Criterion {
 pub struct Change {
     /// Index of the problem.
     pub problem: u32,
-    /// The old choice; `None` when there was none.
+    /// The old choice; `None` if there was none.
     pub old_kernel: Option<u32>,
     /// The new choice.
     pub new_kernel: Option<u32>,
@@ -74,9 +74,9 @@ pub struct Comparison {
     pub same: usize,
     /// Slower.
     pub degraded: usize,
-    /// The figures that decide.
+    /// The criteria for acceptance.
     pub criteria: Vec<Criterion>,
-    /// Problems with another choice, the largest loss first.
+    /// Problems with a different choice, the largest loss first.
     pub changes: Vec<Change>,
 }
 
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn each_criterion_refuses_by_itself() {
-        // 1,000 problems: one of them loses 11 %, which no mean shows.
+        // 1,000 problems: one of them loses 11 %, which does not show in the mean.
         let old = vec![0.9; 1000];
         let mut new = old.clone();
         new[7] = 0.78;
@@ -190,7 +190,7 @@ mod tests {
             names
         };
         assert_eq!(failing(&old, &new), ["worst single problem"]);
-        // All lose 0.6 %: mean and median.
+        // All lose 0.6 %: mean and median fail.
         assert_eq!(failing(&old, &vec![0.894; 1000]), ["mean efficiency", "median efficiency"]);
         // A fifth loses 2.2 %: mean by 0.44 %, P10 by 2.2 %.
         let fifth: Vec<f64> = (0..1000).map(|index| if index % 5 == 0 { 0.878 } else { 0.9 }).collect();

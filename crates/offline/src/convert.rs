@@ -1,6 +1,6 @@
-//! From any file of measurements to upstream's canonical tables.
+//! Converts any file of measurements to upstream's canonical tables.
 //!
-//! One thread reads and hands over chunks of rows; the caller's thread turns each chunk into a row group,
+//! One thread reads and passes on chunks of rows; the caller's thread turns each chunk into a row group,
 //! column by column on all cores, and writes it. Only a few chunks exist at any time, so the inputs may be
 //! larger than the memory.
 
@@ -31,10 +31,10 @@ use sender::{Message, Sender};
 
 pub use capture::{Capture, capture};
 
-/// What to write, and of which rows.
+/// What to write, and for which rows.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The architecture of rows that do not record one; rows of another one are left out.
+    /// The architecture of rows that do not record one; rows for another one are left out.
     pub arch: Option<Arch>,
     /// Only rows of this operation.
     pub op: Option<Op>,
@@ -42,13 +42,13 @@ pub struct Options {
     pub direction: Option<Direction>,
     /// Only rows of this element type.
     pub dtype: Option<Dtype>,
-    /// The run that rows belong to, instead of what they record or of what the file's name gives.
+    /// The run of all rows, instead of the recorded one or the one from the file's name.
     pub run_id: Option<String>,
-    /// What was found out about the GPU.
+    /// The captured properties of the GPU.
     pub capture: Option<Capture>,
 }
 
-/// A place that should hold a row and does not.
+/// A place in a file that should be a row, but is not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reject {
     /// The file.
@@ -59,7 +59,7 @@ pub struct Reject {
     pub reason: String,
 }
 
-/// What one file gave.
+/// The result for one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileReport {
     /// The file.
@@ -68,19 +68,19 @@ pub struct FileReport {
     pub rows: usize,
     /// Those of them that are not valid: failures, written with `is_valid` false.
     pub invalid: usize,
-    /// Rows of another operation, direction, type or architecture, left out as asked.
+    /// Rows of another operation, direction, type or architecture, left out as requested.
     pub other: usize,
-    /// Places that should hold a row and do not.
+    /// Places that should be rows, but are not.
     pub rejected: usize,
-    /// Columns that are unknown and nothing like a known one.
+    /// Unknown columns that do not resemble a known one.
     pub unknown: Vec<String>,
 }
 
-/// What happens on the way.
+/// Receives the progress of a conversion.
 pub trait Progress {
-    /// So many rows have been written.
+    /// This many rows have been written.
     fn rows(&mut self, written: u64);
-    /// A place holds no row.
+    /// A place was rejected.
     fn reject(&mut self, reject: &Reject);
 }
 
@@ -90,7 +90,7 @@ pub fn is_standard_output(output: &Path) -> bool {
 }
 
 /// Converts files and folders into one table: a CSV when the output's name ends in `.csv` or is `-`, standard
-/// output, else parquet. A file is there whole or not at all.
+/// output, otherwise parquet. A file is written completely or not at all.
 pub fn convert(
     inputs: &[PathBuf],
     output: &Path,
@@ -107,7 +107,7 @@ pub fn convert(
     thread::scope(|scope| {
         let reading = scope.spawn(|| read(&files, options, stop, Sender::new(sender, options)));
         let written = write(output, options, &extras, stop, receiver, progress);
-        // The reader's error comes first: the writer may only have noticed that no more rows come.
+        // The reader's error comes first: the writer may only have noticed that the rows ended.
         let reports = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         match (reports, written) {
             (Ok(_), Ok(_)) if stop.load(Ordering::Relaxed) => Err(DataError::Stopped),
@@ -153,7 +153,7 @@ fn read(
 }
 
 impl FileReport {
-    /// What there was in a file that gave no row.
+    /// What a file without usable rows contained.
     fn nothing(&self) -> String {
         let Self { path, other, rejected, .. } = self;
         let mut found = Vec::new();
@@ -170,7 +170,7 @@ impl FileReport {
     }
 }
 
-/// Begins the output. Folders on the way are made.
+/// Creates the output, and missing folders.
 fn create(output: &Path) -> Result<Pending, DataError> {
     if is_standard_output(output) {
         return Pending::standard_output().map_err(|error| DataError::io("standard output", error));
@@ -179,9 +179,9 @@ fn create(output: &Path) -> Result<Pending, DataError> {
     begun.map_err(|error| DataError::io(&output.display().to_string(), error))
 }
 
-/// What the rows go to.
+/// Where the rows go.
 enum Target {
-    // The larger one behind an address: there is one a conversion.
+    // Boxed because it is large; there is one per conversion.
     Table(Box<table::Writer>),
     Csv(csv::Writer),
 }

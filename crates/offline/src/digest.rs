@@ -1,4 +1,4 @@
-//! SHA-256 in hexadecimal, by which files are known again.
+//! SHA-256 in hexadecimal, to recognise files.
 
 use std::fmt::Write as _;
 use std::io;
@@ -21,7 +21,7 @@ pub fn of_bytes(bytes: &[u8]) -> String {
 
 fn hexadecimal(hash: Sha256) -> String {
     hash.finalize().iter().fold(String::new(), |mut text, byte| {
-        // A String takes whatever is written.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, "{byte:02x}");
         text
     })

@@ -1,4 +1,4 @@
-//! How good a model's choices are, against the oracle of what was measured.
+//! How good a model's choices are, compared with the measured oracle.
 
 mod coverage;
 mod estimate;
@@ -19,7 +19,7 @@ use crate::judge::{Judge, JudgeError, Order};
 use crate::measurements::{DataError, Measurements};
 use crate::trained::were_trained_on;
 
-/// How one problem's choice came out.
+/// The result of one problem's choice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// Index into [`Measurements::problems`].
@@ -28,13 +28,13 @@ pub struct Outcome {
     pub oracle: u32,
     /// Its measured TFLOPS.
     pub oracle_tflops: f64,
-    /// Index of the chosen kernel; `None` when none of the candidates was ranked.
+    /// Index of the chosen kernel; `None` if none of the candidates was ranked.
     pub selected: Option<u32>,
     /// Its measured TFLOPS, or 0.
     pub selected_tflops: f64,
     /// Chosen over fastest.
     pub efficiency: f64,
-    /// How many candidates the ranking puts before the fastest; `None` when it does not rank it.
+    /// How many candidates are ranked before the fastest; `None` if it is not ranked.
     pub oracle_rank: Option<usize>,
     /// How many kernels ran.
     pub candidates: usize,
@@ -47,7 +47,7 @@ pub struct Summary {
     pub efficiency: Spread,
     /// The share of problems whose fastest kernel ranks first; upstream's name for it is `ndcg_at_1`.
     pub top1: f64,
-    /// The share whose fastest kernel is among the first 3, 5 and 10.
+    /// The share of problems whose fastest kernel is among the first 3.
     pub top3_hit_rate: f64,
     /// Among the first 5.
     pub top5_hit_rate: f64,
@@ -57,16 +57,17 @@ pub struct Summary {
     pub best_of_top3_mean: f64,
     /// The same of the first 5.
     pub best_of_top5_mean: f64,
-    /// Errors of predicted TFLOPS, when the model predicts them.
+    /// Errors of predicted TFLOPS, if the model predicts them.
     pub errors: Option<Errors>,
-    /// Rows that were judged.
+    /// Number of rows judged.
     pub rows: usize,
 }
 
-/// What choosing without a model would give.
+/// Results of choosing without a model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Baselines {
-    /// The kernel with the best mean efficiency over all problems; where it did not run it counts as 0.
+    /// The kernel with the best mean efficiency over all problems; problems on which it did not run count as
+    /// 0.
     pub fixed_kernel: u32,
     /// Its mean efficiency.
     pub fixed_mean: f64,
@@ -79,15 +80,15 @@ pub struct Baselines {
 pub struct Evaluation {
     /// The problems with their candidates.
     pub trials: Vec<Trial>,
-    /// The order in which the model puts them.
+    /// The model's rankings.
     pub orders: Vec<Order>,
-    /// How each problem came out, in the same order.
+    /// The result of each problem, in the same order.
     pub outcomes: Vec<Outcome>,
     /// Figures over all problems.
     pub summary: Summary,
     /// Best-of-top-k efficiency for k from 1.
     pub top_k: Vec<f64>,
-    /// What choosing without a model would give.
+    /// Results of choosing without a model.
     pub baselines: Baselines,
     /// Problems without any valid row.
     pub problems_without_rows: usize,
@@ -95,31 +96,32 @@ pub struct Evaluation {
     pub invalid_rows: usize,
     /// Figures by kind of problem.
     pub slices: Slices,
-    /// How much of the measurements lies inside of what the model saw in training.
+    /// How much of the measurements is inside the model's training range.
     pub coverage: Coverage,
-    /// For each file of the measurements, whether the model was trained on it, so that the figures flatter.
+    /// For each file of the measurements, whether the model was trained on it, so that its figures are too
+    /// good.
     pub trained_files: Vec<bool>,
 }
 
-/// Measurements or a model that cannot be evaluated.
+/// Why a model cannot be evaluated.
 #[derive(Debug, thiserror::Error)]
 pub enum EvaluateError {
-    /// No row is what the model is for.
+    /// The model is for none of the rows.
     #[error("no row to evaluate: {0}")]
     NoRows(String),
-    /// A file cannot be read again, to compare it with those that the model was trained on.
+    /// A file cannot be read again for comparison with the training files.
     #[error(transparent)]
     Data(#[from] DataError),
     /// Nothing ran.
     #[error("no valid measurement: {rows} rows, all of them failed or without TFLOPS")]
     NothingRan {
-        /// Rows in all.
+        /// Total number of rows.
         rows: usize,
     },
-    /// The model cannot be asked.
+    /// The model cannot rank.
     #[error(transparent)]
     Judge(#[from] JudgeError),
-    /// The estimate has nothing to say of a problem.
+    /// The estimate cannot rank for a problem.
     #[error("{problem}: {source}")]
     Estimate {
         /// The problem.
@@ -252,12 +254,12 @@ impl Baselines {
     }
 }
 
-/// How many problems have a trial: those of one problem stand together.
+/// How many problems have a trial: trials of one problem are adjacent.
 fn distinct_problems(trials: &[Trial]) -> usize {
     trials.chunk_by(|a, b| a.problem == b.problem).count()
 }
 
-/// Mean efficiency of the best among the first `count` of each order.
+/// Mean efficiency of the best among the first `count` of each ranking.
 fn best_of_top(trials: &[Trial], orders: &[Order], count: usize) -> f64 {
     mean(trials.iter().zip(orders).map(|(trial, order)| {
         let tried = order.places.iter().take(count).map(|&place| trial.efficiency(place));

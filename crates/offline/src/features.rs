@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use crate::measurements::Measurements;
 
-/// A problem or kernel that the features cannot describe.
+/// A problem or a kernel that the features cannot describe.
 #[derive(Debug, thiserror::Error)]
 #[error("{what}: {source}")]
 pub struct FeatureError {
@@ -39,7 +39,7 @@ impl<'a> Prepared<'a> {
         Ok(Self { measurements, extractor, features })
     }
 
-    /// The feature rows of `rows` into `values`. Neighbours of one problem share what depends on it.
+    /// The feature rows of `rows` into `values`. Adjacent rows of one problem share what depends on it.
     fn fill(&self, rows: &[u32], values: &mut [f64], desk: &mut RowValues) -> Result<(), FeatureError> {
         let row = |index: &u32| &self.measurements.rows()[*index as usize];
         let mut rest = values;
@@ -57,7 +57,7 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// Rows that one thread computes at a time: 1,024 of a hundred features stay in its cache.
+/// Rows that a thread computes at a time: 1,024 rows of a hundred features fit in its cache.
 const CHUNK: usize = 1 << 10;
 
 /// The feature rows of `rows` (indices into [`Measurements::rows`]), row after row, computed by all threads
@@ -76,8 +76,8 @@ pub fn rows(
     Ok(values)
 }
 
-/// The same rows, a part at a time and never all of them in memory. `take` gets the place of a part's first
-/// row and the part's rows, on any thread and in any order.
+/// The same rows, a part at a time and never all of them in memory. `take` receives the index of a part's
+/// first row and the part's rows, on any thread and in any order.
 pub fn parts(
     measurements: &Measurements,
     extractor: &Extractor,
@@ -111,7 +111,7 @@ mod tests {
         let mut text = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n".to_owned();
         for index in 0..3000 {
             let kernel = ["16x64x64_compv3", "64x64x128_mem", "16x64x64_compv4"][index % 3];
-            // Mostly neighbours share a problem.
+            // Most neighbours share a problem.
             let channels = 16 * (1 + index / 7 % 50);
             writeln!(text, "grouped_conv_forward_bf16_2d_{kernel},{channels},64,8,8,3,3,0.5,10").unwrap();
         }

@@ -1,6 +1,6 @@
 //! Figures over many problems: quantiles, means, errors of prediction.
 
-/// The quantile `share` (0 to 1) of sorted values, interpolated linearly as numpy's default; NaN without
+/// The quantile `share` (0 to 1) of sorted values, interpolated linearly like numpy's default; NaN without
 /// values.
 pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let Some(last) = sorted.len().checked_sub(1) else { return f64::NAN };
@@ -8,7 +8,7 @@ pub fn quantile(sorted: &[f64], share: f64) -> f64 {
     let below = (place.floor() as usize).min(last);
     let (low, high) = (sorted[below], sorted[(below + 1).min(last)]);
     let step = place - below as f64;
-    // numpy approaches the nearer neighbour, which decides the last bit.
+    // numpy interpolates from the nearer neighbour, which affects the last bit.
     if step < 0.5 { low + (high - low) * step } else { high - (high - low) * (1.0 - step) }
 }
 
@@ -22,16 +22,16 @@ pub fn mean(values: impl IntoIterator<Item = f64>) -> f64 {
     sum / count as f64
 }
 
-/// How efficiencies are spread.
+/// The distribution of efficiencies.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Spread {
-    /// How many.
+    /// Their number.
     pub count: usize,
     /// Their mean.
     pub mean: f64,
     /// Their median.
     pub p50: f64,
-    /// What nine of ten are above.
+    /// The tenth percentile.
     pub p10: f64,
     /// The smallest.
     pub min: f64,
@@ -54,8 +54,7 @@ impl Spread {
 /// Errors of predicted values against measured ones.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Errors {
-    /// The share of the variance that is explained; the variance is taken for at least 1e-10, as upstream
-    /// does.
+    /// The share of the variance that is explained; the variance counts as at least 1e-10, as in upstream.
     pub r2: f64,
     /// Root of the mean squared error.
     pub rmse: f64,

@@ -1,4 +1,4 @@
-//! The text of a model's forest, for what goes on with it: training and packing.
+//! The text of a model's forest, for continued training and for packing.
 
 use std::io::Read as _;
 use std::path::Path;
@@ -8,8 +8,8 @@ use ck_select_types::files;
 
 use crate::inflate::inflated;
 
-/// The text of a target's forest in a model directory; `None` when the model has none. What was packed is
-/// refused: its text cannot be had back.
+/// The text of a target's forest in a model directory; `None` if the model has none. A packed forest is
+/// refused, because its text cannot be recovered.
 pub fn forest_text(directory: &Path, target: Target) -> Result<Option<String>, ModelError> {
     let Some(path) = Model::forest_file(directory, target)? else { return Ok(None) };
     let file = path.display().to_string();

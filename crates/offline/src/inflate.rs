@@ -1,17 +1,17 @@
-//! Inflating gzip within a limit, so that a small file from a stranger does not become an endless one.
+//! Inflates gzip within a limit, so that a small untrusted file does not become an endless one.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
-/// Tables of measurements and forests become 4 to 30 times as long; beyond this a file was made to be long.
+/// Tables of measurements and forests become 4 to 30 times as long; beyond this factor a file is malicious.
 const MOST_TIMES: u64 = 200;
-/// What is allowed to a file of any size.
+/// Size that is always allowed.
 const ALWAYS: u64 = 64 << 20;
 const BUFFER: usize = 1 << 18;
 
-/// The inflated bytes of a gzip file; an error where they become more than such a file can mean.
+/// The inflated bytes of a gzip file; an error if there are more than is plausible.
 pub(crate) fn inflated(file: File) -> io::Result<impl Read> {
     let limit = file.metadata()?.len().saturating_mul(MOST_TIMES).saturating_add(ALWAYS);
     Ok(within(MultiGzDecoder::new(BufReader::with_capacity(BUFFER, file)), limit))

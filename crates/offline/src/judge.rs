@@ -1,4 +1,4 @@
-//! Asking a model for the order of measured kernels.
+//! Ranks measured kernels by a model.
 
 use std::sync::Arc;
 
@@ -14,18 +14,18 @@ use crate::measurements::Measurements;
 /// The order in which a ranking tries a trial's candidates.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Order {
-    /// Places of candidates, best first; candidates that were not ranked are missing.
+    /// Indices of candidates, best first, without candidates that were not ranked.
     pub places: Vec<usize>,
-    /// Predicted TFLOPS by candidate, where the ranking comes with them.
+    /// Predicted TFLOPS by candidate, if the ranking provides them.
     pub predicted: Vec<f64>,
-    /// The fields in which the problem lies outside of what the model saw in training.
+    /// The fields in which the problem is outside the model's training range.
     pub outside: FieldSet,
 }
 
-/// A model that cannot be asked about the measurements.
+/// Why a model cannot rank the measurements.
 #[derive(Debug, thiserror::Error)]
 pub enum JudgeError {
-    /// The kernels are no pool.
+    /// The kernels are not a pool.
     #[error(transparent)]
     Pool(#[from] PoolError),
     /// The model cannot rank the kernels.
@@ -45,13 +45,13 @@ pub enum JudgeError {
 #[derive(Debug)]
 pub struct Judge {
     ranker: Ranker,
-    /// Where another forest ranks than the one that predicts TFLOPS.
+    /// Predicts TFLOPS, if another forest ranks.
     absolute: Option<Ranker>,
-    /// Predictions below 0 are 0: upstream clamps those that were not trained on logarithms.
+    /// Whether predictions are clamped at 0: upstream clamps those that were not trained on logarithms.
     clamped: bool,
 }
 
-/// Working memory of one thread.
+/// Working memory for one thread.
 #[derive(Debug, Default)]
 struct Desk {
     scratch: RankScratch,
@@ -74,7 +74,7 @@ impl Judge {
         Ok(Self { ranker, absolute, clamped: !model.spec().log_targets.contains(&Target::Tflops) })
     }
 
-    /// The model with its pool: the measured kernels, at the same places.
+    /// The model with its pool: the measured kernels, with the same indices.
     pub const fn ranker(&self) -> &Ranker {
         &self.ranker
     }

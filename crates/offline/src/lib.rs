@@ -1,9 +1,9 @@
 //! The offline half of ck-select: measurements in, models and reports out.
 //!
 //! Measurements are a [`measurements::Measurements`]: distinct problems, distinct kernels and rows that refer
-//! to a pair of them, whatever the file's spelling. Everything after it (training, evaluation, comparison)
-//! works on that one value, with features from the library's own engines. [`convert`] converts files of any
-//! format into upstream's canonical tables, [`shapes`] generates problems that are worth measuring.
+//! to a pair of them, regardless of the file's format. Everything else (training, evaluation, comparison)
+//! works on that type, with features from the library's own engines. [`convert`] converts files of any format
+//! into upstream's canonical tables, and [`shapes`] generates problems that are worth measuring.
 
 pub mod candidates;
 pub mod compare;

@@ -1,6 +1,6 @@
-//! The real LightGBM behind a few safe calls: it trains, and it is what our own scorer is held to.
+//! The real LightGBM behind a few safe calls: it trains, and our own scorer is checked against it.
 //!
-//! Only here, behind the cargo feature `lightgbm`; building it needs `CMake` 3.28 and libclang.
+//! Used only here, behind the cargo feature `lightgbm`; building it needs `CMake` 3.28 and libclang.
 
 mod booster;
 mod dataset;
@@ -10,7 +10,7 @@ pub use dataset::Matrix;
 
 use std::ffi::{CStr, CString};
 
-/// A call that LightGBM refused, with its own message.
+/// An error of LightGBM, with its own message.
 #[derive(Debug, thiserror::Error)]
 #[error("LightGBM: {0}")]
 pub struct LightGbmError(String);
@@ -26,11 +26,11 @@ fn check(status: std::ffi::c_int) -> Result<(), LightGbmError> {
     Err(LightGbmError(message.to_string_lossy().into_owned()))
 }
 
-/// Keeps LightGBM from writing to stdout: its log goes nowhere. The setting is per thread, so whatever makes
-/// a handle calls this first.
+/// Keeps LightGBM from writing to stdout: its log is discarded. The setting is per thread, so every function
+/// that creates a handle calls this first.
 fn silence() {
     unsafe extern "C" fn nowhere(_: *const std::ffi::c_char) {}
-    // SAFETY: a callback that reads nothing is fine with whatever it is given.
+    // SAFETY: a callback that reads nothing accepts any argument.
     unsafe { lightgbm3_sys::LGBM_RegisterLogCallback(Some(nowhere)) };
 }
 

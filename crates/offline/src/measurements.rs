@@ -1,4 +1,4 @@
-//! What was measured: distinct problems, distinct kernels, and a row for each measured pair.
+//! Measurements: distinct problems, distinct kernels, and a row for each measured pair.
 
 mod csv;
 mod error;
@@ -42,19 +42,20 @@ pub struct Row {
     pub kernel: u32,
     /// Index into [`Measurements::sweeps`].
     pub sweep: u32,
-    /// Measured TFLOPS; 0 when the kernel failed.
+    /// Measured TFLOPS; 0 if the kernel failed.
     pub tflops: f64,
-    /// Measured time in milliseconds; NaN when there is none.
+    /// Measured time in milliseconds; NaN if there is none.
     pub latency_ms: f64,
-    /// Measured memory traffic in GB/s; NaN when it was not recorded.
+    /// Measured memory traffic in GB/s; NaN if it was not recorded.
     pub bandwidth_gb_s: f64,
-    /// The kernel ran and its result counts.
+    /// Whether the kernel ran and its result is usable.
     pub is_valid: bool,
-    /// Why not, as the file says it: a place in [`Measurements::failures`], from 1; 0 when it does not say.
+    /// The reason for failure in the file: an index into [`Measurements::failures`], from 1; 0 if there is
+    /// none.
     pub failure: u16,
 }
 
-/// What to take from the files; `None` takes whatever is there, but never two different values.
+/// What to take from the files; `None` accepts any value, but not two different ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
     /// The operation.
@@ -63,7 +64,7 @@ pub struct Wanted {
     pub direction: Option<Direction>,
     /// Element type of the inputs.
     pub dtype: Option<Dtype>,
-    /// The architecture, also of rows that do not record one, as those of benchmark CSVs.
+    /// The architecture, also for rows that do not record one, such as those of benchmark CSVs.
     pub arch: Option<Arch>,
 }
 
@@ -74,23 +75,23 @@ impl Wanted {
     }
 }
 
-/// What one file gave.
+/// The rows from one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Source {
     /// The file.
     pub path: PathBuf,
     /// Rows taken from it.
     pub rows: usize,
-    /// Rows of another operation, direction, dtype or architecture, left out as asked.
+    /// Rows of another operation, direction, dtype or architecture, left out as requested.
     pub other: usize,
     /// The architectures among them, with their rows.
     pub other_arches: Vec<(Arch, usize)>,
-    /// Columns that are unknown and nothing like a known one.
+    /// Unknown columns that do not resemble a known one.
     pub unknown: Vec<String>,
 }
 
 impl Source {
-    /// What was left out, for people; `None` when nothing was.
+    /// What was left out, for people; `None` if nothing was.
     pub fn left_out(&self, wanted: &Wanted) -> Option<String> {
         let arches: usize = self.other_arches.iter().map(|(_, rows)| rows).sum();
         let mut parts: Vec<String> =
@@ -109,7 +110,7 @@ impl Source {
     }
 }
 
-/// Measured rows over distinct problems and kernels, in the order in which the files name them.
+/// Measured rows over distinct problems and kernels, in the order of the files.
 #[derive(Debug, Clone)]
 pub struct Measurements {
     wanted: Wanted,
@@ -119,9 +120,9 @@ pub struct Measurements {
     sweeps: Vec<Sweep>,
     sources: Vec<Source>,
     failures: Vec<Failure>,
-    /// What files record of the GPU, by the architecture of their rows.
+    /// Hardware constants recorded in files, by the architecture of their rows.
     hardware: Vec<(Option<Arch>, &'static str, i64)>,
-    /// The architecture of rows that record none, where any is taken.
+    /// The architecture of rows that record none, if any is accepted.
     assumed: Option<Arch>,
     problem_index: HashMap<Problem, u32>,
     kernel_index: HashMap<String, u32>,
@@ -145,14 +146,14 @@ impl Measurements {
         }
     }
 
-    /// The same, and rows that record no architecture are of this one; others keep theirs.
+    /// The same, with this architecture for rows that record none; others keep theirs.
     #[must_use]
     pub fn assuming(mut self, arch: Option<Arch>) -> Self {
         self.assumed = arch;
         self
     }
 
-    /// Adds files and folders, as [`Measurements::read`] takes them.
+    /// Adds files and folders, like [`Measurements::read`].
     pub fn add_all<P: AsRef<Path>>(&mut self, paths: &[P]) -> Result<(), DataError> {
         for path in paths {
             for file in files_of(path.as_ref())? {
@@ -162,17 +163,16 @@ impl Measurements {
         Ok(())
     }
 
-    /// Reads files and folders, in the order given; of a folder the files `*.parquet` directly in it, sorted
-    /// by name.
+    /// Reads files and folders, in the given order; a folder stands for the files `*.parquet` directly in it,
+    /// sorted by name.
     pub fn read<P: AsRef<Path>>(paths: &[P], wanted: Wanted) -> Result<Self, DataError> {
         let mut measurements = Self::new(wanted);
         measurements.add_all(paths)?;
         Ok(measurements)
     }
 
-    /// Reads only which kernel and which problem each row is of: figures are those of rows that failed, and
-    /// all rows of a problem are one sweep. A table's other columns are not even decoded, and it need not
-    /// have them.
+    /// Reads only the kernel and the problem of each row: figures are those of failed rows, and all rows of a
+    /// problem are one sweep. A table's other columns are not decoded, and may be missing.
     ///
     /// ```no_run
     /// use ck_select_types::vocab::Op;
@@ -193,10 +193,10 @@ impl Measurements {
     }
 
     /// Adds the rows of one file: a benchmark CSV, a parquet table, the JSON of a benchmark run, or a
-    /// streaming log, the three texts also compressed with gzip.
+    /// streaming log, where the three text formats may be compressed with gzip.
     ///
-    /// A place that should hold a row and does not is an error here: whoever trains on a damaged file should
-    /// know. `ckselect convert` takes what is good in it, and counts the rest.
+    /// A place that should be a row, but is not, is an error here, because nobody should train on a damaged
+    /// file unknowingly. `ckselect convert` takes the good rows and counts the rest.
     pub fn add_file(&mut self, path: &Path) -> Result<(), DataError> {
         self.add(path, true)
     }
@@ -210,8 +210,8 @@ impl Measurements {
         Ok(())
     }
 
-    /// Adds the rows of a text that is in memory, a benchmark CSV or JSON or a log; `name` is what errors and
-    /// [`Measurements::sources`] call it, and its ending says the format as that of a file does.
+    /// Adds the rows of a text in memory: a benchmark CSV, JSON or a log. `name` is used in errors and
+    /// [`Measurements::sources`], and its ending gives the format like that of a file.
     pub fn add_text(&mut self, name: &str, text: &[u8]) -> Result<(), DataError> {
         let filter = self.filter();
         let mut taking = Taking::new(self);
@@ -231,7 +231,7 @@ impl Measurements {
         self.sources.push(Source { path, rows, other, other_arches, unknown });
     }
 
-    /// The rows of some problems alone.
+    /// Only the rows of some problems.
     #[must_use]
     pub fn only(&self, problems: &[u32]) -> Self {
         let mut part =
@@ -263,7 +263,7 @@ impl Measurements {
         part
     }
 
-    /// What was asked for.
+    /// The requested properties.
     pub const fn wanted(&self) -> &Wanted {
         &self.wanted
     }
@@ -283,12 +283,12 @@ impl Measurements {
         &self.rows
     }
 
-    /// What was measured together, in the order of the first rows.
+    /// The sweeps, in the order of their first rows.
     pub fn sweeps(&self) -> &[Sweep] {
         &self.sweeps
     }
 
-    /// Where the rows are from.
+    /// The files of the rows.
     pub fn sources(&self) -> &[Source] {
         &self.sources
     }
@@ -298,8 +298,8 @@ impl Measurements {
         &self.failures
     }
 
-    /// The hardware constants that the data records, over those of its architecture (or, when that is not
-    /// known, over upstream's defaults); `None` when it records none.
+    /// The hardware constants that the data records, overriding those of its architecture (or upstream's
+    /// defaults if that is unknown); `None` if it records none.
     pub fn hardware(&self) -> Option<Hardware> {
         if self.hardware.is_empty() {
             return None;
@@ -307,14 +307,13 @@ impl Measurements {
         let arch = self.problems.iter().find_map(Problem::arch);
         let mut hardware = arch.and_then(|arch| Hardware::for_arch(&arch)).unwrap_or_default();
         for &(_, name, value) in self.hardware.iter().filter(|recorded| recorded.0 == arch) {
-            // Both have been checked when they were read.
+            // Both were checked when they were read.
             let _ = hardware.set(name, value);
         }
         Some(hardware)
     }
 
-    /// The GPU of an architecture as the estimate sees it: its profile with the constants that the data
-    /// records.
+    /// The estimate's device for an architecture: its profile with the constants that the data records.
     pub fn device(&self, arch: Arch) -> Result<Device, DeviceError> {
         let mut device = Device::for_arch(arch)?;
         for &(_, name, value) in self.hardware.iter().filter(|recorded| recorded.0 == Some(arch)) {
@@ -332,8 +331,8 @@ impl Measurements {
         common("directions", directions, "choose one with the direction (--variant)")
     }
 
-    /// The element type of all inputs; `None` without rows. Two types are an error, but for attention, whose
-    /// features tell them apart: there it is `None`, too.
+    /// The element type of all inputs; `None` without rows. Two types are an error, except for attention,
+    /// whose features distinguish them: there the result is `None`, too.
     pub fn common_dtype(&self) -> Result<Option<Dtype>, DataError> {
         if let Some(Problem::Fmha(first)) = self.problems.first() {
             let same = |problem: &Problem| matches!(problem, Problem::Fmha(p) if p.dtype == first.dtype);
@@ -347,7 +346,7 @@ impl Measurements {
         common("element types", dtypes, "choose one with --dtype")
     }
 
-    /// The architecture of all rows; `None` when none records one. Two architectures are an error.
+    /// The architecture of all rows; `None` if none records one. Two architectures are an error.
     pub fn common_arch(&self) -> Result<Option<Arch>, DataError> {
         let arches: Vec<Option<Arch>> = self.problems.iter().map(Problem::arch).collect();
         if arches.iter().any(Option::is_none)
@@ -389,7 +388,7 @@ impl Measurements {
     }
 }
 
-/// The one value among `values`; two are an error.
+/// The only value among `values`; two are an error.
 fn common<T: Copy + Ord + ToString>(
     what: &'static str,
     values: impl Iterator<Item = T>,
@@ -403,12 +402,12 @@ fn common<T: Copy + Ord + ToString>(
     Ok(distinct.into_iter().next())
 }
 
-/// Takes the rows of one file.
+/// Receives the rows of one file.
 struct Taking<'a> {
     into: &'a mut Measurements,
-    /// Whether figures and the file's own sweeps are taken, too.
+    /// Whether figures and the file's own sweeps are also used.
     figures: bool,
-    /// Our indices of the reader's kernels, as far as they are known.
+    /// Our indices of the reader's kernels, as far as known.
     kernels: Vec<Option<u32>>,
     /// Our index of the last row's problem, by the reader's serial.
     last_problem: Option<(u64, u32)>,
@@ -416,16 +415,17 @@ struct Taking<'a> {
     sweeps: HashMap<(u32, Option<i64>), u32>,
     last_sweep: Option<((u32, Option<i64>), u32)>,
     other_arches: Vec<(Arch, usize)>,
-    /// What the file records of the GPU.
+    /// Hardware constants recorded in the file.
     hardware: Vec<(&'static str, i64)>,
     /// The architectures of its rows.
     arches: Vec<Option<Arch>>,
 }
 
 impl<'a> Taking<'a> {
-    /// What the file records of its GPU goes to the architecture of its rows, which it must not contradict.
+    /// Assigns the file's hardware constants to the architecture of its rows; they must not contradict
+    /// earlier ones.
     fn end(self, file: &str) -> Result<Vec<(Arch, usize)>, DataError> {
-        // Without a row it says nothing of any.
+        // Without rows, the architecture is the requested one.
         let arches = if self.arches.is_empty() { vec![self.into.wanted.arch] } else { self.arches };
         for arch in arches {
             for &(name, found) in &self.hardware {

@@ -1,4 +1,4 @@
-//! Rankings that somebody wrote into a file, to be judged like a model's.
+//! Rankings from a file, to be judged like a model's.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub struct Predictions {
     unknown: Vec<String>,
 }
 
-/// What a file says under one number of a problem.
+/// The ranking for one problem number in a file.
 #[derive(Debug, Clone)]
 struct Ranking {
     number: Option<i64>,
@@ -59,9 +59,9 @@ struct Place {
     line: u64,
 }
 
-/// Columns that name the kernel, in the order of preference: upstream's validators write different ones.
+/// Columns that name the kernel, in order of preference: upstream's validators write different ones.
 const KERNEL_COLUMNS: [&str; 3] = ["kernel_name", "kernel", "predicted_kernel"];
-/// Columns that number a problem.
+/// Columns with the number of a problem.
 const LABEL_COLUMNS: [&str; 2] = ["problem_idx", "problem"];
 
 /// A CSV with its columns by name.
@@ -122,7 +122,7 @@ impl Sheet {
         })
     }
 
-    /// Whether rows spell their problem out.
+    /// Whether rows describe their problem.
     fn has_problems(&self) -> bool {
         [["C", "K", "X"], ["M", "N", "K"], ["m", "n", "k"]]
             .iter()
@@ -130,12 +130,13 @@ impl Sheet {
     }
 }
 
-/// Problems by the number that a benchmark CSV gives them.
+/// Problems by their number in a benchmark CSV.
 #[derive(Debug, Clone, Default)]
 pub struct Labels(HashMap<String, Problem>);
 
 impl Labels {
-    /// Reads the numbers of one CSV. A number of two different problems is an error: joining by it would lie.
+    /// Reads the numbers of one CSV. A number for two different problems is an error, because joining by it
+    /// would be wrong.
     pub fn read(path: &Path, measurements: &Measurements) -> Result<Self, DataError> {
         let mut sheet = Sheet::open(path, measurements.wanted().op)?;
         let label_column = sheet.need(&LABEL_COLUMNS)?;
@@ -180,7 +181,7 @@ impl Sheet {
 
 impl Predictions {
     /// Reads a CSV of predictions: a kernel (`kernel_name`, `kernel` or `predicted_kernel`) and its `rank` (1
-    /// where the column is missing) for a problem, which is spelled out or numbered as in `labels`.
+    /// if the column is missing) for a problem, which is described or numbered as in `labels`.
     pub fn read(
         path: &Path,
         measurements: &Measurements,
@@ -239,7 +240,7 @@ impl Predictions {
         Ok(Self { rankings, unknown: sheet.unknown })
     }
 
-    /// Columns of the file that are unknown and nothing like a known one.
+    /// Unknown columns of the file that do not resemble a known one.
     pub fn unknown(&self) -> &[String] {
         &self.unknown
     }
@@ -249,12 +250,13 @@ impl Predictions {
         self.rankings.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.rankings.is_empty()
     }
 
-    /// The ranking of a trial's problem; of several, the one under the trial's own number, else the first.
+    /// The ranking of a trial's problem; if there are several, the one with the trial's own number, otherwise
+    /// the first.
     fn ranking(&self, measurements: &Measurements, trial: &Trial) -> Option<&[Place]> {
         let rankings = self.rankings.get(&measurements.problems()[trial.problem as usize])?;
         let own = rankings.iter().find(|ranking| ranking.number == trial.number);
@@ -267,7 +269,7 @@ impl Predictions {
     }
 
     /// The order that the file gives a trial's candidates; kernels that were not measured are left out.
-    /// Kernels are the same when their descriptors are: names of different age describe one kernel.
+    /// Kernels are compared by descriptor, because names of different age can describe one kernel.
     pub fn order(&self, measurements: &Measurements, trial: &Trial) -> Option<Order> {
         let places = self.ranking(measurements, trial)?;
         let find = |place: &Place| {

@@ -1,5 +1,4 @@
-//! Pages that need nothing else: one HTML file each, no network, and a small script without which they are
-//! still whole.
+//! Self-contained pages: one HTML file each, no network, and a small script that they do not depend on.
 
 mod change;
 mod charts;
@@ -31,11 +30,11 @@ pub use sweep::{Against, pools, sweep};
 #[cfg(feature = "lightgbm")]
 pub(crate) use training::training;
 
-/// Problems that are shown with their kernels.
+/// Number of problems that are shown with their kernels.
 const WORST: usize = 20;
-/// Kernels that are shown of each.
+/// Number of kernels that are shown for each.
 const KERNELS: usize = 10;
-/// Features whose importance is shown.
+/// Number of features whose importance is shown.
 const FEATURES: usize = 30;
 
 /// Writes the report on a model, or on the estimate.
@@ -210,7 +209,7 @@ fn worst(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements) 
     }
 }
 
-/// A problem's text without what most problems have in common; what is the same along all axes is said once.
+/// A problem's text without common defaults; values that are the same along all axes appear once.
 fn brief(text: &str) -> String {
     let neutral = |key: &str, value: &str| match key {
         "G" | "Di" | "Z" | "split_k" => value == "1",

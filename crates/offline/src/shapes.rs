@@ -36,7 +36,7 @@ pub enum Set {
     Sweep,
     /// Convolutions over all regimes, on a coarse grid.
     ConvWide,
-    /// Convolutions with extents of 1 and beside the sides of tiles.
+    /// Convolutions with extents of 1 and next to the sides of tiles.
     ConvEdge,
     /// Synthetic convolutions.
     Synthetic,
@@ -56,14 +56,14 @@ pub enum Set {
     Attention,
     /// Forward attention of upstream's test matrix: its smoke tests.
     FmhaSmoke,
-    /// What its full tests have besides.
+    /// The additional problems of its full tests.
     FmhaFull,
     /// Its backward tests.
     FmhaBwd,
 }
 
 impl Set {
-    /// All sets with their names and what is in them.
+    /// All sets with their names and descriptions.
     pub const ALL: [(Self, &'static str, &'static str); 17] = [
         (Self::Wide, "wide", "706 GEMMs over all regimes of M, N and K"),
         (Self::Edge, "edge", "546 GEMMs with extents of 1 and near it"),
@@ -132,23 +132,23 @@ impl std::str::FromStr for Set {
     }
 }
 
-/// What the sets leave open.
+/// Properties that the sets leave open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Choice {
     /// Direction of convolutions.
     pub direction: Direction,
     /// Element type of all operands.
     pub dtype: Dtype,
-    /// Whether nobody asked for that type: sets that have types of their own keep all of them.
+    /// Whether that type is only a default: sets with types of their own then keep all of them.
     pub any_dtype: bool,
-    /// Spatial dimensions of convolutions that are no network's: 2 or 3.
+    /// Spatial dimensions of convolutions outside of networks: 2 or 3.
     pub ndim: u8,
     /// Batches of a network's layers.
     pub batches: Vec<i64>,
 }
 
 impl Choice {
-    /// Forward bf16 in two dimensions; networks with batches 1, 8 and 32.
+    /// Forward bf16 in two dimensions; networks with batches of 1, 8 and 32.
     pub fn new(dtype: Dtype) -> Self {
         Self { direction: Direction::Forward, dtype, any_dtype: false, ndim: 2, batches: vec![1, 8, 32] }
     }
@@ -188,7 +188,7 @@ pub fn generate(set: Set, choice: &Choice) -> Vec<Problem> {
     }
 }
 
-/// `count` problems at even distances, as upstream's sweep takes them: the one at `floor(i * len / count)`.
+/// `count` evenly spaced problems, as in upstream's sweep: the one at `floor(i * len / count)`.
 pub fn evenly<T: Copy>(problems: &[T], count: usize) -> Vec<T> {
     if problems.len() <= count {
         return problems.to_vec();

@@ -1,4 +1,4 @@
-//! Folders that are written whole or not at all.
+//! Folders that are written completely or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use ck_select_types::files;
 use tempfile::{Builder, TempDir};
 
-/// A folder that is being written beside its place. [`Staged::commit`] moves it there when all of it is on the
-/// disk; dropped before, it disappears.
+/// A folder that is being written next to its final place. [`Staged::commit`] moves it there once it is
+/// completely on disk; if it is dropped before that, it disappears.
 #[derive(Debug)]
 pub struct Staged {
     folder: TempDir,
@@ -16,7 +16,7 @@ pub struct Staged {
 }
 
 impl Staged {
-    /// Begins a folder of this name. Of a link, what it points to.
+    /// Begins a folder with this name. For a link, it is the link's target.
     pub fn create(path: &Path) -> io::Result<Self> {
         let target = files::target(path)?;
         let parent = files::folder_of(&target);
@@ -36,8 +36,8 @@ impl Staged {
         file.sync_all()
     }
 
-    /// Gives the folder its name. One that has the name already is replaced, if that is wanted, and an error
-    /// otherwise.
+    /// Gives the folder its name. An existing folder with the name is replaced if `replace` is set, and an
+    /// error otherwise.
     pub fn commit(self, replace: bool) -> io::Result<()> {
         let (from, to) = (self.folder.path(), self.target.as_path());
         readable(from)?;
@@ -48,15 +48,15 @@ impl Staged {
             Err(error) if error.kind() == io::ErrorKind::NotFound => fs::rename(from, to)?,
             Err(error) => return Err(error),
         }
-        // What has been replaced goes with the name that the new one had.
+        // The replaced folder is deleted under the temporary name.
         files::sync_folder(files::folder_of(to))
     }
 
-    /// Lets the two folders change names.
+    /// Exchanges the names of the two folders.
     fn exchange(&self) -> io::Result<()> {
         let (from, to) = (self.folder.path(), self.target.as_path());
         match swap(from, to) {
-            // Not every file system can: then there is a moment without either.
+            // Not every file system supports this: then there is a moment without either.
             Err(error) if matches!(error.raw_os_error(), Some(EINVAL | ENOSYS)) => {}
             done => return done,
         }
@@ -96,7 +96,7 @@ fn swap(_: &Path, _: &Path) -> io::Result<()> {
     Err(io::Error::from_raw_os_error(ENOSYS))
 }
 
-/// Temporary folders are private; what is written is as readable as anything that the user makes.
+/// Temporary folders are private; the result gets the user's usual permissions.
 fn readable(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     {

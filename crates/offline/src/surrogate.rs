@@ -1,5 +1,4 @@
-//! Searching for kernels that a model likes: GEMM kernels among more than anybody has compiled, or those of a
-//! pool.
+//! Searches for kernels with high predictions: among GEMM kernels that nobody has compiled yet, or in a pool.
 
 mod evolve;
 mod exhaust;
@@ -25,7 +24,7 @@ use score::Scorer;
 /// How to search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Strategy {
-    /// As many points as the budget has, drawn one by one.
+    /// Random points, as many as the budget allows.
     Random,
     /// Discrete differential evolution with upstream's parameters.
     Evolve,
@@ -34,17 +33,17 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// Their words, as upstream has the first two.
+    /// Their words; the first two are upstream's.
     pub const WORDS: [(&'static str, Self); 3] =
         [("random", Self::Random), ("de", Self::Evolve), ("exhaustive", Self::Exhaustive)];
 }
 
-/// What a search may spend and gives back.
+/// The budget and the size of the result of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settings {
     /// How to search.
     pub strategy: Strategy,
-    /// Points that may be scored; the exhaustive search scores all.
+    /// Maximum number of points to score; the exhaustive search scores all.
     pub budget: usize,
     /// How many of the best points to keep.
     pub top: usize,
@@ -52,39 +51,42 @@ pub struct Settings {
     pub seed: u64,
 }
 
-/// A kernel that was found, which may not exist yet.
+/// A found kernel, which may not exist yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Found {
     /// The kernel, under the name that upstream would give it.
     pub kernel: Kernel,
-    /// What the model says of it.
+    /// The model's score.
     pub score: f64,
 }
 
-/// What a search gave.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// The best points, best first.
     pub found: Vec<Found>,
-    /// Points that were scored.
+    /// Number of scored points.
     pub scored: usize,
 }
 
-/// A search that cannot be made.
+/// Why a search is impossible.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
     /// Convolutions have no space of parameters.
-    #[error("the model is for {0}; only {gemm} has a space of parameters to search, give a pool", gemm = Op::Gemm)]
+    #[error(
+        "the model is for {0}; only {gemm} has a space of parameters to search, give a pool",
+        gemm = Op::Gemm
+    )]
     NoSpace(Op),
     /// The problem is not a GEMM.
     #[error("the problem is not a GEMM")]
     NotAGemm,
-    /// Scores of different draws say nothing of each other.
+    /// Scores of different draws cannot be compared.
     #[error(
         "a universal model and the estimate rank the kernels of a pool, relative to its best: give a pool"
     )]
     NeedsPool,
-    /// The constraints need to know more.
+    /// The constraints need more information.
     #[error("{0}")]
     Constraints(String),
     /// No point of the space is valid.
@@ -93,16 +95,16 @@ pub enum SearchError {
     /// The model cannot score the points.
     #[error(transparent)]
     Rank(#[from] RankError),
-    /// The points are no pool.
+    /// The points are not a pool.
     #[error(transparent)]
     Pool(#[from] ck_select_types::pool::PoolError),
 }
 
-/// Told how many points were scored, of how many.
+/// Receives the number of scored points, and the total.
 pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
-/// Scores all kernels of a ranker's pool, of either operation; those that the model cannot describe count for
-/// nothing.
+/// Scores all kernels of a ranker's pool, of either operation; those that the model cannot describe are
+/// ignored.
 pub fn search_pool(ranker: &Ranker, problem: &Problem, top: usize) -> Result<Outcome, SearchError> {
     let mut scratch = RankScratch::default();
     ranker.rank_with(problem, &mut scratch)?;
@@ -113,7 +115,7 @@ pub fn search_pool(ranker: &Ranker, problem: &Problem, top: usize) -> Result<Out
     Ok(Outcome { found: ranking.iter().take(top).filter_map(found).collect(), scored: ranking.len() })
 }
 
-/// Searches the space of a model for kernels that are good at a problem.
+/// Searches the space of a model for kernels that are good for a problem.
 pub fn search(
     model: &Arc<Model>,
     problem: &Problem,

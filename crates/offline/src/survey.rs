@@ -1,5 +1,5 @@
-//! What is in a sweep: which problems and kernels were measured, which kernels win where, what fewer of them
-//! would cost, how near to the device's peaks the fastest come, how steady the times are, what failed, and
+//! Summarises a sweep: which problems and kernels were measured, which kernels win where, what a smaller pool
+//! would cost, how close the fastest come to the device's peaks, how stable the times are, what failed, and
 //! where the time went.
 
 mod change;
@@ -27,13 +27,13 @@ pub use sidecar::{Details, Device, Session, Sidecar, SidecarError, Unsteady};
 pub(crate) use winners::tile_of;
 pub use winners::{KernelFigures, Wins};
 
-/// From which share of the fastest kernel's speed on another is nearly as good.
+/// Share of the fastest kernel's speed from which another one counts as nearly as good.
 pub const NEAR: f64 = 0.95;
 
 /// Rows of one class of failures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failed {
-    /// The word of the class.
+    /// The name of the class.
     pub class: String,
     /// Rows.
     pub rows: usize,
@@ -41,42 +41,41 @@ pub struct Failed {
     pub kernels: usize,
     /// Problems.
     pub problems: usize,
-    /// What the last of them says.
+    /// The last message.
     pub last: String,
 }
 
-/// What is in a sweep.
+/// The summary of a sweep.
 #[derive(Debug, Clone)]
 pub struct Survey {
-    /// Problems with the kernels that ran; one that was measured again has several.
+    /// Problems with the kernels that ran; a problem that was measured again has several.
     pub trials: Vec<Trial>,
-    /// What became of each kernel, in the order of the measurements.
+    /// Figures of each kernel, in the order of the measurements.
     pub kernels: Vec<KernelFigures>,
-    /// Kernels and trials in an order in which neighbours are alike.
+    /// Kernels and trials in an order in which neighbours are similar.
     pub order: Likeness,
     /// Which problems were measured.
     pub coverage: Coverage,
     /// The kernels that win, by tile and pipeline.
     pub wins: Vec<Wins>,
-    /// Kernels in the order in which they add most.
+    /// Kernels in greedy order.
     pub pool: GreedyPool,
-    /// How near to the device's peaks the fastest kernels come; else why that is not known.
+    /// How close the fastest kernels come to the device's peaks, or why that is unknown.
     pub roofline: Result<Roofline, String>,
-    /// How steady the times are.
+    /// How stable the times are.
     pub noise: Noise,
-    /// What failed, the most frequent class first; rows that are not valid for no recorded reason are
-    /// `not said`.
+    /// What failed, the most frequent class first; invalid rows without a recorded reason are `not said`.
     pub failures: Vec<Failed>,
     /// Milliseconds of one run of each row that has a time.
     pub run_ms: f64,
-    /// The share of it that the slowest tenth of these rows takes.
+    /// The share of the slowest tenth of these rows.
     pub slowest_tenth: f64,
-    /// What lies beside the files.
+    /// The sidecars of the files.
     pub sidecars: Vec<Sidecar>,
 }
 
 impl Survey {
-    /// Looks at measurements and at what lies beside their files; `None` when no row has a time.
+    /// Summarises measurements and the sidecars of their files; `None` if no row has a time.
     pub fn of(measurements: &Measurements, sidecars: Vec<Sidecar>) -> Option<Self> {
         let trials = trials(measurements);
         if trials.is_empty() {

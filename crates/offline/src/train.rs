@@ -1,5 +1,5 @@
-//! From measurements to a model directory: cross-validation by problem, one forest a target, and what
-//! upstream's trainer writes beside them.
+//! Trains a model directory from measurements: cross-validation by problem, one forest per target, and the
+//! other files of upstream's trainer.
 //!
 //! Each training runs on one thread with fixed seeds, so the same data and the same [`Plan`] give the same
 //! bytes. Folds are trained in parallel, on the rayon pool of the caller.
@@ -50,15 +50,15 @@ use crate::measurements::Measurements;
 use decide::Decisions;
 use fit::{Recipe, Task};
 
-/// When a training ends before its most trees.
+/// When a training stops before its maximum number of trees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stop {
-    /// Never: the number of trees is fixed beforehand.
+    /// Never: the number of trees is fixed.
     Never,
-    /// When the held-out fold no longer gains: upstream's way, which lets the fold that is reported choose
-    /// the number of trees.
+    /// When the held-out fold no longer improves: upstream's way, in which the reported fold also chooses the
+    /// number of trees.
     HeldOut,
-    /// When a fifth of the problems that are trained on, kept aside for it, no longer gains.
+    /// When a fifth of the training problems, set aside for this, no longer improves.
     Inner,
 }
 
@@ -67,58 +67,58 @@ pub enum Stop {
 pub struct Goal {
     /// What it predicts.
     pub target: Target,
-    /// What it is trained to do.
+    /// Its training objective.
     pub objective: Objective,
-    /// How.
+    /// Its parameters.
     pub params: Params,
 }
 
-/// Everything that decides what is trained.
+/// Everything that determines the training.
 #[derive(Debug, Clone)]
 pub struct Plan {
     /// Columns, rules, hardware.
     pub extractor: Extractor,
     /// Columns that are categories.
     pub categories: Vec<String>,
-    /// The forests, each of its own target.
+    /// The forests, each for a different target.
     pub goals: Vec<Goal>,
     /// The target that ranks.
     pub rank_by: Target,
     /// Folds of the cross-validation; fewer than 2 for none.
     pub folds: usize,
-    /// What is left out in place of folds: each of its values once, while all others are trained on.
+    /// What is left out instead of folds: each of its values once, while training on all others.
     pub holdout: Option<Holdout>,
-    /// Of a universal model, how much the estimate counts; its objective decides in which measure.
+    /// Weight of the estimate in a universal model, in the unit of its objective.
     pub prior: Option<f64>,
     /// Which problems stay together.
     pub group_by: GroupBy,
     /// Shuffles groups of equal size among the folds.
     pub fold_seed: Option<u64>,
-    /// When trainings end.
+    /// When trainings stop.
     pub stop: Stop,
-    /// Sets of random parameters to try.
+    /// Number of random parameter sets to try.
     pub trials: usize,
-    /// Rounds of looking for problems that are chosen badly.
+    /// Number of rounds of searching for problems with bad choices.
     pub hard_rounds: usize,
     /// The first seed.
     pub seed: u64,
-    /// Forests of so many seeds are averaged.
+    /// Number of seeds whose forests are averaged.
     pub seeds: usize,
-    /// What is special about each file.
+    /// The role of each file.
     pub roles: Vec<Role>,
     /// The model to continue.
     pub warm_start: Option<WarmStart>,
 }
 
-/// Is told how far the training is.
+/// Receives the progress of a training.
 pub trait Watcher: Sync {
-    /// A target begins, for which [`Watcher::trained`] will be called so often.
+    /// A target begins, for which [`Watcher::trained`] will be called this many times.
     fn begins(&self, target: Target, trainings: usize);
-    /// One of them is done.
+    /// One training is done.
     fn trained(&self);
 }
 
-/// Does not want to know.
+/// Ignores the progress.
 impl Watcher for () {
     fn begins(&self, _: Target, _: usize) {}
     fn trained(&self) {}
@@ -127,19 +127,19 @@ impl Watcher for () {
 /// A trained forest.
 #[derive(Debug)]
 pub struct Trained {
-    /// What was asked for, with the parameters and the number of trees that came out.
+    /// The goal, with the resulting parameters and number of trees.
     pub goal: Goal,
     /// LightGBM's text.
     pub text: String,
-    /// The same, read.
+    /// The parsed forest.
     pub forest: Forest,
-    /// What cross-validation found.
+    /// The results of cross-validation.
     pub validation: Validation,
     /// The rows that it was trained on.
     pub data: TrainingData,
-    /// Trees of the forest that it continues.
+    /// Number of trees of the forest that it continues.
     pub continued: usize,
-    /// Problems that count more after looking for hard ones.
+    /// Number of problems with more weight after the search for hard ones.
     pub hard_problems: usize,
 }
 
@@ -152,7 +152,7 @@ pub fn train(
     for goal in &plan.goals {
         goal.params.validate(plan.seeds)?;
     }
-    // All targets first: nothing is trained when one of them has no data.
+    // All targets are checked first: nothing is trained if one of them has no data.
     let targets = plan.goals.iter().map(|goal| goal.target);
     let data = TrainingData::of_targets(measurements, &plan.extractor, targets, &plan.roles)?;
     plan.goals.iter().zip(data).map(|(goal, data)| one(measurements, plan, goal, data, watcher)).collect()
@@ -183,7 +183,7 @@ fn one(
     let folds = fold_of.iter().flatten().flatten().max().map_or(0, |last| last + 1);
     watcher.begins(goal.target, (folds + 1) * (1 + decisions.trainings()));
 
-    // The old forest has seen the problems that are held out here, so it has no part in this.
+    // The old forest has seen the problems that are held out here, so it is not used here.
     let validation = match &fold_of {
         Some(fold_of) => validate::validate(&task, fold_of, &given, &decisions, plan.stop, watcher)?,
         None => Validation {
@@ -212,7 +212,7 @@ fn one(
     Ok(Trained { goal, text, forest, validation, data, continued, hard_problems })
 }
 
-/// How many trees the folds ended with, on average.
+/// The average number of trees of the folds.
 fn mean_trees(validation: &Validation) -> Option<usize> {
     let folds = &validation.folds;
     let sum: usize = folds.iter().map(|fold| fold.best_iteration).sum();

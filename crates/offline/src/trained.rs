@@ -11,7 +11,7 @@ use ck_select_types::problem::FieldSet;
 use crate::digest;
 use crate::measurements::{DataError, Measurements};
 
-/// The digests of the files that measurements are from, in order.
+/// The digests of the measurements' files, in order.
 pub fn digests(measurements: &Measurements) -> Result<Vec<String>, DataError> {
     let digest = |path: &Path| {
         digest::of_file(path).map_err(|error| DataError::io(&path.display().to_string(), error))
@@ -19,7 +19,7 @@ pub fn digests(measurements: &Measurements) -> Result<Vec<String>, DataError> {
     measurements.sources().iter().map(|source| digest(&source.path)).collect()
 }
 
-/// What some rows of the measurements teach a model.
+/// The record of training on some rows of the measurements.
 pub fn trained_on(
     measurements: &Measurements,
     rows: impl IntoIterator<Item = u32>,
@@ -43,7 +43,7 @@ pub fn trained_on(
     )
 }
 
-/// The part of a card that says where the model guesses.
+/// The part of a card about the model's limits.
 pub fn limits(schema: &Schema, trained_on: &TrainedOn, range: &TrainedRange) -> String {
     let mut text = String::from(
         "\n## Limits\n\nOutside of these ranges the model guesses; a selection there is flagged.\n\n\
@@ -64,7 +64,8 @@ pub fn limits(schema: &Schema, trained_on: &TrainedOn, range: &TrainedRange) -> 
     let suffixes = if suffixes.is_empty() { "none" } else { suffixes.as_str() };
     let _ = writeln!(
         text,
-        "\nKernels with other pipelines or suffixes are marked. Pipelines: {pipelines}. Suffixes: {suffixes}.\n\n\
+        "\nKernels with other pipelines or suffixes are marked. Pipelines: {pipelines}. Suffixes: \
+         {suffixes}.\n\n\
          Features of the problem, as it was trained:\n\n| feature | from | to |\n|---|---|---|"
     );
     for (name, scope) in schema.names().into_iter().zip(schema.scopes()) {
@@ -75,8 +76,8 @@ pub fn limits(schema: &Schema, trained_on: &TrainedOn, range: &TrainedRange) -> 
     text
 }
 
-/// For each file of the measurements, whether the model was trained on it. Nothing is read for a spec that
-/// records no files.
+/// For each file of the measurements, whether the model was trained on it. No file is read if the spec
+/// records none.
 pub fn were_trained_on(spec: &FeatureSpec, measurements: &Measurements) -> Result<Vec<bool>, DataError> {
     let known = spec.trained_on.as_ref().map_or(&[][..], TrainedOn::files);
     if known.is_empty() {

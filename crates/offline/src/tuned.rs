@@ -1,7 +1,7 @@
-//! Tuned tables of others: which problems they know, and how long the kernel that they found best took.
+//! Tuning tables of other projects: their problems, and the time of the best kernel that they found.
 //!
-//! Their kernels are mostly none of ours, but their times are a roof to compare with. What a table does not
-//! say of its problems is asked of the caller, as fields of a problem:
+//! Most of their kernels are not ours, but their times are an upper bound to compare with. What a table omits
+//! about its problems comes from the caller, as fields of a problem:
 //! `dtype=fp8,quant=rowcolquant,arch=gfx942`.
 
 mod aiter;
@@ -19,29 +19,29 @@ use crate::measurements::DataError;
 
 pub use roof::{Roof, RoofFigures};
 
-/// A problem with the best time that a table knows.
+/// A problem with the best time in a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tuned {
     /// The problem.
     pub problem: Problem,
     /// The time in milliseconds.
     pub milliseconds: f64,
-    /// The kernel, as the table calls it.
+    /// The kernel's name in the table.
     pub by: String,
 }
 
-/// A table that was read.
+/// A parsed table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table {
-    /// Whose it is.
+    /// The project that it comes from.
     pub kind: &'static str,
     /// Its problems in its order, each once.
     pub tuned: Vec<Tuned>,
-    /// Lines, counted from 1, that are no problem of ours, and why.
+    /// Lines, counted from 1, that are not supported problems, and why.
     pub left_out: Vec<(usize, String)>,
 }
 
-/// What a table says in one place: a problem as text, and the time and the kernel.
+/// An entry of a table: a problem as text, and the time and the kernel.
 struct Said {
     op: Op,
     problem: String,
@@ -49,11 +49,11 @@ struct Said {
     by: String,
 }
 
-/// The places of a table with their lines.
+/// The entries of a table with their lines.
 type Places = Vec<(usize, Result<Said, String>)>;
 
 /// Reads a table: AITER's tuned CSV of GEMMs, hipBLASLt's logic of exact solutions (YAML) or `MIOpen`'s
-/// find-db as text, which its beginning tells apart. `fields` are added to every problem.
+/// find-db as text, distinguished by its beginning. `fields` are added to every problem.
 pub fn read(file: &str, text: &str, fields: &str) -> Result<Table, DataError> {
     let wrong = |line: usize, reason: String| DataError::format(file, format_args!("line {line}: {reason}"));
     let first = text.lines().next().unwrap_or_default();
@@ -100,7 +100,7 @@ fn tuned(said: Said, fields: &str) -> Result<Tuned, String> {
     Ok(Tuned { problem, milliseconds, by })
 }
 
-/// Writes the problems as a list, as every command reads it, each behind a comment with its time.
+/// Writes the problems as a list that every command can read, each after a comment with its time.
 pub fn write(tuned: &[Tuned], out: &mut dyn Write) -> io::Result<()> {
     for Tuned { problem, milliseconds, by } in tuned {
         writeln!(out, "# {milliseconds} ms: {by}\n{}", problem_line(problem))?;
@@ -120,23 +120,31 @@ mod tests {
 
     #[test]
     fn tables_of_aiter_say_the_type_or_are_told() {
-        let header = "gfx,cu_num,M,N,K,bias,dtype,outdtype,scaleAB,bpreshuffle,libtype,solidx,splitK,us,kernelName,err_ratio,tflops,bw";
+        let header = "gfx,cu_num,M,N,K,bias,dtype,outdtype,scaleAB,bpreshuffle,libtype,solidx,splitK,us,\
+                      kernelName,err_ratio,tflops,bw";
         let text = format!(
             "{header}\n\
-             gfx950,256,64,256,5120,False,torch.bfloat16,torch.float32,False,False,asm,5,13,7.9191,fast,0.0,21.19,417.92\n\
-             gfx950,256,64,256,5120,False,torch.bfloat16,torch.float32,False,False,asm,5,13,8.5,slow,0.0,21.19,417.92\n\
-             gfx950,256,64,256,5120,False,torch.bfloat16,torch.bfloat16,False,True,asm,5,13,7.5,shuffled,0.0,21.19,417.92\n\
-             gfx950,256,64,256,5120,True,torch.bfloat16,torch.bfloat16,False,False,asm,5,13,7.5,biased,0.0,21.19,417.92\n\
-             gfx950,256,64,256,5120,False,torch.complex,torch.bfloat16,False,False,asm,5,13,7.5,odd,0.0,21.19,417.92\n\
+             gfx950,256,64,256,5120,False,torch.bfloat16,torch.float32,False,False,asm,5,13,7.9191,fast,0.0,\
+             21.19,417.92\n\
+             gfx950,256,64,256,5120,False,torch.bfloat16,torch.float32,False,False,asm,5,13,8.5,slow,0.0,\
+             21.19,417.92\n\
+             gfx950,256,64,256,5120,False,torch.bfloat16,torch.bfloat16,False,True,asm,5,13,7.5,shuffled,0.0,\
+             21.19,417.92\n\
+             gfx950,256,64,256,5120,True,torch.bfloat16,torch.bfloat16,False,False,asm,5,13,7.5,biased,0.0,\
+             21.19,417.92\n\
+             gfx950,256,64,256,5120,False,torch.complex,torch.bfloat16,False,False,asm,5,13,7.5,odd,0.0,\
+             21.19,417.92\n\
              gfx950,256,64,256\n"
         );
         let table = read("a.csv", &text, "").unwrap();
         assert_eq!(table.kind, "AITER");
         let expected = [
             "# 0.0079191 ms: fast",
-            "M=64,N=256,K=5120,split_k=1,dtype_a=bf16,dtype_b=bf16,dtype_c=fp32,layout=rcr,arch=gfx950,op=gemm_universal",
+            "M=64,N=256,K=5120,split_k=1,dtype_a=bf16,dtype_b=bf16,dtype_c=fp32,layout=rcr,arch=gfx950,\
+             op=gemm_universal",
             "# 0.0075 ms: shuffled",
-            "M=64,N=256,K=5120,split_k=1,dtype_a=bf16,dtype_b=bf16,dtype_c=bf16,layout=rcr,preshuffle=true,arch=gfx950,op=gemm_universal",
+            "M=64,N=256,K=5120,split_k=1,dtype_a=bf16,dtype_b=bf16,dtype_c=bf16,layout=rcr,preshuffle=true,\
+             arch=gfx950,op=gemm_universal",
         ];
         assert_eq!(lines(&table), expected);
         let reasons: Vec<(usize, &str)> =
@@ -144,7 +152,8 @@ mod tests {
         assert_eq!(reasons[0], (5, "bias: found True, which no problem has"));
         assert!(reasons[1].0 == 6 && reasons[1].1.starts_with("dtype: found torch.complex, expected torch."));
         assert_eq!(reasons[2], (7, "found 4 cells, expected 18 as in the header"));
-        let scaled = "cu_num,M,N,K,kernelId,splitK,us,kernelName,tflops,bw,errRatio\n304,1,1280,8192,34,0,20.5,name,1,1,0\n";
+        let scaled = "cu_num,M,N,K,kernelId,splitK,us,kernelName,tflops,bw,errRatio\n\
+                      304,1,1280,8192,34,0,20.5,name,1,1,0\n";
         let error = read("b.csv", scaled, "dtype=fp8").unwrap_err().to_string();
         assert!(
             error.starts_with("b.csv: line 1: no column 'dtype'") && error.contains("quant=rowcolquant"),
@@ -157,9 +166,10 @@ mod tests {
 
     #[test]
     fn records_of_miopen_are_convolutions_of_three_directions() {
-        let text = "576-4-5-1x3-192-4-5-8-0x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F=\
-                    SolverA:0.5,0,miopenConvolutionFwdAlgoDirect;SolverB:0.25,64,miopenConvolutionFwdAlgoGEMM\n\
-                    160-698-698-5x5-64-700-700-348-1x1-1x1-1x1-0-NCHW-FP32-B_g4=algo:SolverC,9.5,0,algo,not used\n\
+        let text = "576-4-5-1x3-192-4-5-8-0x1-1x1-1x1-0-NHWC-NHWC-NHWC-FP16-F=SolverA:0.5,0,\
+                    miopenConvolutionFwdAlgoDirect;SolverB:0.25,64,miopenConvolutionFwdAlgoGEMM\n\
+                    160-698-698-5x5-64-700-700-348-1x1-1x1-1x1-0-NCHW-FP32-B_g4=algo:SolverC,9.5,0,algo,\
+                    not used\n\
                     8-6-16-16-3x3x3-4-8-18-18-2-0x0x0-1x1x1-1x1x1-0-NCDHW-BF16-W=S:1,0,a\n\
                     1-4-4-1x1-2-4-4-8-0x0-1x1-1x1-0-NCHW-FP16FP16FP32-F=S:1,0,a\n\
                     1-4-4-1x1-2-9-4-8-0x0-1x1-1x1-0-NCHW-FP16-F=S:1,0,a\n\
@@ -200,10 +210,14 @@ mod tests {
         let file = |transpose: [bool; 2], dtype: u32, last: &str| {
             let [a, b] = transpose;
             format!(
-                "- {{MinimumRequiredVersion: 5.0.0}}\n- gfx950\n- {{Architecture: gfx950, CUCount: 256}}\n- [Device 75a0]\n\
-                 - Activation: false\n  DataTypeA: {dtype}\n  DataTypeB: {dtype}\n  DestDataType: {dtype}\n  TransposeA: {a}\n  TransposeB: {b}\n\
-                 - - BaseName: one\n    SolutionIndex: 0\n- [2, 3, 0, 1]\n- - - [8, 2048, 1, 15360]\n    - [0, 31474.0]\n\
-                 \x20 - - [16, 32, 4, 512]\n    - [3, 0.0]\n  - - [16, 32, 4, 512]\n    - [7, 500.0]\n- null\n- null\n- DeviceEfficiency\n- {last}\n"
+                "- {{MinimumRequiredVersion: 5.0.0}}\n- gfx950\n- {{Architecture: gfx950, CUCount: 256}}\n\
+                 - [Device 75a0]\n\
+                 - Activation: false\n  DataTypeA: {dtype}\n  DataTypeB: {dtype}\n  DestDataType: {dtype}\n  \
+                 TransposeA: {a}\n  TransposeB: {b}\n\
+                 - - BaseName: one\n    SolutionIndex: 0\n- [2, 3, 0, 1]\n- - - [8, 2048, 1, 15360]\n    \
+                 - [0, 31474.0]\n\
+                 \x20 - - [16, 32, 4, 512]\n    - [3, 0.0]\n  - - [16, 32, 4, 512]\n    - [7, 500.0]\n\
+                 - null\n- null\n- DeviceEfficiency\n- {last}\n"
             )
         };
         for (transpose, layout) in
@@ -212,7 +226,8 @@ mod tests {
             let table = read("l.yaml", &file(transpose, 7, "Equality"), "").unwrap();
             let [first, second] = &table.tuned[..] else { panic!("{table:?}") };
             let expected = format!(
-                "M=2048,N=8,K=15360,split_k=1,dtype_a=bf16,dtype_b=bf16,dtype_c=bf16,layout={layout},arch=gfx950"
+                "M=2048,N=8,K=15360,split_k=1,dtype_a=bf16,dtype_b=bf16,dtype_c=bf16,layout={layout},\
+                 arch=gfx950"
             );
             assert_eq!(first.problem.to_string(), expected);
             assert_eq!(first.milliseconds, 2.0 * 2048.0 * 8.0 * 15360.0 / 31474.0 / 1e6);

@@ -1,5 +1,5 @@
-//! A model's choices from a whole pool against an oracle, problem by problem, joined by what problems and
-//! kernels are.
+//! A model's choices from a whole pool against an oracle, problem by problem, joined by the values of
+//! problems and kernels.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::judge::JudgeError;
 use crate::measurements::Measurements;
 use crate::predictions::Predictions;
 
-/// One problem's choice beside the oracle's.
+/// One problem's choice and the oracle's.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
     /// Index of the problem.
     pub problem: u32,
-    /// The number that the measurements give it, their `problem_idx`.
+    /// Its number in the measurements, their `problem_idx`.
     pub number: Option<i64>,
     /// Index of the oracle's kernel into [`Measurements::kernels`].
     pub oracle: u32,
@@ -26,14 +26,14 @@ pub struct Verdict {
     pub oracle_tflops: f64,
     /// The chosen kernel's name.
     pub chosen: String,
-    /// What was measured of it; `None` when it was not.
+    /// Its measured TFLOPS; `None` if it was not measured.
     pub tflops: Option<f64>,
     /// Whether it is the oracle's.
     pub is_match: bool,
 }
 
 impl Verdict {
-    /// Chosen over fastest; 0 when the choice was not measured.
+    /// Chosen over fastest; 0 if the choice was not measured.
     pub fn efficiency(&self) -> f64 {
         self.tflops.unwrap_or(0.0) / self.oracle_tflops
     }
@@ -42,14 +42,14 @@ impl Verdict {
 /// Verdicts over all problems, with both ways of counting choices that were not measured.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Validation {
-    /// One for each problem that was asked about.
+    /// One for each problem with a choice.
     pub verdicts: Vec<Verdict>,
-    /// Problems of the oracle that were not asked about.
+    /// Number of the oracle's problems without a choice.
     pub unasked: usize,
 }
 
 impl Validation {
-    /// Asks a model to choose among all kernels of a pool, measured or not.
+    /// Lets a model choose among all kernels of a pool, measured or not.
     pub fn of_model(
         model: &Arc<Model>,
         pool: &Arc<Pool>,
@@ -64,7 +64,7 @@ impl Validation {
             let problem = &measurements.problems()[trial.problem as usize];
             match ranker.rank_with(problem, &mut scratch) {
                 Ok(()) => {}
-                // A pool without a kernel for this direction or these dimensions was not asked.
+                // A pool without a kernel for this direction or these dimensions makes no choice.
                 Err(RankError::NoKernel { .. }) => {
                     unasked += 1;
                     continue;
@@ -100,7 +100,7 @@ impl Validation {
         Self { verdicts, unasked }
     }
 
-    /// Choices that were not measured.
+    /// Number of choices that were not measured.
     pub fn unmeasured(&self) -> usize {
         self.verdicts.iter().filter(|verdict| verdict.tflops.is_none()).count()
     }
@@ -116,7 +116,7 @@ impl Validation {
         Spread::of(self.verdicts.iter().map(Verdict::efficiency).collect())
     }
 
-    /// Efficiencies of the choices that were measured, as upstream's validator averages them.
+    /// Efficiencies of the choices that were measured, as averaged by upstream's validator.
     pub fn measured_efficiency(&self) -> Spread {
         let measured = self.verdicts.iter().filter(|verdict| verdict.tflops.is_some());
         Spread::of(measured.map(Verdict::efficiency).collect())

@@ -68,7 +68,10 @@ prop_compose! {
         // No faster than a device can be: figures beyond that are refused.
         let least_ms = (2 * n * c * c * (extent + 2).pow(2) * filter.pow(2)) as f64 / 1e16 * 1e3;
         let latency = if latency.is_nan() { "N/A".to_owned() } else { format!("{:?}", latency * least_ms) };
-        format!("{name},{index},{n},{c},{c},1,1,{extent},{extent},1,{filter},{filter},1,2,1,0,1,0,1,1,1,{latency},{tflops:?},{non_zero}")
+        format!(
+            "{name},{index},{n},{c},{c},1,1,{extent},{extent},1,{filter},{filter},1,2,1,0,1,0,1,1,1,\
+             {latency},{tflops:?},{non_zero}"
+        )
     }
 }
 
@@ -102,8 +105,8 @@ proptest! {
     #[test]
     fn csv_and_parquet_say_the_same(rows in prop::collection::vec(row(), 1..200), quoted in any::<bool>()) {
         let folder = TempDir::new().unwrap();
-        let mut text = "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,dilation_d,\
-                        dilation_h,dilation_w,latency_ms,tflops,non_zero\n".to_owned();
+        let mut text = "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,\
+                        pad_w,dilation_d,dilation_h,dilation_w,latency_ms,tflops,non_zero\n".to_owned();
         for row in &rows {
             let (name, rest) = row.split_once(',').unwrap();
             let line = if quoted { format!("\"{name}\",{rest}\n") } else { format!("{row}\n") };
@@ -112,7 +115,8 @@ proptest! {
         let [csv, parquet] = ["a.csv", "a.parquet"].map(|name| folder.path().join(name));
         fs::write(&csv, text).unwrap();
         let options = Options { arch: "gfx942".parse().ok(), ..Options::default() };
-        convert(std::slice::from_ref(&csv), &parquet, &options, &AtomicBool::new(false), &mut Silent).unwrap();
+        convert(std::slice::from_ref(&csv), &parquet, &options, &AtomicBool::new(false), &mut Silent)
+            .unwrap();
         let wanted = Wanted { arch: options.arch, ..Wanted::all(Op::GroupedConv) };
         let before = Measurements::read(&[&csv], wanted).unwrap();
         let after = Measurements::read(&[&parquet], wanted).unwrap();
@@ -141,7 +145,9 @@ proptest! {
             let mut rejects = Rejects::default();
             let target = folder.path().join("a.parquet");
             let reports =
-                convert(std::slice::from_ref(&path), &target, &options, &AtomicBool::new(false), &mut rejects);
+                convert(
+                    std::slice::from_ref(&path), &target, &options, &AtomicBool::new(false), &mut rejects
+                );
             let wanted = Wanted { arch: options.arch, ..Wanted::all(Op::GroupedConv) };
             let table = reports.is_ok().then(|| said(&Measurements::read(&[&target], wanted).unwrap()));
             found.push((reports.map_err(|error| error.to_string()), rejects.0, table));
@@ -150,7 +156,9 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_a_reader_panic(text in "\\PC{0,200}|(Shape|M=|N=|K=|[{}\",:0-9 \n]|name|results|kernel,tflops,latency_ms){0,40}") {
+    fn no_text_makes_a_reader_panic(
+        text in "\\PC{0,200}|(Shape|M=|N=|K=|[{}\",:0-9 \n]|name|results|kernel,tflops,latency_ms){0,40}"
+    ) {
         for name in ["a.csv", "a.json", "a.log", "a"] {
             if let Err(error) = Measurements::new(Wanted::all(Op::Gemm)).add_text(name, text.as_bytes()) {
                 prop_assert!(error.to_string().starts_with(name));

@@ -43,8 +43,8 @@ fn write(input: &Path, output: &Path) {
 fn pandas_reads_our_tables() {
     let folder = TempDir::new().unwrap();
     let conv = "grouped_conv_forward_bf16_2d_16x64x128_compv3_intrawave_gm2_dsb";
-    let header = "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,dilation_d,\
-                  dilation_h,dilation_w,latency_ms,tflops,non_zero";
+    let header = "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,\
+                  dilation_d,dilation_h,dilation_w,latency_ms,tflops,non_zero";
     let cells = "16,256,128,1,1,28,28,1,3,3,1,1,1,0,1,1,1,1,1";
     let text = format!("{header}\n{conv},3,{cells},0.1,300.25,7\n{conv}_si,3,{cells},N/A,0,0\n");
     let csv = folder.path().join("a.csv");

@@ -89,9 +89,11 @@ fn said(data: &Measurements) -> Vec<String> {
 
 fn log_object(name: &str, tflops: f64) -> String {
     format!(
-        "{{\n  \"name\": \"{name}\",\n  \"problem\": {{\n    \"split_k\": 1, \"m\": 16, \"n\": 1536, \"k\": 7168,\n    \
-         \"dtype_a\": \"fp8\", \"layout_a\": \"RowMajor\", \"layout_b\": \"ColumnMajor\", \"layout_c\": \"RowMajor\"\n  }},\n  \
-         \"perf_result\": {{ \"latency(ms)\": 0.04, \"tflops(TFlops)\": {tflops}, \"bandwidth(GB/s)\": 512.5 }}\n}}\n"
+        "{{\n  \"name\": \"{name}\",\n  \"problem\": {{\n    \
+         \"split_k\": 1, \"m\": 16, \"n\": 1536, \"k\": 7168,\n    \
+         \"dtype_a\": \"fp8\", \"layout_a\": \"RowMajor\", \"layout_b\": \"ColumnMajor\", \"layout_c\": \
+         \"RowMajor\"\n  }},\n  \"perf_result\": {{ \"latency(ms)\": 0.04, \"tflops(TFlops)\": {tflops}, \
+         \"bandwidth(GB/s)\": 512.5 }}\n}}\n"
     )
 }
 
@@ -191,9 +193,11 @@ fn a_log_gives_a_row_an_object() {
     let cut = log_object(GEMM, 1.0);
     let cut = &cut[..cut.len() / 2];
     let text = format!(
-        "Banner\nGPU ID: 0\n\n{line}\nShape 1: M=16 N=1536 K=7168 dtype=fp8 layout=rcr\n{line}\nFound 2 kernels\n{one}{flat}\n\
+        "Banner\nGPU ID: 0\n\n{line}\nShape 1: M=16 N=1536 K=7168 dtype=fp8 layout=rcr\n{line}\n\
+         Found 2 kernels\n{one}{flat}\n\
          {{\"broken\": \n}}\n{cut}\n{line}\nShape 2: M=20480 N=7168 K=256 dtype=fp8 layout=rcr\n{line}\n\
-         {{\"name\": \"{GEMM}\", \"problem\": {{}}, \"perf_result\": {{\"latency(ms)\": 0.1, \"tflops(TFlops)\": 7}}}}\n"
+         {{\"name\": \"{GEMM}\", \"problem\": {{}}, \"perf_result\": {{\"latency(ms)\": 0.1, \
+         \"tflops(TFlops)\": 7}}}}\n"
     );
     let input = file(&folder, "wide_coverage_batch_001.log", &text);
     let output = folder.path().join("a.parquet");
@@ -238,12 +242,13 @@ fn benchmark_json_has_its_bandwidth_and_pads_corrected() {
     let folder = TempDir::new().unwrap();
     let benchmark = |name: &str, ms: f64, valid: bool| {
         format!(
-            "{{\"kernel_name\": \"{name}\", \"m\": 1000, \"n\": 2000, \"k\": 3000, \"avg_time_ms\": {ms}, \"tflops\": 9.5, \
-             \"is_valid\": {valid}, \"error\": null}}"
+            "{{\"kernel_name\": \"{name}\", \"m\": 1000, \"n\": 2000, \"k\": 3000, \"avg_time_ms\": {ms}, \
+             \"tflops\": 9.5, \"is_valid\": {valid}, \"error\": null}}"
         )
     };
     let results = format!(
-        "[{{\"kernel_config\": {{\"name\": \"{GEMM}\"}}, \"benchmarks\": [{}, {}]}}, {{\"kernel_config\": {{}}, \"benchmarks\": [{}, {}]}}]",
+        "[{{\"kernel_config\": {{\"name\": \"{GEMM}\"}}, \"benchmarks\": [{}, {}]}}, {{\"kernel_config\": \
+         {{}}, \"benchmarks\": [{}, {}]}}]",
         benchmark(GEMM, 0.5, true),
         benchmark(GEMM, 0.5, false),
         benchmark(MEM, 0.5, true),
@@ -288,9 +293,10 @@ fn attention(kernel: &str, keys: i64, ms: f64, splits: Option<i64>, status: &str
     );
     let splits = splits.map_or("null".to_owned(), |splits| splits.to_string());
     let object = format!(
-        "{{\"kernel\": \"{kernel}\", \"dtype\": \"fp16\", \"hdim_q\": 128, \"num_splits\": {splits}, \"problem\": {{\"batch\": 2, \
-         \"nhead_q\": 32, \"nhead_k\": 8, \"seqlen_q\": 1, \"seqlen_k\": {keys}, \"hdim_q\": 128, \"hdim_v\": 128}}, \
-         \"latency_ms\": {ms}, \"tflops\": 9.5, \"max_err\": 0.0, \"status\": \"{status}\"}}"
+        "{{\"kernel\": \"{kernel}\", \"dtype\": \"fp16\", \"hdim_q\": 128, \"num_splits\": {splits}, \
+         \"problem\": {{\"batch\": 2, \"nhead_q\": 32, \"nhead_k\": 8, \"seqlen_q\": 1, \"seqlen_k\": \
+         {keys}, \"hdim_q\": 128, \"hdim_v\": 128}}, \"latency_ms\": {ms}, \"tflops\": 9.5, \"max_err\": \
+         0.0, \"status\": \"{status}\"}}"
     );
     [line, object]
 }
@@ -300,7 +306,8 @@ fn attention_is_the_same_in_csv_and_json_and_wrong_results_are_not_valid() {
     let folder = TempDir::new().unwrap();
     let name = |family: &str, m0: u32, rest: &str| {
         format!(
-            "{family}_fp16_batch_h128_qr_t{m0}x128x32x128x32x128_w16x16x32_pad1111_mask=no_bias=no{rest}_bpc=-1"
+            "{family}_fp16_batch_h128_qr_t{m0}x128x32x128x32x128_w16x16x32_pad1111_mask=no_bias=no{rest}\
+             _bpc=-1"
         )
     };
     let (tall, flat) = (name("fmha_fwd", 128, ""), name("fmha_fwd", 16, ""));
@@ -314,8 +321,9 @@ fn attention_is_the_same_in_csv_and_json_and_wrong_results_are_not_valid() {
         attention(&split, 4096, 0.4, Some(4), "passed"),
         attention("fmha_fwd_nobody", 4096, 0.4, None, "PASS"),
     ];
-    let header = "kernel,dtype,pipeline,mode,mask,bias,hdim_q,hdim_v,num_splits,batch,nhead_q,nhead_k,seqlen_q,seqlen_k,latency_ms,\
-                  tflops,max_err,mean_err,rms_err,p99_err,within_tol_pct,status\n";
+    let header = "kernel,dtype,pipeline,mode,mask,bias,hdim_q,hdim_v,num_splits,batch,nhead_q,nhead_k,\
+                  seqlen_q,seqlen_k,latency_ms,tflops,max_err,mean_err,rms_err,p99_err,within_tol_pct,\
+                  status\n";
     let csv = rows.iter().fold(header.to_owned(), |text, [line, _]| text + line);
     let objects: Vec<&str> = rows.iter().map(|[_, object]| object.as_str()).collect();
     let json = |metadata: &str| format!("{{{metadata}\"results\": [{}]}}", objects.join(", "));
@@ -426,7 +434,8 @@ fn mixtures_are_refused_and_filters_count_what_they_leave_out() {
 fn tables_convert_to_tables_and_back_to_csv() {
     let folder = TempDir::new().unwrap();
     let text = format!(
-        "{HEADER}\n{CONV},0,{CELLS},0.0123456789,300.5,7\n{CONV}_dsb,4,{CELLS},N/A,0.0,0\n{CONV}_2stage,9,{CELLS},1e-5,2.5,0\n"
+        "{HEADER}\n{CONV},0,{CELLS},0.0123456789,300.5,7\n{CONV}_dsb,4,{CELLS},N/A,0.0,0\n\
+         {CONV}_2stage,9,{CELLS},1e-5,2.5,0\n"
     );
     let input = file(&folder, "a.csv", &text);
     let [one, two, back] = ["one.parquet", "two.parquet", "back.csv"].map(|name| folder.path().join(name));
@@ -503,9 +512,11 @@ fn pairs_are_the_rows_without_their_figures() {
 #[test]
 fn sweeps_of_the_dsl_have_kernels_by_their_tiles() {
     let folder = TempDir::new().unwrap();
-    let text = "N,G,C,K,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,tile_m,tile_n,tile_k,pipeline,tflops,latency_us\n\
+    let text = "N,G,C,K,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,tile_m,tile_n,tile_k,pipeline,tflops,\
+                latency_us\n\
                 16,1,256,128,28,28,3,3,1,1,1,1,64,128,64,compv3,100.0,73.98752256\n\
-                N,G,C,K,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,tile_m,tile_n,tile_k,pipeline,tflops,latency_us\n\
+                N,G,C,K,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,tile_m,tile_n,tile_k,pipeline,tflops,\
+                latency_us\n\
                 16,1,256,128,28,28,3,3,1,1,1,1,64,128,64,compv9,100.0,73.98\n";
     let path = file(&folder, "sweep.csv", text);
     let options = Options { dtype: Some(Dtype::Fp16), ..options() };

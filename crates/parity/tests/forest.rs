@@ -32,7 +32,8 @@ fn compare(name: &str, booster: &Booster) {
         {
             assert!(
                 ours.to_bits() == theirs.to_bits(),
-                "{name}: row {index}, {output:?}: ours {ours:e} ({:016x}), LightGBM's {theirs:e} ({:016x})\n{row:?}",
+                "{name}: row {index}, {output:?}: ours {ours:e} ({:016x}), LightGBM's {theirs:e} ({:016x})\n\
+                 {row:?}",
                 ours.to_bits(),
                 theirs.to_bits(),
             );

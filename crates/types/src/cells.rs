@@ -3,7 +3,7 @@
 use crate::problem::{self, CONV_COLUMNS};
 use crate::vocab::Op;
 
-/// Named cells. An empty cell is an absent one.
+/// Named cells. An empty cell counts as absent.
 pub trait Fields {
     /// The text of a cell, `None` when it is absent or empty.
     fn get(&self, name: &str) -> Option<&str>;
@@ -14,12 +14,12 @@ pub trait Fields {
     }
 }
 
-/// A cell that is there.
+/// The value of a cell.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Cell<'a> {
     /// A whole number.
     Whole(i64),
-    /// A number that may have a fraction, which inputs cut off.
+    /// A number that may have a fraction; inputs truncate it.
     Number(f64),
     /// A word, or a number as text.
     Word(&'a str),
@@ -35,7 +35,7 @@ impl std::fmt::Display for Cell<'_> {
     }
 }
 
-/// The names of the cells that describe a problem, and those that say whether a model is for it.
+/// The names of the cells that describe a problem, and those that tell whether a model applies to it.
 pub fn of_problem(op: Op) -> Vec<&'static str> {
     match op {
         Op::GroupedConv => [CONV_COLUMNS.as_slice(), &["dtype", "direction", "arch"]].concat(),
@@ -71,14 +71,14 @@ pub fn of_problem(op: Op) -> Vec<&'static str> {
     }
 }
 
-/// The names of further cells that say something of a problem: its other fields, and other names of fields.
-/// Upstream's engines pass them over; where absent cells are errors, they are read as everywhere else, or must
-/// agree with the others.
+/// The names of further cells about a problem: its other fields, and other names of fields. Upstream's
+/// engines ignore them. Where absent cells are errors, they are read like any other cell, or must agree with
+/// the others.
 pub fn beside_problem(op: Op) -> Vec<&'static str> {
     let (fields, names) = match op {
         Op::GroupedConv => (problem::keys(op), &["variant", "ndim_spatial", "op_type"][..]),
         Op::Gemm => (problem::keys(op), &["op_type"][..]),
-        // A row has the kernel's words and flags under the names of the problem's.
+        // A row has the kernel's words and flags under the problem's names.
         Op::Fmha => (&[][..], &["op_type"][..]),
     };
     let known = of_problem(op);

@@ -29,7 +29,7 @@ pub fn open_with(options: &mut OpenOptions, path: impl AsRef<Path>) -> io::Resul
     #[cfg(target_os = "linux")]
     {
         use std::os::fd::AsRawFd as _;
-        // Where nothing is mounted at /proc, no file of it was opened.
+        // Without a mounted /proc, the file cannot be from there.
         if let Ok(opened) = fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())) {
             expect_stored(&opened)?;
         }
@@ -72,7 +72,7 @@ pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
 /// Refuses anything but regular files, for callers that pass the path to other code that opens it.
 pub fn check(path: impl AsRef<Path>) -> io::Result<()> {
     let path = path.as_ref();
-    // Looked at before it is opened: to open a device can be an action, and a socket's error would explain
+    // Checked before opening: opening a device can have side effects, and a socket's error would explain
     // nothing.
     expect_regular(&fs::metadata(path)?)?;
     match path.canonicalize() {
@@ -85,7 +85,7 @@ pub fn check(path: impl AsRef<Path>) -> io::Result<()> {
 pub fn without_waiting(options: &mut OpenOptions) -> &mut OpenOptions {
     #[cfg(unix)]
     {
-        /// `O_NONBLOCK`, which regular files pass over.
+        /// `O_NONBLOCK`, which regular files ignore.
         const FLAG: i32 = if cfg!(target_os = "linux") { 0o4000 } else { 4 };
         std::os::unix::fs::OpenOptionsExt::custom_flags(options, FLAG)
     }
@@ -100,7 +100,7 @@ fn expect_regular(found: &fs::Metadata) -> io::Result<()> {
     if found.is_file() { Ok(()) } else { Err(unexpected(kind(found), found.is_dir())) }
 }
 
-/// Files of the kernel's call themselves regular ones, and need not end.
+/// The kernel's files claim to be regular, and need not end.
 fn expect_stored(path: &Path) -> io::Result<()> {
     let made_up = cfg!(target_os = "linux") && (path.starts_with("/proc") || path.starts_with("/sys"));
     if made_up { Err(unexpected("a file of /proc or /sys", false)) } else { Ok(()) }
@@ -126,8 +126,9 @@ fn kind(found: &fs::Metadata) -> &'static str {
     if found.is_dir() { "a folder" } else { "a device" }
 }
 
-/// A file being written. [`Pending::commit`] gives it its name once it is completely on disk; dropped before,
-/// it disappears, and the old file stays. Output to a device or a pipe is written immediately.
+/// A file being written. [`Pending::commit`] gives it its name once it is completely on disk; if it is
+/// dropped before that, it disappears and the old file stays. Output to a device or a pipe is written
+/// immediately.
 #[derive(Debug)]
 pub struct Pending {
     file: File,
@@ -161,7 +162,7 @@ impl Pending {
             let temporary = folder_of(&target).join(format!(".ck-select-{process}-{count}.tmp"));
             match File::create_new(&temporary) {
                 Ok(file) => return Ok(Self { file, place: Some(Place { temporary, target }) }),
-                // Left behind by a process of this number that was killed, or that of another container.
+                // Left by a killed process with this ID, or used by one in another container.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
             }
@@ -197,7 +198,7 @@ impl Pending {
         let folder = folder_of(target).to_owned();
         self.place = None;
         match sync_folder(&folder) {
-            // Not every file system can, and not every folder may be read.
+            // Not every file system supports it, and not every folder can be opened.
             Err(error)
                 if error.kind() == io::ErrorKind::PermissionDenied
                     || error.raw_os_error() == Some(EINVAL) =>
@@ -209,7 +210,7 @@ impl Pending {
     }
 }
 
-/// The same number everywhere.
+/// The same on every platform.
 const EINVAL: i32 = 22;
 
 impl Write for Pending {
@@ -225,7 +226,7 @@ impl Write for Pending {
 impl Drop for Pending {
     fn drop(&mut self) {
         if let Some(place) = &self.place {
-            // Whatever went wrong before is what is said.
+            // The earlier error is the one to report.
             let _ = fs::remove_file(&place.temporary);
         }
     }
@@ -255,14 +256,14 @@ pub fn target(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("found too many levels of symbolic links"))
 }
 
-/// Whether a path is an open file of some process, as `/dev/stdout` is: such a link is no name that could be
-/// replaced.
+/// Whether a path is an open file of some process, such as `/dev/stdout`: such a link is not a name that can
+/// be replaced.
 fn is_descriptor(path: &Path) -> bool {
     cfg!(target_os = "linux")
         && folder_of(path).canonicalize().is_ok_and(|folder| folder.starts_with("/proc"))
 }
 
-/// The location of a file.
+/// The folder that contains a file.
 pub fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -288,7 +289,7 @@ mod tests {
         assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
     }
 
-    /// Fails where `work` waits for something that never comes.
+    /// Fails if `work` blocks forever.
     fn soon<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
         let (sender, receiver) = mpsc::channel();
         std::thread::spawn(move || sender.send(work()));

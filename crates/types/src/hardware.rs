@@ -139,7 +139,7 @@ impl Hardware {
         self.set_from(name, value, 1)
     }
 
-    /// The same with another least value than 1.
+    /// Like [`Hardware::set`], with a minimum other than 1.
     pub fn set_from(&mut self, name: &str, value: i64, least: i64) -> Result<(), InvalidField> {
         if value < least {
             return Err(InvalidField::new(name, value, format!("at least {least}")));
@@ -153,7 +153,7 @@ impl Hardware {
         }
     }
 
-    /// The same with the constants of a JSON object put over it, field by field.
+    /// These constants, overridden one by one by those of a JSON object.
     pub fn overridden_by(mut self, fields: &Map<String, Value>) -> Result<Self, InvalidField> {
         for (name, value) in fields {
             let number = value
@@ -165,7 +165,7 @@ impl Hardware {
         Ok(self)
     }
 
-    /// All SIMD units.
+    /// SIMD units of the whole GPU.
     pub const fn total_simds(&self) -> i64 {
         self.num_cus.saturating_mul(self.simds_per_cu)
     }

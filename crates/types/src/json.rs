@@ -1,4 +1,4 @@
-//! JSON in which no key appears twice, because one of the two values would be ignored.
+//! JSON without duplicate keys, of which one value would be ignored.
 
 use std::fmt;
 

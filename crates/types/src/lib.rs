@@ -1,11 +1,11 @@
-//! What is asked and what can answer: plain checked values, their names and their files.
+//! Requests and answers: problems and kernels as plain checked values, their names and their files.
 //!
 //! - [`problem`]: a convolution or a GEMM, from text, tables and lists
 //! - [`kernel`]: what can answer a problem: descriptors and their names
 //! - [`pool`]: the kernels among which one is chosen
 //! - [`hardware`]: the GPU's constants; [`vocab`]: all words; [`cells`]: values by the names of columns
-//! - [`files`]: opening, reading and writing files, whoever names them; [`json`]: JSON without repeated keys;
-//!   [`panics`]: panics that become answers; [`nearest`]: what was meant by a mistyped word
+//! - [`files`]: opening, reading and writing files with untrusted names; [`panics`]: panics turned into
+//!   values; [`nearest`]: suggestions for mistyped words
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 

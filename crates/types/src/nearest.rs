@@ -1,9 +1,9 @@
-//! What somebody who mistyped a word most likely meant.
+//! The word that somebody who mistyped one most likely meant.
 
 use std::fmt;
 
-/// The candidate that `word` was most likely meant to be, if any is near: at most a third of its letters,
-/// three at most, are wrong; the case does not count.
+/// The candidate that `word` was most likely meant to be, if one is close: at most a third of its letters,
+/// and at most three, are wrong. Case is ignored.
 ///
 /// ```
 /// use ck_select_types::nearest::nearest;
@@ -16,7 +16,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
     let lower = word.to_lowercase();
     let near = candidates
         .into_iter()
-        // Any letter is one away from any other.
+        // Any two single letters are one edit apart.
         .filter(|candidate| candidate.chars().count() > 1)
         .map(|candidate| (distance(&lower, &candidate.to_lowercase()), candidate));
     near.filter(|&(distance, _)| distance <= most).min_by_key(|&(distance, _)| distance).map(|(_, word)| word)
@@ -27,7 +27,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
 pub struct Hint<'a>(Option<&'a str>);
 
 impl<'a> Hint<'a> {
-    /// For a word and what it may have been.
+    /// The hint for a word and its candidates.
     pub fn new(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Self {
         Self(nearest(word, candidates))
     }
@@ -39,8 +39,8 @@ impl fmt::Display for Hint<'_> {
     }
 }
 
-/// How many letters to insert, leave out, replace or swap with their neighbour. Of long words the first
-/// letters count, so that a text from a stranger costs no more than a name.
+/// The edit distance: letters to insert, delete, replace or swap with their neighbour. Only the first letters
+/// of long words are compared, so that untrusted text costs no more than a name.
 pub fn distance(a: &str, b: &str) -> usize {
     const MOST: usize = 128;
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(MOST).collect(), b.chars().take(MOST).collect());

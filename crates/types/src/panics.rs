@@ -1,4 +1,4 @@
-//! Panics that become answers: at a boundary that they must not cross, and around code of others that panics
+//! Turns panics into values: at a boundary that they must not cross, and around third-party code that panics
 //! on bad input.
 
 use std::any::Any;
@@ -9,7 +9,7 @@ use std::sync::Once;
 /// A panic that was caught.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Panicked {
-    /// What was thrown, when it was a text.
+    /// The payload, if it was text.
     pub message: Option<String>,
     /// What would have been printed: the place and the message.
     pub report: String,
@@ -23,7 +23,7 @@ thread_local! {
 
 /// Runs a body. A panic in it is returned and not printed.
 ///
-/// The caller answers for what a panic leaves half-changed.
+/// The caller is responsible for what a panic leaves half-changed.
 ///
 /// ```
 /// use ck_select_types::panics::catch;
@@ -35,7 +35,7 @@ thread_local! {
 #[inline]
 pub fn catch<T>(body: impl FnOnce() -> T) -> Result<T, Panicked> {
     install_hook();
-    // A thread that is ending has no such flag any more; then the hook prints, and that is all.
+    // A thread that is ending no longer has this flag. Then the hook prints, which does no harm.
     let outer = INSIDE.try_with(|inside| inside.replace(true)).unwrap_or(true);
     let result = catch_unwind(AssertUnwindSafe(body)).map_err(panicked);
     let _ = INSIDE.try_with(|inside| inside.set(outer));
@@ -48,17 +48,17 @@ fn panicked(payload: Box<dyn Any + Send>) -> Panicked {
         REPORT.try_with(|report| report.try_borrow_mut().map(|mut report| std::mem::take(&mut *report)));
     let text = payload.downcast_ref::<&str>().copied();
     let message = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).map(str::to_owned);
-    // What was thrown may throw when it is dropped. What that throws is not looked at any more.
+    // Dropping the payload may panic, too. That second payload is leaked.
     std::mem::forget(catch_unwind(AssertUnwindSafe(|| drop(payload))));
     Panicked { message, report: report.ok().and_then(Result::ok).unwrap_or_default() }
 }
 
-/// Panics of anybody else go on to the hook that was there.
+/// Panics outside of [`catch`] go to the previous hook.
 #[inline]
 fn install_hook() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // A hook cannot be changed by a thread that panics: then only the report is missing.
+        // A panicking thread cannot set a hook. Then only the report is missing.
         if std::thread::panicking() {
             return;
         }

@@ -17,8 +17,8 @@ use crate::vocab::Op;
 
 /// Kernels of one operation, in the order of their source, which decides ties.
 ///
-/// A pool is immutable, so everything prepared for it stays valid. It may contain several kernels of one name
-/// (a registry can), and convolutions of several directions.
+/// A pool is immutable, so everything prepared for it stays valid. It may contain several kernels with one
+/// name (a registry can), and convolutions of several directions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
     kernels: Box<[Kernel]>,
@@ -62,7 +62,7 @@ impl Pool {
     /// * **JSON** begins with `{` or `[`: the export of a GEMM registry, of a convolution registry, or of
     ///   Python configurations (an object with `kernels`, an array of kernels, or one kernel), or an array of
     ///   names. Where a field is present it is authoritative; the name, or a GEMM's identifier, supplies what
-    ///   exports lose. A contradiction between both is an error. A GEMM kernel is called by its identifier,
+    ///   exports lose. A contradiction between the two is an error. A GEMM kernel is named by its identifier,
     ///   the key of its registry.
     /// * **CSV** has a column `kernel` or, failing that, `kernel_name` in its first line. The first row of a
     ///   kernel counts; its other rows are further measurements.
@@ -159,7 +159,7 @@ impl<'a> IntoIterator for &'a Pool {
     }
 }
 
-/// A pool in the making, which checks each kernel as it comes, while the reader still knows the line.
+/// A pool under construction, which checks each kernel as it comes, while the reader still knows its line.
 #[derive(Default)]
 struct Builder {
     kernels: Vec<Kernel>,

@@ -1,7 +1,7 @@
 //! The closed vocabularies: data types, layouts, pipelines, schedulers, epilogues, directions, architectures.
 //!
 //! Every word that upstream writes as a free string is an enum here. A word that is not in its vocabulary is
-//! an error that lists the accepted ones; nothing falls back to a default in silence.
+//! an error that lists the accepted ones; nothing falls back to a default silently.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,11 @@ use crate::nearest::Hint;
 
 /// A word outside its vocabulary.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("unknown {what} '{found}', expected one of: {}{}", accepted.join(", "), Hint::new(found, accepted.iter().copied()))]
+#[error(
+    "unknown {what} '{found}', expected one of: {}{}",
+    accepted.join(", "),
+    Hint::new(found, accepted.iter().copied())
+)]
 pub struct UnknownWord {
     /// What kind of word was expected, such as `pipeline`.
     pub what: &'static str,
@@ -23,7 +27,9 @@ pub struct UnknownWord {
 /// Declares an enum whose variants are words: one table feeds printing, parsing, the list of accepted words
 /// and the tests. Words after `|` are accepted on reading and never printed.
 macro_rules! vocabulary {
-    ($(#[$meta:meta])* $name:ident, $what:literal { $($(#[$vmeta:meta])* $variant:ident = $word:literal $(| $alias:literal)*),+ $(,)? }) => {
+    ($(#[$meta:meta])* $name:ident, $what:literal {
+        $($(#[$vmeta:meta])* $variant:ident = $word:literal $(| $alias:literal)*),+ $(,)?
+    }) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
@@ -69,7 +75,8 @@ pub use fmha::{
 
 vocabulary! {
     /// Element type of an operand. `fp8` is E4M3, `bf8` is E5M2, the 4-bit types are packed. The last five
-    /// are of attention alone: what goes in, then what comes out; `mx…` is scaled in blocks of 32.
+    /// are only for attention: the type of the inputs, then that of the result; `mx…` is scaled in blocks
+    /// of 32.
     Dtype, "dtype" {
         Fp16 = "fp16", Bf16 = "bf16", Fp32 = "fp32", Fp64 = "fp64", Fp8 = "fp8", Bf8 = "bf8", Int8 = "int8",
         Int4 = "int4", Int32 = "int32", PkFp4 = "pk_fp4" | "fp4", PkInt4 = "pk_int4", Fp8Fp16 = "fp8fp16",
@@ -79,7 +86,11 @@ vocabulary! {
 
 vocabulary! {
     /// Memory order of one GEMM operand.
-    Major, "operand layout" { Row = "r" | "row" | "RowMajor" | "row_major", Col = "c" | "col" | "ColMajor" | "ColumnMajor" | "col_major", Packed = "p" | "packed" | "packed_external" }
+    Major, "operand layout" {
+        Row = "r" | "row" | "RowMajor" | "row_major",
+        Col = "c" | "col" | "ColMajor" | "ColumnMajor" | "col_major",
+        Packed = "p" | "packed" | "packed_external",
+    }
 }
 
 vocabulary! {
@@ -96,11 +107,11 @@ vocabulary! {
     Pipeline, "pipeline" {
         CompV1 = "compv1", CompV2 = "compv2", CompV3 = "compv3", CompV4 = "compv4", CompV5 = "compv5",
         CompV6 = "compv6", Mem = "mem", BasicV1 = "basic_v1", BasicV2 = "basic_v2",
-        BasicAsyncV1 = "basic_async_v1", CompAsync = "comp_async", CompAsyncEightWaves = "comp_async_eight_waves",
-        CompTdm = "comp_tdm", CompTdmV2 = "comp_tdm_v2", PreshuffleV1 = "preshufflev1",
-        PreshuffleV2 = "preshufflev2", WeightPreshuffle = "weight_preshuffle", Wavelet = "wavelet",
-        EightWaves = "eightwaves", PreshuffleB = "preshuffleb", Microscale = "microscale",
-        CompTdmV1 = "comp_tdm_v1", PreshuffleTdm = "preshuffle_tdm",
+        BasicAsyncV1 = "basic_async_v1", CompAsync = "comp_async",
+        CompAsyncEightWaves = "comp_async_eight_waves", CompTdm = "comp_tdm", CompTdmV2 = "comp_tdm_v2",
+        PreshuffleV1 = "preshufflev1", PreshuffleV2 = "preshufflev2", WeightPreshuffle = "weight_preshuffle",
+        Wavelet = "wavelet", EightWaves = "eightwaves", PreshuffleB = "preshuffleb",
+        Microscale = "microscale", CompTdmV1 = "comp_tdm_v1", PreshuffleTdm = "preshuffle_tdm",
     }
 }
 
@@ -120,29 +131,32 @@ vocabulary! {
 vocabulary! {
     /// Which of the three convolutions is computed.
     Direction, "direction" {
-        Forward = "forward" | "fwd" | "2d_fwd" | "3d_fwd", BwdData = "bwd_data" | "bwdd" | "2d_bwdd" | "3d_bwdd",
+        Forward = "forward" | "fwd" | "2d_fwd" | "3d_fwd",
+        BwdData = "bwd_data" | "bwdd" | "2d_bwdd" | "3d_bwdd",
         BwdWeight = "bwd_weight" | "bwdw" | "2d_bwdw" | "3d_bwdw",
     }
 }
 
 vocabulary! {
-    /// What a convolution kernel takes for granted about its problem.
+    /// What a convolution kernel assumes about its problem.
     Specialization, "specialization" {
-        Default = "default", Filter1x1Pad0 = "filter1x1_pad0", Filter1x1Stride1Pad0 = "filter1x1_stride1_pad0",
-        Filter3x3 = "filter3x3",
+        Default = "default", Filter1x1Pad0 = "filter1x1_pad0",
+        Filter1x1Stride1Pad0 = "filter1x1_stride1_pad0", Filter3x3 = "filter3x3",
     }
 }
 
 vocabulary! {
     /// How a stream-K kernel adds its partial results.
-    StreamKReduction, "stream-K reduction" { None = "none", Tree = "tree", Linear = "linear", Atomic = "atomic" }
+    StreamKReduction, "stream-K reduction" {
+        None = "none", Tree = "tree", Linear = "linear", Atomic = "atomic",
+    }
 }
 
 vocabulary! {
     /// Which operands of a GEMM come with scales, and for how many elements each.
     QuantMode, "quantisation" {
-        A = "aquant", B = "bquant", AB = "abquant", RowCol = "rowcolquant", Tensor = "tensor_quant" | "tensorquant",
-        Mx = "mx",
+        A = "aquant", B = "bquant", AB = "abquant", RowCol = "rowcolquant",
+        Tensor = "tensor_quant" | "tensorquant", Mx = "mx",
     }
 }
 
@@ -212,15 +226,15 @@ impl Dtype {
         }
     }
 
-    /// Whether attention has it: all floats of at most 32 bits.
+    /// Whether attention supports it: all floats of at most 32 bits.
     pub const fn is_of_fmha(self) -> bool {
         matches!(self, Self::Fp16 | Self::Bf16 | Self::Fp32 | Self::Fp8 | Self::Bf8) || self.is_only_of_fmha()
     }
 
-    /// The words of the types that single elements have: all but those of attention alone.
+    /// The words of element types: all but those that only attention has.
     pub const ELEMENTS: &'static [&'static str] = Self::WORDS.split_at(Self::Fp8Fp16 as usize).0;
 
-    /// These types.
+    /// The types of [`Dtype::ELEMENTS`].
     pub const OF_ELEMENTS: &'static [Self] = Self::ALL.split_at(Self::Fp8Fp16 as usize).0;
 
     /// Whether only attention has it.
@@ -256,7 +270,7 @@ impl GemmLayout {
     /// Layout `rcr`, the usual one.
     pub const RCR: Self = Self { a: Major::Row, b: Major::Col, c: Major::Row };
 
-    /// The three letters, for those who may not allocate.
+    /// The three letters, for code that must not allocate.
     pub fn letters(self) -> [u8; 3] {
         [self.a, self.b, self.c].map(|order| order.as_str().as_bytes().first().copied().unwrap_or(b'?'))
     }

@@ -104,7 +104,8 @@ fn names_that_no_generator_gives_are_refused() {
             "found '', expected _bqg and a shape",
         ),
         (
-            "gemm_abquant_fp8_rcr_compv3_cshuffle_intrawave_16x64x256_1x4x1_16x16x32_aqg1x1x128_bqg1x1x128_eightwaves",
+            "gemm_abquant_fp8_rcr_compv3_cshuffle_intrawave_16x64x256_1x4x1_16x16x32_aqg1x1x128_bqg1x1x128\
+             _eightwaves",
             "found '_eightwaves' in a name of pipeline compv3",
         ),
     ] {

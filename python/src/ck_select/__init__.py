@@ -1,7 +1,7 @@
 """Chooses the fastest GPU kernel for a problem without trying them all.
 
-:class:`Predictor` is a drop-in for the one of AMD's composable_kernel, over ``libck_select.so`` instead of LightGBM and
-pandas. :class:`GroupedConvRegistry` selects among registered kernels and runs the chosen one.
+:class:`Predictor` is a drop-in for the one of AMD's composable_kernel, built on ``libck_select.so`` instead of LightGBM
+and pandas. :class:`GroupedConvRegistry` selects among registered kernels and runs the chosen one.
 """
 
 from . import _library

@@ -1,4 +1,4 @@
-"""``python -m ck_select``, and ``ckselect`` of an installed package: the command line, which replaces this process."""
+"""``python -m ck_select``, and the script ``ckselect``: replaces this process by the command line."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .commands import NAME, command
 
 
 def main() -> None:
-    """Becomes the program, with this process's arguments."""
+    """Replaces this process by the program, with the same arguments."""
     try:
         program = command()
         sys.stdout.flush()

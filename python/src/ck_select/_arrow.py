@@ -1,7 +1,7 @@
-"""Tables of Arrow by its C stream interface, which pyarrow, polars, pandas, DuckDB and others hand out.
+"""Arrow tables through the C stream interface, which pyarrow, polars, pandas, DuckDB and others provide.
 
-Needs none of them. Columns of 64-bit numbers without absent cells and dictionaries with 32-bit codes are used where
-they lie; everything else is copied.
+None of them is needed. Columns of 64-bit numbers without absent cells and dictionaries with 32-bit codes are used in
+place; everything else is copied.
 """
 
 from __future__ import annotations
@@ -73,12 +73,12 @@ _NUMBERS: dict[str, Any] = {
     "g": ctypes.c_double,
 }
 _TEXTS = ("u", "U", "vu")
-# How many bytes of a text its view itself holds.
+# Maximum size of a text that is stored in its view.
 _INLINE = 12
 
 
 class _Owned:
-    """A struct that was handed out, given back when nobody has this object any more."""
+    """A struct from a producer, released with this object."""
 
     def __init__(self, struct: Any) -> None:
         self.struct = struct
@@ -89,7 +89,7 @@ class _Owned:
 
 
 class Memory:
-    """Numbers where their owner has them."""
+    """Numbers in their owner's memory."""
 
     __slots__ = ("_numbers", "_owner")
 
@@ -102,7 +102,7 @@ class Memory:
         return ctypes.addressof(self._numbers), len(self._numbers)
 
     def tolist(self) -> list[Any]:
-        """The numbers as Python's."""
+        """The numbers as Python objects."""
         return list(self._numbers)
 
     def __iter__(self) -> Iterator[Any]:
@@ -130,7 +130,7 @@ class Columns:
 
 
 def read_table(table: Any, is_word: Callable[[str], bool]) -> Columns | None:
-    """A table that hands out Arrow; None for a single column."""
+    """Reads an object that provides Arrow; None for a single column."""
     capsule = table.__arrow_c_stream__()
     pointer = ctypes.pythonapi.PyCapsule_GetPointer
     pointer.restype, pointer.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
@@ -170,17 +170,17 @@ def _check(stream: _Stream, code: int) -> None:
 
 
 def _readable(field: _Schema) -> bool:
-    """Whether a column holds numbers or texts, by themselves or in a dictionary."""
+    """Whether a column holds numbers or texts, directly or in a dictionary."""
     kind = (field.dictionary.contents if field.dictionary else field).format.decode()
     return kind in _NUMBERS or kind in _TEXTS or kind in ("b", "n", "e") or kind.startswith("d:")
 
 
 class ArrowCell:
-    """Something else than a number or a text."""
+    """Something other than a number or a text."""
 
 
 class _Unread(_table.Cells):
-    """A column of lists, dates and the like. Tables may have them, where nothing reads them."""
+    """A column of lists, dates and the like. Tables may have such columns if nothing reads them."""
 
     __slots__ = ("kind", "rows")
 
@@ -242,7 +242,7 @@ class _Piece:
 
 
 def _values(field: _Schema, cells: Any, begin: int, count: int) -> list[Any]:
-    """Cells of any type, whatever lies under absent ones."""
+    """Cells of any type; the values behind absent ones are ignored."""
     kind = field.format.decode()
     if kind == "n":
         return [None] * count
@@ -258,13 +258,13 @@ def _values(field: _Schema, cells: Any, begin: int, count: int) -> list[Any]:
     found = list((number * count).from_address(cells.buffers[1] + begin * ctypes.sizeof(number)))
     if field.dictionary:
         words = _listed(field.dictionary.contents, cells.dictionary.contents)
-        # Under absent cells any code may stand.
+        # The codes of absent cells are arbitrary.
         return [words[code] if 0 <= code < len(words) else None for code in found]
     return found
 
 
 def _listed(field: _Schema, cells: Any) -> list[Any]:
-    """What a dictionary holds."""
+    """The values of a dictionary."""
     found = _values(field, cells, cells.offset, cells.length)
     if not (cells.null_count and cells.buffers[0]):
         return found
@@ -294,7 +294,7 @@ def _text_cells(kind: str, cells: Any, begin: int, count: int) -> list[str]:
 
 
 def _viewed(cells: Any, address: int) -> str:
-    """A text by its view: its length, then itself when it is short, else where it is."""
+    """A text by its view: its length, then the text itself if it is short, otherwise its place."""
     length = ctypes.c_int32.from_address(address).value
     if length <= _INLINE:
         return ctypes.string_at(address + 4, max(length, 0)).decode(errors="replace")

@@ -1,4 +1,4 @@
-"""Features without a model: what the library's engines compute by themselves."""
+"""Features without a model, from the library's engines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def hardware_json(hardware: Mapping[str, Any]) -> bytes | None:
 
 
 class Features:
-    """An engine of the library under constants of a GPU."""
+    """An engine of the library with constants of a GPU."""
 
     def __init__(self, engine: str, hardware: tuple[tuple[str, int], ...]) -> None:
         self.hardware = hardware
@@ -47,7 +47,7 @@ class Features:
         return row
 
     def extract(self, rows: Any) -> array[float]:
-        """The features of each row of a table, row after row. Kernels' names count for nothing, as in upstream's."""
+        """The features of each row of a table, row after row. Kernel names are ignored, as in upstream."""
         columns = _table.columns(rows, self._inputs, self.words.__contains__)
         count, width = len(rows), len(self.names)
         values = array("d", bytes(8 * count * width))
@@ -66,7 +66,7 @@ class Features:
 
 @lru_cache(maxsize=64)
 def of_engine(engine: str, hardware: tuple[tuple[str, int], ...]) -> Features:
-    """An engine by the library's name for it."""
+    """An engine by its name in the library."""
     return Features(engine, hardware)
 
 
@@ -79,7 +79,7 @@ def _numpy() -> Any:
 
 
 def contiguous(values: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
-    """What a caller gives for a matrix of features, row after row."""
+    """A caller's matrix of features, row after row."""
     made: numpy.ndarray[Any, numpy.dtype[numpy.float64]] = _numpy().ascontiguousarray(values, dtype="float64")
     return made
 

@@ -1,5 +1,5 @@
-"""Features that come from elsewhere than the model's own reading of one row: engines of one's own, and the two halves
-of the engine with vector widths.
+"""Features that the model does not compute from one row itself: those of user-defined engines, and the two halves of
+the engine with vector widths.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .errors import InvalidModelError
 
 
 def expm1(value: float) -> float:
-    """The logarithm undone, as the library does."""
+    """Undoes a logarithm, as the library does."""
     try:
         return math.expm1(value)
     except OverflowError:
@@ -27,7 +27,7 @@ def expm1(value: float) -> float:
 
 @dataclass
 class Foreign:
-    """An engine that computes features itself, in one way or in both."""
+    """An engine that computes features itself, for single rows, for tables, or for both."""
 
     single: Callable[[Any, Any], Any] | None
     batch: Callable[[Any], Any] | None
@@ -36,7 +36,7 @@ class Foreign:
     spec: dict[str, Any]
 
     def description(self, described: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """What a predictor must know of the model. The library is asked where it knows the columns."""
+        """What a predictor must know about the model, from the library if it knows the columns."""
         wanted = self.spec.get("feature_names") or self.names
         missing = [name for name in wanted if name not in self.names]
         if missing:
@@ -48,7 +48,7 @@ class Foreign:
         except InvalidModelError:
             if self.single is None or self.batch is None:
                 raise
-            # All features are the engine's own, so that what the library makes of the spec does not matter.
+            # All features are the engine's own, so the library's reading of the spec does not matter.
             found = {
                 **{"op": "gemm", "rank_by": "tflops", "log_targets": list(self.spec.get("log_targets") or ())},
                 **{"problem_inputs": (), "kernel_inputs": (), "name_inputs": (), "word_inputs": ()},
@@ -72,7 +72,7 @@ class Foreign:
         kernels: Any,
         score: Callable[[array[float]], list[float]],
     ) -> list[tuple[str, float]]:
-        """Ranks as upstream's predictor does: the engine gets a DataFrame of problem and kernel in one."""
+        """Ranks like upstream's predictor: the engine gets a DataFrame whose rows have both problem and kernel."""
         given = _rows.table(kernels, "kernel_configs", lambda name: False)
         if _table.is_frame(given):
             rows = given.to_dict("records")
@@ -94,7 +94,7 @@ class Foreign:
 
 
 def of(given: engines.Given, directory: Path) -> Foreign | None:
-    """The engine's own computation, when it has any."""
+    """The engine's own computation, if it has any."""
     if given.extract is None and given.extract_batch is None:
         return None
     path = directory / "feature_spec.json"
@@ -124,7 +124,7 @@ def _data_frame(rows: Any) -> Any:
 def vector_features(
     description: Mapping[str, Any], problem: Mapping[str, Any], kernel: Mapping[str, Any]
 ) -> array[float] | None:
-    """The features of the engine with vector widths where its halves read different cells; None where one row does."""
+    """The features of the engine with vector widths if its halves read different cells; None if one row is enough."""
     features = _features.of_engine("gemm78vec", tuple(description["hardware"].items()))
     if len(_vector.rows_of(features, problem, kernel)) == 1:
         return None

@@ -18,7 +18,7 @@ TARGETS = ("tflops", "latency", "bandwidth", "relative")
 
 
 def options(target: str, engine: str | None, hardware: bytes | None, uncoded: int, force: bool = False) -> RowOptions:
-    """How to load a forest; a missing spec is tolerated, as upstream does."""
+    """How to load a forest; a missing spec is tolerated, as in upstream."""
     return RowOptions(
         target=TARGETS.index(target),
         uncoded=uncoded,
@@ -104,7 +104,7 @@ class PreparedPool:
 
 
 class BareForest:
-    """A forest without a spec, asked with features. Nothing in it changes: any number of threads may use it."""
+    """A forest without a spec, for rows of features. Immutable: any number of threads may use it."""
 
     def __init__(self, file: Path) -> None:
         address = ctypes.c_void_p()
@@ -115,7 +115,7 @@ class BareForest:
         self.width: int = width.value
 
     def predict(self, features: array[float]) -> list[float]:
-        """What LightGBM would predict for each row of features: no logarithm is undone, and nothing clamped."""
+        """What LightGBM would predict for each row of features: no logarithm is undone, and nothing is clamped."""
         rows = len(features) // max(self.width, 1)
         values = array("d", bytes(8 * rows))
         where, into = features.buffer_info()[0], values.buffer_info()[0]

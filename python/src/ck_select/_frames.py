@@ -1,4 +1,4 @@
-"""Rankings as tables of the libraries for tables. None of them is needed unless it is asked for."""
+"""Rankings as tables of pandas, polars or pyarrow. Each is imported only if it is requested."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 def library_of(kernels: Any) -> str:
-    """The library whose table something is, else pandas."""
+    """The library that a table belongs to, otherwise pandas."""
     root = type(kernels).__module__.split(".", 1)[0]
     return root if root in LIBRARIES else "pandas"
 
 
 def table(library: str, names: Sequence[Any], scores: array[float], rows: array[int]) -> Any:
-    """A ranking as a table: names, scores and the kernels' places."""
+    """A ranking as a table: names, scores and the kernels' indices."""
     if library not in LIBRARIES:
         raise ValueError(f"library: found '{library}', expected one of {', '.join(LIBRARIES)}")
     try:

@@ -1,6 +1,6 @@
-"""``libck_select.so``: where it is, its structs and functions, and its answers as exceptions.
+"""``libck_select.so``: its location, structs and functions, and its errors as exceptions.
 
-ctypes lets other threads run while a function of the library works.
+ctypes lets other threads run during a call of the library.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ABI_VERSION = 1
 
 
 def _path() -> str:
-    """``CK_SELECT_LIBRARY``, else the library that came with this package."""
+    """``CK_SELECT_LIBRARY``, otherwise the library of this package."""
     given = os.environ.get("CK_SELECT_LIBRARY")
     if given:
         return given
@@ -305,7 +305,7 @@ class Predictions(Sized):
     ]
 
 
-# What each function takes. All but the last few answer a `ck_status`.
+# The arguments of each function. All but the last few return a `ck_status`.
 _FUNCTIONS: dict[str, list[Any]] = {
     "ck_spec_describe": [c_char_p, POINTER(RowOptions), POINTER(c_void_p)],
     "ck_kernel_cells": [c_char_p, POINTER(c_void_p)],
@@ -397,14 +397,14 @@ lib: Any = _load()
 
 
 def check(status: int) -> None:
-    """Raises what a status says when it is not 0."""
+    """Raises the exception for a status that is not 0."""
     if status:
-        # The message is this thread's, and no other call of the library came in between.
+        # The message belongs to this thread, and there was no other call of the library in between.
         raise of_status(status, lib.ck_last_error().decode())
 
 
 def take_text(address: c_void_p) -> str:
-    """Copies a text that the library gave, and gives it back."""
+    """Copies a text of the library, and frees it."""
     try:
         return ctypes.string_at(address.value or 0).decode()
     finally:
@@ -412,7 +412,7 @@ def take_text(address: c_void_p) -> str:
 
 
 class Handle:
-    """An address that the library made, given back when nobody has this object any more."""
+    """An object of the library, freed with this one."""
 
     __slots__ = ("_destroy", "address")
 

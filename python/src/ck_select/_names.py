@@ -42,7 +42,7 @@ def cells(name: str) -> dict[str, Any]:
 
 
 def is_kernel(name: Any) -> bool:
-    """Whether a text is a kernel's name, and not just a label."""
+    """Whether a text is a kernel's name, not just a label."""
     try:
         return isinstance(name, str) and bool(cells(name))
     except (InvalidInputError, ValueError):
@@ -50,7 +50,7 @@ def is_kernel(name: Any) -> bool:
 
 
 def of_row(row: Any, place: int) -> Any:
-    """What a row calls its kernel: by either key, or by its place."""
+    """The name of a row's kernel: under either key, or from its index."""
     name = row.get(COLUMNS[0])
     if name is None and isinstance(row.get(COLUMNS[1]), str):
         return row[COLUMNS[1]]

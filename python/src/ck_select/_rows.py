@@ -1,4 +1,4 @@
-"""What callers give for a problem, a kernel or a list of kernels, as mappings of named cells."""
+"""Arguments for a problem, a kernel or a list of kernels, as mappings of named cells."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Series(Protocol):
 
     @property
     def iloc(self) -> Any:
-        """Cells by place."""
+        """Cells by position."""
 
     @property
     def name(self) -> Any:
@@ -38,7 +38,7 @@ class Scalar(Protocol):
     """A struct of Arrow."""
 
     def as_py(self) -> Any:
-        """It as a dict."""
+        """The struct as a dict."""
 
 
 class ProblemLike(Protocol):
@@ -48,7 +48,7 @@ class ProblemLike(Protocol):
         """The dict that a predictor takes."""
 
     def as_struct(self) -> Any:
-        """It as the library takes it."""
+        """The problem in the library's form."""
 
 
 class Frame(Protocol):
@@ -60,11 +60,11 @@ class Frame(Protocol):
 
     @property
     def iloc(self) -> Any:
-        """Rows by place."""
+        """Rows by position."""
 
 
 class ArrowTable(Protocol):
-    """What hands out Arrow: a DataFrame of polars, a Table or RecordBatch of pyarrow, and others."""
+    """An object that provides Arrow: a DataFrame of polars, a Table or RecordBatch of pyarrow, and others."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
@@ -82,7 +82,7 @@ _EXPECTED = "a mapping of named cells, such as a dict"
 
 
 def mapping(row: Any, what: str) -> Mapping[str, Any]:
-    """One row as a mapping; a TypeError for what names no cells."""
+    """One row as a mapping; a TypeError for an object without named cells."""
     if type(row) is dict:
         return row
     found = _mapping(row, what)
@@ -130,7 +130,7 @@ def _only(rows: Sequence[Mapping[Any, Any]], what: str) -> Mapping[Any, Any]:
 
 
 def kernel(row: Any, what: str = "kernel_config") -> Mapping[str, Any]:
-    """One kernel as a mapping; a text is the kernel of that name."""
+    """One kernel as a mapping; a text is the kernel with that name."""
     if isinstance(row, str):
         _names.cells(row)
         return {_names.COLUMNS[0]: row}
@@ -153,7 +153,7 @@ def each(rows: Any, what: str) -> Iterable[Any]:
 
 
 def _named(frame: Any) -> Any:
-    """A DataFrame of pandas with what its index names as columns, too."""
+    """A DataFrame of pandas, with its named indices as columns."""
     _table.refuse_repeated(frame)
     levels = [name for name in getattr(frame.index, "names", ()) if name is not None and name not in frame.columns]
     return frame.reset_index(level=levels) if levels else frame

@@ -8,7 +8,7 @@ _PACKAGE = Path(__file__).parent
 
 
 def _folder() -> Path:
-    """The wheel's folder of models, or the one of a checkout that the package lies in."""
+    """The wheel's folder of models, or that of the checkout that contains the package."""
     bundled = _PACKAGE / "models"
     return bundled if bundled.is_dir() else _PACKAGE.parents[2] / "models"
 

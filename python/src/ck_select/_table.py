@@ -21,7 +21,7 @@ _EXACT = 2**53
 
 
 def is_absent(value: Any) -> bool:
-    """Whether a cell says nothing: None, NaN, and what pandas has in their place."""
+    """Whether a cell is absent: None, NaN, or pandas' equivalents."""
     if value is None:
         return True
     if isinstance(value, (int, str)):
@@ -31,7 +31,7 @@ def is_absent(value: Any) -> bool:
     try:
         return bool(value != value)
     except (TypeError, ValueError):
-        return False  # an array of several numbers, which is no cell, and no absent one
+        return False  # an array of several numbers, which is not a cell, and not an absent one
 
 
 def _plain(value: Any) -> Any:
@@ -48,20 +48,20 @@ _encode = json.JSONEncoder(default=_plain, separators=(",", ":"), allow_nan=Fals
 
 
 def row_json(row: Mapping[str, Any], side_of: Callable[[str], str]) -> bytes:
-    """One row as JSON. ``side_of`` says of a name whether it is the problem's cell or the kernel's, for errors."""
+    """One row as JSON. ``side_of`` tells whether a name is the problem's cell or the kernel's, for errors."""
     try:
         text = _encode(row)
-        # A list or a dict has JSON, and is no cell; a word with such a letter is.
+        # A list or a dict can be JSON, but is not a cell; a word with such a letter is.
         if "[" not in text and text.rfind("{") == 0:
             return text.encode()
     except (TypeError, ValueError, OverflowError):
-        pass  # NaN has no JSON, and pandas' NA is no number
-    # The same without absent cells, or an error that names the one that is at fault.
+        pass  # NaN is not JSON, and pandas' NA is not a number
+    # The same without absent cells, or an error that names the invalid one.
     return _encode({name: value for name, value in row.items() if _is_cell(name, value, side_of)}).encode()
 
 
 def _is_cell(name: str, value: Any, side_of: Callable[[str], str]) -> bool:
-    """Whether a cell says something; an error for what is no cell."""
+    """Whether a cell is present; an error for an invalid cell."""
     found = own(value, f"{side_of(name)}: {name}")
     if isinstance(found, float) and math.isinf(found):
         raise InvalidInputError(f"{side_of(name)}: {name}: found {found}, expected one finite number", 2)
@@ -69,7 +69,7 @@ def _is_cell(name: str, value: Any, side_of: Callable[[str], str]) -> bool:
 
 
 def own(value: Any, where: str) -> Any:
-    """A cell as Python's own number or text, None for an absent one; an error for what is no cell."""
+    """A cell as Python's own number or text, None for an absent one; an error for an invalid cell."""
     try:
         found = None if is_absent(value) else value if isinstance(value, (int, float, str)) else _plain(value)
     except (TypeError, ValueError, OverflowError):
@@ -84,19 +84,19 @@ T = TypeVar("T", covariant=True)
 
 
 class Numbers(Protocol[T]):
-    """An ``array``, or numbers that lie elsewhere."""
+    """An ``array``, or numbers in another owner's memory."""
 
     def buffer_info(self) -> tuple[int, int]:
         """Address and count."""
 
     def tolist(self) -> list[Any]:
-        """The numbers as Python's."""
+        """The numbers as Python objects."""
 
     def __iter__(self) -> Iterator[T]: ...
 
 
 class Cells:
-    """The cells of one column, as the library takes them: one of the three arrays."""
+    """The cells of one column in the library's form: one of the three arrays."""
 
     __slots__ = ("codes", "integers", "name", "numbers", "words")
 
@@ -147,7 +147,7 @@ def _of_words(name: str, values: Iterable[Any]) -> Cells:
     numbers: dict[str, int] = {}
     codes = array("i")
     for row, value in enumerate(values):
-        # Text as it is: the words of a `str` enumeration are its values, not its `str()`.
+        # Text as is: the words of a `str` enumeration are its values, not its `str()`.
         word = value if isinstance(value, str) else own(value, f"row {row}: {name}")
         if word is None:
             codes.append(-1)
@@ -170,7 +170,7 @@ def _of_numbers(name: str, values: Sequence[Any]) -> Cells:
 
 
 def _number(value: float | None, where: str) -> float:
-    """A cell as a fraction, NaN for an absent one; an error for a whole number that would become another."""
+    """A cell as a float, NaN for an absent one; an error for a whole number that a float cannot represent."""
     if isinstance(value, int):
         if not -(2**63) <= value < 2**63:
             raise InvalidInputError(f"{where}: found {value}, expected a number of at most 64 bits", 2)
@@ -190,25 +190,25 @@ def of_values(name: str, values: Sequence[Any], is_word: bool) -> Cells:
 
 
 def lent(name: str, column: Cells | None, value: Any, borrows: Sequence[bool], is_word: bool) -> Cells:
-    """A column with a value in the place of its absent cells, in the rows that borrow. No column: all are absent."""
+    """A column with its absent cells replaced by a value, in the rows that borrow. No column: all are absent."""
     have = column.values() if column is not None else [None] * len(borrows)
     return of_values(name, [value if cell is None and lacks else cell for cell, lacks in zip(have, borrows)], is_word)
 
 
 def is_frame(rows: Any) -> bool:
-    """Whether rows are a pandas DataFrame, told without importing pandas."""
-    # polars' lazy frames warn about being asked for their columns.
+    """Whether rows are a pandas DataFrame, determined without importing pandas."""
+    # polars' lazy frames warn if their columns are read.
     return hasattr(rows, "iloc") and hasattr(rows, "columns")
 
 
 def of_frame(frame: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
-    """The columns of a DataFrame that are among the inputs, taken whole."""
+    """The columns of a DataFrame that are among the inputs, as whole columns."""
     refuse_repeated(frame)
     return [_of_series(name, frame[name], is_word(name)) for name in inputs if name in frame.columns]
 
 
 def refuse_repeated(frame: Any) -> None:
-    """A duplicate name does not say which of its columns is meant."""
+    """Refuses duplicate names, because it is unclear which of the columns is meant."""
     if not frame.columns.is_unique:
         twice = sorted(set(frame.columns[frame.columns.duplicated()].astype(str)))
         raise ValueError(f"the DataFrame has duplicate columns: {', '.join(twice)}")
@@ -243,7 +243,7 @@ def columns(rows: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) ->
 
 
 def pointers(columns: Sequence[Cells]) -> Any:
-    """An array of ``ck_column``. It points into the columns, which the caller keeps for as long as it is used."""
+    """An array of ``ck_column``. It points into the columns, which the caller must keep while it is used."""
 
     def address(cells: Numbers[Any] | None) -> int | None:
         return cells.buffer_info()[0] if cells is not None else None

@@ -1,7 +1,7 @@
 """The engine with vector widths, which is stricter than the others and looks for cells on both sides.
 
-Its six own features want every cell that they read; the 72 of the base engine beside them look for each cell on one
-side alone and take defaults, so that one kernel may have two rows.
+Its own six features require every cell that they read. The 72 of the base engine look for each cell on only one side
+and take defaults, so that one kernel may have two rows.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _is_blank(value: Any) -> bool:
 
 
 def width(value: Any, name: str = "vec") -> int:
-    """A width as stored; native is 0, and nothing else is."""
+    """A width as stored; only native is 0."""
     if _is_blank(value):
         raise InvalidInputError(f"{name}: found {value!r}, expected a width; the native one is written as 0", 6)
     found = _whole(value, name)
@@ -45,7 +45,7 @@ def width(value: Any, name: str = "vec") -> int:
 
 
 def check_arch(arch: str) -> str:
-    """An architecture without the features behind its colon; native widths depend on its waves."""
+    """An architecture without the features after its colon; native widths depend on its waves."""
     plain = arch.split(":", 1)[0]
     if not _ARCH.fullmatch(plain):
         raise InvalidInputError(f"arch: found {arch!r}, which is no architecture such as gfx950 or gfx1250", 5)
@@ -85,7 +85,7 @@ def _extent(name: str, value: Any) -> int:
 
 
 def both_sided(problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> dict[str, Any]:
-    """The row of the six features: every cell from where they look for it, checked."""
+    """The row of the six features, with every cell from the side where they look for it, checked."""
     asked, own = (problem, kernel), (kernel, problem)
     row: dict[str, Any] = {name: str(_first(name, asked, (name,))) for name in ("layout", "dtype")}
     for name in _EXTENTS:
@@ -104,17 +104,17 @@ def both_sided(problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> dict[st
 
 
 def rows_of(features: Features, problem: Mapping[str, Any], kernel: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One row when both halves read the same, else the base engine's and that of the six features."""
+    """One row if both halves read the same, otherwise the base engine's row and that of the six features."""
     both = both_sided(problem, kernel)
     base = features.one_sided(problem, kernel)
-    # What the base engine does not read must be there all the same for the row to be one.
+    # Cells that the base engine does not read must be present, too, for one row to be enough.
     unread = {name: both[name] for name in (*WIDTHS, "arch")}
     if "m" not in base or "n" not in base or "k" not in base:
         for name in _EXTENTS:
             if name not in base and name.upper() in base:
                 base[name] = base.pop(name.upper())
     whole = {**base, **both}
-    # An absent cell that the base engine takes a default for is another row, too.
+    # An absent cell for which the base engine takes a default also requires a second row.
     if all(name in base and base[name] == whole[name] for name in both if name not in unread):
         return [whole]
     return [{**_complete(base), **unread}, whole]
@@ -136,7 +136,7 @@ def extract(features: Features, problem: Mapping[str, Any], kernel: Mapping[str,
 
 
 def checked_rows(rows: Any) -> Any:
-    """A table with all that the six features read; widths as numbers."""
+    """A table with every cell that the six features read; widths as numbers."""
     columns = _columns(rows)
     for name in WIDTHS:
         if name not in columns:

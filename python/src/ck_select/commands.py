@@ -1,4 +1,4 @@
-"""Commands of ``ckselect`` as functions: the table that one writes comes back as a list of dicts."""
+"""Commands of ``ckselect`` as functions, which return the command's table as a list of dicts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Value = Union[Place, float, bool, None, Iterable[Union[Place, float]]]
 
 
 def command() -> Path:
-    """The program: ``CK_SELECT_COMMAND``, else the one of the wheel, else the one beside ``CK_SELECT_LIBRARY``."""
+    """The program: ``CK_SELECT_COMMAND``, else the wheel's, else the one next to ``CK_SELECT_LIBRARY``."""
     given = os.environ.get("CK_SELECT_COMMAND")
     if given:
         return Path(given)
@@ -39,7 +39,7 @@ def ckselect(name: str, *arguments: Place, **options: Value) -> list[Row]:
 
     Arguments without a name come first, as in ``ckselect("report", "sweep.csv")``. ``rank_by="tflops"`` is
     ``--rank-by tflops``, True is an option without a value, a list an option with several; None and False omit the
-    option. Messages go to standard error as they are printed. A failure is a :class:`CommandError` with them.
+    option. Messages go to standard error as they are printed. A failure raises a :class:`CommandError` with them.
     """
     words = [str(command()), name, *(fspath(argument) for argument in arguments), "--format", "json"]
     for option, value in options.items():
@@ -74,7 +74,7 @@ def estimate(
     """Kernels by estimated time, fastest first, without any model: ``ckselect rank --estimate``.
 
     ``problem`` has the fields of ``--problem``; ``kernels`` are names or a file of them. Rows have the time and the
-    terms that add up to it, in microseconds (docs/estimate.md). Without ``arch``, the problem or all kernels have to
+    terms that add up to it, in microseconds (docs/estimate.md). Without ``arch``, the problem or all kernels must
     name the architecture.
     """
     pairs = ",".join(f"{field}={value}" for field, value in problem.items())
@@ -93,7 +93,7 @@ def estimate(
 def tune(arch: str, **options: Value) -> list[Row]:
     """Adapts a universal model with a few measurements: ``ckselect tune`` with its options.
 
-    Needs a ``ckselect`` with LightGBM, which the wheel's is not: ``make ckselect`` builds one, and
+    Needs a ``ckselect`` with LightGBM, unlike the wheel's: ``make ckselect`` builds one, and
     ``CK_SELECT_COMMAND`` names it.
     """
     return ckselect("tune", arch=arch, **options)
@@ -108,7 +108,7 @@ def curve(arch: str, **options: Value) -> list[Row]:
 
 
 def report(sweeps: Union[Place, Iterable[Place]], **options: Value) -> list[Row]:
-    """What is in one or several sweeps: ``ckselect report`` with its options.
+    """A summary of one or several sweeps: ``ckselect report`` with its options.
 
     ``report("sweep.csv", arch="gfx942", html="sweep.html")`` also writes a page. Rows have a section, a name, a value
     and a share.

@@ -35,7 +35,7 @@ _CUT_WIDTHS = re.compile(r"_vec[0-9]")
 _TRIPLES = ("tile", "warp", "warp_tile")
 _FLAGS = ("pad_m", "pad_n", "pad_k", "persistent")
 _AXES = ("m", "n", "k")
-# What the dispatcher calls a number, what the features call it, and what it is when a kernel does not say.
+# A number's name in the dispatcher, its name in the features, and its default.
 _NUMBERS = (
     *((f"tile_{axis}", f"tile_{axis}", usual) for axis, usual in zip(_AXES, (128, 128, 64))),
     *((f"wave_{axis}", f"warp_{axis}", usual) for axis, usual in zip(_AXES, (2, 2, 1))),
@@ -89,7 +89,7 @@ def parse_kernel_name(name: str) -> dict[str, Any]:
         return {}
     for prefix in _PREFIXES:
         head = name[len(prefix) :].split("_") if name.startswith(prefix) else []
-        # The shortest type that has a layout behind it.
+        # The shortest type that is followed by a layout.
         layouts = (place for place in range(1, len(head) - 1) if head[place] in LAYOUT_TO_DISPATCHER)
         place = next((place for place in layouts if _TYPE.fullmatch("_".join(head[:place]))), None)
         if place is not None:
@@ -154,7 +154,7 @@ def feature_dict_to_ml_spec(feat: Mapping[str, Any], predicted_tflops: float = 0
 
 
 def ml_spec_to_dispatcher_config(spec: MLKernelSpec, dtype: str = "fp8", arch: str = "gfx950") -> dict[str, Any]:
-    """The dispatcher's configuration of a chosen kernel, for row, column, row."""
+    """The dispatcher's configuration of a chosen kernel, for the layout row, column, row."""
     names = [name for name, _, _ in _NUMBERS] + [name for name, _ in _WORDS] + list(_FLAGS[:3])
     return _config(dtype, arch, _USUAL_LAYOUT, {name: getattr(spec, name) for name in names})
 
@@ -166,7 +166,7 @@ def _config(dtype: str, arch: str, layout: tuple[str, str, str], rest: dict[str,
 
 
 def _refuse_widths(feat: Mapping[str, Any], target: str) -> None:
-    """The dispatcher's configurations have no vector widths: a kernel that fixes one would become a different one."""
+    """Refuses fixed vector widths, which the dispatcher's configurations lack: the kernel would become another one."""
     fixed = tuple(_fixed_width(name, feat.get(name)) for name in _VECTOR)
     if any(fixed):
         raise ValueError(
@@ -270,7 +270,7 @@ def ranked_heuristic(
     def heuristic(M: int, N: int, K: int) -> list[MLKernelSpec]:
         problem = {"m": M, "n": N, "k": K, **asked}
         if len(by_name) < len(described):
-            # A name alone does not say which of its kernels won.
+            # A name alone does not tell which of several kernels won.
             places, scores = predictor.rank_places(problem, described, top_k)
             return [feature_dict_to_ml_spec(described[place], score) for place, score in zip(places, scores)]
         ranked = predictor.rank_kernels(problem, described)[: max(0, top_k)]
@@ -292,7 +292,7 @@ def _plain_arch(arch: Any) -> str:
 
 
 def resolve_arch(predictor: Any, arch: str | None, kernel_pool: Sequence[Mapping[str, Any]]) -> str | None:
-    """The architecture to ask for: the caller's, else the model's; None if neither names one.
+    """The architecture to use: the caller's, otherwise the model's; None if neither names one.
 
     A kernel's cells take precedence over the problem's, so some kernels would answer a different question: those with
     cells of the problem, or with another architecture, are errors.

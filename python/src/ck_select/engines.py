@@ -149,7 +149,7 @@ class _OfLibrary(FeatureEngine):
             **{"wavefront_size": wavefront_size, "l1_cache_kb": l1_cache_kb, "l2_cache_kb": l2_cache_kb},
             **{"l3_cache_kb": l3_cache_kb, "num_xcd": num_xcd},
         }
-        # Predictors take the constants when they are made: what cannot be changed cannot be changed too late.
+        # Predictors read the constants on construction. They are immutable, so that they cannot be changed too late.
         self._hw: Mapping[str, int] = MappingProxyType({**constants, _DERIVED: num_cus * simds_per_cu})
         self._variant: str | None = None
 
@@ -179,7 +179,7 @@ class _OfLibrary(FeatureEngine):
     _categories: ClassVar[tuple[str, ...]] = ()
 
     def extract(self, problem: Any, kernel: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
-        """The features of one kernel for one problem, each cell from where upstream's engines look for it."""
+        """The features of one kernel for one problem, each cell from the side where upstream's engines look for it."""
         features = self._features()
         row = features.one_sided(_rows.mapping(problem, "problem"), _rows.mapping(kernel, "kernel"))
         return _features.vector(features.extract([row]))
@@ -204,7 +204,7 @@ class GemmUniversalFeatureEngine(_OfLibrary):
     def get_constraints(self) -> list[Constraint]:
         """The tiles fit into shared memory, and the waves are 2, 4 or 8.
 
-        Shared memory counts one byte an element whatever the type, as upstream has it.
+        Shared memory counts one byte per element for every type, as in upstream.
         """
         room = self._hw["lds_capacity"]
 
@@ -257,7 +257,7 @@ class FmhaFwdFeatureEngine(_OfLibrary):
 
 
 class ForeignEngine(Protocol):
-    """An engine that is not ours, but has the methods of upstream's."""
+    """An engine of another origin with the methods of upstream's."""
 
     def get_feature_names(self) -> list[str]:
         """The columns, in order."""
@@ -283,7 +283,7 @@ EngineLike = Union[None, str, FeatureEngine, ForeignEngine, type[FeatureEngine]]
 
 @dataclass
 class Given:
-    """What a predictor was given as its engine."""
+    """The engine argument of a predictor."""
 
     name: str | None = None
     """The library's name for it."""
@@ -298,7 +298,7 @@ class Given:
 
 
 def resolve(engine: Any) -> Given:
-    """What an engine means: the library's own computation where that is upstream's, else the engine's."""
+    """Interprets an engine: the library's computation if it equals upstream's, otherwise the engine's own."""
     if engine is None or isinstance(engine, str):
         return Given(engine)
     kind = engine if isinstance(engine, type) else type(engine)
@@ -316,7 +316,7 @@ def resolve(engine: Any) -> Given:
     hardware = _hardware_of(engine) if name is not None else {}
     if not any(own.values()):
         return Given(name, hardware)
-    # Names of its own mean values of its own, whichever of the two computes them.
+    # An engine with its own names has its own values, whichever method computes them.
     whole = own["get_feature_names"] or name is None
     batch = getattr(engine, "extract_batch", None) if own["extract_batch"] or whole else None
     if batch is None and whole:
@@ -331,7 +331,7 @@ def resolve(engine: Any) -> Given:
 
 
 def _extract_each(engine: ForeignEngine, df: Any) -> list[Any]:
-    """The features of each row of a DataFrame, from an engine that knows no tables."""
+    """The features of each row of a DataFrame, from an engine that does not support tables."""
     return [engine.extract(row, row) for row in df.to_dict("records")]
 
 
@@ -344,14 +344,14 @@ def _is_own(engine: Any, kind: type, name: str) -> bool:
 
 
 def _hardware_of(engine: Any) -> dict[str, int]:
-    """The constants that an engine was made with, by whatever attribute holds them."""
+    """The constants that an engine was made with, from whichever attribute has them."""
     held = getattr(engine, "_hw", None)
     if not isinstance(held, Mapping):
         held = getattr(engine, "hardware_config", None)
     if not isinstance(held, Mapping):
         spellings = ("{}", "_{}", "hw_{}", "_hw_{}")
         named = {name: [getattr(engine, form.format(name), None) for form in spellings] for name in HARDWARE}
-        # A method of that name is no constant.
+        # A method with that name is not a constant.
         held = {
             name: next(value for value in values if _is_number(value))
             for name, values in named.items()

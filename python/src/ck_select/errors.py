@@ -13,7 +13,7 @@ class CkSelectError(RuntimeError):
         self.status = status
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # So that it comes back from another process.
+        # So that it survives pickling between processes.
         return type(self), (self.args[0], self.status)
 
 
@@ -74,6 +74,6 @@ _CLASSES: dict[int, type[CkSelectError]] = {
 def of_status(status: int, message: str) -> CkSelectError:
     """The exception for a status that is not 0."""
     kind = _CLASSES.get(status, CkSelectError)
-    # What is missing is a `KeyError`, too.
+    # A missing cell is also a `KeyError`.
     is_missing = kind is InvalidInputError and ": found nothing" in message
     return (MissingCellError if is_missing else kind)(message, status)

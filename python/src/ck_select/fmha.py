@@ -97,13 +97,13 @@ class FmhaProblem:
         return {name: value for name, value in self._whole().items() if value is not None}
 
     def _whole(self) -> dict[str, Any]:
-        """Every field, with what follows from others."""
+        """Every field, including those derived from others."""
         main = {"bwd": "bwd_dq_dk_dv"}.get(self.api_family, self.api_family)
         follows = {"seqlen_k": self.seqlen_q, "nhead_k": self.nhead_q, "hdim_v": self.hdim_q, "family": main}
         return {name: follows.get(name) if value is None else value for name, value in vars(self).items()}
 
     def as_struct(self) -> _library.FmhaProblem:
-        """The problem in the library's form. It borrows nothing from this object."""
+        """The problem in the library's form. It does not refer to this object."""
         problem = _library.FmhaProblem()
         check(lib.ck_fmha_problem_init(ctypes.byref(problem)))
         for name, value in self._whole().items():
@@ -119,7 +119,7 @@ class FmhaProblem:
 
 
 def of_struct(problem: _library.FmhaProblem) -> FmhaProblem:
-    """The problem as callbacks get it."""
+    """The problem in the form for callbacks."""
     fields: dict[str, Any] = {}
     for name, kind, *_ in problem._fields_:
         value = getattr(problem, name)

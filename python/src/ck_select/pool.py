@@ -35,7 +35,7 @@ class Pool:
         self.names = names
         self.partial = partial
         self.columns = columns
-        # The problem's cells that every kernel has itself. They win, whatever the problem says.
+        # The problem's cells that every kernel has itself. They override the problem's.
         self.own = own
         self._prepared = prepared
 
@@ -48,7 +48,7 @@ class Pool:
         return list(zip(map(self.names.__getitem__, places), scores))
 
     def rank_places(self, problem: Config, count: int | None = None) -> tuple[list[int], list[float]]:
-        """The same with each kernel's place in the pool instead of its name: all places, and all scores."""
+        """The same with each kernel's index in the pool instead of its name: all indices, and all scores."""
         if self._prepared is None:
             return [], []
         wanted = len(self.names) if count is None else max(0, min(count, len(self.names)))
@@ -61,7 +61,7 @@ class Pool:
         return self._prepared.rank_arrays(self.predictor.problem_json(problem, self.own), len(self.names))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What is prepared is made again where the copy arrives.
+        # The copy is prepared again where it is unpickled.
         return _remade, (self.predictor, self.names, self.partial, list(self.columns), self.own)
 
 
@@ -76,18 +76,18 @@ _KEPT = 8
 
 
 class PoolCache:
-    """The last few lists of kernels, with what was prepared for them.
+    """The last few lists of kernels, with their prepared pools.
 
-    A list is found by comparing all of its dicts with copies: this takes a few microseconds for 30 kernels and no lock,
-    and a list that was changed in any way is never mistaken for its old contents.
+    A list is found by comparing all of its dicts with copies: this takes a few microseconds for 30 kernels, without a
+    lock, and a list that was changed in any way is never mistaken for its old contents.
     """
 
     def __init__(self) -> None:
-        # A tuple that is replaced whole: threads that race lose an entry at worst.
+        # A tuple that is replaced as a whole: racing threads lose an entry at worst.
         self._kept: tuple[tuple[Any, Pool], ...] = ()
 
     def find(self, configs: Any) -> Pool | None:
-        """The pool of kernels that are still the same; it then counts as used last."""
+        """The pool of unchanged kernels, which then counts as the most recently used."""
         kept = self._kept
         for place, (copy, pool) in enumerate(kept):
             if len(pool) == len(configs) and _same(copy, configs):
@@ -97,7 +97,7 @@ class PoolCache:
         return None
 
     def keep(self, configs: Any, pool: Pool) -> None:
-        """Remembers what was prepared, unless kernels could change without comparing unequal."""
+        """Remembers a prepared pool, unless its kernels could change without comparing unequal."""
         copy = _copy(configs, pool)
         if copy is not None:
             self._kept = ((copy, pool), *self._kept[: _KEPT - 1])
@@ -106,7 +106,7 @@ class PoolCache:
 def _copy(configs: Any, pool: Pool) -> Any:
     if hasattr(configs, "__arrow_c_stream__") and not _table.is_frame(configs):
         return None
-    # 1 equals True and 1.0; as a name each is another.
+    # 1 equals True and 1.0, but as names they differ.
     if not all(type(name) is str for name in pool.names):
         return None
     if _table.is_frame(configs):
@@ -131,7 +131,7 @@ def _is_value(cell: Any) -> bool:
 
 
 def _plain(cell: Any) -> Any:
-    """A value that compares with another as values do: numpy's compare with each cell of a list."""
+    """A value that compares like a plain value: numpy's compare with each cell of a list."""
     return cell if isinstance(cell, _IMMUTABLE) else cell.item()
 
 
@@ -146,5 +146,5 @@ def _same(copy: Any, configs: Any) -> bool:
             )
         return bool(copy == (configs if type(configs) is list else list(configs)))
     except Exception:
-        # Something that does not compare took the place of a value, each library's with an error of its own.
+        # A value was replaced by something that cannot be compared; each library raises a different error.
         return False

@@ -30,7 +30,7 @@ Kernels = Union[_rows.Kernels, Pool]
 Target = _forest.Target
 
 _KEYS = {"tflops": "tflops", "latency": "latency_ms", "bandwidth": "bandwidth_gb_s"}
-# A `ck_uncoded`: what the spec says, errors, upstream's defaults.
+# A `ck_uncoded`: as in the spec, errors, upstream's defaults.
 _SPECS, _ERRORS, _DEFAULTS = range(3)
 
 
@@ -52,15 +52,15 @@ class Predictor:
     With ``strict``, absent cells (missing keys, None and NaN) and words for which the model has no code are errors that
     name the field; with False they take the defaults of upstream's engines. None is the behaviour of upstream's
     predictor for models of upstream's trainer (defaults), and strict for our own models, whose spec has the key
-    ``ck_select``. Where absent cells are errors, a problem is validated as by all other interfaces: padding behind an
+    ``ck_select``. Where absent cells are errors, a problem is validated as by all other interfaces: padding after an
     axis (``pad_h_right``) counts, and fractions, impossible extents, a ``variant`` or ``op_type`` of other kernels, and
     misspelt keys are errors. Other unknown keys are ignored.
 
     A problem or a kernel whose direction, type or architecture differs from the spec's is refused. With ``force_model``
     it is predicted anyway; the quality of these predictions is unknown.
 
-    ``keep_unpacked`` writes ``model_<target>.lgbm`` beside a ``.gz`` when it is first loaded, as upstream does. Without
-    it, nothing is ever written.
+    ``keep_unpacked`` writes ``model_<target>.lgbm`` next to a ``.gz`` when it is first loaded, as in upstream.
+    Without it, nothing is ever written.
 
     Any number of threads may use one predictor. It may be used before and after a fork. It can be pickled and copied:
     copies share forests, and another process loads them again from the directory.
@@ -86,7 +86,7 @@ class Predictor:
         self._pools = PoolCache()
         path = self._model_dir / "feature_spec.json"
         self._spec: dict[str, Any] = {}
-        # Whether the spec is ours is known when it has been read, for which this makes no difference.
+        # Whether the spec is ours is only known after reading it, for which this makes no difference.
         self._uncoded = _ERRORS if strict else _DEFAULTS
         self._foreign = _foreign.of(given, self._model_dir)
         self._description = self._describe_model()
@@ -96,7 +96,7 @@ class Predictor:
             warnings.warn(f"no {path}: its forests are taken for ones without logarithms", stacklevel=2)
         if strict is None and self._spec.get("ck_select") is not None:
             self._uncoded = _SPECS
-            # What is read of a problem depends on it.
+            # The cells that are read of a problem depend on it.
             self._description = self._describe_model()
         arch = self._spec.get("arch")
         if arch and self._description["arch"] is None and self._foreign is None:
@@ -106,7 +106,7 @@ class Predictor:
         self._kernel_inputs = frozenset(self._description["kernel_inputs"])
         self._name_inputs = frozenset(self._description["name_inputs"])
         inputs = (self._description[side] for side in ("problem_inputs", "kernel_inputs", "name_inputs"))
-        # What a kernel's name says of problems is among both.
+        # What a kernel's name says about problems is in both.
         self._inputs: tuple[str, ...] = tuple(dict.fromkeys(chain.from_iterable(inputs)))
         self._inputs_set = frozenset(self._inputs)
         self._words = frozenset(self._description["word_inputs"])
@@ -140,7 +140,7 @@ class Predictor:
     def __deepcopy__(self, memo: dict[int, Any]) -> Predictor:
         copied = type(self).__new__(type(self))
         memo[id(self)] = copied
-        # Forests never change: what a copy could do to them is nothing.
+        # Forests are immutable, so copies can share them.
         shared = ("_forests", "_bare", "_pools")
         own = {name: value for name, value in vars(self).items() if name not in shared}
         copied.__setstate__({**deepcopy(own, memo), "_forests": dict(self._forests), "_bare": dict(self._bare)})
@@ -221,7 +221,7 @@ class Predictor:
     def rank_places(
         self, problem: Config, kernel_configs: Kernels, count: int | None = None
     ) -> tuple[list[int], list[float]]:
-        """The ``count`` best kernels (all without it) by their places in the argument, and their scores."""
+        """The ``count`` best kernels (all without it) by their indices in the argument, and their scores."""
         asked = _rows.mapping(problem, "problem")
         if self._foreign is not None and self._foreign.batch is not None:
             raise ValueError("rank_places: the predictor has a feature engine of its own: use rank_kernels")
@@ -233,7 +233,7 @@ class Predictor:
         asked = _rows.mapping(problem, "problem")
         own = type(self).rank_kernels is not Predictor.rank_kernels or self._foreign is not None
         if own and not isinstance(kernel_configs, Pool):
-            # A subclass's ranking counts for its choice, too, as upstream's.
+            # A subclass's ranking also determines its choice, as in upstream.
             ranked = self.rank_kernels(asked, kernel_configs)
             if ranked:
                 return ranked[0][0]
@@ -243,10 +243,10 @@ class Predictor:
         return pool.rank(asked, 1)[0][0]
 
     def rank_frame(self, problem: Config, kernel_configs: Kernels, *, library: _frames.Library | None = None) -> Any:
-        """The ranking as a table: ``kernel_name``, ``score``, and ``row``, the kernel's place in the argument.
+        """The ranking as a table: ``kernel_name``, ``score``, and ``row``, the kernel's index in the argument.
 
         It is a DataFrame of ``"pandas"`` or ``"polars"``, or a Table of ``"pyarrow"``; without ``library``, of the
-        library whose table the kernels are, else of pandas. Scores are not copied.
+        library of the kernels' table, otherwise of pandas. Scores are not copied.
         """
         asked = _rows.mapping(problem, "problem")
         wanted = library if library is not None else _frames.library_of(kernel_configs)
@@ -259,7 +259,7 @@ class Predictor:
         return _frames.table(wanted, [pool.names[row] for row in rows], scores, rows)
 
     def select_features(self, X: Any) -> Any:
-        """Those columns of an engine's features that the model has, in its order. ``X`` is a numpy matrix."""
+        """The columns of an engine's features that the model uses, in its order. ``X`` is a numpy matrix."""
         return X if self._feature_indices is None else X[:, self._feature_indices]
 
     _select_features = select_features
@@ -273,12 +273,12 @@ class Predictor:
         configs = self._read(kernel_configs, "kernel_configs")
         names, partial, inputs = self._describe(configs)
         columns, count = self._columns(configs, inputs)
-        # A pool without kernels needs no forest, as upstream ranks nothing without loading one.
+        # A pool without kernels needs no forest: upstream does not load one either.
         prepared = self._forest(self._rank_by).prepare(columns, count) if count else None
         return Pool(self, prepared, names, partial, columns, self._own_of(columns))
 
     def _own_of(self, columns: Iterable[Cells]) -> frozenset[str]:
-        """The problem's cells that every kernel has itself. With models of ours the two must agree all the same."""
+        """The problem's cells that every kernel has itself. For our own models, the two must agree nevertheless."""
         if self._uncoded != _DEFAULTS:
             return frozenset()
         return frozenset(
@@ -286,7 +286,7 @@ class Predictor:
         )
 
     def remade(self, names: list[Any], partial: frozenset[str], columns: list[Cells], own: frozenset[str]) -> Pool:
-        """A pool by what was read of its kernels: unpickling and copying."""
+        """A pool from the data of its kernels, for unpickling and copying."""
         prepared = self._forest(self._rank_by).prepare(columns, len(names)) if names else None
         return Pool(self, prepared, names, partial, columns, own)
 
@@ -316,7 +316,7 @@ class Predictor:
         return pool
 
     def _filled(self, problem: Mapping[str, Any], pool: Pool, names: Iterable[str]) -> Pool:
-        """A pool whose kernels lack cells that describe a kernel, and that the problem has: it lends them.
+        """A pool whose kernels lack cells that the problem has: the problem provides them.
 
         A kernel with a name lacks nothing.
         """
@@ -330,7 +330,7 @@ class Predictor:
         return Pool(self, prepared, pool.names, frozenset(), made, pool.own)
 
     def _describe(self, configs: Any) -> tuple[list[Any], frozenset[str], list[str]]:
-        """Names, the kernel's inputs that not every kernel has, and the inputs that any has."""
+        """Names, the kernel inputs that some kernels lack, and the inputs that any kernel has."""
         if _table.is_frame(configs):
             _table.refuse_repeated(configs)
             present = set(configs.columns)
@@ -375,7 +375,7 @@ class Predictor:
         return self._forest(target).predict_row(_table.row_json(self.single_row(asked, cells), self._side_of))
 
     def predicts_rows_alike(self) -> bool:
-        """Whether ``predict_rows`` of single rows is what ``predict_tflops`` gives for each."""
+        """Whether ``predict_rows`` gives the same as ``predict_tflops`` for each row."""
         own = type(self).predict_tflops is not Predictor.predict_tflops or "predict_tflops" in vars(self)
         return not own and self._foreign is None and not self._description["needs_vector"]
 
@@ -383,14 +383,14 @@ class Predictor:
         return "kernel" if name in self._kernel_inputs or name in self._name_inputs else "problem"
 
     def _finished(self, target: str, features: array[float], clamp: bool = True) -> list[float]:
-        """What a forest says of rows of features, logarithms undone; the others clamped for one kernel."""
+        """A forest's predictions for rows of features, with logarithms undone; others are clamped for one kernel."""
         raw = self._bare_forest(target).predict(features)
         if target in self._description["log_targets"]:
             return [_foreign.expm1(value) for value in raw]
         return [max(0.0, value) for value in raw] if clamp else raw
 
     def single_row(self, problem: Config, kernel: Kernel) -> dict[str, Any]:
-        """One kernel's row, every cell from where upstream's engines look for it: no merging here."""
+        """One kernel's row, with every cell from the side where upstream's engines look for it, without merging."""
         asked, cells = _rows.mapping(problem, "problem"), _rows.kernel(kernel)
         row = {name: asked[name] for name in self._problem_inputs.intersection(asked)}
         self._add_unknown(row, asked)
@@ -399,7 +399,7 @@ class Predictor:
             if _is_plain(cells[name]) and _table.is_absent(row.get(name)):
                 row[name] = cells[name]
         if self._description["needs_vector"]:
-            # Only this engine looks on the other side for what it does not find.
+            # Only this engine looks for missing cells on the other side.
             for name in (self._problem_inputs - {"split_k"}).intersection(cells):
                 if _table.is_absent(row.get(name)):
                     row[name] = cells[name]
@@ -409,7 +409,7 @@ class Predictor:
         return row
 
     def problem_json(self, problem: Config, without: frozenset[str] = frozenset()) -> bytes:
-        """A problem as the library takes it."""
+        """A problem in the library's form."""
         asked = _rows.mapping(problem, "problem")
         inputs = (self._problem_inputs - without) if without else self._problem_inputs
         row = {name: asked[name] for name in inputs.intersection(asked)}
@@ -417,10 +417,10 @@ class Predictor:
         return _table.row_json(row, lambda name: "problem")
 
     def _add_unknown(self, row: dict[str, Any], problem: Mapping[str, Any]) -> None:
-        """The problem's cells with names that say nothing, in which the library looks for misspelt ones."""
+        """Adds the problem's unknown names, among which the library looks for misspelt ones."""
         if self._uncoded != _DEFAULTS and not self._inputs_set.issuperset(problem):
             unknown = (name for name in problem if isinstance(name, str) and name not in self._inputs_set)
-            # The value does not count, and may be anything.
+            # The value is ignored, and may be anything.
             row.update(dict.fromkeys(unknown, 0))
 
     def _options(self, target: str) -> Any:
@@ -445,7 +445,7 @@ class Predictor:
             if target not in _forest.TARGETS:
                 raise ValueError(f"target: found '{target}', expected one of {', '.join(_forest.TARGETS)}")
             self._path(target)
-            # Two threads may both load it; one of the two stays.
+            # Two threads may both load it; one of the copies stays.
             forest = self._forests.setdefault(target, _forest.Forest(self._model_dir, self._options(target)))
         return forest
 
@@ -467,7 +467,7 @@ def _is_named(kernel: Mapping[str, Any]) -> bool:
 
 
 def _indices(names: Sequence[str], engine: Any) -> list[int] | None:
-    """The places of a model's columns among its engine's; None when they are the same."""
+    """The indices of a model's columns among its engine's; None if they are the same."""
     get = getattr(engine, "get_feature_names", None)
     have = list(get()) if get is not None else list(names)
     if list(names) == have or not set(names) <= set(have):
@@ -476,7 +476,7 @@ def _indices(names: Sequence[str], engine: Any) -> list[int] | None:
 
 
 def _in_upstreams_words(message: str) -> str:
-    """A message about a spec with the words that upstream's predictor has for the same, which programs may look for."""
+    """A message about a spec, with the words of upstream's predictor, which programs may look for."""
     version = re.search(r"feature_encoding_version: found (\d+)", message)
     if version:
         return (
@@ -489,12 +489,12 @@ def _in_upstreams_words(message: str) -> str:
 
 
 def _is_plain(cell: Any) -> bool:
-    """Whether a cell may be looked at for what it says of a name: a label may be anything."""
+    """Whether a cell can be examined as a name: a label may be anything."""
     return isinstance(cell, (str, int))
 
 
 def _unpack(packed: Path, plain: Path) -> None:
-    """Writes a decompressed file whole or not at all."""
+    """Writes a decompressed file completely or not at all."""
     try:
         _unpack_whole(packed, plain)
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:

@@ -61,8 +61,8 @@ def _axes(*extents: int) -> tuple[int, ...]:
 class GroupedConvProblem:
     """A grouped convolution with upstream's names.
 
-    ``C`` and ``K`` are totals over all groups; pads are the same on both sides. It is 3D if ``Di`` or ``Z`` is more
-    than 1, or ``pad_d`` more than 0.
+    ``C`` and ``K`` are totals over all groups; pads are the same on both sides. It is 3D if ``Di`` or ``Z`` is
+    greater than 1, or ``pad_d`` greater than 0.
     """
 
     N: int
@@ -100,7 +100,7 @@ class GroupedConvProblem:
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def as_struct(self) -> _library.ConvProblem:
-        """The problem in the library's form. It borrows nothing from this object."""
+        """The problem in the library's form. It does not refer to this object."""
         problem = _library.ConvProblem()
         check(lib.ck_conv_problem_init(ctypes.byref(problem)))
         dtype = _code("dtype", self.dtype, DTYPES)
@@ -124,9 +124,9 @@ class GroupedConvProblem:
 class GemmProblem:
     """A GEMM: C (M x N) = A (M x K) times B (K x N). ``dtype`` is that of A and B.
 
-    The fields behind ``arch`` ask for more than one plain GEMM; only kernels that do what they say are then chosen.
+    The fields after ``arch`` request more than one plain GEMM; then only kernels that support this are chosen.
     ``groups`` are the GEMMs of one launch, ``(m, n, k, count)`` each; ``M``, ``N`` and ``K`` are then those of the
-    one with the most work, or 1. Groups of elements that share a scale are ``(m, n, k)``; ``None`` is the usual one.
+    one with the most work, or 1. Groups of elements that share a scale are ``(m, n, k)``; ``None`` is the default.
     """
 
     M: int
@@ -188,7 +188,7 @@ class GemmProblem:
 
 Problem = Union[GroupedConvProblem, GemmProblem, FmhaProblem]
 
-# What the C functions call a problem of each class, and its operation's number.
+# The name of each problem class in C functions, and its operation's number.
 _OPERATIONS: dict[type, tuple[str, int]] = {
     GroupedConvProblem: ("conv", 1),
     GemmProblem: ("gemm", 0),
@@ -229,7 +229,7 @@ class Selection:
 
 @dataclass(frozen=True)
 class StoreStatus:
-    """The number of measured winners that are only in memory, and why the store failed the last time, or None."""
+    """The number of measured winners that are only in memory, and why the last use of the store failed, or None."""
 
     waiting: int
     reason: str | None
@@ -239,8 +239,8 @@ class StoreStatus:
 class TuneReport:
     """What a call of :meth:`Registry.tune` did.
 
-    ``measured`` problems got a winner; for ``improved`` of them it is a different kernel than before: one run of each
-    takes ``saved_ms`` less. ``failed`` could not be measured, and ``waiting`` still wait.
+    ``measured`` problems got a winner; for ``improved`` of them it is a different kernel than before; together, one
+    run of each takes ``saved_ms`` less. ``failed`` could not be measured, and ``waiting`` still wait.
     """
 
     measured: int
@@ -265,7 +265,7 @@ class Registry:
     ``arch`` is the architecture of problems that name none. ``mode`` is ``"model"``, ``"search"``, ``"refine"`` or
     ``"priority"``; the environment (``CK_SELECT_MODE`` and others) overrides it unless ``environment`` is false.
     ``store`` is the file of measured winners, ``"off"`` for memory only. Without ``estimate``, the priority decides
-    where nothing was measured and no model serves the problem. With ``host_timing``, kernels are measured with the
+    if nothing was measured and no model serves the problem. With ``host_timing``, kernels are measured with the
     host's clock, without a GPU.
     """
 
@@ -296,7 +296,7 @@ class Registry:
         self._handle = _library.Handle(address, lib.ck_registry_destroy)
         self.arch = arch
         self._kernels: dict[str, _Kernel] = {}
-        # Callbacks that the library may still be in the middle of live as long as the registry.
+        # The library may still be running these callbacks, so they live as long as the registry.
         self._callbacks: list[Any] = []
         for name in kernels:
             self.register(name, kernels[name] if isinstance(kernels, Mapping) else None)
@@ -320,7 +320,7 @@ class Registry:
         """Adds a kernel by its name: a grouped-convolution name, a tile-engine GEMM name, or a CK identifier.
 
         ``run(problem, *args, **kwargs)`` is what :meth:`run` calls. ``supports(problem)`` is called for every selection
-        that the kernel would win; without it the kernel supports every problem that it matches. A kernel of the same
+        that the kernel would win; without it the kernel supports every problem that it matches. A kernel with the same
         name is replaced only by a higher priority.
 
         ``measure(problem, stream)`` runs the kernel once on its own operands, with all its work on the stream, a
@@ -337,7 +337,7 @@ class Registry:
 
     def _supports(self, name: str, supports: Supports) -> tuple[Any, Any, Any]:
         def answer(problem: Problem) -> int:
-            # An exception cannot cross the library; a kernel that cannot say yes is not chosen.
+            # An exception cannot cross the library; a kernel whose `supports` fails is not chosen.
             try:
                 return 1 if supports(problem) else 0
             except Exception:
@@ -448,7 +448,7 @@ class Registry:
         return [(place.name.decode(), place.score) for place in ranked[: min(count.value, room)]]
 
     def explain(self, problem: Problem) -> str:
-        """Which sources were asked, what each answered, and why it was passed over."""
+        """Which sources were tried, what each answered, and why it was skipped."""
         text = ctypes.c_void_p()
         self._call("ck_registry_explain_{}", problem, ctypes.byref(text))
         return take_text(text)
@@ -481,12 +481,12 @@ def select(
 
 
 def _operation(problem: object) -> tuple[str, int] | None:
-    """The entry of a problem's class."""
+    """The entry for a problem's class."""
     return next((entry for kind, entry in _OPERATIONS.items() if isinstance(problem, kind)), None)
 
 
 def _field_names(problem: Problem, fields: int) -> tuple[str, ...]:
-    """The fields of a problem that have a bit."""
+    """The fields of a problem whose bit is set."""
     names = []
     name = ctypes.c_char_p()
     _, op = _operation(problem) or ("", 0)

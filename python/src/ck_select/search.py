@@ -51,10 +51,10 @@ class SurrogateSearch:
         """The ``top_k`` best (configuration, TFLOPS), best first, after about ``budget`` predictions.
 
         ``de`` takes the options ``pop_size`` (20), ``mutation_rate`` (0.3) and ``crossover_rate`` (0.7), and predicts
-        its whole first population whatever the budget. ``random`` ignores options, as upstream does. An engine without
-        a parameter space, such as that of convolutions, is a ``ValueError``. Configurations that the predictor refuses
-        are left out, as in upstream, with a warning that says how many and why; if it refuses all, the result is empty,
-        as in upstream.
+        its whole first population regardless of the budget. ``random`` ignores options, as in upstream. An engine
+        without a parameter space, such as that of convolutions, is a ``ValueError``. Configurations that the predictor
+        refuses are left out, as in upstream, with a warning that says how many and why; if it refuses all, the result
+        is empty, as in upstream.
         """
         if self._strategy not in ("random", "de"):
             raise ValueError(f"strategy: found '{self._strategy}', expected 'random' or 'de'")
@@ -97,14 +97,14 @@ class SurrogateSearch:
             try:
                 return list(predictor.predict_rows([predictor.single_row(problem, config) for config in configs]))
             except (CkSelectError, ValueError, TypeError):
-                pass  # one of them: each by itself says which
+                pass  # predicting them one by one tells which
         return [self._score(problem, config) for config in configs]
 
     def _score(self, problem: Mapping[str, Any], config: dict[str, Any]) -> float | None:
         try:
             return self._predictor.predict_tflops(problem, config)
         except Exception as error:
-            # Whatever a predictor of the caller's own raises; search() says so.
+            # A caller's predictor may raise anything; search() reports it.
             self._refused.append(error)
             return None
 
@@ -117,14 +117,14 @@ class SurrogateSearch:
         mutation_rate: float = 0.3,
         crossover_rate: float = 0.7,
     ) -> list[Scored]:
-        # Each is scored before the next is drawn: after an error, the draws go on where upstream's do.
+        # Each is scored before the next is drawn, so that after an error the draws continue as in upstream.
         drawn = (config for config in (self._draw() for _ in range(pop_size)) if config is not None)
         population = [(config, self._predictor.predict_tflops(problem, config)) for config in drawn]
         if len(population) < 4:
             return self._random_search(problem, budget, top_k)
         for _ in range((budget - len(population)) // pop_size):
             trials = [self._trial(place, population, mutation_rate, crossover_rate) for place in range(len(population))]
-            # All trials of a generation come of the one before, so that they can be scored together.
+            # All trials of a generation derive from the previous one, so they can be scored together.
             scores = iter(self._scores(problem, [trial for trial in trials if trial is not None]))
             population = [
                 _better(parent, trial, next(scores) if trial is not None else None)
@@ -135,7 +135,7 @@ class SurrogateSearch:
     def _trial(
         self, place: int, population: list[Scored], mutation_rate: float, crossover_rate: float
     ) -> dict[str, Any] | None:
-        """A member with values of three others; None when that could be no kernel."""
+        """A member with values of three others; None if it could not be a kernel."""
         parent = population[place][0]
         others = [other for other in range(len(population)) if other != place]
         donors = [population[other][0] for other in self._random.sample(others, 3)]

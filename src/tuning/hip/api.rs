@@ -1,4 +1,4 @@
-//! The functions and numbers of HIP that are used: those that versions 5 to 7 share.
+//! The HIP functions and constants in use, which versions 5 to 7 share.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -8,7 +8,7 @@ use super::library::Symbols;
 pub(super) const SUCCESS: c_int = 0;
 /// `hipErrorNoDevice`.
 pub(super) const NO_DEVICE: c_int = 100;
-/// `hipErrorNotReady`: no error, but the answer that the device has not come so far yet.
+/// `hipErrorNotReady`: not an error; the device has not reached the event yet.
 pub(super) const NOT_READY: c_int = 600;
 /// `hipErrorUnknown`, whose name is also the runtime's name for codes that it does not know.
 pub(super) const UNKNOWN: c_int = 999;
@@ -26,14 +26,14 @@ pub(super) mod attribute {
 
 /// Declares the table of functions, and how it is filled from a loaded or a linked library.
 ///
-/// Error codes are plain integers here, as C has them: a Rust enum, which hip-runtime-sys has, must never
-/// hold the code of a later version.
+/// Error codes are plain integers here, as in C: a Rust enum, as in hip-runtime-sys, must never hold an
+/// unknown code of a later version.
 macro_rules! functions {
     (
         required { $($name:ident($($type:ty),*) -> $result:ty;)* }
         optional { $($optional:ident($($optional_type:ty),*) -> $optional_result:ty;)* }
     ) => {
-        /// A pointer to each function. They stay valid for ever, as the library is never unloaded.
+        /// A pointer to each function. They stay valid forever, because the library is never unloaded.
         #[derive(Debug, Clone, Copy)]
         #[allow(non_snake_case)] // the functions' own names
         pub(super) struct Api {
@@ -42,7 +42,7 @@ macro_rules! functions {
         }
 
         impl Api {
-            /// The functions of a library; the name of the first that it lacks, otherwise.
+            /// The functions of a library, or the name of the first missing one.
             ///
             /// # Safety
             ///
@@ -52,7 +52,7 @@ macro_rules! functions {
                 Ok(Self {
                     $($name: {
                         let symbol = concat!(stringify!($name), "\0");
-                        // SAFETY: the caller says that this is HIP's function, which has this type in
+                        // SAFETY: the caller guarantees that this is HIP's function, which has this type in
                         // versions 5 to 7.
                         unsafe { library.function(symbol) }.ok_or(stringify!($name))?
                     },)*
@@ -64,7 +64,7 @@ macro_rules! functions {
                 })
             }
 
-            /// The functions that this library is linked with; the optional ones from what is loaded.
+            /// The functions that this library is linked with; the optional ones from the loaded libraries.
             #[cfg(feature = "hip-link")]
             pub(super) fn linked(loaded: &impl Symbols) -> Self {
                 // Its build script names the library to the linker; see above why its declarations are not

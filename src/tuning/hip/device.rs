@@ -1,4 +1,4 @@
-//! HIP's devices behind the trait.
+//! HIP's devices as implementations of the trait.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -18,8 +18,7 @@ impl HipDevice {
     pub(super) fn new(api: Api, index: u32) -> Result<Self, DeviceError> {
         let device = index as c_int;
         let runtime_version = api.runtime_version();
-        // A later version may count its queries anew; no answer is better than the answer to another
-        // question.
+        // A later version may renumber its queries; no answer is better than one to a different query.
         let known_queries = runtime_version.is_some_and(|version| (5 * MAJOR..8 * MAJOR).contains(&version));
         let attribute = |attribute| known_queries.then(|| api.attribute(attribute, device)).flatten();
         let facts = DeviceFacts {
@@ -35,7 +34,7 @@ impl HipDevice {
             l2_bytes: attribute(attribute::L2_CACHE_SIZE),
             pci_bus_id: api.pci_bus_id(device),
         };
-        // What an optional question left behind is no error of anybody's.
+        // An error of an optional query is not an error for callers.
         api.take_last_error();
         Ok(Self { api, facts })
     }
@@ -47,8 +46,8 @@ impl Api {
         ErrorCode { code, name: self.error_name(code) }
     }
 
-    /// What a call answered. The runtime forgets an error that is returned here: it is told by the result,
-    /// and must not be found by the next caller who asks for the last error after a launch.
+    /// The result of a call. An error that is returned here is cleared from the runtime, so that the next
+    /// caller who asks for the last error after a launch does not find it.
     pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<(), DeviceError> {
         if code == SUCCESS {
             return Ok(());
@@ -71,21 +70,21 @@ impl Api {
     }
 
     pub(super) fn runtime_version(&self) -> Option<u32> {
-        // SAFETY: the pointer that is handed in is valid for writing an integer.
+        // SAFETY: the passed pointer is valid for writing an integer.
         self.number(|out| unsafe { (self.hipRuntimeGetVersion)(out) })
     }
 
     fn driver_version(&self) -> Option<u32> {
-        // SAFETY: the pointer that is handed in is valid for writing an integer.
+        // SAFETY: the passed pointer is valid for writing an integer.
         self.number(|out| unsafe { (self.hipDriverGetVersion)(out) })
     }
 
     fn attribute(&self, attribute: c_int, device: c_int) -> Option<u32> {
-        // SAFETY: the pointer that is handed in is valid for writing an integer.
+        // SAFETY: the passed pointer is valid for writing an integer.
         self.number(|out| unsafe { (self.hipDeviceGetAttribute)(out, attribute, device) })
     }
 
-    /// A positive number, if the runtime tells one.
+    /// A positive number, if the runtime returns one.
     fn number(&self, ask: impl FnOnce(*mut c_int) -> c_int) -> Option<u32> {
         let mut number = 0;
         self.check("", ask(&raw mut number)).ok()?;
@@ -94,8 +93,8 @@ impl Api {
 
     fn device_name(&self, device: c_int) -> Result<String, DeviceError> {
         let mut name: [c_char; 256] = [0; 256];
-        // One less than there is room, so that a NUL follows whatever is written.
-        // SAFETY: the pointer is valid for writing as many bytes as it is said to be.
+        // One less than the buffer's size, so that a NUL always follows. SAFETY: the pointer is valid for
+        // writing the given number of bytes.
         let code = unsafe { (self.hipDeviceGetName)(name.as_mut_ptr(), name.len() as c_int - 1, device) };
         self.check("hipDeviceGetName", code)?;
         Ok(text(&name))
@@ -103,7 +102,7 @@ impl Api {
 
     fn pci_bus_id(&self, device: c_int) -> Option<String> {
         let mut id: [c_char; 64] = [0; 64];
-        // SAFETY: the pointer is valid for writing as many bytes as it is said to be, and one more is a NUL.
+        // SAFETY: the pointer is valid for writing the given number of bytes, and one more is a NUL.
         let code = unsafe { self.hipDeviceGetPCIBusId?(id.as_mut_ptr(), id.len() as c_int - 1, device) };
         self.check("hipDeviceGetPCIBusId", code).ok()?;
         Some(text(&id)).filter(|id| !id.is_empty())
@@ -133,20 +132,20 @@ impl Device for HipDevice {
     }
 
     fn destroy_event(&self, event: EventHandle) {
-        // SAFETY: the trait says that the event is one of this device and not destroyed yet.
+        // SAFETY: the trait guarantees that the event is one of this device and not destroyed yet.
         let code = unsafe { (self.api.hipEventDestroy)(event.as_raw()) };
-        // Nobody to tell, but the error is taken from the thread.
+        // The failure cannot be reported, but the thread's error is cleared.
         let _ = self.api.check("hipEventDestroy", code);
     }
 
     fn record(&self, event: EventHandle, stream: Stream) -> Result<(), DeviceError> {
-        // SAFETY: the trait says so of the event, `Stream::from_raw` of the stream.
+        // SAFETY: the trait guarantees it for the event, `Stream::from_raw` for the stream.
         let code = unsafe { (self.api.hipEventRecord)(event.as_raw(), stream.as_raw()) };
         self.api.check("hipEventRecord", code)
     }
 
     fn query(&self, event: EventHandle) -> Result<bool, DeviceError> {
-        // SAFETY: the trait says that the event is one of this device and not destroyed yet.
+        // SAFETY: the trait guarantees that the event is one of this device and not destroyed yet.
         let code = unsafe { (self.api.hipEventQuery)(event.as_raw()) };
         if code == NOT_READY {
             // Some versions keep this as the last error.
@@ -157,14 +156,15 @@ impl Device for HipDevice {
     }
 
     fn synchronize(&self, event: EventHandle) -> Result<(), DeviceError> {
-        // SAFETY: the trait says that the event is one of this device and not destroyed yet.
+        // SAFETY: the trait guarantees that the event is one of this device and not destroyed yet.
         let code = unsafe { (self.api.hipEventSynchronize)(event.as_raw()) };
         self.api.check("hipEventSynchronize", code)
     }
 
     fn elapsed_ms(&self, start: EventHandle, stop: EventHandle) -> Result<f64, DeviceError> {
         let mut milliseconds = 0.0;
-        // SAFETY: the pointer is valid for writing a float; the trait says that the events are this device's.
+        // SAFETY: the pointer is valid for writing a float; the trait guarantees that the events are this
+        // device's.
         let code =
             unsafe { (self.api.hipEventElapsedTime)(&raw mut milliseconds, start.as_raw(), stop.as_raw()) };
         self.api.check("hipEventElapsedTime", code)?;
@@ -183,8 +183,8 @@ impl Device for HipDevice {
     fn is_capturing(&self, stream: Stream) -> Result<bool, DeviceError> {
         let Some(is_capturing) = self.api.hipStreamIsCapturing else { return Ok(false) };
         let mut status = 0;
-        // SAFETY: the pointer is valid for writing an enum of the size of an integer; `Stream::from_raw` says
-        // that the stream is one.
+        // SAFETY: the pointer is valid for writing an enum of the size of an integer; `Stream::from_raw`
+        // guarantees the stream.
         let code = unsafe { is_capturing(stream.as_raw(), &raw mut status) };
         self.api.check("hipStreamIsCapturing", code)?;
         Ok(status != 0)

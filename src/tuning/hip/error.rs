@@ -14,21 +14,25 @@ pub enum HipError {
         list(tried)
     )]
     NotFound {
-        /// What was tried, in this order.
+        /// The libraries that were tried, in order.
         tried: Vec<Tried>,
     },
     /// The library lacks a function, so it is not HIP's, or older than version 5.
     #[error("{library} has no {symbol}, so it is not a HIP runtime of version 5 or later")]
     MissingSymbol {
-        /// What the library was found as.
+        /// The name or path under which the library was found.
         library: String,
         /// The function that it lacks.
         symbol: &'static str,
     },
-    /// The runtime is older than version 5, whose queries have other numbers.
-    #[error("{library} is HIP {}.{}, expected version 5 or later", version / 10_000_000, version / 100_000 % 100)]
+    /// The runtime is older than version 5, which numbers queries differently.
+    #[error(
+        "{library} is HIP {}.{}, expected version 5 or later",
+        version / 10_000_000,
+        version / 100_000 % 100
+    )]
     TooOld {
-        /// What the library was found as.
+        /// The name or path under which the library was found.
         library: String,
         /// Its version: major * 10 000 000 + minor * 100 000 + patch.
         version: u32,
@@ -36,17 +40,17 @@ pub enum HipError {
     /// The runtime works and finds no device.
     #[error("{library} finds no device: {error}")]
     NoDevice {
-        /// What the library was found as.
+        /// The name or path under which the library was found.
         library: String,
-        /// What it answered.
+        /// The returned error.
         error: ErrorCode,
     },
     /// The runtime refused a call.
     #[error("{library}: {error}")]
     Device {
-        /// What the library was found as.
+        /// The name or path under which the library was found.
         library: String,
-        /// What it refused, and how.
+        /// The refused call, and its error.
         error: DeviceError,
     },
 }
@@ -56,7 +60,7 @@ pub enum HipError {
 pub struct Tried {
     /// Its name or path.
     pub library: String,
-    /// What the system's loader says.
+    /// The system loader's message.
     pub reason: String,
 }
 

@@ -1,6 +1,6 @@
-//! Proves every number that is taken from HIP's headers against headers that are installed.
+//! Checks every number taken from HIP's headers against installed headers.
 //!
-//! Looked at: `/usr/include` (Debian's libamdhip64-dev has version 5), `/opt/rocm/include`, and the
+//! Searched: `/usr/include` (Debian's libamdhip64-dev has version 5), `/opt/rocm/include`, and the
 //! directories in `CK_SELECT_HIP_INCLUDE`, separated by colons. The Python package triton carries headers of
 //! version 6 (3.1) and 7 (3.9) in `triton/backends/amd/include`.
 
@@ -45,7 +45,7 @@ fn numbers_are_those_of_the_headers() {
         report.push(format!("version {} in {}", prove(directory), directory.display()));
     }
     let report = if report.is_empty() { "SKIPPED, none installed".to_owned() } else { report.join(", ") };
-    // Past the test's captured output: whether this ran must be seen.
+    // Bypasses the test's captured output, so that it is visible whether this ran.
     let _ = writeln!(std::io::stderr(), "HIP headers: {report}");
 }
 

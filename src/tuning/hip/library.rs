@@ -1,4 +1,4 @@
-//! Finding libamdhip64: a path that is told, the one that the process already has, or the system's.
+//! Finds libamdhip64: at a given path, in the process, or through the system's loader.
 
 use std::ffi::OsStr;
 use std::mem::ManuallyDrop;
@@ -7,13 +7,13 @@ use libloading::os::unix;
 
 use super::error::{HipError, Tried};
 
-/// What is asked for when no path is told, newest first.
+/// The names that are tried without a path, newest first.
 #[cfg(not(feature = "hip-link"))]
 const NAMES: [&str; 4] = ["libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "libamdhip64.so"];
 
-/// What has functions by name.
+/// A source of functions by name.
 pub(super) trait Symbols {
-    /// The function of a name that ends with a NUL.
+    /// The function with a name, which ends with a NUL.
     ///
     /// # Safety
     ///
@@ -23,20 +23,20 @@ pub(super) trait Symbols {
 
 /// A library that is never unloaded: HIP starts threads and registers handlers that would outlive it.
 pub(super) struct Library {
-    /// What it was found as.
+    /// The name or path under which it was found.
     pub(super) name: String,
     inner: ManuallyDrop<unix::Library>,
 }
 
 impl Symbols for Library {
     unsafe fn function<F: Copy>(&self, name: &str) -> Option<F> {
-        // SAFETY: the caller says what the type is.
+        // SAFETY: the caller guarantees the type.
         unsafe { self.inner.get::<F>(name.as_bytes()) }.ok().map(|symbol| *symbol)
     }
 }
 
 impl Library {
-    /// The library at a path, or of a name that the system's loader finds.
+    /// The library at a path, or with a name that the system's loader finds.
     pub(super) fn open(name: &OsStr) -> Result<Self, HipError> {
         Self::open_with(name, unix::RTLD_LAZY).map_err(|tried| HipError::NotFound { tried: vec![tried] })
     }
@@ -57,8 +57,8 @@ impl Library {
         Err(HipError::NotFound { tried })
     }
 
-    /// The runtime that the process already has. It must come first, since the streams that callers hand over
-    /// are that runtime's, and a second one in the process would know nothing of them.
+    /// The runtime that the process already has. It must come first, because the callers' streams belong to
+    /// that runtime, and a second one in the process would not know them.
     #[cfg(not(feature = "hip-link"))]
     fn loaded() -> Option<Self> {
         let process = Self::process();
@@ -67,7 +67,7 @@ impl Library {
         if linked.is_some() {
             return Some(process);
         }
-        // Loaded for somebody's private use (RTLD_LOCAL), as by a Python extension.
+        // Loaded for private use (RTLD_LOCAL), as by a Python extension.
         let resident = |name: &&str| Self::open_with(OsStr::new(name), unix::RTLD_LAZY | RTLD_NOLOAD).ok();
         NAMES.iter().find_map(resident)
     }
@@ -79,15 +79,14 @@ impl Library {
 
     fn open_with(name: &OsStr, flags: i32) -> Result<Self, Tried> {
         let display = name.to_string_lossy().into_owned();
-        // The loader would wait for a pipe's writer. A bare name is looked for where the system's libraries
-        // are.
+        // The loader would wait for a pipe's writer. A bare name is searched among the system's libraries.
         if display.contains('/')
             && let Err(error) = crate::files::check(name)
         {
             return Err(Tried { reason: error.to_string(), library: display });
         }
-        // SAFETY: the library's initializers run. HIP's may run in any thread and at any time; what else is
-        // opened was named by the user, who answers for it.
+        // SAFETY: the library's initializers run. HIP's may run in any thread and at any time; any other
+        // library was named by the user, who is responsible for it.
         match unsafe { unix::Library::open(Some(name), flags) } {
             Ok(inner) => Ok(Self { name: display, inner: ManuallyDrop::new(inner) }),
             Err(error) => Err(Tried { library: display, reason: error.to_string() }),
@@ -95,7 +94,7 @@ impl Library {
     }
 }
 
-/// dlopen's flag to open only what is loaded already.
+/// dlopen's flag to open only what is already loaded.
 #[cfg(not(feature = "hip-link"))]
 const RTLD_NOLOAD: i32 = if cfg!(target_vendor = "apple") { 0x10 } else { 4 };
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]

@@ -1,9 +1,9 @@
-//! AMD's HIP runtime, versions 5 to 7, loaded when it is first asked for.
+//! AMD's HIP runtime, versions 5 to 7, loaded on first use.
 //!
-//! Which library: the path in `CK_SELECT_HIP_LIBRARY`, if that is set; with the feature `hip-link` the one
-//! that was linked; else the runtime that the process has already, since the streams it hands over are that
-//! runtime's; else `libamdhip64.so.7`, `.6`, `.5` or `libamdhip64.so` from the system's loader. It is never
-//! unloaded.
+//! Which library: the path in `CK_SELECT_HIP_LIBRARY`, if that is set; with the feature `hip-link` the linked
+//! one; otherwise the runtime that is already in the process, since the process's streams belong to that
+//! runtime; otherwise `libamdhip64.so.7`, `.6`, `.5` or `libamdhip64.so` from the system's loader. It is
+//! never unloaded.
 
 mod api;
 mod device;
@@ -40,8 +40,7 @@ pub struct Hip {
 }
 
 impl Hip {
-    /// The runtime of this process, loaded by the first call. What that call found stays the answer, an
-    /// error, too.
+    /// The runtime of this process, loaded by the first call. Its result is kept, even an error.
     ///
     /// ```
     /// use ck_select::tuning::hip::{Hip, HipError};
@@ -57,7 +56,7 @@ impl Hip {
         HIP.get_or_init(Self::load).as_ref().map_err(Clone::clone)
     }
 
-    /// The runtime in a library file, whatever the environment says and other calls have loaded.
+    /// The runtime in a library file, regardless of the environment and of other calls.
     ///
     /// # Safety
     ///
@@ -91,8 +90,8 @@ impl Hip {
 
     fn from_library(library: &Library) -> Result<Self, HipError> {
         let name = library.name.clone();
-        // SAFETY: the library is libamdhip64 by its name or by the word of whoever set the path; it is never
-        // unloaded.
+        // SAFETY: the library is libamdhip64 by its name or by the guarantee of whoever set the path; it is
+        // never unloaded.
         match unsafe { Api::of(library) } {
             Ok(api) => Self::from_api(api, name),
             Err(symbol) => Err(HipError::MissingSymbol { library: name, symbol }),
@@ -102,12 +101,12 @@ impl Hip {
     fn from_api(api: Api, library: String) -> Result<Self, HipError> {
         match api.runtime_version() {
             Some(version) if version < 5 * MAJOR => Err(HipError::TooOld { library, version }),
-            // A runtime that does not tell its version may still tell, below, that it has no device.
+            // A runtime without a version may still report, below, that it has no device.
             _ => Ok(Self { api, library }),
         }
     }
 
-    /// What the library was found as: a path, a name, or `this process`.
+    /// How the library was found: a path, a name, or `this process`.
     pub fn library(&self) -> &str {
         &self.library
     }
@@ -117,7 +116,7 @@ impl Hip {
         self.api.runtime_version()
     }
 
-    /// How many devices there are; none is [`HipError::NoDevice`].
+    /// The number of devices; none is [`HipError::NoDevice`].
     pub fn device_count(&self) -> Result<u32, HipError> {
         let mut count = 0;
         // SAFETY: the pointer is valid for writing an integer.
@@ -138,7 +137,7 @@ impl Hip {
         self.device(index)
     }
 
-    /// A device by its number. Events can be made of it only on threads on which it is current.
+    /// A device by its number. Events of it can be made only on threads on which it is current.
     pub fn device(&self, index: u32) -> Result<HipDevice, HipError> {
         HipDevice::new(self.api, index).map_err(|error| self.error(error))
     }

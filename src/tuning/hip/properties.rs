@@ -1,10 +1,10 @@
-//! The compilation target of a device, which HIP tells only inside a structure that changed.
+//! The compilation target of a device, which HIP only returns inside a structure that has changed.
 //!
 //! `hipDeviceProp_t` has two layouts. Since version 6 the function's name tells which one it fills:
-//! `hipGetDevicePropertiesR0600` the new one, for good; `hipGetDeviceProperties` without a suffix is, in
-//! every library from version 5 on, the old one (headers of version 6 and later rename it in programs). So
-//! the layout goes by the symbol that is found and by nothing else. `headers_test.rs` proves the numbers
-//! against HIP's own headers.
+//! `hipGetDevicePropertiesR0600` always fills the new one; `hipGetDeviceProperties` without a suffix fills
+//! the old one in every library from version 5 on (headers of version 6 and later rename it in programs). So
+//! the layout is determined only by the symbol that is found. `headers_test.rs` checks the numbers against
+//! HIP's own headers.
 
 use std::ffi::{c_int, c_void};
 
@@ -23,7 +23,7 @@ pub(super) const ROOM: usize = 8192;
 #[repr(C, align(16))]
 struct Properties([u8; ROOM]);
 
-/// A device's target, such as `gfx942:sramecc+:xnack-`; `None` when the runtime does not tell, or tells
+/// A device's target, such as `gfx942:sramecc+:xnack-`; `None` if the runtime does not report it, or reports
 /// nonsense.
 pub(super) fn target(api: &Api, device: c_int) -> Option<String> {
     let (read, offset) = match (api.hipGetDevicePropertiesR0600, api.hipGetDeviceProperties) {
@@ -33,17 +33,17 @@ pub(super) fn target(api: &Api, device: c_int) -> Option<String> {
     };
     let mut properties = Box::new(Properties([0; ROOM]));
     let room: *mut c_void = (&raw mut properties.0).cast();
-    // SAFETY: the structure fits into the room several times and wants no more than its alignment.
+    // SAFETY: the buffer is several times larger than the structure, and has its alignment.
     let code = unsafe { read(room, device) };
     (code == SUCCESS).then(|| parse(&properties.0[offset..offset + TARGET_LEN])).flatten()
 }
 
-/// A target, if the bytes are one: had a layout changed again, anything could stand there.
+/// A target, if the bytes are one: if a layout changed again, they could be anything.
 fn parse(bytes: &[u8]) -> Option<String> {
     let end = bytes.iter().position(|&byte| byte == 0)?;
     let text = std::str::from_utf8(&bytes[..end]).ok()?;
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b":+-_".contains(&byte);
-    // `sm_` is what the CUDA stand-in of gpu/ says.
+    // `sm_` comes from the CUDA stand-in of gpu/.
     let known = ["gfx", "sm_"].iter().any(|prefix| text.starts_with(prefix) && text.len() > prefix.len());
     (known && text.bytes().all(allowed)).then(|| text.to_owned())
 }

@@ -59,7 +59,7 @@ impl fmt::Debug for Candidate<'_> {
 /// blocked on, so a kernel that hangs does not hang the caller. Earlier work on the stream is finished first.
 /// The thread's last runtime error is cleared before each run, to detect whether the run left one.
 ///
-/// If a candidate fails, the stream is tested; only if it does not respond, the device is lost. A candidate
+/// If a candidate fails, the stream is tested; the device is lost only if it does not respond. A candidate
 /// that hangs is abandoned, and the search ends: its resources must not be freed while it may still run.
 ///
 /// ```
@@ -150,7 +150,7 @@ fn try_all(
     run_off::hold(timer, candidates, report)
 }
 
-/// A candidate's verdict, and whether the search may go on after it.
+/// A candidate's verdict, and whether the search may continue.
 fn judge(
     timer: &Timer<'_>,
     candidate: &mut Candidate<'_>,
@@ -163,8 +163,7 @@ fn judge(
     }
 }
 
-/// The verdict of a candidate that has these times and then no more, and whether the search may go on after
-/// it.
+/// The verdict on a candidate with only these times, and whether the search may continue.
 fn verdict_of(timer: &Timer<'_>, trouble: Trouble, times: &[f64]) -> (Verdict, Result<(), End>) {
     match trouble {
         Trouble::OverBudget => (timer.measured(times), Err(End::Budget)),
@@ -205,7 +204,7 @@ impl From<Drain> for Trouble {
     }
 }
 
-/// What times runs: two events on a stream that was seen to answer.
+/// Times runs, with two events on a stream that is known to respond.
 struct Timer<'a> {
     clock: &'a dyn Clock,
     /// When the search began.
@@ -218,7 +217,7 @@ struct Timer<'a> {
 }
 
 impl<'a> Timer<'a> {
-    /// Makes the events and finishes earlier work on the stream, which no candidate shall be blamed for.
+    /// Makes the events and finishes earlier work on the stream, so that no candidate is blamed for it.
     fn prepare(
         clock: &'a dyn Clock,
         began: Duration,
@@ -243,7 +242,7 @@ impl<'a> Timer<'a> {
         self.clock.now().saturating_sub(self.began) >= self.options.budget
     }
 
-    /// Warms a candidate up and times it, with its times kept for when that does not come to an end.
+    /// Warms a candidate up and times it. Its times are kept in case this does not complete.
     fn measure(
         &self,
         candidate: &mut Candidate<'_>,
@@ -258,7 +257,7 @@ impl<'a> Timer<'a> {
             if run >= warmup {
                 times.push(time);
             }
-            // A first run that only warms up may have loaded code, and says nothing.
+            // A first warm-up run may have loaded code, so its time means nothing.
             if run > 0 || warmup == 0 {
                 fastest_ms = fastest_ms.min(time);
                 if too_slow_ms.is_some_and(|limit| fastest_ms > limit) {
@@ -302,8 +301,8 @@ impl<'a> Timer<'a> {
         if !(milliseconds.is_finite() && milliseconds > 0.0) {
             return Err(Trouble::Failed(Failure::NotATime(milliseconds)));
         }
-        // A callback that does its work on the host cannot be ended, but it need not be called again,
-        // whatever time it says.
+        // A callback that works on the host cannot be stopped, but it is not called again, regardless of the
+        // time it reports.
         let longest_ms = milliseconds.max(took_ms);
         if longest_ms > self.options.run_timeout.as_secs_f64() * 1e3 {
             return Err(Trouble::Failed(Failure::TooLong(longest_ms)));
@@ -311,13 +310,13 @@ impl<'a> Timer<'a> {
         Ok(milliseconds)
     }
 
-    /// Waits until the stream has reached the event that stops a run, or the time of a run is up.
+    /// Waits until the stream has reached a run's stop event, or the time limit of a run is over.
     fn drain(&self) -> Result<(), Drain> {
         self.stop.record(self.stream).map_err(Drain::Error)?;
         let began = self.clock.now();
         for pause in pauses() {
-            // The time is taken before the answer: a thread that was held up still gets one after its time is
-            // up.
+            // The time is read before the query: a thread that was delayed still gets one query after the
+            // limit.
             let waited = self.clock.now().saturating_sub(began);
             if self.stop.query().map_err(Drain::Error)? {
                 break;
@@ -331,7 +330,7 @@ impl<'a> Timer<'a> {
     }
 }
 
-/// Pauses between questions: none at first, as most kernels take microseconds, then longer up to a
+/// Pauses between queries: none at first, because most kernels take microseconds, then longer, up to a
 /// millisecond.
 fn pauses() -> impl Iterator<Item = Duration> {
     let eager = std::iter::repeat_n(Duration::ZERO, 100);

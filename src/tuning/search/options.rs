@@ -27,8 +27,8 @@ pub struct SearchOptions {
 }
 
 impl Default for SearchOptions {
-    /// A minute; three runs to warm up and ten that count, as upstream's dispatcher; given up at three times
-    /// the best; a run hangs after five seconds; unstable above ten percent.
+    /// A budget of one minute; three warm-up runs and ten timed ones, as in upstream's dispatcher; cutoff at
+    /// three times the best; a run counts as hung after five seconds; unstable above ten percent.
     fn default() -> Self {
         Self {
             budget: Duration::from_secs(60),

@@ -10,8 +10,8 @@ use crate::tuning::device::{DeviceError, ErrorCode};
 pub struct SearchReport {
     /// Every candidate in the order given, with its verdict.
     pub entries: Vec<Entry>,
-    /// The candidate with the lowest median, of those that were measured again in turn if any were; of equal
-    /// ones the first in the order given.
+    /// The candidate with the lowest median, among those that were measured again in turn, if any were; of
+    /// equal ones the first in the given order.
     pub winner: Option<Winner>,
     /// Candidates that were run at least once.
     pub tried: usize,
@@ -47,30 +47,30 @@ pub enum Verdict {
     Measured {
         /// Median of the timings in milliseconds.
         median_ms: f64,
-        /// Their coefficient of variation; `None` of a single one.
+        /// Their coefficient of variation; `None` for a single one.
         cv: Option<f64>,
-        /// How many there are: fewer than asked for when the budget ended.
+        /// Number of timings; fewer than requested if the budget ended.
         repeats: u32,
-        /// Whether they spread more than the options allow.
+        /// Whether their spread exceeds the limit of the options.
         unstable: bool,
     },
     /// It could not be run or timed; the device still works.
     Failed(Failure),
     /// It was abandoned because it was many times slower than the best before it.
     CutOff {
-        /// The fastest of its runs up to there, in milliseconds.
+        /// The fastest of its runs so far, in milliseconds.
         fastest_ms: f64,
     },
     /// It did not finish in time, and the search ended.
     TimedOut {
-        /// How long it was waited for.
+        /// How long the search waited for it.
         after: Duration,
     },
     /// The budget was spent before it had a timing.
     OverBudget,
-    /// The device failed with it and no longer responds, and the search ended.
+    /// The device failed during its run and no longer responds, and the search ended.
     DeviceLost(Failure),
-    /// The search ended before it for another reason than the budget.
+    /// The search ended before it for a reason other than the budget.
     NotTried,
 }
 
@@ -105,7 +105,7 @@ pub enum End {
     Budget,
     /// A candidate did not finish. It was abandoned and may still run, so the stream must not be relied on.
     Hung,
-    /// The device answers no more.
+    /// The device no longer responds.
     DeviceLost(DeviceError),
     /// Nothing was tried, because the device refused to prepare.
     Refused(DeviceError),
@@ -150,9 +150,9 @@ impl fmt::Display for Verdict {
 }
 
 impl SearchReport {
-    /// The report for people: a line on the whole, then a line a candidate, the winner marked with `*`.
+    /// The report for people: a summary line, then a line per candidate, with the winner marked by `*`.
     ///
-    /// `name` tells a candidate's name from its index.
+    /// `name` gives a candidate's name by its index.
     pub fn text(&self, name: impl Fn(usize) -> String) -> String {
         let mut text = format!(
             "{} of {} candidates tried in {:.3} s: {}\n",
@@ -164,7 +164,7 @@ impl SearchReport {
         for entry in &self.entries {
             let won = self.winner.is_some_and(|winner| winner.index == entry.index);
             let mark = if won { '*' } else { ' ' };
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{mark} {}: {}", name(entry.index), entry.verdict);
         }
         text

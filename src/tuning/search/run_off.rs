@@ -1,14 +1,14 @@
-//! The run-off: candidates that noise does not tell apart are measured again, in turn.
+//! The run-off: candidates within noise of each other are measured again, in turn.
 //!
-//! Each candidate was measured at a time of its own, and clocks and caches drift. Of kernels of a few
-//! microseconds, for which events resolve a twentieth, the first of several equals would win by chance. In
-//! turn, all meet the same drift.
+//! Each candidate was measured at a different time, and clocks and caches drift. For kernels of a few
+//! microseconds, which events resolve to a twentieth, one of several equals would win by chance. When
+//! measured in turn, all have the same drift.
 
 use super::{Candidate, End, SearchReport, Timer, Trouble, Verdict, Winner, verdict_of};
 
-/// How often all are asked in turn. Their runs are shared out among the rounds.
+/// Number of rounds. The runs are distributed over them.
 const ROUNDS: u32 = 3;
-/// Spread beyond this is not the candidate's own but somebody's disturbance.
+/// A larger spread is due to disturbances, not to the candidate.
 const MOST_SPREAD: f64 = 0.05;
 
 /// A candidate that may be the fastest.
@@ -33,7 +33,7 @@ pub(super) fn hold(
         while let Some(finalist) = finalists.get_mut(at) {
             match turn(timer, candidates, finalist, counted) {
                 Ok(()) => at += 1,
-                // What was found before stands.
+                // The earlier results stand.
                 Err(Trouble::OverBudget) => {
                     report.winner = lowest(report, |_| true);
                     return Ok(());
@@ -59,7 +59,8 @@ pub(super) fn hold(
     Ok(())
 }
 
-/// A finalist's turn. Its first run finds what the kernel before has left in the caches, and does not count.
+/// A finalist's turn. Its first run does not count, because the previous kernel's data is still in the
+/// caches.
 fn turn(
     timer: &Timer<'_>,
     candidates: &mut [Candidate<'_>],
@@ -91,7 +92,7 @@ fn finalists(report: &SearchReport) -> Vec<Finalist> {
     places.map(|(place, _)| Finalist { place, times: Vec::new() }).collect()
 }
 
-/// The lowest median of some places; of equal ones the first.
+/// The lowest median among some entries; of equal ones the first.
 fn lowest(report: &SearchReport, among: impl Fn(usize) -> bool) -> Option<Winner> {
     let medians = report.entries.iter().enumerate().filter(|(place, _)| among(*place));
     let medians = medians.filter_map(|(_, entry)| match entry.verdict {

@@ -1,6 +1,6 @@
-//! The middle and the spread of a few timings.
+//! Median and spread of a few timings.
 
-/// The median; `None` of nothing.
+/// The median; `None` without times.
 pub(super) fn median(times: &[f64]) -> Option<f64> {
     let mut sorted = times.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -12,8 +12,8 @@ pub(super) fn median(times: &[f64]) -> Option<f64> {
     Some(lower + (upper - lower) / 2.0)
 }
 
-/// The coefficient of variation: standard deviation of the sample over its mean. `None` of fewer than two
-/// times, which say nothing about spread.
+/// The coefficient of variation: standard deviation of the sample over its mean. `None` for fewer than two
+/// times, which have no spread.
 pub(super) fn coefficient_of_variation(times: &[f64]) -> Option<f64> {
     if times.len() < 2 {
         return None;

@@ -5,7 +5,7 @@ use crate::tuning::mock::{Call, MockDevice, UNKNOWN};
 
 const MS: Duration = Duration::from_millis(1);
 
-/// A search without warm-up, two repeats, no cut-off, on the mock's clock.
+/// A search without warm-up and cut-off, with two repeats, on the mock's clock.
 struct Bench {
     device: MockDevice,
     options: SearchOptions,
@@ -23,7 +23,7 @@ impl Bench {
         report
     }
 
-    /// Candidates with the indices 0, 1, 2, … that launch kernels of these milliseconds.
+    /// Candidates 0, 1, 2, … that launch kernels which take these milliseconds.
     fn search_kernels(&self, milliseconds: &[f64]) -> SearchReport {
         self.search(milliseconds.iter().enumerate().map(|(index, &ms)| self.kernel(index, ms)).collect())
     }
@@ -32,7 +32,7 @@ impl Bench {
         self.kernel_of(index, &[milliseconds])
     }
 
-    /// A kernel whose runs take these milliseconds in turn.
+    /// A kernel whose runs take these times in turn.
     fn kernel_of(&self, index: usize, milliseconds: &[f64]) -> Candidate<'_> {
         let milliseconds = milliseconds.to_vec();
         let mut runs = 0;
@@ -107,7 +107,7 @@ fn spread_is_flagged() {
     assert_eq!(report.winner, Some(Winner { index: 0, median_ms: 2.0 }));
 }
 
-/// Two runs, and then three turns of two of which the second counts.
+/// Two runs, and then three pairs, in which the second run counts.
 fn then(first: [f64; 2], turns: f64) -> Vec<f64> {
     [first.to_vec(), vec![turns; 6]].concat()
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::{Record, StoreError};
 use crate::log::{self, Level};
 
-/// How long a store is left alone after it could not be used; doubled each time that it still cannot.
+/// How long a store is left alone after a failure; doubled with each further failure.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
@@ -35,7 +35,7 @@ impl Backlog {
         self.waiting.is_empty()
     }
 
-    /// Why the store could not be used the last time.
+    /// Why the last use of the store failed.
     pub(super) fn reason(&self) -> Option<&str> {
         self.trouble.as_ref().map(|trouble| trouble.reason.as_str())
     }
@@ -62,7 +62,7 @@ impl Backlog {
         self.waiting = waiting;
     }
 
-    /// The store could not be used: it is left alone for a while. The log says so when that is news.
+    /// Notes a failure: the store is left alone for a while. A new reason is logged.
     pub(super) fn failed(&mut self, error: &StoreError) {
         let kind = discriminant(error);
         let known = self.trouble.as_ref().filter(|trouble| trouble.kind == kind);
@@ -80,7 +80,7 @@ impl Backlog {
             Some(Trouble { kind, reason: error.to_string(), pause, again: Instant::now() + pause });
     }
 
-    /// The store was used, and this many winners that waited are in it.
+    /// Notes a success: this many waiting winners were written.
     pub(super) fn recovered(&mut self, path: &Path, written: usize) {
         if self.trouble.take().is_some() {
             let path = path.display();
@@ -92,7 +92,7 @@ impl Backlog {
         }
     }
 
-    /// Nobody will try again.
+    /// Notes that nobody will try again.
     pub(super) fn lost(&self, error: &StoreError) {
         let count = self.waiting.len();
         log::line(Level::Warn, "store", format_args!("{count} winners are lost: {error}"));

@@ -1,4 +1,4 @@
-//! Opening the file: what it is, whether it may be written, which journal it has.
+//! Opens the file: what it is, whether it is writable, which journal it has.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,23 +18,23 @@ use super::schema::{self, Contents};
 use super::{Journal, StoreError, StoreOptions};
 use crate::files;
 
-/// A connection, and what must hold for its further use.
+/// A connection, and the conditions for its further use.
 pub(super) struct Live {
     pub(super) connection: Connection,
     /// SQLite's locks belong to a process: a forked child must not use its parent's connection.
     pub(super) pid: u32,
-    /// The file behind the path: a store that was deleted or replaced is opened anew.
+    /// The identity of the file at the path: a store that was deleted or replaced is reopened.
     identity: Option<(u64, u64)>,
-    /// Of a file that is read without locks, the state that it must still have.
+    /// For a file that is read without locks: the state that it must still have.
     frozen: Option<Stamp>,
-    /// Why it is only read, although its user would write it.
+    /// Why it is read-only, although its user wants to write it.
     pub(super) read_only: Option<StoreError>,
     watch: Watch,
     /// The schema cookie for which the tables were found to be ours.
     confirmed: Option<i64>,
 }
 
-/// Ends statements that run longer than those of a sound store.
+/// Stops statements that run longer than in a healthy store.
 struct Watch {
     base: Instant,
     /// When to end, in milliseconds since `base`.
@@ -43,7 +43,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Instructions of SQLite's machine between two looks at the clock: less than a millisecond.
+    /// Instructions of SQLite's virtual machine between two clock checks: less than a millisecond.
     const STEPS: i32 = 4096;
 
     fn new(connection: &Connection, limit: Duration) -> rusqlite::Result<Self> {
@@ -61,7 +61,7 @@ impl Watch {
         self.until.store(u64::try_from(until).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
-    /// An error that says what was ended.
+    /// An error that says what was stopped.
     fn explain(&self, error: rusqlite::Error) -> rusqlite::Error {
         if error.sqlite_error_code() == Some(ErrorCode::OperationInterrupted) {
             let ms = self.limit.as_millis();
@@ -91,14 +91,13 @@ impl Live {
         }
     }
 
-    /// Whether the path still names the file that was opened, and of one read without locks, the same
-    /// contents.
+    /// Whether the path still names the opened file, with the same contents if it is read without locks.
     pub(super) fn is_current(&self, path: &Path) -> bool {
         self.identity == identity(path) && (self.frozen.is_none() || self.frozen == Some(stamp(path)))
     }
 
-    /// Runs `work` in a transaction, on tables that are ours: whoever may write the file may change them at
-    /// any time.
+    /// Runs `work` in a transaction, after checking that the tables are ours: anyone with write access may
+    /// change them at any time.
     pub(super) fn transact<T>(
         &mut self,
         behavior: TransactionBehavior,
@@ -160,13 +159,13 @@ fn has_journal(path: &Path) -> bool {
 
 /// Why a store cannot be written.
 pub(super) enum Refused {
-    /// The file or its folder may not be written; maybe it can be read.
+    /// The file or its folder is not writable; it may be readable.
     NotWritable(StoreError),
     /// It cannot be used at all.
     Unusable(StoreError),
 }
 
-/// Opens for writing, and makes the file, its folder and its tables where they are missing.
+/// Opens for writing, and creates the file, its folder and its tables if they are missing.
 pub(super) fn read_write(path: &Path, options: &StoreOptions) -> Result<Live, Refused> {
     let unusable = |reason: String| {
         Refused::Unusable(StoreError::Unreachable { path: path.display().to_string(), reason })
@@ -183,10 +182,10 @@ pub(super) fn read_write(path: &Path, options: &StoreOptions) -> Result<Live, Re
     };
     let flags =
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    // Otherwise SQLite takes paths such as `file:a` and `:memory:` for something else.
+    // Otherwise SQLite gives paths such as `file:a` and `:memory:` a special meaning.
     let full = std::path::absolute(path).map_err(|error| unusable(error.to_string()))?;
     let mut opened = open(&full, flags, options, until).map_err(|error| failed(&error))?;
-    // Nothing is written before it is certain what the file is.
+    // Nothing is written before the file is identified.
     let fresh = check(path, &opened, options, until).map_err(Refused::Unusable)? == Contents::Nothing;
     let connection = &mut opened.0;
     if connection.is_readonly("main").map_err(|error| failed(&error))? {
@@ -205,7 +204,7 @@ pub(super) fn read_write(path: &Path, options: &StoreOptions) -> Result<Live, Re
     let prepared = if fresh {
         retry(until, || prepare(connection))
     } else {
-        // Whoever holds the lock proves that the store can be written: no reason to wait for it.
+        // If another process holds the lock, the store is writable, so there is no reason to wait.
         connection.busy_timeout(Duration::ZERO).map_err(|error| failed(&error))?;
         let prepared = prepare(connection).or_else(|error| if is_busy(&error) { Ok(()) } else { Err(error) });
         prepared.and_then(|()| connection.busy_timeout(options.wait / 4))
@@ -218,7 +217,7 @@ fn is_missing(error: &std::io::Error) -> bool {
     error.kind() == std::io::ErrorKind::NotFound
 }
 
-/// Opens for reading. `None` when there is no store yet.
+/// Opens for reading. `None` if there is no store yet.
 pub(super) fn read_only(path: &Path, options: &StoreOptions) -> Result<Option<Live>, StoreError> {
     let unreachable = |error: std::io::Error| StoreError::Unreachable {
         path: path.display().to_string(),
@@ -240,14 +239,15 @@ pub(super) fn read_only(path: &Path, options: &StoreOptions) -> Result<Option<Li
         .and_then(|opened| retry(until, || schema::cookie(&opened.0)).map(|_| opened));
     match opened {
         Ok(opened) => live(opened, None),
-        // The write-ahead log wants files beside the store, and the folder is not writable.
+        // The write-ahead log needs files next to the store, and the folder is not writable.
         Err(error) if may_be_readable(&error) => {
             let before = stamp(path);
             if before.journals {
                 return Err(StoreError::Unreachable {
                     path: path.display().to_string(),
                     reason: format!(
-                        "{}; its journal holds winners that only a process with write access to the folder can recover",
+                        "{}; its journal holds winners that only a process with write access to the folder \
+                         can recover",
                         reason(&error)
                     ),
                 });
@@ -261,7 +261,7 @@ pub(super) fn read_only(path: &Path, options: &StoreOptions) -> Result<Option<Li
     }
 }
 
-/// Bounds for what a file may make SQLite do: far above what a store needs, far below what hurts.
+/// Limits for what a file can make SQLite do: far above what a store needs, far below what is harmful.
 const LIMITS: &[(Limit, i32)] = &[
     // Bytes of a row; names and problems have a few hundred.
     (Limit::SQLITE_LIMIT_LENGTH, 1 << 16),
@@ -281,7 +281,7 @@ fn open(
 ) -> rusqlite::Result<(Connection, Watch)> {
     locks::install();
     let connection = Connection::open_with_flags(path, flags)?;
-    // SQLite waits for most locks itself, `retry` for all.
+    // SQLite itself waits for most locks, and `retry` for all of them.
     connection.busy_timeout(options.wait / 4)?;
     for &(limit, most) in LIMITS {
         connection.set_limit(limit, most)?;
@@ -295,8 +295,8 @@ fn open(
         connection.set_db_config(setting, on)?;
     }
     let watch = Watch::new(&connection, options.limit)?;
-    // A committed winner has reached the disk. The file's own wish for a cache, which may be any, is not
-    // granted.
+    // A committed winner has reached the disk. The cache size that the file asks for is ignored, because it
+    // may be anything.
     let settings = || {
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "cache_size", -2000)?;
@@ -314,7 +314,7 @@ fn immutable_uri(path: &Path) -> String {
         if byte.is_ascii_alphanumeric() || b"/._-".contains(&byte) {
             uri.push(char::from(byte));
         } else {
-            // Writing to a string does not fail.
+            // Writing to a string cannot fail.
             let _ = write!(uri, "%{byte:02x}");
         }
     }
@@ -340,7 +340,8 @@ fn check(
         Contents::Foreign { application, objects } => Err(StoreError::NotAStore {
             path: path(),
             found: format!(
-                "an SQLite file of another program (application id {application}, {objects} tables and indices)"
+                "an SQLite file of another program (application id {application}, \
+                 {objects} tables and indices)"
             ),
         }),
     }
@@ -357,14 +358,14 @@ fn set_journal(connection: &Connection, journal: Journal) -> rusqlite::Result<()
         Ok(())
     } else {
         Err(rusqlite::Error::SqliteFailure(
-            // What the host lacks is no fault of the file.
+            // A limitation of the host is not the file's fault.
             ffi::Error::new(ffi::SQLITE_NOLFS),
             Some(format!("journal mode {} is not possible here, SQLite keeps {mode}", journal.as_str())),
         ))
     }
 }
 
-/// Makes the tables unless another process was faster. Taking the lock shows whether the store can be
+/// Creates the tables, unless another process was faster. Taking the lock shows whether the store can be
 /// written.
 fn prepare(connection: &mut Connection) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -388,8 +389,8 @@ fn may_be_readable(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// Repeats what other processes' locks prevent, until a moment. SQLite's own waiting leaves out a few cases:
-/// changing the journal, recovering after a crash, races for the log's locks.
+/// Retries what other processes' locks prevent, until a deadline. SQLite's own waiting does not cover
+/// changing the journal, recovery after a crash, and races for the log's locks.
 pub(super) fn retry<T>(
     until: Instant,
     mut attempt: impl FnMut() -> rusqlite::Result<T>,
@@ -398,7 +399,7 @@ pub(super) fn retry<T>(
     loop {
         match attempt() {
             Err(error) if is_busy(&error) && Instant::now() < until => {
-                // Ranks that met once should not meet again: the clock's last digits differ.
+                // Adds jitter from the clock's last digits, so that ranks that collided do not collide again.
                 let spread = until.saturating_duration_since(Instant::now()).subsec_nanos() % 1000;
                 thread::sleep(pause + pause * spread / 1000);
                 pause = (pause * 2).min(Duration::from_millis(50));

@@ -1,4 +1,4 @@
-//! The file as one process sees it: transactions, and a connection that is renewed when it must be.
+//! The file as one process sees it: transactions, and a connection that is renewed when necessary.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,11 +10,10 @@ use super::connect::{self, Live, Refused, retry};
 use super::winners::Saved;
 use super::{Mode, Record, StoreError, StoreOptions, rows};
 
-/// How long the end of a process waits for others, if it has winners that are not written yet: they took
-/// longer to measure.
+/// How long a process that ends waits for others if it has unwritten winners, which took longer to measure.
 const LAST_WAIT: Duration = Duration::from_secs(2);
 
-/// What a reader has seen: while it is the same, there is nothing new.
+/// What a reader has seen: as long as it is unchanged, there is nothing new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Version {
     /// Which connection; a new one may be another file.
@@ -36,7 +35,7 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// The file at a path, which is opened when it is first used.
+    /// The file at a path, which is opened on first use.
     pub(super) fn new(path: &Path, mode: Mode, options: StoreOptions) -> Self {
         let path = path.to_owned();
         Self { path, mode, options, live: None, opened: 0, commits: 0, backlog: Backlog::default() }
@@ -50,7 +49,7 @@ impl Database {
         self.mode
     }
 
-    /// Why it is not written, as far as that is known.
+    /// Why it is read-only, as far as known.
     pub(super) fn read_only(&self) -> Option<String> {
         match (self.mode, self.live.as_ref().and_then(|live| live.read_only.as_ref())) {
             (Mode::ReadWrite, Some(error)) => Some(error.cause()),
@@ -64,7 +63,7 @@ impl Database {
             match connect::read_write(&self.path, &self.options) {
                 Ok(live) => Some(live),
                 Err(Refused::NotWritable(error)) => {
-                    // Without a file that can be read, the first error is the one that helps.
+                    // If the file cannot be read either, the first error is the more helpful one.
                     let Ok(Some(mut live)) = connect::read_only(&self.path, &self.options) else {
                         return Err(error);
                     };
@@ -80,8 +79,8 @@ impl Database {
         Ok(())
     }
 
-    /// Opens the file unless it is open, and anew where the connection must not be used any more. There is
-    /// none when there is nothing to read yet.
+    /// Opens the file unless it is open, and reopens it if the connection must no longer be used. Returns
+    /// `None` if there is nothing to read yet.
     pub(super) fn open(&mut self) -> Result<Option<&mut Live>, StoreError> {
         self.leave_to_parent();
         if self.live.as_ref().is_some_and(|live| !live.is_current(&self.path)) {
@@ -93,7 +92,7 @@ impl Database {
         Ok(self.live.as_mut())
     }
 
-    /// Forgets a connection that belongs to the parent of this process, which even closing would disturb.
+    /// Forgets a connection that belongs to the parent process, which even closing it would disturb.
     fn leave_to_parent(&mut self) {
         if self.live.as_ref().is_some_and(|live| live.pid != std::process::id()) {
             std::mem::forget(self.live.take());
@@ -107,13 +106,13 @@ impl Database {
         Ok(Some(Version { connection: self.opened, others, own }))
     }
 
-    /// Runs `work` on one consistent state. `None` when there is nothing to read yet.
+    /// Runs `work` on one consistent state. `None` if there is nothing to read yet.
     pub(super) fn read<T>(
         &mut self,
         mut work: impl FnMut(&Transaction<'_>) -> rusqlite::Result<T>,
     ) -> Result<Option<T>, StoreError> {
         let until = self.options.until();
-        // A file that is read without locks may change meanwhile; then what was read counts for nothing.
+        // A file that is read without locks may change meanwhile; then the results are discarded.
         for _ in 0..4 {
             let Some(live) = self.open()? else { return Ok(None) };
             let result = retry(until, || live.transact(TransactionBehavior::Deferred, &mut work));
@@ -131,9 +130,9 @@ impl Database {
     ) -> Result<T, StoreError> {
         let until = self.options.until();
         if self.mode == Mode::ReadWrite {
-            // What could only be read so far may be writable by now.
+            // A read-only file may have become writable.
             self.live.take_if(|live| live.read_only.is_some() && live.pid == std::process::id());
-            // A renewed connection may turn out to be for reading only.
+            // A renewed connection may turn out to be read-only.
             self.open()?;
         }
         if self.mode != Mode::ReadWrite || self.is_locked_out() {
@@ -149,7 +148,7 @@ impl Database {
         }
     }
 
-    /// Writes a winner, and those that wait. While the store rests it joins them.
+    /// Writes a winner, and the waiting ones. While the store is left alone, it joins them.
     pub(super) fn keep(&mut self, record: Record) -> Result<Saved, StoreError> {
         if self.mode != Mode::ReadWrite {
             return Err(self.not_writable());
@@ -171,7 +170,7 @@ impl Database {
         self.wrote(written, count).map(|()| Saved::Disk)
     }
 
-    /// Writes the winners that wait, whether or not the store rests.
+    /// Writes the waiting winners, even if the store should be left alone.
     pub(super) fn catch_up(&mut self) -> Result<(), StoreError> {
         let waiting = self.backlog.take();
         if waiting.is_empty() {
@@ -185,7 +184,7 @@ impl Database {
         self.wrote(written, count)
     }
 
-    /// Takes note of what became of an attempt to write, among others `count` winners that waited.
+    /// Records the result of an attempt to write, which included `count` waiting winners.
     fn wrote(&mut self, written: Result<(), StoreError>, count: usize) -> Result<(), StoreError> {
         match &written {
             Ok(()) => self.backlog.recovered(&self.path, count),
@@ -194,7 +193,7 @@ impl Database {
         written
     }
 
-    /// Takes note of what became of an attempt to read.
+    /// Records the result of an attempt to read.
     pub(super) fn was_read<T>(&mut self, read: &Result<T, StoreError>) {
         match read {
             Err(error) => self.backlog.failed(error),
@@ -205,7 +204,7 @@ impl Database {
         }
     }
 
-    /// Takes note of a file that can only be read.
+    /// Records that a file is read-only.
     pub(super) fn note_read_only(&mut self) {
         if let Some(error) = self.live.as_ref().and_then(|live| live.read_only.as_ref())
             && self.backlog.reason().is_none()
@@ -223,7 +222,7 @@ impl Database {
         StoreError::ReadOnly { path, reason: self.read_only().unwrap_or_default() }
     }
 
-    /// Looks at every page of the file.
+    /// Checks every page of the file.
     pub(super) fn check(&mut self) -> Result<(), StoreError> {
         let found = self.read(|transaction| {
             transaction.query_row("PRAGMA integrity_check(1)", [], |row| row.get::<_, String>(0))

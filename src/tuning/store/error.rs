@@ -1,4 +1,4 @@
-//! What can go wrong with a store. None of it need stop a selection.
+//! What can go wrong with a store. No such error needs to stop a selection.
 
 use std::path::Path;
 
@@ -10,15 +10,15 @@ use crate::problem::InvalidField;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// Neither the option nor the environment says where.
+    /// Neither the option nor the environment names a path.
     #[error("store: no path: set CK_SELECT_STORE to a file or to 'off', or set XDG_CACHE_HOME or HOME")]
     NoPath,
-    /// A path that cannot be opened or made.
+    /// A path that cannot be opened or created.
     #[error("store {path}: {reason}")]
     Unreachable {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
     /// A file that is something else. It is left as it is.
@@ -31,8 +31,8 @@ pub enum StoreError {
     },
     /// A file of a later version of this library. It is left as it is.
     #[error(
-        "store {path}: schema version {found} is newer than {supported}, the newest that ck_select {} reads; use a \
-         newer ck_select or another CK_SELECT_STORE",
+        "store {path}: schema version {found} is newer than {supported}, the newest that ck_select {} reads; \
+         use a newer ck_select or another CK_SELECT_STORE",
         super::Scope::LIBRARY
     )]
     NewerSchema {
@@ -45,7 +45,8 @@ pub enum StoreError {
     },
     /// A damaged file. It is left as it is.
     #[error(
-        "store {path}: damaged: {reason}; the file is left as it is: move it away, or try `sqlite3 {path} .recover`"
+        "store {path}: damaged: {reason}; the file is left as it is: move it away, \
+         or try `sqlite3 {path} .recover`"
     )]
     Damaged {
         /// The file.
@@ -66,18 +67,18 @@ pub enum StoreError {
     Busy {
         /// The file.
         path: String,
-        /// How long was waited.
+        /// How long this process waited.
         waited_ms: u64,
     },
-    /// No room for the winner, or the disk fails.
+    /// No space for the winner, or the disk fails.
     #[error("store {path}: not written: {reason}")]
     NotWritten {
         /// The file.
         path: String,
-        /// What the system said.
+        /// The system's error.
         reason: String,
     },
-    /// A file of winners with a line that cannot be taken.
+    /// A file of winners with an invalid line.
     #[error("{file}: line {line}: {reason}")]
     Line {
         /// The file's label.
@@ -87,13 +88,13 @@ pub enum StoreError {
         /// What is wrong there.
         reason: String,
     },
-    /// A field of a winner, scope or problem with a value that it may not have.
+    /// A field of a winner, scope or problem with an invalid value.
     #[error(transparent)]
     Invalid(#[from] InvalidField),
 }
 
 impl StoreError {
-    /// What a message says that names the store itself.
+    /// The cause, for a message that already names the store.
     pub(super) fn cause(&self) -> String {
         match self {
             Self::ReadOnly { reason, .. } | Self::Unreachable { reason, .. } => reason.clone(),
@@ -101,7 +102,7 @@ impl StoreError {
         }
     }
 
-    /// What an error of SQLite means for the store at `path`.
+    /// Converts an SQLite error for the store at `path`.
     pub(super) fn of(path: &Path, error: &rusqlite::Error, waited_ms: u64) -> Self {
         let path = path.display().to_string();
         let reason = reason(error);
@@ -109,7 +110,7 @@ impl StoreError {
             Some(ErrorCode::NotADatabase) => {
                 Self::NotAStore { path, found: "not an SQLite file, or an encrypted one".to_owned() }
             }
-            // Its tables are as they must be, so nothing that follows from the contents is the fault of a
+            // Its tables were checked, so an error that depends on the contents is not the fault of a
             // statement.
             Some(
                 ErrorCode::DatabaseCorrupt
@@ -129,7 +130,7 @@ impl StoreError {
     }
 }
 
-/// Whether a value in the file is not what its column promises.
+/// Whether a value in the file does not match its column.
 const fn is_of_contents(error: &rusqlite::Error) -> bool {
     matches!(
         error,
@@ -141,11 +142,11 @@ const fn is_of_contents(error: &rusqlite::Error) -> bool {
     )
 }
 
-/// SQLite's message, more precisely where its code says more: "disk I/O error" alone helps nobody.
+/// SQLite's message, with details if its code has more: "disk I/O error" alone does not help.
 pub(super) fn reason(error: &rusqlite::Error) -> String {
     let Some(code) = error.sqlite_error().map(|error| error.extended_code) else { return error.to_string() };
     let precise = match code {
-        // Of a file that only we find wrong, the message says all.
+        // If only our own checks failed, the message says everything.
         ffi::SQLITE_CORRUPT => return error.to_string(),
         ffi::SQLITE_CANTOPEN => return "the file cannot be opened or created".to_owned(),
         ffi::SQLITE_READONLY_DIRECTORY => return "the folder is not writable".to_owned(),

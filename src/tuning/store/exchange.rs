@@ -11,13 +11,13 @@ use crate::vocab::Op;
 /// How records are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordFormat {
-    /// One JSON object a line.
+    /// One JSON object per line.
     JsonLines,
     /// Comma-separated values with a header.
     Csv,
 }
 
-/// A line of a file, its texts not yet checked.
+/// A line of a file, before its texts are checked.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Line {
@@ -89,7 +89,7 @@ impl Line {
     }
 }
 
-/// Writes records. Numbers are written so that they read back to the same bits.
+/// Writes records. Numbers read back to the same bits.
 pub fn write_records(format: RecordFormat, records: &[Record], out: &mut dyn Write) -> io::Result<()> {
     match format {
         RecordFormat::JsonLines => {
@@ -101,7 +101,7 @@ pub fn write_records(format: RecordFormat, records: &[Record], out: &mut dyn Wri
         }
         RecordFormat::Csv => {
             let mut writer = csv::WriterBuilder::new().has_headers(false).from_writer(out);
-            // The header stands there also when no record does.
+            // The header is written even without records.
             writer.write_record(COLUMNS)?;
             for record in records {
                 writer.serialize(Line::of(record))?;
@@ -129,8 +129,8 @@ const COLUMNS: [&str; 14] = [
 ];
 
 /// Reads the records in the contents of a file; `label` names it in errors. JSON lines begin with `{`,
-/// everything else is CSV. Only `driver` and `source` may be missing; then they are empty and `import`. The
-/// first line that cannot be taken is an error: there is no half a file.
+/// everything else is CSV. Only `driver` and `source` may be missing; they default to empty and `import`. The
+/// first invalid line is an error: files are read completely or not at all.
 pub fn read_records(label: &str, bytes: &[u8]) -> Result<Vec<Record>, StoreError> {
     let at = |line: u64, reason: String| StoreError::Line { file: label.to_owned(), line, reason };
     let text = match std::str::from_utf8(bytes) {
@@ -150,7 +150,7 @@ fn read_json(text: &str, at: impl Fn(u64, String) -> StoreError) -> Result<Vec<R
             continue;
         }
         let line: Line = serde_json::from_str(line).map_err(|error| {
-            // The parser sees one line only and calls it the first.
+            // The parser only sees one line, and calls it the first.
             let said = error.to_string();
             let said = said.split(" at line ").next().unwrap_or_default();
             at(number, format!("{said} (column {})", error.column()))

@@ -30,20 +30,20 @@ impl StableHash {
     }
 }
 
-/// Hashes problems in memory. The keys are the process's own problems, so nothing is gained by std's
-/// protection against chosen keys, which costs several times as much.
+/// Hashes problems in memory. The keys are the process's own problems, so std's protection against chosen
+/// keys, which costs several times as much, gains nothing.
 ///
-/// Arrays of extents go one way and single values the other, so that the multiplications of the two overlap.
+/// Arrays of extents and single values are hashed separately, so that their multiplications overlap.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct FastHasher {
     arrays: u64,
     values: u64,
 }
 
-/// Odd numbers without pattern: digits of the golden ratio and of two square roots.
+/// Odd numbers without a pattern: digits of the golden ratio and of two square roots.
 const MIX: [u64; 3] = [0x9e37_79b9_7f4a_7c15, 0x6a09_e667_f3bc_c909, 0xbb67_ae85_84ca_a73b];
 
-/// Both halves of a product together: the high one is where all input bits have met.
+/// Both halves of a product combined; all input bits affect the high half.
 fn folded(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
@@ -60,7 +60,7 @@ impl Hasher for FastHasher {
         let (words, rest) = bytes.as_chunks::<8>();
         let mut pairs = words.chunks_exact(2);
         for pair in &mut pairs {
-            // Only the last step waits for what came before.
+            // Only the last step depends on the previous state.
             let both = folded(u64::from_le_bytes(pair[0]) ^ MIX[1], u64::from_le_bytes(pair[1]) ^ MIX[2]);
             self.arrays = folded(self.arrays.rotate_left(23) ^ both, MIX[0]);
         }
@@ -90,7 +90,7 @@ impl Hasher for FastHasher {
         self.value(value as u64);
     }
 
-    /// Lengths: a problem has no part whose length varies.
+    /// Lengths are ignored: no part of a problem has a variable length.
     fn write_usize(&mut self, _: usize) {}
 
     fn finish(&self) -> u64 {
@@ -117,7 +117,7 @@ mod tests {
         use std::hash::BuildHasher as _;
 
         let build = std::hash::BuildHasherDefault::<FastHasher>::default();
-        // hashbrown takes low bits for the bucket and the top seven as a tag.
+        // hashbrown uses low bits for the bucket and the top seven as a tag.
         let hash = |problem: &ConvProblem| build.hash_one(problem) & 0x0fff_ffff;
         let base = ConvProblem { n: 8, c: 64, k: 64, ..ConvProblem::new_2d([56, 56], [3, 3]) };
         let mut hashes = HashSet::new();

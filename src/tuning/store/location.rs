@@ -1,4 +1,4 @@
-//! Where the store lies, and whether its file system is shared between hosts.
+//! Where the store is, and whether its file system is shared between hosts.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::StoreError;
 use crate::environment;
 
-/// Where the store lies.
+/// Where the store is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Location {
     /// Nowhere: the store is switched off.
@@ -16,15 +16,15 @@ pub enum Location {
 }
 
 impl Location {
-    /// The environment variable that says where the store lies; `off` switches it off.
+    /// The environment variable with the location of the store; `off` switches it off.
     pub const VARIABLE: &str = "CK_SELECT_STORE";
 
-    /// Decides from an option and from the values of environment variables: the option, else
-    /// `CK_SELECT_STORE`, else `$XDG_CACHE_HOME/ck-select/winners.db`, else
+    /// Decides from an option and from the values of environment variables: the option, otherwise
+    /// `CK_SELECT_STORE`, otherwise `$XDG_CACHE_HOME/ck-select/winners.db`, otherwise
     /// `$HOME/.cache/ck-select/winners.db`.
     ///
     /// The word `off`, as option or as value, switches the store off. Empty values count as unset, and so
-    /// does a relative `XDG_CACHE_HOME`, as its specification demands.
+    /// does a relative `XDG_CACHE_HOME`, as its specification requires.
     ///
     /// ```
     /// use ck_select::tuning::store::Location;
@@ -57,7 +57,7 @@ impl Location {
     }
 }
 
-/// Where this library keeps files for a user who names no other place: `$XDG_CACHE_HOME/ck-select`, else
+/// The default folder for this library's files: `$XDG_CACHE_HOME/ck-select`, otherwise
 /// `$HOME/.cache/ck-select`.
 pub(crate) fn cache_folder(environment: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let cache = path(&environment, "XDG_CACHE_HOME").filter(|path| path.is_absolute());
@@ -65,13 +65,13 @@ pub(crate) fn cache_folder(environment: impl Fn(&str) -> Option<OsString>) -> Op
     Some(cache.join("ck-select"))
 }
 
-/// The path that a variable holds, if it holds something.
+/// The path in a variable, if it is not empty.
 fn path(environment: impl Fn(&str) -> Option<OsString>, name: &str) -> Option<PathBuf> {
     environment(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// File systems that several hosts may share, or that a user-space server answers for: there, memory that is
-/// mapped by two processes need not be the same memory, which SQLite's write-ahead log takes for granted.
+/// File systems that several hosts may share, or that a user-space server implements: there, two processes
+/// that map a file need not share memory, which SQLite's write-ahead log requires.
 const SHARED: &[&str] = &[
     "9p",
     "afs",
@@ -94,14 +94,14 @@ const SHARED: &[&str] = &[
     "wekafs",
 ];
 
-/// The type of the file system that holds `path`, when it is one that hosts share.
+/// The type of the file system that holds `path`, if hosts share it.
 pub(super) fn shared_file_system(path: &Path) -> Option<String> {
     let folder = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
     let folder = std::fs::canonicalize(folder).ok()?;
-    // Linux only; elsewhere nothing is known, and the write-ahead log is taken.
+    // Linux only; elsewhere the type is unknown, and the write-ahead log is used.
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     shared_mount(&mounts, &folder)
 }
@@ -114,7 +114,7 @@ fn shared_mount(mounts: &str, folder: &Path) -> Option<String> {
         let (Some(point), Some(kind)) = (before.split(' ').nth(4), after.split(' ').next()) else { continue };
         let point = unescaped(point);
         let depth = point.components().count();
-        // Of two mounts on one point, the later hides the earlier.
+        // Of two mounts on one mount point, the later hides the earlier.
         if folder.starts_with(&point) && deepest.is_none_or(|(known, _)| depth >= known) {
             deepest = Some((depth, kind));
         }
@@ -123,7 +123,7 @@ fn shared_mount(mounts: &str, folder: &Path) -> Option<String> {
     (SHARED.contains(&kind) || kind.starts_with("fuse.")).then(|| kind.to_owned())
 }
 
-/// Blanks and the like stand as `\040` in mount tables.
+/// Mount tables escape blanks and the like as `\040`.
 fn unescaped(text: &str) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();

@@ -1,12 +1,13 @@
-//! Locks that belong to this copy of the library, and not to its process.
+//! Locks that belong to this copy of the library, not to its process.
 //!
-//! SQLite takes POSIX locks, which a process has as a whole: two copies of SQLite in one process, say of a
-//! program and its plugin that both bring this library, do not see each other's, and closing a file in one
-//! ends those of the other. Both then write at once, and the store is damaged. On Linux a lock may belong to an
-//! open file instead. So SQLite's calls of `fcntl` are led to one open file for each file that is locked,
-//! the *holder*, which the connections of this copy share as they would share their process.
+//! SQLite uses POSIX locks, which belong to a whole process: two copies of SQLite in one process, for example
+//! in a program and a plugin that both contain this library, do not see each other's locks, and closing a
+//! file in one releases those of the other. Both then write at once and damage the store. On Linux a lock can
+//! belong to an open file description instead. So SQLite's calls of `fcntl` are redirected to one open file
+//! for each locked file, the *holder*, which the connections of this copy share as they would share their
+//! process.
 //!
-//! Where that is not possible (no `/proc`, a file that may only be read), the locks are the process's.
+//! If that is not possible (no `/proc`, a read-only file), the locks belong to the process.
 
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 pub(super) use linux::install;
@@ -54,7 +55,7 @@ mod linux {
         device: u64,
         inode: u64,
         holder: Option<File>,
-        /// SQLite's descriptors of it.
+        /// SQLite's descriptors for it.
         users: Vec<RawFd>,
     }
 
@@ -76,7 +77,7 @@ mod linux {
     }
 
     impl Files {
-        /// The descriptor that locks a file of SQLite's; `None` for that file itself.
+        /// The descriptor that holds the locks of an SQLite file; `None` to use the file's own.
         fn holder(&mut self, file: RawFd) -> Option<RawFd> {
             let known = self.locked.iter().position(|one| one.users.contains(&file));
             let at = known.or_else(|| self.enter(file))?;
@@ -104,7 +105,7 @@ mod linux {
         }
     }
 
-    /// Opens a file once more, if it can be locked so.
+    /// Opens a file once more, if it supports such locks.
     fn hold(file: RawFd) -> Option<File> {
         let holder = OpenOptions::new().read(true).write(true).open(format!("/proc/self/fd/{file}")).ok()?;
         let mut range = Range { kind: 0, whence: 0, start: 0, length: 1, process: 0 };
@@ -113,7 +114,7 @@ mod linux {
         possible.then_some(holder)
     }
 
-    /// In place of `fcntl`. The argument is a number for other commands than those with locks.
+    /// Replaces `fcntl`. For commands without locks, the argument is a number.
     unsafe extern "C" fn control(file: c_int, command: c_int, argument: *mut Range) -> c_int {
         let own = match command {
             F_GETLK => Some(F_OFD_GETLK),
@@ -134,19 +135,19 @@ mod linux {
         }
     }
 
-    /// In place of `close`.
+    /// Replaces `close`.
     unsafe extern "C" fn end(file: c_int) -> c_int {
         files().leave(file);
         // SAFETY: the caller's argument.
         unsafe { close(file) }
     }
 
-    /// Leads SQLite's locks to holders, from the first connection on.
+    /// Redirects SQLite's locks to holders, from the first connection on.
     pub(in super::super) fn install() {
         static ONCE: Once = Once::new();
         ONCE.call_once(|| {
-            // SAFETY: the calls have the form that SQLite calls them by: on these processors a function with
-            // variable arguments gets them where one with three gets its own. No file is open yet.
+            // SAFETY: the functions match SQLite's way of calling: on these processors a variadic function
+            // receives its arguments in the same places as one with three parameters. No file is open yet.
             unsafe {
                 let system = ffi::sqlite3_vfs_find(c"unix".as_ptr());
                 let Some(set) = system.as_ref().and_then(|system| system.xSetSystemCall) else { return };

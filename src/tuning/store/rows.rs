@@ -11,7 +11,7 @@ use super::{Filter, PoolHash, Record, Scope, Winner};
 use crate::problem::{Problem, ProblemDefaults};
 use crate::vocab::Op;
 
-/// What a scope holds, or what is new in it.
+/// The contents of a scope, or what is new in it.
 #[derive(Default)]
 pub(super) struct Loaded {
     pub(super) winners: Vec<(Problem, Winner)>,
@@ -19,11 +19,11 @@ pub(super) struct Loaded {
     pub(super) unreadable: usize,
     /// The newest row.
     pub(super) last: i64,
-    /// How many rows the scope has now, the known ones included.
+    /// The number of rows of the scope, including known ones.
     pub(super) total: usize,
 }
 
-/// Kernel names that many winners share, each kept once.
+/// Kernel names that many winners share, each stored once.
 #[derive(Default)]
 struct Names(HashSet<Arc<str>>);
 
@@ -41,8 +41,8 @@ impl Names {
 const WINNER_COLUMNS: &str = "w.op, w.problem, w.key, w.kernel, w.median_ms, w.cv, w.repeats, w.candidates,
     w.measured_at, w.source";
 
-/// The winner in the columns from `at` on; `None` when this version cannot make sense of it, or when the key
-/// shows that the problem is not the one that was written.
+/// The winner in the columns from `at` on; `None` if this version cannot read it, or if the key does not
+/// match the problem.
 fn winner(row: &Row<'_>, at: usize, names: &mut Names) -> Option<(Problem, Winner)> {
     let text = |column: usize| row.get_ref(at + column).ok()?.as_str().ok();
     let (op, problem) = (text(0)?.parse::<Op>().ok()?, text(1)?);
@@ -88,7 +88,7 @@ pub(super) fn load(connection: &Connection, scope: &Scope, since: i64) -> rusqli
 }
 
 /// The number of a winner in the first column, which must be above the one before it: the pages of a damaged
-/// file may form a circle, and then its rows never end.
+/// file may form a cycle with endless rows.
 fn rising(last: i64, row: &Row<'_>) -> rusqlite::Result<i64> {
     let id = row.get(0)?;
     if id > last { Ok(id) } else { Err(damaged(format!("winner {id} comes after winner {last}"))) }
@@ -97,7 +97,8 @@ fn rising(last: i64, row: &Row<'_>) -> rusqlite::Result<i64> {
 fn scope_id(connection: &Connection, scope: &Scope) -> rusqlite::Result<Option<i64>> {
     connection
         .query_row(
-            "SELECT id FROM scope WHERE arch = ?1 AND device = ?2 AND pool = ?3 AND library = ?4 AND driver = ?5",
+            "SELECT id FROM scope WHERE arch = ?1 AND device = ?2 AND pool = ?3 AND library = ?4 \
+             AND driver = ?5",
             scope_values(scope),
             |row| row.get(0),
         )
@@ -114,7 +115,7 @@ fn scope_values(scope: &Scope) -> [String; 5] {
     ]
 }
 
-/// The scope's number, a new one if need be.
+/// The scope's number, a new one if necessary.
 fn scope_id_or_new(connection: &Connection, scope: &Scope) -> rusqlite::Result<i64> {
     if let Some(id) = scope_id(connection, scope)? {
         return Ok(id);
@@ -126,7 +127,7 @@ fn scope_id_or_new(connection: &Connection, scope: &Scope) -> rusqlite::Result<i
     Ok(connection.last_insert_rowid())
 }
 
-/// Writes a winner over whatever its key holds.
+/// Writes a winner, replacing any with the same key.
 pub(super) fn replace(connection: &Connection, record: &Record) -> rusqlite::Result<()> {
     let scope = scope_id_or_new(connection, &record.scope)?;
     let (op, problem) = (record.problem.op(), record.problem.to_string());
@@ -160,16 +161,16 @@ fn write(
     Ok(())
 }
 
-/// What putting records into a store did.
+/// The result of importing records into a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Merged {
-    /// Winners of keys that the store did not have.
+    /// Winners for keys that the store did not have.
     pub added: usize,
-    /// Winners that the store had already, equal in every field.
+    /// Winners that the store already had, equal in every field.
     pub same: usize,
-    /// Conflicts in which the record was the newer and took the place of the store's.
+    /// Conflicts in which the record was newer and replaced the store's winner.
     pub replaced: usize,
-    /// Conflicts in which the store's winner was the newer and stayed.
+    /// Conflicts in which the store's winner was newer and stayed.
     pub kept: usize,
 }
 
@@ -207,7 +208,7 @@ pub(super) fn merge(connection: &Connection, records: &[Record]) -> rusqlite::Re
                 merged.kept += 1;
                 continue;
             }
-            // What cannot be read is no winner worth keeping.
+            // A winner that cannot be read is not worth keeping.
             Some(_) => merged.replaced += 1,
         }
         write(&mut insert, scope, record.problem.op(), &problem, &record.winner)?;
@@ -215,7 +216,7 @@ pub(super) fn merge(connection: &Connection, records: &[Record]) -> rusqlite::Re
     Ok(merged)
 }
 
-/// The condition that a [`Filter`] is; every field that is not said holds for all rows.
+/// The condition of a [`Filter`]; unset fields match all rows.
 const CONDITION: &str = "
     (:arch IS NULL OR s.arch = :arch) AND (:device IS NULL OR s.device = :device)
     AND (:pool IS NULL OR s.pool = :pool) AND (:not_pool IS NULL OR s.pool <> :not_pool)
@@ -246,7 +247,8 @@ fn filtered<T>(
 
 /// Records and how many rows this version cannot read, in the order in which they were written.
 pub(super) fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result<(Vec<Record>, usize)> {
-    // The join is CROSS so that winners are walked in their order: a damaged file must not be sorted.
+    // The CROSS join makes SQLite read winners in order instead of sorting them: the rows of a damaged file
+    // may never end.
     let sql = format!(
         "SELECT w.id, s.arch, s.device, s.pool, s.library, s.driver, {WINNER_COLUMNS}
          FROM winner w CROSS JOIN scope s ON s.id = w.scope WHERE {CONDITION} ORDER BY w.id"
@@ -268,7 +270,7 @@ pub(super) fn list(connection: &Connection, filter: &Filter) -> rusqlite::Result
     })
 }
 
-/// The scope in the columns from `at` on; `None` when this version cannot make sense of it.
+/// The scope in the columns from `at` on; `None` if this version cannot read it.
 fn scope(row: &Row<'_>, at: usize) -> Option<Scope> {
     let scope = Scope {
         arch: row.get_ref(at).ok()?.as_str().ok()?.parse().ok()?,

@@ -1,10 +1,10 @@
-//! What a store's file consists of, and whether a file is exactly that.
+//! The schema of a store's file, and the check that a file has exactly this schema.
 
 use rusqlite::{Connection, Row, ffi};
 
-/// `CKsw` in the header of the file, so that `file` and other programs can tell what it is.
+/// `CKsw` in the header of the file, so that `file` and other programs can identify it.
 const APPLICATION_ID: i64 = 0x434b_7377;
-/// Raised when a table changes its meaning, or the text of its definition. A newer file is refused.
+/// Increased when the meaning of a table changes, or the text of its definition. A newer file is refused.
 pub(super) const VERSION: i64 = 1;
 
 /// A row of `sqlite_schema`.
@@ -26,13 +26,12 @@ impl Object {
     }
 }
 
-/// Everything in a store. SQLite keeps a definition as it was written, so files are compared with these
-/// texts: a view or a trigger in a stranger's file would run whatever it likes, and so would an expression in
-/// a table's definition.
+/// Everything in a store. SQLite keeps definitions verbatim, so files are compared with these texts: a view
+/// or a trigger in an untrusted file could run anything, as could an expression in a table's definition.
 ///
-/// `id` is never reused (AUTOINCREMENT) and every write takes a new one, so that readers ask for what is
-/// newer than what they know. `key` is the stable hash of `problem`: an index over the texts would double the
-/// file.
+/// `id` is never reused (AUTOINCREMENT) and every write takes a new one, so that readers can ask for rows
+/// newer than those they know. `key` is the stable hash of `problem`: an index over the texts would double
+/// the file.
 const OBJECTS: [Object; 6] = [
     Object::table(
         "scope",
@@ -71,10 +70,10 @@ const OBJECTS: [Object; 6] = [
     Object::index("winner_by_scope", "winner", Some("CREATE INDEX winner_by_scope ON winner (scope)")),
 ];
 
-/// What a file is.
+/// The kind of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Contents {
-    /// Empty: the tables are still to be made.
+    /// Empty: the tables must still be created.
     Nothing,
     /// A store of this version.
     Winners,
@@ -84,9 +83,10 @@ pub(super) enum Contents {
     Foreign { application: i64, objects: usize },
 }
 
-/// Looks at a file, inside of a transaction. A store that is not exactly as this library makes it is damaged.
+/// Identifies a file, inside a transaction. A store that differs in any way from what this library creates is
+/// damaged.
 pub(super) fn inspect(connection: &Connection) -> rusqlite::Result<Contents> {
-    // As statements: tables in a hostile file may have the names of the functions that tell the same.
+    // As statements, because tables in a hostile file may be named like the equivalent functions.
     let number = |pragma| connection.pragma_query_value(None, pragma, |row| row.get::<_, i64>(0));
     let (application, version) = (number("application_id")?, number("user_version")?);
     match (application, version) {
@@ -104,12 +104,12 @@ pub(super) fn inspect(connection: &Connection) -> rusqlite::Result<Contents> {
     }
 }
 
-/// Changes whenever anybody changes the schema.
+/// A number that changes whenever anybody changes the schema.
 pub(super) fn cookie(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "schema_version", |row| row.get(0))
 }
 
-/// Makes the tables in an empty file.
+/// Creates the tables in an empty file.
 pub(super) fn create(connection: &Connection) -> rusqlite::Result<()> {
     for sql in
         OBJECTS.iter().filter(|object| object.name != "sqlite_sequence").filter_map(|object| object.sql)
@@ -135,7 +135,7 @@ fn count(connection: &Connection) -> rusqlite::Result<usize> {
     Ok(count)
 }
 
-/// The first thing in which a file differs from a store.
+/// The first difference between a file and a store.
 fn difference(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let mut missing: Vec<&Object> = OBJECTS.iter().collect();
     let mut statement = connection.prepare("SELECT type, name, tbl_name, sql FROM sqlite_schema")?;
@@ -159,7 +159,7 @@ fn difference(connection: &Connection) -> rusqlite::Result<Option<String>> {
     Ok(missing.first().map(|object| format!("the {} '{}' is missing", object.kind, object.name)))
 }
 
-/// What a stranger's file calls something, fit for a message.
+/// A name from an untrusted file, safe for a message.
 fn shown(row: &Row<'_>, column: usize) -> String {
     const LONGEST: usize = 64;
     let text = row.get::<_, String>(column).unwrap_or_default();

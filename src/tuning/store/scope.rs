@@ -11,7 +11,7 @@ use crate::vocab::Arch;
 /// A stable hash of the names in a pool, written as 32 hexadecimal digits.
 ///
 /// It is FNV-1a (128 bits) over the *set* of names: sorted by bytes, each once, each preceded by its length
-/// as eight bytes, little-endian. Neither order nor repetition decides which kernel is fastest, so neither
+/// as eight bytes, little-endian. Neither order nor repetition affects which kernel is fastest, so neither
 /// changes the hash. Equal sets have equal hashes in every release: the hash is part of the file format.
 ///
 /// ```
@@ -63,8 +63,8 @@ impl FromStr for PoolHash {
     }
 }
 
-/// Where a winner is valid. A winner is found only in the scope that it was measured in, so a changed pool,
-/// driver or library never gets a stale one.
+/// Where a winner is valid. A winner is found only in the scope that it was measured in, so there are no
+/// stale winners after a change of pool, driver or library.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Scope {
     /// The architecture.
@@ -80,7 +80,7 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// The version of this library, as scopes name it.
+    /// The version of this library, as in scopes.
     pub const LIBRARY: &str = env!("CARGO_PKG_VERSION");
     /// Longest text of a scope, in bytes.
     pub const MAX_TEXT: usize = 256;
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn the_hash_of_a_pool_is_frozen() {
-        // Changing one of these makes every store in the field useless: raise the schema version instead.
+        // Changing one of these makes all existing stores useless: increase the schema version instead.
         for (names, hash) in [
             (&[][..], "6c62272e07bb014262b821756295c58d"),
             (&["alphabeta"], "ab5874bfa7917bda1fd62e79ac39348a"),

@@ -1,4 +1,4 @@
-//! The winners of one scope in memory: what the hot path reads.
+//! The winners of one scope in memory: read by the hot path.
 
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
@@ -13,13 +13,14 @@ use crate::vocab::Arch;
 
 pub(super) type WinnerMap = HashMap<Problem, Winner, BuildHasherDefault<FastHasher>>;
 
-/// The winners of one scope at one moment. It never changes.
+/// The winners of one scope at one moment, immutable.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
     pub(super) arch: Arch,
-    /// What the file held when it was last read.
+    /// The file's winners when it was last read.
     pub(super) base: Arc<WinnerMap>,
-    /// What this process put since: few, so that a put does not copy thousands of winners.
+    /// Winners that this process has put since then. They are few, so that a put does not copy thousands of
+    /// winners.
     pub(super) recent: WinnerMap,
     pub(super) unreadable: usize,
 }
@@ -29,7 +30,7 @@ impl Snapshot {
         Self { arch, base: Arc::default(), recent: WinnerMap::default(), unreadable: 0 }
     }
 
-    /// The measured winner for a problem. One that names another architecture than the scope's has none.
+    /// The measured winner for a problem. A problem for another architecture than the scope's has none.
     pub fn get(&self, problem: &Problem) -> Option<&Winner> {
         match problem.arch() {
             None => self.find(problem),
@@ -53,7 +54,7 @@ impl Snapshot {
         self.base.is_empty() && self.recent.is_empty()
     }
 
-    /// Rows of the file that this version of the library cannot read, and which are passed over.
+    /// The number of rows of the file that this version of the library cannot read and skips.
     pub const fn unreadable(&self) -> usize {
         self.unreadable
     }
@@ -65,8 +66,8 @@ impl Snapshot {
     }
 }
 
-/// A snapshot that is being read. Keep it for one selection, not for long: it keeps an old snapshot in
-/// memory.
+/// A snapshot that is being read. Do not keep it longer than one selection, because it keeps an old snapshot
+/// in memory.
 pub struct SnapshotRef(pub(super) arc_swap::Guard<Arc<Snapshot>>);
 
 impl Deref for SnapshotRef {

@@ -15,7 +15,7 @@ pub enum WinnerSource {
     Search,
     /// The model's best were measured.
     Refine,
-    /// It was read from a file that does not say.
+    /// It was read from a file without a source.
     Import,
 }
 
@@ -62,7 +62,7 @@ pub struct Winner {
     pub repeats: u32,
     /// How many kernels were tried.
     pub candidates: u32,
-    /// When, in seconds since 1970.
+    /// When it was measured, in seconds since 1970.
     pub measured_at: u64,
     /// Where it comes from.
     pub source: WinnerSource,
@@ -72,7 +72,7 @@ impl Winner {
     /// Longest name of a kernel, in bytes.
     pub const MAX_NAME: usize = 1024;
 
-    /// Now, in seconds since 1970: the `measured_at` of what was just measured.
+    /// The current time in seconds since 1970, for `measured_at`.
     pub fn now() -> u64 {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
     }
@@ -97,8 +97,8 @@ impl Winner {
         Ok(())
     }
 
-    /// Which of two winners of one problem stays when stores are put together: the newer, else the faster,
-    /// else the one whose name comes first, so that the order of merging does not matter.
+    /// Which of two winners of one problem stays when stores are merged: the newer, otherwise the faster,
+    /// otherwise the one whose name comes first, so that the order of merging does not matter.
     pub(super) fn supersedes(&self, other: &Self) -> bool {
         let by_time = self.measured_at.cmp(&other.measured_at);
         by_time
@@ -113,14 +113,14 @@ impl Winner {
 pub struct Record {
     /// Where it is valid.
     pub scope: Scope,
-    /// What was asked. It names no architecture: the scope does.
+    /// The problem, without an architecture, which the scope has.
     pub problem: Problem,
-    /// What answered.
+    /// The winner.
     pub winner: Winner,
 }
 
 impl Record {
-    /// A record, its fields checked and the problem in the form of a key.
+    /// A record with checked fields, and with the problem in the form of a key.
     pub fn new(scope: Scope, problem: &Problem, winner: Winner) -> Result<Self, StoreError> {
         scope.validate()?;
         winner.validate()?;
@@ -129,7 +129,7 @@ impl Record {
     }
 }
 
-/// The problem without its architecture, which is the scope's. One for another architecture is refused.
+/// The problem without its architecture, which must be the scope's.
 pub(super) fn key_of(scope: &Scope, problem: &Problem) -> Result<Problem, StoreError> {
     problem.validate()?;
     if problem.arch().is_some_and(|arch| arch != scope.arch) {

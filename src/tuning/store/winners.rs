@@ -9,18 +9,17 @@ use super::snapshot::{Snapshot, SnapshotRef, WinnerMap};
 use super::{Record, Scope, Store, StoreError, Winner, lock, rows};
 use crate::problem::Problem;
 
-/// After so many puts of this process the recent winners join the others.
+/// After this many puts of this process the recent winners join the others.
 const MOST_RECENT: usize = 256;
 
-/// Where a winner is after a put that did not fail.
+/// Where a winner is after a successful put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Saved {
-    /// On the disk, also after a crash of the process or of the machine.
+    /// On disk, even after a crash of the process or the machine.
     Disk,
     /// In this process only: the store is switched off.
     MemoryOnly,
-    /// In this process, until the store can be written: it could not a moment ago, and is left alone for a
-    /// while.
+    /// In this process, until the store can be written: it recently failed, and is left alone for a while.
     Later,
 }
 
@@ -33,22 +32,22 @@ pub struct Winners {
     store: Store,
     scope: Scope,
     snapshot: ArcSwap<Snapshot>,
-    /// For those who change the snapshot, one at a time.
+    /// For changing the snapshot, one thread at a time.
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    /// What was read last.
+    /// The last version that was read.
     version: Option<Version>,
     /// The newest row that was read.
     last: i64,
-    /// What could not be written: known to this process only.
+    /// Winners that could not be written, known only to this process.
     unsaved: WinnerMap,
 }
 
 impl Winners {
-    /// Nothing is read yet.
+    /// Does not read anything yet.
     pub(super) fn new(store: Store, scope: Scope) -> Result<Self, StoreError> {
         scope.validate()?;
         let snapshot = ArcSwap::from_pointee(Snapshot::empty(scope.arch));
@@ -65,20 +64,20 @@ impl Winners {
         &self.store
     }
 
-    /// The winners that are known now.
+    /// The currently known winners.
     pub fn snapshot(&self) -> SnapshotRef {
         SnapshotRef(self.snapshot.load())
     }
 
-    /// Keeps the winner for a problem, in place of an older one: what was measured last counts, also when
-    /// another process measured the same.
+    /// Keeps the winner for a problem, replacing an older one: the last measurement counts, even if another
+    /// process measured the same problem.
     ///
-    /// The winner is in memory first, so lookups find it whatever happens to the file. When this returns
-    /// [`Saved::Disk`], it is on the disk, too. After an error and after [`Saved::Later`] it is known to this
-    /// process only, and is written together with a later winner, by [`Winners::refresh`], by
+    /// The winner is put into memory first, so lookups find it regardless of the file. When this returns
+    /// [`Saved::Disk`], it is on the disk, too. After an error and after [`Saved::Later`] it is only known to
+    /// this process, and is written together with a later winner, by [`Winners::refresh`], by
     /// [`Store::flush`], or when the store is dropped, unless the store was opened for reading. After an
-    /// error the store is left alone for a second, and twice as long each time that it fails again, up to a
-    /// minute. A winner with senseless fields, or for another architecture, is refused and kept nowhere.
+    /// error the store is left alone for a second, and twice as long after each further failure, up to a
+    /// minute. A winner with invalid fields, or for another architecture, is refused and not kept anywhere.
     pub fn put(&self, problem: &Problem, winner: &Winner) -> Result<Saved, StoreError> {
         let record = Record::new(self.scope.clone(), problem, winner.clone())?;
         let key = record.problem;
@@ -106,8 +105,8 @@ impl Winners {
         self.snapshot.store(Arc::new(next));
     }
 
-    /// Takes in what other processes wrote, and writes what waits. Costs a few microseconds when there is
-    /// nothing of either. True when there was something to read.
+    /// Reads what other processes wrote, and writes what waits. Takes a few microseconds if there is neither.
+    /// True if there was something to read.
     pub fn refresh(&self) -> Result<bool, StoreError> {
         self.exchange().0
     }
@@ -123,8 +122,8 @@ impl Winners {
         (read, written)
     }
 
-    /// Reads the winners if that failed so far, unless the store is to be left alone for now. Returns whether
-    /// there are any.
+    /// Reads the winners if that has failed so far, unless the store should be left alone for now. Returns
+    /// whether there are any.
     pub(crate) fn load_late(&self) -> bool {
         let loaded = lock(&self.state).version.is_some();
         let rests = || self.store.database().is_none_or(|database| lock(database).backlog.rests());
@@ -151,7 +150,7 @@ impl Winners {
         };
         base.extend(loaded.winners.drain(..));
         unreadable += loaded.unreadable;
-        // The file's rows are among those known here; when they are fewer, some were removed.
+        // The file's rows are a subset of those known here; if they are fewer, some were removed.
         if since > 0 && base.len() + unreadable != loaded.total {
             let Some(whole) = database.read(|transaction| rows::load(transaction, &self.scope, 0))? else {
                 return Ok(false);

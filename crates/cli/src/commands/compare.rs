@@ -1,4 +1,4 @@
-//! `ckselect compare`: may a new model replace the old one?
+//! `ckselect compare`: whether a new model may replace the old one.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -74,14 +74,14 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// One of the two that are compared.
+/// One of the two sides of a comparison.
 enum Chooser {
     Model(Arc<Model>),
     File(PathBuf),
 }
 
 impl Chooser {
-    /// The two sides. The estimate is of the other side's operation.
+    /// Both sides. The estimate takes its operation from the other side.
     fn both(args: &Args) -> Result<(Self, Self), CliError> {
         let named = |path: &Path| -> Result<Option<Self>, CliError> {
             if path == Path::new("estimate") { Ok(None) } else { Self::open(path, args).map(Some) }
@@ -102,7 +102,7 @@ impl Chooser {
         if path.is_dir() || is_embedded(path) {
             let model = args.force.apply(embedded::open(path)?);
             let asked = EstimateOption { estimate: true, arch: args.arch };
-            // The GPU is said for the other of the two, where this one has its own.
+            // The options' GPU is for the other side; this model has its own.
             if model.spec().prior.is_none() {
                 return Ok(Self::Model(Arc::new(model)));
             }
@@ -143,7 +143,7 @@ impl Chooser {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let (old, new) = Chooser::both(args)?;
     let measurements = match (&old, &new) {
-        // What one of them is not for is not compared.
+        // Problems that one side does not support are not compared.
         (Chooser::Model(old), Chooser::Model(new)) if new.spec().prior.is_some() => {
             args.data.read_for(old, args.arch)?
         }

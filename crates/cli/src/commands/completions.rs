@@ -1,4 +1,4 @@
-//! `ckselect completions`: what a shell needs to complete the command line.
+//! `ckselect completions`: scripts that let a shell complete the command line.
 
 use std::io::Write as _;
 
@@ -25,11 +25,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    // Without the hidden commands, which the generator would offer.
+    // Without the hidden commands, which the generator would include.
     let all = crate::Cli::command();
     let shown = all.get_subcommands().filter(|one| !one.is_hide_set()).cloned();
     let mut command = Command::new("ckselect").version(env!("CARGO_PKG_VERSION")).subcommands(shown);
-    // Into memory first: the generator panics where it cannot write.
+    // Generated in memory first, because the generator panics on write errors.
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "ckselect", &mut script);
     let mut output = Output::create(None)?;

@@ -1,4 +1,4 @@
-//! `ckselect convert`: measurements of any format into the canonical table.
+//! `ckselect convert`: converts measurements from any format into the canonical table.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ stands for the *.parquet files directly in it. The output is parquet, or a bench
 .csv or is - (standard output). Rows that failed on the GPU are kept with is_valid false. Rows that cannot \
 be read are listed, counted, and left out.";
 
-/// How many rejected places are printed; --rejects has them all.
+/// How many rejected places are printed; --rejects lists all.
 const SHOWN: u64 = 10;
 
 /// Convert measurements to the table that training reads
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let inputs: Vec<PathBuf> = args.inputs.iter().chain(&args.merge_with).cloned().collect();
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
-        // In this order the first signal stops the conversion, and a second one the process.
+        // In this order, the first signal stops the conversion, and the second one the process.
         signal_hook::flag::register_conditional_shutdown(signal, 128 + signal, Arc::clone(&stop))
             .and_then(|_| signal_hook::flag::register(signal, Arc::clone(&stop)))
             .map_err(|error| CliError::failed(format!("cannot handle signals: {error}")))?;
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         say!("ckselect: and {} more rejected rows; --rejects FILE lists them", HumanCount(more));
     }
     let reports = converted.map_err(|error| CliError::of_writer(&error))?;
-    // What went to standard output as a table is not followed by anything else.
+    // When the table goes to standard output, nothing else may follow it.
     if is_standard_output(&args.output) { Ok(()) } else { summary(&reports, args.format) }
 }
 
@@ -149,14 +149,14 @@ fn summary(reports: &[FileReport], format: Format) -> Result<(), CliError> {
     out.finish()
 }
 
-/// Progress, and what was rejected.
+/// Shows progress and rejected places.
 struct Shown {
     bar: Bar,
     count: u64,
-    /// Keep all for a file.
+    /// Whether to keep all of them for a file.
     keep: bool,
     table: Table,
-    /// Set at the first rejected place.
+    /// Set when the first place is rejected.
     strict: Option<Arc<AtomicBool>>,
 }
 

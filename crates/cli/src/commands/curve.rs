@@ -1,4 +1,4 @@
-//! `ckselect curve`: how good kernels are chosen after so many measured problems.
+//! `ckselect curve`: how good choices are after a given number of measured problems.
 
 use std::path::PathBuf;
 
@@ -43,7 +43,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "tuned,alone,upstream")]
     ways: Vec<String>,
     /// Draws for each number
-    #[arg(long, value_name = "COUNT", default_value = "5", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value = "5",
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
     draws: u32,
     /// Only rows of this type
     #[arg(long, value_parser = word::<Dtype>)]

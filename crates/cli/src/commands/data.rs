@@ -1,4 +1,4 @@
-//! Measurements on the command line, as evaluate, validate and compare take them.
+//! Options for measurements, shared by evaluate, validate and compare.
 
 use std::path::PathBuf;
 
@@ -37,8 +37,8 @@ pub(crate) fn op(word: &str) -> Result<Op, String> {
 }
 
 impl Data {
-    /// Reads what a model is for; of a forced or a generic one, rows of any architecture unless one is asked
-    /// for.
+    /// Reads the rows that a model is for. For a forced or a generic model, these are rows of any
+    /// architecture unless one is requested.
     pub(crate) fn read_for(&self, model: &Model, arch: Option<Arch>) -> Result<Measurements, CliError> {
         let spec = model.spec();
         self.read(Wanted {
@@ -78,7 +78,7 @@ pub(crate) fn as_measured(
     }
 }
 
-/// Says which columns and rows of the files are left out.
+/// Prints which columns and rows of the files are left out.
 pub(crate) fn say_left_out(measurements: &Measurements) {
     for source in measurements.sources() {
         if !source.unknown.is_empty() {

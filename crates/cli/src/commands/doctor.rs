@@ -1,4 +1,4 @@
-//! `ckselect doctor`: what this machine has, and what the library makes of it.
+//! `ckselect doctor`: what this machine has, and its effect on the library.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ const VARIABLES: [&str; 9] = [
     "CK_SELECT_LIBRARY",
     "CK_SELECT_COMMAND",
 ];
-/// Those that only the project's own builds and tests read.
+/// Variables that only the project's own builds and tests read.
 const OF_BUILDS: [&str; 4] =
     ["CK_SELECT_PYTHON", "CK_SELECT_HIP_INCLUDE", "CK_SELECT_UPDATE_HEADER", "CK_SELECT_FREE_THREADED"];
 
@@ -49,16 +49,16 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// What was found.
+/// The result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     Ok,
-    /// Nothing is there, and nobody asked for it.
+    /// Nothing was found, and nothing was requested.
     None,
     Wrong,
 }
 
-/// One line of the answer.
+/// One line of the report.
 struct Finding {
     what: String,
     state: State,
@@ -106,13 +106,13 @@ fn library() -> Finding {
     Finding::new("library", State::Ok, env!("CARGO_PKG_VERSION"), trains)
 }
 
-/// The HIP runtime, its devices, and whether this user may use them.
+/// The HIP runtime, its devices, and whether this user has access to them.
 fn gpus(variable: &impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
     let without = "nothing is measured; models, the store and the estimate still choose";
     let mut findings = Vec::new();
     match Hip::get() {
         Err(error) => {
-            // Who names a library wants that one.
+            // If a library is named, it must be usable.
             let state = if variable(LIBRARY_VARIABLE).is_some() { State::Wrong } else { State::None };
             let found = match &error {
                 HipError::NotFound { tried } if state == State::None => {
@@ -145,8 +145,7 @@ fn gpus(variable: &impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
             }
         }
     }
-    // AMD's driver: without this file there is no GPU of theirs, without the right to it the runtime sees
-    // none.
+    // AMD's driver: without this file there is no AMD GPU; without access to it, the runtime sees none.
     let driver = Path::new("/dev/kfd");
     if driver.exists() && access(driver, Access::READ_OK | Access::WRITE_OK).is_err() {
         let effect = "the runtime sees no device; add the user to the groups render and video";
@@ -179,7 +178,7 @@ fn device(hip: &Hip, index: u32) -> Finding {
     }
 }
 
-/// The models inside the library, and those that were installed beside this program.
+/// The models in the library, and those installed beside this program.
 fn models() -> Vec<Finding> {
     let mut findings: Vec<Finding> = embedded::all()
         .iter()
@@ -354,7 +353,7 @@ fn log(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
     }
 }
 
-/// Variables that look like ours and that nothing reads.
+/// Variables with our prefix that nothing reads.
 fn strangers(names: impl Iterator<Item = OsString>) -> Vec<Finding> {
     let ours = |name: &String| VARIABLES.contains(&name.as_str()) || OF_BUILDS.contains(&name.as_str());
     let mut strangers: Vec<String> = names
@@ -369,7 +368,7 @@ fn strangers(names: impl Iterator<Item = OsString>) -> Vec<Finding> {
     strangers.iter().map(finding).collect()
 }
 
-/// Whether this user may write a file that is there.
+/// Whether this user may write an existing file.
 fn writable(path: &Path) -> Result<(), String> {
     if !path.is_file() {
         return Err("not a regular file".to_owned());
@@ -377,7 +376,7 @@ fn writable(path: &Path) -> Result<(), String> {
     access(path, Access::WRITE_OK).map_err(|error| format!("cannot be written: {error}"))
 }
 
-/// Whether this user may make a file: in its folder, or in the nearest folder above it that there is.
+/// Whether this user may create a file: in its folder, or in the nearest existing folder above.
 fn creatable(path: &Path) -> Result<(), String> {
     let absolute = std::path::absolute(path).map_err(|error| error.to_string())?;
     let Some(folder) = absolute.ancestors().skip(1).find(|folder| folder.exists()) else { return Ok(()) };

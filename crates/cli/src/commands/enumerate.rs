@@ -1,4 +1,4 @@
-//! `ckselect enumerate`: which kernels there are.
+//! `ckselect enumerate`: lists the kernels of a configuration.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -132,12 +132,12 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if args.count_only {
         return write_text(Path::new("-"), &format!("{}\n", found.kernels.len() + found.others.len()));
     }
-    // What went to standard output as a file is not followed by anything else.
+    // When a file goes to standard output, nothing else may follow it.
     let taken = [&args.export_json, &args.output].into_iter().flatten().any(|file| file == Path::new("-"));
     if taken { Ok(()) } else { write_table(&summary(&found, args), args.format) }
 }
 
-/// A pool holds what the library can describe: what of the configuration it cannot hold is said.
+/// A pool holds only what the library can describe; prints what it cannot hold.
 fn check_pool(found: &Enumeration) -> Result<(), CliError> {
     let families = [Family::Direct, Family::Depthwise].map(|family| {
         let count = found.others.iter().filter(|other| other.family == family).count();
@@ -155,7 +155,7 @@ fn check_pool(found: &Enumeration) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Options of the other operation are mistakes.
+/// Refuses options that are for other operations.
 fn check_options(args: &Args, config: &Config) -> Result<(), CliError> {
     let wrong = match config.op() {
         Op::GroupedConv | Op::Fmha if args.dtype.is_some() => {
@@ -187,7 +187,7 @@ fn request(args: &Args, op: Op) -> Result<Request, CliError> {
     Ok(request)
 }
 
-/// Where the kernels went, step by step; of those that cannot be built, why.
+/// How many kernels remain after each step, and why some cannot be built.
 fn summary(found: &Enumeration, args: &Args) -> Table {
     let mut table = Table::new(["kernels", "of them"]);
     let mut row = |count: usize, what: &str| table.push(vec![count.into(), what.into()]);

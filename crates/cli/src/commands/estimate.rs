@@ -1,4 +1,4 @@
-//! The estimate on the command line: choosing without a model.
+//! Options for the estimate: choosing without a model.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ pub(crate) struct EstimateOption {
 }
 
 impl EstimateOption {
-    /// The estimate for the device that is asked for, as a model.
+    /// The estimate for the requested device, as a model.
     pub(crate) fn model(&self, op: Op, hardware: &HardwareOption) -> Result<Model, CliError> {
         let model = Model::of_estimate(op, *self.estimator(hardware)?.device())?;
         Ok(match self.arch {
@@ -34,7 +34,7 @@ impl EstimateOption {
         })
     }
 
-    /// A model with the hardware that is asked for: a universal one on that GPU, another with its constants.
+    /// A model on the requested hardware: a universal one on that GPU, another one with its constants.
     pub(crate) fn place(&self, model: Model, hardware: &HardwareOption) -> Result<Model, CliError> {
         if model.spec().prior.is_none() {
             if self.arch.is_some() {
@@ -54,7 +54,7 @@ impl EstimateOption {
                 );
                 Err(CliError::usage(message))
             }
-            // A forced model serves what its spec does not.
+            // A forced model accepts architectures that its spec does not.
             (Some(asked), None) if model.spec().arch.is_none() => Ok(model.of_arch(asked)),
             _ => Ok(model),
         }
@@ -76,7 +76,7 @@ impl EstimateOption {
         }
     }
 
-    /// The estimate for the device that is asked for.
+    /// The estimate for the requested device.
     pub(crate) fn estimator(&self, hardware: &HardwareOption) -> Result<Estimator, CliError> {
         let device = match (hardware.asked(), self.arch) {
             (Some(path), arch) if Path::new(path).is_file() => read(path, arch)?,
@@ -103,7 +103,7 @@ impl EstimateOption {
     }
 }
 
-/// Reads a device; `arch` is its base unless the file names one.
+/// Reads a device; it is based on `arch` unless the file names a base.
 fn read(path: &str, arch: Option<Arch>) -> Result<Device, CliError> {
     let mut fields = read_object(path)?;
     if let Some(arch) = arch {

@@ -1,4 +1,4 @@
-//! `ckselect evaluate`: how good the choices of a model, or of the estimate, are.
+//! `ckselect evaluate`: how good the choices of a model or of the estimate are.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,10 @@ some back, or use the cross-validation of `ckselect train`.";
 
 /// Evaluate a model's choices against measurements
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, mut_arg("estimate", |estimate| estimate.conflicts_with_all(["unknown", "rank_by", "force_model"])))]
+#[command(
+    after_help = EXAMPLES,
+    mut_arg("estimate", |estimate| estimate.conflicts_with_all(["unknown", "rank_by", "force_model"]))
+)]
 pub(crate) struct Args {
     /// Model directory, or embedded:NAME
     #[arg(long, value_name = "DIR", conflicts_with = "estimate", required_unless_present = "estimate")]
@@ -116,7 +119,7 @@ fn asked_arch(args: &Args, model: &Model) -> Option<Arch> {
     }
 }
 
-/// Writes everything that was asked for.
+/// Writes everything that was requested.
 fn write(
     args: &Args,
     evaluation: &Evaluation,
@@ -159,7 +162,7 @@ fn write(
     out.finish()
 }
 
-/// The comparison with --roof, if it is asked for.
+/// The comparison with --roof, if requested.
 fn roof(
     args: &Args,
     evaluation: &Evaluation,

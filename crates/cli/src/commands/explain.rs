@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             outside: &outside,
         };
         let place = args.ranker.place()?;
-        // No measurements are part of it.
+        // The page has no measurements.
         let none = Measurements::new(Wanted::all(problem.op()));
         let made =
             Made::of(timestamp(), Some(place), &none).map_err(|(file, error)| CliError::io(file, &error))?;

@@ -1,4 +1,4 @@
-//! `ckselect features`: the rows that a model would see.
+//! `ckselect features`: the feature rows that a model would see.
 
 use std::path::PathBuf;
 
@@ -30,9 +30,9 @@ tile_m0/n0/k0/n1/k1/k0max, pad_s/sk/d/dv, mask, bias, lse, dropout, logits, sink
 upstream's C++ names of these (data_type, mask_type, has_lse and so on).
 
 A kernel's name under kernel_name or kernel replaces the kernel's columns; those that are present must agree \
-with it. Columns hw_<name> override the hardware, even --hardware. Where absent cells are errors, problems are \
-validated, too: pad_h/w/d_right count, and variant, ndim_spatial, dtype_in and op_type must agree. Columns close to one of these names are \
-refused as misspelt; other unknown columns are named and ignored.";
+with it. Columns hw_<name> override the hardware, even --hardware. Where absent cells are errors, problems \
+are validated, too: pad_h/w/d_right count, and variant, ndim_spatial, dtype_in and op_type must agree. \
+Columns close to one of these names are refused as misspelt; other unknown columns are named and ignored.";
 
 /// Compute feature rows from a CSV of problems and kernels
 #[derive(clap::Args)]
@@ -110,7 +110,7 @@ fn extractor(args: &Args) -> Result<Extractor, CliError> {
             let extractor = Extractor::of_engine(engine);
             Extractor { hardware: args.hardware.over(extractor.hardware)?, ..extractor }
         }
-        // Both: the model's rules and hardware, the engine's columns.
+        // With both, rules and hardware are the model's, and columns are the engine's.
         (Some(directory), Some(engine)) => {
             let model = args.hardware.ask(super::load_model(directory, args.unknown)?)?;
             if model.spec().op() != engine.op() {

@@ -1,4 +1,4 @@
-//! Hardware constants by the caller, instead of those that a model was trained with.
+//! Hardware constants from the user instead of those that a model was trained with.
 
 use std::path::Path;
 
@@ -26,12 +26,12 @@ impl HardwareOption {
         self.hardware.is_some()
     }
 
-    /// What was asked for: a file or an architecture.
+    /// The option's value: a file or an architecture.
     pub(crate) fn asked(&self) -> Option<&str> {
         self.hardware.as_deref()
     }
 
-    /// The constants to use where `own` are those of a model or of a schema.
+    /// The requested constants, or changes to `own`, which are those of a model or a schema.
     pub(crate) fn over(&self, own: Hardware) -> Result<Hardware, CliError> {
         let Some(asked) = &self.hardware else { return Ok(own) };
         if Path::new(asked).is_file() {
@@ -41,14 +41,15 @@ impl HardwareOption {
         profile.ok_or_else(|| {
             let known = Hardware::PROFILES.join(", ");
             CliError::usage(format!(
-                "--hardware: '{asked}' is neither a file nor an architecture with a profile; there are {known}{}",
+                "--hardware: '{asked}' is neither a file nor an architecture with a profile; \
+                 there are {known}{}",
                 Hint::new(asked, Hardware::PROFILES)
             ))
         })
     }
 
-    /// The model, asked with these constants. What differs from its training is said: it has never seen such
-    /// a GPU.
+    /// The model with the requested constants. Differences from its training are printed: it has never seen
+    /// such a GPU.
     pub(crate) fn ask(&self, model: Model) -> Result<Model, CliError> {
         let own = model.extractor().hardware;
         let hardware = self.over(own)?;

@@ -1,4 +1,4 @@
-//! `ckselect import`: the problems of tuned tables of others, with their best known times.
+//! `ckselect import`: problems from other libraries' tuned tables, with their best known times.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ Reads AITER's tuned CSVs of GEMMs, hipBLASLt's logic files of exact solutions (Y
 text. The output is a list of problems, as --problems reads it, each after a comment with its time and \
 kernel.";
 
-/// How many lines that were left out are printed.
+/// How many skipped lines are printed.
 const SHOWN: usize = 10;
 
 /// Read tuned tables of other libraries: problems and their best known times

@@ -1,4 +1,4 @@
-//! `ckselect inspect`: what is in a model.
+//! `ckselect inspect`: the contents of a model.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -98,7 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     out.finish()
 }
 
-/// Writes a spec beside its forest; one that is there is not replaced.
+/// Writes a spec beside its forest; an existing one is not replaced.
 fn write_spec(directory: &Path, spec: &Value) -> Result<(), CliError> {
     let path = directory.join("feature_spec.json");
     if !directory.is_dir() || path.exists() {
@@ -129,7 +129,7 @@ fn write_report(
     features.write(Format::Table, out)
 }
 
-/// A value for people.
+/// A human-readable value.
 fn shown(value: Value) -> String {
     match value {
         Value::String(text) => text,
@@ -143,7 +143,7 @@ fn shown(value: Value) -> String {
     }
 }
 
-/// Everything that is not a table.
+/// Everything that is not in a table.
 fn summary(model: &Model, directory: &Path) -> Map<String, Value> {
     let spec = model.spec();
     let extractor = model.extractor();
@@ -170,7 +170,8 @@ fn summary(model: &Model, directory: &Path) -> Map<String, Value> {
     summary
 }
 
-/// How the model was trained, if the trainer left a note; a broken note says so instead of hiding the model.
+/// How the model was trained, if the trainer recorded it; an unreadable record is reported instead of hiding
+/// the model.
 fn manifest(directory: &Path) -> Value {
     match ck_select::files::read(directory.join("train_manifest.json")) {
         Ok(bytes) => serde_json::from_slice(&bytes)

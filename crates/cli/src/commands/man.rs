@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     write(&command, &args.directory)
 }
 
-/// The page of a command, and those of the commands below it.
+/// Writes the page of a command and those of its subcommands.
 fn write(command: &clap::Command, directory: &Path) -> Result<(), CliError> {
     let source = format!("ckselect {}", env!("CARGO_PKG_VERSION"));
     let page = Man::new(command.clone()).source(source).manual("ck-select");
@@ -43,7 +43,7 @@ fn write(command: &clap::Command, directory: &Path) -> Result<(), CliError> {
     command.get_subcommands().filter(|one| !one.is_hide_set()).try_for_each(|one| write(one, directory))
 }
 
-/// As `Man::render` does, with what follows a command's help under the heading that it has there.
+/// As `Man::render`, but the text after a command's help gets its own heading.
 fn render(page: &Man, command: &clap::Command, to: &mut dyn Write) -> io::Result<()> {
     page.render_title(to)?;
     page.render_name_section(to)?;
@@ -57,7 +57,7 @@ fn render(page: &Man, command: &clap::Command, to: &mut dyn Write) -> io::Result
     if let Some(examples) = after.strip_prefix("Examples:\n") {
         let mut roff = Roff::default();
         roff.control("SH", ["EXAMPLES"]);
-        // A line that begins with a blank is shown as it is.
+        // Lines that begin with a blank are not wrapped.
         for line in examples.lines() {
             let fill = if line.starts_with(' ') { "nf" } else { "fi" };
             roff.control(fill, []).text([roman(line)]);
@@ -71,7 +71,7 @@ fn render(page: &Man, command: &clap::Command, to: &mut dyn Write) -> io::Result
 mod tests {
     use super::*;
 
-    /// Off a terminal, help is 100 columns wide: paragraphs wrap there, and so would longer examples.
+    /// Without a terminal, help is wrapped at 100 columns, which would also wrap longer examples.
     #[test]
     fn examples_fit_into_a_hundred_columns() {
         fn check(command: &clap::Command) {

@@ -1,4 +1,4 @@
-//! `ckselect inspect --memory`: what a registry of a model and a pool takes, part by part.
+//! `ckselect inspect --memory`: the memory and time that each part of a registry takes.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,12 +11,13 @@ use ck_select::registry::{NewKernel, Options, Priority, Registry, TuneBudget, Us
 use crate::error::CliError;
 use crate::table::{Cell, Table};
 
-/// Bytes that the allocator has given out. The counter is glibc's older one, which wraps at 4 GiB and which
-/// every version has; differences of less than 2 GiB are right.
+/// Bytes in use according to the allocator. This is glibc's older counter, which every version has and which
+/// wraps at 4 GiB; differences below 2 GiB are correct.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[allow(clippy::unnecessary_wraps, reason = "one form for all systems")]
 fn allocated() -> Option<u32> {
-    /// `struct mallinfo`: what is mapped one by one (`hblkhd`) stands apart from what is in use (`uordblks`).
+    /// `struct mallinfo`: blocks with their own mapping (`hblkhd`) are counted separately from those in use
+    /// (`uordblks`).
     #[repr(C)]
     struct Info {
         before: [i32; 4],
@@ -39,7 +40,7 @@ fn allocated() -> Option<u32> {
     None
 }
 
-/// Builds the registry step by step, and counts what each allocates and how long it takes.
+/// Builds the registry step by step, and measures the memory and time of each step.
 pub(super) fn table(load: impl FnOnce() -> Result<Model, CliError>, pool: &Path) -> Result<Table, CliError> {
     let first = allocated()
         .ok_or_else(|| CliError::usage("--memory: needs Linux with glibc, whose allocator keeps counts"))?;

@@ -1,4 +1,4 @@
-//! `ckselect merge`: the logs of shards in one file.
+//! `ckselect merge`: merges the logs of shards into one file.
 
 use std::path::PathBuf;
 
@@ -48,7 +48,7 @@ enum Conflict {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    // A device or a pipe is written to, not replaced.
+    // A device or a pipe is written to, not overwritten.
     if args.output.is_file() && !args.overwrite {
         return Err(CliError::failed(format!("{} exists: --overwrite replaces it", args.output.display())));
     }

@@ -1,4 +1,4 @@
-//! One file a subcommand, and what they share.
+//! One file per subcommand, and what they share.
 
 #[cfg(feature = "offline")]
 pub(crate) mod bench;
@@ -86,7 +86,7 @@ impl Unknown {
     }
 }
 
-/// Reads a word of a vocabulary, as an argument's parser.
+/// Reads a word of a vocabulary; for use as a value parser.
 pub(crate) fn word<T: std::str::FromStr<Err = UnknownWord>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: UnknownWord| error.to_string())
 }
@@ -126,7 +126,7 @@ pub(crate) struct Bare {
 }
 
 impl Bare {
-    /// The spec that the options stand for, if they are given.
+    /// The spec that the options describe, if they are given.
     pub(crate) fn spec(&self, arch: Option<Arch>) -> Result<Option<Value>, CliError> {
         let (Some(engine), Some(arch)) = (self.schema, arch) else { return Ok(None) };
         let no_trainer = || {
@@ -139,7 +139,7 @@ impl Bare {
         FeatureSpec::of_bare(engine, arch).ok_or_else(no_trainer).map(Some)
     }
 
-    /// Loads a model, under the spec of the options if they are given.
+    /// Loads a model with the spec of the options, if they are given.
     pub(crate) fn load(
         &self,
         path: &Path,
@@ -163,7 +163,7 @@ pub(crate) struct Force {
 }
 
 impl Force {
-    /// The model, forced if asked.
+    /// The model, forced if requested.
     pub(crate) fn apply(self, model: Model) -> Model {
         if self.force_model { model.forced() } else { model }
     }
@@ -174,14 +174,14 @@ pub(crate) fn target(word: &str) -> Result<Target, String> {
 }
 
 impl ModelAndPool {
-    /// Loads both, and what to assume of a problem that does not say. `arch` is that of a model without a
-    /// spec.
+    /// Loads model and pool, and the defaults for what a problem leaves out. `arch` is the architecture of a
+    /// model without a spec.
     pub(crate) fn load(&self, arch: Option<Arch>) -> Result<(Ranker, ProblemDefaults), CliError> {
         let directory = self.model.as_ref().ok_or_else(|| CliError::usage("give --model"))?;
         self.load_with(directory, arch, |model| self.hardware.ask(model))
     }
 
-    /// Where the model is, for a page that says what it was made of.
+    /// The model's place, for a page that names its inputs.
     #[cfg(feature = "offline")]
     pub(crate) fn place(&self) -> Result<ck_select_offline::report::ModelPlace<'_>, CliError> {
         use ck_select_offline::report::ModelPlace;
@@ -193,7 +193,7 @@ impl ModelAndPool {
         })
     }
 
-    /// The same for another model, with what `place` makes of it.
+    /// The same for another model, as modified by `place`.
     pub(crate) fn load_with(
         &self,
         directory: &Path,
@@ -215,7 +215,7 @@ impl ModelAndPool {
     }
 }
 
-/// Says which kernels of the pool have no place, and which are unlike those that were measured for the model.
+/// Prints which kernels of the pool cannot be ranked, and which are unlike those measured for the model.
 pub(crate) fn say_left_out(ranker: &Ranker) {
     let (kernels, left_out) = (ranker.pool().len(), ranker.left_out());
     if !left_out.is_empty() {
@@ -235,12 +235,13 @@ pub(crate) fn say_left_out(ranker: &Ranker) {
     if count > 0 {
         let words = words.into_iter().collect::<Vec<_>>().join(", ");
         say!(
-            "ckselect: {count} of {kernels} kernels are unlike those that were measured for the model: it has no measurements of {words}"
+            "ckselect: {count} of {kernels} kernels are unlike those that were measured for the model: it \
+             has no measurements of {words}"
         );
     }
 }
 
-/// Says where a problem lies outside of what the model saw in training.
+/// Prints in which fields a problem is outside the model's training range.
 pub(crate) fn say_out_of_range(ranker: &Ranker, problem: &Problem) -> Result<(), CliError> {
     let outside = ranker.out_of_range(problem)?;
     if !outside.is_empty() {
@@ -255,10 +256,10 @@ pub(crate) fn is_embedded(model: &Path) -> bool {
     embedded::named(model).is_some()
 }
 
-/// Loads a model directory or an embedded model, with another rule for unknown words if asked.
+/// Loads a model directory or an embedded model; `unknown` overrides its rule for unknown words.
 pub(crate) fn load_model(directory: &Path, unknown: Option<Unknown>) -> Result<Model, CliError> {
     let loaded = embedded::open(directory).map_err(|error| {
-        // A name without its prefix, or a mistyped one.
+        // The name without its prefix, or misspelt.
         let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let names = || embedded::all().iter().map(EmbeddedModel::name);
         let meant = names().find(|known| *known == name).or_else(|| nearest(name, names()));
@@ -280,8 +281,8 @@ fn with_unknown(model: Model, unknown: Option<Unknown>) -> Model {
     }
 }
 
-/// A problem that does not say is of the layout that all kernels of the pool have, and, where the model does
-/// not record them, of their direction and type.
+/// Sets the defaults to what all kernels of the pool share: the layout and, where the model does not record
+/// them, direction and type.
 fn take_what_is_common(pool: &Pool, defaults: &mut ProblemDefaults, direction: bool, dtype: bool) {
     fn common<T: PartialEq>(pool: &Pool, of: impl Fn(&KernelKind) -> Option<T>) -> Option<T> {
         let mut all = pool.iter().map(|kernel| of(&kernel.kind));
@@ -311,7 +312,7 @@ fn take_what_is_common(pool: &Pool, defaults: &mut ProblemDefaults, direction: b
     }
 }
 
-/// Reads the value of `--problem`; a mistake in it is wrong use.
+/// Reads the value of `--problem`; a mistake in it is a usage error.
 pub(crate) fn parse_problem(
     ranker: &Ranker,
     text: &str,

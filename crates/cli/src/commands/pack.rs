@@ -1,4 +1,4 @@
-//! `ckselect pack`: a model directory that loads several times faster.
+//! `ckselect pack`: writes a model directory that loads several times faster.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ The copy gives the same scores, bit for bit, and can be used wherever a model di
 read it, so keep the original.";
 
 const SPEC: &str = "feature_spec.json";
-/// What goes along with a model, where it is there.
+/// Files that are copied with a model if they exist.
 const PAPERS: [&str; 2] = ["train_manifest.json", "MODEL_CARD.md"];
 
 /// Copy a model into the packed format of embedded models, which loads several times faster

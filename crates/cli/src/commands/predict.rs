@@ -1,4 +1,4 @@
-//! `ckselect predict`: what a forest says of raw feature rows.
+//! `ckselect predict`: a forest's predictions for raw feature rows.
 
 use std::path::{Path, PathBuf};
 
@@ -50,7 +50,7 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// A forest, and its model when there is one.
+/// A forest, with its model if there is one.
 enum Source {
     Model(Box<Model>, Target),
     Bare(Box<Forest>),
@@ -95,7 +95,8 @@ impl Source {
         }
     }
 
-    /// The names of the columns: a forest that was trained from a bare matrix does not know them.
+    /// The feature names, from the model if there is one: a forest that was trained from a bare matrix does
+    /// not know them.
     fn names(&self) -> Result<Vec<String>, CliError> {
         Ok(match self {
             Self::Model(model, _) => {
@@ -135,12 +136,12 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     rows.finish()
 }
 
-/// A first row is a header when one of its cells is neither empty nor a number.
+/// Whether the first row is a header: it is if a cell is neither empty nor a number.
 fn is_header(record: &StringRecord) -> bool {
     record.iter().any(|cell| !cell.is_empty() && cell.parse::<f64>().is_err())
 }
 
-/// Which column of the file each feature is in.
+/// The column of each feature.
 fn columns(header: &StringRecord, names: &[String], path: &Path) -> Result<Vec<usize>, CliError> {
     let plain: Vec<&str> = header
         .iter()
@@ -171,7 +172,7 @@ fn columns(header: &StringRecord, names: &[String], path: &Path) -> Result<Vec<u
     fault(format!("no column for {}", missing.join(", ")))
 }
 
-/// Fills a feature row from the columns that hold it.
+/// Fills a feature row from its columns.
 fn read_row(file: &CsvFile, record: &StringRecord, order: &[usize], row: &mut [f64]) -> Result<(), CliError> {
     for (value, &column) in row.iter_mut().zip(order) {
         let cell = record.get(column).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `ckselect rank`: which kernels of a pool are best for a problem.
+//! `ckselect rank`: the best kernels of a pool for a problem.
 
 use std::path::PathBuf;
 
@@ -28,9 +28,9 @@ const EXAMPLES: &str = "Examples:
       --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3,pad_h=1,pad_w=1'
 
 A grouped convolution needs C, K, Hi, Wi, Y, X; N, G, Di, Z, stride_d/h/w, pad_d/h/w (or pad_h_left, \
-pad_h_right, …), dilation_d/h/w, direction, dtype, layout, split_k, ndim and arch are optional. A GEMM needs \
-M, N, K; split_k, dtype, layout and arch are optional. Attention needs seqlen_q, nhead_q, hdim_q; seqlen_k, \
-nhead_k, hdim_v default to the same numbers; batch, dtype, mask, bias, lse and so on are optional \
+pad_h_right, …), dilation_d/h/w, direction, dtype, layout, split_k, ndim and arch are optional. A GEMM \
+needs M, N, K; split_k, dtype, layout and arch are optional. Attention needs seqlen_q, nhead_q, hdim_q; \
+seqlen_k, nhead_k, hdim_v default to the same numbers; batch, dtype, mask, bias, lse and so on are optional \
 (docs/fmha.md). Direction, dtype and arch default to the model's.
 
 A model answers only for its own direction, type and architecture: other problems are refused (in a file, \
@@ -45,7 +45,12 @@ fastest kernel first, with its time and the terms that add up to it, in microsec
 
 /// Rank the kernels of a pool for a problem
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("asked").required(true), mut_arg("model", |model| model.required(false).conflicts_with_all(["estimate"])), mut_arg("estimate", |estimate| estimate.conflicts_with_all(["unknown", "rank_by", "force_model"])))]
+#[command(
+    after_help = EXAMPLES,
+    group = clap::ArgGroup::new("asked").required(true),
+    mut_arg("model", |model| model.required(false).conflicts_with_all(["estimate"])),
+    mut_arg("estimate", |estimate| estimate.conflicts_with_all(["unknown", "rank_by", "force_model"]))
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     ranker: ModelAndPool,
@@ -71,11 +76,11 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// The model that ranks where none is given.
+/// The model to use if none is given.
 const UNIVERSAL: &str = "universal";
 
-/// The model to ask: without one the universal model, which answers for every GPU that the estimate knows, if
-/// it is for the pool's operation. `None` is the estimate.
+/// The model to use. By default this is the universal model, which supports every GPU that the estimate
+/// knows, if it is for the pool's operation. `None` means the estimate.
 fn model(args: &Args) -> Result<Option<PathBuf>, CliError> {
     if args.ranker.model.is_some() || args.estimate.estimate {
         return Ok(args.ranker.model.clone());
@@ -86,9 +91,9 @@ fn model(args: &Args) -> Result<Option<PathBuf>, CliError> {
     Ok(serves.then(|| PathBuf::from(format!("{}{UNIVERSAL}", EmbeddedModel::PREFIX))))
 }
 
-/// Rows of problems that are ranked at the same time, by all threads.
+/// How many problems are ranked in one parallel block.
 const BLOCK: usize = 1 << 16;
-/// Problems that a thread takes at a time, at most: as many rows as go down a tree together.
+/// How many problems a thread takes at a time, at most: as many rows as the forest predicts together.
 const TASK: usize = 32;
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
@@ -106,7 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         });
     };
     let (ranker, defaults) = args.ranker.load_with(&model, args.estimate.arch, |model| {
-        // Of a forest without a spec, --arch says what it was trained for.
+        // For a forest without a spec, --arch is the architecture that it was trained for.
         match args.ranker.bare.schema {
             Some(_) => args.ranker.hardware.ask(model),
             None => args.estimate.place(model, &args.ranker.hardware),
@@ -162,7 +167,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
                     });
                     read()
                 });
-                // In the file's order, whichever thread ranked which.
+                // In file order, regardless of which thread ranked which.
                 for ranked in ranked {
                     ranked?.into_iter().try_for_each(|row| rows.push(row))?;
                 }
@@ -176,22 +181,22 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
 }
 
-/// How problems become rows of the output.
+/// Turns problems into output rows.
 struct Ranking<'a> {
     ranker: &'a Ranker,
-    /// The targets that do not rank, a column each.
+    /// The targets that do not rank, one column each.
     others: Vec<TargetScorer>,
     notes: Notes<'a>,
-    /// Kernels of a problem that are shown, at most.
+    /// How many kernels of a problem are shown at most.
     top: usize,
-    /// Columns before those of the other targets.
+    /// Number of columns before those of the other targets.
     before: usize,
-    /// Whether the other targets are predicted by rows, of several problems at a time.
+    /// Whether the other targets are predicted by rows, for several problems at a time.
     by_rows: bool,
 }
 
 impl Ranking<'_> {
-    /// All rows of some problems. Those with a label may be passed over.
+    /// All rows of some problems. Problems with a label may be skipped.
     fn rows(
         &self,
         problems: &[(Option<String>, Problem)],
@@ -210,7 +215,7 @@ impl Ranking<'_> {
         Ok(rows)
     }
 
-    /// The rows of a problem, still without the other targets where these are predicted by rows.
+    /// The rows of a problem, without the other targets if these are predicted by rows.
     fn rank(
         &self,
         label: Option<&str>,
@@ -218,7 +223,7 @@ impl Ranking<'_> {
         memory: &mut Memory,
     ) -> Result<Vec<Vec<Cell>>, CliError> {
         let (ranker, Memory { scratch, predictions, asked }) = (self.ranker, memory);
-        // One more than is shown: the last one may have a tie that is not.
+        // One more than is shown, since the last one may tie with the next.
         if let Err(error) = ranker.top_with(problem, self.top.saturating_add(1), scratch) {
             if label.is_none() {
                 return Err(error.into());
@@ -247,19 +252,19 @@ impl Ranking<'_> {
     }
 }
 
-/// Puts a column into the rows.
+/// Inserts a column into the rows.
 fn put(rows: &mut [Vec<Cell>], column: usize, values: &[f64]) {
     for (row, &value) in rows.iter_mut().zip(values) {
         row.insert(column, value.into());
     }
 }
 
-/// What a thread keeps from problem to problem.
+/// Buffers that a thread reuses for each problem.
 #[derive(Default)]
 struct Memory {
     scratch: RankScratch,
-    /// What one of the other targets says.
+    /// Predictions of one of the other targets.
     predictions: Vec<f64>,
-    /// What they are asked by rows.
+    /// The pairs of problem and kernel to predict by rows.
     asked: Vec<(Problem, usize)>,
 }

@@ -1,4 +1,4 @@
-//! `ckselect rank` without a model: the order of the estimate, with the terms of each time.
+//! `ckselect rank` without a model: the estimate's order, with the terms of each time.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::output::Output;
 use crate::problems::Problems;
 use crate::table::{Cell, Format, Rows};
 
-/// What is asked.
+/// The request.
 pub(super) struct Asked<'a> {
     pub(super) estimator: Estimator,
     pub(super) on: &'a EstimateOption,

@@ -1,4 +1,4 @@
-//! What `ckselect rank` says beside the scores: ties, kernels unlike the measured ones, problems out of
+//! Notes of `ckselect rank` besides the scores: ties, kernels unlike the measured ones, problems out of
 //! range.
 
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ impl Skipped {
     }
 }
 
-/// Counts over the problems of a file, by all threads.
+/// Counts over the problems of a file, for all threads.
 pub(super) struct Notes<'a> {
     ranker: &'a Ranker,
     ranked: AtomicUsize,
@@ -58,7 +58,7 @@ impl<'a> Notes<'a> {
         }
     }
 
-    /// Counts a problem that was ranked; the text of its column `out_of_range`.
+    /// Counts a ranked problem; returns the cell of its column `out_of_range`.
     pub(super) fn problem(&self, scratch: &RankScratch) -> Cell {
         self.ranked.fetch_add(1, Ordering::Relaxed);
         let outside = scratch.outside();
@@ -88,7 +88,7 @@ impl<'a> Notes<'a> {
         ]
     }
 
-    /// Counts a problem of a file that the model or the pool is not for; any other error stays one.
+    /// Counts a problem that the model or the pool does not support; returns any other error.
     pub(super) fn pass_over(&self, error: RankError) -> Result<(), RankError> {
         use RankError::{Device, NoArch, NoKernel, NotFor, ProblemSide};
         if !matches!(error, NotFor { .. } | NoKernel { .. } | ProblemSide(_) | NoArch | Device(_)) {
@@ -98,7 +98,7 @@ impl<'a> Notes<'a> {
         Ok(())
     }
 
-    /// Says what was counted. A file of which nothing could be ranked is an error.
+    /// Prints the counts. It is an error if no problem of the file could be ranked.
     pub(super) fn say(&self, file: &str) -> Result<(), CliError> {
         let skipped = self.skipped.lock().unwrap_or_else(PoisonError::into_inner);
         let (ranked, outside) = (self.ranked.load(Ordering::Relaxed), self.outside.load(Ordering::Relaxed));
@@ -114,7 +114,8 @@ impl<'a> Notes<'a> {
                 .map(|(name, count)| format!("{name} ({count})"))
                 .collect();
             say!(
-                "ckselect: {file}: {outside} of {ranked} problems are outside the model's training range, in {}",
+                "ckselect: {file}: {outside} of {ranked} problems are outside the model's training range, \
+                 in {}",
                 fields.join(", ")
             );
         }

@@ -1,4 +1,4 @@
-//! `ckselect report`: what is in a sweep.
+//! `ckselect report`: the contents of a sweep.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ The greedy pool takes kernels one after the other, each time the one that adds m
 share is the mean over all problems of the fastest kept kernel's speed relative to that of the fastest of \
 all kernels.";
 
-/// What --prune-pool keeps unless it is told otherwise.
+/// The default of --keep-share.
 const SHARE: f64 = 0.99;
 
 /// Summarise a sweep, as tables or as a page: coverage, winners, what fewer kernels cost, noise, failures
@@ -66,7 +66,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     prune_pool: Option<PathBuf>,
     /// The most kernels that --prune-pool keeps
-    #[arg(long, value_name = "COUNT", requires = "prune_pool", conflicts_with = "keep_share", value_parser = at_least_one)]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        requires = "prune_pool",
+        conflicts_with = "keep_share",
+        value_parser = at_least_one
+    )]
     keep_kernels: Option<usize>,
     /// The share of the fastest kernels' speed that --prune-pool keeps; 0.99 by default
     #[arg(long, value_name = "SHARE", requires = "prune_pool", value_parser = share)]
@@ -184,7 +190,7 @@ fn prune(args: &Args, path: &Path, survey: &Survey, measurements: &Measurements)
     Ok(())
 }
 
-/// All figures, section by section: a value, and what share of the whole it is.
+/// All figures, section by section: a value and its share of the whole.
 fn figures(survey: &Survey, measurements: &Measurements, change: Option<&Change>) -> Table {
     let mut table = Table::new(["section", "name", "value", "share"]);
     let mut push = |section: &str, name: String, value: Cell, share: Option<f64>| {

@@ -1,4 +1,4 @@
-//! `ckselect search`: kernels that a model likes, compiled or not.
+//! `ckselect search`: kernels with good predictions, built or not.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! `ckselect shapes`: problems worth measuring.
+//! `ckselect shapes`: problems that are worth measuring.
 
 use std::path::{Path, PathBuf};
 
@@ -98,7 +98,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
     /// At most this many convolutions, evenly over the strata (filter, stride, groups, maps, channels)
-    #[arg(long, value_name = "COUNT", conflicts_with = "count", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        conflicts_with = "count",
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     stratify: Option<u64>,
     /// Only the I-th of N equal parts, for sweeps on N GPUs; every N-th problem, so that parts are alike
     #[arg(long, value_name = "I/N", value_parser = shard)]

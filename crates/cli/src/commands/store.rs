@@ -1,4 +1,4 @@
-//! `ckselect store`: look after the measured winners.
+//! `ckselect store`: manages the measured winners.
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
@@ -187,7 +187,7 @@ fn op(word: &str) -> Result<Op, String> {
     word.parse().map_err(|error: UnknownWord| error.to_string())
 }
 
-/// Seconds of an age such as `90d`.
+/// The seconds of an age such as `90d`.
 fn age(text: &str) -> Result<u64, String> {
     let unit = text.chars().next_back().unwrap_or_default();
     let seconds = match unit {
@@ -199,7 +199,7 @@ fn age(text: &str) -> Result<u64, String> {
         _ => return Err("expected a number with s, m, h, d or w, such as 90d".to_owned()),
     };
     let digits = text.strip_suffix(unit).unwrap_or_default();
-    // `parse` alone would take a sign.
+    // `parse` would also accept a sign.
     let number = if digits.starts_with('+') { None } else { digits.parse::<u64>().ok() };
     number
         .and_then(|number| number.checked_mul(seconds))
@@ -299,10 +299,10 @@ fn run_list(args: &ListArgs, location: &Location) -> Result<(), CliError> {
     write(&table, args.format)
 }
 
-/// Seconds since 1970 as date and time for people.
+/// Seconds since 1970 as readable date and time.
 fn utc(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Years begin on 1 March, so that the leap day is their last; 400 of them have 146,097 days.
+    // Years begin on 1 March, so that the leap day is their last day; 400 years have 146,097 days.
     let shifted = days + 719_468;
     let (era, day) = (shifted / 146_097, shifted % 146_097);
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
@@ -322,7 +322,7 @@ fn write(table: &Table, format: Format) -> Result<(), CliError> {
 
 fn run_export(args: &ExportArgs, location: &Location) -> Result<(), CliError> {
     if let (Some(path), Location::File(store)) = (args.output.as_deref(), location) {
-        // Its journals, too, and a store that no option names.
+        // The check covers the store's journals, too, and a store that no option names.
         let files = ["", "-wal", "-shm", "-journal"].map(|end| {
             let mut file = store.clone().into_os_string();
             file.push(end);

@@ -1,4 +1,4 @@
-//! `ckselect train`: from measurements to a model directory.
+//! `ckselect train`: trains a model directory from measurements.
 
 use std::path::PathBuf;
 
@@ -59,7 +59,11 @@ pub(crate) struct Args {
     universal: bool,
     /// Instead of folds, hold out each device, each direction, each type, or the problems of one file of
     /// --data
-    #[arg(long, value_name = "device|direction|dtype|FILE", conflicts_with_all = ["folds", "fold_seed", "group_by"])]
+    #[arg(
+        long,
+        value_name = "device|direction|dtype|FILE",
+        conflicts_with_all = ["folds", "fold_seed", "group_by"]
+    )]
     holdout: Option<String>,
     /// Only kernels with inputs of this type; if not given, the data must have a single type
     #[arg(long, value_parser = word::<Dtype>)]
@@ -83,7 +87,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     params: Vec<String>,
     /// Folds of the cross-validation; 1 for none
-    #[arg(long, value_name = "COUNT", default_value = "5", value_parser = clap::value_parser!(u8).range(1..=100))]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value = "5",
+        value_parser = clap::value_parser!(u8).range(1..=100)
+    )]
     folds: u8,
     /// What stays on one side of a fold: whole problems, or upstream's keys, which pool strides and padding
     #[arg(long, value_enum, default_value = "problem")]
@@ -96,10 +105,20 @@ pub(crate) struct Args {
     #[arg(long, value_enum)]
     early_stopping: Option<Stopping>,
     /// Try COUNT sets of random parameters, judged within the training problems
-    #[arg(long, value_name = "COUNT", default_value = "0", value_parser = clap::value_parser!(u16).range(..=1000))]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value = "0",
+        value_parser = clap::value_parser!(u16).range(..=1000)
+    )]
     tune: u16,
     /// Rounds of increasing the weight of badly chosen problems
-    #[arg(long, value_name = "ROUNDS", default_value = "0", value_parser = clap::value_parser!(u8).range(..=20))]
+    #[arg(
+        long,
+        value_name = "ROUNDS",
+        default_value = "0",
+        value_parser = clap::value_parser!(u8).range(..=20)
+    )]
     hard_examples: u8,
     /// Continue the forests of this model with --params n_estimators further trees (default 500)
     #[arg(long, value_name = "DIR")]
@@ -108,7 +127,12 @@ pub(crate) struct Args {
     #[arg(long, default_value = "42", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
     seed: u64,
     /// Average the forests of this many seeds
-    #[arg(long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u8).range(1..=50))]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value = "1",
+        value_parser = clap::value_parser!(u8).range(1..=50)
+    )]
     seeds: u8,
     /// Folds to train at the same time; each training uses one thread. 0: one per processor
     #[arg(long, value_name = "COUNT", default_value = "0")]
@@ -141,7 +165,7 @@ pub(crate) fn run(_: &Args) -> Result<(), CliError> {
     Err(without_lightgbm())
 }
 
-/// The command line of this process, as cards have it.
+/// The command line of this process, in the form that model cards use.
 #[cfg(feature = "train")]
 pub(crate) fn command_line() -> String {
     run::command(std::env::args())
@@ -150,7 +174,7 @@ pub(crate) fn command_line() -> String {
 #[cfg(not(feature = "train"))]
 pub(crate) fn without_lightgbm() -> CliError {
     CliError::usage(
-        "this ckselect was built without LightGBM, so it cannot train; build it with `make ckselect` or, with CMake \
-         3.28 and libclang, `cargo build --release -p ckselect --features train`",
+        "this ckselect was built without LightGBM, so it cannot train; build it with `make ckselect` or, \
+         with CMake 3.28 and libclang, `cargo build --release -p ckselect --features train`",
     )
 }

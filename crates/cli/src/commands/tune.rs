@@ -1,4 +1,4 @@
-//! `ckselect tune`: a universal model goes on from a few measurements of one's own.
+//! `ckselect tune`: adapts a universal model with a few of the user's own measurements.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -46,7 +46,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE.so", group = "who", requires_all = ["pool", "problems", "work", "output"])]
     library: Option<PathBuf>,
     /// Measure with what a configuration describes, as `ckselect bench` does
-    #[arg(long, value_name = "CONFIG.json", group = "who", requires_all = ["pool", "problems", "work", "output"])]
+    #[arg(
+        long,
+        value_name = "CONFIG.json",
+        group = "who",
+        requires_all = ["pool", "problems", "work", "output"]
+    )]
     runner: Option<PathBuf>,
     /// Kernels to measure
     #[arg(long, value_name = "FILE", conflicts_with = "simulate")]
@@ -65,7 +70,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     measure: Option<u32>,
     /// Number of simulations, each with another first problem; the last line has the medians
-    #[arg(long, value_name = "COUNT", default_value = "1", requires = "simulate", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value = "1",
+        requires = "simulate",
+        value_parser = clap::value_parser!(u32).range(1..=1000)
+    )]
     draws: u32,
     /// Only rows of this type
     #[arg(long, value_parser = word::<Dtype>)]

@@ -1,4 +1,4 @@
-//! `ckselect validate`: a model's choices from a whole pool beside an oracle's, problem by problem.
+//! `ckselect validate`: compares a model's choices from a whole pool with an oracle's, problem by problem.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -52,7 +52,13 @@ pub(crate) struct Args {
     #[command(flatten)]
     data: Data,
     /// The operation, if no model determines it
-    #[arg(long, value_name = "OP", value_parser = super::data::op, default_value = "grouped_conv", conflicts_with = "model")]
+    #[arg(
+        long,
+        value_name = "OP",
+        value_parser = super::data::op,
+        default_value = "grouped_conv",
+        conflicts_with = "model"
+    )]
     op: Op,
     #[command(flatten)]
     force: Force,
@@ -67,7 +73,7 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// A figure and what it has to be at least.
+/// A figure and its required minimum.
 #[derive(Debug, Clone)]
 pub(crate) struct Requirement {
     name: String,
@@ -141,15 +147,14 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     check(&args.require, &validation)
 }
 
-/// Reads choices; numbered problems are those of the first file of measurements that numbers them.
+/// Reads choices; problem numbers refer to the first file of measurements.
 pub(super) fn read_predictions(
     path: &std::path::Path,
     data: &Data,
     measurements: &Measurements,
 ) -> Result<Predictions, CliError> {
     let labels = data.files.first().map(|first| Labels::read(first, measurements));
-    // Measurements without numbers are no mistake unless the predictions need them, and then the reader says
-    // so.
+    // Measurements need numbers only if the predictions use them, and then the reader reports it.
     let labels = labels.and_then(Result::ok);
     let predictions = Predictions::read(path, measurements, labels.as_ref())?;
     if !predictions.unknown().is_empty() {

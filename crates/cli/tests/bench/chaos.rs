@@ -45,7 +45,8 @@ fn whole_rows(fakes: &Fakes) -> Rows {
 #[test]
 fn fifty_kills_and_as_many_resumes_give_the_undisturbed_log() {
     let fakes = Fakes::library(40, 25);
-    let line = "--runner runner.json --output sweep.csv --resume --batch 6 --warmup 0 --repeat 1 --kernel-timeout 20s";
+    let line = "--runner runner.json --output sweep.csv --resume --batch 6 --warmup 0 --repeat 1 \
+                --kernel-timeout 20s";
     let mut random = Lcg(20);
     let mut before = Rows::new();
     let mut progressed = 0;

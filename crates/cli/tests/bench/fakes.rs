@@ -56,7 +56,8 @@ impl Fakes {
         let name = |i: usize| {
             let (m, n) = (16 * (1 + i % 20), 16 * (1 + i / 20));
             format!(
-                "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_{m}x{n}x64_2x2x1_32x32x16"
+                "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_{m}x{n}x64_2x2x1\
+                 _32x32x16"
             )
         };
         let fakes = Self::new((0..kernels).map(name).collect(), problems, "m,n,k");
@@ -84,7 +85,8 @@ impl Fakes {
         let name = |i: usize| {
             let (m0, mask) = (16 * (1 + i / 2), ["no", "top_left"][i % 2]);
             format!(
-                "fmha_fwd_bf16_batch_h128_qr_t{m0}x64x32x128x32x128_w16x16x32_pad1111_mask={mask}_bias=no_bpc=-1"
+                "fmha_fwd_bf16_batch_h128_qr_t{m0}x64x32x128x32x128_w16x16x32_pad1111_mask={mask}_bias=no\
+                 _bpc=-1"
             )
         };
         Self::in_library((0..kernels).map(name).collect(), problems, "batch,seqlen_q,seqlen_k,nhead_q,hdim_q")
@@ -106,7 +108,8 @@ impl Fakes {
         let registry = Registry::new(Options::default()).unwrap();
         for i in 0..kernels {
             let name = format!(
-                "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_{}x128x64_2x2x1_32x32x16",
+                "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_{}x128x64_2x2x1\
+                 _32x32x16",
                 64 * (1 + i)
             );
             let kernel = Kernel::from_name(&name).unwrap();

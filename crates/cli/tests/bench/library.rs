@@ -105,7 +105,10 @@ fn libraries_are_built_once_and_errors_are_kept() {
         "device": "host",
         "build": {
             "source": "src/{kernel}.c",
-            "command": ["cc", "-shared", "-fPIC", "-I", crate::fakes::include(), "-DKERNEL={kernel}", "-o", "{output}", "{source}"],
+            "command": [
+                "cc", "-shared", "-fPIC", "-I", crate::fakes::include(), "-DKERNEL={kernel}",
+                "-o", "{output}", "{source}",
+            ],
             "cache": "cache",
             "jobs": 2,
         },
@@ -188,7 +191,8 @@ fn kernels_of_an_export_are_what_the_library_calls_them() {
 fn a_library_that_answers_an_unknown_status_is_refused_with_it() {
     let fakes = Fakes::library(2, 1);
     let code = "#include \"ck_select_bench.h\"\n\
-                ck_status ck_bench_register(const ck_bench_sink *sink) { (void)sink; return (ck_status)12345; }\n";
+                ck_status ck_bench_register(const ck_bench_sink *sink) \
+                { (void)sink; return (ck_status)12345; }\n";
     fs::write(fakes.path("odd.c"), code).unwrap();
     cc(&fakes.path("odd.c"), &["-shared", "-fPIC"], &fakes.path("fakes.so"));
     let output = fakes.bench("--runner runner.json --output sweep.csv").output().unwrap();

@@ -74,7 +74,8 @@ fn missing_executables_are_rows_but_none_at_all_is_an_error() {
 fn samples_have_a_median_and_flags_are_templates() {
     let fakes = Fakes::executables(2, 1);
     let config = r#"{"runner": "executable", "directory": "bin", "environment": {"FAKE_STARTS": "starts"},
-        "arguments": ["-k={k}", "-n={n}", "-m={m}", "-warmup={warmup}", "-repeat={repeat}", "-who={kernel}"]}"#;
+        "arguments": ["-k={k}", "-n={n}", "-m={m}", "-warmup={warmup}", "-repeat={repeat}",
+            "-who={kernel}"]}"#;
     fs::write(fakes.path("runner.json"), config).unwrap();
     succeeded(&fakes.bench("--runner runner.json --samples 3 --output a.csv").output().unwrap());
     assert_same(&found(&fakes.path("a.csv")), &fakes.expected(0, &CLASSES));

@@ -4,7 +4,7 @@ use ck_select_types::vocab::{Direction, Dtype, Pipeline, Scheduler};
 
 use super::reader::{Fault, Object, count, flag, word};
 
-/// A sweep: allow-lists by trait. What is `None` takes the rules' default.
+/// A sweep: allow-lists by trait. `None` means the rules' default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConvConfig {
     /// The direction of all kernels (`variant`).
@@ -17,20 +17,20 @@ pub struct ConvConfig {
     pub pipelines: Option<Vec<Pipeline>>,
     /// Schedulers; by default all.
     pub schedulers: Option<Vec<Scheduler>>,
-    /// Convolution groups of one workgroup; by default 1.
+    /// Convolution groups per workgroup; by default 1.
     pub num_groups_to_merge: Option<Vec<u32>>,
-    /// Two buffers in shared memory; by default not.
+    /// Whether to use two buffers in shared memory; by default no.
     pub double_smem_buffer: Option<Vec<bool>>,
-    /// Splitting of images; by default not.
+    /// Whether to split images; by default no.
     pub split_image: Option<Vec<bool>>,
-    /// Running as a plain GEMM; by default not. It is in no name, so both values give the kernels of the
-    /// first.
+    /// Whether to run as a plain GEMM; by default no. The flag is not part of names, so if both values are
+    /// listed, only the kernels of the first remain.
     pub explicit_gemm: Option<Vec<bool>>,
-    /// Converting in a second launch; by default both for backward weight.
+    /// Whether to convert in a second launch; by default both for backward weight.
     pub two_stage: Option<Vec<bool>>,
     /// Where pipelines, schedulers and the two buffer flags come from.
     pub traits: TraitSource,
-    /// The tiles that `compv4` is built for.
+    /// The tiles for which `compv4` is built.
     pub compv4_tiles: Compv4Tiles,
     /// How names are written.
     pub names: NameForm,
@@ -39,13 +39,13 @@ pub struct ConvConfig {
 /// Where pipelines, schedulers, `_dsb` and `_si` come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TraitSource {
-    /// Every combination of the lists, as upstream's sweep.
+    /// Every combination of the lists, as in upstream's sweep.
     Product,
-    /// The rules' pool of legal suffixes; lists only narrow it.
+    /// The rules' pool of legal suffixes, which lists can only narrow.
     SuffixPool,
 }
 
-/// The tiles that `compv4` is built for.
+/// The tiles for which `compv4` is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compv4Tiles {
     /// Those that the rules mark.
@@ -59,11 +59,11 @@ pub enum Compv4Tiles {
 pub enum NameForm {
     /// With the scheduler.
     Full,
-    /// Without `_intrawave`, as names were before schedulers were part of them.
+    /// Without `_intrawave`, as before schedulers became part of names.
     WithoutIntrawave,
 }
 
-/// Keys that are often written in `trait_config`.
+/// Advice for wrong keys that are often found in `trait_config`.
 const TRAIT_HINTS: &[(&str, &str)] = &[
     ("wave_mode", "the key for schedulers is 'scheduler'"),
     ("dtype", "the key for types is 'data_type'"),
@@ -71,7 +71,7 @@ const TRAIT_HINTS: &[(&str, &str)] = &[
     ("ndim", "the key for dimensions is 'ndim_spatial'"),
 ];
 
-/// Keys of lists of instances, which mean nothing to a sweep.
+/// Keys of instance lists, which have no meaning in a sweep.
 pub(super) const ROOT_HINTS: &[(&str, &str)] = &[
     ("datatype", "types of a sweep are 'trait_config.data_type'"),
     ("ndim_spatial", "dimensions of a sweep are 'trait_config.ndim_spatial'"),

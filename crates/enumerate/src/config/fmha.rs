@@ -4,7 +4,7 @@ use ck_select_types::vocab::{Dtype, FmhaBias, FmhaMask, FmhaMode, FmhaPipeline, 
 
 use super::reader::{Fault, Object, flag, kind, word};
 
-/// A sweep: allow-lists by trait. What is `None` takes everything.
+/// A sweep: allow-lists by trait. `None` allows everything.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FmhaConfig {
     /// Element types; by default those of the rules.
@@ -15,27 +15,27 @@ pub struct FmhaConfig {
     pub masks: Option<Vec<FmhaMask>>,
     /// Biases.
     pub biases: Option<Vec<FmhaBias>>,
-    /// Batch, group.
+    /// Modes: batch or group.
     pub modes: Option<Vec<FmhaMode>>,
     /// Scales of 8-bit operands.
     pub qscales: Option<Vec<FmhaQscale>>,
-    /// Logarithms of sums.
+    /// Whether to store logarithms of sums.
     pub lse: Option<Vec<bool>>,
-    /// Dropout.
+    /// Whether to use dropout.
     pub dropout: Option<Vec<bool>>,
-    /// Soft caps.
+    /// Whether to use soft caps.
     pub logits: Option<Vec<bool>>,
-    /// First keys that all see.
+    /// Whether to use attention sinks: first keys that every query sees.
     pub sink: Option<Vec<bool>>,
-    /// Workgroups of a compute unit, -1 for the pipeline's own; by default that.
+    /// Workgroups per compute unit; -1, the default, means the pipeline's own number.
     pub block_per_cu: Option<Vec<i64>>,
-    /// For which build: a number of the rules.
+    /// The build to enumerate for, by its number in the rules.
     pub receipt: u32,
-    /// Also the tiles that are only for tuning.
+    /// Whether to include tiles that are only for tuning.
     pub tuning_tiles: bool,
 }
 
-/// Keys that are often written in `trait_config`.
+/// Advice for wrong keys that are often found in `trait_config`.
 const TRAIT_HINTS: &[(&str, &str)] = &[
     ("dtype", "the key for types is 'data_type'"),
     ("skip", "skip cannot be chosen: both values stay"),
@@ -63,7 +63,8 @@ pub(super) fn read(root: &mut Object<'_>) -> Result<FmhaConfig, Fault> {
             Some(blocks) if blocks == -1 || (1..=254).contains(&blocks) => Ok(blocks),
             _ => Err(format!("found {}, expected -1 or 1 to 254", kind(value))),
         })?;
-        // No forward kernel of these tables has pages; a sweep that asks for them means another family.
+        // The forward kernels of these tables have no pages; a sweep that asks for pages means another
+        // family.
         traits.values("paged_kv", |value| {
             let none = "found true, expected false: the rules have no paged kernels";
             if flag(value)? { Err(none.to_owned()) } else { Ok(()) }

@@ -4,37 +4,37 @@ use ck_select_types::vocab::{Elementwise, Epilogue, Pipeline, Scheduler, StreamK
 
 use super::reader::{Fault, Object, count, flag, kind, word};
 
-/// What GEMM kernels are made of.
+/// Which GEMM kernels to enumerate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GemmConfig {
-    /// All combinations of ranges, as the tile engine's.
+    /// All combinations of ranges, as in the tile engine.
     Ranges(Box<GemmRanges>),
     /// The kernels of the machine-learning sweep.
     Sweep,
 }
 
-/// Values by parameter. Triples are along m, n, k.
+/// Values by parameter. Triples are along m, n and k.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GemmRanges {
-    /// Extents of the result tile, and the depth of one step.
+    /// Sizes of the result tile, and the depth of one step.
     pub tile: [Vec<u32>; 3],
-    /// Waves of a workgroup (`warp_*`).
+    /// Waves per workgroup (`warp_*`).
     pub wave: [Vec<u32>; 3],
-    /// Extents of one matrix instruction.
+    /// Sizes of one matrix instruction.
     pub warp_tile: [Vec<u32>; 3],
-    /// How loads overlap with arithmetic.
+    /// How loads and arithmetic overlap.
     pub pipelines: Vec<Pipeline>,
     /// How results leave the registers.
     pub epilogues: Vec<Epilogue>,
     /// How waves are interleaved.
     pub schedulers: Vec<Scheduler>,
-    /// Whether m, n, k are padded.
+    /// Whether m, n and k are padded.
     pub pad: [Vec<bool>; 3],
     /// Whether workgroups stay resident.
     pub persistent: Vec<bool>,
     /// How much shared memory a tile may take.
     pub lds: LdsLimit,
-    /// What the kernels have beside that.
+    /// What sets the kernels apart from plain ones.
     pub variant: GemmVariants,
 }
 
@@ -43,32 +43,32 @@ pub struct GemmRanges {
 pub enum GemmVariants {
     /// Nothing.
     Universal,
-    /// Stream-K, by how it adds.
+    /// Stream-K, with these reductions.
     StreamK(Vec<StreamKReduction>),
-    /// D tensors, so many, and what is done with them.
+    /// This many D tensors, and the operation on them.
     MultiD(u8, Elementwise),
-    /// B as it was stored for the kernel; the flag permutes the columns.
+    /// B is preshuffled; the flag permutes the columns.
     Preshuffle(bool),
-    /// Batches.
+    /// Batched GEMMs.
     Batched,
-    /// Lists of GEMMs.
+    /// Grouped GEMMs, which take lists of products.
     Grouped,
 }
 
 /// How much shared memory a tile may take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LdsLimit {
-    /// What the architecture has, half of it for pipelines with two buffers.
+    /// All that the architecture has, or half of it for pipelines with two buffers.
     Hardware,
-    /// The share of it that the rules give a pipeline.
+    /// The share of it that the rules grant a pipeline.
     Pipeline,
-    /// The same share of 64 KiB, whatever the architecture has: upstream's rule before version 1.2.0.
+    /// The same share of 64 KiB on every architecture: upstream's rule before version 1.2.0.
     Flat,
 }
 
-/// Most values of one parameter.
+/// The highest number of values of one parameter.
 const MAX_VALUES: usize = 4096;
-/// Largest value of one parameter.
+/// The largest value of one parameter.
 const MAX_VALUE: u32 = 1 << 16;
 
 pub(super) fn read(root: &mut Object<'_>) -> Result<GemmConfig, Fault> {
@@ -83,7 +83,7 @@ pub(super) fn read(root: &mut Object<'_>) -> Result<GemmConfig, Fault> {
         let family = ours.choice("variant", &FAMILIES)?.unwrap_or(Family::Universal);
         variant = match family {
             Family::Universal => GemmVariants::Universal,
-            // What upstream's generators take when a configuration does not say.
+            // The default of upstream's generators.
             Family::StreamK => GemmVariants::StreamK(vec![StreamKReduction::Atomic]),
             Family::MultiD => {
                 let tensors = ours.optional("num_d", count(1, 255))?.unwrap_or(2) as u8;
@@ -102,7 +102,7 @@ pub(super) fn read(root: &mut Object<'_>) -> Result<GemmConfig, Fault> {
     if let GemmVariants::Preshuffle(permute) = &mut variant {
         *permute = root.optional("permute_n", flag)?.unwrap_or(false);
     }
-    // It is no part of a name, and upstream's builder passes it on to the code.
+    // Not part of names; upstream's builder passes it on to the code.
     root.get("k_block_per_cu");
     let missing = |place: &str| (place.to_owned(), "found nothing, expected an object".to_owned());
     let mut tiles = root.object("tile_config")?.ok_or_else(|| missing("tile_config"))?;
@@ -140,7 +140,7 @@ pub(super) fn read(root: &mut Object<'_>) -> Result<GemmConfig, Fault> {
     Ok(GemmConfig::Ranges(Box::new(ranges)))
 }
 
-/// What `ck_select.variant` may be.
+/// The values of `ck_select.variant`.
 #[derive(Clone, Copy)]
 enum Family {
     Universal,
@@ -160,7 +160,7 @@ const FAMILIES: [(&str, Family); 6] = [
     ("grouped_gemm", Family::Grouped),
 ];
 
-/// How a Stream-K kernel adds; upstream's word for none belongs to other kernels.
+/// The reduction of a Stream-K kernel; upstream's word `none` belongs to other kernels.
 fn reduction(value: &serde_json::Value) -> Result<StreamKReduction, String> {
     match word(value)? {
         StreamKReduction::None => Err("found 'none', expected one of: tree, linear, atomic".to_owned()),
@@ -179,7 +179,7 @@ fn needed<T>(
         .ok_or_else(|| (place, "found nothing, expected an object with 'values'".to_owned()))
 }
 
-/// `{"min": …, "max": …, "step": …}` with both ends, or `{"values": […]}`.
+/// `{"min": …, "max": …, "step": …}` with both ends included, or `{"values": […]}`.
 fn range(object: &mut Object<'_>, key: &'static str) -> Result<Vec<u32>, Fault> {
     let place = object.place_of(key);
     let Some(mut spec) = object.object(key)? else {

@@ -1,8 +1,8 @@
-//! Lists of convolution kernels: what upstream builds for production, one instance after another.
+//! Lists of convolution kernels that upstream builds for production, one instance after another.
 //!
-//! Most instances are implicit GEMMs, which the library knows as [`ConvKernel`]s. Direct and depthwise
-//! convolutions stand in the same files; they have no tile along m, n and k, so nothing of them but the name
-//! can be told here.
+//! Most instances are implicit GEMMs, which the library represents as [`ConvKernel`]s. The same files contain
+//! direct and depthwise convolutions; these have no tile along m, n and k, so only their names can be given
+//! here.
 
 use ck_select_types::kernel::{ConvKernel, Mnk, StreamK};
 use ck_select_types::vocab::{ConvLayout, Direction, Dtype, Specialization, StreamKReduction};
@@ -10,37 +10,37 @@ use serde_json::Value;
 
 use super::reader::{Fault, Object, count, flag, kind, word};
 
-/// The kernels of a list, in its order.
+/// The kernels of a list, in list order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Instances {
     /// The direction of all kernels (`variant`).
     pub direction: Direction,
-    /// Implicit GEMMs; none has an architecture.
+    /// Implicit GEMMs, without an architecture.
     pub kernels: Vec<ConvKernel>,
-    /// What the library cannot describe.
+    /// Kernels that the library cannot describe.
     pub others: Vec<OtherKernel>,
 }
 
-/// A kernel that has a name and no descriptor, so that no pool can hold it.
+/// A kernel that has a name but no descriptor, so that no pool can contain it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherKernel {
-    /// What upstream's generator calls it.
+    /// Its name in upstream's generator.
     pub name: String,
     /// What kind of kernel it is.
     pub family: Family,
 }
 
-/// Convolutions that are no implicit GEMM.
+/// Convolutions that are not implicit GEMMs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Family {
-    /// Few channels a group, without the detour over a GEMM.
+    /// For few channels per group, computed without a GEMM.
     Direct,
-    /// One channel a group.
+    /// For one channel per group.
     Depthwise,
 }
 
 impl Family {
-    /// The family in one word.
+    /// The family as one word.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Direct => "direct",
@@ -57,11 +57,11 @@ struct Shared {
     dtype: Dtype,
 }
 
-/// The variant of files that hold nothing but depthwise kernels; older ones say `forward`.
+/// The variant of files that contain only depthwise kernels; older files say `forward`.
 const DEPTHWISE: &str = "forward_depthwise";
-/// Largest extent of a tile, and largest count.
+/// The largest tile size, and the largest count.
 const MAX_EXTENT: u32 = 65_535;
-/// Most waves, and largest extent of an instruction.
+/// The highest number of waves, and the largest size of an instruction.
 const MAX_SMALL: u32 = 255;
 
 pub(super) fn read(root: &mut Object<'_>) -> Result<Instances, Fault> {
@@ -97,14 +97,14 @@ pub(super) fn read(root: &mut Object<'_>) -> Result<Instances, Fault> {
     Ok(instances)
 }
 
-/// One implicit GEMM. What upstream's loader may leave out has the defaults of that loader.
+/// One implicit GEMM. Keys that upstream's loader does not require have that loader's defaults.
 fn implicit_gemm(object: &mut Object<'_>, shared: &Shared) -> Result<ConvKernel, Fault> {
     let &Shared { direction, ndim, layout, dtype } = shared;
     if dimensions(layout) != ndim {
         let reason = format!("found {ndim}, expected {}, which {layout} has", dimensions(layout));
         return Err(("ndim_spatial".to_owned(), reason));
     }
-    // A number for readers, which tells instances apart in upstream's tools.
+    // An identifier for upstream's tools, which is ignored here.
     object.optional("id", count(0, u32::MAX))?;
     Ok(ConvKernel {
         direction,
@@ -120,8 +120,7 @@ fn implicit_gemm(object: &mut Object<'_>, shared: &Shared) -> Result<ConvKernel,
         pipeline: object.needed("pipeline", "a pipeline", word)?,
         scheduler: object.needed("scheduler", "a scheduler", word)?,
         epilogue: object.needed("epilogue", "an epilogue", word)?,
-        // Newer generators derive it from the pipeline and leave it out of names; then 1 is what the name
-        // means.
+        // Newer generators derive it from the pipeline and leave it out of names; a name without it means 1.
         block_per_cu: counted(object, "block_per_cu")?,
         num_wave_groups: counted(object, "num_wave_groups")?,
         num_groups_to_merge: counted(object, "num_groups_to_merge")?,
@@ -153,7 +152,7 @@ fn stream_k(object: &mut Object<'_>) -> Result<Option<StreamK>, Fault> {
     }
 }
 
-/// The name of a direct convolution. What its `config` holds goes to its C++ template and into no name: the
+/// The name of a direct convolution. Its `config` goes into the C++ template but not into the name; its
 /// number does.
 fn direct(object: &mut Object<'_>, shared: &Shared) -> Result<String, Fault> {
     let Shared { direction, ndim, layout, dtype } = shared;
@@ -176,8 +175,8 @@ fn direct(object: &mut Object<'_>, shared: &Shared) -> Result<String, Fault> {
     ))
 }
 
-/// The name of a depthwise convolution. Upstream's own files say three dimensions with the layout of two; the
-/// name repeats it.
+/// The name of a depthwise convolution. Upstream's own files state three dimensions with a two-dimensional
+/// layout, and the name repeats that.
 fn depthwise_name(object: &mut Object<'_>, shared: &Shared) -> Result<String, Fault> {
     let Shared { ndim, layout, dtype, .. } = shared;
     let [tile_h, tile_w, filter] = numbers(object, ["tile_h", "tile_w", "filt"], MAX_EXTENT)?;
@@ -188,8 +187,8 @@ fn depthwise_name(object: &mut Object<'_>, shared: &Shared) -> Result<String, Fa
     let (pad_h, pad_w) = (pad("pad_h")?, pad("pad_w")?);
     object.optional("id", count(0, u32::MAX))?;
     Ok(format!(
-        "grouped_conv_fwd_depthwise_{dtype}_{layout}_{ndim}d_{tile_h}x{tile_w}_f{filter}_s{stride_h}x{stride_w}\
-         _p{pad_h}x{pad_w}_nb{batch}_sub{sub_h}x{sub_w}_vec{input}_{output}"
+        "grouped_conv_fwd_depthwise_{dtype}_{layout}_{ndim}d_{tile_h}x{tile_w}_f{filter}\
+         _s{stride_h}x{stride_w}_p{pad_h}x{pad_w}_nb{batch}_sub{sub_h}x{sub_w}_vec{input}_{output}"
     ))
 }
 
@@ -210,7 +209,7 @@ fn switch(object: &mut Object<'_>, key: &'static str) -> Result<bool, Fault> {
     Ok(object.optional(key, flag)?.unwrap_or(false))
 }
 
-/// The spatial dimensions of a layout, which its word spells out: depth, height, width.
+/// The number of spatial dimensions of a layout: its word has a letter for each of depth, height and width.
 fn dimensions(layout: ConvLayout) -> u8 {
     let word = layout.as_str();
     1 + u8::from(word.contains('h')) + u8::from(word.contains('d'))

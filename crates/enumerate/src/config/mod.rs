@@ -1,7 +1,7 @@
-//! Configurations: which kernels to enumerate, in upstream's JSON.
+//! Configurations: which kernels to enumerate, in upstream's JSON format.
 //!
-//! Upstream passes over keys that it does not know, so that a misspelt one silently means its default. Here
-//! such a key is an error. What upstream's files cannot say stands under a key of our own, `ck_select`.
+//! Upstream ignores unknown keys, so a misspelt key silently means its default. Here it is an error. What
+//! upstream's files cannot express is under a key of our own, `ck_select`.
 
 mod conv;
 mod fmha;
@@ -25,7 +25,7 @@ use serde_json::Value;
 
 use reader::{Fault, Object, in_file};
 
-/// Largest file that is read.
+/// The largest file that is read.
 const MAX_BYTES: u64 = 4 << 20;
 
 /// What to enumerate.
@@ -33,7 +33,7 @@ const MAX_BYTES: u64 = 4 << 20;
 pub enum Config {
     /// A sweep of a grouped convolution.
     Conv(Box<ConvConfig>),
-    /// Kernels of a grouped convolution, one by one.
+    /// A list of grouped-convolution kernels.
     Instances(Instances),
     /// Kernels of GEMM universal.
     Gemm(GemmConfig),
@@ -46,7 +46,7 @@ pub enum Config {
 pub struct ConfigError {
     /// The file.
     pub file: String,
-    /// The field, such as `trait_config.pipeline.values[2]`; empty when it is the whole file.
+    /// The field, such as `trait_config.pipeline.values[2]`; empty for the whole file.
     pub place: String,
     /// What was found and what was expected.
     pub reason: String,
@@ -62,7 +62,7 @@ impl fmt::Display for ConfigError {
 impl std::error::Error for ConfigError {}
 
 impl Config {
-    /// The operation whose kernels it is about.
+    /// The operation of the kernels.
     pub const fn op(&self) -> Op {
         match self {
             Self::Conv(_) | Self::Instances(_) => Op::GroupedConv,
@@ -87,9 +87,9 @@ impl Config {
         Self::from_json(&label, &bytes, op)
     }
 
-    /// Reads the contents of a file; `label` names it in errors. Without `op` the file tells the operation: a
-    /// `variant` is a convolution's, a `tile_config` a GEMM's; attention, whose files have a `variant`, too,
-    /// must be asked for.
+    /// Reads the contents of a file; `label` names it in errors. Without `op`, the file determines the
+    /// operation: a `variant` means convolution, a `tile_config` GEMM. Attention must be requested, since its
+    /// files have a `variant`, too.
     ///
     /// ```
     /// use ck_select_enumerate::config::Config;

@@ -1,5 +1,4 @@
-//! Walking through a configuration's JSON with names for places, keeping count of the keys that nobody asked
-//! for.
+//! Reads a configuration's JSON; errors name the place, and keys that nobody requested are rejected.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -8,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::ConfigError;
 
-/// What goes wrong at a place of the file.
+/// The place of an error, and the reason.
 pub(super) type Fault = (String, String);
 
 /// An object being read.
@@ -19,7 +18,7 @@ pub(super) struct Object<'a> {
 }
 
 impl<'a> Object<'a> {
-    /// The object at a place of the file; the whole file has the empty place.
+    /// The object at a place of the file; the place of the whole file is empty.
     pub(super) fn at(place: String, value: &'a Value) -> Result<Self, Fault> {
         match value {
             Value::Object(map) => Ok(Self { map, place, known: Vec::new() }),
@@ -27,7 +26,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// Where a key stands, for messages.
+    /// The place of a key, for messages.
     pub(super) fn place_of(&self, key: &str) -> String {
         if self.place.is_empty() { key.to_owned() } else { format!("{}.{key}", self.place) }
     }
@@ -42,7 +41,7 @@ impl<'a> Object<'a> {
         self.get(key).map(|value| Object::at(place, value)).transpose()
     }
 
-    /// What `read` makes of the value under `key`; `None` where there is none.
+    /// The value under `key` as `read` returns it; `None` if there is none.
     pub(super) fn optional<T>(
         &mut self,
         key: &'static str,
@@ -52,7 +51,7 @@ impl<'a> Object<'a> {
         self.get(key).map(|value| read(value).map_err(|reason| (place, reason))).transpose()
     }
 
-    /// The same where there has to be one.
+    /// As `optional`, but the key is required.
     pub(super) fn needed<T>(
         &mut self,
         key: &'static str,
@@ -63,7 +62,7 @@ impl<'a> Object<'a> {
         self.optional(key, read)?.ok_or_else(|| (place, format!("found nothing, expected {expected}")))
     }
 
-    /// A word of a closed list.
+    /// One of a fixed list of words.
     pub(super) fn choice<T: Copy>(
         &mut self,
         key: &'static str,
@@ -79,7 +78,7 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The list under `key`, which upstream writes as `{"values": […]}`, each item read by `read`.
+    /// The list under `key`, which upstream writes as `{"values": […]}`; `read` reads each item.
     pub(super) fn values<T>(
         &mut self,
         key: &'static str,
@@ -103,13 +102,13 @@ impl<'a> Object<'a> {
         items.iter().enumerate().map(item).collect()
     }
 
-    /// Refuses keys that were not asked for. What a key would have changed nobody can know, so it is never
-    /// passed over.
+    /// Rejects keys that were not requested. An unknown key is never ignored, since nobody can know what it
+    /// was meant to change.
     pub(super) fn finish(self) -> Result<(), Fault> {
         self.finish_with(&[])
     }
 
-    /// The same, with advice for keys that are often written.
+    /// As `finish`, with advice for keys that are often found by mistake.
     pub(super) fn finish_with(self, hints: &[(&str, &str)]) -> Result<(), Fault> {
         let unknown = |key: &&str| !self.known.contains(key) && !is_comment(key);
         let Some(key) = self.map.keys().map(String::as_str).find(unknown) else { return Ok(()) };
@@ -119,12 +118,12 @@ impl<'a> Object<'a> {
     }
 }
 
-/// Keys for readers of the file.
+/// Whether a key is a comment for human readers.
 fn is_comment(key: &str) -> bool {
     key.starts_with(['_', '$']) || ["comment", "description"].contains(&key)
 }
 
-/// Puts the file's name before a fault.
+/// Adds the file's name to an error.
 pub(super) fn in_file(file: &str) -> impl Fn(Fault) -> ConfigError + '_ {
     move |(place, reason)| ConfigError { file: file.to_owned(), place, reason }
 }
@@ -150,7 +149,7 @@ pub(super) fn count(least: u32, most: u32) -> impl Fn(&Value) -> Result<u32, Str
     }
 }
 
-/// A value for messages: what is short is shown whole.
+/// A value for messages: a short one is shown in full.
 pub(super) fn kind(value: &Value) -> String {
     match value {
         Value::Object(_) => "an object".to_owned(),

@@ -9,7 +9,8 @@ fn every_mistake_is_named_with_its_place() {
     for (text, message) in [
         ("{", "f.json: JSON: EOF while parsing an object at line 1 column 1"),
         (
-            r#"{"variant": "forward", "trait_config": {"pipeline": {"values": ["mem"], "values": ["compv3"]}}}"#,
+            r#"{"variant": "forward",
+                "trait_config": {"pipeline": {"values": ["mem"], "values": ["compv3"]}}}"#,
             "f.json: JSON: the key 'values' appears twice in one object",
         ),
         ("[1]", "f.json: found a list, expected an object"),
@@ -76,13 +77,14 @@ fn every_mistake_is_named_with_its_place() {
         ),
         (
             r#"{"variant": "forward", "trait_config": {"wave_mode": {"values": ["intrawave"]}}}"#,
-            "f.json, trait_config.wave_mode: unknown key, expected one of: data_type, ndim_spatial, pipeline, \
-             scheduler, num_groups_to_merge, double_smem_buffer, split_image, explicit_gemm, two_stage; the key for \
-             schedulers is 'scheduler'",
+            "f.json, trait_config.wave_mode: unknown key, expected one of: data_type, ndim_spatial, \
+             pipeline, scheduler, num_groups_to_merge, double_smem_buffer, split_image, explicit_gemm, \
+             two_stage; the key for schedulers is 'scheduler'",
         ),
         (
             r#"{"variant": "forward", "datatype": "fp16"}"#,
-            "f.json, datatype: unknown key, expected one of: variant, trait_config, ck_select; types of a sweep are",
+            "f.json, datatype: unknown key, expected one of: variant, trait_config, ck_select; \
+             types of a sweep are",
         ),
         (
             r#"{"ck_select": {"kernels": "ml_sweep"}, "tiles": 1}"#,

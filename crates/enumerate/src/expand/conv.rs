@@ -1,4 +1,4 @@
-//! A convolution sweep, loop by loop as upstream's builder.
+//! A convolution sweep, with the same loops as upstream's builder.
 
 use ck_select_types::kernel::{ConvKernel, Kernel, KernelKind};
 use ck_select_types::vocab::{Arch, Dtype, Pipeline, Scheduler, Specialization};
@@ -7,7 +7,7 @@ use super::{EnumerateError, Kernels};
 use crate::config::{Compv4Tiles, ConvConfig, NameForm, TraitSource};
 use crate::rules::{ArchTable, DirectionRules, Rules, TileRule};
 
-/// Pipeline, scheduler, `_dsb`, `_si`: the combinations of these, and where they come in the order of others.
+/// Pipeline, scheduler, `_dsb` and `_si`, which are combined as a unit.
 struct Traits {
     pipeline: Pipeline,
     scheduler: Scheduler,
@@ -15,7 +15,7 @@ struct Traits {
     split_image: bool,
 }
 
-/// The lists of a sweep, with the rules' defaults put in.
+/// The lists of a sweep, completed with the rules' defaults.
 struct Lists<'a> {
     dtypes: Vec<Dtype>,
     ndims: Vec<u8>,
@@ -54,7 +54,7 @@ pub(super) fn expand(
         TraitSource::Product => product(rules, direction, config),
         TraitSource::SuffixPool => pool(rules, direction, config),
     };
-    // The pool has names for every tile, also where no kernel can be built.
+    // The pool has names for every tile, even where no kernel can be built.
     let skips = config.compv4_tiles == Compv4Tiles::Marked && config.traits == TraitSource::Product;
     for &dtype in &lists.dtypes {
         for &ndim in &lists.ndims {
@@ -108,8 +108,8 @@ fn push_flags(
 
 type Group = (Pipeline, Vec<Traits>);
 
-/// Every combination of the lists; groups of one pipeline and scheduler, because merging loops between those
-/// and the flags.
+/// Every combination of the lists, grouped by pipeline and scheduler, because the loop over merged groups is
+/// outside the loop over the flags.
 fn product(rules: &Rules, direction: &DirectionRules, config: &ConvConfig) -> Vec<Group> {
     let buffers = sorted(config.double_smem_buffer.as_deref().unwrap_or(&[false]));
     let splits = sorted(config.split_image.as_deref().unwrap_or(&[false]));
@@ -198,12 +198,12 @@ fn name(kernel: &ConvKernel, form: NameForm) -> String {
     let name = kernel.name();
     match form {
         NameForm::Full => name,
-        // No other part of a name holds this word.
+        // No other part of a name contains this word.
         NameForm::WithoutIntrawave => name.replacen("_intrawave", "", 1),
     }
 }
 
-/// The items of a rule's list that an allow-list holds, in the rule's order.
+/// The items of a rule's list that are allowed, in the rule's order.
 fn allowed<T: Copy + PartialEq>(all: &[T], list: Option<&[T]>) -> Vec<T> {
     all.iter().copied().filter(|item| list.is_none_or(|list| list.contains(item))).collect()
 }
@@ -215,7 +215,7 @@ fn sorted<T: Copy + Ord>(list: &[T]) -> Vec<T> {
     list
 }
 
-/// What upstream's sweep passes over in silence.
+/// Warns about what upstream's sweep ignores silently.
 fn warn(
     rules: &Rules,
     direction: &DirectionRules,

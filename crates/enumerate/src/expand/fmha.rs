@@ -1,5 +1,5 @@
-//! Forward attention kernels: types, head sizes, modes, features, pipelines with their paddings, tiles, in
-//! this order.
+//! Forward attention kernels: loops over types, head sizes, modes, features, pipelines with their paddings,
+//! and tiles, in this order.
 
 use ck_select_types::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
 use ck_select_types::vocab::{Arch, FmhaBias, FmhaFamily, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale};
@@ -8,7 +8,7 @@ use super::{EnumerateError, Kernels};
 use crate::config::FmhaConfig;
 use crate::rules::{FmhaRules, FmhaTileRule};
 
-/// The masks of CK's forward kernels: a causal one is written as the corner that it starts from.
+/// The masks of CK's forward kernels: a causal mask is named after the corner where it starts.
 const MASKS: [FmhaMask; 3] = [FmhaMask::No, FmhaMask::TopLeft, FmhaMask::Generic];
 const BIASES: [FmhaBias; 3] = [FmhaBias::No, FmhaBias::Elementwise, FmhaBias::Alibi];
 const QSCALES: [FmhaQscale; 3] = [FmhaQscale::No, FmhaQscale::Pertensor, FmhaQscale::Blockscale];
@@ -61,7 +61,7 @@ pub(super) fn expand(rules: &FmhaRules, config: &FmhaConfig, arch: Arch) -> Resu
                             for (pad, letter) in padded.pad.iter_mut().zip(pads.chars()) {
                                 *pad = letter == 't';
                             }
-                            // Lengths of their own divide no tile.
+                            // Sequences with individual lengths do not divide into tiles.
                             if mode == FmhaMode::Group && !(padded.pad[0] && padded.pad[1]) {
                                 continue;
                             }
@@ -103,7 +103,7 @@ fn allows<T: PartialEq>(list: Option<&Vec<T>>, value: &T) -> bool {
     list.is_none_or(|list| list.contains(value))
 }
 
-/// One combination of what a kernel computes.
+/// One combination of features that a kernel computes.
 #[derive(Clone, Copy)]
 struct Features {
     logits: bool,
@@ -124,7 +124,7 @@ impl Features {
     }
 }
 
-/// All combinations that a sweep allows, the first feature outermost.
+/// All combinations that a sweep allows; the first feature is the outermost loop.
 fn features(config: &FmhaConfig) -> Vec<Features> {
     let flags = |list: Option<&Vec<bool>>| -> Vec<bool> {
         [true, false].into_iter().filter(|flag| allows(list, flag)).collect()

@@ -8,7 +8,7 @@ use crate::config::{GemmConfig, GemmRanges, GemmVariants, LdsLimit};
 use crate::rules::Rules;
 use crate::valid::{GemmRefusal, GemmValidator};
 
-/// Most combinations that are looked at.
+/// The highest number of combinations that are examined.
 const MAX_COMBINATIONS: u64 = 1 << 28;
 
 /// What all kernels of an enumeration share.
@@ -33,8 +33,7 @@ pub(super) fn expand(
     }
 }
 
-/// Tile by tile, and for each tile trait by trait. A tile is judged for each pipeline by that pipeline's own
-/// rules.
+/// Tile by tile, and for each tile trait by trait. Each pipeline's own rules decide about a tile.
 fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, EnumerateError> {
     let lengths = [&ranges.tile, &ranges.wave, &ranges.warp_tile].into_iter().flatten().map(Vec::len);
     let combinations = lengths.chain([ranges.pipelines.len()]).map(|len| len as u64);
@@ -107,7 +106,7 @@ fn push_traits(
     Ok(())
 }
 
-/// The kernels of a variant that share all else.
+/// The kernels of a variant that agree in everything else.
 fn variants(arch: Arch, body: GemmBody, variant: &GemmVariants) -> Vec<Kernel> {
     let plain = GemmKernel::from(body);
     let with = |change: &dyn Fn(&mut GemmKernel)| {
@@ -125,7 +124,7 @@ fn variants(arch: Arch, body: GemmBody, variant: &GemmVariants) -> Vec<Kernel> {
             vec![with(&|kernel| (kernel.num_d_tensors, kernel.elementwise) = (tensors, operation))]
         }
         GemmVariants::Preshuffle(_) => vec![with(&|kernel| kernel.preshuffle = true)],
-        // Their names have no flag for it, because they never stay resident.
+        // Their names have no flag for persistence, because they never stay resident.
         GemmVariants::Batched => {
             vec![with(&|kernel| (kernel.variant.batched, kernel.persistent) = (true, false))]
         }

@@ -1,4 +1,4 @@
-//! Lists of instances: each is a kernel already.
+//! Lists of instances, where each instance already is a kernel.
 
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::vocab::{Arch, Direction, Pipeline};
@@ -9,7 +9,7 @@ use crate::config::Instances;
 pub(super) fn expand(instances: &Instances, arch: Arch) -> Result<Kernels, EnumerateError> {
     let mut kernels = Kernels::default();
     for instance in &instances.kernels {
-        // Upstream's loader leaves these out: the kernel of backward weight has no such pipeline.
+        // Upstream's loader omits these: backward weight has no such pipeline.
         let lacking = matches!(instance.pipeline, Pipeline::CompV2 | Pipeline::BasicV2);
         if instance.direction == Direction::BwdWeight && lacking {
             kernels.expanded += 1;
@@ -18,7 +18,7 @@ pub(super) fn expand(instances: &Instances, arch: Arch) -> Result<Kernels, Enume
         }
         let mut kernel = instance.clone();
         kernel.arch = Some(arch);
-        // Short names leave waves, vectors and specializations out, in which instances differ.
+        // Instances differ in waves, vectors and specializations, which short names omit.
         kernels.push(Kernel { name: kernel.long_name(), kind: KernelKind::Conv(kernel) })?;
     }
     for other in &instances.others {

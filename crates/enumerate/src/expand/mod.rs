@@ -16,25 +16,25 @@ use crate::filter::{Filter, FilterError};
 use crate::rules::Rules;
 use crate::valid::{conv_refusal, instance_refusal};
 
-/// What is asked of a configuration.
+/// What to enumerate from a configuration.
 #[derive(Debug, Clone)]
 pub struct Request {
     /// The architecture, such as `gfx950`. Flags, as in `gfx942:xnack+`, matter to GEMMs as they do upstream.
     pub target: String,
-    /// Spatial dimensions of convolutions, instead of the configuration's.
+    /// Spatial dimensions of convolutions; overrides the configuration.
     pub ndim: Option<u8>,
     /// Element type of a GEMM's A and B.
     pub dtype: Dtype,
     /// Memory orders of a GEMM.
     pub layout: GemmLayout,
-    /// Leave out what cannot be built. GEMM ranges are always checked.
+    /// Whether to omit kernels that cannot be built. GEMM ranges are always checked.
     pub valid_only: bool,
-    /// Only what all of these are true for, with the names that errors call them by.
+    /// Kernels are kept if all of these are true; errors use the filters' names.
     pub filters: Vec<(String, Filter)>,
 }
 
 impl Request {
-    /// Everything of an architecture; GEMMs of type `fp8` and layout `rcr`.
+    /// Everything for an architecture; GEMMs of type `fp8` and layout `rcr`.
     pub fn new(target: impl Into<String>) -> Self {
         Self {
             target: target.into(),
@@ -52,75 +52,79 @@ impl Request {
 pub struct Enumeration {
     /// The kernels, in order, each name once.
     pub kernels: Vec<Kernel>,
-    /// Kernels of a list that have a name and no descriptor. No rule judges them.
+    /// Kernels of a list that have a name but no descriptor. They are not checked.
     pub others: Vec<OtherKernel>,
-    /// How many the configuration expands to, repeated names included.
+    /// How many kernels the configuration expands to, including repeated names.
     pub expanded: usize,
-    /// How many had the name of an earlier one.
+    /// How many repeated an earlier name.
     pub repeated: usize,
-    /// How many were left out because they cannot be built, by reason.
+    /// How many were omitted because they cannot be built, by reason.
     pub refused: BTreeMap<&'static str, usize>,
-    /// How many the filters left out; all of `others` when there is a filter, because they have no fields.
+    /// How many the filters omitted; with a filter, this includes all of `others`, because they have no
+    /// fields.
     pub filtered: usize,
-    /// What upstream would pass over in silence.
+    /// Warnings about what upstream would ignore silently.
     pub warnings: Vec<String>,
 }
 
-/// Why a configuration gives no kernels.
+/// Why a configuration cannot be enumerated.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnumerateError {
-    /// An architecture whose name is none.
+    /// Not the name of an architecture.
     #[error(transparent)]
     Arch(#[from] UnknownWord),
-    /// An architecture of which the rules know nothing: what another one has is no answer.
-    #[error("the rules know no architecture {arch}, expected one of {}; --rules takes an arch.json with others", known.join(", "))]
+    /// An architecture that the rules do not know; those of another one would not be an answer.
+    #[error(
+        "the rules know no architecture {arch}, expected one of {}; --rules takes an arch.json with others",
+        known.join(", ")
+    )]
     UnknownArch {
-        /// What was asked for.
+        /// The requested architecture.
         arch: Arch,
-        /// Those of the rules.
+        /// The architectures in the rules.
         known: Vec<String>,
     },
-    /// Dimensions for a list of instances.
+    /// Dimensions were requested for a list of instances.
     #[error("instances have the dimensions of their list, which cannot be changed")]
     FixedDimensions,
-    /// Rules without the direction.
+    /// The rules lack the direction.
     #[error("the rules have no direction {0}")]
     NoDirection(Direction),
-    /// Rules without attention kernels for the architecture.
+    /// The rules lack attention kernels for the architecture.
     #[error("the rules have no attention kernels for {arch}, but for {known}")]
     NoTables {
         /// The architecture.
         arch: Arch,
-        /// Those that there are.
+        /// The architectures that have them.
         known: String,
     },
-    /// A number of a build that the rules do not have.
+    /// The rules lack the build.
     #[error("no build has the receipt {receipt}, expected one of: {known}")]
     NoReceipt {
-        /// The number.
+        /// The number of the build.
         receipt: u32,
-        /// Those that there are.
+        /// The numbers that the rules have.
         known: String,
     },
-    /// Rules without the size of an element.
+    /// The rules lack the size of an element.
     #[error("the rules have no element size of {0}")]
     NoElementSize(Dtype),
-    /// Ranges that nobody can wait for.
+    /// The ranges have too many combinations.
     #[error("{found} combinations of tiles, waves, instructions and pipelines, expected at most {most}")]
     TooManyCombinations {
         /// How many there are.
         found: u64,
-        /// How many are looked at.
+        /// How many are allowed.
         most: u64,
     },
-    /// More kernels than a pool holds.
+    /// More kernels than fit into a pool.
     #[error("more than {} kernels", Pool::MAX_KERNELS)]
     TooManyKernels,
     /// A filter that cannot be evaluated for a kernel.
     #[error("{filter}: {error}\n  for {kernel}")]
     Filter {
-        /// What the request calls the filter.
+        /// The filter's name in the request.
         filter: String,
         /// The kernel's name.
         kernel: String,
@@ -129,7 +133,7 @@ pub enum EnumerateError {
     },
 }
 
-/// Kernels in the making.
+/// The kernels found so far.
 #[derive(Default)]
 struct Kernels {
     list: Vec<Kernel>,
@@ -141,7 +145,7 @@ struct Kernels {
 }
 
 impl Kernels {
-    /// Adds a kernel unless its name is there: of equal names the first stays.
+    /// Adds a kernel unless its name is known: of equal names, the first stays.
     fn push(&mut self, kernel: Kernel) -> Result<(), EnumerateError> {
         self.expanded += 1;
         if self.names.insert(kernel.name.clone()) {
@@ -206,7 +210,7 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
                 }
                 None => true,
             },
-            // Refused while they were expanded.
+            // Checked while they were expanded.
             KernelKind::Gemm(_) | KernelKind::Fmha(_) => true,
         });
     }

@@ -6,13 +6,13 @@ use std::ops::Range;
 /// What kind of mistake it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilterFault {
-    /// The text is no expression.
+    /// The text is not an expression.
     Syntax,
-    /// A name that does not exist.
+    /// An unknown name.
     Name,
-    /// An operation between types that do not have it. Python's `TypeError`.
+    /// An operation on types that do not support it; Python's `TypeError`.
     Type,
-    /// A value that an operation cannot work on, such as the least of nothing. Python's `ValueError`.
+    /// A value that an operation does not accept, such as an empty list for `min`; Python's `ValueError`.
     Value,
     /// Python's `ZeroDivisionError`.
     ZeroDivision,
@@ -20,24 +20,24 @@ pub enum FilterFault {
     Overflow,
 }
 
-/// A filter that cannot be read or evaluated. Its text shows the place.
+/// A filter that cannot be read or evaluated. The error's text points at the mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterError {
     /// What kind of mistake it is.
     pub fault: FilterFault,
-    /// What was found and what would have been accepted.
+    /// What was found and what was expected.
     pub message: String,
     /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// The source line, and how many of its characters are meant.
+    /// The source line, and how many of its characters to underline.
     shown: String,
     width: usize,
 }
 
 impl FilterError {
-    /// A mistake at the bytes `span` of `text`.
+    /// A mistake in the bytes `span` of `text`.
     pub(super) fn new(
         fault: FilterFault,
         text: &str,
@@ -63,7 +63,7 @@ impl FilterError {
 
 impl fmt::Display for FilterError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        /// Characters of a long line on either side of the mistake.
+        /// How many characters of a long line are shown on either side of the mistake.
         const ROOM: usize = 60;
         if self.line > 1 {
             write!(f, "line {}, ", self.line)?;

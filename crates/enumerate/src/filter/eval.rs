@@ -1,4 +1,4 @@
-//! What a filter is worth for one kernel, as Python computes it.
+//! Evaluates a filter for one kernel, with Python's semantics.
 
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -7,7 +7,7 @@ use super::error::{FilterError, FilterFault};
 use super::tree::{Expr, Function, Method, Node, Operator, Relation};
 use super::value::{Number, Value};
 
-/// What went wrong, before its place is known.
+/// An error without its place.
 type Fault = (FilterFault, String);
 
 pub(super) struct Evaluation<'a> {
@@ -34,7 +34,7 @@ impl Evaluation<'_> {
                 self.at(&node.span, arithmetic(*operator, &left, &right))
             }
             Expr::Comparison { first, rest } => self.comparison(first, rest),
-            // The value of the operand that decides, not just whether it is true.
+            // As in Python, the result is the deciding operand itself, not just its truth value.
             Expr::And(operands) => self.first(operands, false),
             Expr::Or(operands) => self.first(operands, true),
             Expr::Call { function, arguments } => {
@@ -56,7 +56,7 @@ impl Evaluation<'_> {
         result.map_err(|(fault, message)| FilterError::new(fault, self.text, span.clone(), message))
     }
 
-    /// The first operand with this truth, else the last one.
+    /// The first operand with this truth value, else the last one.
     fn first(&self, operands: &[Node], truth: bool) -> Result<Value, FilterError> {
         let mut value = Value::Bool(!truth);
         for operand in operands {
@@ -171,14 +171,14 @@ fn integers(operator: Operator, a: i64, b: i64) -> Result<Value, Fault> {
     result.map_or_else(overflow, |value| Ok(Value::Int(value)))
 }
 
-/// The quotient of two whole numbers, rounded once. `b` is not 0.
+/// The quotient of two whole numbers, rounded only once. `b` is not 0.
 fn true_quotient(a: i64, b: i64) -> f64 {
     const EXACT: u64 = 1 << f64::MANTISSA_DIGITS;
     if a.unsigned_abs() <= EXACT && b.unsigned_abs() <= EXACT {
         return a as f64 / b as f64;
     }
-    // At least 64 digits of the quotient, and one more that says whether the rest is zero: rounding that to a
-    // double rounds as the full quotient would.
+    // At least 64 bits of the quotient, and a last bit that says whether there is a remainder: rounding that
+    // to a double gives the same result as rounding the full quotient.
     let (dividend, divisor) = (u128::from(a.unsigned_abs()), u128::from(b.unsigned_abs()));
     let shift = dividend.leading_zeros().min(127);
     let shifted = dividend << shift;
@@ -199,7 +199,8 @@ fn floats(operator: Operator, a: f64, b: f64) -> Result<f64, Fault> {
     })
 }
 
-/// Python's `divmod` of doubles: the quotient is made from the exact remainder, so that both fit together.
+/// Python's `divmod` of doubles: the quotient is derived from the exact remainder, so that both are
+/// consistent.
 fn floor_divide(a: f64, b: f64) -> (f64, f64) {
     let mut rest = a % b;
     let mut quotient = (a - rest) / b;
@@ -245,7 +246,7 @@ fn call(function: Function, arguments: &[Value]) -> Result<Value, Fault> {
             Some(Number::Float(value)) => Ok(Value::Float(value.abs())),
             None => type_error(format!("{} has no abs()", value.type_name())),
         },
-        // The parser counts arguments.
+        // The parser has checked the number of arguments.
         (Function::Len | Function::Abs, []) => type_error("no argument".to_owned()),
     }
 }
@@ -258,7 +259,7 @@ fn items(value: &Value) -> Option<Vec<Value>> {
     }
 }
 
-/// The first of the greatest or of the least.
+/// The first of the greatest or least items.
 fn extreme(items: &[Value], greater: bool, name: &str) -> Result<Value, Fault> {
     let Some((mut best, rest)) = items.split_first() else {
         return Err((FilterFault::Value, format!("{name}() of nothing")));

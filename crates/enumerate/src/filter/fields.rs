@@ -1,13 +1,13 @@
-//! The fields that filters see, under the names of upstream's configurations.
+//! The fields that filters can use, named as in upstream's configurations.
 
 use ck_select_types::kernel::{ConvKernel, FmhaKernel, GemmKernel, Mnk};
 use ck_select_types::vocab::Arch;
 
 use super::value::Value;
 
-/// A field of kernels: its name, and how to read it off a kernel and the kernel's name.
+/// A field: its name, and how to read it from a kernel or the kernel's name.
 pub struct Field<K: 'static> {
-    /// What follows `c.`.
+    /// The name after `c.`.
     pub name: &'static str,
     /// What it means.
     pub doc: &'static str,
@@ -15,7 +15,7 @@ pub struct Field<K: 'static> {
 }
 
 pub(super) fn value<K>(fields: &[Field<K>], index: usize, name: &str, kernel: &K) -> Value {
-    // The index is from the parser, which looked the field up.
+    // The parser looked the index up.
     fields.get(index).map_or(Value::None, |field| (field.read)(name, kernel))
 }
 
@@ -100,7 +100,7 @@ pub const GEMM_FIELDS: &[Field<GemmKernel>] = fields! {
     persistent, "workgroups stay resident", |_, k| Value::Bool(k.persistent);
 };
 
-/// Fields of attention: the columns of upstream's tables and the waves.
+/// Fields of attention: the columns of upstream's tables, and the waves.
 pub const FMHA_FIELDS: &[Field<FmhaKernel>] = fields! {
     name, "the kernel's name", |name, _| Value::text(name);
     family, "what it does: fwd, fwd_splitkv and so on", |_, k| Value::text(k.family.as_str());
@@ -133,5 +133,6 @@ pub const FMHA_FIELDS: &[Field<FmhaKernel>] = fields! {
     sink, "the first keys are seen by all", |_, k| Value::Bool(k.sink);
     skip, "skips short sequences", |_, k| Value::Bool(k.skip);
     paged_kv, "keys and values lie in pages", |_, k| Value::Bool(k.paged_kv);
-    block_per_cu, "workgroups per compute unit, 255 when the pipeline decides", |_, k| int(k.block_per_cu.into());
+    block_per_cu,
+        "workgroups per compute unit, 255 when the pipeline decides", |_, k| int(k.block_per_cu.into());
 };

@@ -1,4 +1,4 @@
-//! Filters: Python's expressions over a kernel's fields, read by our own parser and never run as code.
+//! Filters: Python expressions over a kernel's fields, read by our own parser and never run as code.
 //!
 //! ```text
 //! c.tile_n >= 128 and c.pipeline == 'compv5'
@@ -6,11 +6,12 @@
 //! 64 <= c.tile_k < 256 and c.name.endswith(('_dsb', '_si'))
 //! ```
 //!
-//! There are numbers, texts in either quotes, `True`, `False`, `None`, lists and tuples; `and`, `or`, `not`;
-//! `in`, `not in` and chained comparisons; `+ - * / // %` and signs, of numbers; `abs`, `len`, `max`, `min`;
-//! `startswith` and `endswith` of a text. All mean what they mean in Python, also between types, except that
-//! whole numbers have 64 bits (beyond is an error) and that an unknown field is an error before anything is
-//! evaluated. Line ends count as blanks, and `#` begins a comment.
+//! The language has numbers, strings in single or double quotes, `True`, `False`, `None`, lists and tuples;
+//! `and`, `or`, `not`; `in`, `not in` and chained comparisons; `+ - * / // %` and signs for numbers; `abs`,
+//! `len`, `max`, `min`; and the string methods `startswith` and `endswith`. Everything means what it means in
+//! Python, also between types, except that whole numbers have 64 bits (overflow is an error) and that an
+//! unknown field is an error before anything is evaluated. Line ends count as blanks, and `#` begins a
+//! comment.
 
 mod error;
 mod eval;
@@ -37,12 +38,12 @@ pub struct Expression {
 }
 
 impl Expression {
-    /// Reads an expression in which `c.<name>` may stand for the names in `fields`.
+    /// Reads an expression in which `c.<name>` refers to one of `fields`.
     pub fn parse(text: &str, fields: &[&str]) -> Result<Self, FilterError> {
         Ok(Self { text: text.to_owned(), root: parse::parse(text, fields)? })
     }
 
-    /// What it is worth; `field` gives the value of the field with an index.
+    /// The value of the expression; `field` returns the value of the field with an index.
     pub fn value(&self, field: &dyn Fn(usize) -> Value) -> Result<Value, FilterError> {
         Evaluation { text: &self.text, field }.value(&self.root)
     }
@@ -80,20 +81,20 @@ impl Filter {
         Ok(Self { op, expression: Expression::parse(text, &names)? })
     }
 
-    /// The same for the text of a file. Python code, which upstream would run, is told from an expression and
-    /// refused.
+    /// As `parse`, for the contents of a file. Python code, which upstream would run, is recognized and
+    /// rejected.
     pub fn parse_file(op: Op, text: &str) -> Result<Self, FilterError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         Self::parse(op, text).map_err(|error| python(text).unwrap_or(error))
     }
 
-    /// The operation whose kernels it is for.
+    /// The operation of the kernels.
     pub const fn op(&self) -> Op {
         self.op
     }
 
-    /// Whether the filter is true for a kernel. A kernel of another operation has none of the fields and is
-    /// not kept.
+    /// Whether the filter is true for a kernel. A kernel of another operation lacks the fields and is not
+    /// kept.
     pub fn keeps(&self, kernel: &Kernel) -> Result<bool, FilterError> {
         let value = match (&kernel.kind, self.op) {
             (KernelKind::Conv(conv), Op::GroupedConv) => {
@@ -111,7 +112,7 @@ impl Filter {
     }
 }
 
-/// The error for a text that holds statements of Python, at the first of them.
+/// The error for a text with Python statements, at the first of them.
 fn python(text: &str) -> Option<FilterError> {
     const STATEMENTS: [&str; 10] =
         ["def", "import", "from", "return", "class", "async", "@", "\"\"\"", "'''", "if"];
@@ -130,8 +131,8 @@ fn python(text: &str) -> Option<FilterError> {
                 FilterFault::Syntax,
                 text,
                 start..start + word.len(),
-                "this is Python code, which is never executed; the file must hold one expression, such as what \
-                 filter_config returns: c.tile_n >= 128 and c.pipeline == 'compv5'",
+                "this is Python code, which is never executed; the file must hold one expression, such as \
+                 what filter_config returns: c.tile_n >= 128 and c.pipeline == 'compv5'",
             ));
         }
     }

@@ -1,4 +1,4 @@
-//! From words to a tree: a Pratt parser with Python's precedences.
+//! Parses tokens into a tree: a Pratt parser with Python's precedences.
 //!
 //! ```text
 //! weakest  or
@@ -20,13 +20,13 @@ use super::token::{Kind, Token, tokens};
 use super::tree::{Expr, Function, Method, Node, Operator, Relation};
 use super::value::Value;
 
-/// Most levels of nesting, of the text and of the tree.
+/// The deepest nesting, of the text and of the tree.
 pub(super) const MAX_DEPTH: usize = 150;
 
-/// Words of Python that are no names.
+/// Python keywords, which cannot be names.
 const KEYWORDS: &[&str] = &["and", "or", "not", "in", "is", "if", "else", "lambda", "for", "await", "yield"];
 
-/// How closely an operator binds; the operand to its right must bind closer.
+/// How tightly an operator binds; the operand to its right must bind tighter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Power {
     Or,
@@ -38,7 +38,7 @@ enum Power {
     Sign,
 }
 
-/// Reads an expression over the fields with these names.
+/// Reads an expression over fields with these names.
 pub(super) fn parse(text: &str, fields: &[&str]) -> Result<Node, FilterError> {
     let tokens = tokens(text)?;
     let mut parser = Parser { text, fields, tokens: &tokens, at: 0, nesting: 0 };
@@ -52,7 +52,7 @@ pub(super) fn parse(text: &str, fields: &[&str]) -> Result<Node, FilterError> {
 struct Parser<'a> {
     text: &'a str,
     fields: &'a [&'a str],
-    /// The last one is always the end.
+    /// The last token is always the end.
     tokens: &'a [Token],
     at: usize,
     nesting: usize,
@@ -96,7 +96,7 @@ impl<'a> Parser<'a> {
         self.fault(FilterFault::Syntax, span, message)
     }
 
-    /// What stands here is not `expected`; some of it has a meaning in Python that is worth a word.
+    /// The error for a token that is not `expected`, with advice if it has a meaning in Python.
     fn unexpected(&self, expected: &str) -> FilterError {
         let token = self.peek();
         let found = match &token.kind {
@@ -114,7 +114,7 @@ impl<'a> Parser<'a> {
         self.syntax(&token.span, format!("found {found}, expected {expected}{hint}"))
     }
 
-    /// A node over its parts, unless they are nested too deep.
+    /// A node with these parts, unless they are nested too deep.
     fn node(&self, expr: Expr, span: Range<usize>, parts: usize) -> Result<Node, FilterError> {
         let depth = parts + 1;
         if depth > MAX_DEPTH {
@@ -150,7 +150,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// All operands of a chain of `and` or of `or` side by side, so that long chains are not deep.
+    /// All operands of a chain of `and` or `or` in one node, so that long chains are not deep.
     fn chain(
         &mut self,
         word: &str,
@@ -183,7 +183,7 @@ impl<'a> Parser<'a> {
         self.node(Expr::Comparison { first: Box::new(first), rest }, start..end, parts)
     }
 
-    /// The relation that stands here, and of how many words it is.
+    /// The comparison at this position, and how many words it has.
     fn relation(&self) -> Option<(Relation, usize)> {
         let token = self.peek();
         match token.kind {
@@ -213,7 +213,8 @@ impl<'a> Parser<'a> {
         match token.kind {
             Kind::Symbol(symbol @ ("-" | "+")) => {
                 self.next();
-                // The most negative number has no positive one to be read first.
+                // The smallest whole number cannot be written, since its digits are read first as a positive
+                // number.
                 let operand = self.expression(Power::Sign)?;
                 let (span, parts) = (start..operand.span.end, operand.depth);
                 let expr = Expr::Sign { negative: symbol == "-", operand: Box::new(operand) };
@@ -284,7 +285,7 @@ impl<'a> Parser<'a> {
         if comma || items.len() != 1 {
             return self.sequence(true, items, start);
         }
-        // Parentheses alone only group; what is in them is shown with them.
+        // Parentheses alone only group; errors show them with their contents.
         let mut node = items.swap_remove(0);
         node.span = start..self.tokens[self.at - 1].span.end;
         Ok(node)
@@ -296,7 +297,7 @@ impl<'a> Parser<'a> {
         self.node(Expr::Sequence { tuple, items }, start..end, parts)
     }
 
-    /// Expressions up to the closing bracket, and whether there was a comma.
+    /// Expressions up to the closing bracket, and whether they had a comma.
     fn items(&mut self, close: &str) -> Result<(Vec<Node>, bool), FilterError> {
         let mut items = Vec::new();
         let mut comma = false;
@@ -399,7 +400,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Ends a first sentence that no question mark ended.
+/// Ends the first sentence with a full stop, unless it has a question mark.
 fn separate(message: String) -> String {
     if message.contains("? The") { message } else { message.replacen(" The fields", ". The fields", 1) }
 }

@@ -34,7 +34,8 @@ fn mistakes_are_pointed_at_and_explained() {
         ("c.(1)", "1:3: found '(', expected the name of a field"),
         (
             "c.tile_x == 3",
-            "1:3: kernels have no field 'tile_x', did you mean 'tile_m'? The fields are: tile_m, tile_n, pipeline, name",
+            "1:3: kernels have no field 'tile_x', did you mean 'tile_m'? The fields are: tile_m, tile_n, \
+             pipeline, name",
         ),
         (
             "c.colour == 3",
@@ -127,14 +128,16 @@ fn all_fields_can_be_read() {
     };
     for text in [
         "c.name == 'grouped_conv_bwd_weight_bf16_2d_64x128x64_mem_interwave_gm2_dsb_si_2stage'",
-        "c.variant == 'bwd_weight' and c.ndim_spatial == 2 and c.dtype == 'bf16' and c.layout == 'nhwgc' and c.arch == None",
+        "c.variant == 'bwd_weight' and c.ndim_spatial == 2 and c.dtype == 'bf16' and c.layout == 'nhwgc' and \
+         c.arch == None",
         "(c.tile_m, c.tile_n, c.tile_k) == (64, 128, 64) and c.tile_str == '64x128x64'",
         "(c.wave_m, c.wave_n, c.wave_k) == (2, 2, 1) and c.wave_str == '2x2x1'",
         "(c.warp_tile_m, c.warp_tile_n, c.warp_tile_k) == (32, 32, 16) and c.warp_str == '32x32x16'",
         "(c.vector_size_a, c.vector_size_b, c.vector_size_c) == (4, 8, 8) and c.vec_str == '4x8x8'",
         "(c.pipeline, c.epilogue, c.scheduler) == ('mem', 'cshuffle', 'interwave')",
         "(c.block_per_cu, c.num_wave_groups, c.num_groups_to_merge) == (1, 1, 2)",
-        "c.pad_m and c.pad_n and c.pad_k and c.double_smem_buffer and c.split_image and c.two_stage and not c.explicit_gemm",
+        "c.pad_m and c.pad_n and c.pad_k and c.double_smem_buffer and c.split_image and c.two_stage and not \
+         c.explicit_gemm",
     ] {
         holds(conv, Op::GroupedConv, text);
     }
@@ -162,7 +165,7 @@ fn all_fields_can_be_read() {
     }
 }
 
-/// Pieces that filters are made of, in any order.
+/// Fragments of filters, in any order.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop::sample::select(vec![
         "c.tile_m",

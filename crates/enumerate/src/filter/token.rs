@@ -1,10 +1,10 @@
-//! The words of a filter.
+//! The tokens of a filter.
 
 use std::ops::Range;
 
 use super::error::{FilterError, FilterFault};
 
-/// One word with its place in the text.
+/// A token with its position in the text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Token {
     pub(super) kind: Kind,
@@ -23,13 +23,13 @@ pub(super) enum Kind {
     End,
 }
 
-/// Longest first, so that `<=` is not read as `<`. What is not supported is here to be named in errors.
+/// Longest first, so that `<=` is not read as `<`. Unsupported ones are listed so that errors can name them.
 const SYMBOLS: &[&str] = &[
     "**", "//", "==", "!=", "<=", ">=", ":=", "<<", ">>", "(", ")", "[", "]", "{", "}", ",", ".", "+", "-",
     "*", "/", "%", "<", ">", "=", "&", "|", "^", "~", "@", ":", ";",
 ];
 
-/// Longest text that is read.
+/// The longest text that is read.
 pub(super) const MAX_BYTES: usize = 64 << 10;
 
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, FilterError> {
@@ -63,7 +63,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, FilterError> {
     Ok(tokens)
 }
 
-/// Passes over blanks, line ends and comments.
+/// Skips blanks, line ends and comments.
 fn skip_blanks(text: &str, mut at: usize) -> usize {
     loop {
         let rest = &text[at..];

@@ -1,15 +1,15 @@
-//! What a filter says, after reading.
+//! A parsed filter.
 
 use std::ops::Range;
 
 use super::value::Value;
 
-/// An expression with its place in the text.
+/// An expression with its position in the text.
 #[derive(Debug, Clone)]
 pub(super) struct Node {
     pub(super) expr: Expr,
     pub(super) span: Range<usize>,
-    /// Levels of expressions below and including this one, which bounds the recursion of whoever walks it.
+    /// Levels of expressions down from this one, itself included; it limits the recursion of a walk.
     pub(super) depth: usize,
 }
 
@@ -37,9 +37,9 @@ pub(super) enum Expr {
         first: Box<Node>,
         rest: Vec<(Relation, Node)>,
     },
-    /// Operands of one chain of `and`.
+    /// The operands of one chain of `and`.
     And(Vec<Node>),
-    /// Operands of one chain of `or`.
+    /// The operands of one chain of `or`.
     Or(Vec<Node>),
     Call {
         function: Function,

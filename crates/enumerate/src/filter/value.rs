@@ -1,4 +1,4 @@
-//! Values of the filter language, which behave as Python's.
+//! Values of the filter language, which behave as in Python.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -11,11 +11,11 @@ pub enum Value {
     None,
     /// `True` or `False`, which count as 1 and 0
     Bool(bool),
-    /// A whole number of 64 bits; Python's have no bound, so what does not fit is an error
+    /// A 64-bit whole number; Python's are unbounded, so overflow is an error
     Int(i64),
     /// A double
     Float(f64),
-    /// A text
+    /// A string
     Str(Rc<str>),
     /// `[…]`
     List(Rc<[Value]>),
@@ -23,7 +23,7 @@ pub enum Value {
     Tuple(Rc<[Value]>),
 }
 
-/// A number after Python's promotions: `True` is the whole number 1.
+/// A number after Python's promotions: `True` becomes the whole number 1.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Number {
     Int(i64),
@@ -31,12 +31,12 @@ pub(super) enum Number {
 }
 
 impl Value {
-    /// A text.
+    /// A string value.
     pub fn text(text: &str) -> Self {
         Self::Str(text.into())
     }
 
-    /// What Python calls the type.
+    /// Python's name of the type.
     pub const fn type_name(&self) -> &'static str {
         match self {
             Self::None => "NoneType",
@@ -49,7 +49,7 @@ impl Value {
         }
     }
 
-    /// Whether it counts as true: everything does but `None`, zeros and what is empty.
+    /// Whether it counts as true: everything but `None`, zeros and empty values does.
     pub fn truthy(&self) -> bool {
         match self {
             Self::None => false,
@@ -70,8 +70,8 @@ impl Value {
         }
     }
 
-    /// `==`: numbers by value, texts by characters, lists and tuples item by item; other types are never
-    /// equal.
+    /// `==`: numbers compare by value, strings by characters, lists and tuples item by item; other types are
+    /// never equal.
     pub(super) fn equals(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::None, Self::None) => true,
@@ -86,13 +86,13 @@ impl Value {
         }
     }
 
-    /// The order that `<` and its kin see: `Ok(None)` when a NaN has none, `Err` with the pair of types that
-    /// Python does not order.
+    /// The order for `<` and similar operators: `Ok(None)` if a NaN has none, `Err` with the pair of types
+    /// that Python cannot order.
     pub(super) fn compare(&self, other: &Self) -> Result<Option<Ordering>, (&'static str, &'static str)> {
         match (self, other) {
             (Self::Str(a), Self::Str(b)) => Ok(Some(a.cmp(b))),
             (Self::List(a), Self::List(b)) | (Self::Tuple(a), Self::Tuple(b)) => {
-                // The first items that differ decide.
+                // The first items that differ determine the order.
                 match a.iter().zip(b.iter()).find(|(a, b)| !a.equals(b)) {
                     Some((a, b)) => a.compare(b),
                     None => Ok(Some(a.len().cmp(&b.len()))),
@@ -107,7 +107,7 @@ impl Value {
 }
 
 impl Number {
-    /// Exact, also between a whole number and a double.
+    /// An exact comparison, also between a whole number and a double.
     pub(super) fn compare(self, other: Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Int(a), Self::Int(b)) => Some(a.cmp(&b)),
@@ -136,13 +136,13 @@ fn compare_mixed(int: i64, float: f64) -> Option<Ordering> {
     if float < -BOUND {
         return Some(Ordering::Greater);
     }
-    // In range the floor is exact; what it cut off decides between equals.
+    // In this range the floor is exact; if it equals the whole number, the fraction decides.
     let floor = float.floor();
     let order = int.cmp(&(floor as i64));
     Some(if order == Ordering::Equal && float > floor { Ordering::Less } else { order })
 }
 
-/// As Python's `repr` for everything but unusual characters and exponents, for messages and tests.
+/// Like Python's `repr`, except for unusual characters and exponents; for messages and tests.
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let items = |f: &mut fmt::Formatter<'_>, items: &[Self]| {

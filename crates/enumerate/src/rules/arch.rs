@@ -1,4 +1,4 @@
-//! Architectures: what hardware and instruction set allow.
+//! Architectures: the limits of hardware and instruction set.
 
 use std::collections::BTreeMap;
 
@@ -8,25 +8,25 @@ use serde::Deserialize;
 
 use super::words;
 
-/// All architectures, and what holds for each of them.
+/// All architectures, and rules that they share.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArchRules {
-    /// For readers of the file.
+    /// A comment for human readers.
     pub about: String,
-    /// Of upstream's file.
+    /// The version of upstream's file.
     pub version: String,
-    /// By name.
+    /// The architectures by name.
     pub architectures: BTreeMap<String, ArchTable>,
-    /// Bits of an element.
+    /// Bits per element.
     #[serde(deserialize_with = "words::keyed")]
     pub element_bits: BTreeMap<Dtype, u32>,
-    /// Shared memory that a pipeline may use.
+    /// The shared memory that a pipeline may use.
     #[serde(deserialize_with = "words::keyed")]
     pub pipeline_lds: BTreeMap<Pipeline, LdsBudget>,
-    /// The same for pipelines that are not listed.
+    /// The same for unlisted pipelines.
     pub pipeline_lds_otherwise: LdsBudget,
-    /// Pipelines that read B as it was stored for them.
+    /// Pipelines for preshuffled B.
     #[serde(deserialize_with = "words::list")]
     pub preshuffle_pipelines: Vec<Pipeline>,
     /// Combinations that no architecture supports.
@@ -37,17 +37,17 @@ pub struct ArchRules {
 #[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 #[serde(untagged)]
 pub enum LdsBudget {
-    /// A share of what the architecture has.
+    /// A share of the architecture's shared memory.
     Share(f64),
-    /// As much on every architecture.
+    /// The same amount on every architecture.
     Fixed {
-        /// Bytes.
+        /// The amount in bytes.
         bytes: u64,
     },
 }
 
 impl LdsBudget {
-    /// The bytes on an architecture that has so many.
+    /// The bytes on an architecture with `lds_bytes` of shared memory.
     pub fn of(self, lds_bytes: u64) -> u64 {
         match self {
             Self::Share(share) => (lds_bytes as f64 * share) as u64,
@@ -60,36 +60,36 @@ impl LdsBudget {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ArchTable {
-    /// AMD's name of its family.
+    /// AMD's name for its family.
     pub family: String,
-    /// Threads of a wave.
+    /// Threads per wave.
     pub warp_size: u32,
-    /// Shared memory of a compute unit.
+    /// Shared memory of a compute unit in bytes.
     pub lds_bytes: u64,
-    /// Types that convolution kernels are made for.
+    /// Types that convolution kernels are built for.
     #[serde(default, deserialize_with = "words::optional_list")]
     pub conv_dtypes: Option<Vec<Dtype>>,
-    /// Arrangements of a workgroup's waves.
+    /// Possible arrangements of a workgroup's waves.
     #[serde(deserialize_with = "words::shapes")]
     pub waves: Vec<Mnk>,
-    /// Matrix instructions by the types of A and B, one word when they are equal.
+    /// Matrix instructions by the types of A and B (one word if they are equal).
     #[serde(deserialize_with = "words::named_shapes")]
     pub warp_tiles: BTreeMap<String, Vec<Mnk>>,
-    /// The same of kernels that read B as it was stored for them.
+    /// The same for kernels with preshuffled B.
     #[serde(default, deserialize_with = "words::named_shapes")]
     pub preshuffle_warp_tiles: BTreeMap<String, Vec<Mnk>>,
 }
 
 impl ArchTable {
-    /// The types that convolution kernels are made for: those that are said, or those that its instructions
-    /// multiply.
+    /// The types that convolution kernels are built for: those that the table lists, or else those that its
+    /// instructions multiply.
     pub fn conv_dtypes(&self) -> Vec<Dtype> {
         let own = || self.warp_tiles.keys().filter_map(|types| types.parse().ok()).collect();
         self.conv_dtypes.clone().unwrap_or_else(own)
     }
 }
 
-/// Combinations of pipeline, epilogue and scheduler that are refused: any of each list with any of the
+/// Refused combinations of pipeline, epilogue and scheduler: any member of each list with any members of the
 /// others.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -115,7 +115,7 @@ impl TraitRefusal {
 }
 
 impl ArchRules {
-    /// The shared memory that a pipeline may use where there is so much.
+    /// The shared memory that a pipeline may use if there are `lds_bytes`.
     pub fn pipeline_lds(&self, pipeline: Pipeline, lds_bytes: u64) -> u64 {
         self.pipeline_lds.get(&pipeline).unwrap_or(&self.pipeline_lds_otherwise).of(lds_bytes)
     }

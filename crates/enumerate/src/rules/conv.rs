@@ -8,21 +8,21 @@ use serde::Deserialize;
 
 use super::words;
 
-/// What a sweep expands, and what of it can be built.
+/// What a sweep expands to, and which of it can be built.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConvRules {
-    /// For readers of the file.
+    /// A comment for human readers.
     pub about: String,
-    /// The tiles, in the order of a sweep.
+    /// The tiles, in sweep order.
     pub tiles: Vec<TileRule>,
-    /// The types, in the order of a sweep.
+    /// The types, in sweep order.
     #[serde(deserialize_with = "words::list")]
     pub dtypes: Vec<Dtype>,
-    /// The schedulers, in the order of a sweep.
+    /// The schedulers, in sweep order.
     #[serde(deserialize_with = "words::list")]
     pub schedulers: Vec<Scheduler>,
-    /// The layout of every kernel, whatever its dimensions.
+    /// The layout of every kernel, for any number of dimensions.
     #[serde(deserialize_with = "words::one")]
     pub layout: ConvLayout,
     /// The epilogue of every kernel.
@@ -34,7 +34,7 @@ pub struct ConvRules {
     /// The only pipelines that can interleave waves.
     #[serde(deserialize_with = "words::list")]
     pub interwave_pipelines: Vec<Pipeline>,
-    /// Pipelines that cannot be built without two buffers in shared memory.
+    /// Pipelines that require two buffers in shared memory.
     #[serde(deserialize_with = "words::list")]
     pub always_double_buffered: Vec<Pipeline>,
     /// Pipelines whose tiles must give every thread something to load.
@@ -43,22 +43,22 @@ pub struct ConvRules {
     pub suffix_pool: Vec<PoolEntry>,
 }
 
-/// A tile with what belongs to it.
+/// A tile and the parameters that belong to it.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TileRule {
-    /// Result tile and depth of one step.
+    /// The result tile, and the depth of one step.
     #[serde(deserialize_with = "words::shape")]
     pub tile: Mnk,
-    /// Waves of a workgroup.
+    /// Waves per workgroup.
     #[serde(deserialize_with = "words::shape")]
     pub wave: Mnk,
-    /// Tile of one matrix instruction.
+    /// The tile of one matrix instruction.
     #[serde(deserialize_with = "words::shape")]
     pub warp_tile: Mnk,
-    /// Elements of one access of A, B and C.
+    /// Elements per access of A, B and C.
     pub vector: [u32; 3],
-    /// Whether a sweep builds it with `compv4`.
+    /// Whether a sweep builds `compv4` for it.
     pub compv4: bool,
 }
 
@@ -66,12 +66,12 @@ pub struct TileRule {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DirectionRules {
-    /// The pipelines, in the order of a sweep.
+    /// The pipelines, in sweep order.
     #[serde(deserialize_with = "words::list")]
     pub pipelines: Vec<Pipeline>,
-    /// Values of `two_stage` when a configuration does not say.
+    /// Values of `two_stage` if a configuration has none.
     pub two_stage: Vec<bool>,
-    /// What becomes of pipelines when a configuration is built.
+    /// How pipelines are replaced when a configuration is built.
     #[serde(default)]
     pub rewrite: Option<Rewrite>,
     /// Pipelines that cannot be built.
@@ -79,14 +79,14 @@ pub struct DirectionRules {
     pub refused_pipelines: Vec<Pipeline>,
 }
 
-/// Pipelines outside of `keep` become `to`.
+/// Pipelines that are not in `keep` become `to`.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rewrite {
     /// Pipelines that stay.
     #[serde(deserialize_with = "words::list")]
     pub keep: Vec<Pipeline>,
-    /// What the others become.
+    /// The replacement of the others.
     #[serde(deserialize_with = "words::one")]
     pub to: Pipeline,
 }
@@ -98,7 +98,7 @@ pub struct ThreadCoverage {
     /// The pipelines.
     #[serde(deserialize_with = "words::list")]
     pub pipelines: Vec<Pipeline>,
-    /// The threads that are counted.
+    /// The number of threads that the check assumes.
     pub block_size: u32,
 }
 

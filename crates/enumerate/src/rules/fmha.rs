@@ -1,4 +1,4 @@
-//! Forward attention: tiles by head size, and products of features (`fmha.json`).
+//! Forward attention: tiles by head size, and combinations of features (`fmha.json`).
 
 use std::collections::BTreeMap;
 
@@ -14,21 +14,22 @@ use super::words::Word;
 pub struct FmhaRules {
     #[serde(rename = "about")]
     _about: String,
-    /// Element types, in the order of a sweep.
+    /// Element types, in sweep order.
     pub dtypes: Vec<Word<Dtype>>,
     /// Architectures.
     pub archs: Vec<String>,
-    /// Tiles, in the order of a sweep.
+    /// Tiles, in sweep order.
     pub tiles: Vec<FmhaTileRule>,
-    /// Pipelines and padding by features.
+    /// Pipelines and their padding, by features.
     pub specs: Vec<FmhaSpec>,
-    /// Combinations of features that nobody builds.
+    /// Combinations of features that are never built.
     pub refused: Vec<FmhaFeatures>,
-    /// Which tiles a pipeline takes.
+    /// Which tiles a pipeline accepts.
     pub tile_rules: Vec<FmhaTileTest>,
-    /// The one tile of the third version: that pipeline takes no other, and no other takes it.
+    /// The single tile of the third version: that pipeline accepts no other, and no other pipeline accepts
+    /// it.
     pub v3_tile: FmhaV3,
-    /// Builds by their numbers.
+    /// Builds by number.
     pub receipts: BTreeMap<String, FmhaFeatures>,
 }
 
@@ -36,28 +37,28 @@ pub struct FmhaRules {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FmhaTileRule {
-    /// For which types.
+    /// Its types.
     pub dtypes: Vec<Word<Dtype>>,
-    /// Elements of a query and of a value.
+    /// Head sizes: elements of a query and of a value.
     pub hdims: [u16; 2],
-    /// The six numbers.
+    /// Its six numbers.
     pub tile: [u16; 6],
     /// Waves along queries.
     pub waves: u8,
-    /// The instruction.
+    /// The matrix instruction.
     pub warp: [u16; 3],
-    /// That of the second product, when it is another.
+    /// The instruction of the second product, if different.
     pub warp1: Option<[u16; 3]>,
-    /// For which architectures; `None` for all.
+    /// Its architectures; `None` for all.
     pub archs: Option<Vec<String>>,
-    /// Workgroups of a compute unit; `None` when the pipeline decides.
+    /// Workgroups per compute unit; `None` if the pipeline decides.
     pub block_per_cu: Option<u8>,
-    /// Only for tuning.
+    /// Whether it is only for tuning.
     #[serde(default)]
     pub tuning: bool,
 }
 
-/// What a kernel must have; what is `None` may be anything.
+/// The features a kernel must have; `None` accepts anything.
 #[derive(Debug, Clone, PartialEq, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct FmhaFeatures {
@@ -67,7 +68,7 @@ pub struct FmhaFeatures {
     pub dtypes: Option<Vec<Word<Dtype>>>,
     /// Head sizes.
     pub hdims: Option<Vec<[u16; 2]>>,
-    /// Elements of a query by type.
+    /// Query head sizes by type.
     pub hdim_q_of: BTreeMap<String, Vec<u16>>,
     /// Modes.
     pub mode: Option<Vec<Word<FmhaMode>>>,
@@ -77,55 +78,55 @@ pub struct FmhaFeatures {
     pub bias: Option<Vec<Word<FmhaBias>>>,
     /// Scales.
     pub qscale: Option<Vec<Word<FmhaQscale>>>,
-    /// The flags.
+    /// Whether soft caps are used.
     pub logits: Option<bool>,
-    /// See there.
+    /// Whether logarithms of sums are stored.
     pub lse: Option<bool>,
-    /// See there.
+    /// Whether dropout is used.
     pub dropout: Option<bool>,
-    /// See there.
+    /// Whether short sequences are skipped.
     pub skip: Option<bool>,
-    /// See there.
+    /// Whether attention sinks are used.
     pub sink: Option<bool>,
 }
 
-/// A pipeline with its paddings, for kernels of some features.
+/// A pipeline with its paddings, for kernels with some features.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct FmhaSpec {
-    /// For which architectures; `None` for all.
+    /// Its architectures; `None` for all.
     pub archs: Option<Vec<String>>,
-    /// Head sizes that it is not for.
+    /// Head sizes that it excludes.
     #[serde(default)]
     pub not_hdims: Vec<[u16; 2]>,
-    /// For which builds; `None` for all.
+    /// Its builds; `None` for all.
     pub receipts: Option<Vec<u32>>,
     /// The pipeline.
     pub pipeline: Word<FmhaPipeline>,
-    /// Four letters each, `t` where it pads: queries, keys, elements of queries, elements of values.
+    /// Four letters each, `t` for padding: queries, keys, elements of queries, elements of values.
     pub pads: Vec<String>,
-    /// For which features.
+    /// Its features.
     #[serde(flatten)]
     pub features: FmhaFeatures,
 }
 
-/// A test of tiles.
+/// A condition on tiles.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FmhaTileTest {
-    /// Of which pipelines.
+    /// The pipelines that it applies to.
     pub pipelines: Vec<Word<FmhaPipeline>>,
-    /// For which head sizes; `None` for all.
+    /// The head sizes that it applies to; `None` for all.
     pub hdims: Option<Vec<[u16; 2]>>,
-    /// And for which not.
+    /// Head sizes that it excludes.
     #[serde(default)]
     pub not_hdims: Vec<[u16; 2]>,
-    /// Queries that the tile must have.
+    /// The number of queries that the tile must have.
     pub m0: Option<u16>,
-    /// Keys that it must have.
+    /// The number of keys that the tile must have.
     pub n0: Option<u16>,
-    /// Keys that it must not have.
+    /// A number of keys that it must not have.
     pub n0_not: Option<u16>,
-    /// The step that it must not have.
+    /// A step that it must not have.
     pub k0_not: Option<u16>,
 }
 
@@ -133,7 +134,7 @@ pub struct FmhaTileTest {
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FmhaV3 {
-    /// On which architectures.
+    /// Its architectures.
     pub archs: Vec<String>,
     /// The pipeline.
     pub pipeline: Word<FmhaPipeline>,
@@ -148,7 +149,7 @@ fn fits<T: PartialEq + Copy>(accepted: Option<&Vec<Word<T>>>, value: T) -> bool 
 }
 
 impl FmhaFeatures {
-    /// Whether a kernel has them.
+    /// Whether a kernel has the features.
     pub fn fit(&self, kernel: &FmhaKernel) -> bool {
         let flag = |accepted: Option<bool>, value: bool| accepted.is_none_or(|accepted| accepted == value);
         let heads = [kernel.hdim_q, kernel.hdim_v];
@@ -168,7 +169,7 @@ impl FmhaFeatures {
 }
 
 impl FmhaSpec {
-    /// Whether it is for a kernel of these features on an architecture, in a build.
+    /// Whether it applies to a kernel with these features on an architecture, in a build.
     pub fn is_for(&self, kernel: &FmhaKernel, arch: &str, receipt: u32) -> bool {
         self.archs.as_ref().is_none_or(|archs| archs.iter().any(|known| known == arch))
             && self.receipts.as_ref().is_none_or(|receipts| receipts.contains(&receipt))
@@ -178,7 +179,7 @@ impl FmhaSpec {
 }
 
 impl FmhaRules {
-    /// Whether a pipeline takes a tile.
+    /// Whether a pipeline accepts a tile.
     pub fn takes(&self, pipeline: FmhaPipeline, rule: &FmhaTileRule, arch: &str) -> bool {
         let [m0, n0, k0, ..] = rule.tile;
         let v3 = &self.v3_tile;

@@ -1,4 +1,4 @@
-//! Grouped convolution, full rule set: the part that is known.
+//! Grouped convolution, full rule set, as far as it is known.
 
 use std::collections::BTreeMap;
 
@@ -8,39 +8,39 @@ use serde::{Deserialize, Deserializer};
 
 use super::words::{self, NamedShapes};
 
-/// Tiles by direction, dimensions and type, and the waves that may share a tile's work.
+/// Tiles by direction, dimensions and type, and the ways to divide a tile among waves.
 ///
-/// Upstream makes kernels of these by rules for instructions and vectors that are not known, so nothing here
-/// is expanded.
+/// Upstream derives kernels from these by unknown rules for instructions and vectors, so nothing is expanded
+/// from them.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FullRules {
-    /// For readers of the file.
+    /// A comment for human readers.
     pub about: String,
-    /// The types that share a list of tiles.
+    /// Types that share a list of tiles.
     dtypes: BTreeMap<String, DtypeList>,
     /// By direction, then by `2d_` or `3d_` and a key of `dtypes`.
     #[serde(deserialize_with = "by_direction")]
     tiles: BTreeMap<Direction, BTreeMap<String, Vec<Mnk>>>,
-    /// Waves of a workgroup by the name of a strategy.
+    /// Waves per workgroup, by strategy.
     #[serde(deserialize_with = "strategies")]
     strategies: BTreeMap<String, Mnk>,
-    /// Strategies of tiles that no assignment lists.
+    /// Strategies of unassigned tiles.
     otherwise: Vec<String>,
-    /// Which tiles are shared how.
+    /// Which tiles are divided by which strategies.
     pub assignments: Vec<Assignment>,
     /// Tiles of kernels that split images.
     #[serde(deserialize_with = "words::shapes")]
     pub split_image_tiles: Vec<Mnk>,
-    /// Rows and columns of instructions that are left out.
+    /// Rows and columns of excluded instructions.
     pub excluded_warp_shapes: Vec<[u32; 2]>,
 }
 
-/// Tiles whose work is shared in the same ways.
+/// Tiles that are divided by the same strategies.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Assignment {
-    /// The ways, in order.
+    /// The strategies, in order.
     pub strategies: Vec<String>,
     /// The tiles.
     #[serde(deserialize_with = "words::shapes")]
@@ -69,7 +69,7 @@ fn strategies<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<Str
 }
 
 impl FullRules {
-    /// The tiles of a direction with so many dimensions for a type, in order; none when the rule set has no
+    /// The tiles of a direction with this many dimensions for a type, in order; empty if the rule set has no
     /// such kernels.
     pub fn tiles(&self, direction: Direction, ndim: u8, dtype: Dtype) -> &[Mnk] {
         let group = self.dtypes.iter().find(|(_, DtypeList(dtypes))| dtypes.contains(&dtype));
@@ -82,13 +82,13 @@ impl FullRules {
         }
     }
 
-    /// The names of the ways in which waves may share a tile's work, before overrides by direction.
+    /// The names of the strategies for a tile, before overrides by direction.
     pub fn strategies(&self, tile: Mnk) -> &[String] {
         let assigned = self.assignments.iter().find(|assignment| assignment.tiles.contains(&tile));
         assigned.map_or(&self.otherwise, |assignment| &assignment.strategies)
     }
 
-    /// The waves of a way; `None` for an unknown name.
+    /// The waves of a strategy; `None` for an unknown name.
     pub fn waves(&self, strategy: &str) -> Option<Mnk> {
         self.strategies.get(strategy).copied()
     }

@@ -13,23 +13,24 @@ use super::{TraitRefusal, words};
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GemmRules {
-    /// For readers of the file.
+    /// A comment for human readers.
     pub about: String,
-    /// Arrangements of a workgroup's waves by architecture; one that is not here may have any.
+    /// Arrangements of a workgroup's waves by architecture; architectures that are not listed accept any.
     #[serde(deserialize_with = "words::named_shapes")]
     pub waves: BTreeMap<String, Vec<Mnk>>,
-    /// Pipelines that keep two tiles in shared memory, so that each may take half of it.
+    /// Pipelines that keep two tiles in shared memory, so that each tile may use half of it.
     #[serde(deserialize_with = "words::list")]
     pub double_buffered: Vec<Pipeline>,
-    /// Pipelines for which covers and instructions are checked.
+    /// Pipelines whose coverage and instructions are checked.
     #[serde(deserialize_with = "words::list")]
     pub cover_pipelines: Vec<Pipeline>,
-    /// Widths of a load that are tried, in this order; one below 16 bytes only for elements of at least that
-    /// size when it is 4 or less.
+    /// Load widths in bytes, in the order in which they are tried; widths of 4 or less are tried only for
+    /// elements that are at least as large.
     pub load_bytes: Vec<u32>,
-    /// Width of a store of the cshuffle epilogue.
+    /// Store width of the cshuffle epilogue in bytes.
     pub cshuffle_bytes: u32,
-    /// Matrix instructions by architecture, then by the types of A, B and C; what is not here may have any.
+    /// Matrix instructions by architecture, then by the types of A, B and C; combinations that are not listed
+    /// accept any.
     #[serde(deserialize_with = "nested_shapes")]
     pub warp_tiles: BTreeMap<String, BTreeMap<String, Vec<Mnk>>>,
     /// Combinations that are refused on every architecture.
@@ -37,7 +38,7 @@ pub struct GemmRules {
 }
 
 impl GemmRules {
-    /// Whether pipeline, epilogue and scheduler may go together.
+    /// Whether pipeline, epilogue and scheduler may be combined.
     pub fn allows(&self, pipeline: Pipeline, epilogue: Epilogue, scheduler: Scheduler) -> bool {
         !self.refused_traits.iter().any(|refusal| refusal.refuses(pipeline, epilogue, scheduler))
     }

@@ -1,5 +1,5 @@
-//! Upstream's rules as data: the files of `rules/`, built in, and replaceable by a directory of the same
-//! files.
+//! Upstream's rules as data: the files in `rules/`, which are built in and can be replaced by a directory
+//! with the same files.
 
 mod arch;
 mod conv;
@@ -48,7 +48,7 @@ pub struct RulesError {
     pub reason: String,
 }
 
-/// Name and built-in text of each file.
+/// Each file's name and built-in text.
 pub const FILES: [(&str, &str); 6] = [
     ("arch.json", include_str!("../../rules/arch.json")),
     ("conv.json", include_str!("../../rules/conv.json")),
@@ -64,7 +64,7 @@ impl Rules {
         Self::from_texts(|file, text| Ok((format!("built-in {file}"), text.to_owned())))
     }
 
-    /// The rules of a directory; a file that it does not have is the built-in one.
+    /// The rules in a directory; the built-in ones replace missing files.
     pub fn read(directory: &Path) -> Result<Self, RulesError> {
         if !directory.is_dir() {
             let reason = "no such directory".to_owned();
@@ -117,7 +117,7 @@ fn check_names(directory: &Path) -> Result<(), RulesError> {
     if any { Ok(()) } else { Err(fault(format!("found no rules, expected some of {}", known.join(", ")))) }
 }
 
-/// Line and column are in serde's message.
+/// serde's message contains line and column.
 fn parse<T: DeserializeOwned>((file, text): &(String, String)) -> Result<T, RulesError> {
     serde_json::from_str(text).map_err(|error| RulesError { file: file.clone(), reason: error.to_string() })
 }

@@ -6,13 +6,13 @@ use serde::Deserialize;
 
 use super::words;
 
-/// The kernels, and what they share.
+/// The kernels, and their common parameters.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SweepRules {
-    /// For readers of the file.
+    /// A comment for human readers.
     pub about: String,
-    /// Waves of a workgroup.
+    /// Waves per workgroup.
     #[serde(deserialize_with = "words::shape")]
     pub wave: Mnk,
     /// How results leave the registers.
@@ -32,13 +32,13 @@ pub struct SweepRules {
 pub struct SweepSpec {
     /// Upstream's name for it in the sweep.
     pub name: String,
-    /// Result tile and depth of one step.
+    /// The result tile, and the depth of one step.
     #[serde(deserialize_with = "words::shape")]
     pub tile: Mnk,
-    /// Tile of one matrix instruction.
+    /// The tile of one matrix instruction.
     #[serde(deserialize_with = "words::shape")]
     pub warp_tile: Mnk,
-    /// How loads overlap with arithmetic.
+    /// How loads and arithmetic overlap.
     #[serde(deserialize_with = "words::one")]
     pub pipeline: Pipeline,
     /// How waves are interleaved.

@@ -9,7 +9,7 @@ fn rules() -> Rules {
     Rules::built_in().unwrap()
 }
 
-/// The library needs the ten tiles to read names, the sweep reads them from a file: both must say the same.
+/// The library contains the ten tiles to read names, and the sweep reads them from a file: they must agree.
 #[test]
 fn tiles_are_those_of_the_library() {
     let rules = rules();
@@ -69,7 +69,7 @@ fn the_full_rule_set_has_its_counts() {
     assert_eq!(shares(Mnk::new(128, 64, 16)), [Mnk::new(2, 1, 1), Mnk::new(2, 2, 1)]);
     assert_eq!(shares(Mnk::new(128, 32, 32)), [Mnk::new(2, 1, 1), Mnk::new(2, 1, 2)]);
     assert_eq!(shares(Mnk::new(16, 32, 32)), [Mnk::new(1, 1, 1)], "not in the table");
-    // Each tile stands in one assignment, and each share is whole.
+    // Each tile has one assignment, and each way divides it evenly.
     let mut all: Vec<Mnk> = full.assignments.iter().flat_map(|a| a.tiles.clone()).collect();
     for &tile in &all {
         for waves in shares(tile) {
@@ -83,9 +83,15 @@ fn the_full_rule_set_has_its_counts() {
 #[test]
 fn a_directory_replaces_files() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(Rules::read(folder.path()), Ok(rules()), "what is not there is built in");
+    let error = || Rules::read(folder.path()).unwrap_err().to_string();
+    assert!(error().contains("found no rules, expected some of arch.json, conv.json"));
     let (name, text) = FILES[4];
     let path = folder.path().join(name);
+    fs::write(&path, text).unwrap();
+    assert!(Rules::read(folder.path()) == Ok(rules()), "what is not there is built in");
+    fs::write(folder.path().join("Conv.json"), text).unwrap();
+    assert!(error().contains("found Conv.json, expected only arch.json, conv.json"));
+    fs::remove_file(folder.path().join("Conv.json")).unwrap();
     fs::write(&path, text.replace("\"wave\": \"2x2x1\"", "\"wave\": \"4x1x1\"")).unwrap();
     assert_eq!(Rules::read(folder.path()).unwrap().sweep.wave, Mnk::new(4, 1, 1));
 

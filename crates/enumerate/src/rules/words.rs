@@ -1,4 +1,4 @@
-//! Words and shapes in rule files, as values.
+//! Words and shapes in rule files.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -7,10 +7,10 @@ use std::str::FromStr;
 use ck_select_types::kernel::Mnk;
 use serde::de::{Deserialize, Deserializer, Error};
 
-/// Lists of shapes by free keys.
+/// Lists of shapes by arbitrary keys.
 pub(super) type NamedShapes = BTreeMap<String, Vec<Mnk>>;
 
-/// A text that is read by `FromStr`.
+/// A string that is read with `FromStr`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Word<T>(pub T);
 

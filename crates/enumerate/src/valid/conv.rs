@@ -1,8 +1,7 @@
 //! Which convolution kernels can be built.
 //!
-//! Upstream's sweep asks none of this: its build step corrects or drops what does not work. Instances of a
-//! list bring their own waves, vectors and instructions, and are asked what upstream's generator asks of
-//! them.
+//! Upstream's sweep checks none of this: its build step corrects or drops what does not work. Instances of a
+//! list have their own waves, vectors and instructions, and get the checks of upstream's generator.
 
 use std::fmt;
 
@@ -16,15 +15,15 @@ use crate::rules::{ArchTable, DirectionRules, Rules};
 pub enum ConvRefusal {
     /// The tile is not in the rules.
     UnknownTile,
-    /// The direction does not have the pipeline.
+    /// The direction lacks the pipeline.
     Pipeline,
     /// The pipeline cannot interleave waves.
     Scheduler,
-    /// The pipeline needs two buffers in shared memory, or the tile is not one that it is built for.
+    /// The pipeline requires two buffers in shared memory, or is not built for this tile.
     Compv4,
     /// A vector is neither one element nor an even number of them.
     VectorWidth,
-    /// The tile is wider than the waves' loads reach.
+    /// The tile is wider than a wave's loads reach.
     WarpCoverage,
     /// A thread has nothing to load.
     ThreadCoverage,
@@ -32,11 +31,11 @@ pub enum ConvRefusal {
     VectorTooWide,
     /// The instruction does not exist for waves of 32.
     Wmma,
-    /// The architecture does not have the arrangement of waves.
+    /// The architecture lacks the arrangement of waves.
     Waves,
-    /// The architecture does not have the matrix instruction for the type.
+    /// The architecture lacks the matrix instruction for the type.
     WarpTile,
-    /// Stream-K is for backward weight, and for waves of 64.
+    /// Stream-K exists only for backward weight and waves of 64.
     StreamK,
 }
 
@@ -66,8 +65,7 @@ impl fmt::Display for ConvRefusal {
     }
 }
 
-/// The first rule that a kernel breaks. `arch` names the architecture; one that the rules do not have is not
-/// asked for its waves and instructions.
+/// The first rule that a kernel breaks. Waves and instructions are not checked if the rules lack `arch`.
 pub fn conv_refusal(rules: &Rules, kernel: &ConvKernel, arch: &str) -> Option<ConvRefusal> {
     let (table, warp_size) = architecture(rules, arch);
     let checks: [(bool, ConvRefusal); 11] = [
@@ -86,7 +84,7 @@ pub fn conv_refusal(rules: &Rules, kernel: &ConvKernel, arch: &str) -> Option<Co
     checks.into_iter().find(|(holds, _)| !holds).map(|(_, refusal)| refusal)
 }
 
-/// The same for an instance of a list, whose tile need not be one of a sweep's.
+/// The same for an instance of a list, whose tile need not be one of a sweep.
 pub fn instance_refusal(rules: &Rules, kernel: &ConvKernel, arch: &str) -> Option<ConvRefusal> {
     let (table, warp_size) = architecture(rules, arch);
     let waves = [kernel.wave.m, kernel.wave.n, kernel.wave.k].into_iter().fold(1, u32::saturating_mul);
@@ -107,7 +105,7 @@ pub fn instance_refusal(rules: &Rules, kernel: &ConvKernel, arch: &str) -> Optio
     checks.into_iter().find(|(holds, _)| !holds).map(|(_, refusal)| refusal)
 }
 
-/// What the rules have of an architecture, and the threads of its waves.
+/// The rules' table for an architecture, and the number of threads per wave.
 fn architecture<'a>(rules: &'a Rules, arch: &str) -> (Option<&'a ArchTable>, u32) {
     let table = rules.arch.architectures.get(arch);
     (table, table.map_or(if arch.starts_with("gfx9") { 64 } else { 32 }, |table| table.warp_size))
@@ -139,7 +137,7 @@ fn buffered(rules: &Rules, kernel: &ConvKernel) -> bool {
     kernel.double_smem_buffer || !rules.conv.always_double_buffered.contains(&kernel.pipeline)
 }
 
-/// The dimension of the tile that A's loads run along.
+/// The tile size along which A is loaded.
 const fn a_dimension(kernel: &ConvKernel) -> u32 {
     match kernel.direction {
         Direction::BwdData => kernel.tile.k,
@@ -161,7 +159,7 @@ fn thread_coverage(rules: &Rules, kernel: &ConvKernel, block_size: u32) -> bool 
     !rule.pipelines.contains(&kernel.pipeline) || (covered(kernel.tile.m, a) && covered(kernel.tile.n, b))
 }
 
-/// Backward data only: a thread's share of a tile holds a vector.
+/// Backward data only: a thread's share of a tile must be at least one vector.
 fn vectors_fit(kernel: &ConvKernel, warp_size: u32) -> bool {
     let waves = [kernel.wave.m, kernel.wave.n, kernel.wave.k].map(u64::from);
     let block = waves.iter().product::<u64>() * u64::from(warp_size);

@@ -1,4 +1,4 @@
-//! Which tiles of a GEMM the tile engine accepts: its validator, step by step.
+//! Which GEMM tiles the tile engine accepts: its validator, step by step.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use ck_select_types::vocab::{Dtype, GemmLayout, Major, Pipeline};
 use crate::config::LdsLimit;
 use crate::rules::Rules;
 
-/// Shared memory of the architectures for which upstream wrote its limits down.
+/// The shared memory of the architectures for which upstream wrote its limits.
 const FLAT_LDS: u64 = 64 << 10;
 
 /// The step of the validator that a tile fails.
@@ -17,9 +17,9 @@ const FLAT_LDS: u64 = 64 << 10;
 pub enum GemmRefusal {
     /// The waves' instructions reach beyond the tile.
     TooSmall,
-    /// The architecture does not have the arrangement of waves.
+    /// The architecture lacks the arrangement of waves.
     Waves,
-    /// The waves' instructions do not divide the tile.
+    /// The waves' instructions do not divide the tile evenly.
     Indivisible,
     /// The tile needs more shared memory than there is.
     Lds,
@@ -29,11 +29,11 @@ pub enum GemmRefusal {
     CoverB,
     /// A workgroup cannot store C in whole vectors.
     CShuffle,
-    /// The architecture does not have the matrix instruction for the types.
+    /// The architecture lacks the matrix instruction for the types.
     WarpTile,
-    /// The pipeline does not read B as it was stored for it.
+    /// The pipeline does not support preshuffled B.
     NoPreshuffle,
-    /// A wave's loads of A are no whole vectors.
+    /// A wave's loads of A are not whole vectors.
     ShuffledLoad,
 }
 
@@ -64,7 +64,7 @@ impl fmt::Display for GemmRefusal {
 /// What the validator knows before it sees a tile.
 pub struct GemmValidator<'a> {
     rules: &'a Rules,
-    /// As the user wrote it: the tile engine's tables are asked for exactly this text.
+    /// As the user wrote it: the tile engine's tables are searched for exactly this text.
     target: &'a str,
     lds_bytes: u64,
     layout: GemmLayout,
@@ -79,11 +79,11 @@ pub struct GemmValidator<'a> {
 }
 
 impl<'a> GemmValidator<'a> {
-    /// For A and B of one type. `None` when the rules do not know the size of its elements.
+    /// A validator for A and B of one type. `None` if the rules do not know the size of its elements.
     ///
-    /// What the tile engine's tables lack of an architecture is its own in `arch.json`. `target` is
-    /// upstream's: with flags, as in `gfx942:xnack+`, it is in no table, and then waves and instructions are
-    /// not checked. Only shared memory and the size of a wave go by the name without flags.
+    /// `arch.json` supplements what the tile engine's tables lack. `target` is in upstream's form: with
+    /// flags, as in `gfx942:xnack+`, it is in no table, and waves and instructions are not checked. Only
+    /// shared memory and wave size depend on the name without flags.
     pub fn new(
         rules: &'a Rules,
         target: &'a str,
@@ -115,8 +115,7 @@ impl<'a> GemmValidator<'a> {
         })
     }
 
-    /// The same for kernels that read B as it was stored for them, which have instructions and loads of their
-    /// own.
+    /// The same for kernels with preshuffled B, which have their own instructions and loads.
     pub fn with_shuffled_b(mut self, dtype: Dtype) -> Self {
         self.preshuffle = true;
         let table = self.rules.arch.architectures.get(self.target);
@@ -124,7 +123,7 @@ impl<'a> GemmValidator<'a> {
         self
     }
 
-    /// What the rules cannot check for this target, and types that it does not multiply.
+    /// What the rules cannot check for this target, and types that it cannot multiply.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         let Self { target, types, .. } = self;
@@ -141,7 +140,7 @@ impl<'a> GemmValidator<'a> {
         warnings
     }
 
-    /// The first step that a tile fails.
+    /// The first step that a tile fails, if any.
     pub fn refusal(&self, tile: Mnk, wave: Mnk, warp_tile: Mnk, pipeline: Pipeline) -> Option<GemmRefusal> {
         let axes =
             [(tile.m, wave.m, warp_tile.m), (tile.n, wave.n, warp_tile.n), (tile.k, wave.k, warp_tile.k)];
@@ -186,7 +185,7 @@ impl<'a> GemmValidator<'a> {
         other_instruction()
     }
 
-    /// Whether a wave loads its rows of A in whole vectors of 16 bytes, and the waves together the whole
+    /// Whether a wave loads its rows of A in whole vectors of 16 bytes, and the waves together load the whole
     /// tile.
     fn loads_beside_shuffled(&self, tile: Mnk, wave: Mnk, warp_tile: Mnk) -> bool {
         let [m, k] = [tile.m, tile.k].map(u64::from);
@@ -223,11 +222,11 @@ impl<'a> GemmValidator<'a> {
         self.cover(depth, other, width, threads) && (along_depth || self.cover(other, depth, width, threads))
     }
 
-    /// Elements of one load: the widest that divides both the contiguous extent and a thread's share.
+    /// Elements per load: the widest load that divides both the contiguous dimension and a thread's share.
     fn load_width(&self, contiguous: u64, elements: u64, threads: u64) -> u64 {
         for &bytes in &self.rules.gemm.load_bytes {
             let bits = u64::from(bytes) * 8;
-            // Narrow loads are tried only for elements that are no smaller.
+            // Narrow loads are tried only for elements at least as large.
             if bytes <= 4 && self.bits < bits {
                 continue;
             }
@@ -243,7 +242,7 @@ impl<'a> GemmValidator<'a> {
         1
     }
 
-    /// Whether the threads of a wave, so many loads wide along `x`, fill whole rows.
+    /// Whether the threads of a wave fill whole rows with loads of `width` elements along `x`.
     fn cover(&self, x: u64, y: u64, width: u64, threads: u64) -> bool {
         let wave = u64::from(self.warp_size);
         if !x.is_multiple_of(width) {
@@ -253,8 +252,8 @@ impl<'a> GemmValidator<'a> {
             let across = x / width;
             return across * (wave / across) == wave;
         }
-        // A thread's share is less than one load, so the threads across are `threads / y`, which may be no
-        // whole number.
+        // A thread's share is less than one load, so there are `threads / y` threads across, which may not be
+        // a whole number.
         threads * (wave * y / threads) == wave * y
     }
 
@@ -268,7 +267,7 @@ impl<'a> GemmValidator<'a> {
     }
 }
 
-/// The instructions of an architecture for operands of one type; none for types that it does not multiply.
+/// The instructions of an architecture for operands of one type; empty for types that it cannot multiply.
 fn instructions(tables: &BTreeMap<String, Vec<Mnk>>, dtype: Dtype) -> &[Mnk] {
     tables.get(dtype.as_str()).map_or(&[], Vec::as_slice)
 }

@@ -1,5 +1,5 @@
-//! A formula for how long kernels take. It knows tiles, waves of workgroups, arithmetic and memory, and is
-//! made up otherwise: fit for dry runs and tests, not for choosing kernels of a real GPU.
+//! A formula for how long kernels take. It accounts for tiles, waves of workgroups, arithmetic and memory,
+//! and is otherwise made up: suitable for dry runs and tests, not for choosing kernels for a real GPU.
 
 use ck_select::kernel::{Kernel, KernelKind, Mnk};
 use ck_select::problem::{ConvProblem, Problem};
@@ -9,21 +9,21 @@ use serde_json::{Value, json};
 use super::Answers;
 use crate::outcome::{FailureClass, Measurement, Outcome};
 
-/// A GPU as the formula sees it.
+/// A GPU as the formula models it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Analytic {
     /// Compute units.
     pub compute_units: f64,
-    /// Operations a second of one compute unit.
+    /// Operations per second of one compute unit.
     pub flops_per_unit: f64,
-    /// Bytes a second.
+    /// Bytes per second.
     pub bytes_per_s: f64,
     /// Seconds of the shortest launch.
     pub launch_s: f64,
 }
 
 impl Default for Analytic {
-    /// About the size of a large GPU.
+    /// Roughly a large GPU.
     fn default() -> Self {
         Self { compute_units: 256.0, flops_per_unit: 5e12, bytes_per_s: 5e12, launch_s: 4e-6 }
     }
@@ -42,7 +42,8 @@ impl Product {
         let volume = |extents: [i64; 3]| extents.iter().map(|&extent| extent as f64).product::<f64>();
         match problem {
             Problem::Gemm(p) => Self { count: 1.0, m: p.m as f64, n: p.n as f64, k: p.k as f64 },
-            // Scores and their product with values as one product over the heads.
+            // The product of queries and keys and the product of scores and values as one product over the
+            // heads.
             Problem::Fmha(p) => Self {
                 count: p.batch as f64 * p.nhead_q as f64,
                 m: p.longest_q() as f64,
@@ -77,7 +78,7 @@ impl Analytic {
         let blocks = count * (rows / m).ceil() * (columns / n).ceil();
         let rounds = (blocks / self.compute_units).ceil();
         let steps = (depth / k).ceil();
-        // Small tiles load more for each operation.
+        // Small tiles load more data per operation.
         let share = m * n / (m * n + 48.0 * (m + n));
         let block_s = 2.0 * m * n * k * (steps + 2.0) / (self.flops_per_unit * share);
         let bytes = 2.0 * count * (rows * depth + depth * columns + rows * columns);
@@ -99,7 +100,8 @@ impl Answers for Analytic {
                 Mnk::new(m0.max(1), n0.max(1), k0.max(1))
             }
         };
-        // What the formula does not know of a kernel: up to 15 % by its name, up to 3 % by the problem, too.
+        // Stands for everything that the formula does not model: up to 15 % by the kernel's name, and up to 3
+        // % by the problem as well.
         let own = hash(&[&kernel.name]);
         let both = hash(&[&kernel.name, &problem.to_string()]);
         let habit = 1.0 + 0.15 * own + 0.03 * both;
@@ -112,7 +114,7 @@ impl Answers for Analytic {
     }
 }
 
-/// FNV-1a, as a number from 0 to 1.
+/// An FNV-1a hash as a number from 0 to 1.
 fn hash(texts: &[&str]) -> f64 {
     let bytes = texts.iter().flat_map(|text| text.bytes().chain([0]));
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

@@ -1,4 +1,4 @@
-//! Benchmark executables, one a kernel, as upstream builds them: flags in, one JSON object out.
+//! Benchmark executables, one per kernel, as upstream builds them: flags in, one JSON object out.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -19,20 +19,20 @@ use crate::process::{self, Ended, signal_name};
 use crate::stop::StopReason;
 use crate::template::Template;
 
-/// Output beyond which an executable is killed.
+/// An executable that prints more than this is killed.
 const FLOOD: u64 = 16 << 20;
 
-/// Runs executables, one a kernel.
+/// Runs executables, one per kernel.
 #[derive(Debug, Clone)]
 pub struct ExecutableRunner {
     config: ExecutableConfig,
     arguments: Vec<Template>,
 }
 
-/// What templates of arguments may ask for, beside the fields of a problem.
+/// What argument templates may use besides the fields of a problem.
 const SETTINGS: [&str; 3] = ["kernel", "warmup", "repeat"];
 const GEMM: [&str; 4] = ["m", "n", "k", "split_k"];
-/// Beside the usual columns of convolutions.
+/// In addition to the usual columns of convolutions.
 const CONV: [&str; 5] = ["pad_d_right", "pad_h_right", "pad_w_right", "ndim", "split_k"];
 const UPSTREAM: [&str; 6] =
     ["-m={m}", "-n={n}", "-k={k}", "-warmup={warmup}", "-repeat={repeat}", "-verify=0"];
@@ -49,7 +49,8 @@ impl ExecutableRunner {
             (None, op) => {
                 let kernels = if op == Op::Fmha { "attention" } else { "convolutions" };
                 return Err(MeasureError::Settings(format!(
-                    "executables of {kernels} have no standard flags: give 'arguments' in a runner configuration"
+                    "executables of {kernels} have no standard flags: \
+                     give 'arguments' in a runner configuration"
                 )));
             }
         };
@@ -67,7 +68,7 @@ impl ExecutableRunner {
         self.config.directory.join(format!("{}{}", self.config.prefix, kernel.name))
     }
 
-    /// Why a kernel cannot be run at all.
+    /// Why a kernel cannot be run at all, if so.
     fn unusable(&self, kernel: &Kernel) -> Option<Failure> {
         let path = self.path(kernel);
         let missing =
@@ -171,7 +172,7 @@ impl ExecutableRunner {
         Ok(Sample::Failed(failure))
     }
 
-    /// The median of the samples; `Err` inside is a reason to stop before they were all there.
+    /// The median of the samples; the inner `Err` is a reason to stop before all of them were taken.
     fn samples(
         &self,
         job: &Job<'_>,
@@ -211,13 +212,13 @@ fn settings(error: impl std::fmt::Display) -> MeasureError {
     MeasureError::Settings(format!("arguments of executables: {error}"))
 }
 
-/// Whether a program says that it does not take the problem, as CK's programs do.
+/// Whether a program reports, in the words of CK's programs, that it does not support the problem.
 fn is_refusal(said: &str) -> bool {
     let said = said.to_ascii_lowercase();
     ["not supported", "unsupported", "does not support"].iter().any(|words| said.contains(words))
 }
 
-/// The sample in the middle (of an even number the faster of the two), with the spread of all.
+/// The middle sample (the faster of the two middle ones if their number is even), with the variation of all.
 fn median(mut samples: Vec<Measurement>) -> Option<Measurement> {
     samples.sort_by(|a, b| a.latency_ms.total_cmp(&b.latency_ms));
     let times: Vec<f64> = samples.iter().map(|sample| sample.latency_ms).collect();
@@ -339,7 +340,7 @@ impl Runner for ExecutableRunner {
     }
 }
 
-/// Of two outcomes of one job the one to keep: a measurement before none, then the smaller spread.
+/// The better of two outcomes of the same job: a measurement wins over none, then the smaller variation.
 pub(crate) fn steadier(first: Option<Outcome>, second: Outcome) -> Outcome {
     match (first, second) {
         (Some(Outcome::Measured(first)), Outcome::Measured(second)) => {

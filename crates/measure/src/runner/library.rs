@@ -1,4 +1,4 @@
-//! Libraries of kernels, run by a worker of our own: a crash or a hang costs one batch at most.
+//! Libraries of kernels, run by our own worker process: a crash or a hang costs at most one batch.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -18,23 +18,23 @@ use crate::process::{Ended, Process, Wake, signal_name};
 use crate::protocol::{Answer, Item, Request, VERSION};
 use crate::template::Template;
 
-/// What a worker may take to start and to find its device: the first start of a GPU runtime on a busy host is
-/// slow.
+/// The time a worker may take to start and to find its device: the first start of a GPU runtime is slow on a
+/// busy host.
 const START: Duration = Duration::from_secs(60);
-/// What a worker gets beyond a kernel's own time, to load it and to notice itself that it hangs.
+/// The time a worker gets beyond a kernel's own limit, to load the kernel and to detect a hang itself.
 const GRACE: Duration = Duration::from_secs(2);
 
 /// Runs kernels of libraries in workers.
 #[derive(Debug)]
 pub struct LibraryRunner {
     config: LibraryConfig,
-    /// Program and arguments that end up in [`crate::worker::serve`].
+    /// The program and arguments that call [`crate::worker::serve`].
     worker: Vec<PathBuf>,
     libraries: HashMap<String, Built>,
 }
 
 impl LibraryRunner {
-    /// A runner whose workers are started by this command.
+    /// A runner that starts its workers with this command.
     pub fn new(config: LibraryConfig, worker: Vec<PathBuf>) -> Self {
         Self { config, worker, libraries: HashMap::new() }
     }
@@ -178,13 +178,13 @@ impl From<MeasureError> for Trouble {
     }
 }
 
-/// A worker that is listened to.
+/// A worker and what is known about its progress.
 struct Conversation<'a> {
     process: Process<'a>,
     context: Context<'a>,
     /// Whether it has a device.
     ready: bool,
-    /// The item that it works on.
+    /// The item that it is working on.
     began: Option<usize>,
 }
 
@@ -223,8 +223,8 @@ impl Conversation<'_> {
                     }
                 }
             }
-            // The worker goes on meanwhile; rows that it has finished by then wait together for the next
-            // time.
+            // The worker goes on meanwhile; rows that it finishes during this wait are synced together the
+            // next time.
             report(Report::Settle)?;
             match wake {
                 Wake::Output => {}
@@ -263,7 +263,7 @@ impl Conversation<'_> {
         Ok(self.broken(class, &format!("{how} {said}")))
     }
 
-    /// A worker that ends before it has a device would do so again, whatever it is asked for.
+    /// A worker that ends before it has a device would end again with any other request.
     fn must_be_ready(&self, how: &str) -> Result<(), MeasureError> {
         if self.ready {
             return Ok(());

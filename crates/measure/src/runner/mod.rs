@@ -1,4 +1,4 @@
-//! Who measures: executables, libraries of kernels, or recorded and computed answers.
+//! What measures: executables, libraries of kernels, or recorded and computed answers.
 
 mod analytic;
 mod executable;
@@ -28,26 +28,26 @@ use crate::stop::{Stop, StopReason};
 /// How carefully to measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    /// Runs of each kernel that do not count.
+    /// Warm-up runs of each kernel, which do not count.
     pub warmup: u32,
-    /// Runs of each kernel that count. An executable averages over them itself.
+    /// Timed runs of each kernel. An executable averages over them itself.
     pub repeat: u32,
-    /// Times that an executable is run, for a median of its averages.
+    /// How many times an executable is run; the median of its averages counts.
     pub samples: u32,
-    /// Seconds that one kernel may take on one problem.
+    /// The time limit of one kernel on one problem, in seconds.
     pub timeout_s: f64,
-    /// A kernel is given up at so many times the problem's best.
+    /// A kernel is given up if it takes more than this many times the problem's best time.
     pub cutoff: Option<f64>,
     /// Coefficient of variation above which a measurement is flagged.
     pub max_cv: f64,
-    /// Times that a flagged measurement is repeated; the steadiest counts.
+    /// How many times a flagged measurement is repeated; the steadiest one counts.
     pub remeasure: u32,
-    /// Kernels of one worker.
+    /// How many kernels one worker measures.
     pub batch: usize,
 }
 
 impl Default for Settings {
-    /// Upstream's habits: 3 warm-up runs, 10 timed runs, batches of 20, 30 seconds per kernel.
+    /// Upstream's usual settings: 3 warm-up runs, 10 timed runs, batches of 20, 30 seconds per kernel.
     fn default() -> Self {
         Self {
             warmup: 3,
@@ -62,12 +62,12 @@ impl Default for Settings {
     }
 }
 
-/// What every runner works with.
+/// What every runner needs.
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     /// How carefully to measure.
     pub settings: &'a Settings,
-    /// What ends our processes if we cannot.
+    /// Kills our processes if we cannot.
     pub guard: &'a Guard,
     /// When to stop.
     pub stop: &'a Stop,
@@ -78,9 +78,9 @@ pub struct Context<'a> {
 pub struct Job<'a> {
     /// The kernel.
     pub kernel: &'a Kernel,
-    /// The problem, with the kernel's words where the user said nothing.
+    /// The problem, with the kernel's words where the user specified none.
     pub problem: Problem,
-    /// The problem's place in the plan, which is the same for kernels of other words.
+    /// The problem's index in the plan, which is the same for kernels with other words.
     pub place: u32,
     /// The problem's best time before the batch.
     pub best_ms: Option<f64>,
@@ -93,7 +93,7 @@ pub(crate) struct Best {
 }
 
 impl Best {
-    /// For a problem, of which `known` is the best time before its batch.
+    /// The best time of a problem; `known` is its best time before the batch.
     pub(crate) fn of(&mut self, problem: u32, known: Option<f64>) -> Option<f64> {
         match self.of {
             Some((current, best_ms)) if current == problem => best_ms,
@@ -104,7 +104,7 @@ impl Best {
         }
     }
 
-    /// Takes a time of the problem that was asked for last.
+    /// Takes a time of the most recently requested problem into account.
     pub(crate) fn lower(&mut self, outcome: &Outcome) {
         if let Some((_, best_ms)) = &mut self.of {
             *best_ms = (*best_ms).into_iter().chain(outcome.latency_ms()).reduce(f64::min);
@@ -115,58 +115,58 @@ impl Best {
 /// Kernels to be measured together, problem after problem.
 #[derive(Debug, Clone, Copy)]
 pub struct Batch<'a> {
-    /// Where.
+    /// Where to measure.
     pub gpu: &'a Gpu,
-    /// What, in order.
+    /// What to measure, in order.
     pub jobs: &'a [Job<'a>],
 }
 
-/// What a runner tells while it measures.
+/// What a runner reports while it measures.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Report {
-    /// What became of a job, by its place in the batch.
+    /// The outcome of a job, by its index in the batch.
     Outcome(usize, Outcome),
-    /// What is known of the device.
+    /// What is known about the device.
     Device(Value),
-    /// What was reported is to be on the disk before anything else is waited for.
+    /// Everything reported so far must be on disk before anything else is waited for.
     Settle,
 }
 
 /// How a batch ended.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BatchEnd {
-    /// All that was reported counts. Jobs without a report are to be measured anew.
+    /// Everything reported counts. Jobs without a report are measured again.
     Done,
-    /// Something broke, and what was not reported yet is to be measured anew.
+    /// Something broke, and jobs without a report are measured again.
     Broken {
         /// The job that was running.
         at: Option<usize>,
         /// What happened.
         failure: Failure,
     },
-    /// We stop.
+    /// The sweep stops.
     Stopped(StopReason),
 }
 
-/// Compiled so far: done, of how many, failed.
+/// Called with the number of built kernels, the total and the number of failures.
 pub type Progress<'a> = &'a (dyn Fn(usize, usize, usize) + Sync);
 
-/// Who measures.
+/// Something that measures.
 pub trait Runner: Sync {
-    /// What it is, for the sidecar. Results of runners that describe themselves alike go into one log.
+    /// What it is, for the sidecar. Results of runners with equal descriptions go into the same log.
     fn describe(&self) -> Value;
 
-    /// Whether it measures on a GPU, which must then be its own for that time.
+    /// Whether it measures on a GPU, which must then be reserved for it.
     fn uses_gpu(&self) -> bool;
 
-    /// Looks, and does nothing else, whether any of these kernels can be measured. The error says why none
+    /// Checks, without side effects, whether any of these kernels can be measured. The error says why none
     /// can.
     fn check(&self, _kernels: &[&Kernel]) -> Result<(), MeasureError> {
         Ok(())
     }
 
-    /// Gets ready for these kernels, before anything is measured. A kernel that cannot be got ready fails
-    /// when it is measured.
+    /// Prepares these kernels before anything is measured. A kernel that cannot be prepared fails when it is
+    /// measured.
     fn prepare(
         &mut self,
         kernels: &[&Kernel],

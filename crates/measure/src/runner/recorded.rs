@@ -1,4 +1,4 @@
-//! Answers from records: what was measured before.
+//! Answers from records of earlier measurements.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::outcome::{FailureClass, Measurement, Outcome};
 use crate::problems::AskedProblem;
 use crate::row::NamedRow;
 
-/// What became of kernels on problems, by the kernel's name and the problem as that kernel ran it.
+/// Outcomes by kernel name and by the problem as that kernel ran it.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Recorded {
     source: String,
@@ -31,8 +31,8 @@ impl Recorded {
         Self { source: source.into(), outcomes: HashMap::new() }
     }
 
-    /// Adds a record, which replaces an earlier one of the same kernel and problem. The architecture is no
-    /// part of the question: benchmark CSVs do not record it.
+    /// Adds a record, which replaces an earlier one of the same kernel and problem. The architecture is
+    /// ignored, since benchmark CSVs do not record it.
     pub fn insert(&mut self, kernel: &str, problem: &Problem, outcome: Outcome) {
         let problem = anywhere(problem);
         if let Some(known) = self.outcomes.get_mut(kernel) {
@@ -47,9 +47,9 @@ impl Recorded {
         Self::from_reader(path, ck_select::files::open(path).map_err(at(path))?, op)
     }
 
-    /// Reads a benchmark CSV of an operation: columns `kernel`, the problem's, `latency_ms` and, if they are
-    /// there, `tflops`, `non_zero` and `error_msg`. Of repeated measurements the last counts. `label` names
-    /// the text in errors.
+    /// Reads a benchmark CSV of an operation: the columns `kernel`, those of the problem, `latency_ms` and,
+    /// if present, `tflops`, `non_zero` and `error_msg`. The last of repeated measurements counts. `label`
+    /// names the text in errors.
     pub fn from_reader(label: &Path, text: impl std::io::Read, op: Op) -> Result<Self, MeasureError> {
         let malformed = |error: csv::Error| MeasureError::file(label, error);
         let mut reader = csv::ReaderBuilder::new().comment(Some(b'#')).trim(csv::Trim::All).from_reader(text);
@@ -61,7 +61,7 @@ impl Recorded {
             let reason = format!("found columns {}, expected 'kernel' among them", found.join(","));
             return Err(MeasureError::file(label, reason));
         };
-        // A misspelt column would make records of other problems.
+        // A misspelt column would turn rows into records of other problems.
         let names: Vec<&str> = header.iter().collect();
         check_columns(
             op,
@@ -132,7 +132,7 @@ impl Answers for Recorded {
     }
 }
 
-/// The problem on whatever architecture.
+/// The problem without its architecture.
 fn anywhere(problem: &Problem) -> Problem {
     match *problem {
         Problem::Conv(problem) => ConvProblem { arch: None, ..problem }.into(),

@@ -1,4 +1,4 @@
-//! What a benchmark executable prints: one JSON object, maybe among other text.
+//! What a benchmark executable prints: one JSON object, possibly among other text.
 
 use ck_select::problem::Problem;
 use serde_json::Value;
@@ -7,9 +7,8 @@ use crate::outcome::{Failure, FailureClass, Measurement};
 
 /// The measurement in an executable's output.
 ///
-/// The last object that has a `perf_result` counts. It must be of this kernel and problem, as far as it says.
-/// Numbers that JSON cannot hold, which C++ streams print as `nan` and `inf`, make it a result without a
-/// time.
+/// The last object with a `perf_result` counts. It must match this kernel and problem where it names them. A
+/// number that JSON cannot represent (C++ streams print `nan` and `inf`) makes it a result without a time.
 pub(super) fn parse(output: &[u8], kernel: &str, problem: &Problem) -> Result<Measurement, Failure> {
     let text = String::from_utf8_lossy(output);
     let Some((object, odd)) = last_result(&text) else {
@@ -38,7 +37,7 @@ pub(super) fn parse(output: &[u8], kernel: &str, problem: &Problem) -> Result<Me
     })
 }
 
-/// The last object with a `perf_result`, and whether numbers in it were none.
+/// The last object with a `perf_result`, and whether the text had numbers that JSON cannot represent.
 fn last_result(text: &str) -> Option<(Value, bool)> {
     let has_result = |value: &Value| value.get("perf_result").is_some_and(Value::is_object);
     let mut found = None;
@@ -63,7 +62,7 @@ fn last_result(text: &str) -> Option<(Value, bool)> {
     })
 }
 
-/// The text with `null` for the values `nan` and `inf`; `None` if there are none.
+/// The text with `null` in place of the values `nan` and `inf`; `None` if there are none.
 fn without_odd_numbers(text: &str) -> Option<String> {
     const ODD: [&str; 6] = ["infinity", "-infinity", "nan", "-nan", "inf", "-inf"];
     let mut finite = String::with_capacity(text.len());
@@ -86,7 +85,7 @@ fn without_odd_numbers(text: &str) -> Option<String> {
     changed.then_some(finite)
 }
 
-/// Fails if the object is of another kernel or problem.
+/// Fails if the object belongs to another kernel or problem.
 fn check(object: &Value, kernel: &str, problem: &Problem) -> Result<(), Failure> {
     let other = |what: &str, found: &dyn std::fmt::Display, expected: &dyn std::fmt::Display| {
         Err(Failure::new(FailureClass::Garbage, format!("{what}: found {found}, expected {expected}")))
@@ -122,7 +121,8 @@ mod tests {
 
     fn object(result: &str) -> String {
         format!(
-            "{{\"name\": \"gemm_k\", \"problem\": {{\"m\": 1000, \"n\": 1000, \"k\": 500}}, \"perf_result\": {{{result}}}}}"
+            "{{\"name\": \"gemm_k\", \"problem\": {{\"m\": 1000, \"n\": 1000, \"k\": 500}}, \"perf_result\": \
+             {{{result}}}}}"
         )
     }
 

@@ -1,4 +1,4 @@
-//! Answers instead of measurements, for dry runs and tests: from records, from a model, from a formula.
+//! Answers instead of measurements, for dry runs and tests: from records, a model or a formula.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -14,16 +14,16 @@ use super::{Batch, BatchEnd, Best, Context, Progress, Report, Runner};
 use crate::error::MeasureError;
 use crate::outcome::{FailureClass, Measurement, Outcome};
 
-/// Whoever can say what a measurement would have been.
+/// Something that can tell what a measurement would have been.
 pub trait Answers: Send + Sync {
     /// What it is, for the sidecar.
     fn describe(&self) -> Value;
 
-    /// What becomes of a kernel on a problem. The same question always has the same answer.
+    /// The outcome of a kernel on a problem. The same question always has the same answer.
     fn answer(&self, kernel: &Kernel, problem: &Problem) -> Outcome;
 }
 
-/// Answers as if they were measured, at once.
+/// Reports answers at once, as if they were measured.
 pub struct SimulatedRunner {
     answers: Box<dyn Answers>,
 }
@@ -79,14 +79,14 @@ impl Runner for SimulatedRunner {
     }
 }
 
-/// Predictions of a model, taken for measurements.
+/// Predictions of a model, used as measurements.
 pub struct ModelAnswers {
     source: String,
     ranker: Ranker,
 }
 
 impl ModelAnswers {
-    /// Predictions for the kernels of a pool by the model of a directory.
+    /// Predictions for the kernels of a pool, by the model in a directory.
     pub fn load(directory: &Path, pool: &Arc<Pool>) -> Result<Self, MeasureError> {
         let model = Model::load(directory).map_err(|error| MeasureError::Settings(error.to_string()))?;
         let ranker = Ranker::new(Arc::new(model), Arc::clone(pool));

@@ -1,4 +1,4 @@
-//! The files of a sweep, kept together.
+//! The files of a sweep, kept consistent.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -28,9 +28,9 @@ pub(super) struct Ledger<'a> {
     done: HashSet<Pair>,
     /// Best time of each problem.
     best_ms: HashMap<u32, f64>,
-    /// All rows of the log.
+    /// Counts of all rows of the log.
     tally: Tally,
-    /// Those of this run.
+    /// Number of rows that this run wrote.
     written: usize,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Ledger<'a> {
         max_cv: f64,
     ) -> Result<Self, MeasureError> {
         let columns = Columns::of(plan);
-        // The log is first, since its lock keeps other runs away from all of the files.
+        // The log comes first, since its lock keeps other runs away from all the files.
         let mut log = Log::open(&files.log)?.ok_or_else(|| in_use(files))?;
         let known = match start {
             Start::Fresh => {
@@ -124,7 +124,7 @@ impl<'a> Ledger<'a> {
         &self.tally
     }
 
-    /// Whether a pair has its row.
+    /// Whether a pair has a row.
     pub(super) fn has(&self, pair: Pair) -> bool {
         self.done.contains(&pair)
     }
@@ -134,7 +134,7 @@ impl<'a> Ledger<'a> {
         self.best_ms.get(&problem).copied()
     }
 
-    /// Writes a row, unless the pair has one.
+    /// Writes a row, unless the pair already has one.
     pub(super) fn record(
         &mut self,
         pair: Pair,
@@ -151,7 +151,7 @@ impl<'a> Ledger<'a> {
         Ok(&self.tally)
     }
 
-    /// Waits until the disk has all rows.
+    /// Waits until all rows are on disk.
     pub(super) fn sync(&mut self) -> Result<(), MeasureError> {
         self.log.sync()
     }
@@ -161,7 +161,8 @@ impl<'a> Ledger<'a> {
         self.meta.write(&self.files.meta)
     }
 
-    /// Keeps what the runtime tells of a GPU. What is new is written at once, for those who watch.
+    /// Records what the runtime reports about a GPU. New facts are written at once, for observers of the
+    /// file.
     pub(super) fn device(&mut self, gpu: &Gpu, facts: Value) -> Result<(), MeasureError> {
         let session = self.meta.sessions.last_mut();
         let Some(Value::Object(gpus)) = session.map(|session| &mut session.gpus) else { return Ok(()) };
@@ -184,7 +185,7 @@ impl<'a> Ledger<'a> {
         self.meta.write(&self.files.meta)
     }
 
-    /// The counts of the log, and how many rows of it this run wrote.
+    /// The counts of the log, and how many of its rows this run wrote.
     pub(super) fn into_tally(self) -> (Tally, usize) {
         (self.tally, self.written)
     }
@@ -197,7 +198,7 @@ fn remove(path: &Path) -> Result<(), MeasureError> {
     }
 }
 
-/// Names the run that has the log. One that has just begun says who it is in a moment.
+/// Names the run that holds the log. A run that has just begun writes its name a moment later.
 fn in_use(files: &Files) -> MeasureError {
     let known = || Meta::read(&files.meta).ok().flatten().and_then(|meta| meta.running());
     let mut tries = 0..50;

@@ -1,4 +1,5 @@
-//! A sweep: everything got ready first, then problem by problem and batch by batch, on every GPU at once.
+//! A sweep: first everything is prepared, then all GPUs measure at once, problem by problem and batch by
+//! batch.
 
 mod ledger;
 mod workers;
@@ -23,18 +24,18 @@ use crate::stop::StopReason;
 use ledger::Ledger;
 use workers::Workers;
 
-/// What to do with a log that is already there.
+/// What to do with an existing log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
     /// Refuse it.
     Fresh,
-    /// Go on with it; begin if there is none.
+    /// Continue it, or begin a new one if there is none.
     Resume,
-    /// Throw it away.
+    /// Discard it.
     Overwrite,
 }
 
-/// Refuses a place for a fresh log where there is one with something in it, or what belongs to one.
+/// Fails if a non-empty log, or the sidecar of one, is in the place of a fresh log.
 pub fn check_free(log: &Path) -> Result<(), MeasureError> {
     let Files { log, meta, .. } = Files::of(log);
     let is_there = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|file| *path == meta || file.len() > 0);
@@ -68,63 +69,63 @@ impl Retry {
 
 /// What to measure, where, and where to write it.
 pub struct Sweep<'a> {
-    /// What to measure: the shard's part of the plan.
+    /// What to measure: this shard's part of the plan.
     pub plan: &'a Plan,
     /// The plan of all shards.
     pub whole: &'a Plan,
-    /// Which part it is.
+    /// Which part of it.
     pub shard: Shard,
     /// The log.
     pub output: &'a Path,
-    /// What to do with a log that is already there.
+    /// What to do with an existing log.
     pub start: Start,
     /// Which of its failed rows to measure again.
     pub retry: &'a Retry,
-    /// Where to measure, all at once.
+    /// The GPUs that measure at the same time.
     pub gpus: &'a [Gpu],
-    /// Where GPUs' locks are.
+    /// The folder of the GPU locks.
     pub lock_folder: PathBuf,
-    /// Whose checked-out revision is recorded.
+    /// The folder whose checked-out revision is recorded.
     pub source: PathBuf,
-    /// The version that is recorded.
+    /// The version of ck-select that is recorded.
     pub version: &'a str,
 }
 
-/// What happens while a sweep runs.
+/// Events of a running sweep.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// So many kernels are built.
+    /// Kernels were built.
     Built {
-        /// Built or failed.
+        /// How many are built or failed.
         done: usize,
-        /// Of how many.
+        /// How many there are in total.
         total: usize,
-        /// Failed.
+        /// How many failed.
         failed: usize,
     },
-    /// Somebody else measures on a GPU.
+    /// Another process measures on a GPU.
     Waiting {
         /// The GPU.
         gpu: &'a Gpu,
-        /// Its lock.
+        /// The path of its lock.
         lock: &'a Path,
     },
-    /// Rows that were there already.
+    /// Rows that were already in the log.
     Resumed(&'a Tally),
-    /// A row is written.
+    /// A row was written.
     Row {
-        /// Whose.
+        /// The row's kernel and problem.
         pair: Pair,
-        /// What it says.
+        /// The row's outcome.
         outcome: &'a Outcome,
-        /// All rows of the log so far.
+        /// The counts of all rows so far.
         tally: &'a Tally,
     },
 }
 
-/// Is told what happens, on any thread, by one at a time for rows.
+/// Receives events, on any thread; rows arrive one at a time.
 pub trait Observer: Sync {
-    /// Something happened.
+    /// An event happened.
     fn tell(&self, event: &Event<'_>);
 }
 
@@ -133,18 +134,18 @@ pub trait Observer: Sync {
 pub struct Tally {
     /// Rows with a time.
     pub measured: usize,
-    /// Of these, rows whose samples spread too much.
+    /// How many of these have samples that vary too much.
     pub unstable: usize,
-    /// Rows of kernels that were given up.
+    /// Rows of kernels that were given up as too slow.
     pub cut_off: usize,
     /// Rows without a time, by class.
     pub failed: BTreeMap<FailureClass, usize>,
-    /// The highest speed so far, and whose it is.
+    /// The highest speed so far, and its kernel and problem.
     pub best: Option<(f64, Pair)>,
 }
 
 impl Tally {
-    /// Counts a row that was there already.
+    /// Counts a row that was already in the log.
     fn recall(&mut self, pair: Pair, row: &Logged, unstable: bool) {
         match row.failure() {
             Some(class) => *self.failed.entry(class).or_default() += 1,
@@ -180,22 +181,22 @@ impl Tally {
         self.measured + self.cut_off + self.failures()
     }
 
-    /// Rows without a time that are no cut-off.
+    /// Rows without a time, other than those that were cut off.
     pub fn failures(&self) -> usize {
         self.failed.values().sum()
     }
 }
 
-/// What a sweep did.
+/// The result of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// All rows of the log, earlier ones with it.
+    /// The counts of all rows of the log, including earlier ones.
     pub tally: Tally,
-    /// Rows that it wrote.
+    /// How many rows it wrote.
     pub written: usize,
-    /// Rows that were there already.
+    /// How many rows there were before.
     pub earlier: usize,
-    /// Pairs that are still to be measured.
+    /// How many pairs are still to be measured.
     pub remaining: usize,
     /// How long it took.
     pub elapsed: Duration,
@@ -204,7 +205,7 @@ pub struct Summary {
 }
 
 impl Sweep<'_> {
-    /// Measures what the log does not have yet.
+    /// Measures what is missing from the log.
     pub fn run(
         &self,
         runner: &mut dyn Runner,
@@ -291,7 +292,7 @@ impl Sweep<'_> {
     }
 }
 
-/// The settings that make rows comparable.
+/// The settings that must agree for rows to be comparable.
 fn what_matters(settings: &Settings) -> Value {
     let Settings { warmup, repeat, samples, cutoff, max_cv, remeasure, .. } = settings;
     json!({
@@ -304,7 +305,7 @@ fn what_matters(settings: &Settings) -> Value {
     })
 }
 
-/// A lock whose holder panicked has still whole rows: each is one write.
+/// The ledger is usable even if a holder of its lock panicked, since each row is a single write.
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

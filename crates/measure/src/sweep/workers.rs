@@ -1,6 +1,6 @@
-//! One GPU's part of a sweep: its problems, one after the other, all kernels of a problem on this GPU.
-//! Batches hold as many whole problems as they have room for, since starting a worker can take longer than
-//! measuring a problem.
+//! The part of one GPU in a sweep: one problem after the other, with all kernels of a problem on this GPU.
+//! Batches hold as many whole problems as fit, since starting a worker can take longer than measuring a
+//! problem.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::plan::{Pair, Plan};
 use crate::runner::{Batch, BatchEnd, Context, Job, Report, Runner};
 use crate::stop::StopReason;
 
-/// What all GPUs work on together.
+/// The state that all GPUs share.
 pub(super) struct Workers<'a, 'l> {
     plan: &'a Plan,
     runner: &'a dyn Runner,
@@ -27,7 +27,7 @@ pub(super) struct Workers<'a, 'l> {
     /// The next problem.
     next: Mutex<usize>,
     gpus: usize,
-    /// Whether one of the GPUs cannot go on.
+    /// Whether one of the GPUs has failed.
     failed: AtomicBool,
 }
 
@@ -45,7 +45,7 @@ impl<'a, 'l> Workers<'a, 'l> {
         Self { plan, runner, context, ledger, observer, lock_folder, next, gpus, failed }
     }
 
-    /// Measures problems until there are none.
+    /// Measures problems until none are left.
     pub(super) fn run(&self, gpu: &Gpu) -> Result<Option<StopReason>, MeasureError> {
         let end = self.measure(gpu);
         if end.is_err() {
@@ -80,12 +80,12 @@ impl<'a, 'l> Workers<'a, 'l> {
         }
     }
 
-    /// How much a batch holds.
+    /// How many pairs a batch holds.
     fn room(&self) -> usize {
         self.context.settings.batch.max(1)
     }
 
-    /// The next problem, with those after it that fit into the same batch. Towards the end only as many as
+    /// The next problem, and those after it that fit into the same batch. Towards the end it takes fewer, to
     /// leave some for the other GPUs.
     fn take(&self) -> Vec<Pair> {
         let problems = self.plan.problems();
@@ -105,7 +105,7 @@ impl<'a, 'l> Workers<'a, 'l> {
         taken
     }
 
-    /// Measures a batch; what a failure left behind is measured in smaller ones, until each kernel has its
+    /// Measures a batch. Pairs that a failure left over are measured in smaller batches, until each has its
     /// row.
     fn batch(&self, gpu: &Gpu, pairs: Vec<Pair>) -> Result<Option<StopReason>, MeasureError> {
         let mut stack = vec![pairs];
@@ -131,9 +131,9 @@ impl<'a, 'l> Workers<'a, 'l> {
         Ok(None)
     }
 
-    /// Who is to blame, and how to go on. A kernel that broke its worker alone, or that took all its time, is
-    /// recorded so; one that broke it after others gets a worker of its own, since they may have spoilt its
-    /// memory.
+    /// Finds the culprit of a failure and schedules the remaining pairs. A kernel that broke its worker
+    /// alone, or that used up all its time, is recorded as failed; one that broke it after others is measured
+    /// again in its own worker, since the others may have corrupted its memory.
     fn retry(
         &self,
         gpu: &Gpu,
@@ -165,7 +165,7 @@ impl<'a, 'l> Workers<'a, 'l> {
         Ok(())
     }
 
-    /// Measures a batch once; the pairs that got their rows.
+    /// Measures a batch once; also returns the pairs that got their rows.
     fn once(&self, gpu: &Gpu, pairs: &[Pair]) -> Result<(BatchEnd, HashSet<Pair>), MeasureError> {
         let jobs: Vec<Job<'_>> = {
             let ledger = lock(self.ledger);

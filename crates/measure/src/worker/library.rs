@@ -1,4 +1,4 @@
-//! A library of kernels, by the functions of `include/ck_select_bench.h`.
+//! A library of kernels, used through the functions of `include/ck_select_bench.h`.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
@@ -10,7 +10,7 @@ use ck_select::problem::Problem;
 use ck_select::vocab::Op;
 use libloading::Library;
 
-/// `ck_bench_sink`: where a library puts its kernels.
+/// `ck_bench_sink`: how a library registers its kernels.
 #[repr(C)]
 struct Sink {
     struct_size: usize,
@@ -18,7 +18,7 @@ struct Sink {
     add_kernel: unsafe extern "C" fn(*mut c_void, *const c_char, *const CkKernelHooks) -> CkStatus,
 }
 
-/// It answers a `ck_status`; taken as a number, because a library may answer any.
+/// It returns a `ck_status`, read as a number because a library may return any value.
 type Register = unsafe extern "C" fn(*const Sink) -> i32;
 type PrepareConv = unsafe extern "C" fn(*const CkConvProblem) -> i32;
 type PrepareGemm = unsafe extern "C" fn(*const CkGemmProblem) -> i32;
@@ -28,7 +28,7 @@ type RunConv = unsafe extern "C" fn(*const CkConvProblem, *mut c_void, *mut c_vo
 type RunGemm = unsafe extern "C" fn(*const CkGemmProblem, *mut c_void, *mut c_void) -> f32;
 type RunFmha = unsafe extern "C" fn(*const CkFmhaProblem, *mut c_void, *mut c_void) -> f32;
 
-/// Callbacks by kernel name, which live as long as their library: for ever.
+/// Callbacks by kernel name. They live as long as their library, which is forever.
 type Kernels = HashMap<String, &'static Callbacks>;
 
 /// A loaded library.
@@ -40,22 +40,22 @@ pub(super) struct KernelLibrary {
 }
 
 impl KernelLibrary {
-    /// Loads a library and asks it for its kernels.
+    /// Loads a library and asks for its kernels.
     pub(super) fn open(path: &str) -> Result<Self, String> {
-        // The loader would wait for a pipe's writer.
+        // For a pipe, the loader would wait for a writer.
         files::check(path).map_err(|error| format!("{path}: {error}"))?;
-        // SAFETY: whoever names a library wants its code to run; this process exists so that it may do what
-        // it likes.
+        // SAFETY: whoever names a library wants its code to run; this process exists so that the code may do
+        // anything.
         let library = unsafe { Library::new(path) }.map_err(|error| format!("{path}: {error}"))?;
-        // Never unloaded: GPU runtimes register the code of a library for the life of the process.
+        // Never unloaded: GPU runtimes register a library's code for the life of the process.
         let library: &'static Library = Box::leak(Box::new(library));
         let mut kernels = Kernels::new();
-        // SAFETY: the header gives the name this type.
+        // SAFETY: the header declares the function with this type.
         let register = unsafe { library.get::<Register>(b"ck_bench_register") }.ok().map(|symbol| *symbol);
         if let Some(register) = register {
             let context = (&raw mut kernels).cast();
             let sink = Sink { struct_size: size_of::<Sink>(), context, add_kernel };
-            // SAFETY: the sink and the map behind it live through the call.
+            // SAFETY: the sink and its map outlive the call.
             let status = unsafe { register(&raw const sink) };
             if status != CkStatus::Ok as i32 {
                 return Err(format!("{path}: ck_bench_register answers {status}"));
@@ -64,11 +64,11 @@ impl KernelLibrary {
         Ok(Self { library, registers: register.is_some(), kernels, prepared: None })
     }
 
-    /// The callbacks of a kernel: what it registered, or else the function of its name.
+    /// The callbacks of a kernel: those that it registered, or else the function with its name.
     pub(super) fn kernel(&mut self, name: &str, op: Op) -> Option<&'static Callbacks> {
         if !self.registers && !self.kernels.contains_key(name) {
             let hooks = self.function(name, op)?;
-            // SAFETY: as for what registers, below.
+            // SAFETY: as for registered kernels, below.
             let callbacks = unsafe { Callbacks::new(hooks) };
             self.kernels.insert(name.to_owned(), Box::leak(Box::new(callbacks)));
         }
@@ -90,22 +90,22 @@ impl KernelLibrary {
         };
         match op {
             Op::GroupedConv => {
-                // SAFETY: the header gives a function of a convolution's name this type.
+                // SAFETY: the header declares functions named after a convolution kernel with this type.
                 hooks.run_conv = Some(*unsafe { self.library.get::<RunConv>(name.as_bytes()) }.ok()?);
             }
             Op::Gemm => {
-                // SAFETY: the header gives a function of a GEMM's name this type.
+                // SAFETY: the header declares functions named after a GEMM kernel with this type.
                 hooks.run_gemm = Some(*unsafe { self.library.get::<RunGemm>(name.as_bytes()) }.ok()?);
             }
             Op::Fmha => {
-                // SAFETY: the header gives a function of an attention's name this type.
+                // SAFETY: the header declares functions named after an attention kernel with this type.
                 hooks.run_fmha = Some(*unsafe { self.library.get::<RunFmha>(name.as_bytes()) }.ok()?);
             }
         }
         Some(hooks)
     }
 
-    /// Lets the library prepare for a problem, once; an error is its code.
+    /// Lets the library prepare for a problem, once; the error is the library's code.
     pub(super) fn prepare(&mut self, problem: &Problem) -> Result<(), i32> {
         if self.prepared.as_ref() == Some(problem) {
             return Ok(());
@@ -113,24 +113,24 @@ impl KernelLibrary {
         self.prepared = None;
         let code = match problem {
             Problem::Conv(problem) => {
-                // SAFETY: the header gives the name this type.
+                // SAFETY: the header declares the function with this type.
                 let prepare = unsafe { self.library.get::<PrepareConv>(b"ck_bench_prepare_conv") };
                 let problem = CkConvProblem::from_problem(problem);
-                // SAFETY: the problem lives through the call.
+                // SAFETY: the problem outlives the call.
                 prepare.map_or(0, |prepare| unsafe { prepare(&raw const problem) })
             }
             Problem::Gemm(problem) => {
-                // SAFETY: the header gives the name this type.
+                // SAFETY: the header declares the function with this type.
                 let prepare = unsafe { self.library.get::<PrepareGemm>(b"ck_bench_prepare_gemm") };
                 let problem = CkGemmProblem::from_problem(problem);
-                // SAFETY: the problem lives through the call.
+                // SAFETY: the problem outlives the call.
                 prepare.map_or(0, |prepare| unsafe { prepare(&raw const problem) })
             }
             Problem::Fmha(problem) => {
-                // SAFETY: the header gives the name this type.
+                // SAFETY: the header declares the function with this type.
                 let prepare = unsafe { self.library.get::<PrepareFmha>(b"ck_bench_prepare_fmha") };
                 let problem = CkFmhaProblem::from_problem(problem);
-                // SAFETY: the problem lives through the call.
+                // SAFETY: the problem outlives the call.
                 prepare.map_or(0, |prepare| unsafe { prepare(&raw const problem) })
             }
         };
@@ -141,20 +141,20 @@ impl KernelLibrary {
         Ok(())
     }
 
-    /// Elements of the last result that are not zero, if the library counts them.
+    /// How many elements of the last result are not zero, if the library counts them.
     pub(super) fn count_non_zero(&self) -> Option<u64> {
-        // SAFETY: the header gives the name this type.
+        // SAFETY: the header declares the function with this type.
         let count = unsafe { self.library.get::<CountNonZero>(b"ck_bench_count_non_zero") }.ok()?;
-        // SAFETY: the function takes nothing.
+        // SAFETY: the function takes no arguments.
         u64::try_from(unsafe { count() }).ok()
     }
 }
 
-/// What a library calls for each of its kernels.
+/// The function that a library calls for each of its kernels.
 ///
 /// # Safety
-/// `context` is the map of [`KernelLibrary::open`]; `name` is a NUL-terminated text; `hooks` points to hooks
-/// of the size that they say.
+/// `context` is the map of [`KernelLibrary::open`]; `name` is NUL-terminated; `hooks` points to hooks of the
+/// size that their first field states.
 unsafe extern "C" fn add_kernel(
     context: *mut c_void,
     name: *const c_char,
@@ -163,20 +163,20 @@ unsafe extern "C" fn add_kernel(
     if context.is_null() || name.is_null() || hooks.is_null() {
         return CkStatus::NullPointer;
     }
-    // SAFETY: by contract, `hooks` points to hooks, which begin with their size.
+    // SAFETY: by contract, `hooks` points to hooks, whose first field is their size.
     let size = unsafe { (&raw const (*hooks).struct_size).read() };
     if size != size_of::<CkKernelHooks>() {
         return CkStatus::InvalidStruct;
     }
-    // SAFETY: by contract, `name` is NUL-terminated, `hooks` has the size that was checked, and `context` is
-    // the map of `KernelLibrary::open`.
+    // SAFETY: by contract, `name` is NUL-terminated, `hooks` has the size that was just checked, and
+    // `context` is the map of `KernelLibrary::open`.
     let (name, hooks, kernels) = unsafe { (CStr::from_ptr(name), *hooks, &mut *context.cast::<Kernels>()) };
     let Ok(name) = name.to_str() else { return CkStatus::NotUtf8 };
     let add = AssertUnwindSafe(|| {
         if kernels.contains_key(name) {
             return CkStatus::AlreadyRegistered;
         }
-        // SAFETY: the library promises what its header says, and is never unloaded.
+        // SAFETY: the library keeps the promises of the header, and is never unloaded.
         let callbacks = unsafe { Callbacks::new(hooks) };
         kernels.insert(name.to_owned(), Box::leak(Box::new(callbacks)));
         CkStatus::Ok

@@ -1,4 +1,4 @@
-//! The process that loads kernels and runs them. It may crash or hang; the sweep goes on without it.
+//! The process that loads and runs kernels. It may crash or hang; the sweep continues without it.
 
 mod library;
 
@@ -23,7 +23,7 @@ use crate::runner::Best;
 use crate::runner::Settings;
 use library::KernelLibrary;
 
-/// Reads a request, measures, and answers; `output` must be the worker's own, as kernels may print.
+/// Reads a request, measures, and answers. Nothing else may write to `output`: kernels may print.
 pub fn serve(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
     let mut text = String::new();
     input.read_to_string(&mut text)?;
@@ -92,7 +92,7 @@ struct Worker<'a> {
 }
 
 impl<'a> Worker<'a> {
-    /// What becomes of an item, and whether the device can be used after it.
+    /// The outcome of an item, and whether the device is usable afterwards.
     fn measure(&mut self, item: &'a Item) -> (Outcome, bool) {
         let failed = |class, message: String| (Outcome::failed(class, message), true);
         let op: Op = match item.op.parse() {
@@ -172,7 +172,7 @@ fn time(
     search(device, Stream::DEFAULT, &mut [Candidate::new(0, run)], &options)
 }
 
-/// What a search of one candidate says, and whether the device can be used after it.
+/// The outcome of a search with one candidate, and whether the device is usable afterwards.
 fn outcome(report: &SearchReport, problem: &Problem) -> (Outcome, bool) {
     let failed = |class, message: String| Outcome::failed(class, message);
     let usable = !matches!(report.end, End::Hung | End::DeviceLost(_) | End::Refused(_) | End::StreamBusy);
@@ -202,7 +202,7 @@ fn outcome(report: &SearchReport, problem: &Problem) -> (Outcome, bool) {
     (outcome, usable)
 }
 
-/// Takes standard output for the worker's answers; what kernels print goes to standard error from now on.
+/// Reserves standard output for the worker's answers; from now on, kernels print to standard error.
 pub fn claim_stdout() -> io::Result<std::fs::File> {
     let own = rustix::io::fcntl_dupfd_cloexec(io::stdout(), 3)?;
     rustix::stdio::dup2_stdout(io::stderr())?;

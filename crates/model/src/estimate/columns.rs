@@ -1,8 +1,8 @@
-//! What a universal model reads: how the estimate sees a kernel, relative to the fastest of its pool.
+//! The columns of a universal model: how the estimate sees a kernel, relative to the fastest of its pool.
 //!
-//! Every value is a ratio, a count or a size that is held within bounds, so that a device, a type or a
-//! direction that a forest never saw lies where others lay; no extent of the problem is among them. Training
-//! and serving fill them by the same function, [`UniversalPool::fill`].
+//! Every value is a ratio, a count or a size within bounds, so that a device, a type or a direction that a
+//! forest never saw falls into the range of those it saw; extents of the problem are not among them. Training
+//! and serving use the same function, [`UniversalPool::fill`].
 
 use super::device::Device;
 use super::fmha_columns::{FMHA_COLUMNS, FmhaSeen};
@@ -16,12 +16,12 @@ use crate::vocab::Op;
 pub struct UniversalColumn {
     /// The name that models use.
     pub name: &'static str,
-    /// What it says.
+    /// What it means.
     pub doc: &'static str,
     pub(super) value: Value,
 }
 
-/// What computes a column, by what the kernels compute.
+/// What computes a column, by the operation of the kernels.
 #[derive(Clone, Copy)]
 pub(super) enum Value {
     Gemm(fn(&GemmSeen<'_>) -> f64),
@@ -47,7 +47,7 @@ impl GemmSeen<'_> {
     }
 }
 
-/// Most rounds, and as a share the fewest, that are told apart.
+/// The most rounds that are told apart; the inverse is the smallest share.
 pub(super) const ROUNDS: f64 = 64.0;
 
 macro_rules! columns {
@@ -61,7 +61,7 @@ macro_rules! columns {
 }
 pub(super) use columns;
 
-/// All columns of an operation, in the order of a model that names none.
+/// All columns of an operation, in the order of a model that does not name its columns.
 pub const fn universal_columns(op: Op) -> &'static [UniversalColumn] {
     match op {
         Op::GroupedConv | Op::Gemm => GEMM_COLUMNS,
@@ -71,7 +71,8 @@ pub const fn universal_columns(op: Op) -> &'static [UniversalColumn] {
 
 const GEMM_COLUMNS: &[UniversalColumn] = columns! { Gemm:
     est_slower = |s| (s.time / s.best).min(64.0), "estimated time over the shortest of the pool";
-    est_rounds = |s| s.parts.flowing.clamp(1.0 / ROUNDS, ROUNDS), "rounds of workgroups, as if they could be divided";
+    est_rounds = |s| s.parts.flowing.clamp(1.0 / ROUNDS, ROUNDS),
+        "rounds of workgroups, as if they could be divided";
     est_whole_rounds = |s| s.parts.rounds.min(8.0), "whole rounds, 8 at most";
     est_last_round = |s| s.parts.last / s.parts.resident, "share of the device that the last round fills";
     est_resident = |s| s.parts.resident.min(8.0), "workgroups that a compute unit holds, 8 at most";
@@ -87,20 +88,26 @@ const GEMM_COLUMNS: &[UniversalColumn] = columns! { Gemm:
     est_tile_k = |s| s.shape.tile[2].min(256.0), "depth of a step";
     est_waves = |s| s.shape.waves.min(16.0), "waves of a workgroup, 16 at most";
     est_ahead = |s| s.shape.ahead, "how far loads run ahead: not, a step, a step with a second buffer";
-    est_compv5 = |s| f64::from(u8::from(s.shape.compv5)), "whether the pipeline is compv5, which the estimate takes for compv3";
+    est_compv5 = |s| f64::from(u8::from(s.shape.compv5)),
+        "whether the pipeline is compv5, which the estimate takes for compv3";
     est_two_stage = |s| f64::from(u8::from(s.shape.two_stage)), "whether a second kernel adds up parts";
     est_width_a = |s| s.width(0), "elements of an access to A, 16 at most";
     est_width_b = |s| s.width(1), "elements of an access to B";
     est_width_c = |s| s.width(2), "elements of an access to the result";
-    est_waits_to_work = |s| ratio(s.parts.waits, s.parts.work()), "cycles that a step waits over those that it works";
-    est_loads_to_arithmetic = |s| ratio(s.parts.loads, s.parts.arithmetic), "cycles of accesses over those of arithmetic";
-    est_fragments_to_arithmetic = |s| ratio(s.parts.fragments, s.parts.arithmetic), "cycles of fragments over those of arithmetic";
+    est_waits_to_work = |s| ratio(s.parts.waits, s.parts.work()),
+        "cycles that a step waits over those that it works";
+    est_loads_to_arithmetic = |s| ratio(s.parts.loads, s.parts.arithmetic),
+        "cycles of accesses over those of arithmetic";
+    est_fragments_to_arithmetic = |s| ratio(s.parts.fragments, s.parts.arithmetic),
+        "cycles of fragments over those of arithmetic";
     est_cache_share = |s| (s.parts.cache / s.time).min(1.0), "what the caches need of the time";
     est_memory_share = |s| (s.parts.memory / s.time).min(1.0), "what the memory needs of the time";
-    est_second_stage_share = |s| (s.parts.second_stage / s.time).min(1.0), "what the second stage needs of the time";
+    est_second_stage_share = |s| (s.parts.second_stage / s.time).min(1.0),
+        "what the second stage needs of the time";
     est_compute_units = |s| compute_units(s.device), "compute units, 16 to 512";
     est_wave_size = |s| s.device.hardware.wavefront_size as f64, "threads of a wave";
-    est_balance = |s| balance(s.device), "multiply-adds of 16 bits that the device does while a byte comes from memory, 16 to 512";
+    est_balance = |s| balance(s.device),
+        "multiply-adds of 16 bits that the device does while a byte comes from memory, 16 to 512";
 };
 
 pub(super) fn compute_units(device: &Device) -> f64 {
@@ -142,8 +149,9 @@ impl UniversalPool {
     }
 
     /// Fills in the columns of the kernels that `counts`, which are the pool for this problem: column after
-    /// column, with a value for each kernel. `log_times` gets the logarithm of each one's estimated time over
-    /// the shortest; NaN where a kernel does not count or has no estimate, whose columns mean nothing.
+    /// column, with a value for each kernel. `log_times` receives the logarithm of each one's estimated time
+    /// over the shortest. It is NaN for kernels that do not count or have no estimate; their columns are
+    /// meaningless.
     pub fn fill(
         &self,
         columns: &[&'static UniversalColumn],
@@ -223,7 +231,8 @@ mod tests {
 
     const FMHA: [&str; 3] = [
         "fmha_fwd_bf16_batch_h128_qr_t64x128x32x128x32x128_w16x16x32_pad1111_mask=top_left_bias=no_bpc=-1",
-        "fmha_fwd_bf16_batch_h128_qr_async_t128x128x32x128x32x128_w32x32x16_pad1111_mask=top_left_bias=no_bpc=-1",
+        "fmha_fwd_bf16_batch_h128_qr_async_t128x128x32x128x32x128_w32x32x16_pad1111_mask=top_left_bias=no\
+         _bpc=-1",
         "fmha_fwd_bf16_batch_h128_qr_t128x64x32x128x16x128_w32x32x16_pad0000_mask=top_left_bias=no_bpc=-1",
     ];
 
@@ -245,7 +254,7 @@ mod tests {
             for (slower, time) in all.iter().zip(&times) {
                 assert!((slower.ln() - time).abs() < 1e-12);
             }
-            // Without the best one another is the measure.
+            // Without the best one, the values are relative to another.
             let (_, without) = filled("gfx950", &problem, &names, best);
             assert!(without[best].is_nan() && without.contains(&0.0));
         }

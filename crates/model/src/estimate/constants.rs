@@ -1,10 +1,10 @@
-//! What is measured of a library's kernels and not of a device, with units.
+//! Constants that are properties of a library's kernels, not of a device, with units.
 //!
 //! Those of `composable_kernel` were chosen on the MI355X training sweep (188 problems x 20 kernels; never on
 //! its oracle problems), those of the CUDA kernels on the H200 data of `data/h200` (2,964 problems x 30
-//! kernels, three directions). Both by the same search for the least regret of the choice and error of the
-//! time, from the same start; rounded to two digits. `docs/estimate.md` says how good they are where they
-//! were chosen and elsewhere.
+//! kernels, three directions). Both come from the same search, from the same start, for the least regret of
+//! the choice and the least error of the time; they are rounded to two digits. `docs/estimate.md` says how
+//! good they are on the data they were chosen on and on other data.
 
 use super::device::Library;
 
@@ -13,17 +13,17 @@ use super::device::Library;
 pub(super) struct Constants {
     /// Share of the peak rate that the instructions of a step reach.
     pub matrix_share: f64,
-    /// Share of the operands' fragments that is read from shared memory, above 1 where banks conflict.
+    /// Share of the operands' fragments that is read from shared memory, above 1 if banks conflict.
     pub fragment_share: f64,
     /// Lane-cycles that one access to memory takes to address and issue, see [`LANES`].
     pub issue: f64,
     /// Accesses to the image as a multiple of accesses to a matrix: addresses are computed, padding is
     /// tested.
     pub gather: f64,
-    /// Most bytes of one access.
+    /// Largest access in bytes.
     pub access_bytes: f64,
-    /// Accesses that one element costs where bytes of a whole access do not lie together; 0: as many elements
-    /// as do are moved at once.
+    /// Accesses that one element costs if the bytes of a whole access are not contiguous; 0: an access moves
+    /// as many elements as are contiguous.
     pub narrow: f64,
     /// Cycles that each workgroup of a compute unit adds to a step: barriers and loop.
     pub barrier: f64,
@@ -31,7 +31,7 @@ pub(super) struct Constants {
     pub latency: f64,
     /// The same for each access of a thread.
     pub access_latency: f64,
-    /// Multiple of the waits of a step whose loads do not run ahead.
+    /// Multiple of the waits of a step without prefetched loads.
     pub unpipelined: f64,
     /// Multiple of `latency` with the second buffer of compv4.
     pub buffered_latency: f64,
@@ -55,24 +55,24 @@ pub(super) struct Constants {
     pub parts_share: f64,
     /// Share of the memory's bandwidth.
     pub memory_share: f64,
-    /// Registers of a thread beside results and what is on its way to shared memory.
+    /// Registers of a thread besides results and data on its way to shared memory.
     pub registers: f64,
-    /// Registers of a thread for each four bytes on their way; 0 where loads go to shared memory directly.
+    /// Registers of a thread for each four bytes on their way; 0 if loads go to shared memory directly.
     pub staged: f64,
     /// The same with the second buffer of compv4.
     pub buffered_staged: f64,
     /// Tiles in shared memory without, with one and with two steps ahead: `mem`, most pipelines, `compv4`.
     pub buffers: [f64; 3],
-    /// Parts of the depth of a two-stage kernel, and of one with compv4, where nobody says.
+    /// Parts of the depth of a two-stage kernel, and of one with compv4, if neither problem nor kernel says.
     pub parts: [f64; 2],
-    /// Whether the second stage runs also where there is one part.
+    /// Whether the second stage also runs for a single part.
     pub always_second: bool,
 }
 
 /// Lanes of a compute unit that issue accesses at the same time.
 pub(super) const LANES: f64 = 128.0;
 
-/// Share of the ideal, in which a compute unit takes the next workgroup as soon as one ends; the rest goes in
+/// Share of the ideal, in which a compute unit takes the next workgroup as soon as one ends; the rest runs in
 /// whole rounds.
 pub(super) const FLOWING: f64 = 0.35;
 
@@ -86,7 +86,7 @@ const COMPOSABLE_KERNEL: Constants = Constants {
     barrier: 250.0,
     latency: 950.0,
     access_latency: 92.0,
-    // Not measured there: those of the CUDA kernels, rounded.
+    // Not measured there: rounded from those of the CUDA kernels.
     unpipelined: 3.0,
     buffered_latency: 1.5,
     buffered_access: 2.0,
@@ -95,7 +95,7 @@ const COMPOSABLE_KERNEL: Constants = Constants {
     workgroup: 3500.0,
     store: 2.1,
     launch: 0.61,
-    // Not measured there, either, as are all of split depths.
+    // Not measured there either, like everything about split depths.
     second_launch: 3.4,
     cache_share: 0.59,
     parts_share: 0.13,
@@ -134,7 +134,7 @@ const CUDA: Constants = Constants {
     staged: 0.0,
     buffered_staged: 0.0,
     buffers: [1.0, 2.0, 3.0],
-    // What the names of gpu/ stand for.
+    // What the kernel names of gpu/ mean.
     parts: [8.0, 32.0],
     always_second: false,
 };

@@ -1,4 +1,4 @@
-//! What the estimate knows of a GPU: the constants of [`Hardware`] and the rates that those leave out.
+//! What the estimate knows about a GPU: the constants of [`Hardware`], and rates that are not among them.
 
 use serde_json::{Map, Value};
 
@@ -7,7 +7,7 @@ use crate::hardware::Hardware;
 use crate::problem::InvalidField;
 use crate::vocab::{Arch, Dtype};
 
-/// Whose kernels a device runs: how they load and overlap differs.
+/// Whose kernels a device runs: they differ in how they load and overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Library {
     /// AMD's `composable_kernel`.
@@ -16,35 +16,35 @@ pub enum Library {
     Cuda,
 }
 
-/// Rates of a GPU that features do without.
+/// Rates of a GPU that features do not use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rates {
     /// 32-bit vector registers of one compute unit.
     pub registers_per_cu: f64,
-    /// Bytes that shared memory gives in a cycle.
+    /// Bytes per cycle from shared memory.
     pub lds_bytes_per_cycle: f64,
     /// Bandwidth of the memory in GB/s.
     pub memory_gb_s: f64,
     /// Bandwidth of the caches that all compute units share in GB/s.
     pub cache_gb_s: f64,
-    /// What stays in those caches from call to call, in KiB.
+    /// Size of those caches in KiB: what stays in them from call to call.
     pub cache_kb: f64,
-    /// Multiply-adds of one compute unit in a cycle, on fp64; 0 where there are no such instructions.
+    /// Multiply-adds of one compute unit per cycle in fp64; 0 without such instructions.
     pub macs_fp64: f64,
-    /// The same on fp32.
+    /// The same in fp32.
     pub macs_fp32: f64,
-    /// The same on fp16 and bf16.
+    /// The same in fp16 and bf16.
     pub macs_16bit: f64,
-    /// The same on fp8 and bf8.
+    /// The same in fp8 and bf8.
     pub macs_8bit: f64,
-    /// The same on int8.
+    /// The same in int8.
     pub macs_int8: f64,
-    /// The same on fp4.
+    /// The same in fp4.
     pub macs_4bit: f64,
     /// Least product of rows and depth of a 16-bit matrix instruction at full rate; smaller ones run at half
-    /// of it.
+    /// rate.
     pub full_rate_16bit: f64,
-    /// The same of 8-bit ones.
+    /// The same for 8-bit ones.
     pub full_rate_8bit: f64,
 }
 
@@ -55,19 +55,22 @@ const NEEDED: [&str; 6] =
 /// A GPU as the estimate sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Device {
-    /// What features know of it, too.
+    /// The constants that features use, too.
     pub hardware: Hardware,
-    /// What they do not.
+    /// The rates that they do not use.
     pub rates: Rates,
     /// Whose kernels it runs.
     pub library: Library,
 }
 
-/// A GPU that nothing can be estimated for.
+/// Why nothing can be estimated for a GPU.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DeviceError {
-    /// There is no profile.
-    #[error("the estimate has no profile of {arch}, there are {}; describe the GPU in a hardware file", Device::PROFILES.join(", "))]
+    /// The architecture has no profile.
+    #[error(
+        "the estimate has no profile of {arch}, there are {}; describe the GPU in a hardware file",
+        Device::PROFILES.join(", ")
+    )]
     NoProfile {
         /// The architecture.
         arch: Arch,
@@ -87,8 +90,8 @@ impl Device {
         profiles::of(arch.as_str()).ok_or(DeviceError::NoProfile { arch })
     }
 
-    /// Reads a JSON object of constants: those of [`Hardware`] and of [`Rates`], by name. They replace those
-    /// of the profile that `based_on` names; without it, every constant that is needed must be there.
+    /// Reads a JSON object of constants: those of [`Hardware`] and of [`Rates`], by name. They override the
+    /// profile that `based_on` names; without it, every needed constant must be given.
     pub fn from_json(fields: &Map<String, Value>) -> Result<Self, DeviceError> {
         let mut device = match fields.get("based_on") {
             Some(Value::String(word)) => {
@@ -123,7 +126,7 @@ impl Device {
         Ok(device)
     }
 
-    /// Multiply-adds of a compute unit in a cycle; 0 where there are no instructions for the type.
+    /// Multiply-adds of a compute unit per cycle; 0 without instructions for the type.
     pub(super) fn macs(&self, dtype: Dtype) -> f64 {
         match dtype {
             Dtype::Fp64 => self.rates.macs_fp64,
@@ -138,14 +141,14 @@ impl Device {
         }
     }
 
-    /// The most that it computes of a type, in TFLOPS; `None` where there are no instructions for the type.
+    /// Peak rate for a type in TFLOPS; `None` without instructions for the type.
     pub fn peak_tflops(&self, dtype: Dtype) -> Option<f64> {
         let Hardware { num_cus, max_clock_mhz, .. } = self.hardware;
         let peak = self.macs(dtype) * 2.0 * num_cus as f64 * max_clock_mhz as f64 / 1e6;
         (peak > 0.0).then_some(peak)
     }
 
-    /// Share of the full rate that an instruction of so many rows times depth has.
+    /// Share of the full rate that an instruction with this product of rows and depth reaches.
     pub(super) fn instruction_share(&self, dtype: Dtype, rows_by_depth: f64) -> f64 {
         let full = match dtype {
             Dtype::Fp16 | Dtype::Bf16 => self.rates.full_rate_16bit,
@@ -194,7 +197,7 @@ impl Rates {
     }
 }
 
-/// A rate of a file. Only those that say what a device cannot do may be 0.
+/// A rate of a file. Only rates of what a device may lack can be 0.
 fn number(name: &str, value: &Value) -> Result<f64, InvalidField> {
     let may_be_zero = name.starts_with("macs_") || name.starts_with("full_rate_") || name == "cache_kb";
     let expected = if may_be_zero { "a number, 0 or more" } else { "a number above 0" };

@@ -4,13 +4,12 @@
 //! ```text
 //! workgroup  = one tile of queries of one head, one part of the keys, one tile of elements of values
 //! step       = one tile of keys: scores, softmax, product with values
-//! steps      = tiles of keys that the mask leaves, by the tile of queries: their mean and their most
+//! steps      = tiles of keys that the mask leaves, per tile of queries: mean and maximum
 //! time       = launch + norm4(cycles of the rounds, caches, memory) + what adds up the parts
 //! ```
 //!
-//! Queries and keys of other families are the same work in another order: backward kernels take keys as rows
-//! and form five products, combining and appending kernels and those that only convert move bytes.
-//! `docs/fmha.md` has the terms.
+//! Other families do the same work in another order: backward kernels take keys as rows and form five
+//! products; kernels that combine, append or convert only move bytes. `docs/fmha.md` has the terms.
 
 use super::constants::{FLOWING, LANES};
 use super::device::{Device, Library};
@@ -35,16 +34,15 @@ pub const FMHA_TERMS: [&str; 11] = [
     "second_stage",
 ];
 
-/// What is not known of a device but of its attention kernels.
+/// Properties of a device's attention kernels, not of the device.
 struct Constants {
     /// Share of the peak rate that the two products reach.
     matrix_share: f64,
     /// Operations of a lane for each score: scaling, maximum, exponential, sum, conversion.
     softmax: f64,
-    /// Operations of a lane for each element of the result, which a new maximum scales down.
+    /// Operations of a lane for each element of the result, which is scaled down for each new maximum.
     rescale: f64,
-    /// More operations for each score: of a soft cap, of a bias, of dropout, and of a mask where it cuts the
-    /// tile.
+    /// Extra operations for each score: for a soft cap, a bias, dropout, and a mask where it cuts the tile.
     extras: [f64; 4],
     /// Share of the fragments of keys and values that is read from shared memory.
     fragment_share: f64,
@@ -52,13 +50,12 @@ struct Constants {
     issue: f64,
     /// Cycles that each workgroup of a compute unit adds to a step.
     barrier: f64,
-    /// Cycles that a step waits for memory where loads do not run ahead, and where they do; and for each
-    /// access of a thread.
+    /// Cycles that a step waits for memory without and with prefetched loads; and for each access of a
+    /// thread.
     waits: [f64; 3],
-    /// Multiple of the waits and of the accesses for keys that lie in pages of one key; it falls with their
-    /// size.
+    /// Multiple of the waits and of the accesses for pages of one key; it falls with the size of the pages.
     paged: f64,
-    /// Share of a step's work that one workgroup's others do not hide, and the same of a workgroup alone.
+    /// Share of a step's work that the other workgroups do not hide, and the same for a workgroup alone.
     unhidden: [f64; 2],
     /// Cycles of a workgroup to begin and to end, and for each element of its tile of the result.
     workgroup: [f64; 2],
@@ -66,12 +63,13 @@ struct Constants {
     launch: f64,
     /// Shares of the bandwidth of caches and of memory.
     shares: [f64; 2],
-    /// Registers of a thread beside scores, results and queries, and the most that a thread has.
+    /// Registers of a thread besides scores, results and queries, and the most that a thread can have.
     registers: [f64; 2],
 }
 
-/// Where a constant means the same as for its GEMMs, it is theirs (`constants.rs`); softmax, rescaling and
-/// extras are the CUDA kernels'. No public measurements tell attention kernels of this library apart.
+/// Constants that mean the same for its GEMMs are taken from there (`constants.rs`); softmax, rescaling and
+/// extras are those of the CUDA kernels. There are no public measurements that compare attention kernels of
+/// this library.
 const COMPOSABLE_KERNEL: Constants = Constants {
     matrix_share: 0.85,
     softmax: 7.6,
@@ -90,7 +88,7 @@ const COMPOSABLE_KERNEL: Constants = Constants {
 };
 
 /// Chosen on every second problem of `data/h100/attention.csv` (105 of 210, 28 kernels each), by a search
-/// from reasoned values; rounded to two digits. Soft cap, bias, dropout and pages were not measured.
+/// that started from estimates; rounded to two digits. Soft cap, bias, dropout and pages were not measured.
 const CUDA: Constants = Constants {
     matrix_share: 0.38,
     softmax: 7.6,
@@ -120,7 +118,7 @@ impl Constants {
 /// An attention kernel on a device.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FmhaShape {
-    /// Whether it multiplies; else it moves bytes.
+    /// Decides whether it multiplies or only moves bytes.
     pub(super) family: FmhaFamily,
     /// Queries, keys and elements of values of a tile.
     pub(super) tile: [f64; 3],
@@ -129,14 +127,14 @@ pub struct FmhaShape {
     pub(super) waves: f64,
     /// Whether loads run ahead.
     pub(super) ahead: bool,
-    /// How many of queries, keys and both kinds of elements it handles where the tile does not divide them.
+    /// How many of queries, keys and both kinds of elements it pads.
     pub(super) pads: u8,
     resident: f64,
     occupied: f64,
     /// Cycles of a step on a whole compute unit.
     products: f64,
     softmax: f64,
-    /// The same more where a mask cuts the tile.
+    /// Extra cycles if a mask cuts the tile.
     masked: f64,
     fragments: f64,
     waits: f64,
@@ -155,7 +153,7 @@ impl FmhaShape {
         let hardware = &device.hardware;
         let [m0, n0, k0, n1, _, k0max] = kernel.tile.numbers().map(f64::from);
         let (m0, n0) = (m0.max(1.0), n0.max(1.0));
-        // Tiles without a depth of their own are those of kernels that do not multiply.
+        // Kernels that do not multiply have tiles without a depth of their own.
         let depth = if k0max > 0.0 { k0max } else { f64::from(kernel.hdim_q) };
         let values = if n1 > 0.0 { n1 } else { f64::from(kernel.hdim_v) };
         let bytes = f64::from(dtype.bits()) / 8.0;
@@ -165,7 +163,7 @@ impl FmhaShape {
         let ahead = !matches!(kernel.pipeline, FmhaPipeline::Qr | FmhaPipeline::Qs | FmhaPipeline::QrPagedkv);
         let staged = n0 * (depth + values) * bytes;
         let held = match (device.library, ahead) {
-            // All keys and values of a step, twice where the next step's are loaded meanwhile.
+            // All keys and values of a step, twice if the next step's are loaded meanwhile.
             (Library::Cuda, _) => staged * (1.0 + f64::from(u8::from(ahead))),
             // Three pieces of the larger operand, or one slice of both.
             (Library::ComposableKernel, true) => 3.0 * n0 * k0.max(32.0) * bytes,
@@ -173,18 +171,18 @@ impl FmhaShape {
         };
         let by_memory = hardware.lds_capacity as f64 / held.max(1.0);
         let by_waves = hardware.max_waves_per_cu as f64 / waves;
-        // Scores and results in 32 bits, queries in their own.
+        // Scores and results in 32 bits, queries in their own type.
         let [constant, most] = constants.registers;
         let registers = ((m0 * (n0 + values) + m0 * depth * bytes / 4.0) / threads + constant).min(most);
         let by_registers = device.rates.registers_per_cu / (threads * registers);
-        // `block_per_cu` is what the compiler makes room for at least, and no limit.
+        // `block_per_cu` is a minimum that the compiler makes room for, not a limit.
         let resident = by_memory.min(by_waves).min(by_registers).floor().max(1.0);
 
         let instruction = |at: usize| f64::from(kernel.warp_tile[at]) * f64::from(kernel.warp_tile[at + 2]);
         let rate =
             |at: usize| macs * constants.matrix_share * device.instruction_share(dtype, instruction(at));
         let products = match kernel.family {
-            // Scores once more, and four products of gradients.
+            // The scores again, and four products of gradients.
             FmhaFamily::BwdDqDkDv => m0 * n0 * (3.0 * depth + 2.0 * values) / rate(0),
             _ => m0 * n0 * depth / rate(0) + m0 * n0 * values / rate(3),
         };
@@ -233,7 +231,7 @@ pub(super) struct FmhaParts {
     pub(super) loads: f64,
     pub(super) barriers: f64,
     pub(super) waits: f64,
-    /// Cycles of a workgroup beside its steps.
+    /// Cycles of a workgroup besides its steps.
     pub(super) workgroup: f64,
     pub(super) cache: f64,
     pub(super) memory: f64,
@@ -242,10 +240,10 @@ pub(super) struct FmhaParts {
     pub(super) steps: Steps,
     /// Parts of the keys.
     pub(super) parts: f64,
-    /// Workgroups for each place that the device has for one.
+    /// Workgroups for each slot of the device.
     pub(super) flowing: f64,
     pub(super) resident: f64,
-    /// Workgroups a compute unit of the last round.
+    /// Workgroups per compute unit in the last round.
     pub(super) last: f64,
     pub(super) occupied: f64,
     pub(super) unhidden: [f64; 2],
@@ -295,8 +293,8 @@ impl FmhaParts {
         }
     }
 
-    /// Cycles of a step's work of one workgroup: matrix and vector units work side by side, each for another
-    /// wave.
+    /// Cycles of a step's work of one workgroup: matrix and vector units work side by side, each for a
+    /// different wave.
     pub(super) fn work(&self) -> f64 {
         norm(self.products, self.softmax, norm(self.fragments, self.loads, 0.0))
     }
@@ -321,7 +319,7 @@ impl FmhaParts {
         self.launch + sharp_norm(cycles / self.clock_mhz, self.cache, self.memory) + self.second_stage
     }
 
-    /// The terms, which add up to the time but for rounding.
+    /// The terms, which add up to the time, apart from rounding.
     pub(super) fn terms(&self) -> Terms {
         let mut parts = Self {
             products: 0.0,

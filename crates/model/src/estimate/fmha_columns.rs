@@ -1,5 +1,5 @@
-//! What a universal model of attention reads: how the estimate sees a kernel, relative to the fastest of its
-//! pool.
+//! The columns of a universal model of attention: how the estimate sees a kernel, relative to the fastest of
+//! its pool.
 
 use super::columns::{ROUNDS, Seen, UniversalColumn, balance, columns, compute_units, ratio};
 use super::fmha::FmhaParts;
@@ -7,16 +7,18 @@ use super::{FmhaLoad, FmhaShape};
 
 pub(super) type FmhaSeen<'a> = Seen<'a, FmhaLoad, FmhaShape, FmhaParts>;
 
-/// All columns, in the order of a model that names none.
+/// All columns, in the order of a model that does not name its columns.
 pub(super) const FMHA_COLUMNS: &[UniversalColumn] = columns! { Fmha:
     est_slower = |s| (s.time / s.best).min(64.0), "estimated time over the shortest of the pool";
-    est_rounds = |s| s.parts.flowing.clamp(1.0 / ROUNDS, ROUNDS), "rounds of workgroups, as if they could be divided";
+    est_rounds = |s| s.parts.flowing.clamp(1.0 / ROUNDS, ROUNDS),
+        "rounds of workgroups, as if they could be divided";
     est_whole_rounds = |s| s.parts.flowing.floor().min(8.0), "whole rounds, 8 at most";
     est_last_round = |s| s.parts.last / s.parts.resident, "share of the device that the last round fills";
     est_resident = |s| s.parts.resident.min(8.0), "workgroups that a compute unit holds, 8 at most";
     est_occupied = |s| s.parts.occupied, "share of a compute unit's SIMDs that a workgroup occupies";
     est_steps = |s| s.parts.steps.mean.min(256.0), "tiles of keys of a workgroup, 256 at most";
-    est_longest = |s| ratio(s.parts.steps.most, s.parts.steps.mean), "those of the longest workgroup over the mean";
+    est_longest = |s| ratio(s.parts.steps.most, s.parts.steps.mean),
+        "those of the longest workgroup over the mean";
     est_cut = |s| s.parts.steps.cut.min(1.0), "share of the steps that the mask cuts";
     est_parts = |s| s.parts.parts.min(64.0), "parts that the keys are split into, 64 at most";
     est_filled_q = |s| s.filled(0), "share of the tiles' queries that there are";
@@ -29,16 +31,21 @@ pub(super) const FMHA_COLUMNS: &[UniversalColumn] = columns! { Fmha:
     est_ahead = |s| f64::from(u8::from(s.shape.ahead)), "whether loads run ahead";
     est_pads = |s| f64::from(s.shape.pads), "extents that the kernel pads, of four";
     est_shared = |s| s.load.shared().min(64.0), "heads of queries for each head of keys, 64 at most";
-    est_waits_to_work = |s| ratio(s.parts.waits, s.parts.work()), "cycles that a step waits over those that it works";
-    est_softmax_to_products = |s| ratio(s.parts.softmax, s.parts.products), "cycles of the softmax over those of the products";
-    est_fragments_to_products = |s| ratio(s.parts.fragments, s.parts.products), "cycles of fragments over those of the products";
-    est_loads_to_products = |s| ratio(s.parts.loads, s.parts.products), "cycles of accesses over those of the products";
+    est_waits_to_work = |s| ratio(s.parts.waits, s.parts.work()),
+        "cycles that a step waits over those that it works";
+    est_softmax_to_products = |s| ratio(s.parts.softmax, s.parts.products),
+        "cycles of the softmax over those of the products";
+    est_fragments_to_products = |s| ratio(s.parts.fragments, s.parts.products),
+        "cycles of fragments over those of the products";
+    est_loads_to_products = |s| ratio(s.parts.loads, s.parts.products),
+        "cycles of accesses over those of the products";
     est_cache_share = |s| (s.parts.cache / s.time).min(1.0), "what the caches need of the time";
     est_memory_share = |s| (s.parts.memory / s.time).min(1.0), "what the memory needs of the time";
     est_second_stage_share = |s| (s.parts.second_stage / s.time).min(1.0), "what parts need of the time";
     est_compute_units = |s| compute_units(s.device), "compute units, 16 to 512";
     est_wave_size = |s| s.device.hardware.wavefront_size as f64, "threads of a wave";
-    est_balance = |s| balance(s.device), "multiply-adds of 16 bits that the device does while a byte comes from memory, 16 to 512";
+    est_balance = |s| balance(s.device),
+        "multiply-adds of 16 bits that the device does while a byte comes from memory, 16 to 512";
 };
 
 impl FmhaSeen<'_> {

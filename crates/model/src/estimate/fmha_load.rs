@@ -1,22 +1,21 @@
-//! What attention asks for: bytes, and how tiles cut the keys that its mask leaves.
+//! The work of an attention problem: bytes, and how tiles cut the keys that its mask leaves.
 
 use crate::problem::FmhaProblem;
 use crate::vocab::{FmhaFamily, FmhaMask};
 
-/// What kernels of attention are held against, computed once a problem.
+/// The problem's side of the estimate, computed once per problem.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FmhaLoad {
     pub(super) problem: FmhaProblem,
     /// Queries and keys of a sequence.
     lengths: [f64; 2],
-    /// Rows of heads: sequences times heads of queries, and times heads of keys.
+    /// Sequences times heads of queries, and sequences times heads of keys.
     heads: [f64; 2],
     /// Bytes of an element.
     element: f64,
     /// Elements of the result.
     pub(super) results: f64,
-    /// Keys that a query sees before and behind its own place, which lies `shift` keys further than its
-    /// number.
+    /// Keys that a query sees before and after its own position, which is its number plus `shift`.
     window: [f64; 2],
     shift: f64,
 }
@@ -26,7 +25,7 @@ pub struct FmhaLoad {
 pub(super) struct Steps {
     /// On average.
     pub(super) mean: f64,
-    /// Of the longest one.
+    /// Of the longest workgroup.
     pub(super) most: f64,
     /// Share of the steps that a mask cuts.
     pub(super) cut: f64,
@@ -41,7 +40,7 @@ pub(super) struct Cut {
     pub(super) parts: f64,
 }
 
-/// Tiles of queries whose steps are counted; between them the count is nearly a straight line.
+/// Tiles of queries whose steps are counted; between them the count is nearly linear.
 const LOOKED_AT: u32 = 16;
 
 impl FmhaLoad {
@@ -89,7 +88,7 @@ impl FmhaLoad {
         }
     }
 
-    /// Shares of the tiles' queries and keys that there are.
+    /// Filled shares of the tiles' queries and keys.
     pub(super) fn filled(&self, tile: [f64; 3]) -> [f64; 2] {
         std::array::from_fn(|axis| {
             let tiles = self.lengths[axis] / tile[axis];
@@ -97,7 +96,7 @@ impl FmhaLoad {
         })
     }
 
-    /// Heads of queries for each head of keys.
+    /// Heads of queries per head of keys.
     pub(super) fn shared(&self) -> f64 {
         self.heads[0] / self.heads[1].max(1.0)
     }
@@ -108,7 +107,7 @@ impl FmhaLoad {
         let columns = (self.problem.hdim_v as f64 / values.max(1.0)).ceil().max(1.0);
         match family {
             FmhaFamily::BwdDqDkDv => {
-                // Keys are the rows; what a mask leaves of the rectangle is the same from both sides.
+                // Keys are the rows; a mask leaves the same part of the rectangle either way.
                 let steps = self.steps(m0, n0);
                 let by_keys = steps.mean * (sq / m0).ceil() / (sk / n0).ceil();
                 let most = (sq / m0).ceil();
@@ -123,7 +122,7 @@ impl FmhaLoad {
                 let steps =
                     Steps { mean: (all.mean / parts).ceil(), most: (all.most / parts).ceil(), cut: all.cut };
                 let workgroups = (sq / m0).ceil() * self.heads[0] * columns * parts;
-                // One part is the whole, and then its own kernel writes the result.
+                // A single part is everything, and its kernel writes the result itself.
                 Cut { workgroups, steps, parts }
             }
             _ => {
@@ -154,7 +153,7 @@ impl FmhaLoad {
             most = most.max(steps);
             cut += steps.min((m0 / n0).ceil() + 1.0);
         }
-        // A workgroup without keys still begins and ends.
+        // A workgroup without keys still starts and ends.
         Steps { mean: (sum / looks).max(1.0), most: most.max(1.0), cut: cut / sum.max(1.0) }
     }
 }

@@ -1,23 +1,23 @@
-//! What a problem asks for: the GEMM that it makes, what lies together in memory, and bytes.
+//! The work of a problem: its GEMM, what is contiguous in memory, and bytes.
 
 use super::constants::Constants;
 use crate::kernel::Quant;
 use crate::problem::{ConvProblem, GemmProblem, Groups};
 use crate::vocab::{ConvLayout, Direction, Dtype, GemmLayout, Major, QuantMode};
 
-/// What kernels are held against, computed once a problem.
+/// The problem's side of the estimate, computed once per problem.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Load {
     /// Rows, columns and depth of the GEMM of one group.
     pub(super) extents: [f64; 3],
     /// Groups of a convolution, GEMMs of a batch.
     pub(super) groups: f64,
-    /// A list of GEMMs, of which the extents are the largest's.
+    /// A list of GEMMs; `extents` is that of the largest.
     pub(super) list: Groups,
-    /// Elements that lie together in A, B and the result: the largest power of two that divides the
-    /// contiguous extent.
+    /// Contiguous elements in A, B and the result: the largest power of two that divides the contiguous
+    /// extent.
     pub(super) together: [f64; 3],
-    /// Accesses to A and to B as multiples of those to a matrix.
+    /// Accesses to A and to B relative to those to a plain matrix.
     pub(super) gather: [f64; 2],
     /// Bytes of operands and result, each once.
     pub(super) bytes: f64,
@@ -25,7 +25,7 @@ pub struct Load {
     pub(super) result_bytes: f64,
     /// Elements of the result.
     pub(super) results: f64,
-    /// Parts of the depth that the problem asks for.
+    /// Parts of the depth that the problem requests.
     pub(super) parts: f64,
 }
 
@@ -57,7 +57,7 @@ impl Load {
         let of_tensor = |channels: i64, width: i64| together(if width_last { width } else { channels });
         let in_together = of_tensor(channels, problem.input[2]);
         let out_together = of_tensor(out_channels, outputs[2]);
-        // Also of one tap: the kernels compute their addresses all the same.
+        // Even for a single tap: the kernels compute its addresses all the same.
         let image = constants.gather;
         let (extents, together, gather, result_bytes) = match problem.direction {
             Direction::Forward => (
@@ -123,7 +123,7 @@ impl Load {
     }
 }
 
-/// Elements that lie together along an axis in all GEMMs of a problem.
+/// Contiguous elements along an axis in all GEMMs of a problem.
 fn contiguous(problem: &GemmProblem, axis: usize) -> f64 {
     problem.gemms().map(|(extents, _)| together(extents[axis])).fold(f64::INFINITY, f64::min)
 }

@@ -1,4 +1,4 @@
-//! The estimate: how long a kernel takes on a problem, where nothing was measured.
+//! The estimate: how long a kernel takes for a problem, without any measurement.
 //!
 //! ```text
 //! problem ── Load ─┐
@@ -7,16 +7,16 @@
 //!    device, constants of its library
 //! ```
 //!
-//! - [`device`](Device), `profiles`: what is known of a GPU, with sources; a JSON file of the user's
-//! - `constants`: what is measured of a library's kernels
+//! - [`device`](Device), `profiles`: what is known about a GPU, with sources, or from a user's JSON file
+//! - `constants`: properties of a library's kernels, from measurements
 //! - `load`, `shape`: what depends on the problem or on the kernel alone
 //! - `terms`: the formula
-//! - `fmha`, `fmha_load`: the same of attention
-//! - `rank`: the kernels of a pool in its order
-//! - `columns`, `fmha_columns`: what a universal model reads of it
+//! - `fmha`, `fmha_load`: the same for attention
+//! - `rank`: the kernels of a pool, ordered by the estimate
+//! - `columns`, `fmha_columns`: the columns that universal models derive from it
 //!
-//! `docs/estimate.md` says what each term is, what is left out, and how good the order is where. It is an
-//! order by a model with few numbers: never more than a guess, and always the same one.
+//! `docs/estimate.md` explains each term, what is left out, and how good the order is in each setting. The
+//! order comes from a formula with few numbers: a guess, but always the same one.
 
 mod columns;
 mod constants;
@@ -44,7 +44,7 @@ use constants::Constants;
 use fmha::FmhaParts;
 use terms::Parts;
 
-/// What kernels are held against, computed once a problem.
+/// The problem's side of the estimate, computed once per problem.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[allow(clippy::large_enum_variant)] // lives on the stack of one call
 pub enum Load {
@@ -64,7 +64,7 @@ impl Load {
     }
 }
 
-/// What a kernel is on a device, computed once a kernel.
+/// The kernel's side of the estimate on a device, computed once per kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[allow(clippy::large_enum_variant)] // pools are homogeneous, so nothing is gained by a box
 pub enum Shape {
@@ -106,7 +106,7 @@ impl Estimator {
         &self.device
     }
 
-    /// What depends on the problem alone. The problem must be a valid one.
+    /// What depends on the problem alone. The problem must be valid.
     pub fn load(&self, problem: &Problem) -> Load {
         match problem {
             Problem::Conv(problem) => Load::Gemm(load::Load::of_conv(problem, self.constants)),
@@ -125,7 +125,7 @@ impl Estimator {
         }
     }
 
-    /// The time in microseconds; infinite for a kernel of another operation than the problem's.
+    /// The time in microseconds; infinite for a kernel of a different operation.
     #[inline]
     pub fn time(&self, load: &Load, shape: &Shape) -> f64 {
         match (load, shape) {
@@ -137,7 +137,7 @@ impl Estimator {
         }
     }
 
-    /// What the time is made of.
+    /// The terms of the time.
     pub fn terms(&self, load: &Load, shape: &Shape) -> Terms {
         match (load, shape) {
             (Load::Gemm(load), Shape::Gemm(shape)) => {

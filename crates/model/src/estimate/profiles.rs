@@ -1,10 +1,10 @@
 //! The numbers of known GPUs, with where they come from.
 //!
-//! Peak multiply-adds of a compute unit in a cycle are the maker's peak operations divided by two, by compute
-//! units and by the clock that they are stated for. Bandwidths of the caches of AMD's devices are those that
-//! its GEMM library Origami measured (`shared/origami/include/origami/hardware.hpp` of ROCm/rocm-libraries,
-//! in TB/s: `mem1_perf_ratio`); its table of matrix instructions gives `full_rate_*`: cycles an instruction
-//! against multiply-adds of it. Compute units, caches, shared memory and registers:
+//! Peak multiply-adds of a compute unit per cycle are the vendor's peak operations divided by two, by compute
+//! units and by the clock stated with them. Bandwidths of the caches of AMD's devices are those that its GEMM
+//! library Origami measured (`shared/origami/include/origami/hardware.hpp` of ROCm/rocm-libraries, in TB/s:
+//! `mem1_perf_ratio`); its table of matrix instructions gives `full_rate_*`: cycles against multiply-adds of
+//! each instruction. Compute units, caches, shared memory and registers:
 //! <https://rocm.docs.amd.com/en/latest/reference/gpu-specs.html>. `docs/estimate.md` has the same as a
 //! table.
 
@@ -14,15 +14,15 @@ use crate::hardware::Hardware;
 /// Vector registers of a CDNA compute unit: 512 KiB (gpu-specs, "VGPR File").
 const CDNA_REGISTERS: f64 = 131_072.0;
 
-/// Bytes a cycle of shared memory, 32 banks of 4 bytes: AMD's and NVIDIA's alike.
+/// Bytes per cycle of shared memory, 32 banks of 4 bytes on both AMD's and NVIDIA's devices.
 const BANKS: f64 = 128.0;
 
-/// What a file without a base begins with; every value is replaced.
+/// The base of a file that names none; every value is replaced.
 pub(super) fn blank() -> Device {
     Device { hardware: Hardware::default(), rates: GFX950, library: Library::ComposableKernel }
 }
 
-/// MI210, or one die of an MI250X: 1.6 TB/s; 383 TFLOPS on both dies of 110 units at 1.7 GHz; no cache behind
+/// MI210, or one die of an MI250X: 1.6 TB/s; 383 TFLOPS on both dies of 110 units at 1.7 GHz; no cache after
 /// L2.
 const GFX90A: Rates = Rates {
     registers_per_cu: CDNA_REGISTERS,
@@ -40,7 +40,7 @@ const GFX90A: Rates = Rates {
     full_rate_8bit: 256.0,
 };
 
-/// MI300A and MI300X: 5.3 TB/s; 1307 TFLOPS on 304 units at 2.1 GHz, twice that on 8 bits; 256 MiB behind L2.
+/// MI300A and MI300X: 5.3 TB/s; 1307 TFLOPS on 304 units at 2.1 GHz, twice that on 8 bits; 256 MiB after L2.
 const GFX942: Rates = Rates {
     memory_gb_s: 5300.0,
     cache_gb_s: 17_000.0,
@@ -68,7 +68,7 @@ const GFX950: Rates = Rates {
 
 /// RX 9070 XT: 256 bits at 20 Gbit/s; a 16x16x16 instruction takes 16 cycles, half of that on 8 bits
 /// (Origami), on two SIMDs; fp32 on the vector unit, two instructions at once; 64 MiB behind L2; 384 KiB of
-/// registers a unit.
+/// registers per unit.
 const GFX1201: Rates = Rates {
     registers_per_cu: 98_304.0,
     lds_bytes_per_cycle: BANKS,
@@ -85,8 +85,8 @@ const GFX1201: Rates = Rates {
     full_rate_8bit: 0.0,
 };
 
-/// Announced: 19.6 TB/s. Rates from Origami's instructions, which call themselves preliminary; caches are
-/// gfx950's for want of better.
+/// Announced: 19.6 TB/s. Rates from Origami's instructions, which are marked preliminary; caches are
+/// gfx950's, for lack of other figures.
 const GFX1250: Rates = Rates {
     memory_gb_s: 19_600.0,
     macs_fp64: 256.0,
@@ -100,8 +100,8 @@ const GFX1250: Rates = Rates {
     ..GFX950
 };
 
-/// A100 of 80 GB: 2.04 TB/s; 312 TFLOPS on 108 units at 1.41 GHz; L2 of 40 MiB with 5,120 bytes a cycle, of
-/// which kernels get about 60 %.
+/// A100 with 80 GB: 2.04 TB/s; 312 TFLOPS on 108 units at 1.41 GHz; L2 of 40 MiB with 5,120 bytes per cycle,
+/// of which kernels get about 60 %.
 const SM_80: Rates = Rates {
     registers_per_cu: 65_536.0,
     lds_bytes_per_cycle: BANKS,

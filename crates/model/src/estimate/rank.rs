@@ -1,4 +1,4 @@
-//! The kernels of a pool in the order of the estimate.
+//! Ranks the kernels of a pool by the estimate.
 
 use std::sync::Arc;
 
@@ -11,22 +11,22 @@ use crate::problem::{InvalidField, Problem};
 pub struct PoolEstimate {
     estimator: Estimator,
     pool: Arc<Pool>,
-    /// The place in the pool of each kernel that has an estimate, ascending, and what it is.
+    /// The index in the pool of each kernel that has an estimate, ascending, and its shape.
     shapes: Vec<(usize, Shape)>,
-    /// Those that have none.
+    /// Those without an estimate.
     left_out: Vec<(usize, ShapeError)>,
 }
 
 /// A kernel with its estimated time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Estimated {
-    /// Its place in the pool.
+    /// Its index in the pool.
     pub index: usize,
     /// Microseconds.
     pub time_us: f64,
 }
 
-/// Working memory of one call at a time; calls after the first do not allocate.
+/// Working memory for one call at a time; calls after the first do not allocate.
 #[derive(Debug, Default)]
 pub struct EstimateScratch {
     ranking: Vec<Estimated>,
@@ -49,28 +49,31 @@ impl EstimateScratch {
         self.ranking.clear();
         self.ranking
             .extend(kernels.map(|(index, shape)| Estimated { index, time_us: estimator.time(&load, shape) }));
-        // Times are positive, and then their bits are in their order. With the index no two are equal.
+        // Times are positive, so that their bits sort like the times. With the index no two are equal.
         self.ranking.sort_unstable_by_key(|one| (one.time_us.to_bits(), one.index));
     }
 
-    /// Puts kernels with a smaller key first; those with the same key stay in their order.
+    /// Puts kernels with a smaller key first; those with the same key keep their order.
     pub fn prefer<K: Ord>(&mut self, key: impl Fn(usize) -> K) {
         self.ranking.sort_unstable_by_key(|one| (key(one.index), one.time_us.to_bits(), one.index));
     }
 }
 
-/// A problem or a kernel without an estimate.
+/// Why nothing could be ranked.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EstimateError {
-    /// The problem is not one.
+    /// The problem is not valid.
     #[error("problem: {0}")]
     Problem(#[from] InvalidField),
     /// No kernel of the pool computes the problem and has an estimate.
-    #[error("the estimate can rank none of the {kernels} kernels for the problem{}", .why.map_or_else(String::new, |why| format!(": {why}")))]
+    #[error(
+        "the estimate can rank none of the {kernels} kernels for the problem{}",
+        .why.map_or_else(String::new, |why| format!(": {why}"))
+    )]
     NothingToRank {
         /// Kernels in the pool.
         kernels: usize,
-        /// Why the first of those without an estimate has none.
+        /// Why the first kernel without an estimate has none.
         why: Option<ShapeError>,
     },
 }
@@ -93,12 +96,12 @@ impl PoolEstimate {
         &self.pool
     }
 
-    /// What the times are estimated with.
+    /// The estimator.
     pub const fn estimator(&self) -> &Estimator {
         &self.estimator
     }
 
-    /// Places of kernels without an estimate, with the reasons.
+    /// Indices of kernels without an estimate, with the reasons.
     pub fn left_out(&self) -> &[(usize, ShapeError)] {
         &self.left_out
     }
@@ -119,7 +122,7 @@ impl PoolEstimate {
         Ok(())
     }
 
-    /// What the time of a kernel of the pool is made of; `None` when it has no estimate.
+    /// The terms of a kernel's time; `None` if it has no estimate.
     pub fn terms(&self, problem: &Problem, index: usize) -> Option<Terms> {
         let place = self.shapes.binary_search_by_key(&index, |(index, _)| *index).ok()?;
         let (_, shape) = self.shapes.get(place)?;

@@ -1,4 +1,4 @@
-//! What a kernel is on a device, computed once a kernel: cycles of a step, room on a compute unit, accesses.
+//! The kernel's side of the estimate on a device: cycles of a step, occupancy, accesses.
 
 use super::constants::{Constants, LANES};
 use super::device::{Device, Library};
@@ -6,7 +6,7 @@ use super::load::{Load, bytes_of};
 use crate::kernel::{ConvKernel, GemmKernel, Mnk};
 use crate::vocab::{Direction, Dtype, Pipeline};
 
-/// What [`super::Estimator`] asks of a kernel.
+/// What [`super::Estimator`] needs of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
     /// Tile of the result and depth of a step, each extent at least 1.
@@ -14,9 +14,9 @@ pub struct Shape {
     /// Threads and waves of a workgroup.
     pub(super) threads: f64,
     pub(super) waves: f64,
-    /// Steps that loads run ahead: none, one, or one with a second buffer, which counts as two.
+    /// Steps that loads are prefetched: none, one, or one with a second buffer, which counts as two.
     pub(super) ahead: f64,
-    /// Of the pipeline `compv5`, which the formula takes for `compv3`.
+    /// Of the pipeline `compv5`, which the formula treats as `compv3`.
     pub(super) compv5: bool,
     /// Workgroups that a compute unit holds, at least 1.
     pub(super) resident: f64,
@@ -28,11 +28,11 @@ pub struct Shape {
     pub(super) fragments: f64,
     /// Cycles that a step waits for memory, and for each access of a thread.
     pub(super) waits: [f64; 2],
-    /// Elements of one access to A, B and the result at most.
+    /// Elements of one access to A, B and the result , at most.
     pub(super) widest: [f64; 3],
     /// Bytes that a step stages.
     pub(super) staged: f64,
-    /// Parts of the depth of its own.
+    /// Parts of the depth by the kernel itself.
     pub(super) parts: f64,
     /// A second kernel adds up the parts.
     pub(super) two_stage: bool,
@@ -40,15 +40,15 @@ pub struct Shape {
     pub(super) merged: f64,
     /// Reads plain matrices.
     pub(super) explicit: bool,
-    /// Workgroups take the same number of steps each, whatever the tiles.
+    /// Workgroups take the same number of steps each, regardless of tiles.
     pub(super) balanced: bool,
-    /// Workgroups stay and take tile after tile.
+    /// Workgroups stay resident and loop over tiles.
     pub(super) persistent: bool,
-    /// B is stored as it is read.
+    /// B is stored in the order in which it is read.
     pub(super) preshuffled: bool,
 }
 
-/// A kernel that has no estimate on a device.
+/// Why a kernel has no estimate on a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the device has no matrix instructions for {dtype}")]
 pub struct ShapeError {
@@ -56,7 +56,7 @@ pub struct ShapeError {
     pub dtype: Dtype,
 }
 
-/// How loads of a pipeline run ahead.
+/// How far a pipeline prefetches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Ahead {
     /// Not at all.
@@ -153,7 +153,7 @@ impl Shape {
         let widest = |axis: usize, dtype: Dtype| {
             let native = constants.access_bytes / bytes_of(dtype);
             match kernel.vector[axis] {
-                // The CUDA kernels' names leave it out.
+                // The CUDA kernels' names omit it.
                 0 => native,
                 _ if device.library == Library::Cuda => native,
                 vector => f64::from(vector).min(native),
@@ -187,7 +187,7 @@ impl Shape {
     #[inline]
     pub(super) fn widths(&self, load: &Load) -> [f64; 3] {
         let together = if self.preshuffled { self.widest[1] } else { load.together[1] };
-        // Merged groups lie side by side.
+        // Merged groups are adjacent in memory.
         [
             (load.together[0] * self.merged).min(self.widest[0]),
             (together * self.merged).min(self.widest[1]),
@@ -195,7 +195,7 @@ impl Shape {
         ]
     }
 
-    /// Accesses of a step of one workgroup to A and to B, in accesses to a matrix.
+    /// Accesses of a step of one workgroup to A and to B, in units of accesses to a plain matrix.
     #[inline]
     pub(super) fn accesses(&self, load: &Load, constants: &Constants) -> f64 {
         let [m, n, k] = self.tile;
@@ -208,13 +208,13 @@ impl Shape {
         (m * of_a / width_a + n * of_b / width_b) * k
     }
 
-    /// Cycles that a compute unit issues that many accesses.
+    /// Cycles that a compute unit needs to issue that many accesses.
     #[inline]
     pub(super) fn issue(accesses: f64, constants: &Constants) -> f64 {
         accesses * constants.issue / LANES
     }
 
-    /// Cycles that one workgroup stores its tile.
+    /// Cycles that one workgroup needs to store its tile.
     #[inline]
     pub(super) fn stores(&self, load: &Load, constants: &Constants) -> f64 {
         let [m, n, _] = self.tile;
@@ -271,7 +271,8 @@ impl Kernel {
     }
 }
 
-/// The type that operands are multiplied in: the wider one; packed integers are unpacked to the other's type.
+/// The type that operands are multiplied in: the wider one; packed integers are unpacked to the type of the
+/// other.
 fn multiplied(a: Dtype, b: Dtype) -> Dtype {
     if bytes_of(a) >= bytes_of(b) { a } else { b }
 }

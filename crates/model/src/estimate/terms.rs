@@ -1,4 +1,4 @@
-//! The formula: microseconds of a kernel on a problem, and the terms that they are made of.
+//! The formula: a kernel's microseconds for a problem, and their terms.
 
 use super::constants::{Constants, FLOWING};
 use super::device::Device;
@@ -21,19 +21,18 @@ pub const TERMS: [&str; 11] = [
     "second_stage",
 ];
 
-/// What a kernel's time on a problem is made of, in microseconds. A term is what the time grows by when it is
-/// taken into account after those before it, so that the terms add up, and one that hides behind others is
-/// small.
+/// The terms of a kernel's time for a problem, in microseconds. A term is the growth of the time when its
+/// cause is added after those before it. So the terms add up, and one that is hidden by others is small.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
-    /// What they are called: [`TERMS`], or [`super::FMHA_TERMS`].
+    /// Their names: [`TERMS`], or [`super::FMHA_TERMS`].
     pub names: &'static [&'static str; TERMS.len()],
-    /// By their names.
+    /// In the order of the names.
     pub values: [f64; TERMS.len()],
 }
 
 impl Terms {
-    /// All terms together, which is the time.
+    /// The sum of all terms, which is the time.
     pub fn total(&self) -> f64 {
         self.values.iter().sum()
     }
@@ -54,26 +53,26 @@ pub(super) struct Parts {
     /// Cycles of a step: its barriers, and what it waits for memory.
     pub(super) barriers: f64,
     pub(super) waits: f64,
-    /// Cycles of a workgroup beside its steps, and of its stores.
+    /// Cycles of a workgroup besides its steps, and of its stores.
     pub(super) workgroup: f64,
     pub(super) stores: f64,
-    /// Microseconds that caches and memory need at least, of the second stage, and to start.
+    /// Least microseconds of caches and of memory, those of the second stage, and those to start.
     pub(super) cache: f64,
     pub(super) memory: f64,
     pub(super) second_stage: f64,
     pub(super) launch: f64,
     /// Parts that the depth is cut into.
     pub(super) split: f64,
-    /// Shares of the tiles, along rows, columns and depth, that the problem fills.
+    /// Filled shares of the tiles along rows, columns and depth.
     pub(super) filled: [f64; 3],
     /// Steps of a workgroup.
     pub(super) steps: f64,
-    /// Whole rounds of the device, full of as many workgroups a compute unit as it holds.
+    /// Whole rounds of the device, with as many workgroups per compute unit as fit.
     pub(super) rounds: f64,
     pub(super) resident: f64,
-    /// Workgroups a compute unit of the last round; 0 for none.
+    /// Workgroups per compute unit in the last round; 0 for none.
     pub(super) last: f64,
-    /// All rounds if they could be divided.
+    /// Number of rounds, as if rounds were divisible.
     pub(super) flowing: f64,
     pub(super) occupied: f64,
     pub(super) unhidden: f64,
@@ -121,7 +120,7 @@ impl Parts {
         let waits = wait + wait_for_access * accesses / shape.threads;
         let begun = if shape.persistent { 1.0 / (rounds + 1.0) } else { 1.0 };
 
-        // GB/s are 1,000 bytes a microsecond.
+        // GB/s are 1,000 bytes per microsecond.
         let cache_rate = device.rates.cache_gb_s * 1e3;
         let staged = workgroups * steps * shape.staged + load.result_bytes;
         let uncached = (load.bytes - device.rates.cache_kb * 1024.0).max(0.0);
@@ -166,8 +165,8 @@ impl Parts {
     #[inline]
     pub(super) fn time(&self) -> f64 {
         let work = self.work();
-        // Cycles of so many workgroups that a compute unit works on at the same time: either it is busy with
-        // all of them, or each waits for its own loads.
+        // Cycles of this many workgroups on a compute unit at the same time: either it is busy with all of
+        // them, or each waits for its own loads.
         let cycles = |workgroups: f64| {
             let busy = workgroups * (work + self.barriers);
             let own = work / self.occupied * self.unhidden + self.waits;
@@ -184,7 +183,7 @@ impl Parts {
         self.launch + sharp_norm(cycles / self.clock_mhz, self.cache, self.memory) + self.second_stage
     }
 
-    /// The terms, which add up to the time but for rounding.
+    /// The terms, which add up to the time, apart from rounding.
     pub(super) fn terms(&self) -> Terms {
         let nothing = Self {
             arithmetic: 0.0,
@@ -223,14 +222,13 @@ impl Parts {
     }
 }
 
-/// What takes as long as the longest of three that mostly happen at the same time, and longer where they are
-/// equal.
+/// Close to the longest of three that mostly overlap, and longer if they are equal.
 #[inline]
 pub(super) fn norm(a: f64, b: f64, c: f64) -> f64 {
     (a * a + b * b + c * c).sqrt()
 }
 
-/// The same, nearer to the longest.
+/// The same, closer to the longest.
 #[inline]
 pub(super) fn sharp_norm(a: f64, b: f64, c: f64) -> f64 {
     let fourth = |x: f64| x * x * x * x;

@@ -32,7 +32,8 @@ const NAMES: [&str; 11] = [
     "grouped_conv_bwd_weight_bf16_2d_64x128x64_compv3_intrawave_2stage",
     "grouped_conv_bwd_weight_bf16_2d_16x64x128_compv4_intrawave_2stage",
     "grouped_conv_forward_bf16_2d_64x64x64_compv3_intrawave_gm8",
-    "grouped_conv_forward_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x64_4x4x1_32x32x16_streamk_tree_persistent",
+    "grouped_conv_forward_bf16_nhwgc_2d_compv3_cshuffle_intrawave_128x128x64_4x4x1_32x32x16_streamk_tree\
+     _persistent",
 ];
 
 /// Computed once by the Python prototype of the formula, with the constants of `constants.rs`.
@@ -77,19 +78,19 @@ fn every_profile_is_whole_and_more_of_a_gpu_is_faster() {
 #[test]
 fn known_effects_have_their_sign() {
     let [small, buffered, large, ..] = NAMES;
-    // Few rows: a small tile; many: a large one.
+    // A small tile for few rows, a large one for many.
     let few = ConvProblem { n: 1, ..ConvProblem { k: 64, ..resnet() } };
     let few = ConvProblem { input: [1, 7, 7], ..few };
     assert!(time("gfx950", few, small) < time("gfx950", few, large));
     let many = ConvProblem { n: 256, ..resnet() };
     assert!(time("gfx950", many, large) < time("gfx950", many, small));
-    // Channels that no wide access divides.
+    // A number of channels that no wide access divides.
     let odd = ConvProblem { c: 255, ..resnet() };
     for name in [small, buffered, large] {
         assert!(time("gfx950", odd, name) > 1.05 * time("gfx950", resnet(), name), "{name}");
         assert!(time("sm_90", odd, name) > 1.05 * time("sm_90", resnet(), name), "{name}");
     }
-    // A deep and narrow weight gradient wants its depth split.
+    // A deep and narrow weight gradient needs its depth split.
     let gradient = ConvProblem {
         direction: Direction::BwdWeight,
         n: 256,
@@ -141,8 +142,8 @@ fn gemms_of_all_kinds_have_a_time() {
     assert!(of(4096, 4096, 4097) > of(4096, 4096, 4096));
 }
 
-/// A batch, and a list of as many equal GEMMs, take as long as one GEMM with as many times the rows where
-/// tiles divide all of it.
+/// A batch, and a list with the same number of equal GEMMs, take as long as one GEMM with the total number of
+/// rows, if tiles divide everything.
 #[test]
 fn many_gemms_are_the_sum_of_their_tiles() {
     let name =
@@ -157,9 +158,9 @@ fn many_gemms_are_the_sum_of_their_tiles() {
     let list = |text: &str| one.grouped(text.parse().unwrap());
     assert_eq!(time(batch), time(list("256x4096x1024*8")));
     assert!(time(batch) > time(one) && time(batch) < 8.0 * time(one));
-    // B is read for each GEMM of a batch, so that it takes at least as long as one GEMM of as many rows.
+    // B is read for each GEMM of a batch, so that the batch takes at least as long as one GEMM with all rows.
     assert!(time(batch) >= time(GemmProblem::new(2048, 4096, 1024)));
-    // Rounds of all tiles together, whatever they belong to.
+    // All tiles are assigned to rounds together, regardless of their GEMM.
     assert_eq!(time(list("128x4096x1024*16")), time(list("128x4096x1024*8+128x4096x1024*8")));
     assert!(time(list("256x4096x1024*8+128x4096x1024")) > time(batch));
     // Scales and D tensors are read, too.
@@ -169,7 +170,7 @@ fn many_gemms_are_the_sum_of_their_tiles() {
     assert!(time(large) > plain);
 }
 
-/// Stream-K divides what a round leaves over, and pays for adding it up.
+/// Stream-K divides the tiles of the last, partial round, and pays for adding up the parts.
 #[test]
 fn stream_k_fills_the_last_round() {
     let body = "fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_256x256x64_2x2x1_32x32x16";
@@ -179,10 +180,10 @@ fn stream_k_fills_the_last_round() {
         estimator.time(&estimator.load(&problem.into()), &shape)
     };
     let (plain, stream_k) = (format!("gemm_{body}"), format!("gemm_{body}_streamk"));
-    // One tile and a long depth: one compute unit works, or all of them.
+    // One tile and a large depth: without stream-K one compute unit works, with it all do.
     let deep = GemmProblem::new(256, 256, 1 << 18);
     assert!(time(&stream_k, deep) < time(&plain, deep) / 4.0);
-    // Many full rounds leave nothing to be gained.
+    // With many full rounds there is nothing to gain.
     let full = GemmProblem::new(16384, 16384, 512);
     assert!(time(&stream_k, full) > time(&plain, full) * 0.8);
 }
@@ -242,15 +243,19 @@ prop_compose! {
         n in 1_i64..300, c in 1_i64..600, k in 1_i64..600, g in prop::sample::select(vec![1_i64, 1, 2, 32]),
         side in 3_i64..80, filter in prop::sample::select(vec![1_i64, 3]), stride in 1_i64..3,
     ) -> ConvProblem {
-        let problem = ConvProblem { n, c: c * g, k: k * g, g, ..ConvProblem::new_2d([side, side], [filter, filter]) };
+        let problem =
+            ConvProblem { n, c: c * g, k: k * g, g, ..ConvProblem::new_2d([side, side], [filter, filter]) };
         ConvProblem { stride: [1, stride, stride], ..problem.padded([filter / 2, filter / 2]) }
     }
 }
 
 proptest! {
-    /// Finite and positive, and the terms are none negative and add up.
+    /// All terms are finite and not negative, and add up to a positive time.
     #[test]
-    fn terms_add_up(problem in problems(), name in prop::sample::select(NAMES.to_vec()), arch in prop::sample::select(Device::PROFILES.to_vec())) {
+    fn terms_add_up(
+        problem in problems(), name in prop::sample::select(NAMES.to_vec()),
+        arch in prop::sample::select(Device::PROFILES.to_vec()),
+    ) {
         let (estimator, kernel) = (estimator(arch), Kernel::from_name(name).unwrap());
         let KernelKind::Conv(conv) = &kernel.kind else { panic!() };
         let problem = ConvProblem { direction: conv.direction, ..problem };
@@ -263,10 +268,12 @@ proptest! {
         }
     }
 
-    /// More images, larger images and more taps are no faster. Channels may be: they change what lies
-    /// together.
+    /// More images, larger images and more taps never make it faster. More channels may: they change what is
+    /// contiguous.
     #[test]
-    fn times_grow_with_the_problem(problem in problems(), place in 0_usize..5, arch in prop::sample::select(Device::PROFILES.to_vec())) {
+    fn times_grow_with_the_problem(
+        problem in problems(), place in 0_usize..5, arch in prop::sample::select(Device::PROFILES.to_vec()),
+    ) {
         let of = |problem: ConvProblem| time(arch, problem, NAMES[place]);
         let own = of(problem);
         let least = own * (1.0 - 1e-12);

@@ -1,12 +1,12 @@
-//! Problems of rows where nothing is passed over: read and validated as everywhere else, by every name that
-//! tables have for a field.
+//! Problems of rows in strict mode: read and validated as everywhere else, under every name that tables have
+//! for a field.
 
 use super::{Extractor, FieldError};
 use crate::cells::{Cell, Fields};
 use crate::problem::{InvalidField, Problem, ProblemDefaults};
 use crate::vocab::{Direction, Op};
 
-/// Fields under their first name, and the name that tables have for the same.
+/// Fields, and the other name that tables have for them.
 const ALIASES: [(&str, &str); 4] =
     [("direction", "variant"), ("ndim", "ndim_spatial"), ("dtype", "dtype_in"), ("dtype", "dtype_a")];
 
@@ -66,6 +66,6 @@ fn same(one: Cell<'_>, other: Cell<'_>) -> bool {
     };
     one == other
         || number(one).is_some_and(|value| number(other) == Some(value))
-        // `fwd` and `forward` are one direction.
+        // `fwd` and `forward` are the same direction.
         || direction(one).is_some_and(|value| direction(other) == Some(value))
 }

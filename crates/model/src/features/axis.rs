@@ -1,14 +1,14 @@
-//! What tiles make of one extent of a GEMM.
+//! How tiles divide one extent of a GEMM.
 
 use super::block::{InBlocks, blocks};
 use super::exact::{flag, float, modulo, ratio};
 
 blocks! {
-    /// An extent of a GEMM, cut into tiles. A tile that is not positive cuts nothing.
+    /// An extent of a GEMM, cut into tiles. Without effect if the tile is not positive.
     pub struct Axis in AxisBlock {
         /// Extent / tile.
         pub(super) quotient: f64,
-        /// Tiles, the last one filled or not.
+        /// Tiles, including a partial last one.
         pub(super) tiles: f64,
         /// Upstream's tile efficiency: the *remainder's* share of a tile, 1 when the tile divides the extent
         /// (129 on 128 gives 1/128). Not the share of useful work; models were trained on it.
@@ -20,9 +20,9 @@ blocks! {
     }
 }
 
-/// Pairs that begin with what tiles make of three extents.
+/// Pairs that contain the division of three extents by tiles.
 pub trait Cut: InBlocks {
-    /// Where a block has it.
+    /// Where a block holds it.
     fn axes(block: &mut Self::Block) -> &mut [AxisBlock; 3];
 }
 

@@ -1,26 +1,26 @@
-//! Numbers of several pairs side by side: a loop over pairs then loads and stores whole vectors.
+//! Values of several pairs side by side: a loop over pairs then loads and stores whole vectors.
 
-/// How many pairs stand side by side. A block of pairs is some KiB, and most pools fit in one or two.
+/// Pairs per block. A block takes a few KiB, and most pools fit in one or two.
 pub(crate) const BLOCK: usize = 32;
 
-/// What is known of one pair (or of one kernel), and its form for [`BLOCK`] of them, in which equal numbers
-/// are neighbours.
+/// The values of one pair (or of one kernel), and their layout for [`BLOCK`] of them, in which each value has
+/// an array.
 pub trait InBlocks: Copy + Default {
-    /// The same of [`BLOCK`] pairs: an array for each number.
+    /// The same for [`BLOCK`] pairs: an array for each value.
     type Block: Clone;
 
     /// Zeros in every place.
     const ZERO: Self::Block;
 
-    /// What a place has.
+    /// The values of a place.
     fn get(block: &Self::Block, place: usize) -> Self;
 
-    /// Gives it to a place.
+    /// Stores them at a place.
     fn set(self, block: &mut Self::Block, place: usize);
 }
 
-/// The only number: of a loop that stores numbers of different sizes to one block the compiler makes no
-/// vectors.
+/// The only numeric type: the compiler does not vectorise a loop that stores numbers of different sizes to
+/// one block.
 impl InBlocks for f64 {
     type Block = [f64; BLOCK];
 
@@ -56,7 +56,7 @@ impl<T: InBlocks> InBlocks for [T; 3] {
     }
 }
 
-/// Declares a struct and, with the name behind `in`, its form for a block.
+/// Declares a struct and, under the name after `in`, its form for a block.
 macro_rules! blocks {
     ($(#[$about:meta])* $vis:vis struct $Name:ident in $Block:ident {
         $($(#[$doc:meta])* $field_vis:vis $field:ident: $number:ty,)+

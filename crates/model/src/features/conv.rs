@@ -7,7 +7,7 @@ use crate::hardware::Hardware;
 use crate::problem::floor_div;
 use crate::vocab::Direction;
 
-/// What the features know of a convolution problem, with everything that depends on it alone.
+/// What features know about a convolution problem, including everything that depends on it alone.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConvSide {
     n: i64,
@@ -41,18 +41,17 @@ pub struct ConvSide {
     pub(super) work: Work,
 }
 
-/// The GEMM that a direction makes of one group. Upstream's features count that of forward for every
-/// direction.
+/// The GEMM of one group for a direction. Upstream's features use the forward one for every direction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Work {
-    /// Rows, columns and depth: floats, because every pair of features begins with them; columns as a
-    /// quotient, as upstream divides channels by groups.
+    /// Rows, columns and depth: floats, because every pair starts with them; columns are a quotient, because
+    /// upstream divides channels by groups.
     pub extents: [f64; 3],
-    /// Bytes of the operands of rows and of columns, of all groups.
+    /// Bytes of the operands of rows and columns, for all groups.
     pub loaded: [f64; 2],
     /// Bytes of the result.
     pub stored: f64,
-    /// Elements of one access to the operands and to the result.
+    /// Elements per access to the operands and to the result.
     pub accesses: [f64; 2],
 }
 
@@ -77,7 +76,7 @@ pub struct ConvInputs {
     pub stride: [i64; 3],
     /// Dilations.
     pub dilation: [i64; 3],
-    /// Padding before each axis, which the `pad_*` features show.
+    /// Padding before each axis, for the `pad_*` features.
     pub pad: [i64; 3],
     /// Padding before and after each axis together, which the output extents use.
     pub pad_both: [i64; 3],
@@ -184,7 +183,7 @@ impl ConvSide {
     }
 }
 
-/// What the features know of a convolution kernel.
+/// What features know about a convolution kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ConvKernelSide {
     /// Threads of a workgroup, or tile m: see [`super::KernelMapping`].
@@ -207,11 +206,11 @@ pub struct ConvKernelSide {
     pub has_dsb: i64,
     /// Splits images, as a number.
     pub has_si: i64,
-    /// Adds up in a second kernel what parts of the depth gave.
+    /// A second kernel adds up the parts of the depth.
     pub two_stage: bool,
 }
 
-/// What features ask about a pipeline's word.
+/// What features need to know about a pipeline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PipelineFlags {
     /// Is `compv1`.
@@ -248,7 +247,7 @@ impl PipelineFlags {
     }
 }
 
-/// Shared memory that the ratio is taken of: 32 KiB for compv4 on every architecture, else the hardware's.
+/// Shared memory for the ratio: 32 KiB for compv4 on every architecture, otherwise the hardware's.
 pub(super) fn lds_capacity(half: bool, hardware: &Hardware) -> i64 {
     if half { 32768 } else { hardware.lds_capacity }
 }
@@ -346,12 +345,14 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! {
     Problem log2_output_channels_per_group = |p| p.out_channels.max(1.0).log2(), "log2 of K / G";
     Problem is_depthwise = |p| flag(p.g == p.c && p.g == p.k), "one channel a group";
     Problem group_density = |p| ratio(p.g.into(), p.c.into()), "G / C";
-    Problem is_small_group = |p| flag(p.channels < 16.0 || p.out_channels < 16.0), "under 16 channels a group";
+    Problem is_small_group = |p| flag(p.channels < 16.0 || p.out_channels < 16.0),
+        "under 16 channels a group";
     Problem channels_product_per_group = |p| p.channels * p.out_channels, "C / G times K / G";
     Problem batch_group_product = |p| float(product([p.n.into(), p.g.into()])), "N times G";
     Problem is_small_batch_grouped = |p| flag(p.n < 8 && p.g > 1), "grouped, under 8 images";
     Problem K_per_C = |p| ratio(p.k.into(), p.c.into()), "K / C";
-    Kernel block_size = |k| k.block_size as f64, "threads of a workgroup, or tile m by the name-order mapping";
+    Kernel block_size = |k| k.block_size as f64,
+        "threads of a workgroup, or tile m by the name-order mapping";
     Kernel gemm_m_per_block = |k| k.gemm_m_per_block as f64, "tile m, or tile n by the name-order mapping";
     Kernel gemm_n_per_block = |k| k.gemm_n_per_block as f64, "tile n, or tile k by the name-order mapping";
     Kernel gemm_k_per_block = |k| k.gemm_k_per_block as f64, "tile k";
@@ -362,8 +363,10 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! {
     Pair lds_usage_estimate = |_, _, _, m| m.lds_usage, "bytes of shared memory for one step";
     Pair lds_usage_ratio = |_, k, h, m| m.lds_usage / lds_capacity(k.pipeline.half_lds, h).max(1) as f64,
         "share of the shared memory for one step";
-    Kernel block_tile_ratio_m = |k| ratio(k.gemm_m_per_block.into(), k.block_size.into()), "tile rows for each thread";
-    Kernel block_tile_ratio_n = |k| ratio(k.gemm_n_per_block.into(), k.block_size.into()), "tile columns for each thread";
+    Kernel block_tile_ratio_m = |k| ratio(k.gemm_m_per_block.into(), k.block_size.into()),
+        "tile rows for each thread";
+    Kernel block_tile_ratio_n = |k| ratio(k.gemm_n_per_block.into(), k.block_size.into()),
+        "tile columns for each thread";
     Kernel block_efficiency = ConvKernelSide::block_efficiency, "short side of the tile / long side";
     Kernel is_compv3 = |k| flag(k.pipeline.compv3), "the pipeline is compv3";
     Kernel is_compv4 = |k| flag(k.pipeline.compv4), "the pipeline is compv4";
@@ -376,7 +379,8 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! {
     Kernel is_mem = |k| flag(k.pipeline.mem), "the pipeline is mem";
     Problem gemm_m_output = |p| float(p.gemm_m), "rows of the implicit GEMM: N times the output's volume";
     Problem gemm_n_output = |p| float(p.gemm_n), "columns of the implicit GEMM: K";
-    Problem gemm_k_output = |p| float(p.gemm_k), "depth of the implicit GEMM: C / G times the filter's volume";
+    Problem gemm_k_output = |p| float(p.gemm_k),
+        "depth of the implicit GEMM: C / G times the filter's volume";
     Pair num_tiles_m = |_, _, _, m| m.axes[0].tiles, "tiles along m";
     Pair num_tiles_n = |_, _, _, m| m.axes[1].tiles, "tiles along n";
     Pair num_tiles_k = |_, _, _, m| m.axes[2].tiles, "steps along k";
@@ -384,7 +388,9 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! {
     Pair tile_eff_m = |_, _, _, m| m.axes[0].efficiency, "share of the last tile along m that is used";
     Pair tile_eff_n = |_, _, _, m| m.axes[1].efficiency, "share of the last tile along n that is used";
     Pair tile_eff_k = |_, _, _, m| m.axes[2].efficiency, "share of the last step along k that is used";
-    Pair overall_tile_efficiency = |_, _, _, m| m.axes[0].efficiency * m.axes[1].efficiency * m.axes[2].efficiency, "product of the three";
+    Pair overall_tile_efficiency = |_, _, _, m|
+        m.axes[0].efficiency * m.axes[1].efficiency * m.axes[2].efficiency,
+        "product of the three";
     Pair cu_utilization = |_, _, _, m| m.fill, "tiles for each compute unit, not clamped";
     Pair ratio_gemm_m_to_tile_m = |_, _, _, m| m.axes[0].quotient, "rows / tile rows";
     Pair ratio_gemm_n_to_tile_n = |_, _, _, m| m.axes[1].quotient, "columns / tile columns";
@@ -392,16 +398,21 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! {
     Pair problem_smaller_than_tile_m = |_, _, _, m| m.axes[0].smaller, "fewer rows than a tile";
     Pair problem_smaller_than_tile_n = |_, _, _, m| m.axes[1].smaller, "fewer columns than a tile";
     Pair problem_smaller_than_tile_k = |_, _, _, m| m.axes[2].smaller, "shallower than a step";
-    Problem log_gemm_m_n_ratio = |p| (float(max1(p.gemm_m)) / float(max1(p.gemm_n))).ln(), "ln of rows / columns";
+    Problem log_gemm_m_n_ratio = |p| (float(max1(p.gemm_m)) / float(max1(p.gemm_n))).ln(),
+        "ln of rows / columns";
     Pair log_total_output_tiles = |_, _, _, m| m.output_tiles.max(1.0).ln(), "ln of the tiles of the result";
     Pair log_num_tiles_m = |_, _, _, m| log_tiles_m(m), "ln of the tiles along m";
-    Pair is_mem_x_log_num_tiles_m = |_, k, _, m| flag(k.pipeline.mem) * log_tiles_m(m), "log_num_tiles_m for mem, else 0";
+    Pair is_mem_x_log_num_tiles_m = |_, k, _, m| flag(k.pipeline.mem) * log_tiles_m(m),
+        "log_num_tiles_m for mem, else 0";
     Problem log_gemm_m_raw = log_gemm_m, "ln of the rows";
     Pair gemm_m_lt_num_cus = |p, _, h, _| flag(p.gemm_m < h.num_cus.into()), "fewer rows than compute units";
-    Pair log_gemm_m_over_num_cus = |p, _, h, _| (float(max1(p.gemm_m)) / compute_units(h)).ln(), "ln of rows for each compute unit";
-    Pair is_mem_x_log_gemm_m_raw = |p, k, _, _| flag(k.pipeline.mem) * log_gemm_m(p), "log_gemm_m_raw for mem, else 0";
+    Pair log_gemm_m_over_num_cus = |p, _, h, _| (float(max1(p.gemm_m)) / compute_units(h)).ln(),
+        "ln of rows for each compute unit";
+    Pair is_mem_x_log_gemm_m_raw = |p, k, _, _| flag(k.pipeline.mem) * log_gemm_m(p),
+        "log_gemm_m_raw for mem, else 0";
     Pair log_cu_fill = |_, _, _, m| m.fill.max(1e-6).ln(), "ln of tiles for each compute unit";
-    Pair k_tiles_over_mn_tiles = |_, _, _, m| m.axes[2].tiles / m.output_tiles.max(1.0), "steps for each tile";
+    Pair k_tiles_over_mn_tiles = |_, _, _, m| m.axes[2].tiles / m.output_tiles.max(1.0),
+        "steps for each tile";
     Pair waves_per_max_occ = |_, _, h, m| {
         m.output_tiles / float(max1(product([h.num_cus.into(), h.max_waves_per_cu.into()])))
     }, "tiles / waves that the device can hold";
@@ -410,7 +421,8 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! {
     Pair log_k_per_active_cu = |_, _, h, m| {
         (m.axes[2].tiles / m.output_tiles.min(compute_units(h)).max(1.0)).max(1e-6).ln()
     }, "ln of steps for each busy compute unit";
-    Pair is_subwave = |_, _, h, m| flag(m.output_tiles < compute_units(h)), "not every compute unit gets a tile";
+    Pair is_subwave = |_, _, h, m| flag(m.output_tiles < compute_units(h)),
+        "not every compute unit gets a tile";
 ] };
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a convolution and a kernel make of each other, once for all features that ask.
+//! A convolution and a kernel together: values computed once for all features that use them.
 
 use super::Meets;
 use super::axis::{Axis, AxisBlock, Cut};
@@ -19,7 +19,7 @@ blocks! {
         pub(super) output_tiles: f64,
         /// Output tiles for each compute unit.
         pub(super) fill: f64,
-        /// The direction's own GEMM, which only our own features ask for; else zeros.
+        /// The direction's own GEMM, which only our own features use; otherwise zeros.
         pub(super) work: WorkPair,
     }
 }
@@ -31,15 +31,15 @@ impl Cut for ConvPair {
 }
 
 blocks! {
-    /// What pairs ask of a kernel.
+    /// The kernel's part of a pair.
     pub struct ConvShape in ConvShapes {
-        /// Elements that upstream lets a step load.
+        /// Elements that upstream assumes that a step loads.
         step_elements: f64,
         work: WorkShape,
     }
 }
 
-/// What pairs ask of a problem.
+/// The problem's part of a pair.
 #[derive(Debug, Clone, Copy)]
 pub struct ConvLoad {
     element_bytes: f64,

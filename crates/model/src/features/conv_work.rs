@@ -1,9 +1,10 @@
-//! Features of our own for grouped convolutions: how much work a kernel makes of a problem, and who does it.
+//! Features of our own for grouped convolutions: how much work a kernel does for a problem, and how it is
+//! distributed.
 //!
-//! Upstream's features say how large a problem and a tile are. These say what follows: how much of the tiles
-//! is padding, how often the device is filled, what the busiest compute unit computes, loads and stores, and
-//! how often operands are read again. `docs/features.md` has the formulas. Groups are counted here: a group
-//! has `C / G` and `K / G` channels, and its workgroups are its own.
+//! Upstream's features say how large a problem and a tile are. These describe the consequences: how much of
+//! the tiles is padding, how often the device is filled, what the busiest compute unit computes, loads and
+//! stores, and how often operands are read again. `docs/features.md` has the formulas. They take groups into
+//! account: a group has `C / G` and `K / G` channels, and workgroups of its own.
 
 use super::block::blocks;
 use super::conv::{ConvKernelSide, ConvSide, Work, compute_units};
@@ -12,10 +13,10 @@ use super::{Feature, features};
 use crate::hardware::Hardware;
 use crate::vocab::Direction;
 
-/// Elements that one memory access moves at most.
+/// Maximum number of elements per memory access.
 const WIDEST_ACCESS: f64 = 8.0;
 
-/// The largest power of two, 64 at most, that divides the channels of a group; 1 where groups do not divide
+/// The largest power of two, 64 at most, that divides the channels of a group; 1 if groups do not divide
 /// them.
 pub(super) fn alignment(channels: i64, groups: i64) -> f64 {
     match channels.checked_rem(groups) {
@@ -24,8 +25,8 @@ pub(super) fn alignment(channels: i64, groups: i64) -> f64 {
     }
 }
 
-/// Elements of one access to the operands, of which the one that is read worse counts, and to the result: as
-/// many as the alignment of what lies together in memory allows.
+/// Elements per access to the operands, of which the less aligned one counts, and to the result: as many as
+/// the alignment of contiguous elements allows.
 pub(super) fn accesses(direction: Direction, [input, output]: [f64; 2]) -> [f64; 2] {
     match direction {
         Direction::Forward => [input, output],
@@ -48,7 +49,7 @@ fn tile_intensity(k: &ConvKernelSide) -> f64 {
     m * n / (m + n)
 }
 
-/// `useful / provided`; 1 where nothing is provided.
+/// `useful / provided`; 1 if nothing is provided.
 #[inline(always)]
 fn share(useful: f64, provided: f64) -> f64 {
     if provided > 0.0 { useful / provided } else { 1.0 }
@@ -60,11 +61,11 @@ fn waves(k: &ConvKernelSide, h: &Hardware) -> f64 {
 }
 
 blocks! {
-    /// What [`WorkPair`]s ask of a kernel.
+    /// The kernel's part of a [`WorkPair`].
     pub(super) struct WorkShape in WorkShapes {
         tile: [f64; 3],
-        /// Tiles in shared memory. compv4 takes twice its tile. A `dsb` in a name does not count: no
-        /// measurement says what it does.
+        /// Tiles in shared memory. compv4 takes twice its tile. A `dsb` in a name is ignored: its effect was
+        /// never measured.
         buffers: f64,
         /// Waves of a workgroup.
         waves: f64,
@@ -85,7 +86,7 @@ impl WorkShape {
     }
 }
 
-/// What [`WorkPair`]s ask of a problem.
+/// The problem's part of a [`WorkPair`].
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WorkLoad {
     work: Work,
@@ -108,11 +109,11 @@ impl WorkLoad {
 }
 
 blocks! {
-    /// What a kernel makes of the direction's GEMM.
+    /// A kernel on the direction's GEMM.
     pub(super) struct WorkPair in WorkPairs {
         /// Each extent at least 1.
         tile: [f64; 3],
-        /// Workgroups, without those of parts of the depth.
+        /// Workgroups, without splitting the depth.
         blocks: f64,
         /// Shares of tiles and steps that are not padding.
         used: [f64; 3],
@@ -175,8 +176,8 @@ impl WorkPair {
         }
     }
 
-    /// Elements that the busiest compute unit stores. The product from the left, as everywhere: another order
-    /// would round otherwise.
+    /// Elements that the busiest compute unit stores. Multiplied from left to right, as everywhere: another
+    /// order would round differently.
     fn cu_results(&self) -> f64 {
         let [m, n, _] = self.tile;
         self.rounds * m * n
@@ -203,8 +204,8 @@ fn last_round_share(w: &WorkPair, cus: f64) -> f64 {
     if rest > 0.0 { rest / cus } else { 1.0 }
 }
 
-/// Those that tell directions and stages apart. A schema for forward kernels of one stage does without: they
-/// would only repeat what others say.
+/// Features that distinguish directions and stages. A schema for forward kernels of one stage leaves them
+/// out, because they would only repeat others.
 pub(super) const OF_DIRECTIONS: &[&str] = &["work_m", "work_n", "work_k", "is_two_stage", "blocks"];
 
 /// The features, none of which upstream has.
@@ -232,8 +233,10 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = features! { <ConvSid
         rows * columns * depth
     }, "product of the three";
     Pair rounds = |_, _, _, m| m.work.rounds, "workgroups of the busiest compute unit";
-    Pair blocks_per_cu = |_, _, _, m| m.work.blocks_per_cu, "workgroups that a compute unit holds, by shared memory and waves";
-    Pair resident_rounds = |_, _, _, m| m.work.resident_rounds, "times that the device is filled with all workgroups it holds";
+    Pair blocks_per_cu = |_, _, _, m| m.work.blocks_per_cu,
+        "workgroups that a compute unit holds, by shared memory and waves";
+    Pair resident_rounds = |_, _, _, m| m.work.resident_rounds,
+        "times that the device is filled with all workgroups it holds";
     Pair resident_fill = |_, _, _, m| m.work.resident_fill, "share of those places that get a workgroup";
     Pair cu_steps = |_, _, _, m| m.work.cu_steps, "steps of the busiest compute unit";
     Pair serial_steps = |_, _, _, m| m.work.resident_rounds * m.work.steps, "steps that follow each other";
@@ -244,9 +247,12 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = features! { <ConvSid
         let work = &m.work;
         work.cu_steps * work.step_elements / p.work.accesses[0]
     }, "elements that the busiest compute unit loads / elements of one access";
-    Pair cu_stores = |p, _, _, m| m.work.cu_results() / p.work.accesses[1], "elements that the busiest compute unit stores / elements of one access";
-    Pair taps_per_step = |p, _, _, m| taps_per_step(p, &m.work), "filter taps that one step covers, for bwd_weight one tile";
-    Pair reread_bytes = |_, _, _, m| m.work.reread_bytes, "bytes if every tile row and column reads its operand anew";
+    Pair cu_stores = |p, _, _, m| m.work.cu_results() / p.work.accesses[1],
+        "elements that the busiest compute unit stores / elements of one access";
+    Pair taps_per_step = |p, _, _, m| taps_per_step(p, &m.work),
+        "filter taps that one step covers, for bwd_weight one tile";
+    Pair reread_bytes = |_, _, _, m| m.work.reread_bytes,
+        "bytes if every tile row and column reads its operand anew";
     Pair reread_ratio = |p, _, _, m| share(m.work.reread_bytes, p.bytes), "reread_bytes / bytes_moved";
     Pair active_waves = |_, _, _, m| {
         let work = &m.work;
@@ -254,7 +260,8 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = features! { <ConvSid
     }, "waves at once on a busy compute unit";
     Pair macs_per_byte = |p, _, _, m| share(m.work.cu_macs, p.bytes), "cu_macs / bytes_moved";
     Pair staged_ratio = |p, _, _, m| share(m.work.staged_bytes, p.bytes), "staged_bytes / bytes_moved";
-    Pair last_round_share = |_, _, h, m| last_round_share(&m.work, compute_units(h)), "share of the compute units that the last round uses";
+    Pair last_round_share = |_, _, h, m| last_round_share(&m.work, compute_units(h)),
+        "share of the compute units that the last round uses";
 };
 
 #[cfg(test)]

@@ -13,9 +13,9 @@ use crate::vocab::{Op, UnknownWord};
 pub enum Engine {
     /// The first GEMM engine.
     Gemm55,
-    /// Today's GEMM engine.
+    /// The current GEMM engine.
     Gemm72,
-    /// Today's GEMM engine with vector widths.
+    /// The current GEMM engine with vector widths.
     Gemm78Vec,
     /// The first convolution engine.
     Conv74,
@@ -31,9 +31,10 @@ pub enum Engine {
     ConvGfx942,
     /// The superset's selection for gfx950: 72.
     ConvGfx950,
-    /// Our own, for choosing: what upstream's best say of sizes, and the features of [`super::conv_work`].
+    /// Our own, for choosing: upstream's best features about sizes, and those of [`super::conv_work`].
     ConvSelect,
-    /// [`Self::ConvSelect`], with the direction's own GEMM and what tells `mem` and two-stage kernels apart.
+    /// [`Self::ConvSelect`], with the direction's own GEMM and what distinguishes `mem` and two-stage
+    /// kernels.
     ConvWork,
     /// Attention as upstream's C++ header encodes it.
     Fmha68,
@@ -103,10 +104,10 @@ const CONV_NOT_ON_GFX950: &[&str] = &[
     "waves_per_max_occ",
 ];
 
-/// Upstream's features that our own schema takes over. No number of the pipeline and no flag of `compv3`: a
-/// pipeline that was never measured then looks like compv3. No wave mode, no suffixes: kernels that differ
-/// only in them have equal features, and so equal scores. No images and extents: how a GEMM's rows come about
-/// made no choice better.
+/// Upstream's features in our own schema. The pipeline's number and the flag of `compv3` are left out, so
+/// that a pipeline that was never measured looks like compv3. So are wave mode and suffixes: kernels that
+/// differ only in them have equal features, and so equal scores. So are images and extents: what a GEMM's
+/// rows consist of improved no choice.
 const CONV_SELECT: &[&str] = &[
     "C",
     "K",
@@ -191,7 +192,7 @@ impl Engine {
         }
     }
 
-    /// What a model of a GPU of one's own reads if nothing else is said: all that tells kernels apart.
+    /// The default for models of a user's own GPU: everything that distinguishes kernels.
     pub const fn of_op(op: Op) -> Self {
         match op {
             Op::GroupedConv => Self::ConvWork,
@@ -200,7 +201,7 @@ impl Engine {
         }
     }
 
-    /// What upstream's newest trainer reads.
+    /// The engine of upstream's newest trainer.
     pub const fn of_upstream(op: Op) -> Self {
         match op {
             Op::GroupedConv => Self::Conv97,
@@ -208,7 +209,7 @@ impl Engine {
         }
     }
 
-    /// The columns that upstream's trainers take as categories.
+    /// The columns that upstream's trainers treat as categorical.
     pub const fn categories(op: Op) -> &'static [&'static str] {
         match op {
             Op::GroupedConv => &["pipeline"],
@@ -217,7 +218,7 @@ impl Engine {
         }
     }
 
-    /// The rules of the upstream version that this schema is from; our own follows the newest.
+    /// The rules of the upstream version that this schema comes from; our own schemas follow the newest.
     pub const fn rules(self) -> Rules {
         match self {
             Self::ConvSuperset | Self::ConvGfx942 | Self::ConvGfx950 | Self::ConvSelect | Self::ConvWork => {
@@ -229,14 +230,14 @@ impl Engine {
         }
     }
 
-    /// The constants of the GPU that upstream's tools assume with it: those of attention were never told that
-    /// an MI355X has 256 compute units.
+    /// The constants of the GPU that upstream's tools assume with it: attention's tools do not know that an
+    /// MI355X has 256 compute units.
     pub fn hardware(self) -> Hardware {
         let usual = Hardware::default();
         if self.op() == Op::Fmha { Hardware { num_cus: 304, ..usual } } else { usual }
     }
 
-    /// The features, in upstream's order where it is upstream's schema.
+    /// The features, in upstream's order if the schema is upstream's.
     pub fn feature_names(self) -> Vec<&'static str> {
         let conv = |dropped: &[&[&str]]| -> Vec<&'static str> {
             let kept = |name: &&str| !dropped.iter().any(|list| list.contains(name));

@@ -1,8 +1,8 @@
 //! Number rules that all features share.
 //!
 //! Upstream's integers are Python's, unbounded. `i128` holds every product of real problems; beyond it
-//! (extents that no GPU can address) sums and products saturate instead of failing, so that a senseless
-//! problem gets a senseless feature and never a panic.
+//! (extents that no GPU can address) sums and products saturate instead of failing, so that a nonsensical
+//! problem gets a nonsensical feature, but never a panic.
 
 /// Product of exact integers.
 pub(crate) fn product<const N: usize>(factors: [i128; N]) -> i128 {
@@ -22,7 +22,7 @@ pub(crate) fn float(x: i128) -> f64 {
     }
 }
 
-/// Not inlined, or the compiler would call the function always and then choose.
+/// Not inlined: otherwise the compiler would always call the function, and select afterwards.
 #[cold]
 #[inline(never)]
 fn float_of_wide(x: i128) -> f64 {
@@ -41,7 +41,7 @@ pub(crate) fn flag(condition: bool) -> f64 {
 
 /// `a mod b` with the sign of b; 0 when b is 0.
 pub(crate) fn modulo(a: i128, b: i128) -> i128 {
-    // Extents fit in 64 bits almost always, and a 64-bit remainder is many times cheaper than a 128-bit one.
+    // Extents almost always fit in 64 bits, and a 64-bit remainder is many times cheaper than a 128-bit one.
     if let (Ok(a), Ok(b)) = (i64::try_from(a), i64::try_from(b))
         && b > 0
     {
@@ -54,20 +54,20 @@ pub(crate) fn modulo(a: i128, b: i128) -> i128 {
     if rest != 0 && (rest < 0) != (b < 0) { rest + b } else { rest }
 }
 
-/// `a % b` of whole numbers, but for the sign of 0. `%` calls a function; where quotient and product are
-/// exact, they say the same.
+/// `a % b` of whole numbers, apart from the sign of 0. `%` calls a function; if quotient and product are
+/// exact, they give the same result.
 #[inline(always)]
 pub(crate) fn rest(a: f64, b: f64) -> f64 {
     const EXACT: f64 = (1_u64 << 52) as f64;
     if !(0.0..EXACT).contains(&a) || !(1.0..EXACT).contains(&b) {
         return remainder(a, b);
     }
-    // The quotient may have been rounded up to the next whole number, never further.
+    // The quotient may have been rounded up to the next whole number, never more.
     let rest = a - (a / b).floor() * b;
     if rest < 0.0 { rest + b } else { rest }
 }
 
-/// Not inlined, or the compiler would call the function always and then choose.
+/// Not inlined: otherwise the compiler would always call the function, and select afterwards.
 #[cold]
 #[inline(never)]
 fn remainder(a: f64, b: f64) -> f64 {

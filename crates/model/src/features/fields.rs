@@ -1,6 +1,6 @@
 //! Feature inputs from named cells: a row of a CSV, or a mapping as upstream's Python tools take it.
 //!
-//! Upstream looks every input up by name and takes a default in silence when it is absent or unknown.
+//! Upstream looks every input up by name and silently takes a default if it is absent or unknown.
 //! [`Uncoded::Upstream`] does exactly that, for parity; [`Uncoded::Error`] refuses both.
 
 use super::asked;
@@ -22,9 +22,9 @@ pub type FieldError = InvalidField;
 /// The inputs of one feature row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowInputs {
-    /// What the features know of the problem.
+    /// What features know about the problem.
     pub problem: ProblemSide,
-    /// What they know of the kernel.
+    /// What they know about the kernel.
     pub kernel: KernelSide,
     /// The constants of the GPU.
     pub hardware: Hardware,
@@ -33,18 +33,18 @@ pub struct RowInputs {
 impl RowInputs {
     /// Reads the inputs of an extractor's features from named cells.
     ///
-    /// The hardware starts from the extractor's and takes `hw_*` cells over it.
+    /// The hardware is the extractor's, overridden by `hw_*` cells.
     pub fn read(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
         let (problem, kernel) = sides(extractor, fields)?;
         let reader = Reader::new(extractor, fields);
-        // Upstream's header of attention takes a profile of zeros.
+        // Upstream's C++ header for attention assumes a profile of zeros.
         let zeros = extractor.schema.op() == Op::Fmha && reader.lenient;
         let least = i64::from(!zeros);
         Ok(Self { problem, kernel, hardware: reader.hardware(extractor.hardware, least)? })
     }
 }
 
-/// Reads both sides of a row: the kernel by its name when it has one, by its cells when not.
+/// Reads both sides of a row: the kernel from its name if it has one, otherwise from its cells.
 pub(crate) fn sides(
     extractor: &Extractor,
     row: &dyn Fields,
@@ -59,7 +59,7 @@ pub(crate) fn sides(
 }
 
 impl ProblemSide {
-    /// Reads what an extractor's features know of a problem from named cells.
+    /// Reads what an extractor's features know about a problem from named cells.
     pub fn read(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
         let reader = Reader::new(extractor, fields);
         if !reader.lenient {
@@ -72,15 +72,15 @@ impl ProblemSide {
         })
     }
 
-    /// The same where absent cells are errors: a value that no problem has, and one that the features would
-    /// pass over, are errors, too. Padding behind an axis, for which upstream has no cell, counts.
+    /// The same if absent cells are errors: invalid values, and values that the features would ignore, are
+    /// errors, too. Padding after an axis, for which upstream has no cell, counts.
     fn read_strict(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
         let row = asked::Asked(fields);
         let reader = Reader::new(extractor, &row);
         asked::check_op(extractor.schema.op(), fields)?;
         match extractor.schema.op() {
             Op::GroupedConv => {
-                // For absent cells, which have defaults where problems are read.
+                // Finds absent cells, which have defaults when problems are read.
                 reader.conv_problem(extractor)?;
                 extractor.problem_side(&asked::read(extractor, fields)?).map_err(|error| match error {
                     SideError::Field(error) => error,
@@ -92,15 +92,16 @@ impl ProblemSide {
                 asked::read(extractor, fields)?;
                 Ok(Self::Gemm(side))
             }
-            // A row has the kernel's flags under the names of the problem's.
+            // A row has the kernel's flags under the problem's names.
             Op::Fmha => Ok(Self::Fmha(reader.fmha_problem(extractor)?)),
         }
     }
 }
 
 impl KernelSide {
-    /// Reads what an extractor's features know of a kernel from named cells: from its name when there is one
-    /// ([`NAME_COLUMNS`](super::NAME_COLUMNS)), with which the other cells must agree, else from the others.
+    /// Reads what an extractor's features know about a kernel from named cells: from its name if there is one
+    /// ([`NAME_COLUMNS`](super::NAME_COLUMNS)), with which the other cells must agree, otherwise from the
+    /// others.
     pub fn read(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
         match Named::read(extractor, fields)? {
             Some(named) => named.side(extractor),
@@ -119,7 +120,7 @@ impl KernelSide {
     }
 }
 
-/// Lookups with upstream's defaults, which count only when lenient.
+/// Lookups with upstream's defaults, which apply only if lenient.
 pub(super) struct Reader<'a> {
     fields: &'a dyn Fields,
     lenient: bool,
@@ -208,7 +209,7 @@ impl<'a> Reader<'a> {
             Some(Cell::Word("0" | "false" | "False" | "0.0") | Cell::Whole(0) | Cell::Number(0.0)) => {
                 Ok(Some(false))
             }
-            // To upstream, any other number is the feature.
+            // Upstream takes any other number as the feature itself.
             Some(text) => Err(InvalidField::new(name, text, "0, 1, true or false")),
         }
     }
@@ -267,7 +268,7 @@ impl<'a> Reader<'a> {
             (None, KTile::GemmKPerBlock) if !self.lenient => {
                 return Err(Self::absent("gemm_k_per_block", "a whole number"));
             }
-            // Absent altogether the block size defaults to 16, yet the depth to 64.
+            // If both are absent, the block size defaults to 16, but the depth to 64.
             (None, _) => given_block_size.unwrap_or(64),
         };
         let pipeline = self.word("pipeline", "compv3")?;
@@ -289,7 +290,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Upstream's tables do without: a model is of one direction.
+    /// Upstream's tables have none, because a model is for one direction.
     fn direction(&self, default: Direction) -> Result<Direction, FieldError> {
         let Some(cell) = self.fields.cell("direction") else { return Ok(default) };
         let read = match cell {
@@ -311,7 +312,7 @@ impl<'a> Reader<'a> {
         Err(InvalidField::new(name, format_args!("'{word}'"), format!("one of {}", SCHEDULERS.join(", "))))
     }
 
-    /// An extent, by its lower-case name before its upper-case one.
+    /// An extent; the lower-case name takes precedence over the upper-case one.
     fn extent(&self, lower: &str, upper: &str) -> Result<i64, FieldError> {
         match self.opt_int(lower)? {
             Some(value) => Ok(value),
@@ -359,7 +360,7 @@ impl<'a> Reader<'a> {
             };
             Ok([value(0)?, value(1)?, value(2)?])
         };
-        // An absent pipeline is numbered as compv4 and yet has all of the shared memory.
+        // An absent pipeline is numbered as compv4 but has all of the shared memory.
         let pipeline = self.opt_word("pipeline")?;
         let (pipeline_code, half_lds) = match pipeline {
             None if self.lenient => (1.0, false),
@@ -396,7 +397,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A word that the engine with vector widths insists on, in upstream mode, too.
+    /// A word that the engine with vector widths requires even in upstream mode.
     fn strict<T>(&self, name: &str, accepted: &[&str]) -> Result<T, FieldError>
     where
         T: std::str::FromStr,
@@ -446,7 +447,7 @@ fn has_fraction(cell: Cell<'_>) -> bool {
     value.fract() != 0.0
 }
 
-/// A whole number; numbers that come as floats are truncated, as upstream does.
+/// A whole number; floats are truncated, as in upstream.
 fn integer(name: &str, text: &str) -> Result<i64, FieldError> {
     if let Ok(value) = text.parse::<i64>() {
         return Ok(value);
@@ -471,7 +472,7 @@ mod tests {
     use crate::kernel::Kernel;
     use crate::problem::{CONV_COLUMNS, ConvProblem};
 
-    /// Cells that remember who was asked for.
+    /// Cells that record which names were read.
     #[derive(Default)]
     struct Asked {
         cells: BTreeMap<&'static str, String>,
@@ -494,7 +495,7 @@ mod tests {
         let (problem, kernel) = (Asked::default(), Asked::default());
         ProblemSide::read(&extractor, &problem).unwrap();
         let mut read = problem.names.into_inner();
-        // Features do not read it: it tells for which problems a model is.
+        // Features do not use it: it tells to which problems a model applies.
         read.insert("arch".to_owned());
         assert_eq!(read, listed(&crate::cells::of_problem(Op::GroupedConv)));
         KernelSide::read_cells(&extractor, &kernel).unwrap();

@@ -2,7 +2,7 @@
 //!
 //! Upstream's C++ header converts every number to a float first and computes in floats; its Python twin, with
 //! which the shipped forest was trained, keeps integers exact. Both are computed here by the same formulas:
-//! for the header, integers are rounded to floats before ([`FmhaInputs::side`]), and products of them are
+//! for the header, integers are rounded to floats first ([`FmhaInputs::side`]), and products of them are
 //! formed in floats (`FmhaSide::product`).
 
 use super::axis::{Axis, AxisBlock, Cut};
@@ -26,18 +26,18 @@ pub struct FmhaInputs {
     pub dtype_code: f64,
     /// Bytes of one element.
     pub element_bytes: f64,
-    /// Whose arithmetic.
+    /// The arithmetic.
     pub encoding: FmhaEncoding,
 }
 
-/// What the features know of a problem, with everything that depends on it alone.
+/// What features know about a problem, including everything that depends on it alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FmhaSide {
     batch: i128,
     sq: i128,
     sk: i128,
     hq: i128,
-    /// In the header's encoding at least 1.
+    /// At least 1 in the header's encoding.
     hk: i128,
     dq: i128,
     dv: i128,
@@ -95,7 +95,7 @@ impl FmhaSide {
     }
 }
 
-/// What the features know of a kernel.
+/// What features know about a kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FmhaKernelSide {
     /// Number of the pipeline.
@@ -114,13 +114,13 @@ pub struct FmhaKernelSide {
     pub lse: bool,
     /// Drops weights.
     pub dropout: bool,
-    /// Caps scores softly.
+    /// Has a soft cap on scores.
     pub logits: bool,
-    /// The first keys are seen by all.
+    /// Every query sees the first keys.
     pub sink: bool,
     /// Skips short sequences.
     pub skip: bool,
-    /// Keys and values lie in pages.
+    /// Keys and values are in pages.
     pub paged_kv: bool,
 }
 
@@ -155,26 +155,26 @@ impl Cut for FmhaPair {
 }
 
 blocks! {
-    /// What pairs ask of a kernel.
+    /// The kernel's part of a pair.
     pub struct FmhaShape in FmhaShapes {
         /// Elements that a step loads.
         step_elements: f64,
     }
 }
 
-/// What pairs ask of a problem.
+/// The problem's part of a pair.
 #[derive(Debug, Clone, Copy)]
 pub struct FmhaLoad {
     element_bytes: f64,
-    /// Sequences times heads, in floats and exact where the encoding is.
+    /// Sequences times heads, as float, and exact if the encoding is.
     rows: f64,
     exact: Option<[i128; 2]>,
 }
 
-/// Where whole numbers in floats stop to be exact.
+/// The limit up to which floats hold whole numbers exactly.
 const EXACT: f64 = (1_u64 << 53) as f64;
 
-/// Not inlined: real problems do not have so many tiles, and the loop should have no calls.
+/// Not inlined: real problems do not have that many tiles, and the loop should have no calls.
 #[cold]
 #[inline(never)]
 fn exact_tiles([batch, heads]: [i128; 2], rows: f64, columns: f64) -> f64 {
@@ -263,12 +263,15 @@ pub static FEATURES: &[Feature<FmhaSide, FmhaKernelSide>] = features! { <FmhaSid
     Pair total_output_tiles = |_, _, _, m| m.tiles, "tiles of scores, of all heads";
     Pair tile_eff_sq = |_, _, _, m| m.axes[0].efficiency, "share of the last tile of queries that is used";
     Pair tile_eff_sk = |_, _, _, m| m.axes[1].efficiency, "share of the last tile of keys that is used";
-    Pair overall_tile_efficiency = |_, _, _, m| m.axes[0].efficiency * m.axes[1].efficiency, "product of the two";
-    Pair cu_utilization = |_, _, h, m| m.tiles / h.num_cus.max(1) as f64, "tiles for each compute unit, not clamped";
+    Pair overall_tile_efficiency = |_, _, _, m| m.axes[0].efficiency * m.axes[1].efficiency,
+        "product of the two";
+    Pair cu_utilization = |_, _, h, m| m.tiles / h.num_cus.max(1) as f64,
+        "tiles for each compute unit, not clamped";
     Kernel tile_volume = |k| k.tile_of([0, 1, 2]), "volume of the first product's tile";
     Kernel tile_area_m0_n0 = |k| k.tile_of([0, 1]), "scores of a tile";
     Pair lds_estimate = |_, _, _, m| m.lds, "bytes of shared memory for one step";
-    Pair lds_ratio = |_, _, h, m| m.lds / h.lds_capacity.max(1) as f64, "share of the shared memory for one step";
+    Pair lds_ratio = |_, _, h, m| m.lds / h.lds_capacity.max(1) as f64,
+        "share of the shared memory for one step";
     Pair ratio_dq_to_k0 = |_, _, _, m| m.axes[2].quotient, "elements of a query / those of a step";
     Pair ratio_dv_to_n1 = |p, k, _, _| if k.tile[3] > 0 { ratio(p.dv, k.tile[3].into()) } else { 0.0 },
         "elements of a value / those of a tile";
@@ -277,8 +280,10 @@ pub static FEATURES: &[Feature<FmhaSide, FmhaKernelSide>] = features! { <FmhaSid
     Problem hdim_q_eq_hdim_v = |p| flag(p.dq == p.dv), "queries and values are of one size";
     Problem is_gqa = |p| flag(p.hq != p.hk), "heads of queries share keys";
     Problem total_q_elements = |p| p.product([p.batch, p.hq, p.sq, p.dq]), "elements of all queries";
-    Problem total_kv_elements = |p| p.product([p.batch, p.hk, p.sk, p.dq.saturating_add(p.dv)]), "elements of all keys and values";
-    Kernel feature_count = FmhaKernelSide::feature_count, "how many of mask, bias and the flags the kernel has";
+    Problem total_kv_elements = |p| p.product([p.batch, p.hk, p.sk, p.dq.saturating_add(p.dv)]),
+        "elements of all keys and values";
+    Kernel feature_count = FmhaKernelSide::feature_count,
+        "how many of mask, bias and the flags the kernel has";
     Hardware hw_num_cus = |h| h.num_cus as f64, "compute units";
     Hardware hw_simds_per_cu = |h| h.simds_per_cu as f64, "SIMD units of a compute unit";
     Hardware hw_total_simds = |h| h.total_simds() as f64, "SIMD units of the device";

@@ -1,4 +1,4 @@
-//! What the features know of attention and its kernels, from values and from cells: words become the numbers
+//! What features know about attention and its kernels, from values and from cells: words become the numbers
 //! of the model's encoding.
 
 use super::fields::Reader;
@@ -30,7 +30,7 @@ impl FmhaEncoding {
         }
     }
 
-    /// Bytes of an element. The Python twin does not know the mixed types and takes them for 16 bits.
+    /// Bytes of an element. The Python twin does not know the mixed types and assumes 16 bits.
     fn element_bytes(self, dtype: &str) -> f64 {
         match dtype {
             "fp32" => 4.0,
@@ -90,8 +90,8 @@ impl Extractor {
             tile: k.tile.numbers().map(i64::from),
             pad: k.pad,
             mask_code: mask.into(),
-            // Tables that the Python twin read say `bias` where it expects `elementwise`, and so learned it
-            // as none.
+            // The tables that the Python twin was trained on say `bias`; it expects `elementwise`, and so
+            // learned it as none.
             bias_code: if python && bias == 1 { 0.0 } else { bias.into() },
             qscale_code: if python { f64::from(qscale.min(1)) } else { 0.0 },
             lse: k.lse,
@@ -104,7 +104,7 @@ impl Extractor {
     }
 }
 
-/// A row's cells, by the names of the tables and by those of upstream's header.
+/// A row's cells, under the names of the tables or of upstream's header.
 impl Reader<'_> {
     fn either<'n>(&self, names: [&'n str; 2]) -> &'n str {
         if self.has(names[0]) || !self.has(names[1]) { names[0] } else { names[1] }
@@ -149,7 +149,7 @@ impl Reader<'_> {
         })
     }
 
-    /// A word's number; for the header's encoding it may stand there itself.
+    /// A word's number; for the header's encoding the cell may hold the number itself.
     fn fmha_code(
         &self,
         extractor: &Extractor,

@@ -1,4 +1,4 @@
-//! Features of GEMMs: the 72 of today's engine and the six of vector widths.
+//! Features of GEMMs: the 72 of the current engine and the six of vector widths.
 
 use super::conv::{compute_units, lds_capacity};
 use super::exact::{flag, float, log2, product, ratio};
@@ -6,7 +6,7 @@ use super::vector::{Operand, VectorProblem, VectorWidths};
 use super::{Feature, GemmPair, hardware_features};
 use crate::problem::Groups;
 
-/// What the features know of a GEMM problem, with everything that depends on it alone.
+/// What features know about a GEMM problem, including everything that depends on it alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GemmSide {
     m: i64,
@@ -38,9 +38,9 @@ pub struct GemmInputs {
     pub layout_code: f64,
     /// What the vector-width features need; `None` when the model has none of them.
     pub vector: Option<VectorProblem>,
-    /// GEMMs of a batch; 0 is one as good as 1.
+    /// GEMMs of a batch; 0 counts as 1.
     pub batch: u32,
-    /// A list of GEMMs, of which the extents are the largest's.
+    /// A list of GEMMs; the extents are those of the largest.
     pub groups: Groups,
 }
 
@@ -54,7 +54,7 @@ impl GemmSide {
                 .saturating_add(product([k.into(), n.into()]))
                 .saturating_add(product([m.into(), n.into()]))
         };
-        // A batch moves and computes so many times as much.
+        // A batch moves and computes that many times as much.
         let (mut all_flops, mut all_elements) = (flops([m, n, k]), float(elements([m, n, k])));
         if !groups.is_empty() {
             (all_flops, all_elements) = groups.as_slice().iter().fold((0.0, 0.0), |(work, moved), group| {
@@ -84,7 +84,7 @@ impl GemmSide {
     }
 }
 
-/// What the features know of a GEMM kernel.
+/// What features know about a GEMM kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GemmKernelSide {
     /// Tile m, n, k.
@@ -127,7 +127,7 @@ fn quotient(a: i64, b: i64) -> f64 {
     ratio(a.into(), b.into())
 }
 
-/// Fixed width as the kernel stores it; NaN cannot reach a model: its schema asks for the widths, see
+/// Fixed width as the kernel stores it; NaN cannot reach a model: its schema requires the widths, see
 /// `Schema`.
 fn stored(k: &GemmKernelSide, operand: Operand) -> f64 {
     k.vector.map_or(f64::NAN, |widths| widths.fixed(operand) as f64)
@@ -142,8 +142,8 @@ fn fraction(p: &GemmSide, k: &GemmKernelSide, operand: Operand) -> f64 {
     }
 }
 
-/// Every feature of GEMMs, in the order of upstream's engine with vector widths, the hardware last but for
-/// those.
+/// Every feature of GEMMs, in the order of upstream's engine with vector widths, with the hardware before the
+/// vector widths.
 pub static FEATURES: &[Feature<GemmSide, GemmKernelSide>] = hardware_features! { <GemmSide, GemmKernelSide> [
     Problem M = |p| p.m as f64, "rows";
     Problem N = |p| p.n as f64, "columns";
@@ -187,7 +187,9 @@ pub static FEATURES: &[Feature<GemmSide, GemmKernelSide>] = hardware_features! {
     Pair tile_eff_m = |_, _, _, m| m.axes[0].efficiency, "share of the last tile along m that is used";
     Pair tile_eff_n = |_, _, _, m| m.axes[1].efficiency, "share of the last tile along n that is used";
     Pair tile_eff_k = |_, _, _, m| m.axes[2].efficiency, "share of the last step along k that is used";
-    Pair overall_tile_efficiency = |_, _, _, m| m.axes[0].efficiency * m.axes[1].efficiency * m.axes[2].efficiency, "product of the three";
+    Pair overall_tile_efficiency = |_, _, _, m|
+        m.axes[0].efficiency * m.axes[1].efficiency * m.axes[2].efficiency,
+        "product of the three";
     Pair cu_utilization = |_, _, h, m| m.output_tiles / compute_units(h),
         "tiles for each compute unit, not clamped";
     Pair ratio_M_to_tile_m = |_, _, _, m| m.axes[0].quotient, "rows / tile rows";
@@ -201,12 +203,15 @@ pub static FEATURES: &[Feature<GemmSide, GemmKernelSide>] = hardware_features! {
     Pair needs_padding_n = |_, _, _, m| m.axes[1].uneven, "the tile does not divide the columns";
     Pair needs_padding_k = |_, _, _, m| m.axes[2].uneven, "the tile does not divide the depth";
     Pair has_padding_when_needed_m = |_, k, _, m| m.axes[0].uneven * flag(k.pad[0]), "needed and there, rows";
-    Pair has_padding_when_needed_n = |_, k, _, m| m.axes[1].uneven * flag(k.pad[1]), "needed and there, columns";
-    Pair has_padding_when_needed_k = |_, k, _, m| m.axes[2].uneven * flag(k.pad[2]), "needed and there, depth";
+    Pair has_padding_when_needed_n = |_, k, _, m| m.axes[1].uneven * flag(k.pad[1]),
+        "needed and there, columns";
+    Pair has_padding_when_needed_k = |_, k, _, m| m.axes[2].uneven * flag(k.pad[2]),
+        "needed and there, depth";
     Pair missing_required_padding_m = |_, k, _, m| misses_padding(k, m, 0), "needed and not there, rows";
     Pair missing_required_padding_n = |_, k, _, m| misses_padding(k, m, 1), "needed and not there, columns";
     Pair missing_required_padding_k = |_, k, _, m| misses_padding(k, m, 2), "needed and not there, depth";
-    Pair missing_any_required_padding = |_, k, _, m| any([0, 1, 2].map(|axis| misses_padding(k, m, axis))), "any of the three";
+    Pair missing_any_required_padding = |_, k, _, m| any([0, 1, 2].map(|axis| misses_padding(k, m, axis))),
+        "any of the three";
     Kernel vec_a = |k| stored(k, Operand::A), "fixed vector width of A, 0 for the native one";
     Kernel vec_b = |k| stored(k, Operand::B), "fixed vector width of B, 0 for the native one";
     Kernel vec_c = |k| stored(k, Operand::C), "fixed vector width of C, 0 for the native one";

@@ -1,4 +1,4 @@
-//! What a GEMM and a kernel make of each other, once for all features that ask.
+//! A GEMM and a kernel together: values computed once for all features that use them.
 
 use super::Meets;
 use super::axis::{Axis, AxisBlock, Cut};
@@ -27,7 +27,7 @@ impl Cut for GemmPair {
 }
 
 blocks! {
-    /// What pairs ask of a kernel.
+    /// The kernel's part of a pair.
     pub struct GemmShape in GemmShapes {
         /// Elements that a step loads.
         step_elements: f64,
@@ -38,12 +38,12 @@ blocks! {
     }
 }
 
-/// What pairs ask of a problem.
+/// The problem's part of a pair.
 #[derive(Debug, Clone, Copy)]
 pub struct GemmLoad {
     element_bytes: f64,
     batch: f64,
-    /// Rows, columns and number of the GEMMs of a list.
+    /// Rows, columns and count of the GEMMs of a list.
     groups: [[f64; 3]; MAX_GROUPS],
     len: usize,
 }

@@ -47,32 +47,31 @@ use crate::hardware::Hardware;
 use axis::{Axis, Cut};
 use block::InBlocks;
 
-/// A side of problems whose features go with a side of kernels.
+/// The problem side of features, for a kernel side `K`.
 pub trait Meets<K> {
-    /// What problem, kernel and hardware make of each other: the numbers that several pair features begin
-    /// with.
+    /// Values of problem, kernel and hardware together that several pair features start from.
     type Pair: InBlocks + Cut;
-    /// What pairs ask of kernel and hardware.
+    /// The part of a pair that depends on kernel and hardware.
     type Shape: InBlocks;
-    /// What pairs ask of problem and hardware.
+    /// The part of a pair that depends on problem and hardware.
     type Load: Copy;
 
-    /// The extents that tiles are laid on: rows, columns, depth.
+    /// The extents that tiles divide: rows, columns, depth.
     fn gemm(&self) -> [i128; 3];
 
     /// A kernel's tile, along the same axes.
     fn tile(kernel: &K) -> [i64; 3];
 
-    /// Computes what is the same for all problems.
+    /// Computes the part that is the same for all problems.
     fn shape(kernel: &K, hardware: &Hardware) -> Self::Shape;
 
-    /// Computes what is the same for all kernels.
+    /// Computes the part that is the same for all kernels.
     fn load(&self, hardware: &Hardware) -> Self::Load;
 
-    /// Computes a pair; `own` says whether features of our own are asked for, which begin with more.
+    /// Computes a pair; `own` says whether our own features are needed, which start from more values.
     fn pair(load: &Self::Load, shape: &Self::Shape, axes: [Axis; 3], own: bool) -> Self::Pair;
 
-    /// Computes a pair from the beginning, once for all its features.
+    /// Computes a pair from scratch, once for all its features.
     #[inline]
     fn meet(&self, kernel: &K, hardware: &Hardware, own: bool) -> Self::Pair {
         let ([m, n, k], [tile_m, tile_n, tile_k]) = (self.gemm(), Self::tile(kernel));
@@ -81,12 +80,12 @@ pub trait Meets<K> {
     }
 }
 
-/// Computes a feature of a pair from problem, kernel, hardware and what they make of each other.
+/// Computes a feature of a pair from problem, kernel, hardware and their pair.
 pub type OfPair<P, K> = fn(&P, &K, &Hardware, &<P as Meets<K>>::Pair) -> f64;
 
 /// What a feature's value depends on, with the function that computes it.
 ///
-/// The pool's part is computed once a pool, the problem's part once a call, and only [`Value::Pair`] once a
+/// Kernel values are computed once per pool, problem values once per call, and only [`Value::Pair`] once per
 /// candidate.
 pub enum Value<P: Meets<K> + 'static, K: 'static> {
     /// The problem alone.
@@ -95,7 +94,7 @@ pub enum Value<P: Meets<K> + 'static, K: 'static> {
     Kernel(fn(&K) -> f64),
     /// The hardware alone.
     Hardware(fn(&Hardware) -> f64),
-    /// Problem and kernel together, maybe with the hardware.
+    /// Problem and kernel together, possibly with the hardware.
     Pair(PairValue<P, K>),
 }
 
@@ -124,13 +123,13 @@ impl<P: Meets<K>, K> Value<P, K> {
 pub struct Feature<P: Meets<K> + 'static, K: 'static> {
     /// The name that models use.
     pub name: &'static str,
-    /// What it says, and in which unit.
+    /// Its meaning and unit.
     pub doc: &'static str,
     /// How to compute it.
     pub value: Value<P, K>,
 }
 
-/// Declares a table of features, one line each: scope, name, function, meaning.
+/// Declares a table of features, one entry each: scope, name, function, meaning.
 macro_rules! features {
     (<$problem:ty, $kernel:ty> $($scope:ident $name:ident = $function:expr, $doc:literal;)+) => {
         &[$($crate::features::Feature::<$problem, $kernel> {
@@ -142,7 +141,8 @@ macro_rules! features {
 }
 pub(crate) use features;
 
-/// A feature's function with its scope. That of a pair becomes a type, of which loops can be made.
+/// A feature's function with its scope. That of a pair becomes a type, so that loops can be specialised for
+/// it.
 macro_rules! value {
     (<$problem:ty, $kernel:ty> Pair $function:expr) => {{
         struct Pair;
@@ -168,7 +168,7 @@ macro_rules! value {
 }
 pub(crate) use value;
 
-/// The twelve hardware features, which every engine ends with.
+/// The twelve hardware features, which come last in every engine.
 macro_rules! hardware_features {
     (<$problem:ty, $kernel:ty> [$($head:tt)*]) => {
         $crate::features::features! { <$problem, $kernel>
@@ -178,7 +178,8 @@ macro_rules! hardware_features {
             Hardware hw_total_simds = |h| h.total_simds() as f64, "SIMD units of the device";
             Hardware hw_shader_engines = |h| h.shader_engines as f64, "shader engines";
             Hardware hw_max_clock_mhz = |h| h.max_clock_mhz as f64, "highest clock in MHz";
-            Hardware hw_max_waves_per_cu = |h| h.max_waves_per_cu as f64, "waves that a compute unit can hold";
+            Hardware hw_max_waves_per_cu = |h| h.max_waves_per_cu as f64,
+                "waves that a compute unit can hold";
             Hardware hw_wavefront_size = |h| h.wavefront_size as f64, "threads of a wave";
             Hardware hw_lds_capacity = |h| h.lds_capacity as f64, "shared memory of a compute unit in bytes";
             Hardware hw_l1_cache_kb = |h| h.l1_cache_kb as f64, "first-level cache in KiB";

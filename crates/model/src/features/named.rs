@@ -1,4 +1,4 @@
-//! Rows that name their kernel: the name describes it, and the cells beside it must agree.
+//! Rows that name their kernel: the name describes it, and the other cells must agree.
 
 use super::fields::Reader;
 use super::{Extractor, FieldError, KernelMapping, KernelSide, ProblemSide, SideError};
@@ -7,11 +7,11 @@ use crate::kernel::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind, Mnk}
 use crate::problem::InvalidField;
 use crate::vocab::{Direction, Pipeline};
 
-/// The cells that may hold a kernel's name: ours and upstream's tables have the first, benchmark CSVs the
+/// The cells that may hold a kernel's name: our tables and upstream's have the first, benchmark CSVs the
 /// second.
 pub const NAME_COLUMNS: [&str; 2] = ["kernel_name", "kernel"];
 
-/// What a name says of a cell.
+/// What a name says about a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Said {
     /// A number.
@@ -54,7 +54,7 @@ impl Said {
         }
     }
 
-    /// The word that it is, when it is one.
+    /// The word, if it is one.
     fn word(&self) -> Option<&str> {
         match self.cell() {
             Cell::Word(word) => Some(word),
@@ -62,14 +62,14 @@ impl Said {
         }
     }
 
-    /// Whether a cell of this name, if it is there, says the same.
+    /// Whether a cell of this name agrees, or is absent.
     fn agrees(&self, field: &str, reader: &Reader<'_>) -> Result<bool, FieldError> {
         Ok(match self {
             Self::Number(said) => reader.opt_int(field)?.is_none_or(|found| found == *said),
             Self::Flag(said) => reader.opt_flag(field)?.is_none_or(|found| found == *said),
             Self::Word(_) | Self::Layout(_) => reader.opt_word(field)?.is_none_or(|found| {
                 self.word() == Some(found)
-                    // `fwd` and `forward` are one direction.
+                    // `fwd` and `forward` are the same direction.
                     || found.parse().is_ok_and(|found: Direction| Some(found.as_str()) == self.word())
             }),
         })
@@ -83,12 +83,12 @@ pub(crate) struct Named {
     problem: NamedProblem,
 }
 
-/// What the name of a kernel says of the problems that it computes: cells that need not be given, and may not
+/// What a kernel's name says about the problems that it computes: cells that may be left out, but must not
 /// differ.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct NamedProblem(Vec<(&'static str, Said)>);
 
-/// A problem's cells, and where they are silent what a kernel's name says.
+/// A problem's cells, with absent ones taken from a kernel's name.
 struct Completed<'a> {
     fields: &'a dyn Fields,
     named: &'a NamedProblem,
@@ -105,18 +105,18 @@ impl Fields for Completed<'_> {
 }
 
 impl NamedProblem {
-    /// Looks at a problem's cells, and where they are silent at what the name says.
+    /// Looks at a problem's cells, with absent ones taken from the name.
     pub(crate) fn over<T>(&self, fields: &dyn Fields, look: impl FnOnce(&dyn Fields) -> T) -> T {
         look(&Completed { fields, named: self })
     }
 }
 
 impl Named {
-    /// The kernel that a row names, `None` when it names none. Cells that contradict the name are errors.
+    /// The kernel that a row names; `None` if it names none. Cells that contradict the name are errors.
     ///
-    /// A name of no kernel's grammar is a label, as upstream's tools take any text. One that begins like a
-    /// kernel's is most likely a mistake: it is an error where absent cells are, and where there is nothing
-    /// else to go by.
+    /// A name that follows no grammar is a label, because upstream's tools accept any text. One that begins
+    /// like a kernel's name is most likely a mistake: it is an error if absent cells are, or if nothing else
+    /// describes the kernel.
     pub(crate) fn read(extractor: &Extractor, row: &dyn Fields) -> Result<Option<Self>, FieldError> {
         let mut found: Option<(&'static str, &str, KernelKind)> = None;
         let reader = Reader::new(extractor, row);
@@ -158,7 +158,7 @@ impl Named {
         Ok(Some(Self { kernel, problem }))
     }
 
-    /// What an extractor's features know of the kernel.
+    /// What an extractor's features know about the kernel.
     pub(crate) fn side(&self, extractor: &Extractor) -> Result<KernelSide, FieldError> {
         extractor.kernel_side(&self.kernel).map_err(|error| match error {
             SideError::Field(error) => error,
@@ -167,7 +167,7 @@ impl Named {
         })
     }
 
-    /// What the name says of problems.
+    /// What the name says about problems.
     pub(crate) fn into_problem(self) -> NamedProblem {
         self.problem
     }
@@ -200,7 +200,7 @@ impl NamedProblem {
         self.0.iter().find(|(field, _)| *field == name).map(|(_, said)| said)
     }
 
-    /// Reads the problem of a row that named the kernel, whose cells were checked with the name.
+    /// Reads the problem of a row that names the kernel; its cells were checked against the name.
     pub(crate) fn complete(
         &self,
         extractor: &Extractor,
@@ -209,14 +209,14 @@ impl NamedProblem {
         ProblemSide::read(extractor, &Completed { fields: row, named: self })
     }
 
-    /// Refuses a problem that contradicts the names of the kernels that are asked about.
+    /// Refuses a problem that contradicts the names of the kernels in question.
     pub(crate) fn check(&self, extractor: &Extractor, problem: &dyn Fields) -> Result<(), FieldError> {
         agree(&Reader::new(extractor, problem), &self.0, || "the kernels' names say".to_owned())
     }
 }
 
-/// What a kernel's name says, as the cells that upstream's converters make of it: the numbers of a
-/// convolution's tile in the order of the name. Names of GEMMs have more cells than upstream reads.
+/// What a kernel's name says, as the cells that upstream's converters derive from it: the numbers of a
+/// convolution's tile in the order of the name. Names of GEMMs give more cells than upstream reads.
 pub fn cells_of_name(kernel: &KernelKind) -> Vec<(&'static str, Said)> {
     let mut cells = vec![("op_type", Said::Word(kernel.op().as_str()))];
     cells.extend(said_of_kernel(kernel));
@@ -236,7 +236,7 @@ pub fn cells_of_name(kernel: &KernelKind) -> Vec<(&'static str, Said)> {
     cells
 }
 
-/// What a name says of the kernel alone, apart from what has more than one reading.
+/// What a name says about the kernel alone, apart from values with more than one reading.
 fn said_of_kernel(kernel: &KernelKind) -> Vec<(&'static str, Said)> {
     match kernel {
         KernelKind::Conv(kernel) => vec![
@@ -271,7 +271,7 @@ fn said_of_kernel(kernel: &KernelKind) -> Vec<(&'static str, Said)> {
     }
 }
 
-/// What the name of an attention kernel says, as the cells of upstream's tables.
+/// What the name of an attention kernel says, as cells of upstream's tables.
 fn said_of_fmha(kernel: &FmhaKernel) -> Vec<(&'static str, Said)> {
     let tile = ["tile_m0", "tile_n0", "tile_k0", "tile_n1", "tile_k1", "tile_k0max"];
     let mut said = vec![
@@ -313,9 +313,8 @@ fn agree(
     Ok(())
 }
 
-/// The numbers of a tile stand in tables in two ways: in the order of the name, which upstream's converters
-/// and ours write, and as what they are. Which of the two a table has, its names do not say; both agree with
-/// the name.
+/// Tables have the numbers of a tile in two ways: in the order of the name, as upstream's converters and ours
+/// write them, or by their meaning. The column names do not tell which; both agree with the name.
 fn agree_on_blocks(
     extractor: &Extractor,
     kernel: &ConvKernel,
@@ -343,7 +342,7 @@ fn agree_on_blocks(
     Err(InvalidField::new(fields.join(", "), numbers.join(", "), expected))
 }
 
-/// Tables show what kernels of pipeline `mem` do, which is to pad, whatever their names say.
+/// Tables record what kernels of pipeline `mem` do, which is to pad, whatever their names say.
 fn agree_on_pads(
     kernel: &GemmKernel,
     reader: &Reader<'_>,

@@ -1,15 +1,15 @@
-//! Pair features of one problem and a pool's kernels: numbers and values of a block of kernels at a time.
+//! Pair features of one problem and a pool's kernels: computed for one block of kernels at a time.
 //!
 //! ```text
 //! for each block of kernels:
-//!     for each axis, for each extent of the block's tiles: an Axis       exact integers, one by one
-//!     for each kernel: a Pair                                            a loop over the block
-//!     for each feature: for each kernel: its value                       a loop over the block, with the formula inlined
+//!     for each axis, for each extent of the block's tiles: an Axis   exact integers, one by one
+//!     for each kernel: a Pair                                        a loop over the block
+//!     for each feature: for each kernel: its value                   a loop over the block, formula inlined
 //! ```
 //!
-//! The loops over blocks are compiled for AVX2, too; a form for AVX-512 gained nothing worth its code
-//! (`docs/what-did-not-work.md`). Divisions, roundings and the rest are IEEE's in vectors as well, and
-//! nothing is contracted: the bits are those of a pair by itself.
+//! The loops over blocks are also compiled for AVX2; a version for AVX-512 was not worth its code
+//! (`docs/what-did-not-work.md`). Vector operations follow IEEE, too, and nothing is contracted: the bits are
+//! the same as for a single pair.
 
 use super::axis::{Axis, AxisBlock, Cut};
 use super::block::{BLOCK, InBlocks};
@@ -17,7 +17,7 @@ use super::{Meets, OfPair};
 use crate::hardware::Hardware;
 use crate::isa::Isa;
 
-/// Pairs are computed by so many, so that vectors leave no rest to be done one by one.
+/// Pairs are computed in groups of this size, so that vectors leave no remainder.
 const GROUP: usize = 8;
 
 /// A formula as a type, around which loops are compiled.
@@ -55,16 +55,16 @@ impl<P: Meets<K>, K> PairValue<P, K> {
     }
 }
 
-/// What does not change from problem to problem.
+/// What stays the same from problem to problem.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PairSetting {
     pub(crate) isa: Isa,
     pub(crate) hardware: Hardware,
-    /// Whether features of our own are asked for.
+    /// Whether our own features are needed.
     pub(crate) own: bool,
 }
 
-/// What pairs ask of at most [`BLOCK`] kernels.
+/// The kernel's parts of the pairs of at most [`BLOCK`] kernels.
 pub(crate) struct Shapes<P: Meets<K>, K> {
     shapes: <P::Shape as InBlocks>::Block,
     axes: [Tiles; 3],
@@ -87,12 +87,12 @@ impl<P: Meets<K>, K> Shapes<P, K> {
     }
 }
 
-/// The tiles of a block's kernels along one axis. Kernels share extents, so that what is exact but slow,
-/// integers of 128 bits and their remainders, is computed once for each extent.
+/// The tiles of a block's kernels along one axis. Kernels share extents, so that the exact but slow part,
+/// 128-bit integers and their remainders, is computed once per extent.
 #[derive(Debug, Clone)]
 struct Tiles {
     extents: Vec<i64>,
-    /// The place of each extent.
+    /// The index of each kernel's extent.
     places: [u8; BLOCK],
 }
 
@@ -129,13 +129,13 @@ pub(crate) struct PairBlock<'a, P: Meets<K>, K> {
 }
 
 impl<'a, P: Meets<K>, K> PairBlock<'a, P, K> {
-    /// Of no kernels yet.
+    /// Without kernels yet.
     #[inline]
     pub(crate) fn new(problem: &'a P, setting: &'a PairSetting) -> Self {
         PairBlock { problem, setting, kernels: &[], pairs: P::Pair::ZERO }
     }
 
-    /// Takes other kernels.
+    /// Switches to other kernels.
     pub(crate) fn meet(&mut self, kernels: &'a [K], shapes: &Shapes<P, K>) {
         let PairSetting { isa, hardware, own } = self.setting;
         self.kernels = kernels;
@@ -171,7 +171,7 @@ fn meet_avx2<P: Meets<K>, K>(
     meet::<P, K>(load, shapes, own, groups, pairs);
 }
 
-/// A loop each with and without our own features, so that neither has a branch.
+/// One loop with and one without our own features, so that neither has a branch.
 #[inline(always)]
 fn meet<P: Meets<K>, K>(
     load: &P::Load,
@@ -237,7 +237,7 @@ mod tests {
     use crate::problem::Groups;
     use crate::vocab::{Direction, Dtype, Epilogue, GemmLayout};
 
-    /// Extents of real problems, and what no problem has.
+    /// Extents of real problems, and of no real one.
     fn extent() -> impl Strategy<Value = i64> {
         let edges = vec![0, -1, 1 << 31, (1 << 52) - 1, (1 << 53) + 1, i64::MAX, i64::MIN];
         prop_oneof![6 => 1..600_i64, 2 => 1..100_000_i64, 1 => prop::sample::select(edges), 1 => any::<i64>()]
@@ -339,7 +339,7 @@ mod tests {
         })
     }
 
-    /// Blocks say what pairs by themselves say, with whatever instructions.
+    /// Blocks give the same values as single pairs, with any instruction set.
     fn check<P: Meets<K> + 'static, K: 'static>(
         features: impl Iterator<Item = &'static Feature<P, K>>,
         problem: &P,

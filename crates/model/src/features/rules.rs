@@ -1,6 +1,6 @@
 //! Rules: where two upstream versions give different values under one name, the choice between them.
 //!
-//! Both values exist here, and a model says which it was trained on. Models that say nothing (all of
+//! Both values exist here, and a model records which one it was trained on. Models without a record (all of
 //! upstream's) get the choice that upstream's own code made for them; `docs/decisions.md` lists each.
 
 use serde::{Deserialize, Serialize};
@@ -23,8 +23,8 @@ pub enum KTile {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PipelineCodes {
-    /// compv3 0, compv4 1, compv5 2, mem 3, preshufflev2 4, `basic_v1` 5, compv6 6: the Python engines of
-    /// today.
+    /// compv3 0, compv4 1, compv5 2, mem 3, preshufflev2 4, `basic_v1` 5, compv6 6: the current Python
+    /// engines.
     Python,
     /// The first five of those: the first GEMM engine (55 features).
     PythonFirst,
@@ -42,15 +42,15 @@ pub enum ElementBytes {
     Header,
 }
 
-/// What the three numbers of a convolution kernel's name are to the features.
+/// How features interpret the three numbers of a convolution kernel's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KernelMapping {
-    /// In the name's order `block_size`, `gemm_m_per_block`, `gemm_n_per_block`: how upstream's converters
-    /// read names, and so what models of the 97 line were trained on.
+    /// In the name's order `block_size`, `gemm_m_per_block`, `gemm_n_per_block`: as upstream's converters
+    /// read names, and as models of the 97 line were trained.
     NameOrder,
-    /// What they are: tile m and n are `gemm_m_per_block` and `gemm_n_per_block`, tile k is
-    /// `gemm_k_per_block`, and `block_size` is the threads of a workgroup (waves times their threads).
+    /// By meaning: tile m and n are `gemm_m_per_block` and `gemm_n_per_block`, tile k is `gemm_k_per_block`,
+    /// and `block_size` is the threads of a workgroup (waves times their threads).
     Tile,
 }
 
@@ -62,23 +62,23 @@ pub enum Uncoded {
     /// An error that names the words with a number.
     #[default]
     Error,
-    /// Upstream's silent default: number 0, and 1 (GEMM) or 2 (convolution) bytes an element.
+    /// Upstream's silent default: number 0, and 1 (GEMM) or 2 (convolution) bytes per element.
     Upstream,
 }
 
-/// What the features know of the padding of a GEMM kernel with pipeline `mem`.
+/// How features see the padding of a GEMM kernel with pipeline `mem`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MemPads {
     /// The flags of its name.
     #[default]
     Name,
-    /// All three extents, whatever its name says: these kernels pad.
+    /// All three extents, whatever its name says: these kernels do pad.
     All,
 }
 
 impl MemPads {
-    /// The padding of a kernel, of which its name says `named`.
+    /// The padding of a kernel, whose name says `named`.
     pub(super) fn of(self, pipeline: &str, named: [bool; 3]) -> [bool; 3] {
         match self {
             Self::All if pipeline == Pipeline::Mem.as_str() => [true; 3],
@@ -87,14 +87,14 @@ impl MemPads {
     }
 }
 
-/// Whose encoding of attention a model has: element bytes, numbers of words, and exact integers or floats.
+/// Which encoding of attention a model has: element bytes, numbers of words, and exact integers or floats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FmhaEncoding {
     /// The Python twin's, with which upstream's forest was trained.
     #[default]
     Python,
-    /// The C++ header's, with which upstream asks the same forest.
+    /// The C++ header's, with which upstream evaluates the same forest.
     Header,
 }
 
@@ -137,7 +137,7 @@ impl Rules {
         Self { k_tile: KTile::GemmKPerBlock, kernel_mapping: KernelMapping::Tile, ..Self::CONV97 };
 
     /// The rules of a model that records none, from its feature names: 55 GEMM features are the first
-    /// engine's, and `gemm_k_per_block`, `K_per_C` or one of the fourteen log and wave features betrays the
+    /// engine's, and `gemm_k_per_block`, `K_per_C` or one of the fourteen log and wave features indicates the
     /// 113 line.
     pub fn of_upstream<S: AsRef<str>>(names: &[S]) -> Self {
         if names.iter().any(|name| super::conv::ONLY_IN_SUPERSET.contains(&name.as_ref())) {

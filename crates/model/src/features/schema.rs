@@ -1,4 +1,4 @@
-//! From names to columns: which features a model reads, and how a problem and a kernel fill them.
+//! Columns by name: which features a model reads, and how a problem and a kernel fill them.
 
 use super::conv::{ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
 use super::fmha::{FmhaKernelSide, FmhaSide};
@@ -12,11 +12,14 @@ use crate::kernel::{ConvKernel, GemmKernel, KernelKind};
 use crate::problem::{ConvProblem, GemmProblem, InvalidField, Problem};
 use crate::vocab::{Arch, Direction, Epilogue, Op, Scheduler};
 
-/// Names that cannot be the columns of a model.
+/// Why names cannot be the columns of a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {
     /// Names that no feature of the operation has.
-    #[error("no {op} feature is named {}; the {known} names are listed by `ckselect features --list`", names.join(", "))]
+    #[error(
+        "no {op} feature is named {}; the {known} names are listed by `ckselect features --list`",
+        names.join(", ")
+    )]
     Unknown {
         /// The operation.
         op: Op,
@@ -25,7 +28,7 @@ pub enum SchemaError {
         /// How many features the operation has.
         known: usize,
     },
-    /// Names that stand twice.
+    /// Duplicate names.
     #[error("duplicate feature names: {}", .0.join(", "))]
     Repeated(Vec<String>),
     /// No names at all.
@@ -33,10 +36,10 @@ pub enum SchemaError {
     Empty,
 }
 
-/// A problem or a kernel that a model's features cannot describe.
+/// Why a model's features cannot describe a problem or a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SideError {
-    /// A field without a value that the features know.
+    /// A field with a value that the features do not know.
     #[error(transparent)]
     Field(#[from] InvalidField),
     /// A problem or kernel of another operation.
@@ -49,9 +52,10 @@ pub enum SideError {
         /// The other operation.
         found: Op,
     },
-    /// A kernel by itself, of which a universal model knows nothing.
+    /// A single kernel, for which a universal model has no columns.
     #[error(
-        "the columns of a universal model are relative to the kernels of a pool, so that a kernel alone has none"
+        "the columns of a universal model are relative to the kernels of a pool, \
+         so that a kernel alone has none"
     )]
     Universal,
 }
@@ -68,8 +72,8 @@ enum Columns {
     Conv(Vec<&'static Feature<ConvSide, ConvKernelSide>>),
     Gemm(Vec<&'static Feature<GemmSide, GemmKernelSide>>),
     Fmha(Vec<&'static Feature<FmhaSide, FmhaKernelSide>>),
-    /// Those of a universal model, which are relative to a pool; then features of problem and kernel, of one
-    /// that was adapted to a GPU of one's own.
+    /// Those of a universal model, which are relative to a pool; then, if the model was adapted to a user's
+    /// own GPU, features of problem and kernel.
     Universal(Op, Vec<&'static UniversalColumn>, Option<Box<Schema>>),
 }
 
@@ -85,7 +89,7 @@ macro_rules! of_any {
     };
 }
 
-/// Encodings that the columns use. A word without a number disturbs only a model that asks for the number.
+/// Encodings that the columns use. A word without a number is an error only for a model that uses the number.
 #[derive(Debug, Clone, Copy)]
 struct Needs {
     dtype: bool,
@@ -139,8 +143,7 @@ impl Schema {
         Ok(Self { columns, needs })
     }
 
-    /// Columns of a universal model; all that there are without names. Behind them there may be names of
-    /// features.
+    /// Columns of a universal model; all of them without names. Names of features may follow.
     pub fn universal<S: AsRef<str>>(op: Op, names: Option<&[S]>) -> Result<Self, SchemaError> {
         let all = universal_columns(op);
         let Some(names) = names else {
@@ -183,8 +186,8 @@ impl Schema {
         Ok(Self { columns: Columns::Universal(op, columns, own), needs: Needs::NONE })
     }
 
-    /// The same columns of a universal model, followed by features of problem and kernel. Others are left as
-    /// they are, and so is one that has such features already.
+    /// The same columns of a universal model, followed by features of problem and kernel. Other schemas are
+    /// left unchanged, as are those that have such features already.
     pub fn followed_by(self, features: Self) -> Self {
         match self.columns {
             Columns::Universal(op, columns, None) if features.op() == op => Self {
@@ -215,7 +218,7 @@ impl Schema {
     pub fn of_engine(engine: Engine) -> Self {
         match Self::by_names(engine.op(), &engine.feature_names()) {
             Ok(schema) => schema,
-            // Engines are made from the tables, see their tests.
+            // Engines only name features of the tables, which their tests check.
             Err(error) => unreachable!("{error}"),
         }
     }
@@ -232,7 +235,10 @@ impl Schema {
 
     /// Number of columns.
     pub fn len(&self) -> usize {
-        of_any!(&self.columns, features => features.len(), columns, own => columns.len() + own.as_ref().map_or(0, |own| own.len()))
+        of_any!(
+            &self.columns, features => features.len(),
+            columns, own => columns.len() + own.as_ref().map_or(0, |own| own.len())
+        )
     }
 
     /// Never: a schema has at least one column.
@@ -264,12 +270,12 @@ impl Schema {
         )
     }
 
-    /// Whether the columns hold vector widths, for which a kernel and a problem must say more.
+    /// Whether there are vector widths among the columns, which need more of a kernel and a problem.
     pub const fn needs_vector(&self) -> bool {
         self.needs.vector
     }
 
-    /// Whether the columns hold features of our own, for which a pair must say more.
+    /// Whether there are features of our own among the columns, which need more of a pair.
     pub(crate) const fn needs_own(&self) -> bool {
         self.needs.own
     }
@@ -298,8 +304,8 @@ impl Schema {
 
     /// Fills one row.
     ///
-    /// The three parts must be of this schema's operation and the row as long as the schema: both are the
-    /// caller's to keep, and a row of another operation is left as it is.
+    /// The caller guarantees that the parts are of this schema's operation and that the row is as long as the
+    /// schema. A row of another operation is left unchanged.
     pub fn fill(&self, problem: &ProblemSide, kernel: &KernelSide, hardware: &Hardware, row: &mut [f64]) {
         match (&self.columns, problem, kernel) {
             (Columns::Conv(features), ProblemSide::Conv(p), KernelSide::Conv(k)) => {
@@ -362,7 +368,7 @@ fn fill<P: Meets<K>, K>(
     }
 }
 
-/// What features know of a problem.
+/// What features know about a problem.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant)] // lives on the stack of one call
 pub enum ProblemSide {
@@ -374,7 +380,7 @@ pub enum ProblemSide {
     Fmha(FmhaSide),
 }
 
-/// What features know of a kernel.
+/// What features know about a kernel.
 #[derive(Debug, Clone, PartialEq)]
 pub enum KernelSide {
     /// Of a grouped convolution.
@@ -385,7 +391,7 @@ pub enum KernelSide {
     Fmha(FmhaKernelSide),
 }
 
-/// A schema with everything else that decides a feature's value: one code path for training and selection.
+/// A schema with everything else that determines a feature's value: one code path for training and selection.
 ///
 /// ```
 /// use ck_select_model::features::{Engine, Extractor};
@@ -409,7 +415,7 @@ pub struct Extractor {
     pub hardware: Hardware,
     /// The architecture to assume when neither problem nor kernel names one.
     pub arch: Option<Arch>,
-    /// The direction of rows of cells that name none, as upstream's do. Problems have one of their own.
+    /// The direction for rows of cells without one, like upstream's. Problems have their own.
     pub direction: Direction,
 }
 
@@ -425,7 +431,7 @@ impl Extractor {
         }
     }
 
-    /// Of a universal model with features of its own, what computes these on a GPU.
+    /// The extractor of a universal model's own features on a GPU, if it has such features.
     pub fn of_own_features(&self, hardware: &Hardware) -> Option<Self> {
         let schema = self.schema.own_features()?.clone();
         Some(Self { schema, hardware: *hardware, ..self.clone() })
@@ -444,7 +450,7 @@ impl Extractor {
         self.schema.fill(problem, kernel, &self.hardware, row);
     }
 
-    /// What the features know of a problem. Nothing is validated beyond what they need.
+    /// What the features know about a problem. Nothing is validated beyond what they need.
     pub fn problem_side(&self, problem: &Problem) -> Result<ProblemSide, SideError> {
         if self.schema.universal_columns().is_some() {
             return Err(SideError::Universal);
@@ -457,7 +463,7 @@ impl Extractor {
         }
     }
 
-    /// What the features know of a kernel.
+    /// What the features know about a kernel.
     pub fn kernel_side(&self, kernel: &KernelKind) -> Result<KernelSide, SideError> {
         if self.schema.universal_columns().is_some() {
             return Err(SideError::Universal);
@@ -519,7 +525,7 @@ impl Extractor {
     pub(super) fn blocks(&self, kernel: &ConvKernel, mapping: KernelMapping) -> [i64; 4] {
         let [m, n, k] = [kernel.tile.m, kernel.tile.n, kernel.tile.k].map(i64::from);
         match mapping {
-            // The name's first number is both the block size and, where a model asks, the depth of a step.
+            // The name's first number is both the block size and, if a model uses it, the depth of a step.
             KernelMapping::NameOrder => [m, n, k, m],
             KernelMapping::Tile => {
                 let waves = [kernel.wave.m, kernel.wave.n, kernel.wave.k]
@@ -646,7 +652,7 @@ mod tests {
         assert_eq!(both.scopes(), ["pool", "problem", "kernel"]);
         assert_eq!((both.len(), both.docs().len()), (3, 3));
         assert_eq!(of(&["est_slower", "C", "tile_mn"]).unwrap().names(), both.names());
-        // They follow once, and nothing follows features.
+        // They are appended once, and nothing is appended to plain features.
         assert_eq!(both.clone().followed_by(own.clone()).names(), both.names());
         assert_eq!(own.clone().followed_by(own.clone()).names(), own.names());
         let gemm = Schema::by_names(Op::Gemm, &["M"]).unwrap();

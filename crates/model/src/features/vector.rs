@@ -14,10 +14,10 @@ pub enum Operand {
     C,
 }
 
-/// Bytes of the widest access.
+/// Largest access in bytes.
 const ACCESS_BYTES: i64 = 16;
 
-/// Bytes of one element for accesses; `None` for types that are not addressed one by one.
+/// Bytes of one element for accesses; `None` for types whose elements are not individually addressable.
 pub(super) const fn access_bytes(dtype: Dtype) -> Option<i64> {
     match dtype {
         Dtype::Fp64 => Some(8),
@@ -31,7 +31,7 @@ pub(super) const fn access_bytes(dtype: Dtype) -> Option<i64> {
 /// The types that [`access_bytes`] knows.
 pub(super) const ACCESS_DTYPES: &[&str] = &["fp16", "bf16", "fp32", "fp64", "fp8", "bf8", "int8", "int32"];
 
-/// What the widths depend on in the problem.
+/// The problem's part of the widths.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct VectorProblem {
     extents: [i64; 3],
@@ -42,7 +42,7 @@ pub struct VectorProblem {
 }
 
 impl VectorProblem {
-    /// Widths of a problem with extents m, n, k (all at least 1) whose elements can be addressed one by one.
+    /// Widths of a problem with extents m, n, k (all at least 1) whose elements are individually addressable.
     pub fn new(extents: [i64; 3], layout: GemmLayout, dtype: Dtype, wave_size: i64) -> Option<Self> {
         let bytes = access_bytes(dtype)?;
         let bytes_c = access_bytes(dtype.result())?;
@@ -80,12 +80,12 @@ impl VectorProblem {
     }
 }
 
-/// What the widths depend on in the kernel.
+/// The kernel's part of the widths.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VectorWidths {
     /// Fixed widths of A, B, C; 0 is the native one.
     pub widths: [i64; 3],
-    /// How results leave the registers, which decides C's native width.
+    /// How results leave the registers, which determines C's native width.
     pub epilogue: Epilogue,
 }
 

@@ -4,11 +4,11 @@ use super::error::ForestError;
 use super::fields::Fields;
 use super::text::Count;
 
-/// The sets of categories that the categorical nodes of one tree ask about.
+/// The category sets of one tree's categorical nodes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CategorySets {
-    /// Set `i` is `words[bounds[i]..bounds[i + 1]]`. Empty, or starting with 0, never falling, ending at the
-    /// words' length.
+    /// Set `i` is `words[bounds[i]..bounds[i + 1]]`. Empty, or a sequence that starts with 0, never decreases
+    /// and ends with the number of words.
     bounds: Vec<u32>,
     words: Vec<u32>,
 }
@@ -19,7 +19,7 @@ impl CategorySets {
         self.bounds.len().saturating_sub(1)
     }
 
-    /// Whether there are no sets, as in a tree that asks only about numbers.
+    /// Whether there are no sets, as in a tree that splits only on numbers.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -34,7 +34,7 @@ impl CategorySets {
         &self.words[self.bounds[set] as usize..self.bounds[set + 1] as usize]
     }
 
-    /// Whether a value of a row, cut to an integer, is a member of the set.
+    /// Whether a feature value, truncated to an integer, is a member of the set.
     ///
     /// # Panics
     ///
@@ -60,7 +60,7 @@ impl CategorySets {
         Ok(sets)
     }
 
-    /// Checks that the sets lie one behind the other in the words.
+    /// Checks that the sets follow one another in the words without gaps.
     fn validate(&self, fields: &Fields<'_>) -> Result<(), ForestError> {
         let place = fields.need("cat_boundaries")?.place;
         if self.bounds[0] != 0 {
@@ -76,8 +76,8 @@ impl CategorySets {
     }
 }
 
-/// The category that a value stands for: the value without its fraction, so that -0.5 is category 0. What is
-/// negative, NaN or above the integers that LightGBM casts to stands for none.
+/// The category of a value: the value without its fraction, so that -0.5 is category 0. Values that are
+/// negative, NaN or above the integers that LightGBM casts to have none.
 fn category(value: f64) -> Option<usize> {
     const END: f64 = 2_147_483_648.0;
     (value > -1.0 && value < END).then_some(value as usize)

@@ -7,18 +7,18 @@ use super::tree::Tree;
 /// What each feature adds to a raw score.
 ///
 /// Each step of the row's way down a tree, from a node to its child, adds the difference of their values to
-/// the node's feature (Saabas' method). What the roots hold before any step is the bias. The parts add up
-/// exactly: summed with plain `f64` additions, [`bias`](Self::bias), then [`features`](Self::features) in any
-/// order, then [`rounding`](Self::rounding) give the raw score bit for bit.
+/// the node's feature (Saabas' method). The values of the roots, before any step, are the bias. The parts add
+/// up exactly: summed with plain `f64` additions, [`bias`](Self::bias), then [`features`](Self::features) in
+/// any order, then [`rounding`](Self::rounding) give the raw score bit for bit.
 ///
-/// The raw score is a sum over the trees also where the prediction is their average.
+/// The raw score is a sum over the trees even if the prediction is their average.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contributions {
-    /// What the forest says before it looks at the row.
+    /// The forest's value before it looks at the row.
     pub bias: f64,
     /// What each feature adds, by its index.
     pub features: Vec<f64>,
-    /// What is left over by expressing the other parts on a common grid: about 1e-15 of their total size.
+    /// The remainder from rounding the other parts to a common grid: about 1e-15 of their total size.
     pub rounding: f64,
 }
 
@@ -60,9 +60,9 @@ impl Tree {
 }
 
 /// Rounds the parts to multiples of one power of two, coarse enough that every partial sum of them is exact
-/// in `f64` and in whatever order. The bias takes up what the rounded steps leave of the score on that grid;
-/// what is finer than the grid is the rounding, and adding that last is exact too, because the score itself
-/// is an `f64`.
+/// in `f64`, in any order. The bias absorbs what the rounded steps leave of the score on that grid; the rest,
+/// which is finer than the grid, is the rounding, and adding that last is exact, too, because the score
+/// itself is an `f64`.
 fn add_up(score: f64, bias: f64, mut features: Vec<f64>) -> Contributions {
     let size = features.iter().fold(score.abs() + bias.abs(), |size, part| size + part.abs());
     let grid = grid(size);
@@ -74,9 +74,9 @@ fn add_up(score: f64, bias: f64, mut features: Vec<f64>) -> Contributions {
     Contributions { bias: rest, features, rounding: score - round(score, grid) }
 }
 
-/// The power of two that is 2^-51 of `size`, or the smallest there is. Parts of at most `size` are then fewer
-/// than 2^52 grid steps, which leaves room in the 53 bits of an `f64` for what rounding the parts adds to
-/// their sums.
+/// The power of two that is 2^-51 of `size`, or the smallest that exists. Parts of at most `size` are then
+/// fewer than 2^52 grid steps, which leaves room in the 53 bits of an `f64` for what rounding the parts adds
+/// to their sums.
 fn grid(size: f64) -> f64 {
     const STEPS: f64 = (1u64 << 51) as f64;
     let power = f64::from_bits(size.to_bits() & f64::INFINITY.to_bits());
@@ -93,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    /// Numbers of every size that a leaf may have, and some that cancel.
+    /// Numbers of every size that a leaf can have, and some that cancel.
     fn part() -> impl Strategy<Value = f64> {
         prop_oneof![
             -1e3..1e3,
@@ -121,7 +121,8 @@ mod tests {
             backwards.features.reverse();
             prop_assert_eq!(backwards.raw_score(), score);
 
-            let size: f64 = given.features.iter().map(|part| part.abs()).sum::<f64>() + bias.abs() + score.abs();
+            let size: f64 =
+                given.features.iter().map(|part| part.abs()).sum::<f64>() + bias.abs() + score.abs();
             for (made, given) in made.features.iter().zip(&given.features) {
                 prop_assert!((made - given).abs() <= 1e-15 * size);
             }

@@ -1,9 +1,9 @@
-//! Why a text is not a forest, and where in the text that shows.
+//! Why a text is not a forest, and where in the text.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// What comes before a part of a text.
+/// What precedes a part of a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Before {
     pub(super) bytes: usize,
@@ -11,7 +11,7 @@ pub(super) struct Before {
     pub(super) trees: usize,
 }
 
-/// A text that is not a forest: the line, the tree and the field where that shows, and the reason.
+/// Why a text is not a forest: the reason, with line, tree and field.
 ///
 /// ```
 /// let error = ck_select_model::forest::Forest::parse(b"tree\nversion=v1\nend of trees\n").unwrap_err();
@@ -41,7 +41,7 @@ impl ForestError {
         self.place.field
     }
 
-    /// The position in the field's list, counted from 0, when one value of a list is at fault.
+    /// The position in the field's list, counted from 0, if one value of a list is at fault.
     pub fn index(&self) -> Option<usize> {
         self.place.index
     }
@@ -51,7 +51,7 @@ impl ForestError {
         &self.reason
     }
 
-    /// The same, counted from the text's beginning instead of a part's.
+    /// The same, relative to the whole text instead of a part.
     pub(super) fn shifted(mut self, before: Before) -> ForestError {
         self.place = self.place.shifted(before);
         if let Reason::NotUtf8 { offset } = &mut self.reason {
@@ -71,27 +71,27 @@ pub enum Reason {
         /// Offset of the first byte that is not UTF-8, from 0.
         offset: usize,
     },
-    /// A line is not what the format has at this place.
+    /// A line that the format does not allow at this place.
     #[error("found `{found}`, expected {expected}")]
     Line {
         /// The beginning of the line.
         found: String,
-        /// What may stand here.
+        /// What is allowed here.
         expected: &'static str,
     },
     /// The text stops before the forest is complete.
     #[error("the text ends, expected {expected}: the file is truncated")]
     Truncated {
-        /// What had still to come.
+        /// What was still missing.
         expected: &'static str,
     },
-    /// A part of a packed forest is not what was packed, or something follows its end.
+    /// A part of a packed forest is damaged, or something follows its end.
     #[error("damaged: pack it again")]
     Damaged,
-    /// A field that the forest cannot do without is absent.
+    /// A required field is missing.
     #[error("is missing")]
     Missing,
-    /// A field is given twice, so that the text says two things.
+    /// A field is given twice.
     #[error("is given a second time")]
     Repeated,
     /// A list is too short or too long.
@@ -99,17 +99,17 @@ pub enum Reason {
     Count {
         /// Values in the text.
         found: usize,
-        /// Values that the rest of the text asks for.
+        /// Values that the rest of the text requires.
         expected: usize,
         /// Where the expectation comes from.
         because: &'static str,
     },
-    /// A value is not of the kind or not in the range that it must be.
+    /// A value has the wrong type, or is out of range.
     #[error("is `{found}`, expected {expected}")]
     Value {
         /// The value in the text, cut if it is long.
         found: String,
-        /// What it may be.
+        /// What is allowed.
         expected: Cow<'static, str>,
     },
     /// The text is a model that LightGBM reads and this crate does not.
@@ -117,7 +117,7 @@ pub enum Reason {
     Unsupported {
         /// The value in the text, cut if it is long.
         found: String,
-        /// What may stand there.
+        /// What is supported.
         supported: Cow<'static, str>,
     },
     /// Two branches, or a cycle, lead to the same node or leaf.
@@ -131,8 +131,7 @@ pub enum Reason {
     Unreached,
 }
 
-/// Where in the text: carried by every field while it is parsed, so that any step can say what it found
-/// where.
+/// Where in the text: carried by every field while it is parsed, so that any step can report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
     line: usize,
@@ -158,7 +157,7 @@ impl Place {
         Place { index: Some(index), ..self }
     }
 
-    /// The same place, counted from the text's beginning instead of a part's.
+    /// The same place, relative to the whole text instead of a part.
     pub(super) fn shifted(self, before: Before) -> Place {
         Place { line: self.line + before.lines, tree: self.tree.map(|tree| tree + before.trees), ..self }
     }

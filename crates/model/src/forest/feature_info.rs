@@ -1,6 +1,6 @@
-//! What LightGBM saw of a feature in training.
+//! What LightGBM recorded about a feature in training.
 
-/// What LightGBM saw of a feature in training, from the text's `feature_infos`.
+/// What LightGBM recorded about a feature in training, from the text's `feature_infos`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum FeatureInfo {
@@ -15,7 +15,7 @@ pub enum FeatureInfo {
     },
     /// These categories, the most frequent first; -1 stands for missing.
     Categories(Vec<i64>),
-    /// Something else, word for word. Predictions do not depend on it.
+    /// Anything else, verbatim. Predictions do not depend on it.
     Other(String),
 }
 

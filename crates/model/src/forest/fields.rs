@@ -4,14 +4,14 @@ use super::error::{ForestError, Place, Reason, cut};
 use super::number::Packed;
 use super::text::Field;
 
-/// The values of the keys that a part of the text may have. Other keys are passed over: later versions of
-/// LightGBM may add some, and older ones wrote some that no prediction needs.
+/// The values of the keys that a part of the text may have. Other keys are ignored: later versions of
+/// LightGBM may add some, and older ones wrote some that predictions do not need.
 pub(super) struct Fields<'a> {
-    /// Where the part begins: what is missing is missing from there.
+    /// Where the part begins, which is reported as the place of missing keys.
     start: Place,
     keys: &'static [&'static str],
     values: Vec<Option<Field<'a>>>,
-    /// The place behind the key that was found last: texts have keys in the order in which they are listed.
+    /// The index after the last key that was found: texts usually have the keys in the listed order.
     next: usize,
 }
 
@@ -20,12 +20,12 @@ impl<'a> Fields<'a> {
         Fields { start, keys, values: vec![None; keys.len()], next: 0 }
     }
 
-    /// Takes in one line. A key alone has an empty value.
+    /// Adds a line. A key alone has an empty value.
     pub(super) fn put(&mut self, place: Place, line: &'a str) -> Result<(), ForestError> {
         let end = memchr::memchr(b'=', line.as_bytes());
         let (key, value) = end.map_or((line, ""), |end| (&line[..end], &line[end + 1..]));
         let Some(slot) = self.find(key.as_bytes()) else {
-            // What LightGBM reads as another line, or as another key, may be one that it heeds.
+            // LightGBM may read this as another line, or as another key that matters.
             if key.is_empty() || line.contains('\r') {
                 return Err(place.error(Reason::Line { found: cut(line), expected: "a line `key=value`" }));
             }
@@ -34,7 +34,7 @@ impl<'a> Fields<'a> {
         self.put_value(place, slot, value, None)
     }
 
-    /// Takes in a list whose numbers were read before.
+    /// Adds a list whose numbers have already been read.
     pub(super) fn put_packed(
         &mut self,
         place: Place,

@@ -20,7 +20,7 @@ const KEYS: &[&str] = &[
     "tree_sizes",
 ];
 
-/// What the lines before the first tree say of the whole forest.
+/// What the lines before the first tree say about the whole forest.
 #[derive(Debug)]
 pub(super) struct Header {
     pub(super) version: &'static str,
@@ -28,8 +28,8 @@ pub(super) struct Header {
     pub(super) feature_infos: Vec<FeatureInfo>,
     pub(super) objective: Objective,
     pub(super) averaged: bool,
-    /// Where the sizes of the trees stand, and how many there are. The sizes themselves are not used: they no
-    /// longer fit when a tool has converted the text's line ends.
+    /// Where the sizes of the trees are, and how many. The sizes themselves are not used, because they are
+    /// wrong if a tool has converted the text's line ends.
     tree_sizes: Option<(Place, usize)>,
 }
 
@@ -75,14 +75,14 @@ impl Header {
             feature_names: names.tokens().map(str::to_owned).collect(),
             feature_infos: infos.tokens().map(FeatureInfo::parse).collect(),
             objective,
-            // LightGBM heeds only that the key is there, and writes it without a value.
+            // LightGBM only checks whether the key is present, and writes it without a value.
             averaged: fields.get("average_output").is_some(),
             tree_sizes: fields.get("tree_sizes").map(|sizes| (sizes.place, sizes.tokens().count())),
         })
     }
 
-    /// Checks the number of trees that were read against what the header announced, and that an average has a
-    /// count to divide by.
+    /// Checks the number of trees that were read against the header, and that an average has a count to
+    /// divide by.
     pub(super) fn validate_trees(&self, trees: usize, end: Place) -> Result<(), ForestError> {
         if let Some((place, sizes)) = self.tree_sizes {
             Count { expected: trees, because: "trees in the text" }.check(place, sizes)?;
@@ -99,7 +99,7 @@ impl Header {
 /// A score is one number: refuses forests that give a number for each of several classes.
 fn require_one_output(fields: &Fields<'_>) -> Result<(), ForestError> {
     let classes = Some(fields.need("num_class")?);
-    // Without it, LightGBM takes the number of classes.
+    // Without it, LightGBM uses the number of classes.
     let per_iteration = fields.get("num_tree_per_iteration");
     for field in [classes, per_iteration].into_iter().flatten() {
         if field.number("1", |_: i32| true)? != 1 {

@@ -1,8 +1,8 @@
 //! LightGBM's text model, checked once and then scored exactly.
 //!
 //! [`Forest::parse`] takes the whole text of a model (versions 3 and 4 of the format, which LightGBM 2.2 and
-//! later write) and either refuses it with the line, the tree and the field at fault, or makes a [`Forest`].
-//! A forest never changes, so any number of threads may score rows with it at once. Its raw scores and
+//! later write), and either refuses it, naming the line, the tree and the field, or returns a [`Forest`]. A
+//! forest is immutable, so any number of threads may score rows with it at once. Its raw scores and
 //! predictions have LightGBM 4.7's bits: [`Forest::raw_score`] and [`Forest::predict`].
 //!
 //! ```
@@ -49,14 +49,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Not every model that LightGBM reads is a forest here: one output, constant leaves, and an [`Objective`]
-//! whose prediction is a simple function of the sum. The error says what is supported.
+//! Not every model that LightGBM reads is supported: a forest has one output, constant leaves, and an
+//! [`Objective`] whose prediction is a simple function of the sum. The error says what is supported.
 
-// How the files divide the work. `parts` reads the bytes and shares the trees out to threads, `text` cuts
-// them into lines and lists, `number` reads what stands there. `packed` reads numbers that are bytes already.
+// How the files divide the work. `parts` reads the bytes and distributes the trees to threads, `text` cuts
+// them into lines and lists, `number` reads numbers. `packed` reads numbers that are stored as bytes.
 // `fields` sorts the lines of a header or tree by key. `header`, `tree_text` (with `categories` and `shape`)
-// and `sections` say what the keys mean and check it; what they let through and `nodes` keeps, `row`,
-// `together` and `contributions` walk without asking again. `error` is where any of them says what is wrong.
+// and `sections` interpret the keys and check them. `nodes` stores what they accept, and `row`, `together`
+// and `contributions` walk it without further checks. `error` has the errors of all of them.
 
 mod categories;
 mod contributions;
@@ -94,19 +94,19 @@ pub use tree::Tree;
 
 use parts::{Contents, Fault, Plan, Reader};
 
-/// Values of a row up to this size count as zero, as they do in LightGBM: 1e-35 in single precision.
+/// Values of a row up to this size count as zero, as in LightGBM: 1e-35 in single precision.
 pub const ZERO_THRESHOLD: f64 = 1e-35f32 as f64;
 
-/// The largest size of a leaf's or node's value. LightGBM sets no bound; with this one no sum over a forest
+/// The largest size of a leaf's or node's value. LightGBM has no limit; with this one no sum over a forest
 /// can overflow, so that every raw score is a finite number.
 pub const MAX_VALUE: f64 = 1e290;
 
-/// Why a reader gave no forest.
+/// Why a forest could not be read.
 #[derive(Debug)]
 pub(crate) enum ReadError {
-    /// The reader's own fault.
+    /// An error of the reader.
     Io(io::Error),
-    /// The text's.
+    /// An error in the text.
     Text(ForestError),
 }
 
@@ -133,9 +133,9 @@ impl Forest {
     ///
     /// Line ends may be LF or CRLF. Unknown keys and sections after the trees are ignored, as are blank lines
     /// and lines beginning with `#` in the header; `tree_sizes` may be absent. Texts that LightGBM reads
-    /// differently from how they look, such as a tree with a line without `=`, are refused. Whatever the
-    /// bytes are, the call returns: it does not panic, and needs memory for a small multiple of the text. The
-    /// trees of a text of many megabytes are parsed by several threads, which end with the call.
+    /// differently from how they look, such as a tree with a line without `=`, are refused. With any bytes,
+    /// the call returns: it does not panic, and its memory is a small multiple of the text's size. Texts of
+    /// many megabytes are parsed by several threads, which end with the call.
     pub fn parse(text: &[u8]) -> Result<Forest, ForestError> {
         match parts::read(text, Plan::new(text.len() as u64)) {
             Ok(contents) => Ok(Forest::of(contents)),
@@ -144,8 +144,8 @@ impl Forest {
         }
     }
 
-    /// [`Forest::parse`] of what a reader gives, in one pass and without holding the whole text. `size` is
-    /// about how long the text is: it decides whether threads are worth it, and nothing else.
+    /// [`Forest::parse`] from a reader, in one pass and without holding the whole text. `size` is the
+    /// approximate length of the text, which only decides the number of threads.
     pub(crate) fn read(reader: impl io::Read + Send, size: u64) -> Result<Forest, ReadError> {
         match parts::read(Reader(reader), Plan::new(size)) {
             Ok(contents) => Ok(Forest::of(contents)),
@@ -154,9 +154,9 @@ impl Forest {
         }
     }
 
-    /// How a packed forest begins: a model text with the numbers of its trees as bytes, in which forests are
-    /// embedded into the library. It loads several times faster than the text, and is checked in the same
-    /// way. `ckselect pack` makes it.
+    /// How a packed forest begins. A packed forest is a model text with the numbers of its trees as bytes; it
+    /// is the form of embedded models. It loads several times faster than the text, and is checked in the
+    /// same way. `ckselect pack` makes it.
     pub const PACKED_MAGIC: &[u8] = b"ck-select packed forest 2\n";
 
     /// Reads the whole of a packed forest, which begins with [`Forest::PACKED_MAGIC`].
@@ -164,7 +164,7 @@ impl Forest {
         match Forest::read_packed(bytes) {
             Ok(forest) => Ok(forest),
             Err(ReadError::Text(error)) => Err(error),
-            // A slice has no other fault than its end.
+            // Reading a slice can only fail at its end.
             Err(ReadError::Io(_)) => Err(packed::truncated()),
         }
     }
@@ -201,7 +201,7 @@ impl Forest {
         &self.feature_names
     }
 
-    /// What training recorded of each feature.
+    /// What training recorded about each feature.
     pub fn feature_infos(&self) -> &[FeatureInfo] {
         &self.feature_infos
     }
@@ -211,7 +211,7 @@ impl Forest {
         &self.trees
     }
 
-    /// What the forest was trained for; it decides how a sum becomes a prediction.
+    /// What the forest was trained for; it determines how a sum becomes a prediction.
     pub fn objective(&self) -> Objective {
         self.objective
     }
@@ -249,7 +249,7 @@ impl Forest {
     }
 
     /// The prediction for a raw score: the average if the forest is averaged, then the objective's transform.
-    /// For scorers that find the sum in another way.
+    /// For scorers that compute the sum in another way.
     pub fn finish(&self, raw_score: f64) -> f64 {
         let sum = if self.averaged { raw_score / self.trees.len() as f64 } else { raw_score };
         self.objective.transform().apply(sum)

@@ -5,11 +5,11 @@
 pub struct Node {
     /// The feature asked about, as an index into a row.
     pub feature: u32,
-    /// What is asked of it.
+    /// The question.
     pub split: Split,
-    /// Where yes leads.
+    /// The child for yes.
     pub left: Child,
-    /// Where no leads.
+    /// The child for no.
     pub right: Child,
 }
 
@@ -25,7 +25,7 @@ pub enum Split {
         /// Whether missing values go left.
         default_left: bool,
     },
-    /// Is the value, cut to an integer, a member of the set? NaN and negative integers never are.
+    /// Is the value, truncated to an integer, a member of the set? NaN and negative integers never are.
     Categorical {
         /// The set, for [`CategorySets::contains`](super::CategorySets::contains) and
         /// [`CategorySets::words`](super::CategorySets::words).
@@ -33,8 +33,8 @@ pub enum Split {
     },
 }
 
-/// The number that a numeric split compares with, in halves: so a node needs no more than four bytes'
-/// alignment, and a large forest less memory.
+/// The number that a numeric split compares with, in halves, so that nodes are aligned to four bytes, which
+/// saves memory in large forests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Threshold([u32; 2]);
 
@@ -50,10 +50,10 @@ impl Threshold {
     }
 }
 
-/// Which values a numeric split does not compare.
+/// Which values a numeric split treats as missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Missing {
-    /// None: NaN is compared as zero.
+    /// None: NaN is treated as zero.
     Never,
     /// Zero, which includes values up to [`ZERO_THRESHOLD`](super::ZERO_THRESHOLD), and NaN.
     Zero,
@@ -61,11 +61,11 @@ pub enum Missing {
     Nan,
 }
 
-/// Where a branch leads, in the text's own encoding: a node, or the complement of a leaf.
+/// The child of a branch, in the text's own encoding: a node, or the complement of a leaf.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Child(pub(super) i32);
 
-/// Where a branch leads, decoded.
+/// The child of a branch, decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// An index for [`Tree::node`](super::Tree::node).
@@ -75,7 +75,7 @@ pub enum Target {
 }
 
 impl Child {
-    /// Where the branch leads.
+    /// The decoded child.
     pub fn target(self) -> Target {
         match usize::try_from(self.0) {
             Ok(node) => Target::Node(node),

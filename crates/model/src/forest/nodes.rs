@@ -1,11 +1,11 @@
-//! The nodes of a tree in little room.
+//! The nodes of a tree, stored compactly.
 
 use super::node::{Child, Missing, Node, Split, Threshold};
 
 /// The inner nodes of one tree.
 ///
-/// A large forest is nodes for the most part, and nearly all trees have features and children whose numbers
-/// fit into sixteen bits: two thirds of the memory, and as much less to read on a row's way down.
+/// Most of a large forest is nodes, and nearly all trees have features and children whose numbers fit into
+/// sixteen bits. That takes two thirds of the memory, and as much less to read for each row.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Nodes {
     Narrow(Vec<Narrow>),
@@ -15,7 +15,7 @@ pub(super) enum Nodes {
 /// A [`Node`] with small numbers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Narrow {
-    /// The threshold; of a categorical split, the set.
+    /// The threshold, or the set of a categorical split.
     value: Threshold,
     feature: u16,
     left: i16,
@@ -30,7 +30,7 @@ enum Kind {
     Categorical,
 }
 
-// What `Narrow` is for.
+// The purpose of `Narrow`.
 const _: () = assert!(size_of::<Narrow>() == 16);
 
 impl Nodes {
@@ -129,7 +129,7 @@ mod tests {
             assert_eq!(matches!(nodes, Nodes::Narrow(_)), narrow, "{feature} {child}");
             assert_eq!(nodes.len(), all.len());
             for (index, node) in all.into_iter().enumerate() {
-                // The debug form tells the two zeros apart.
+                // The debug form distinguishes the two zeros.
                 assert_eq!(format!("{:?}", nodes.get(index)), format!("{node:?}"));
             }
         }

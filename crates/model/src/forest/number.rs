@@ -1,25 +1,25 @@
-//! Numbers as the text writes them.
+//! Numbers of the text.
 //!
-//! Rounded correctly, as LightGBM reads what scores depend on.
+//! They are rounded correctly, as in LightGBM where scores depend on them.
 
 /// A number that can be read from a text.
 pub(super) trait Number: Copy {
-    /// The number that a text begins with, and how many bytes spell it.
+    /// The number at the beginning of a text, and its length in bytes.
     fn read_first(text: &[u8]) -> Option<(Self, usize)>;
 
-    /// The number that these bytes spell, from the first to the last of them.
+    /// The number, if all of these bytes are one.
     fn read(token: &[u8]) -> Option<Self> {
         Self::read_first(token).filter(|&(_, length)| length == token.len()).map(|(number, _)| number)
     }
 
-    /// The number that a packed list has, if it is of this type.
+    /// A number of a packed list, if it has this type.
     fn unpack(number: Unpacked) -> Option<Self>;
 }
 
 /// A list of numbers as bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Packed<'a> {
-    /// How many bytes an integer has; `f` for single and `d` for double precision.
+    /// Bytes of an integer; `f` for single and `d` for double precision.
     pub(super) kind: u8,
     pub(super) bytes: &'a [u8],
 }
@@ -44,15 +44,15 @@ impl Packed<'_> {
         self.bytes.len().div_ceil(self.width())
     }
 
-    /// Gives `put` the numbers, at most so many, each with its index, and `None` for one that is not of the
-    /// type. Returns the index of the first that it does not take.
+    /// Passes at most this many numbers to `put`, each with its index, or `None` if it does not have the
+    /// type. Returns the index of the first that `put` refuses.
     #[inline]
     pub(super) fn each<T: Number>(
         self,
         most: usize,
         mut put: impl FnMut(usize, Option<T>) -> bool,
     ) -> Option<usize> {
-        // A loop for each kind, without a question inside.
+        // One loop per kind, without branches inside.
         macro_rules! each {
             ($number:ty, $unpacked:expr) => {{
                 let (numbers, rest) = self.bytes.as_chunks();
@@ -89,7 +89,7 @@ fn integer(text: &[u8]) -> Option<(i64, usize)> {
     };
     let (mut value, mut length) = (0_i64, 0);
     for digit in digits.iter().map(|byte| byte.wrapping_sub(b'0')).take_while(|&digit| digit < 10) {
-        // Wraps only where there are too many digits.
+        // Wraps only if there are too many digits.
         value = value.wrapping_mul(10).wrapping_add(i64::from(digit));
         length += 1;
     }
@@ -176,14 +176,14 @@ mod tests {
     fn alone<T: Number + PartialEq + std::fmt::Debug>(text: &str) -> Option<T> {
         let number = T::read(text.as_bytes());
         if !text.is_empty() && !text.contains(' ') {
-            // Bits are compared by those who ask, NaN among them.
+            // Callers compare the bits, including those of NaN.
             assert_eq!(nth::<T>(text, 0).is_some(), number.is_some(), "{text}");
             return nth(text, 0);
         }
         number
     }
 
-    /// Between other numbers, which must not matter.
+    /// Between other numbers, which must have no effect.
     fn in_list<T: Number>(text: &str) -> Option<T> {
         if text.is_empty() || text.contains(' ') {
             return T::read(text.as_bytes());
@@ -235,7 +235,7 @@ mod tests {
         }
     }
 
-    /// Reads a number alone and as it stands in a list, and compares with the standard library.
+    /// Reads a number alone and in a list, and compares with the standard library.
     fn compare(text: &str) {
         let expected = text.parse::<f64>().ok().map(f64::to_bits);
         assert_eq!(alone::<f64>(text).map(f64::to_bits), expected, "{text}");
@@ -248,7 +248,7 @@ mod tests {
     fn what_lies_between_two_doubles_goes_to_the_even_one() {
         for (power, step) in [(53, 2), (54, 4), (60, 256), (63, 2048)] {
             for number in 0..2000u64 {
-                // Halfway, and one beside it.
+                // Halfway, and one next to it.
                 let halfway = (1u64 << power) + number * step + step / 2;
                 for mantissa in [halfway - 1, halfway, halfway + 1] {
                     compare(&mantissa.to_string());
@@ -298,7 +298,9 @@ mod tests {
 
         /// LightGBM's own spelling: as C's `%.17g` and `%g`, whose exponents have a sign and two digits.
         #[test]
-        fn floats_are_read_as_lightgbm_writes_them(size in -12i32..18, value in 1.0..10.0f64, negative: bool) {
+        fn floats_are_read_as_lightgbm_writes_them(
+            size in -12i32..18, value in 1.0..10.0f64, negative: bool
+        ) {
             for digits in [5, 16] {
                 let value = if negative { -value } else { value };
                 let text = if (-4..=digits as i32).contains(&size) {
@@ -311,7 +313,7 @@ mod tests {
             }
         }
 
-        /// Whatever the bytes are, they are a number to us when they are one to the standard library.
+        /// Bytes are a number here exactly if they are one to the standard library.
         #[test]
         fn only_numbers_are_numbers(text in "[-+]{0,2}[0-9.]{0,22}[.eE:x]{0,2}[-+]?[0-9]{0,3}") {
             compare(&text);

@@ -1,13 +1,12 @@
-//! What the forest was trained for, and with that how a sum of leaf values becomes a prediction.
+//! What the forest was trained for, which determines how a sum of leaf values becomes a prediction.
 
 use super::error::ForestError;
 use super::text::Field;
 
 /// The loss that the forest was trained on.
 ///
-/// Those are supported whose forest has one output and whose prediction is the sum itself, its signed square
-/// or its exponential. A forest without an objective in its text, as training on a custom loss makes, is
-/// `Custom`.
+/// Supported are objectives with one output whose prediction is the sum itself, its signed square or its
+/// exponential. A forest without an objective in its text, as from training on a custom loss, is `Custom`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[allow(missing_docs, reason = "each is LightGBM's objective of that name")]
 #[non_exhaustive]
@@ -43,8 +42,7 @@ impl Transform {
         match self {
             Transform::Identity => sum,
             Transform::SignedSquare => sign(sum) * sum * sum,
-            // The C library's `exp`, as in LightGBM: equal bits are promised where both use the same C
-            // library.
+            // The C library's `exp`, as in LightGBM: the bits are equal if both use the same C library.
             Transform::Exponential => sum.exp(),
         }
     }
@@ -56,8 +54,8 @@ fn sign(x: f64) -> f64 {
 }
 
 /// One row for each supported objective: its name in the text, the other names that LightGBM reads as the
-/// same, and the objective, given whether the word `sqrt` follows the name. Huber, poisson and poisson's kin
-/// ignore that word.
+/// same, and the objective, given whether the word `sqrt` follows the name. Huber, poisson and objectives
+/// related to poisson ignore that word.
 type Entry = (&'static str, &'static [&'static str], fn(bool) -> Objective);
 
 const SUPPORTED: [Entry; 12] = [
@@ -119,8 +117,8 @@ impl Objective {
         }
     }
 
-    /// The objective that the text names. Other names are read only where they are the whole value, as in
-    /// LightGBM: `mse` is `regression`, `mse sqrt` is nothing.
+    /// The objective that the text names. Aliases are read only if they are the whole value, as in LightGBM:
+    /// `mse` is `regression`, `mse sqrt` is invalid.
     pub(super) fn parse(field: Field<'_>) -> Result<Objective, ForestError> {
         if let Some((.., make)) = SUPPORTED.iter().find(|(_, others, _)| others.contains(&field.value)) {
             return Ok(make(false));

@@ -1,7 +1,6 @@
 //! A packed forest (`build/pack.rs`): its text, with the numbers of its trees as bytes.
 //!
-//! What the text says is checked by the same code either way, so that a packed forest is the forest of its
-//! text.
+//! The same code checks both forms, so that a packed forest equals the forest of its text.
 
 use std::io::Read;
 
@@ -14,7 +13,7 @@ use super::tree::Tree;
 use super::tree_text;
 use super::{Forest, ReadError};
 
-/// What is left of a tree's bytes.
+/// The unread bytes of a tree.
 struct Rest<'a>(&'a [u8]);
 
 impl<'a> Rest<'a> {
@@ -34,14 +33,14 @@ pub(super) fn truncated() -> ForestError {
     Place::line(1).error(Reason::Truncated { expected: "the rest of a packed forest" })
 }
 
-/// A reader, with room for what was read from it last.
+/// A reader, with a buffer for what was last read.
 struct Parts<R> {
     reader: R,
     part: Vec<u8>,
 }
 
 impl<R: Read> Parts<R> {
-    /// The next so many bytes. Room is made for what is there, never for what a length claims.
+    /// The next bytes. Memory is allocated for what exists, never for what a length claims.
     fn take(&mut self, count: usize) -> Result<&[u8], ReadError> {
         self.part.clear();
         let found =
@@ -54,12 +53,12 @@ impl<R: Read> Parts<R> {
         Ok(u32::from_le_bytes(*bytes) as usize)
     }
 
-    /// The next part, which has its length and its checksum before it.
+    /// The next part, preceded by its length and its checksum.
     fn next(&mut self, what: impl Fn() -> Place) -> Result<&[u8], ReadError> {
         let length = self.number()?;
         let sum = *self.take(8)?.first_chunk().ok_or_else(|| ReadError::Text(truncated()))?;
         let part = self.take(length)?;
-        // A fuzzer does not guess checksums.
+        // A fuzzer cannot guess checksums.
         if cfg!(fuzzing) || checksum(part) == u64::from_le_bytes(sum) {
             return Ok(part);
         }
@@ -74,8 +73,8 @@ impl<R: Read> Parts<R> {
     }
 }
 
-/// Four sums side by side, so that none waits for another. Every change of one word changes a sum. The writer's
-/// is in `build/pack.rs`, which a published crate below the library's cannot share.
+/// Four independent sums, so that none waits for another. Any change of one word changes a sum. The writer's
+/// copy is in `build/pack.rs`, which a published crate below the library cannot share.
 fn checksum(bytes: &[u8]) -> u64 {
     let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let mut sums = [bytes.len() as u64; 4];
@@ -137,7 +136,7 @@ mod tests {
     use super::super::Forest;
     use super::pack;
 
-    /// Bit by bit: the debug form tells the two zeros apart.
+    /// Bit by bit: the debug form distinguishes the two zeros.
     #[test]
     #[cfg_attr(miri, ignore = "reads files")]
     fn packed_forests_are_the_forests_of_their_texts() {

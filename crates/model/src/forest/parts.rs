@@ -8,8 +8,8 @@
 //! then, part by part: trees in order, or the first fault, its numbers shifted by what came before
 //! ```
 //!
-//! The text is never in memory as a whole, only a part a thread. A compressed text is inflated by the thread
-//! that cuts, while the others parse.
+//! The text is never in memory as a whole, only one part per thread. A compressed text is inflated by the
+//! thread that cuts, while the others parse.
 
 use std::convert::Infallible;
 use std::io;
@@ -25,11 +25,11 @@ use super::text::{Field, Lines};
 use super::tree::Tree;
 use super::{sections, tree_text};
 
-/// Bytes that are read first of all: a small text needs no more room.
+/// Bytes of the first read: a small text needs no larger buffer.
 const LEAST: usize = 1 << 12;
-/// Bytes of text for which one more thread is worth its start.
+/// Bytes of text that are worth starting one more thread.
 const A_THREAD: u64 = 4 << 20;
-/// Threads beyond these would wait for the cutting.
+/// More threads would wait for the cutting.
 const MOST_THREADS: usize = 8;
 
 const TREE: &[u8] = b"Tree=";
@@ -37,7 +37,7 @@ const END: &[u8] = b"end of trees";
 
 /// Where a text comes from.
 pub(super) trait Source: Send {
-    /// What may go wrong there.
+    /// Its error.
     type Error: Send;
     /// Reads some bytes; none at the end.
     fn read(&mut self, buffer: &mut [u8]) -> Result<usize, Self::Error>;
@@ -83,7 +83,7 @@ impl<E> From<ForestError> for Fault<E> {
     }
 }
 
-/// What a text says.
+/// The contents of a text.
 #[derive(Debug)]
 pub(super) struct Contents {
     pub(super) header: Header,
@@ -91,7 +91,7 @@ pub(super) struct Contents {
     pub(super) parameters: Option<String>,
 }
 
-/// How to go about a text.
+/// How to read a text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plan {
     /// Bytes of a part, unless a tree is larger.
@@ -100,16 +100,16 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// For a text of about so many bytes. However wrong that is, only the time depends on it.
+    /// For a text of about this many bytes. A wrong number only costs time.
     pub(super) fn new(size: u64) -> Plan {
         let worth = usize::try_from(size / A_THREAD).unwrap_or(usize::MAX).min(MOST_THREADS);
-        // Asking how many there are costs system calls.
+        // Querying the number of CPUs costs system calls.
         let threads = if worth < 2 {
             1
         } else {
             worth.min(std::thread::available_parallelism().map_or(1, NonZero::get))
         };
-        // A few trees, which stay in the cache from being read to being parsed; larger parts only take more
+        // A few trees, which stay in the cache between reading and parsing; larger parts only take more
         // memory.
         Plan { part: 1 << 16, threads }
     }
@@ -127,7 +127,7 @@ pub(super) fn read<S: Source>(source: S, plan: Plan) -> Result<Contents, Fault<S
     let mut parts = std::thread::scope(|scope| {
         let help = |_| {
             let builder = std::thread::Builder::new().name("ck_select load".to_owned());
-            // Without another thread it takes longer, that is all.
+            // Without another thread it only takes longer.
             builder.spawn_scoped(scope, || parse_parts(&work, features)).ok()
         };
         let helpers: Vec<_> = (1..plan.threads).filter_map(help).collect();
@@ -165,12 +165,12 @@ pub(super) fn end(header: &Header, text: &[u8], before: Before) -> Result<Option
 /// What the threads share.
 struct Work<S: Source> {
     cutter: Cutter<S>,
-    /// Parts that were handed out.
+    /// Number of parts handed out.
     parts: usize,
     fault: Option<S::Error>,
 }
 
-/// Takes part after part, until there is none left; each with its number.
+/// Parses part after part until none is left, and returns each with its number.
 fn parse_parts<S: Source>(work: &Mutex<Work<S>>, features: usize) -> Vec<(usize, Part)> {
     let mut bytes = Vec::new();
     let mut parsed = Vec::new();
@@ -191,7 +191,7 @@ fn parse_parts<S: Source>(work: &Mutex<Work<S>>, features: usize) -> Vec<(usize,
         drop(turn);
         let part = Part::parse(&bytes[..length], features, closed);
         if part.fault.is_some() {
-            // The parts before this one are handed out already, and those behind it matter no more.
+            // The parts before this one are already handed out, and later ones no longer matter.
             lock(work).cutter.stage = Stage::Over;
         }
         parsed.push((number, part));
@@ -206,26 +206,26 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
     Trees,
-    /// Behind the trees: what is not handed out begins with their end.
+    /// After the trees: what is not handed out begins with their end.
     Sections,
-    /// Nothing more is wanted, or there is nothing more.
+    /// Nothing is left, or nothing more is needed.
     Over,
 }
 
 /// Cuts a text where trees begin.
 struct Cutter<S> {
     source: S,
-    /// Read and not handed out; what lies behind `used` is room.
+    /// Read but not handed out; what follows `used` is free space.
     bytes: Vec<u8>,
     used: usize,
-    /// Bytes that are worth reading, where less than a part is there.
+    /// Bytes to read at least, if less than a part is available.
     least: usize,
     part: usize,
     stage: Stage,
 }
 
 impl<S: Source> Cutter<S> {
-    /// Reads the header; and how much of the text that is.
+    /// Reads the header, and how much of the text it takes.
     fn header(&mut self) -> Result<(Header, Before), Fault<S::Error>> {
         let (mut seen, mut whole) = (0, false);
         let length = loop {
@@ -249,13 +249,13 @@ impl<S: Source> Cutter<S> {
         Ok((header, before))
     }
 
-    /// Puts the next part into `into`: its length, and whether something follows it, so that its last tree is
-    /// whole.
+    /// Puts the next part into `into`. Returns its length, and whether something follows it, so that its last
+    /// tree is complete.
     fn cut(&mut self, into: &mut Vec<u8>) -> Result<Option<(usize, bool)>, S::Error> {
         if self.stage != Stage::Trees {
             return Ok(None);
         }
-        // What was brought becomes the room for what this part leaves over.
+        // The caller's buffer now holds what this part leaves over.
         std::mem::swap(&mut self.bytes, into);
         let mut used = self.used;
         let (mut seen, mut whole) = (0, false);
@@ -271,7 +271,7 @@ impl<S: Source> Cutter<S> {
             if used >= self.part
                 && let Some(start) = last_tree(&into[..used])
             {
-                // Large enough for parts, so the next is read at once.
+                // The buffer is large enough for parts, so the next one is read at once.
                 self.least = self.part;
                 break (start, true);
             }
@@ -286,14 +286,14 @@ impl<S: Source> Cutter<S> {
         Ok(Some((length, closed)))
     }
 
-    /// All that was not handed out.
+    /// Everything that was not handed out.
     fn rest(&mut self) -> Result<&[u8], S::Error> {
         while more(&mut self.source, &mut self.bytes, &mut self.used, self.least, self.part)? {}
         Ok(&self.bytes[..self.used])
     }
 }
 
-/// Reads until there is twice as much, or a part; `false` when the source ends before.
+/// Reads until there is twice as much, or a part; `false` if the source ends first.
 fn more<S: Source>(
     source: &mut S,
     bytes: &mut Vec<u8>,
@@ -314,13 +314,13 @@ fn more<S: Source>(
     Ok(true)
 }
 
-/// How much of a text need not be searched again when more of it is there.
+/// How much of a text need not be searched again when more has been read.
 fn seen_up_to(used: usize) -> usize {
     used.saturating_sub(END.len() + 3)
 }
 
-/// The text up to where it shows that the header is over, if it does behind `seen`. `whole`: there is no more
-/// text.
+/// The text up to the point where the header is known to be over, if that is after `seen`. `whole`: there is
+/// no more text.
 fn header_length(text: &[u8], seen: usize, whole: bool) -> Option<usize> {
     let starts = std::iter::once(0).chain(memchr_iter(b'\n', &text[seen..]).map(|line| seen + line + 1));
     let mut trees = starts.filter(|&start| text[start..].starts_with(TREE));
@@ -329,7 +329,7 @@ fn header_length(text: &[u8], seen: usize, whole: bool) -> Option<usize> {
     tree.into_iter().chain(end).min()
 }
 
-/// Where the line begins that ends the trees, if it does so behind `seen`. `whole`: there is no more text.
+/// Where the line begins that ends the trees, if that is after `seen`. `whole`: there is no more text.
 fn end_of_trees(text: &[u8], seen: usize, whole: bool) -> Option<usize> {
     let is_line = |&start: &usize| {
         let rest = &text[start + END.len()..];
@@ -361,17 +361,17 @@ pub(super) fn utf8(text: &[u8]) -> Result<&str, ForestError> {
     })
 }
 
-/// A tree of which there may be more lines.
+/// A tree that may have more lines.
 ///
-/// LightGBM ends a tree at the first blank line. Until then it takes what lies between line ends and `=` for
-/// a key: a line without `=` makes the next one's key unknown, and a comment does the same. Texts that it
-/// would read so are refused.
+/// LightGBM ends a tree at the first blank line. Until then it takes everything between line ends and `=` as
+/// a key: a line without `=` makes the next line's key unknown, as does a comment. Texts that it would read
+/// like this are refused.
 struct Open<'a> {
     place: Place,
     first: &'a str,
     fields: Fields<'a>,
     lines: usize,
-    /// Whether a blank line came.
+    /// Whether there was a blank line.
     over: bool,
 }
 
@@ -412,7 +412,7 @@ impl<'a> Open<'a> {
 struct Part {
     bytes: usize,
     lines: usize,
-    /// Where the first tree's number stands, and what it is.
+    /// The first tree's number, and its place.
     first: Option<(Place, String, usize)>,
     trees: Vec<Tree>,
     fault: Option<ForestError>,
@@ -451,7 +451,7 @@ impl Part {
                 let fields = tree_text::fields(place);
                 open = Some(Open { place, first: line, fields, lines: 0, over: false });
             } else if let Some(tree) = &mut open
-                // Half a line at the end of a text is the least of what is missing.
+                // At the end of a text, a partial line is not the main thing missing.
                 && (closed || !lines.rest().is_empty())
             {
                 tree.put(place, line)?;
@@ -467,7 +467,7 @@ impl Part {
         Ok(())
     }
 
-    /// Trees count up; a number out of line means that trees were lost, added or swapped.
+    /// Trees count up; a number out of order means that trees were lost, added or swapped.
     fn validate_number(&mut self, place: Place, value: &str) -> Result<(), ForestError> {
         let place = place.field("Tree");
         let number = Field::new(place, value).number("a tree's number", |_: usize| true)?;
@@ -479,7 +479,7 @@ impl Part {
         if number == expected { Ok(()) } else { Err(place.value(value, expected.to_string())) }
     }
 
-    /// Adds its trees behind those of the parts before it, or says what is wrong with the text up to here.
+    /// Appends its trees to those of the parts before it, or reports what is wrong with the text up to here.
     fn append(self, trees: &mut Vec<Tree>, before: &mut Before) -> Result<(), ForestError> {
         if let Some((place, value, number)) = self.first
             && number != before.trees
@@ -503,7 +503,7 @@ mod tests {
 
     use super::*;
 
-    /// The debug form of what is read, with this part size and so many threads.
+    /// The debug form of what is read, with this part size and this many threads.
     fn found(text: &[u8], part: usize, threads: usize) -> String {
         format!("{:?}", read(text, Plan { part, threads }))
     }
@@ -540,7 +540,8 @@ mod tests {
         }
     }
 
-    const SMALL: &str = "tree\nversion=v4\nnum_class=1\nmax_feature_idx=0\nfeature_names=x\nfeature_infos=none\n\n\
+    const SMALL: &str = "tree\nversion=v4\nnum_class=1\nmax_feature_idx=0\nfeature_names=x\n\
+        feature_infos=none\n\n\
         Tree=0\nnum_leaves=1\nnum_cat=0\nleaf_value=1\n\nTree=1\nnum_leaves=1\nnum_cat=0\nleaf_value=2\n\n\
         Tree=2\nnum_leaves=2\nnum_cat=0\nsplit_feature=0\nthreshold=1\nleft_child=-1\nright_child=-2\n\
         leaf_value=6 7\n\nend of trees\n\nparameters:\nTree=9\nend of trees\nend of parameters\n";
@@ -577,12 +578,20 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 4 } else { 2000 }, failure_persistence: None, ..Default::default() })]
+        #![proptest_config(ProptestConfig {
+            cases: if cfg!(miri) { 4 } else { 2000 },
+            failure_persistence: None,
+            ..Default::default()
+        })]
 
-        /// Damaged anywhere, the text is refused for the same reason at the same place, however it is cut.
+        /// Damaged anywhere, the text is refused for the same reason at the same place, regardless of how it
+        /// is cut.
         #[test]
         fn faults_are_where_they_are(
-            at in 0..SMALL.len(), with in prop::sample::select(vec!["", "\n", "\r\n", "#", "9", " ", "Tree=", "=", "\nend of trees\n"]),
+            at in 0..SMALL.len(),
+            with in prop::sample::select(
+                vec!["", "\n", "\r\n", "#", "9", " ", "Tree=", "=", "\nend of trees\n"]
+            ),
             gone in 0usize..30, part in 1usize..400, threads in 1usize..3
         ) {
             let text = format!("{}{with}{}", &SMALL[..at], &SMALL[(at + gone).min(SMALL.len())..]);

@@ -12,9 +12,9 @@
 //! prediction = transform(sum, or sum / trees if averaged)
 //! ```
 //!
-//! That is LightGBM's own order of operations, and so gives its bits. Departures: none in the result; a row
-//! of the wrong length is refused where LightGBM reads out of bounds or fills in zeros. Faster scorers answer
-//! to this one.
+//! This is LightGBM's own order of operations, so the bits are the same. The only difference is that a row of
+//! the wrong length is refused, where LightGBM reads out of bounds or fills in zeros. Faster scorers are
+//! checked against this one.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -23,14 +23,14 @@ use super::node::{Child, Missing, Node, Split, Target};
 use super::tree::Tree;
 use super::{Contributions, Forest, ZERO_THRESHOLD};
 
-/// A row of features that fits a forest, ready to be scored by it. Made by [`Forest::row`].
+/// A row of features that fits a forest, ready to be scored by it. See [`Forest::row`].
 #[derive(Debug, Clone)]
 pub struct Row<'a> {
     pub(super) forest: &'a Forest,
     pub(super) values: Cow<'a, [f64]>,
 }
 
-/// A row that does not have one value for each feature of the forest.
+/// A row with a number of values other than the forest's number of features.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the row has {found} values, the forest has {expected} features")]
 pub struct RowError {
@@ -47,7 +47,7 @@ impl<'a> Row<'a> {
             return Err(RowError { found: values.len(), expected });
         }
         let mut values = Cow::Borrowed(values);
-        // -0.0 may stay: no comparison and no cast tells it from 0.0. So rows are copied hardly ever.
+        // -0.0 may stay: no comparison and no cast distinguishes it from 0.0. So rows are rarely copied.
         if values.iter().any(|&value| is_zero(value) && value != 0.0) {
             for value in values.to_mut() {
                 if is_zero(*value) {
@@ -126,7 +126,7 @@ pub(super) fn goes_left(value: f64, threshold: f64, missing: Missing, default_le
     if is_missing {
         return default_left;
     }
-    // Only a split on which nothing is missing gets here with NaN.
+    // Only a split without missing values gets here with NaN.
     let value = if value.is_nan() { 0.0 } else { value };
     value <= threshold
 }

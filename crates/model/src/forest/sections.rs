@@ -1,9 +1,9 @@
-//! What follows the trees: the training parameters are kept, everything else is passed over.
+//! What follows the trees: the training parameters are kept, everything else is ignored.
 
 use super::error::{ForestError, Reason};
 use super::text::Lines;
 
-/// Parameters longer than this are no parameters of LightGBM, which writes about five thousand bytes.
+/// Maximum size of the parameters; LightGBM writes about five thousand bytes.
 const LONGEST: usize = 1 << 20;
 
 /// The lines between `parameters:` and `end of parameters`, if the text has them.
@@ -14,7 +14,7 @@ pub(super) fn parameters(mut lines: Lines<'_>) -> Result<Option<&str>, ForestErr
     let start = lines.place();
     let text = lines.rest();
     loop {
-        // The end is found by where its line begins, so that the section is kept as it stands.
+        // The section ends where the end's line begins, so that it is kept verbatim.
         let before = text.len() - lines.rest().len();
         match lines.next() {
             Some("end of parameters") if before <= LONGEST => return Ok(Some(text[..before].trim())),

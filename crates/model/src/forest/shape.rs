@@ -4,8 +4,8 @@ use super::error::{ForestError, Reason};
 use super::fields::Fields;
 use super::node::{Child, Node, Target};
 
-/// The most nodes on a way from the root to a leaf, or where the nodes fail to be a tree: from the root, each
-/// node and each leaf must be reached in exactly one way. Children must be in range already.
+/// The maximum number of nodes on a path from the root to a leaf, or where the nodes are not a tree: each
+/// node and each leaf must be reachable from the root in exactly one way. Children must already be in range.
 pub(super) fn depth(fields: &Fields<'_>, nodes: &[Node]) -> Result<usize, ForestError> {
     if nodes.is_empty() {
         return Ok(0);
@@ -13,16 +13,17 @@ pub(super) fn depth(fields: &Fields<'_>, nodes: &[Node]) -> Result<usize, Forest
     depth_in_order(nodes).map_or_else(|| depth_in_any_order(fields, nodes), Ok)
 }
 
-/// The same for nodes that all stand behind those that lead to them, as LightGBM writes them, in one pass;
-/// `None` for any others.
+/// The same in one pass, for nodes that all come after their parents, as LightGBM writes them; `None` for
+/// others.
 fn depth_in_order(nodes: &[Node]) -> Option<usize> {
     let leaves = nodes.len() + 1;
-    // Of the leaves, last one first, and then of the nodes: so that nothing asks which of them a child is.
+    // Levels of the leaves, last one first, and then of the nodes, so that no branch depends on what a child
+    // is.
     let mut levels = vec![0u32; leaves + nodes.len()];
     levels[leaves] = 1;
     let (mut depth, mut in_order) = (1, true);
     for (index, node) in nodes.iter().enumerate() {
-        // Zero: what leads here stands behind it, or nothing does.
+        // Zero: its parent comes after it, or it has none.
         let level = levels[leaves + index];
         in_order &= level != 0;
         depth = depth.max(level);
@@ -37,7 +38,7 @@ fn depth_in_order(nodes: &[Node]) -> Option<usize> {
 
 /// The same for nodes in any order.
 ///
-/// Nodes wait in a list and not on the call stack, since a text may hold a chain of any length.
+/// Pending nodes are in a list, not on the call stack, since a text may contain a chain of any length.
 fn depth_in_any_order(fields: &Fields<'_>, nodes: &[Node]) -> Result<usize, ForestError> {
     let mut seen_nodes = vec![false; nodes.len()];
     let mut seen_leaves = vec![false; nodes.len() + 1];
@@ -60,7 +61,7 @@ fn depth_in_any_order(fields: &Fields<'_>, nodes: &[Node]) -> Result<usize, Fore
         follow("left_child", nodes[index].left)?;
         follow("right_child", nodes[index].right)?;
     }
-    // n nodes that are reached once each lead to n + 1 leaves: when no node is left over, no leaf is.
+    // n nodes that are each reached once lead to n + 1 leaves: if no node is left over, no leaf is.
     match seen_nodes.iter().position(|seen| !seen) {
         Some(node) => Err(fields.need("left_child")?.place.index(node).error(Reason::Unreached)),
         None => Ok(depth),

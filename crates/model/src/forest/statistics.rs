@@ -1,4 +1,4 @@
-//! Figures about a forest, for those who look at one.
+//! Figures about a forest, for inspection.
 
 use super::Forest;
 use super::node::Split;
@@ -8,7 +8,7 @@ use super::node::Split;
 pub struct FeatureUse {
     /// Splits on the feature that lowered the loss: LightGBM's importance of type `split`.
     pub splits: u64,
-    /// By how much these splits lowered it: LightGBM's importance of type `gain`.
+    /// How much these splits lowered it: LightGBM's importance of type `gain`.
     pub gain: f64,
     /// How many different thresholds the splits on numbers compare with.
     pub thresholds: usize,
@@ -24,14 +24,13 @@ impl Forest {
         for tree in self.trees() {
             for (node, &gain) in tree.nodes().zip(tree.gains()) {
                 let feature = node.feature as usize;
-                // As LightGBM counts them: forced splits may have no gain, and then are no sign of
-                // importance.
+                // As LightGBM counts them: forced splits without a gain do not show importance.
                 if gain > 0.0 {
                     uses[feature].splits += 1;
                     uses[feature].gain += f64::from(gain);
                 }
                 match node.split {
-                    // Adding 0.0 makes the two zeros one.
+                    // Adding 0.0 merges the two zeros.
                     Split::Numeric { threshold, .. } => {
                         thresholds[feature].push((threshold.get() + 0.0).to_bits());
                     }

@@ -1,4 +1,4 @@
-//! Lines, fields and lists of numbers: the grammar of the text, without what it means.
+//! Lines, fields and lists of numbers: the grammar of the text, without its meaning.
 
 use super::error::{ForestError, Place, Reason};
 use super::number::{Number, Packed};
@@ -16,7 +16,7 @@ impl<'a> Lines<'a> {
         Lines { rest: text, number: 0 }
     }
 
-    /// What has not been read yet, comments and all.
+    /// The unread rest, including comments.
     pub(super) fn rest(&self) -> &'a str {
         self.rest
     }
@@ -26,7 +26,7 @@ impl<'a> Lines<'a> {
         self.number
     }
 
-    /// Where the line read last stands; after the end, the last line of the text.
+    /// The place of the last line read; after the end, the last line of the text.
     pub(super) fn place(&self) -> Place {
         Place::line(self.number.max(1))
     }
@@ -59,7 +59,7 @@ impl<'a> Iterator for Lines<'a> {
     }
 }
 
-/// The value of one key, and where it stands.
+/// The value of one key, and its place.
 #[derive(Clone, Copy)]
 pub(super) struct Field<'a> {
     pub(super) place: Place,
@@ -102,7 +102,7 @@ impl<'a> Field<'a> {
 
     /// The value as a list of exactly `count` numbers, each of which must satisfy `accept`.
     ///
-    /// Room is made for what the text holds, never for what a count in the text claims.
+    /// Memory is allocated for what the text contains, never for what a count in the text claims.
     pub(super) fn list<T: Number>(
         &self,
         count: Count,
@@ -114,7 +114,7 @@ impl<'a> Field<'a> {
         Ok(numbers)
     }
 
-    /// [`Self::list`], of which each number is given to `put`, with its index.
+    /// [`Self::list`], passing each number to `put` with its index.
     #[inline]
     pub(super) fn each<T: Number>(
         &self,
@@ -152,7 +152,7 @@ impl<'a> Field<'a> {
         count.check(self.place, found + tokens(rest).count())
     }
 
-    /// More numbers than the value can hold, hardly.
+    /// An upper bound of the numbers in the value.
     pub(super) fn most(&self) -> usize {
         self.packed.map_or(self.value.len().div_ceil(2), Packed::len)
     }

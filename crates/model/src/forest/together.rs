@@ -1,15 +1,15 @@
-//! Up to [`TOGETHER`] rows down each tree at once: a node is asked once for all rows that reach it.
+//! Up to [`TOGETHER`] rows down each tree at once: a node is evaluated once for all rows that reach it.
 //!
-//! Rows of one pool differ in few values, so most nodes send all of them the same way: a small part of the
-//! nodes that the rows would meet one by one. The sums are those of [`Forest::raw_score`]: the same leaf
-//! values, added in the same order.
+//! Rows of one pool differ in few values, so most nodes send all of them the same way, and far fewer nodes
+//! are evaluated than row by row. The sums are those of [`Forest::raw_score`]: the same leaf values, added in
+//! the same order.
 
 use super::node::{Child, Missing, Node, Split, Target};
 use super::row::{goes_left, is_zero};
 use super::tree::Tree;
 use super::{Forest, RowError};
 
-/// The most rows of a call.
+/// Maximum number of rows per call.
 pub(crate) const TOGETHER: usize = 32;
 
 /// A number for each row.
@@ -61,13 +61,13 @@ impl Forest {
 }
 
 impl Tree {
-    /// The rows that go left from a node, a bit each.
+    /// The rows that go left from a node, one bit each.
     fn left(&self, node: &Node, values: &Values) -> u32 {
         match node.split {
             Split::Categorical { set } => which(values, |value| self.category_sets.contains(set, value)),
             Split::Numeric { threshold, missing, default_left } => {
                 let threshold = threshold.get();
-                // A loop for each kind, without a question inside.
+                // One loop per kind, without branches inside.
                 match missing {
                     Missing::Never => {
                         which(values, |value| goes_left(value, threshold, Missing::Never, default_left))
@@ -84,7 +84,7 @@ impl Tree {
     }
 }
 
-/// As wide as a value each, so that the compiler computes several at a time.
+/// Each as wide as a value, so that the compiler can vectorise.
 const BITS: [u64; TOGETHER] = {
     let mut bits = [1; TOGETHER];
     let mut row = 1;

@@ -4,8 +4,8 @@ use super::categories::CategorySets;
 use super::node::{Child, Node};
 use super::nodes::Nodes;
 
-/// One tree of a forest. Every child leads to a node or leaf of this tree, every feature to a value of a row,
-/// every category set to a set: the parser checks it once, and nothing changes a tree after that.
+/// One tree of a forest. All indices of children, features and category sets are valid: the parser checks
+/// them once, and a tree is immutable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tree {
     pub(super) nodes: Nodes,
@@ -50,34 +50,33 @@ impl Tree {
         &self.category_sets
     }
 
-    /// What each inner node would add were it a leaf, to the six digits that LightGBM writes; zeros where the
-    /// text has none.
+    /// What each inner node would add if it were a leaf, with the six digits that LightGBM writes; zeros if
+    /// the text has none.
     pub fn internal_values(&self) -> &[f64] {
         &self.internal_values
     }
 
-    /// How much each split lowered the loss; zeros where the text has none.
+    /// How much each split lowered the loss; zeros if the text has none.
     pub fn gains(&self) -> &[f32] {
         &self.gains
     }
 
-    /// How many training rows reached each inner node; zeros where the text has none.
+    /// How many training rows reached each inner node; zeros if the text has none.
     pub fn internal_counts(&self) -> &[i32] {
         &self.internal_counts
     }
 
-    /// How many training rows reached each leaf; zeros where the text has none.
+    /// How many training rows reached each leaf; zeros if the text has none.
     pub fn leaf_counts(&self) -> &[i32] {
         &self.leaf_counts
     }
 
-    /// The factor that training multiplied into the values, already contained in them; 1 where the text has
-    /// none.
+    /// The factor that training applied to the values, which already include it; 1 if the text has none.
     pub fn shrinkage(&self) -> f64 {
         self.shrinkage
     }
 
-    /// The most nodes on a way from the root to a leaf; 0 for a tree that is one leaf.
+    /// The maximum number of nodes on a path from the root to a leaf; 0 for a tree that is one leaf.
     pub fn depth(&self) -> usize {
         self.depth
     }

@@ -49,7 +49,7 @@ pub(super) fn parse(fields: &Fields<'_>, features: usize) -> Result<Tree, Forest
     let per_leaf = Count { expected: leaves.unsigned_abs() as usize, because: "num_leaves" };
     let per_node = Count { expected: per_leaf.expected - 1, because: "num_leaves - 1" };
 
-    // First of all the lists, since it proves that the text is long enough for the count it claims.
+    // The first of the lists, since it proves that the text is long enough for the claimed count.
     let leaf_values = fields.need("leaf_value")?.list(per_leaf, VALUE, is_value)?;
     let category_sets = CategorySets::parse(fields, num_cat as usize)?;
     let nodes = nodes(fields, per_node, features, &category_sets)?;
@@ -104,7 +104,7 @@ fn nodes(
     Ok(nodes)
 }
 
-/// Reads what the nodes ask.
+/// Reads the questions of the nodes.
 fn splits(
     fields: &Fields<'_>,
     per_node: Count,
@@ -161,8 +161,8 @@ fn missing(bits: u8) -> Option<Missing> {
     }
 }
 
-/// A list that LightGBM takes as all zeros where the text has none. To be asked for once a list that must be
-/// there has proved the count.
+/// A list that LightGBM takes as all zeros if the text has none. Only to be used after a required list has
+/// proved the count.
 fn list_or_zeros<T: Number + Default>(
     fields: &Fields<'_>,
     key: &'static str,

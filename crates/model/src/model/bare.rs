@@ -1,4 +1,4 @@
-//! Models without a spec: upstream stores the forest of attention alone, with columns that have no names.
+//! Models without a spec: upstream stores attention's forest without a spec, and its columns have no names.
 
 use std::path::Path;
 
@@ -10,11 +10,11 @@ use crate::vocab::{Arch, Op};
 
 impl FeatureSpec {
     /// The spec that upstream's trainer would have written for a forest of these columns, as a document. Only
-    /// attention has trainers that write none: its 68 columns, encoded as they were in training, its target
-    /// as ln(1 + TFLOPS).
+    /// attention's trainers write none. Its forests have 68 columns, encoded as in training, and the target
+    /// ln(1 + TFLOPS).
     ///
-    /// `fmha68` names the columns, and so does `fmha68_python`: a forest is asked as it was trained, which is
-    /// not how upstream's header asks it.
+    /// `fmha68` names the columns, and so does `fmha68_python`: a forest is evaluated as it was trained,
+    /// unlike in upstream's header.
     pub fn of_bare(engine: Engine, arch: Arch) -> Option<Value> {
         if engine.op() != Op::Fmha {
             return None;
@@ -33,7 +33,7 @@ impl FeatureSpec {
 }
 
 impl Model {
-    /// Loads a directory that has a forest and no spec, or a forest's file, under the spec of
+    /// Loads a directory that has a forest and no spec, or a forest's file, with the spec of
     /// [`FeatureSpec::of_bare`].
     pub fn load_bare(path: impl AsRef<Path>, spec: &Value) -> Result<Self, ModelError> {
         let path = path.as_ref();
@@ -56,7 +56,8 @@ mod tests {
     /// One split, at `tile_m0`, column 21.
     fn forest() -> String {
         let names: Vec<String> = (0..68).map(|column| format!("Column_{column}")).collect();
-        let tree = "Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=21\nsplit_gain=1\nthreshold=64\ndecision_type=2\n\
+        let tree = "Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=21\nsplit_gain=1\nthreshold=64\n\
+                    decision_type=2\n\
                     left_child=-1\nright_child=-2\nleaf_value=1.5 2.5\nleaf_weight=1 1\nleaf_count=1 1\n\
                     internal_value=0\ninternal_weight=2\ninternal_count=2\nis_linear=0\nshrinkage=1\n\n\n";
         format!(
@@ -79,14 +80,15 @@ mod tests {
         assert_eq!(model.extractor().rules, Engine::Fmha68Python.rules());
         assert_eq!(model.extractor().hardware, Engine::Fmha68.hardware());
         assert_ne!(model.extractor().rules, Rules { fmha_encoding: FmhaEncoding::Header, ..Rules::CONV97 });
-        // What was written reads back as the same model.
+        // The written files give the same model.
         std::fs::write(folder.path().join("feature_spec.json"), spec.to_string()).unwrap();
         let again = Model::load(folder.path()).unwrap();
         assert_eq!(format!("{:?}", again.spec()), format!("{:?}", model.spec()));
 
         let name = |m0: u16| {
             format!(
-                "fmha_fwd_fp16_batch_h128_qr_async_t{m0}x128x32x128x32x128_w32x32x16_pad1111_mask=no_bias=no_bpc=-1"
+                "fmha_fwd_fp16_batch_h128_qr_async_t{m0}x128x32x128x32x128_w32x32x16_pad1111_mask=no_bias=no\
+                 _bpc=-1"
             )
         };
         let names = [name(64), name(128)].join("\n");
@@ -113,7 +115,8 @@ mod tests {
         let backward = backward.stage(crate::vocab::FmhaFamily::BwdDqDkDv);
         let misfits = crate::model::listed(&key.misfits(&backward.into(), None));
         assert_eq!(misfits, "family is bwd_dq_dk_dv, the model is for forward");
-        let combine = "fmha_fwd_splitkv_combine_fp16_batch_h128_splitkv_combine_t32x128x32x32x0x0_w16x16x16_pad0111_mask=no_bias=no_lse=1_bpc=-1";
+        let combine = "fmha_fwd_splitkv_combine_fp16_batch_h128_splitkv_combine_t32x128x32x32x0x0_w16x16x16\
+                       _pad0111_mask=no_bias=no_lse=1_bpc=-1";
         assert!(!key.fits_kernel(&Kernel::from_name(combine).unwrap()));
     }
 

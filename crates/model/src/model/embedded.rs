@@ -1,4 +1,4 @@
-//! Models inside a program, which needs no model files then.
+//! Models embedded in a program, which then needs no model files.
 
 use std::ffi::CStr;
 
@@ -14,10 +14,10 @@ pub struct EmbeddedModel {
 }
 
 impl EmbeddedModel {
-    /// What the names of embedded models begin with where a directory could stand, too.
+    /// Prefix of the names of embedded models where directories are accepted, too.
     pub const PREFIX: &'static str = "embedded:";
 
-    /// A model of these parts: its name in ASCII, its spec, and its forests as the build script of
+    /// A model from its parts: its name in ASCII, its spec, and its forests as the build script of
     /// `ck-select` packs them.
     pub const fn new(
         name: &'static CStr,
@@ -27,24 +27,24 @@ impl EmbeddedModel {
         Self { name, spec, forests }
     }
 
-    /// Its name: that of its directory.
+    /// Its name, which is that of its directory.
     pub fn name(&self) -> &'static str {
-        // The build script takes ASCII names only.
+        // The build script only accepts ASCII names.
         self.name.to_str().unwrap_or_default()
     }
 
-    /// Its name, as C wants it.
+    /// Its name, as a C string.
     pub const fn c_name(&self) -> &'static CStr {
         self.name
     }
 
-    /// Its spec, which says what it is for; the forests are not read for it.
+    /// Its spec, which says what the model is for. The forests are not read.
     pub fn spec(&self) -> Result<FeatureSpec, ModelError> {
         FeatureSpec::from_json(&self.label(), self.spec)
     }
 
-    /// What the library has of it: the spec as it lies in `models/`, and the forests in the form into which
-    /// the build script packed them, with `.packed` behind their names.
+    /// Its files in the library: the spec as in `models/`, and the forests as packed by the build script,
+    /// with `.packed` after their names.
     pub fn files(&self) -> impl Iterator<Item = (String, &'static [u8])> + '_ {
         let forests = self.forests.iter().map(|&(target, packed)| (target.file_name() + ".packed", packed));
         std::iter::once(("feature_spec.json".to_owned(), self.spec)).chain(forests)

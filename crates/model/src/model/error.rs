@@ -7,7 +7,7 @@ use crate::forest::ForestError;
 use crate::nearest::Hint;
 use crate::problem::InvalidField;
 
-/// A model that cannot be loaded. Every variant names the file.
+/// Why a model cannot be loaded. Every variant names the file.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelError {
@@ -16,7 +16,7 @@ pub enum ModelError {
     Io {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// A file that does not exist.
@@ -27,16 +27,16 @@ pub enum ModelError {
         /// The missing file.
         file: String,
     },
-    /// An embedded model that is not there.
+    /// An unknown embedded model.
     #[error(
         "no model '{model}' is embedded in this library: it has {}{}",
         if known.is_empty() { "none".to_owned() } else { known.join(", ") },
         Hint::new(model, known.iter().copied())
     )]
     NotEmbedded {
-        /// The name asked for.
+        /// The requested name.
         model: String,
-        /// The names that there are.
+        /// The known names.
         known: Vec<&'static str>,
     },
     /// A file that is larger than the limit, possibly only after decompression.
@@ -54,7 +54,7 @@ pub enum ModelError {
     Json {
         /// The file.
         file: String,
-        /// What the parser said, with line and column.
+        /// The parser's error, with line and column.
         source: serde_json::Error,
     },
     /// A key of the spec with an invalid value.
@@ -62,7 +62,7 @@ pub enum ModelError {
     Field {
         /// The file.
         file: String,
-        /// The key, what it holds, what it may hold.
+        /// The key, its value, and what is accepted.
         source: InvalidField,
     },
     /// Unknown feature names.

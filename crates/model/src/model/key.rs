@@ -40,13 +40,13 @@ pub fn listed(misfits: &[Misfit]) -> String {
     misfits.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// What of a problem or of a kernel a key asks about.
+/// The fields of a problem or of a kernel that a key compares.
 #[derive(Clone, Copy)]
 struct Asked {
     op: Op,
     direction: Option<Direction>,
     dtype: Dtype,
-    /// What of attention.
+    /// Only for attention.
     family: Option<FmhaFamily>,
     arch: Option<Arch>,
 }
@@ -65,7 +65,7 @@ impl Asked {
         Self { op: problem.op(), direction, dtype, family, arch: problem.arch().or(arch) }
     }
 
-    /// The features of attention know nothing of what is not forward.
+    /// Attention's features only describe forward kernels.
     fn is_forward(self) -> bool {
         self.family.is_none_or(FmhaFamily::is_forward)
     }
@@ -90,12 +90,12 @@ impl ModelKey {
         Self { op: spec.op(), direction: spec.direction, dtype: spec.dtype, arch: spec.arch }
     }
 
-    /// All problems of one operation: a model with this key is asked whatever its spec says.
+    /// All problems of one operation: a model with this key is used for all of them, whatever its spec says.
     pub const fn any(op: Op) -> Self {
         Self { op, direction: None, dtype: None, arch: None }
     }
 
-    /// How well the key matches: `None` if it does not, else the number of its fields with a value. An
+    /// How well the key matches: `None` if it does not, otherwise the number of its fields with a value. An
     /// unknown architecture matches any.
     pub fn fit(&self, problem: &Problem, arch: Option<Arch>) -> Option<u32> {
         self.fit_of(Asked::by(problem, arch))

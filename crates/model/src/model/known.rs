@@ -1,32 +1,32 @@
-//! Models that others ship whose specs leave out what they were trained with: found by name, filled in with
-//! the reason.
+//! Models from elsewhere whose specs omit what they were trained with: recognised by name, and completed with
+//! a reason.
 
 use super::FeatureSpec;
 use crate::features::KernelMapping;
 use crate::hardware::Hardware;
 use crate::vocab::{Direction, Op};
 
-/// Something that a spec does not say, and what stands in for it.
+/// A value that a spec lacks, and its substitute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filled {
     /// The key of the spec.
     pub field: &'static str,
-    /// What it is taken to be.
+    /// The assumed value.
     pub value: String,
-    /// Who says so.
+    /// The source of that value.
     pub reason: &'static str,
 }
 
 /// A model of CK's DSL provider for convolutions, forward and fp16. Its converter of measurements writes the
-/// hardware, 256 threads a workgroup and the tile into the rows that it is trained on; its trainer writes
-/// none of that into the spec.
+/// hardware, 256 threads per workgroup and the tile into the training rows; its trainer records none of that
+/// in the spec.
 struct Known {
     name: &'static str,
     arch: &'static str,
     hardware: Hardware,
 }
 
-/// What engines assume that are told nothing.
+/// What engines assume by default.
 const BASE: Hardware = Hardware {
     num_cus: 256,
     simds_per_cu: 4,
@@ -72,7 +72,7 @@ const CONVERTER: &str = "CK DSL's convert_dsl_csv_to_parquet.py, by the model's 
 const CONSTRUCTOR: &str = "upstream's constructor, as the spec says none; --hardware takes others";
 
 impl FeatureSpec {
-    /// Fills in what the spec of a model of this name does not say. Hardware and direction that it says stay.
+    /// Fills in what the spec of a model with this name omits. Hardware and direction that it has are kept.
     pub(super) fn fill_in(&mut self, name: &str, says_hardware: bool) {
         let known = KNOWN.iter().find(|known| {
             known.name == name
@@ -108,8 +108,9 @@ mod tests {
 
     fn spec(folder: &str, more: &str) -> FeatureSpec {
         let text = format!(
-            r#"{{"op_type": "grouped_conv", "dtype": "fp16", "arch": "gfx942", "feature_names": ["N", "K_per_C", "hw_num_cus"],
-                "categorical_features": ["pipeline"], "tflops_log_transform": true, "feature_indices": [0, 1, 2]{more}}}"#
+            r#"{{"op_type": "grouped_conv", "dtype": "fp16", "arch": "gfx942",
+                "feature_names": ["N", "K_per_C", "hw_num_cus"], "categorical_features": ["pipeline"],
+                "tflops_log_transform": true, "feature_indices": [0, 1, 2]{more}}}"#
         );
         FeatureSpec::from_json(&format!("{folder}/feature_spec.json"), text.as_bytes()).unwrap()
     }

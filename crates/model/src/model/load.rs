@@ -36,8 +36,8 @@ const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const PACKED: &[u8] = b"ck-select packed forest";
 
 impl Model {
-    /// Loads a model directory: `feature_spec.json`, and for each target [`Model::forest_file`]. Everything
-    /// happens in memory: no file is written.
+    /// Loads a model directory: `feature_spec.json`, and for each target [`Model::forest_file`]. No file is
+    /// written.
     pub fn load(directory: impl AsRef<Path>) -> Result<Self, ModelError> {
         Self::load_with(directory, &Limits::default())
     }
@@ -58,8 +58,8 @@ impl Model {
     }
 
     /// The file of a directory that holds a target's forest: `model_<target>.lgbm`, or the same with `.gz` or
-    /// `.packed` (see [`Forest::PACKED_MAGIC`]). The text goes before what gzip made of it. A packed forest
-    /// must be the only one, since nobody would see that it is older than the text beside it.
+    /// `.packed` (see [`Forest::PACKED_MAGIC`]). Plain text takes precedence over gzip. A packed forest must
+    /// be the only one, because it could be older than the text beside it without anyone noticing.
     pub fn forest_file(directory: &Path, target: Target) -> Result<Option<PathBuf>, ModelError> {
         let file = |extension| directory.join(target.file_name() + extension);
         let text = ["", ".gz"].map(file).into_iter().find(|path| path.exists());
@@ -71,7 +71,7 @@ impl Model {
         Ok(text.or(packed))
     }
 
-    /// Loads one forest with a spec from any place.
+    /// Loads one forest with a spec from any location.
     pub fn load_files(
         target: Target,
         forest_path: impl AsRef<Path>,
@@ -82,14 +82,14 @@ impl Model {
         Self::load_forest(target, forest_path, spec)
     }
 
-    /// Loads one forest, plain or gzip, under a spec.
+    /// Loads one forest, plain or gzip, with a spec.
     pub fn load_forest(
         target: Target,
         forest_path: impl AsRef<Path>,
         mut spec: FeatureSpec,
     ) -> Result<Self, ModelError> {
         let (limits, path) = (Limits::default(), forest_path.as_ref());
-        // The only forest that there is has to rank.
+        // The only forest has to rank.
         spec.rank_by = target;
         let mut forests = [const { None }; Target::ALL.len()];
         forests[target as usize] = Some(Arc::new(forest(path, &spec, &limits)?));
@@ -109,14 +109,15 @@ impl Model {
         Self::assemble(name.to_owned(), spec, parsed)
     }
 
-    /// The estimate of a GPU as a model: a universal one that has learned nothing, whose scores are
-    /// logarithms of times.
+    /// The estimate for a GPU as a model: a universal model without training, whose scores are logarithms of
+    /// times.
     pub fn of_estimate(op: Op, device: Device) -> Result<Self, ModelError> {
         let spec = format!(r#"{{"op_type":"{op}","ck_select":{{"prior":1,"rank_by":"relative"}}}}"#);
         let names: Vec<&str> = universal_columns(op).iter().map(|column| column.name).collect();
         let forest = format!(
             "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx={}\n\
-             objective=none\nfeature_names={}\nfeature_infos={}\n\nTree=0\nnum_leaves=1\nnum_cat=0\nleaf_value=0\n\
+             objective=none\nfeature_names={}\nfeature_infos={}\n\nTree=0\nnum_leaves=1\nnum_cat=0\n\
+             leaf_value=0\n\
              is_linear=0\nshrinkage=1\n\nend of trees\n",
             names.len() - 1,
             names.join(" "),
@@ -126,7 +127,7 @@ impl Model {
         Ok(model.on_device(device))
     }
 
-    /// A model whose forests the build script packed. The one that ranks is read now.
+    /// A model whose forests the build script packed. The one that ranks is read at once.
     pub(super) fn from_packed(
         name: &str,
         spec: FeatureSpec,
@@ -206,14 +207,14 @@ fn read(path: &Path, limit: u64) -> Result<Vec<u8>, ModelError> {
     Ok(bytes)
 }
 
-/// Reads a forest of `size` bytes in one pass: what is compressed is inflated as it is parsed.
+/// Reads a forest of `size` bytes in one pass; compressed text is inflated while it is parsed.
 fn read_forest(
     file: &str,
     mut bytes: impl BufRead + Send,
     size: u64,
     limit: u64,
 ) -> Result<Forest, ModelError> {
-    /// Texts of forests are four to five times as long as what gzip makes of them.
+    /// Texts of forests are four to five times as long as their gzip files.
     const INFLATION: u64 = 4;
     let io = |source| ModelError::Io { file: file.to_owned(), source };
     let start = bytes.fill_buf().map_err(io)?;
@@ -234,7 +235,7 @@ fn read_forest(
             Some(&TooMuch { decompressed }) => {
                 ModelError::TooLarge { file: file.to_owned(), limit, decompressed }
             }
-            // The decoder's own text does not say what was being read.
+            // The decoder's own message does not say what was being read.
             None if compressed => {
                 io(io::Error::new(source.kind(), format!("not a whole gzip file: {source}")))
             }
@@ -243,14 +244,14 @@ fn read_forest(
     })
 }
 
-/// A reader that fails where more than so many bytes come.
+/// A reader that fails after a number of bytes.
 struct Limited<R> {
     inner: R,
     left: u64,
     over: TooMuch,
 }
 
-/// More bytes came than the limit allows.
+/// There are more bytes than the limit allows.
 #[derive(Debug, Clone, Copy, thiserror::Error)]
 #[error("more bytes than the limit allows")]
 struct TooMuch {
@@ -269,7 +270,7 @@ fn forest(path: &Path, spec: &FeatureSpec, limits: &Limits) -> Result<Forest, Mo
     checked(&label(path), bare_forest(path, limits)?, spec)
 }
 
-/// Checks that a forest's columns are the spec's.
+/// Checks that a forest's columns match the spec.
 fn checked(file: &str, forest: Forest, spec: &FeatureSpec) -> Result<Forest, ModelError> {
     let mismatch = |reason| Err(ModelError::Mismatch { file: file.to_owned(), reason });
     let names = spec.extractor.schema.names();

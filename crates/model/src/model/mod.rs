@@ -101,18 +101,18 @@ pub struct Model {
     place: Option<PathBuf>,
     spec: FeatureSpec,
     key: ModelKey,
-    /// The GPU of a universal model, where it is not the profile of an architecture.
+    /// The GPU of a universal model, if it is not the profile of an architecture.
     device: Option<Device>,
     forests: [Option<Arc<Forest>>; Target::ALL.len()],
-    /// Of an embedded model, the forests that do not rank, which a selection does not need.
+    /// The forests of an embedded model that do not rank, which a selection does not need.
     later: [Option<Later>; Target::ALL.len()],
 }
 
-/// An embedded forest that is read when it is first asked for.
+/// An embedded forest that is read on first use.
 #[derive(Debug, Clone)]
 struct Later {
     packed: &'static [u8],
-    /// `None` for one that cannot be read; the tests read all that there are.
+    /// `None` if it cannot be read; the tests read all of them.
     forest: OnceLock<Option<Arc<Forest>>>,
 }
 
@@ -141,7 +141,7 @@ impl Model {
 
     /// The argument with which `ck_select::embedded::open` loads this model again, from any working
     /// directory: a directory or `embedded:NAME`. `None` for models from single files or from memory, and for
-    /// those changed after loading.
+    /// models changed after loading.
     pub fn place(&self) -> Option<&Path> {
         self.place.as_deref()
     }
@@ -163,26 +163,26 @@ impl Model {
         self
     }
 
-    /// The same model, serving only problems and kernels of this architecture, or of none.
+    /// The same model, serving only problems and kernels of this architecture, or without one.
     pub const fn of_arch(mut self, arch: Arch) -> Self {
         self.key.arch = Some(arch);
         self
     }
 
-    /// Whether it ranks kernels of any device, direction and type, by what the estimate says of them. One
-    /// that was trained for some of them goes before it.
+    /// Whether it ranks kernels of any device, direction and type, based on the estimate. A model that was
+    /// trained for specific ones takes precedence.
     pub const fn is_generic(&self) -> bool {
         self.spec.prior.is_some() && self.spec.arch.is_none()
     }
 
-    /// The same universal model on this GPU, whatever problems and kernels say.
+    /// The same universal model for this GPU, whatever problems and kernels name.
     pub fn on_device(mut self, device: Device) -> Self {
         self.device = Some(device);
         self.place = None;
         self
     }
 
-    /// The GPU that it was put on.
+    /// The GPU given by [`Model::on_device`].
     pub const fn device(&self) -> Option<&Device> {
         self.device.as_ref()
     }
@@ -202,7 +202,7 @@ impl Model {
         Target::ALL.into_iter().filter(|&target| self.forest(target).is_some())
     }
 
-    /// The forest that ranks. Its target is [`FeatureSpec::rank_by`]; loading ensures that it exists.
+    /// The forest that ranks; its target is [`FeatureSpec::rank_by`]; loading ensures that it exists.
     pub fn ranking_forest(&self) -> Option<&Arc<Forest>> {
         self.forest(self.spec.rank_by)
     }
@@ -225,21 +225,21 @@ impl Model {
         self
     }
 
-    /// The same model with other GPU constants than those of its training. It then predicts for a GPU that it
-    /// has never seen.
+    /// The same model with GPU constants other than those of its training. It then predicts for a GPU that it
+    /// was not trained on.
     pub fn with_hardware(mut self, hardware: crate::hardware::Hardware) -> Self {
         self.spec.extractor.hardware = hardware;
         self.place = None;
         self
     }
 
-    /// A forest's output as a ranking uses it: logarithms undone, not clamped.
+    /// A forest's output as used in rankings: logarithms undone, not clamped.
     pub fn score(&self, target: Target, raw: f64) -> f64 {
         if self.spec.log_targets.contains(&target) { raw.exp_m1() } else { raw }
     }
 
     /// A forest's output as a prediction of one kernel: logarithms undone; a target trained without a
-    /// logarithm is clamped at 0, as upstream does, a logarithmic one is not.
+    /// logarithm is clamped at 0, as in upstream, a logarithmic one is not.
     pub fn value(&self, target: Target, raw: f64) -> f64 {
         if target == Target::Relative || self.spec.log_targets.contains(&target) {
             self.score(target, raw)

@@ -1,4 +1,4 @@
-//! What the features were between in training.
+//! The ranges of the features in training.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use crate::problem::InvalidField;
 /// ```
 ///
 /// It takes precedence over the ranges that LightGBM recorded in the forest (`feature_infos`), which cover
-/// only the rows of the last training run and no features that no tree uses. Features that are not listed are
-/// not checked.
+/// only the rows of the last training run, and only features that some tree uses. Features that are not
+/// listed are not checked.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct TrainedRange {
@@ -55,7 +55,7 @@ impl TrainedRange {
         self.by_name.get(feature).copied()
     }
 
-    /// Checks that the features are those of the spec, and each range is one.
+    /// Checks that the features are those of the spec, and that each range is valid.
     pub(super) fn validate(&self, names: &[String]) -> Result<(), InvalidField> {
         for (name, [min, max]) in &self.by_name {
             let field = format!("ck_select.{}.{name}", Self::KEY);

@@ -1,4 +1,4 @@
-//! `feature_spec.json`: what a model's columns are.
+//! `feature_spec.json`: what a model's columns mean.
 
 use std::path::Path;
 
@@ -31,16 +31,16 @@ pub struct FeatureSpec {
     pub dtype: Option<Dtype>,
     /// The architecture that it was trained on, when recorded.
     pub arch: Option<Arch>,
-    /// What the features were between in training, when recorded.
+    /// The ranges of the features in training, when recorded.
     pub trained_range: Option<TrainedRange>,
     /// Which problems and kernels it was trained on, when recorded.
     pub trained_on: Option<TrainedOn>,
-    /// Of a universal model, how much the estimate counts: what is taken from a score for each time that the
-    /// estimate says that a kernel takes longer, as a logarithm, than the fastest of the pool.
+    /// Weight of the estimate in a universal model: it is multiplied by the logarithm of the estimated time
+    /// over that of the pool's fastest kernel, and subtracted from the score.
     pub prior: Option<f64>,
     /// Training parameters, as the trainer wrote them.
     pub params: Value,
-    /// What it does not say, or says in vain, and what stands in for it.
+    /// Values that it lacks, or that are ignored, and their substitutes.
     pub filled: Vec<Filled>,
 }
 
@@ -51,7 +51,7 @@ struct File {
     op: Option<String>,
     feature_engine: Option<String>,
     hardware: Option<Map<String, Value>>,
-    /// Upstream's trainer of attention calls the hardware so.
+    /// The name of upstream's attention trainer for the hardware.
     hw_profile: Option<Map<String, Value>>,
     feature_encoding_version: Option<i64>,
     feature_names: Option<Vec<String>>,
@@ -67,8 +67,8 @@ struct File {
     ck_select: Option<Extension>,
 }
 
-/// Our own key, which upstream's tools pass over: the choices that upstream leaves implicit. What it does not
-/// name keeps the choice that upstream's code makes.
+/// Our own key, which upstream's tools ignore: the choices that upstream leaves implicit. Choices that it
+/// does not name stay as in upstream's code.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 struct Extension {
@@ -86,7 +86,7 @@ struct Extension {
 }
 
 impl FeatureSpec {
-    /// Reads a spec; `file` is what errors call it.
+    /// Reads a spec; `file` is its name in errors.
     pub fn from_json(file: &str, text: &[u8]) -> Result<Self, ModelError> {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         let field = |source| ModelError::Field { file: file.to_owned(), source };
@@ -120,8 +120,8 @@ impl FeatureSpec {
         let mut filled = Vec::new();
         let (categorical_features, stray): (Vec<String>, Vec<String>) =
             parsed.categorical_features.into_iter().partition(|name| names.contains(name));
-        // A trainer that narrows its features may keep the list of all categories; a name that no engine has
-        // is a mistake.
+        // A trainer that narrows its features may keep the list of all categories, but a name that no engine
+        // has is a mistake.
         for stray in stray {
             if Schema::by_names(kind.op(), &[&stray]).is_err() {
                 let expected = "names that are in feature_names";
@@ -186,8 +186,7 @@ impl FeatureSpec {
         self.extractor.schema.op()
     }
 
-    /// What to assume of a problem that does not say: what the model was trained on, else upstream's
-    /// defaults.
+    /// Defaults for problems: what the model was trained on, otherwise upstream's defaults.
     pub fn problem_defaults(&self) -> ProblemDefaults {
         let base = ProblemDefaults::of(self.op());
         ProblemDefaults {
@@ -213,7 +212,7 @@ impl Extension {
     }
 }
 
-/// The families of upstream's engines, which a spec names by operation or by class.
+/// The families of upstream's engines, which a spec gives by operation or by class.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
     Gemm,
@@ -264,7 +263,7 @@ impl Kind {
     }
 }
 
-/// The class name decides, then the operation; a spec with neither is a GEMM's, as upstream has it.
+/// The class name decides, then the operation; a spec with neither is for GEMMs, as in upstream.
 fn kind(file: &File) -> Result<Kind, InvalidField> {
     let find = |field: &str, name: &Option<String>, word: fn(Kind) -> &'static str| match name {
         None => Ok(None),
@@ -274,7 +273,7 @@ fn kind(file: &File) -> Result<Kind, InvalidField> {
         }),
     };
     let by_class = find("feature_engine", &file.feature_engine, Kind::class)?;
-    // Upstream's trainer of attention has the key `op`, and a word of its own there.
+    // Upstream's trainer of attention uses the key `op`, with a word of its own.
     let attention = [&file.op_type, &file.op].iter().any(|name| name.as_deref() == Some("fmha_fwd"));
     let by_op = if attention { Some(Kind::Fmha) } else { find("op_type", &file.op_type, Kind::op_type)? };
     let kind = by_class.or(by_op).unwrap_or(Kind::Gemm);
@@ -354,7 +353,8 @@ mod tests {
             ),
             (
                 r#"{"op_type":"softmax"}"#,
-                "op_type: found 'softmax', expected one of gemm_universal, gemm_universal_vec, grouped_conv, fmha",
+                "op_type: found 'softmax', expected one of gemm_universal, gemm_universal_vec, grouped_conv, \
+                 fmha",
             ),
             (
                 r#"{"feature_engine":"Magic"}"#,
@@ -378,7 +378,8 @@ mod tests {
             (r#"{"arch":"mi355x"}"#, "arch: found 'mi355x', expected one of gfx9xx"),
             (
                 r#"{"ck_select":{"trained_range":{"magic":[1,2]}}}"#,
-                "ck_select.trained_range.magic: found a range, expected none, as feature_names does not have it",
+                "ck_select.trained_range.magic: found a range, expected none, \
+                 as feature_names does not have it",
             ),
             (
                 r#"{"ck_select":{"trained_range":{"M":[3,2]}}}"#,

@@ -30,7 +30,7 @@ pub struct TrainedOn {
     words: BTreeMap<String, BTreeSet<String>>,
     /// The pipelines of the kernels.
     pipelines: BTreeSet<String>,
-    /// What kernels had beside tile and pipeline, such as `dsb` or `gm2`.
+    /// Properties of the kernels besides tile and pipeline, such as `dsb` or `gm2`.
     suffixes: BTreeSet<String>,
     /// The files of measurements.
     files: Vec<TrainedFile>,
@@ -131,7 +131,7 @@ impl TrainedOn {
         (!missing.is_empty()).then(|| missing.join(" "))
     }
 
-    /// Checks that each field is one of the operation's, with values that it may have.
+    /// Checks that each field is one of the operation's, with valid values.
     pub(super) fn validate(&self, op: Op) -> Result<(), InvalidField> {
         let names = FieldSet::fields(op);
         let (numbers, rest) = names.split_at(fields::numbers(op));
@@ -162,7 +162,7 @@ impl TrainedOn {
     }
 }
 
-/// What a problem is held to on the select path: a few comparisons, and no look at a text.
+/// The same, prepared for the select path: a few comparisons, without strings.
 #[derive(Debug, Clone)]
 pub(crate) struct TrainedFields {
     op: Op,
@@ -174,7 +174,7 @@ pub(crate) struct TrainedFields {
 }
 
 impl TrainedFields {
-    /// What a spec records; of one that records no fields, the words by which it says what it is for.
+    /// What a spec records. If it records no fields: the words for what the model is for.
     pub(crate) fn of(spec: &FeatureSpec) -> Self {
         let op = spec.op();
         let names = FieldSet::fields(op);
@@ -205,8 +205,7 @@ impl TrainedFields {
         fields
     }
 
-    /// The fields of a problem that training did not have. An architecture that nobody names is not held
-    /// against it.
+    /// The fields of a problem that are outside of training. An unknown architecture does not count.
     pub(crate) fn outside(&self, problem: &Problem, arch: Option<Arch>) -> FieldSet {
         let mut outside = 0;
         let first = fields::numbers(self.op);
@@ -222,7 +221,7 @@ impl TrainedFields {
         FieldSet::from_bits(outside).with(fields::arch_place(self.op), foreign)
     }
 
-    /// What a problem has in a field, and what training had.
+    /// A field's value in a problem, and its values in training.
     pub(crate) fn describe(&self, problem: &Problem, arch: Option<Arch>, place: usize) -> (String, String) {
         let first = fields::numbers(self.op);
         if place < first {
@@ -244,7 +243,7 @@ impl TrainedFields {
     }
 }
 
-/// A range as people say it.
+/// A range, readable for people.
 pub(crate) fn range_text(min: &str, max: &str) -> String {
     if min == max { format!("{min} only") } else { format!("{min} to {max}") }
 }

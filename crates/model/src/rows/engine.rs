@@ -6,14 +6,14 @@ use super::model::{describe, make_spec};
 use super::{RowModelError, RowModelOptions, RowsError, Table, with_room};
 use crate::features::sides;
 
-/// What a program must know of an engine before it asks; see [`describe_spec`](super::describe_spec). Of the
-/// options the engine, the constants of the GPU and what absent cells do count.
+/// What a program must know about an engine before using it; see [`describe_spec`](super::describe_spec).
+/// Only some options are used: the engine, the constants of the GPU, and what absent cells do.
 pub fn describe_engine(options: &RowModelOptions) -> Result<Value, RowModelError> {
     Ok(describe(&make_spec("the engine".to_owned(), b"{}".to_vec(), options)?))
 }
 
-/// The features of each row of a table, row after row. The outer error is the options', the inner one the
-/// rows'.
+/// The features of each row of a table, row after row. The outer error is about the options, the inner one
+/// about the rows.
 pub fn engine_features(
     options: &RowModelOptions,
     table: &Table<'_>,

@@ -1,5 +1,4 @@
-//! Problems and kernels as named cells, as upstream's Python tools have them: mappings and tables instead of
-//! names.
+//! Problems and kernels as named cells, as in upstream's Python tools: mappings and tables instead of names.
 //!
 //! A [`Table`] has columns with types of their own, an [`Object`] is one row as JSON. [`RowModel`] is one
 //! forest with the features that upstream's predictor would compute for it; [`RowPool`] prepares it for the
@@ -23,7 +22,7 @@ use crate::problem::HeaderError;
 use crate::scoring::SizeError;
 use crate::vocab::Op;
 
-/// Rows that a model cannot be asked about.
+/// Why a model cannot be used for rows.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RowsError {
@@ -33,7 +32,7 @@ pub enum RowsError {
     /// A cell of the problem that is most likely misspelt.
     #[error("problem: {0}")]
     Names(HeaderError),
-    /// A cell of the one kernel that was asked about.
+    /// A cell of the kernel in question.
     #[error("kernel: {0}")]
     Kernel(FieldError),
     /// A cell of a row.
@@ -44,28 +43,28 @@ pub enum RowsError {
         /// What is wrong with it.
         source: FieldError,
     },
-    /// A table that is not one.
+    /// An invalid table.
     #[error(transparent)]
     Table(#[from] TableError),
     /// A feature row that does not fit the forest; loading excludes it.
     #[error(transparent)]
     Forest(#[from] RowError),
-    /// Values that do not fit to the compiled pool; both come from the same features, which excludes it.
+    /// Values that do not fit the compiled pool; excluded because both come from the same features.
     #[error(transparent)]
     Size(#[from] SizeError),
-    /// So many rows that there is no memory for what is made of them.
+    /// Too many rows for the memory that their results need.
     #[error("{rows} rows are more than memory can hold")]
     TooMany {
         /// The number of rows.
         rows: usize,
     },
-    /// A pool of another operation than the features; reading excludes it.
+    /// A pool of a different operation than the features; reading excludes it.
     #[error("the rows do not match the forest")]
     Mixed,
 }
 
 impl RowsError {
-    /// A cell of one row that has problem and kernel in one: whose cell it is, its name says.
+    /// A cell of a row with both problem and kernel; the cell's name tells which of them it belongs to.
     fn of_field(op: Op, error: FieldError) -> Self {
         let field = error.field.as_str();
         if crate::cells::of_kernel(op).contains(&field) || NAME_COLUMNS.contains(&field) {
@@ -75,7 +74,7 @@ impl RowsError {
     }
 }
 
-/// An empty list with room for so many values of each row. A number of rows is its caller's word, and may be
+/// An empty list with room for this many values per row. The number of rows comes from the caller, and may be
 /// anything.
 fn with_room<T>(rows: usize, each: usize) -> Result<Vec<T>, RowsError> {
     let mut list = Vec::new();

@@ -19,16 +19,16 @@ use crate::model::{FeatureSpec, Model, ModelError, Target, spec_bytes};
 use crate::problem::{InvalidField, check_names};
 use crate::vocab::{Arch, Op};
 
-/// Which features a model is asked with.
+/// Which features are computed for a model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// What the spec says: class, operation and names.
+    /// Those of the spec: class, operation and names.
     Spec,
-    /// A class of engines, given by its newest member. The spec may leave out what it is for, but not
+    /// A class of engines, given by its newest member. The spec may omit what it is for, but must not
     /// contradict.
     Class(Engine),
-    /// An engine that the caller names, as upstream's predictor is given one. The columns are the spec's all
-    /// the same when it lists them.
+    /// An engine that the caller names, as for upstream's predictor. If the spec lists columns, those are
+    /// used nevertheless.
     Named(Engine),
 }
 
@@ -39,24 +39,24 @@ pub struct RowModelOptions {
     pub target: Target,
     /// Its features.
     pub engine: EngineChoice,
-    /// What absent cells and words without a number do; `None` leaves it to the spec.
+    /// What absent cells and words without a number do; `None` to follow the spec.
     pub uncoded: Option<Uncoded>,
-    /// Whether a missing `feature_spec.json` is taken for an empty one, as upstream does.
+    /// Whether a missing `feature_spec.json` is treated as an empty one, as in upstream.
     pub tolerate_no_spec: bool,
-    /// Constants of the GPU that replace the spec's.
+    /// Constants of the GPU that override the spec's.
     pub hardware: Map<String, Value>,
-    /// Whether the model is asked for everything of its operation, whatever its spec says that it is for.
+    /// Whether to use the model for everything of its operation, whatever its spec says.
     pub force: bool,
 }
 
-/// A model that cannot be loaded.
+/// Why a model cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RowModelError {
-    /// A file of it.
+    /// One of its files.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// A file that is not there.
+    /// A missing file.
     #[error("{directory}: no {file} and no {file}.gz")]
     NoForest {
         /// The model's directory.
@@ -65,21 +65,25 @@ pub enum RowModelError {
         file: String,
     },
     /// An engine of the other operation.
-    #[error("{file}: the model is for {model}, the feature engine {engine} is for {op}", engine = .engine.as_str(), op = .engine.op())]
+    #[error(
+        "{file}: the model is for {model}, the feature engine {engine} is for {op}",
+        engine = .engine.as_str(), op = .engine.op()
+    )]
     Engine {
         /// The spec's file.
         file: String,
         /// The spec's operation.
         model: Op,
-        /// The engine asked for.
+        /// The requested engine.
         engine: Engine,
     },
     /// A constant of the GPU.
     #[error("hardware: {0}")]
     Hardware(InvalidField),
-    /// A universal model, which knows nothing of single rows.
+    /// A universal model, which cannot score single rows.
     #[error(
-        "{0}: a universal model ranks the kernels of a pool, relative to its best; rows alone have no features"
+        "{0}: a universal model ranks the kernels of a pool, relative to its best; \
+         rows alone have no features"
     )]
     Universal(String),
 }
@@ -93,7 +97,7 @@ pub struct RowModel {
 }
 
 impl RowModel {
-    /// Loads one forest of a directory. Everything happens in memory: no file is written.
+    /// Loads one forest of a directory. No file is written.
     pub fn load(directory: impl AsRef<Path>, options: &RowModelOptions) -> Result<Self, RowModelError> {
         let directory = directory.as_ref();
         let spec = read_spec(directory, options)?;
@@ -148,7 +152,7 @@ impl RowModel {
         Ok(values)
     }
 
-    /// Refuses a row of which a cell is most likely misspelt, where absent cells are errors.
+    /// Refuses a row with a cell that is most likely misspelt, if absent cells are errors.
     pub fn check_names(&self, row: &Object) -> Result<(), RowsError> {
         let extractor = self.model.extractor();
         if extractor.rules.uncoded != Uncoded::Error || row.is_empty() {
@@ -161,7 +165,7 @@ impl RowModel {
         check_names(extractor.schema.op(), &names, &[]).map(drop).map_err(RowsError::Names)
     }
 
-    /// Refuses a row that says, in its cells or with its kernel's name, what the model is not for.
+    /// Refuses a row whose cells or kernel name say that the model does not apply.
     fn refuse(&self, row: &dyn Fields) -> Result<(), InvalidField> {
         match Named::read(self.model.extractor(), row)? {
             Some(named) => named.into_problem().over(row, |all| refuse_others(&self.model, all)),
@@ -189,7 +193,7 @@ impl RowModel {
     }
 }
 
-/// Refuses a row that says what the model is not for. What a row does not say is what the model is for.
+/// Refuses a row that the model is not for. Whatever a row omits matches the model.
 pub(super) fn refuse_others(model: &Model, row: &dyn Fields) -> Result<(), InvalidField> {
     let key = model.key();
     if model.extractor().rules.uncoded == Uncoded::Error {
@@ -226,7 +230,7 @@ fn refuse_other<T: FromStr + PartialEq + Display>(
     row: &dyn Fields,
 ) -> Result<(), InvalidField> {
     let (Some(own), Some(Cell::Word(word))) = (own, row.cell(name)) else { return Ok(()) };
-    // A word outside of the vocabulary is what the features make of it.
+    // Words outside the vocabulary are left to the features.
     if word.parse::<T>().is_ok_and(|found| found != own) {
         let expected = format!("{own}, which the model is for, or a model that is forced");
         return Err(InvalidField::new(name, format_args!("'{word}'"), expected));
@@ -234,12 +238,12 @@ fn refuse_other<T: FromStr + PartialEq + Display>(
     Ok(())
 }
 
-/// What a program must know of a model directory before it asks: reads the spec alone, and no forest.
+/// What a program must know about a model directory before using it. Reads only the spec, not the forests.
 pub fn describe_spec(directory: impl AsRef<Path>, options: &RowModelOptions) -> Result<Value, RowModelError> {
     Ok(describe(&read_spec(directory.as_ref(), options)?))
 }
 
-/// What a program must know of a spec.
+/// What a program must know about a spec.
 pub(super) fn describe(spec: &FeatureSpec) -> Value {
     let (extractor, op) = (&spec.extractor, spec.op());
     let constant = |name: &&str| Some(((*name).to_owned(), extractor.hardware.get(name)?.into()));
@@ -262,7 +266,7 @@ pub(super) fn describe(spec: &FeatureSpec) -> Value {
     })
 }
 
-/// The names of the cells that are read of a problem.
+/// The names of the cells that are read for a problem.
 pub(super) fn problem_inputs(extractor: &Extractor) -> Vec<&'static str> {
     let op = extractor.schema.op();
     let mut inputs = cells::of_problem(op);
@@ -273,7 +277,7 @@ pub(super) fn problem_inputs(extractor: &Extractor) -> Vec<&'static str> {
     inputs
 }
 
-/// What a kernel's name says, as the cells of a row.
+/// The contents of a kernel's name, as cells of a row.
 pub fn describe_name(name: &str) -> Result<Value, NameError> {
     let cell = |(field, said): (&str, Said)| (field.to_owned(), said.to_json());
     Ok(Value::Object(cells_of_name(&Kernel::from_name(name)?.kind).into_iter().map(cell).collect()))
@@ -282,7 +286,7 @@ pub fn describe_name(name: &str) -> Result<Value, NameError> {
 /// Cells that features do not read, but with which a name must agree.
 const BESIDE_NAMES: &[&str] = &["variant", "ndim_spatial"];
 
-/// Inputs that hold words, names apart; the others hold numbers.
+/// Inputs with words, apart from names; the others have numbers.
 const WORD_INPUTS: &[&str] = &[
     "variant",
     "op_type",
@@ -319,13 +323,13 @@ fn read_spec(directory: &Path, options: &RowModelOptions) -> Result<FeatureSpec,
     make_spec(file, bytes, options)
 }
 
-/// A spec under the caller's engine, rules and constants.
+/// A spec with the caller's engine, rules and constants.
 pub(super) fn make_spec(
     file: String,
     mut bytes: Vec<u8>,
     options: &RowModelOptions,
 ) -> Result<FeatureSpec, RowModelError> {
-    // What is no JSON object has no keys, and is refused by the spec's own reader below.
+    // Anything but a JSON object has no keys, and is refused below by the spec's own reader.
     let mut keys: Map<String, Value> = serde_json::from_slice(&bytes).unwrap_or_default();
     let has = |keys: &Map<String, Value>, key: &str| keys.get(key).is_some_and(|value| !value.is_null());
     let (names, rules) = (has(&keys, "feature_names"), has(&keys, "ck_select"));
@@ -340,7 +344,7 @@ pub(super) fn make_spec(
         }
         bytes = Value::Object(keys.clone()).to_string().into_bytes();
     }
-    // Upstream's predictor never reads the architecture, so that any word may stand there.
+    // Upstream's predictor never reads the architecture, so that it may be any word.
     if !rules && keys.get("arch").and_then(Value::as_str).is_some_and(|word| word.parse::<Arch>().is_err()) {
         keys.remove("arch");
         bytes = Value::Object(keys).to_string().into_bytes();
@@ -367,7 +371,7 @@ pub(super) fn make_spec(
     Ok(spec)
 }
 
-/// What a spec calls the engine's operation.
+/// The engine's operation, as specs name it.
 const fn op_type(engine: Engine) -> &'static str {
     match engine {
         Engine::Gemm78Vec => "gemm_universal_vec",

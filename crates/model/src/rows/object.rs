@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
 use crate::cells::{Cell, Fields};
 
-/// Text that is no row.
+/// Text that is not a row.
 #[derive(Debug, thiserror::Error)]
 #[error("not a JSON object of numbers, words and truth values: {0}")]
 pub struct ObjectError(#[from] serde_json::Error);
@@ -36,7 +36,7 @@ impl OwnedCell {
 }
 
 impl Object {
-    /// Reads a row. A repeated name is an error.
+    /// Reads a row. Of a repeated name, the last value counts.
     pub fn from_json(text: &[u8]) -> Result<Self, ObjectError> {
         let mut reader = serde_json::Deserializer::from_slice(text);
         let object = reader.deserialize_map(Cells)?;

@@ -12,9 +12,8 @@ use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
 use crate::select::{Ranked, order};
 
 /// The kernels of a table, prepared for one forest: everything that depends on them alone is computed once.
-///
-/// Nothing in it changes, so any number of threads may rank at once. It holds no lock while it works, and a
-/// process that is forked while others rank may go on ranking.
+/// It is immutable, so any number of threads may rank at once. No thread waits for a lock, so a process that
+/// is forked while others rank may continue to rank.
 #[derive(Debug)]
 pub struct RowPool {
     model: Arc<RowModel>,
@@ -25,13 +24,13 @@ pub struct RowPool {
 
 #[derive(Debug)]
 enum Way {
-    /// One problem a call for all kernels.
+    /// One problem per call for all kernels.
     Together(Box<Together>),
-    /// Rows with cells of the problem that differ: each asks about a problem of its own.
+    /// Rows whose problem cells differ: each has a problem of its own.
     Apart { kernels: Vec<(KernelSide, Own)> },
 }
 
-/// What a row says of the problem.
+/// What a row says about the problem.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Own {
     /// In cells.
@@ -44,11 +43,11 @@ struct Own {
 struct Together {
     features: PoolFeatures,
     scorer: PoolScorer,
-    /// What the rows say of the problem, the same in all.
+    /// What the rows say about the problem, which is the same for all.
     own: Own,
 }
 
-/// A row's own cells before the problem's: upstream merges the two, and the row wins.
+/// A row's own cells, then the problem's: upstream merges the two, and the row takes precedence.
 struct Merged<'a> {
     own: &'a Object,
     problem: &'a dyn Fields,
@@ -66,7 +65,7 @@ impl Fields for Merged<'_> {
 
 impl RowPool {
     /// Prepares a forest for the kernels of a table. A row that names its kernel is described by the name,
-    /// with which its cells must agree; columns that describe neither a kernel nor a problem are passed over.
+    /// and its cells must agree; columns that describe neither a kernel nor a problem are ignored.
     pub fn new(model: Arc<RowModel>, table: &Table<'_>) -> Result<Self, RowsError> {
         let extractor = model.model().extractor();
         let inputs = problem_inputs(extractor);
@@ -107,7 +106,7 @@ impl RowPool {
         self.kernels == 0
     }
 
-    /// Ranks all kernels for a problem, best first, and hands each place to `place`. Equal scores keep the
+    /// Ranks all kernels for a problem, best first, and passes each place to `place`. Equal scores keep the
     /// table's order; NaN comes last.
     pub fn rank(&self, problem: &dyn Fields, place: impl FnMut(Ranked)) -> Result<(), RowsError> {
         let mut scratch = self.scratches.take();
@@ -148,14 +147,14 @@ impl RowPool {
         let ranked = |(index, &raw)| Ranked { index, score: model.score(target, raw) };
         scratch.ranking.extend(scratch.scores.iter().enumerate().map(ranked));
         let higher = target.higher_is_better();
-        // With the index as a tie-break no two are equal, and an unstable sort, which does not allocate, will
-        // do.
+        // With the index as a tie-break no two are equal, so an unstable sort, which does not allocate, is
+        // enough.
         scratch.ranking.sort_unstable_by(|a, b| order(a.score, b.score, higher).then(a.index.cmp(&b.index)));
         Ok(())
     }
 }
 
-/// What a row says of its kernel, and of problems by the kernel's name.
+/// What a row says about its kernel, and the kernel's name about problems.
 fn described(extractor: &Extractor, row: &dyn Fields) -> Result<(KernelSide, NamedProblem), FieldError> {
     Ok(match Named::read(extractor, row)? {
         Some(named) => (named.side(extractor)?, named.into_problem()),
@@ -177,7 +176,7 @@ fn problem_side(model: &Model, own: &Own, problem: &dyn Fields) -> Result<Proble
     side().map_err(RowsError::Problem)
 }
 
-/// Working memory of one call at a time.
+/// Working memory for one call at a time.
 #[derive(Debug, Default)]
 struct RowScratch {
     values: CallValues,
@@ -187,8 +186,8 @@ struct RowScratch {
     ranking: Vec<Ranked>,
 }
 
-/// Working memories by the number of simultaneous calls. A slot that another thread holds is passed over, so
-/// nobody ever waits: not even a forked process, in which a slot may be held for ever.
+/// Working memories by the number of simultaneous calls. A slot that another thread holds is skipped, so
+/// nobody ever waits, not even a forked process, in which a slot may be held forever.
 #[derive(Debug, Default)]
 struct Scratches([Mutex<Option<Box<RowScratch>>>; 8]);
 

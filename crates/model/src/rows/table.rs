@@ -9,11 +9,11 @@ pub enum Cells<'a> {
     Whole(&'a [i64]),
     /// Numbers; NaN is an absent cell.
     Numbers(&'a [f64]),
-    /// Places in a list of words; a number below 0 is an absent cell.
+    /// Indices into a list of words; a negative one is an absent cell.
     Words {
         /// The words.
         words: Vec<&'a str>,
-        /// For each row the place of its word.
+        /// For each row the index of its word.
         codes: &'a [i32],
     },
 }
@@ -27,7 +27,7 @@ pub struct Column<'a> {
     pub cells: Cells<'a>,
 }
 
-/// Columns that are no table.
+/// Why columns are not a table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("column {column}: {reason}")]
 pub struct TableError {
@@ -43,8 +43,8 @@ pub struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// A table of so many rows. Columns of another length, names that stand twice and codes without a word
-    /// are errors.
+    /// A table with this many rows. Columns of another length, duplicate names and codes without a word are
+    /// errors.
     pub fn new(columns: Vec<Column<'a>>, rows: usize) -> Result<Self, TableError> {
         for (place, column) in columns.iter().enumerate() {
             let fault = |reason: String| TableError { column: column.name.to_owned(), reason };
@@ -85,7 +85,7 @@ impl<'a> Table<'a> {
         &self.columns
     }
 
-    /// A row; one that is not there has no cells.
+    /// A row; one that does not exist has no cells.
     pub const fn row(&self, index: usize) -> Row<'_> {
         Row { table: self, index }
     }

@@ -1,4 +1,4 @@
-//! From an extractor and its kernels to the columns of a pool, and from a problem to the values of a call.
+//! Turns an extractor and its kernels into the columns of a pool, and a problem into the values of a call.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,43 +15,43 @@ use crate::hardware::Hardware;
 use crate::isa::Isa;
 use crate::vocab::{Epilogue, Op};
 
-/// The features of a pool's kernels: what [`PoolScorer::compile`](super::PoolScorer::compile) asks of the
-/// kernels, and what [`PoolScorer::score`](super::PoolScorer::score) asks of a problem.
+/// The features of a pool's kernels: the inputs of [`PoolScorer::compile`](super::PoolScorer::compile) from
+/// the kernels, and those of [`PoolScorer::score`](super::PoolScorer::score) from a problem.
 #[derive(Debug, Clone)]
 pub struct PoolFeatures {
     columns: Vec<Column>,
     classes: Vec<u32>,
     kernel_values: Vec<f64>,
-    /// Neighbours that depend on the same.
+    /// Adjacent columns with the same dependency.
     runs: Vec<(Column, Range<usize>)>,
-    /// The runs that the kernel alone decides.
+    /// The runs that depend on the kernel alone.
     kernel_columns: Vec<Range<usize>>,
     setting: PairSetting,
     functions: Functions,
 }
 
-/// The values of one problem. Kept from call to call, it does not allocate after the first.
+/// The values of one problem. If reused, it does not allocate after the first call.
 #[derive(Debug, Clone, Default)]
 pub struct CallValues {
     /// The [`Column::Uniform`] values.
     pub uniform: Vec<f64>,
-    /// The [`Column::Pair`] values, column after column, each with one a class.
+    /// The [`Column::Pair`] values, column after column, with one value per class.
     pub pair: Vec<f64>,
 }
 
-/// Working memory of [`PoolFeatures::rows`], to be kept from problem to problem.
+/// Working memory of [`PoolFeatures::rows`], for reuse from problem to problem.
 #[derive(Debug, Clone, Default)]
 pub struct RowValues {
     uniform: Vec<f64>,
-    /// Rows of the classes that were asked for, class after class, in which only what the kernel alone
-    /// decides is missing.
+    /// Rows of the requested classes, class after class. They lack only the values that depend on the kernel
+    /// alone.
     classes: Vec<f64>,
-    /// The problem for which a class was asked last, by class.
+    /// The last problem that each class was requested for.
     asked: Vec<u64>,
     problem: u64,
 }
 
-/// Kernels of another operation than the extractor's.
+/// Kernels of a different operation than the extractor's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("kernel {kernel} is for another operation than the features")]
 pub struct MixedPool {
@@ -66,12 +66,12 @@ enum Functions {
     Fmha(Table<FmhaSide, FmhaKernelSide>),
 }
 
-/// The functions of the columns that a call computes, and one kernel of each class with what pairs ask of it.
+/// The functions of the columns that a call computes, and one kernel of each class with its part of pairs.
 struct Table<P: Meets<K> + 'static, K: 'static> {
     uniform: Vec<Uniform<P>>,
     pair: Vec<PairValue<P, K>>,
     classes: Vec<K>,
-    /// Of the classes, [`BLOCK`] of them each.
+    /// The classes, [`BLOCK`] of them each.
     shapes: Vec<Shapes<P, K>>,
 }
 
@@ -153,9 +153,9 @@ impl PoolFeatures {
         PoolTable { columns: &self.columns, classes: &self.classes, kernel_values: &self.kernel_values }
     }
 
-    /// Whole feature rows of some of the kernels for one problem, row after row: what
-    /// [`crate::features::Schema::fill`] gives, with everything that rows share computed once. Places that
-    /// the pool does not have get rows of zeros, and so does a problem of the other operation.
+    /// Whole feature rows of some of the kernels for one problem, row after row: the same as
+    /// [`crate::features::Schema::fill`], with everything that rows share computed once. Indices outside of
+    /// the pool get rows of zeros, as does a problem of another operation.
     pub fn rows(
         &self,
         problem: &ProblemSide,
@@ -231,7 +231,7 @@ impl PoolFeatures {
         }
     }
 
-    /// Computes the values of one problem. A problem of the other operation leaves them as they are.
+    /// Computes the values of one problem. A problem of another operation leaves them unchanged.
     pub fn fill(&self, problem: &ProblemSide, values: &mut CallValues) {
         match (&self.functions, problem) {
             (Functions::Conv(table), ProblemSide::Conv(problem)) => {
@@ -304,7 +304,7 @@ fn prepare<P: Meets<K>, K: Copy>(
     let mut columns = Vec::with_capacity(names.len());
     let mut table = Table { uniform: Vec::new(), pair: Vec::new(), classes: Vec::new(), shapes: Vec::new() };
     let mut of_kernel: Vec<fn(&K) -> f64> = Vec::new();
-    // The schema took its names from this same table, so that each is found.
+    // The schema took its names from this same table, so each one is found.
     for feature in names.iter().filter_map(|name| features.clone().find(|feature| feature.name == *name)) {
         columns.push(match feature.value {
             Value::Problem(value) => {
@@ -340,8 +340,8 @@ fn prepare<P: Meets<K>, K: Copy>(
     (Parts { columns, classes, kernel_values }, table)
 }
 
-/// All that pair features read of a kernel: kernels that agree in it have equal pair values for every
-/// problem. The tests hold the features to it.
+/// Everything that pair features read of a kernel: kernels with equal inputs have equal pair values for every
+/// problem, which the tests check.
 type PairInputs = [i64; 17];
 
 fn conv_pair_inputs(kernel: &ConvKernelSide) -> PairInputs {
@@ -351,7 +351,8 @@ fn conv_pair_inputs(kernel: &ConvKernelSide) -> PairInputs {
     inputs
 }
 
-/// Our own features see the waves, too; with upstream's alone, kernels that differ in them stay one class.
+/// Our own features see the waves, too; with upstream's alone, kernels that only differ in them share a
+/// class.
 fn conv_work_pair_inputs(kernel: &ConvKernelSide) -> PairInputs {
     let mut inputs = conv_pair_inputs(kernel);
     inputs[5] = kernel.block_size;
@@ -421,7 +422,7 @@ mod tests {
         let extractor = Extractor::of_engine(Engine::ConvWork);
         let kernel = Kernel::from_name("grouped_conv_forward_bf16_2d_64x64x64_compv3").unwrap();
         let Ok(KernelSide::Conv(kernel)) = extractor.kernel_side(&kernel.kind) else { panic!() };
-        // A full block and one that is not; every tile twice in the pool.
+        // A full block and a partial one; every tile is in the pool twice.
         let tile = |number: i64| ConvKernelSide { gemm_m_per_block: 8 + number % 41, ..kernel };
         let kernels: Vec<_> = (0..82).map(|number| KernelSide::Conv(tile(number))).collect();
         let features = PoolFeatures::new(&extractor, &kernels).unwrap();
@@ -459,7 +460,7 @@ mod tests {
         }
     }
 
-    /// Pair features see nothing of a kernel but the pair inputs: every other field may change.
+    /// Pair features only see the pair inputs of a kernel: any other field may change.
     #[test]
     fn pair_features_read_only_the_pair_inputs() {
         let extractor = Extractor::of_engine(Engine::ConvSuperset);

@@ -7,14 +7,14 @@
 //! A scorer is immutable: any number of threads may use one at the same time, each call with a [`Scratch`] of
 //! its own.
 
-// How the files divide the work. `compile` makes what a forest and a pool are once they have met. `narrow`
-// and `wide` walk, for pools of up to 32 lanes and of more, each with a form for CPUs with AVX-512 (`vectors`
-// is what these share); narrow pools are answered by `narrow::rungs` there, and their small trees are not
-// walked but `narrow::flat`. `shortlist` finds the best kernels of a wide pool alone. `rows` scores rows of any
-// problems as a narrow pool. `crate::isa` says which loops this CPU can run.
+// How the files divide the work. `compile` prepares a forest for a pool. `narrow` and `wide` walk the trees,
+// for pools of up to 32 lanes and of more, each with a version for CPUs with AVX-512 (they share `vectors`).
+// There, `narrow::rungs` answers the questions of narrow pools, and `narrow::flat` evaluates small trees
+// without a walk. `shortlist` finds only the best kernels of a wide pool. `rows` scores rows of any problems
+// as a narrow pool. `crate::isa` says which loops this CPU can run.
 
 // Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers.
-// Branches that cannot be predicted are kept out by computing with booleans.
+// Unpredictable branches are avoided by computing with booleans.
 #![allow(clippy::inline_always, clippy::needless_bitwise_bool)]
 
 mod compile;
@@ -51,11 +51,11 @@ use scratch::grow;
 use shortlist::Scale;
 use wide::Wide;
 
-/// A pool that does not fit its forest.
+/// Why a pool does not fit its forest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PoolError {
-    /// Not one column for each feature.
+    /// The number of columns differs from that of features.
     #[error("the pool has {found} columns, the forest has {expected} features")]
     Columns {
         /// Columns of the pool.
@@ -63,7 +63,7 @@ pub enum PoolError {
         /// Features of the forest.
         expected: usize,
     },
-    /// Not one value for each kernel and kernel column.
+    /// The number of values is not kernels times kernel columns.
     #[error("the pool has {found} kernel values, expected {expected}")]
     KernelValues {
         /// Values given.
@@ -87,7 +87,7 @@ pub enum PoolError {
     },
 }
 
-/// The inputs of a call, or the room for its scores, do not have the scorer's sizes.
+/// The inputs of a call, or the buffer for its scores, do not have the scorer's sizes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{found} {what}, expected {expected}")]
 pub struct SizeError {
@@ -108,7 +108,7 @@ pub struct PoolScorer {
     isa: Isa,
     /// Unset until a deferred scorer is compiled.
     way: OnceLock<Way>,
-    /// Calls before that.
+    /// Number of calls before that.
     calls: AtomicU32,
     /// For shortlists.
     scale: Option<Scale>,
@@ -127,7 +127,7 @@ enum Way {
         ladders: Ladders,
         cells: Cells,
     },
-    /// The forest as it was read, for what the cells cannot hold.
+    /// The forest as it was read, if cells cannot hold it.
     Uncompiled,
 }
 
@@ -139,7 +139,7 @@ struct Values<'a> {
 }
 
 impl<'a> Values<'a> {
-    /// The values of a pair column, one a class.
+    /// The values of a pair column, one per class.
     fn pair(&self, column: usize) -> &'a [f64] {
         &self.pair[column * self.classes..(column + 1) * self.classes]
     }
@@ -151,8 +151,8 @@ impl PoolScorer {
         PoolScorer::compile_for(forest, pool, Isa::best())
     }
 
-    /// The same, but for a pool of up to 32 lanes the forest is compiled by the second call: the first walks
-    /// the forest as it was read, which takes less time than compiling. Many processes never ask twice.
+    /// The same, but for a pool of up to 32 lanes the second call compiles the forest: the first one walks it
+    /// as it was read, which is faster than compiling. Many processes only make one call.
     pub fn deferred(forest: &Arc<Forest>, pool: &PoolTable<'_>) -> Result<PoolScorer, PoolError> {
         let scorer = PoolScorer::uncompiled(forest, pool, Isa::best())?;
         if scorer.lanes.len() > LANES {
@@ -161,7 +161,7 @@ impl PoolScorer {
         Ok(scorer)
     }
 
-    /// One for each instruction set that this CPU has, to be compared with each other.
+    /// One scorer for each instruction set of this CPU, for comparison.
     #[cfg(fuzzing)]
     pub fn compile_for_all(forest: &Arc<Forest>, pool: &PoolTable<'_>) -> Result<Vec<PoolScorer>, PoolError> {
         Isa::available().into_iter().map(|isa| PoolScorer::compile_for(forest, pool, isa)).collect()
@@ -194,8 +194,8 @@ impl PoolScorer {
         self.way.get_or_init(|| Way::new(self).unwrap_or(Way::Uncompiled));
     }
 
-    /// How this call finds its scores. The second call of a deferred scorer compiles; others at the same time
-    /// do not wait for it.
+    /// How this call finds its scores. The second call of a deferred scorer compiles; concurrent calls do not
+    /// wait for it.
     fn way(&self) -> &Way {
         if self.way.get().is_none() && self.calls.fetch_add(1, Ordering::Relaxed) == 1 {
             self.prepare();
@@ -208,17 +208,17 @@ impl PoolScorer {
         self.lanes.lane_of.len()
     }
 
-    /// How many of them differ in what the forest sees.
+    /// How many of them the forest can distinguish.
     pub fn distinct_kernels(&self) -> usize {
         self.lanes.len()
     }
 
-    /// How many classes the pool has; a call needs the pair columns' values of each.
+    /// How many classes the pool has; a call needs pair values for each.
     pub fn classes(&self) -> usize {
         self.classes
     }
 
-    /// The way in which scores are found: the walk and its instructions, for logs.
+    /// How scores are computed: the walk and its instructions, for logs.
     pub fn describe(&self) -> String {
         match self.way.get() {
             Some(Way::Narrow { walk, .. }) => walk.describe(),
@@ -231,7 +231,7 @@ impl PoolScorer {
     /// The raw score of every kernel, in the pool's order.
     ///
     /// `uniform` has the [`Column::Uniform`] values; `pair` the [`Column::Pair`] values, column after column,
-    /// each with one a class.
+    /// with one value per class.
     pub fn score(
         &self,
         uniform: &[f64],
@@ -248,15 +248,15 @@ impl PoolScorer {
         Ok(())
     }
 
-    /// Asks for what a call reads first, so that it comes while the problem's features are computed: after
-    /// other work it is in main memory.
+    /// Prefetches what a call reads first, while the problem's features are computed: after other work it is
+    /// in main memory.
     pub(crate) fn fetch(&self) {
         if let Some(Way::Narrow { walk, cells, .. }) = self.way.get() {
             walk.fetch(cells);
         }
     }
 
-    /// Counts what [`score`](Self::score) would visit; nothing for a forest that cannot be compiled.
+    /// Counts what [`score`](Self::score) would visit; zeros for a forest that cannot be compiled.
     pub fn work(&self, uniform: &[f64], pair: &[f64], scratch: &mut Scratch) -> Result<Work, SizeError> {
         let values = self.values(uniform, pair)?;
         Ok(match self.way() {
@@ -316,7 +316,7 @@ impl PoolScorer {
                     }
                 }
             }
-            // The rows have the forest's width, see `PoolTable::validate`, so there are always scores.
+            // The rows have the forest's width, see `PoolTable::validate`, so scores always exist.
             let found = self.forest.raw_scores(columns, sums.len(), waiting);
             let found = found.unwrap_or([f64::NAN; TOGETHER]);
             sums.copy_from_slice(&found[..sums.len()]);

@@ -1,4 +1,4 @@
-//! Rows that have nothing in common, [`ROWS`] at a time: to the forest, a pool whose kernels differ in
+//! Rows that have nothing in common, [`ROWS`] at a time: for the forest, a pool whose kernels differ in
 //! everything.
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::compile::lanes::LANES;
 use super::{Column, PoolError, PoolScorer, PoolTable, Scratch, SizeError};
 use crate::forest::Forest;
 
-/// Rows of a call.
+/// Rows per call.
 pub(crate) const ROWS: usize = LANES;
 
 /// A forest that scores rows, with the bits of [`Forest::raw_score`]. It is compiled by the second call.

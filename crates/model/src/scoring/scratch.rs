@@ -1,13 +1,13 @@
-//! What a call writes to, kept from call to call.
+//! Working memory, kept from call to call.
 
 use super::compile::lanes::LANES;
 use crate::forest;
 
-/// Working memory of one call at a time. It grows to what a scorer needs and is not freed in between, so that
-/// calls after the first do not allocate. Any scratch works with any scorer.
+/// Working memory for one call at a time. It grows to what a scorer needs and is not freed in between, so
+/// that calls after the first do not allocate. Any scratch works with any scorer.
 #[derive(Debug, Default)]
 pub struct Scratch {
-    /// Narrow: the lanes that answer a question with yes. Wide: which mask that is.
+    /// Narrow: the lanes that answer a question with yes. Wide: the number of that mask.
     pub(super) answers: Vec<u32>,
     /// The queue of nodes: places, and sets of lanes.
     pub(super) node_at: Vec<u32>,
@@ -17,7 +17,7 @@ pub struct Scratch {
     /// The list of leaves that were reached.
     pub(super) leaf_at: Vec<u32>,
     pub(super) leaf_set: Vec<u32>,
-    /// Narrow: the value of each lane, a row a tree.
+    /// Narrow: the value of each lane, one row per tree.
     pub(super) rows: Vec<Row>,
     /// Small trees: the answers of each tree's nodes.
     #[cfg(target_arch = "x86_64")]
@@ -33,16 +33,17 @@ pub struct Scratch {
     pub(super) sets: Vec<u64>,
     /// Wide: leaves by tree.
     pub(super) order: Vec<u32>,
-    /// Wide: additions to come: the word of lanes, which of them, and what.
+    /// Wide: pending additions: the word of lanes, the lanes in it, and the value.
     pub(super) add_to: Vec<u32>,
     pub(super) add_lanes: Vec<u64>,
     pub(super) add_value: Vec<f64>,
     /// Wide: classes by position.
     pub(super) positions: Vec<(u32, u32)>,
-    /// Without a compiled forest: the rows of some lanes, column by column, and branches to come.
+    /// Without a compiled forest: the rows of some lanes, column by column, and pending branches.
     pub(super) columns: Vec<forest::Values>,
     pub(super) waiting: Vec<(forest::Child, u32)>,
-    /// Shortlists: the whole number of each lane, the best of them, the lanes with exact sums, and those.
+    /// Shortlists: the whole number of each lane, the best of them, the lanes with exact sums, and these
+    /// sums.
     pub(super) whole: Vec<i32>,
     pub(super) best: Vec<i64>,
     pub(super) listed_lanes: Vec<u32>,
@@ -51,7 +52,7 @@ pub struct Scratch {
     pub(super) beyond: f64,
 }
 
-/// A number for each lane of a narrow pool, in whole cache lines, so that no vector lies in two.
+/// A number for each lane of a narrow pool, in whole cache lines, so that no vector spans two.
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(super) struct Row(pub(super) [f64; LANES]);
@@ -65,20 +66,20 @@ pub(super) struct Line(pub(super) [u32; 16]);
 /// A kernel of a shortlist.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Listed {
-    /// Its place in the pool.
+    /// Its index in the pool.
     pub kernel: usize,
     /// Its raw score, with the forest's own bits.
     pub score: f64,
 }
 
-/// Makes a buffer at least so long.
+/// Makes a buffer at least this long.
 pub(super) fn grow<T: Copy + Default>(buffer: &mut Vec<T>, len: usize) {
     if buffer.len() < len {
         buffer.resize(len, T::default());
     }
 }
 
-/// Vectors write as many items behind a list's end.
+/// Vectors write this many items beyond a list's end.
 pub(super) const SLACK: usize = 16;
 
 impl Scratch {

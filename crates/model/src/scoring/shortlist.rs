@@ -2,14 +2,14 @@
 //!
 //! ```text
 //! F = a power of two, such that all sums of leaf values times F fit into 32 bits
-//! about[lane]  = sum over trees of round(F * leaf value)        whole numbers, in any order, sixteen to a vector
+//! about[lane]  = sum over trees of round(F * leaf value)      whole numbers, in any order, 16 to a vector
 //! cutoff       = about[the count-th best kernel] - 2 E
-//! score[lane]  = the exact sum, tree after tree                 only for lanes with about[lane] >= cutoff
+//! score[lane]  = the exact sum, tree after tree               only for lanes with about[lane] >= cutoff
 //! ```
 //!
-//! Why that misses no kernel. Let `s` be a kernel's score, `r` the same sum in real numbers, `a` its whole
-//! number, `T` the trees and `M` the sum over trees of the largest size of a leaf value; `F * M <= 2^30` and
-//! `T < 2^20`.
+//! Why this misses no kernel. Let `s` be a kernel's score, `r` the same sum in real numbers, `a` its whole
+//! number, `T` the trees and `M` the sum over trees of the largest magnitude of a leaf value; `F * M <= 2^30`
+//! and `T < 2^20`.
 //!
 //! 1. `F` is a power of two, so `F * v` is exact for each leaf value `v` (or both are far below 1/2), and
 //!    rounding it moves it by at most 1/2: `|a - F r| <= T / 2`. So `|a| <= 2^30 + 2^19`, and no sum of 32
@@ -29,12 +29,12 @@ use super::scratch::{Listed, Scratch, grow};
 use super::{PoolScorer, SizeError, Way};
 use crate::forest::Forest;
 
-/// The most kernels that may be asked for.
+/// Maximum number of kernels that may be requested.
 const MOST_WANTED: usize = 32;
-/// Lanes whose exact sums cost less than those of the whole pool.
+/// Maximum number of lanes whose exact sums cost less than those of the whole pool.
 const MOST_LANES: usize = 4 * LANES;
 
-/// What a shortlist is for.
+/// What a shortlist must contain.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Wanted {
     /// How many of the best kernels must be on it.
@@ -60,20 +60,20 @@ impl Scale {
         let largest =
             |values: &[f64]| values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
         let sum: f64 = trees.iter().map(|tree| largest(tree.leaf_values())).sum();
-        // The exponent of the power of two above the sum; adding may have rounded it down, but not past one
-        // more.
+        // The exponent of the power of two above the sum; adding may have rounded it down, but by less than
+        // another factor of two.
         let above = ((sum.to_bits() >> 52) as i32 - 1023 + 2).max(-900);
         Some(Scale { factor: 2f64.powi(30 - above), error: trees.len() as i64 / 2 + 2 })
     }
 }
 
 impl PoolScorer {
-    /// Lists the kernels that can be among the best of those that `may` says yes to, into
-    /// [`Scratch::shortlist`], in the pool's order. Each of the `count` best is there, whatever kernels of
-    /// equal score; no other's raw score is better than [`Scratch::beyond`].
+    /// Lists the kernels that can be among the best of those that `may` accepts, into [`Scratch::shortlist`],
+    /// in the pool's order. Each of the `count` best is there, including all that tie; no other's raw score
+    /// is better than [`Scratch::beyond`].
     ///
-    /// `false`, and no list, where scoring the whole pool is the better way: for a pool of up to 32 lanes,
-    /// for many kernels, where many are too close to each other. Other arguments as in
+    /// Returns `false`, without a list, if scoring the whole pool is better: for a pool of up to 32 lanes,
+    /// for many kernels, or if many are too close to each other. Other arguments as in
     /// [`score`](Self::score).
     pub fn shortlist(
         &self,
@@ -95,7 +95,7 @@ impl PoolScorer {
         scratch.fit_shortlist(self.kernels(), walk.room());
         walk.estimate(cells, ladders, &values, scale.factor, scratch);
 
-        // Of the turned numbers the highest are always the best.
+        // With the sign adjusted, the highest numbers are always the best.
         let turn = |whole: i32| if wanted.highest { i64::from(whole) } else { -i64::from(whole) };
         let Some(last) = last_wanted(&self.lanes, wanted.count, &may, turn, scratch) else {
             return Ok(false);
@@ -139,8 +139,8 @@ impl Scratch {
         &self.listed
     }
 
-    /// No kernel that is not on the shortlist, of those it was made for, has a better raw score than this;
-    /// all of its `count` best have one.
+    /// Among the accepted kernels, none outside the shortlist has a better raw score than this; all of the
+    /// `count` best do.
     pub fn beyond(&self) -> f64 {
         self.beyond
     }
@@ -157,7 +157,7 @@ impl Scratch {
     }
 }
 
-/// The whole number of the count-th best kernel; `None` when there are not so many.
+/// The whole number of the count-th best kernel; `None` if there are fewer.
 fn last_wanted(
     lanes: &Lanes,
     count: usize,

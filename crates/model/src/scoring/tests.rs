@@ -1,4 +1,4 @@
-//! Every walk against the scalar scorer, bit for bit, on every instruction set that this CPU has.
+//! Every walk must equal the scalar scorer, bit for bit, on every instruction set that this CPU has.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ impl Random {
     }
 }
 
-/// Values on, beside and far from the thresholds, and all that is special.
+/// Values at, near and far from the thresholds, and all special values.
 const VALUES: [f64; 24] = [
     f64::NAN,
     f64::INFINITY,
@@ -79,12 +79,12 @@ struct Sizes {
     features: usize,
     trees: usize,
     leaves: usize,
-    /// Every node has a leaf for a child, so that no tree of that many leaves is higher.
+    /// Whether every node has a leaf as a child, so that no tree with that many leaves is higher.
     chains: bool,
 }
 
-/// The text of a random forest: unbalanced trees of 1 to `leaves` leaves, of that many if they are large,
-/// with each kind of split.
+/// The text of a random forest: unbalanced trees of 1 to `leaves` leaves (exactly that many if they are
+/// large), with each kind of split.
 fn forest_text(random: &mut Random, sizes: &Sizes) -> String {
     let names: Vec<String> = (0..sizes.features).map(|feature| format!("f{feature}")).collect();
     let infos = vec!["[-100:100]"; sizes.features];
@@ -98,7 +98,7 @@ fn forest_text(random: &mut Random, sizes: &Sizes) -> String {
     for tree in 0..sizes.trees {
         let leaves = if sizes.leaves > 1000 { sizes.leaves } else { 1 + random.below(sizes.leaves) };
         let (mut left, mut right) = (Vec::new(), Vec::new());
-        // Splits one leaf after the other, as LightGBM does: the left half keeps its number.
+        // Splits one leaf after another, as LightGBM does: the left half keeps its number.
         let mut place: Vec<Option<(usize, bool)>> = vec![None];
         for node in 0..leaves - 1 {
             let leaf = if sizes.chains || random.below(3) == 0 {
@@ -164,7 +164,7 @@ pub(super) fn forest(random: &mut Random, features: usize, trees: usize, leaves:
     Arc::new(Forest::parse(text.as_bytes()).unwrap_or_else(|error| panic!("{error}\n{text}")))
 }
 
-/// Kernels whose values repeat, with duplicates and constant columns.
+/// Kernels with repeated values, duplicates and constant columns.
 pub(super) struct Pool {
     columns: Vec<Column>,
     classes: Vec<u32>,
@@ -223,7 +223,7 @@ fn bits(scores: &[f64]) -> Vec<u64> {
     scores.iter().map(|score| score.to_bits()).collect()
 }
 
-/// Scores random problems in every way, and compares with the scalar scorer.
+/// Scores random problems with all walks, and compares them with the scalar scorer.
 fn check(seed: u64, features: usize, trees: usize, leaves: usize, kernels: usize, calls: usize) {
     let random = &mut Random(seed);
     let forest = forest(random, features, trees, leaves);
@@ -253,7 +253,7 @@ fn check_forest(random: &mut Random, forest: &Arc<Forest>, kernels: usize, calls
     }
 }
 
-/// A deferred scorer has the bits of one that is compiled before, during and after its second call.
+/// A deferred scorer gives the same bits as one that is compiled, before, during and after its second call.
 #[test]
 fn deferred_scorers_are_compiled_by_the_second_call() {
     let random = &mut Random(7);
@@ -278,8 +278,8 @@ fn deferred_scorers_are_compiled_by_the_second_call() {
     }
 }
 
-/// Shortlists of random problems, in every way: the best kernels are on them with their scores, and what is
-/// not there is worse. Returns how many there were.
+/// Computes shortlists of random problems with all walks: they must contain the best kernels with their
+/// scores, and all others must be worse. Returns the number of shortlists.
 fn check_shortlists(seed: u64, trees: usize, leaves: usize, kernels: usize, calls: usize) -> usize {
     let random = &mut Random(seed);
     let forest = forest(random, 12, trees, leaves);
@@ -332,7 +332,7 @@ fn the_best_kernels_are_on_the_shortlist() {
 
 #[test]
 fn kernels_that_are_alike_make_no_shortlist() {
-    // No tree tells them apart, so that any of them may be the best.
+    // No tree tells the kernels apart, so that any of them may be the best.
     let forest = forest(&mut Random(1), 1, 0, 1);
     let values: Vec<f64> = (0..300).map(f64::from).collect();
     let pool = PoolTable { columns: &[Column::Kernel], classes: &[0; 300], kernel_values: &values };
@@ -346,7 +346,7 @@ fn kernels_that_are_alike_make_no_shortlist() {
     assert!(!scorer.shortlist(&[], &[], wanted, |_| false, &mut few).unwrap());
 }
 
-/// Around the width of every set, vector and slab.
+/// Sizes around the width of every instruction set, vector and slab.
 #[test]
 fn pools_of_every_size_have_the_forests_bits() {
     let (sizes, calls): (&[usize], _) = if cfg!(miri) {
@@ -361,10 +361,16 @@ fn pools_of_every_size_have_the_forests_bits() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: if cfg!(miri) { 2 } else { 300 }, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 2 } else { 300 },
+        failure_persistence: None,
+        ..Default::default()
+    })]
 
     #[test]
-    fn random_shortlists_have_the_best(seed: u64, trees in 1usize..30, leaves in 2usize..60, kernels in 33usize..400) {
+    fn random_shortlists_have_the_best(
+        seed: u64, trees in 1usize..30, leaves in 2usize..60, kernels in 33usize..400
+    ) {
         let trees = if cfg!(miri) { trees % 3 } else { trees };
         check_shortlists(seed, trees, leaves, kernels, 1);
     }
@@ -378,7 +384,7 @@ proptest! {
     }
 }
 
-/// One leaf more than a vector has words, and as many, of every shape up to the highest.
+/// As many leaves as a vector has words, and one more, in every shape up to the highest.
 #[test]
 fn small_trees_have_the_forests_bits() {
     for (leaves, chains) in
@@ -407,7 +413,7 @@ fn large_trees_have_the_forests_bits() {
     check(2, 30, 3, 2000, 20, 2);
 }
 
-/// Trees that the cells cannot hold are scored as they were read.
+/// Trees that do not fit into cells are scored in the form in which they were read.
 #[test]
 #[cfg_attr(miri, ignore)]
 fn odd_forests_have_the_forests_bits() {

@@ -1,4 +1,4 @@
-//! Indexing that debug builds check and release builds trust.
+//! Indexing that is checked in debug builds and unchecked in release builds.
 
 /// The element at an index.
 ///

@@ -1,4 +1,4 @@
-//! What the walks with AVX-512 share: sixteen items of the queue at a time.
+//! What the AVX-512 walks share: sixteen items of the queue at a time.
 
 #[allow(clippy::wildcard_imports)] // forty intrinsics
 use std::arch::x86_64::*;
@@ -7,7 +7,7 @@ use std::ops::Range;
 use super::compile::cells::{CELL, QUESTION};
 use super::unchecked::{get, set};
 
-/// Items of a vector.
+/// Items per vector.
 pub(super) const WIDTH: usize = 16;
 
 /// A list that vectors are appended to.
@@ -28,12 +28,12 @@ impl List<'_> {
     ///
     /// # Safety
     ///
-    /// There is room for sixteen items behind the end.
+    /// There is room for sixteen items after the end.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
     pub(super) unsafe fn append(&mut self, chosen: __mmask16, at: __m512i, set: __m512i) {
         debug_assert!(self.len + WIDTH <= self.at.len() && self.len + WIDTH <= self.set.len());
-        // SAFETY: by contract, there is room for sixteen items behind the end. To a register and then to
+        // SAFETY: by contract, there is room for sixteen items after the end. To a register and then to
         // memory, since compressing stores are slow on Zen 4.
         unsafe {
             let (places, sets) =
@@ -47,8 +47,8 @@ impl List<'_> {
 
 /// Loads the cells of a round's items and the answers to their questions.
 ///
-/// One by one: two gathers of sixteen took longer where it was measured (docs/performance.md), and these
-/// loads run far enough ahead to overlap their cache misses.
+/// One by one: two gathers of sixteen were slower (docs/performance.md), and these loads run far enough ahead
+/// to overlap their cache misses.
 ///
 /// # Safety
 ///

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 use super::compile::cells::CELL;
 use super::scratch::Scratch;
 
-/// What a call visits: the same on every machine, so that tests and documents can hold on to it.
+/// What a call visits: the same on every machine, so that tests and documents can rely on it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Work {
     /// Nodes visited.
     pub nodes: usize,
     /// Leaves reached.
     pub leaves: usize,
-    /// Lines of 64 bytes, of nodes and leaves, that are read.
+    /// Cache lines of 64 bytes with nodes and leaves that are read.
     pub lines: usize,
 }
 

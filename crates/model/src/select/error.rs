@@ -7,7 +7,7 @@ use crate::model::{Misfit, ModelKey, listed};
 use crate::problem::InvalidField;
 use crate::scoring::{MixedPool, PoolError, SizeError};
 
-/// A problem or a pool that a model cannot rank.
+/// Why a model cannot rank a problem or a pool.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RankError {
     /// Invalid problem.
@@ -18,14 +18,15 @@ pub enum RankError {
     ProblemSide(SideError),
     /// The model is for other problems.
     #[error(
-        "the model is for {}, not for this problem: {}; use a model for it, the universal model or the estimate, or force \
-         this one (`--force-model` of ckselect, `force` of ck_model_options, `Model::forced`)",
+        "the model is for {}, not for this problem: {}; use a model for it, the universal model or the \
+         estimate, or force this one (`--force-model` of ckselect, `force` of ck_model_options, \
+         `Model::forced`)",
         .key, listed(.misfits)
     )]
     NotFor {
         /// What it is for.
         key: ModelKey,
-        /// What the problem has in its place.
+        /// The values of the problem that differ.
         misfits: Vec<Misfit>,
     },
     /// A kernel that is left out of the ranking.
@@ -61,21 +62,22 @@ pub enum RankError {
     Index {
         /// Kernels in the pool.
         kernels: usize,
-        /// The place asked for.
+        /// The requested index.
         index: usize,
     },
-    /// A universal model that is not told which GPU to rank for.
+    /// A universal model without a GPU to rank for.
     #[error(
-        "a universal model ranks for the GPU of the problem, and neither the problem, nor the caller, nor the kernels name an architecture"
+        "a universal model ranks for the GPU of the problem, and neither the problem, nor the caller, nor \
+         the kernels name an architecture"
     )]
     NoArch,
-    /// A GPU that a universal model knows nothing of.
+    /// A GPU that a universal model does not know.
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// A model without the forest that ranks; loading excludes it.
     #[error("the model has no forest that ranks kernels")]
     NoForest,
-    /// Kernels of another operation than the model's features.
+    /// Kernels of a different operation than the model's features.
     #[error(transparent)]
     MixedPool(#[from] MixedPool),
     /// A pool that the forest cannot be compiled for.
@@ -89,7 +91,7 @@ pub enum RankError {
     Size(#[from] SizeError),
 }
 
-/// A kernel of the pool that a model does not rank.
+/// A kernel of the pool that is not ranked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LeftOut {
     /// The kernel's index in the pool.

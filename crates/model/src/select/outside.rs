@@ -5,27 +5,27 @@ use crate::model::{Model, TrainedFields};
 use crate::problem::{FieldSet, Problem};
 use crate::vocab::Arch;
 
-/// What a model saw in training, prepared for comparisons on the select path.
+/// A model's training range, prepared for comparisons on the select path.
 #[derive(Debug)]
 pub(super) struct Known {
     fields: TrainedFields,
     ranges: Vec<Range>,
 }
 
-/// What a feature of the problem was between in training.
+/// The range of a feature of the problem in training.
 #[derive(Debug, Clone, Copy)]
 struct Range {
     feature: &'static str,
-    /// The feature's place among the columns that are the same for all kernels.
+    /// The feature's index among the columns that are the same for all kernels.
     place: usize,
-    /// The place of the field that it is, or that of `features`.
+    /// The index of the field that it equals, or that of `features`.
     field: usize,
     min: f64,
     max: f64,
 }
 
 impl Range {
-    /// The feature's value among those that are the same for all kernels, if it is outside. NaN is not.
+    /// The feature's value among those that are the same for all kernels, if it is outside. NaN never is.
     fn outside(&self, uniform: &[f64]) -> Option<f64> {
         uniform.get(self.place).copied().filter(|&value| value < self.min || value > self.max)
     }
@@ -54,7 +54,7 @@ impl Known {
         });
         let of_features = self.ranges.iter().filter_map(|range| {
             let value = range.outside(uniform)?;
-            // A field that is a feature, too, is named once.
+            // A field that is also a feature is reported once.
             (own.bits() >> range.field & 1 == 0).then(|| OutOfRange {
                 field: range.feature,
                 found: value.to_string(),
@@ -65,8 +65,8 @@ impl Known {
     }
 }
 
-/// The trained ranges of the features that depend on the problem alone: those that the spec records, else
-/// those that LightGBM left in the forest.
+/// The trained ranges of the features that depend on the problem alone: those that the spec records,
+/// otherwise those that LightGBM recorded in the forest.
 fn ranges(model: &Model) -> Vec<Range> {
     let Some(forest) = model.ranking_forest() else { return Vec::new() };
     let schema = &model.extractor().schema;

@@ -8,8 +8,8 @@ use crate::model::Target;
 use crate::problem::Problem;
 use crate::scoring::{CallValues, PoolScorer, ROWS, RowScorer, Scratch};
 
-/// The row of one kernel costs as much as scoring so many of the pool: of a small one, in which they are scored
-/// as rows are, and of others.
+/// The row of one kernel costs as much as scoring this many kernels of the pool: for small pools, which are
+/// scored like rows, and for others.
 const KERNELS_A_ROW: [usize; 2] = [3, 16];
 
 /// A target that does not rank, prepared for the pool of a [`Ranker`].
@@ -39,15 +39,15 @@ impl Ranker {
         Ok(Some(TargetScorer { target, forest: Arc::clone(forest), pool, rows }))
     }
 
-    /// Whether [`Ranker::predict_rows`] is the quicker way to predict so many kernels of each problem.
+    /// Whether [`Ranker::predict_rows`] is the faster way to predict this many kernels per problem.
     pub fn predicts_by_rows(&self, kernels: usize) -> bool {
         let [small, other] = KERNELS_A_ROW;
         let cost = if self.pool.len() <= ROWS { small } else { other };
         kernels.saturating_mul(cost) < self.pool.len()
     }
 
-    /// What a target predicts for kernels of several problems: what [`Ranker::predict`] says, with many rows
-    /// on their way down a tree at a time.
+    /// What a target predicts for kernels of several problems: the same as [`Ranker::predict`], with many
+    /// rows walking down a tree at the same time.
     pub fn predict_rows(
         &self,
         target: &TargetScorer,
@@ -70,8 +70,8 @@ impl Ranker {
         Ok(())
     }
 
-    /// What a target predicts for each kernel of the ranking in the scratch, in the ranking's order: what
-    /// [`Ranker::predict`] says, without a walk down the forest for each kernel.
+    /// What a target predicts for each kernel of the ranking in the scratch, in the ranking's order: the same
+    /// as [`Ranker::predict`], without walking the forest for each kernel.
     pub fn predict_ranked(
         &self,
         target: &TargetScorer,
@@ -106,8 +106,8 @@ mod tests {
     use crate::pool::Pool;
     use crate::problem::GemmProblem;
 
-    /// All kernels of a small pool, and a few and many of a larger one, both ways: the bits of the prediction
-    /// of each kernel.
+    /// All kernels of a small pool, and a few and many of a larger one, both ways: the bits are those of each
+    /// kernel's own prediction.
     #[test]
     #[cfg_attr(miri, ignore = "reads files")]
     fn predictions_of_a_ranking_are_those_of_its_kernels() {
@@ -115,7 +115,8 @@ mod tests {
         let small = Pool::read(format!("{folder}/pool.txt")).unwrap();
         let name = |m: usize, n: usize, k: usize| {
             format!(
-                "gemm_universal_fp8_rcr_compv3_default_intrawave_True_True_True_False_{m}x{n}x{k}_2x2x1_32x32x16"
+                "gemm_universal_fp8_rcr_compv3_default_intrawave_True_True_True_False_{m}x{n}x{k}_2x2x1\
+                 _32x32x16"
             )
         };
         let sizes = [32, 64, 96, 128, 160, 192, 224, 256];
@@ -136,7 +137,7 @@ mod tests {
                     let asked: Vec<_> =
                         scratch.ranking().iter().map(|place| (problem, place.index)).collect();
                     let mut by_rows = Vec::new();
-                    // The second time by the compiled forest.
+                    // The second time with the compiled forest.
                     for _ in 0..2 {
                         ranker.predict_rows(&scorer, &asked, &mut by_rows).unwrap();
                         assert_eq!(by_rows, predictions, "{count} {target}");

@@ -1,4 +1,4 @@
-//! A universal model and a pool: each device that is asked for is prepared once.
+//! A universal model and a pool: each device in use is prepared once.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,21 +13,21 @@ use crate::problem::Problem;
 use crate::scoring::{CallValues, Column, PoolError, PoolScorer, PoolTable};
 use crate::vocab::Arch;
 
-/// What a [`super::Ranker`] of a universal model has.
+/// What a [`super::Ranker`] has for a universal model.
 #[derive(Debug)]
 pub(super) struct Universal {
-    /// How much the estimate counts.
+    /// The weight of the estimate.
     prior: f64,
     /// Columns, with the features that may follow.
     extractor: Extractor,
-    /// The kernels that are ranked, by their places, and what features that follow know of each.
+    /// The ranked kernels, by index, and the inputs of the features that follow for each.
     kernels: Vec<KernelKind>,
     sides: Vec<KernelSide>,
-    /// The GPU that the model was put on.
+    /// The GPU given by [`Model::on_device`].
     given: Option<OnDevice>,
     /// One for each device with a profile.
     profiles: [OnceLock<OnDevice>; Device::PROFILES.len()],
-    /// The architecture where a problem names none and the caller none: the model's, else the one that all
+    /// The architecture if neither problem nor caller names one: the model's, otherwise the one that all
     /// kernels name.
     arch: Option<Arch>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Universal {
 #[derive(Debug)]
 struct OnDevice {
     pool: UniversalPool,
-    /// What computes the features that follow.
+    /// The extractor of the features that follow.
     own: Option<Extractor>,
 }
 
@@ -104,8 +104,8 @@ impl Universal {
         })
     }
 
-    /// The forest's scorer, deferred like others'. Nothing but the estimate tells kernels apart, so that each
-    /// is a class of its own.
+    /// The forest's scorer, deferred like others'. Only the estimate distinguishes kernels, so that each is a
+    /// class of its own.
     pub(super) fn scorer(&self, forest: &Arc<Forest>) -> Result<PoolScorer, PoolError> {
         let columns = vec![Column::Pair; self.extractor.schema.len()];
         let classes: Vec<u32> = (0..self.kernels.len() as u32).collect();
@@ -141,20 +141,20 @@ impl Universal {
         Ok(slot.get_or_init(|| OnDevice::new(Estimator::new(device), &self.extractor, self.kernels.iter())))
     }
 
-    /// The score of a kernel, of the forest's and the logarithm of its time.
+    /// The score of a kernel, from the forest's score and the logarithm of its time.
     pub(super) fn score(&self, raw: f64, log_time: f64) -> f64 {
         universal_score(raw, self.prior, log_time)
     }
 }
 
-/// What a universal model makes of its forest's score and of the logarithm of the estimated time over the
-/// pool's shortest.
+/// A universal model's score, from its forest's score and the logarithm of the estimated time over the pool's
+/// shortest.
 pub fn universal_score(raw: f64, prior: f64, log_time: f64) -> f64 {
     raw - prior * log_time
 }
 
-/// Feature rows of one run of measurements for a universal model, row after row, and the logarithms of their
-/// times: what training reads. The kernels are the pool.
+/// Feature rows of one run of measurements for training a universal model, row after row, and the logarithms
+/// of their times. The kernels are the pool.
 pub fn universal_rows<'k>(
     extractor: &Extractor,
     estimator: Estimator,
@@ -187,16 +187,21 @@ mod tests {
     use crate::problem::ConvProblem;
     use crate::select::{RankScratch, Ranker};
 
-    const SPEC: &str = r#"{"op_type":"grouped_conv","arch":"gfx950","feature_names":["est_slower","est_rounds","C","tile_mn"],
+    const SPEC: &str = r#"{"op_type":"grouped_conv","arch":"gfx950",
+        "feature_names":["est_slower","est_rounds","C","tile_mn"],
         "ck_select":{"prior":10,"rank_by":"relative"}}"#;
     /// Asks for a column of each kind.
-    const FOREST: &str = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx=3\n\
+    const FOREST: &str = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n\
+        max_feature_idx=3\n\
         objective=none\nfeature_names=est_slower est_rounds C tile_mn\nfeature_infos=none none none none\n\n\
-        Tree=0\nnum_leaves=4\nnum_cat=0\nsplit_feature=2 3 0\nsplit_gain=1 1 1\nthreshold=100 5000 1.5\ndecision_type=2 2 2\n\
-        left_child=-1 -2 -3\nright_child=1 2 -4\nleaf_value=0.5 1.5 2.5 3.5\nleaf_weight=1 1 1 1\nleaf_count=1 1 1 1\n\
-        internal_value=0 0 0\ninternal_weight=0 0 0\ninternal_count=4 3 2\nis_linear=0\nshrinkage=1\n\n\nend of trees\n";
+        Tree=0\nnum_leaves=4\nnum_cat=0\nsplit_feature=2 3 0\nsplit_gain=1 1 1\nthreshold=100 5000 1.5\n\
+        decision_type=2 2 2\n\
+        left_child=-1 -2 -3\nright_child=1 2 -4\nleaf_value=0.5 1.5 2.5 3.5\nleaf_weight=1 1 1 1\n\
+        leaf_count=1 1 1 1\n\
+        internal_value=0 0 0\ninternal_weight=0 0 0\ninternal_count=4 3 2\nis_linear=0\nshrinkage=1\n\n\n\
+        end of trees\n";
 
-    /// Features that follow are what training reads, whatever kernels are left out.
+    /// The features that follow are the same as in training, even if kernels are left out.
     #[test]
     fn an_adapted_model_serves_what_it_was_trained_on() {
         let model =

@@ -9,8 +9,7 @@ use super::columns::Source;
 /// How long `rocminfo` may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Columns, and the words of `rocminfo` that they stand for. They are looked for in the section of the first
-/// GPU.
+/// Columns, and the labels of `rocminfo` that they come from, in the section of the first GPU.
 const FIELDS: [(&str, &str); 13] = [
     ("hw_gfx_name", "Name"),
     ("hw_marketing_name", "Marketing Name"),
@@ -27,7 +26,7 @@ const FIELDS: [(&str, &str); 13] = [
     ("hw_l3_cache_kb", "L3"),
 ];
 
-/// What was found out.
+/// The captured values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Capture(Vec<(&'static str, Value)>);
 
@@ -68,7 +67,7 @@ impl Capture {
     }
 }
 
-/// Asks `rocminfo`. The error says why it could not be asked.
+/// Runs `rocminfo`. The error says why that failed.
 pub fn capture() -> Result<Capture, String> {
     let text = output_of("rocminfo")?;
     let capture = parse(&text);
@@ -87,8 +86,8 @@ fn output_of(program: &str) -> Result<String, String> {
         .spawn()
         .map_err(|error| failed(&error))?;
     let Some(mut stdout) = child.stdout.take() else { return Err(failed(&"no output")) };
-    // Read on another thread, so that a full pipe does not stop the program and a program that hangs does not
-    // stop us.
+    // Read on another thread, so that a full pipe does not block the program, and a program that hangs does
+    // not block us.
     let (sender, receiver) = std::sync::mpsc::channel();
     thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -147,12 +146,15 @@ mod tests {
 
     #[test]
     fn the_first_gpu_is_read() {
-        let text = "ROCk module is loaded\n=====\nHSA Agents\n=====\n*******\nAgent 1\n*******\n  Name:                    AMD EPYC\n  \
-                    Compute Unit:            128\n*******\nAgent 2\n*******\n  Name:                    gfx950\n  \
-                    Marketing Name:          AMD Instinct MI355X\n  Chip ID:                 30114(0x75a2)\n  \
-                    Cache Info:\n    L1:                      32(0x20) KB\n    L2:                      4096(0x1000) KB\n  \
+        let text = "ROCk module is loaded\n=====\nHSA Agents\n=====\n*******\nAgent 1\n*******\n  \
+                    Name:                    AMD EPYC\n  Compute Unit:            128\n*******\nAgent 2\n\
+                    *******\n  Name:                    gfx950\n  \
+                    Marketing Name:          AMD Instinct MI355X\n  \
+                    Chip ID:                 30114(0x75a2)\n  Cache Info:\n    \
+                    L1:                      32(0x20) KB\n    L2:                      4096(0x1000) KB\n  \
                     Max Clock Freq. (MHz):   2400\n  Compute Unit:            256\n  \
-                    Wavefront Size:          64(0x40)\n  ISA Info:\n    ISA 1\n      Name:                    amdgcn-amd-amdhsa--gfx950\n";
+                    Wavefront Size:          64(0x40)\n  ISA Info:\n    ISA 1\n      \
+                    Name:                    amdgcn-amd-amdhsa--gfx950\n";
         let capture = parse(text);
         assert_eq!(capture.gfx_name(), Some("gfx950"));
         assert_eq!(capture.number("hw_num_cus"), Some(256));

@@ -6,10 +6,10 @@ use ck_select_types::vocab::Op;
 
 use crate::measurements::Figures;
 
-/// Rows of a chunk, which become a row group. A code of 16 bits tells them all apart.
+/// Rows of a chunk, which become a row group. A code of 16 bits can distinguish them all.
 pub(super) const ROWS: usize = 1 << 16;
 
-/// Values of rows, of which neighbours are mostly equal.
+/// Values of rows, run-length encoded because neighbours are mostly equal.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Stretches<T>(Vec<(T, u32)>);
 
@@ -26,7 +26,7 @@ impl<T: Copy + PartialEq> Stretches<T> {
         }
     }
 
-    /// Values with the number of their rows.
+    /// Values with their numbers of rows.
     pub(super) fn as_slice(&self) -> &[(T, u32)] {
         &self.0
     }
@@ -37,17 +37,17 @@ impl<T: Copy + PartialEq> Stretches<T> {
     }
 }
 
-/// Some rows, and what they name.
+/// Some rows, and what they refer to.
 #[derive(Debug, Clone)]
 pub(super) struct Chunk {
     pub(super) op: Op,
-    /// Every row's place in `kernels`.
+    /// Every row's index in `kernels`.
     pub(super) kernel: Vec<u32>,
     pub(super) kernels: Vec<Kernel>,
-    /// Every row's place in `problems`.
+    /// Every row's index in `problems`.
     pub(super) problem: Stretches<u32>,
     pub(super) problems: Vec<Problem>,
-    /// Every row's place in `runs`.
+    /// Every row's index in `runs`.
     pub(super) run: Stretches<u32>,
     pub(super) runs: Vec<String>,
     pub(super) problem_idx: Stretches<Option<i64>>,
@@ -92,7 +92,7 @@ impl Chunk {
         self.is_valid.push(figures.is_valid);
     }
 
-    /// What was measured in a row.
+    /// The measured figures of a row.
     pub(super) fn figures(&self, row: usize) -> Figures {
         Figures {
             tflops: self.tflops[row],

@@ -1,4 +1,4 @@
-//! Columns of a table: where their values come from.
+//! Columns of a table, and where their values come from.
 
 use arrow_schema::{DataType, Field};
 use ck_select_types::hardware::Hardware;
@@ -24,12 +24,13 @@ pub(super) enum Source {
     GemmProblem(fn(&GemmProblem) -> i64),
     FmhaText(fn(&FmhaKernel) -> String),
     FmhaInt(fn(&FmhaKernel) -> i64),
-    /// A place of [`FMHA_COLUMNS`](ck_select_types::problem::FMHA_COLUMNS).
+    /// An index into [`FMHA_COLUMNS`](ck_select_types::problem::FMHA_COLUMNS).
     FmhaSize(usize),
-    /// A list of GEMMs, null where there is none.
+    /// A list of GEMMs, null if there is none.
     Groups,
     Arch,
-    /// A hardware constant: what the file records, else what was found out, else the architecture's profile.
+    /// A hardware constant: the file's, otherwise the captured one, otherwise that of the architecture's
+    /// profile.
     Hardware(&'static str, Option<i64>),
     Tflops,
     Latency,

@@ -1,8 +1,8 @@
-//! What stands in a parquet column, made from what the rows share instead of from every row's value.
+//! The contents of a parquet column, made from what rows share instead of from every row's value.
 //!
-//! Nearly all columns are functions of the kernel or of the problem. A writer that takes values looks every
-//! one of them up in a dictionary; here a value is looked up once for each kernel or problem, and only its
-//! code is written for the rows. Figures, which hardly repeat, are written as they are.
+//! Nearly all columns are functions of the kernel or of the problem. A writer of values looks up every one of
+//! them in a dictionary; here a value is looked up once for each kernel or problem, and only its code is
+//! written for the rows. Figures, which rarely repeat, are written directly.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -14,25 +14,25 @@ use super::hybrid::Hybrid;
 
 /// The values of a column in the rows of a chunk.
 pub(super) enum Content<'a> {
-    /// Whole numbers by place.
+    /// Whole numbers by index.
     Ints(Vec<Option<i64>>, Places<'a>),
-    /// Texts by place.
+    /// Texts by index.
     Texts(Vec<Option<String>>, Places<'a>),
-    /// A figure a row; NaN is null.
+    /// One figure per row; NaN is null.
     Figures(&'a [f64]),
-    /// A flag a row.
+    /// One flag per row.
     Flags(Vec<bool>),
 }
 
-/// Where the rows' values stand.
+/// The indices of the rows' values.
 pub(super) enum Places<'a> {
-    /// All of so many rows have the first.
+    /// All of this many rows have the first value.
     First(usize),
-    /// The place of each stretch, and how many rows it has.
+    /// The index of each stretch, and its number of rows.
     Stretches(&'a [(u32, u32)]),
-    /// A place of its own for each stretch of so many rows.
+    /// A value of its own for each stretch, with these numbers of rows.
     Own(Vec<u32>),
-    /// The place of each row.
+    /// The index of each row.
     Rows(&'a [u32]),
 }
 
@@ -62,8 +62,7 @@ impl Places<'_> {
 
 /// A column's pages before they are compressed.
 pub(super) struct Encoded {
-    /// The distinct values one after the other, and how many there are; `None` when the data holds the
-    /// values.
+    /// The distinct values one after the other, and their number; `None` if the data contains the values.
     pub(super) dictionary: Option<(Vec<u8>, usize)>,
     /// Levels and values, or codes.
     pub(super) data: Vec<u8>,
@@ -109,7 +108,7 @@ impl Content<'_> {
     }
 }
 
-/// The distinct values in the order in which they come, and of each value its code there.
+/// The distinct values in order of appearance, and the code of each value.
 fn codes_of<T: Clone + Eq + Hash>(values: &[Option<T>]) -> (Vec<T>, Vec<Option<u16>>) {
     let mut distinct = Vec::new();
     let mut known = HashMap::new();
@@ -131,7 +130,7 @@ fn codes_of<T: Clone + Eq + Hash>(values: &[Option<T>]) -> (Vec<T>, Vec<Option<u
 
 /// A page of codes, and how many of its rows are null.
 fn coded(codes: &[Option<u16>], places: &Places<'_>, distinct: usize) -> (Vec<u8>, u64) {
-    // At least one: some readers know no codes without bits.
+    // At least one: some readers do not support codes of zero bits.
     let bits = distinct.saturating_sub(1).checked_ilog2().unwrap_or(0) + 1;
     let mut data = Hybrid::behind(vec![bits as u8], bits);
     let mut levels = Levels::default();
@@ -200,7 +199,7 @@ fn of_figures(figures: &[f64]) -> Encoded {
         }
     }
     values.truncate((figures.len() - nulls) * 8);
-    // The format wants ends at zero to hold zeros of both signs.
+    // In the format, a minimum or maximum of zero must include zeros of both signs.
     let ends = (nulls < figures.len())
         .then_some((if min == 0.0 { -0.0 } else { min }, if max == 0.0 { 0.0 } else { max }));
     let (min, max) = ends.unzip();

@@ -1,4 +1,4 @@
-//! Writing benchmark CSVs.
+//! Writes benchmark CSVs.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -84,7 +84,7 @@ impl Row<'_> {
     fn write(&self, out: &mut impl Write, extras: &Extras) -> std::io::Result<()> {
         let Self { kernel, figures, .. } = self;
         let or_empty = |value: Option<i64>| value.map(|value| value.to_string()).unwrap_or_default();
-        // Debug prints the shortest digits that read back to the same bits.
+        // Debug prints the shortest digits that parse back to the same bits.
         let latency =
             if figures.latency_ms.is_nan() { "N/A".to_owned() } else { format!("{:?}", figures.latency_ms) };
         let bandwidth = if figures.bandwidth_gb_s.is_nan() {
@@ -100,7 +100,7 @@ impl Row<'_> {
                         write!(out, ",{value}")?;
                     }
                 }
-                // A row that is not valid for another reason than its figures has no column to say so.
+                // There is no column for rows that are invalid for a reason other than their figures.
                 let failed = !figures.is_valid && self.non_zero != Some(0);
                 let latency = if failed { "N/A" } else { &latency };
                 let tflops = if failed { 0.0 } else { figures.tflops };

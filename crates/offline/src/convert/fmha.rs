@@ -1,4 +1,4 @@
-//! The table of attention: the columns of upstream's benchmark, by its names.
+//! The table of attention: the columns of upstream's benchmark, under its names.
 
 use ck_select_types::problem::FMHA_COLUMNS;
 use ck_select_types::vocab::Op;

@@ -1,5 +1,5 @@
-//! Parquet's RLE/bit-packing hybrid, in which levels and dictionary codes are written: equal neighbours as a
-//! count, others side by side in as few bits as the largest needs.
+//! Parquet's RLE/bit-packing hybrid for levels and dictionary codes: equal neighbours as a count, others
+//! packed in as few bits as the largest needs.
 
 /// Values in a packed group.
 const GROUP: usize = 8;
@@ -8,19 +8,19 @@ const GROUP: usize = 8;
 pub(super) struct Hybrid {
     bits: u32,
     bytes: Vec<u8>,
-    /// The last value, and how often it came in a row; not encoded yet.
+    /// The last value, and its number of repetitions; not encoded yet.
     value: u16,
     count: u32,
-    /// Values before it that do not fill a group yet.
+    /// Earlier values that do not fill a group yet.
     group: [u16; GROUP],
     in_group: usize,
-    /// Whole groups whose number, which stands before them, is not known yet.
+    /// Whole groups whose count, which precedes them, is not known yet.
     packed: Vec<u8>,
     groups: u32,
 }
 
 impl Hybrid {
-    /// Encodes to `bytes`, behind what is there. `bits` from 1 to 16.
+    /// Appends to `bytes`. `bits` is from 1 to 16.
     pub(super) const fn behind(bytes: Vec<u8>, bits: u32) -> Self {
         Self {
             bits,
@@ -114,7 +114,7 @@ mod tests {
         hybrid.finish()
     }
 
-    /// A decoder straight from the format's description.
+    /// A decoder written directly from the format's description.
     fn decoded(mut bytes: &[u8], bits: u32) -> Vec<u16> {
         let mut values = Vec::new();
         while !bytes.is_empty() {
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn bytes_are_those_of_the_format() {
-        // The example of the format's description: 0 to 7 in three bits.
+        // The example in the format's description: 0 to 7 in three bits.
         let each: Vec<_> = (0..8).map(|value| (value, 1)).collect();
         assert_eq!(encoded(&each, 3), [0b11, 0b1000_1000, 0b1100_0110, 0b1111_1010]);
         assert_eq!(encoded(&[(1, 1000)], 1), [0xd0, 0x0f, 1]);
@@ -162,11 +162,12 @@ mod tests {
             bits in 1..=16u32,
             runs in prop::collection::vec((any::<u16>(), prop_oneof![1..3u32, 1..40u32]), 0..100),
         ) {
-            let runs: Vec<_> = runs.into_iter().map(|(value, count)| (value & (0xffff >> (16 - bits)), count)).collect();
+            let runs: Vec<_> =
+                runs.into_iter().map(|(value, count)| (value & (0xffff >> (16 - bits)), count)).collect();
             let mut expected: Vec<u16> =
                 runs.iter().flat_map(|&(value, count)| std::iter::repeat_n(value, count as usize)).collect();
             let found = decoded(&encoded(&runs, bits), bits);
-            // Only the last group may hold more than was there.
+            // Only the last group may have extra values.
             prop_assert!(found.len() - expected.len() < GROUP);
             expected.resize(found.len(), 0);
             prop_assert_eq!(found, expected);

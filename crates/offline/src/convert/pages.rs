@@ -1,5 +1,4 @@
-//! From a column's content to its bytes in a file: pages with headers, compressed, and what the file says
-//! about them.
+//! Encodes a column's content as bytes of a file: pages with headers, compressed, and their metadata.
 
 use bytes::Bytes;
 use parquet::basic::{Compression, Encoding, PageType};
@@ -15,7 +14,7 @@ use super::content::{Content, Encoded};
 /// How all pages are compressed.
 const COMPRESSION: Compression = Compression::SNAPPY;
 
-/// A column's bytes in a row group, and what the file says about them.
+/// A column's bytes in a row group, and their metadata.
 pub(super) struct ColumnChunk {
     pub(super) bytes: Bytes,
     pub(super) close: ColumnCloseResult,
@@ -169,7 +168,7 @@ mod tests {
         (rows, (statistics.null_count_opt().unwrap(), shown.0, shown.1))
     }
 
-    /// What [`read`] must give for these values.
+    /// The expected result of [`read`] for these values.
     fn expected<T: Clone + std::fmt::Debug>(
         rows: &[Option<T>],
         order: impl Fn(&T, &T) -> std::cmp::Ordering,
@@ -192,9 +191,11 @@ mod tests {
         ) {
             let stretches: Vec<(u32, u32)> =
                 runs.iter().map(|(index, rows)| (index.index(values.len()) as u32, *rows)).collect();
-            let rows: Vec<u32> =
-                stretches.iter().flat_map(|&(place, rows)| std::iter::repeat_n(place, rows as usize)).collect();
-            // Places that no row names have values, too: statistics may count them, rows may not.
+            let rows: Vec<u32> = stretches
+                .iter()
+                .flat_map(|&(place, rows)| std::iter::repeat_n(place, rows as usize))
+                .collect();
+            // Unused places also have values, which statistics may count, but rows may not.
             let values: Vec<Option<i64>> = (0..values.len() as u32)
                 .map(|place| values[place as usize].filter(|_| rows.contains(&place)))
                 .collect();
@@ -216,9 +217,12 @@ mod tests {
 
         #[test]
         fn figures_and_flags_are_read(
-            figures in prop::collection::vec(prop_oneof![Just(f64::NAN), Just(0.5), -1e300..1e300f64], 1..300),
+            figures in prop::collection::vec(
+                prop_oneof![Just(f64::NAN), Just(0.5), -1e300..1e300f64], 1..300
+            ),
         ) {
-            let rows: Vec<Option<f64>> = figures.iter().map(|&value| Some(value).filter(|v| !v.is_nan())).collect();
+            let rows: Vec<Option<f64>> =
+                figures.iter().map(|&value| Some(value).filter(|v| !v.is_nan())).collect();
             prop_assert_eq!(read(file(&Content::Figures(&figures))), expected(&rows, f64::total_cmp));
             let flags: Vec<bool> = figures.iter().map(|value| value.is_nan()).collect();
             let rows: Vec<Option<bool>> = flags.iter().copied().map(Some).collect();

@@ -10,7 +10,7 @@ use super::columns::{Column, Source};
 use super::{Capture, Options};
 use crate::measurements::{DataError, columns_of};
 
-/// What the inputs have beside the canonical columns.
+/// What the inputs have besides the canonical columns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Extras {
     /// A bandwidth, which the canonical table of convolutions lacks.
@@ -26,7 +26,7 @@ pub(super) struct Extras {
 }
 
 impl Extras {
-    /// Looks at the headers of all inputs.
+    /// Reads the headers of all inputs.
     pub(super) fn of(files: &[PathBuf]) -> Result<Self, DataError> {
         let mut extras =
             Self { bandwidth: false, split_k: false, pad_sides: false, hardware: false, many: false };
@@ -110,9 +110,9 @@ fn gemm() -> Vec<Column> {
     columns.into_iter().map(|(name, source)| Column::new(name, source)).collect()
 }
 
-/// Kernels of pipeline `mem` pad all three extents, whatever flags their names carry. Upstream corrects the
-/// columns on one of its three ways to training data, here they are right on all; the descriptor stays as it
-/// is named.
+/// Kernels of pipeline `mem` pad all three extents, whatever the flags in their names. Upstream corrects
+/// these columns in one of its three ways to make training data; here they are always correct. The descriptor
+/// follows the name.
 fn pads(kernel: &GemmKernel) -> [bool; 3] {
     if kernel.pipeline == Pipeline::Mem { [true; 3] } else { kernel.pad }
 }
@@ -148,7 +148,7 @@ fn conv(options: &Options, extras: &Extras) -> Vec<Column> {
         ("variant", ConvText(|k| k.direction.to_string())),
         ("dtype", ConvText(|k| k.dtype_in.to_string())),
         ("ndim_spatial", ConvInt(|k| k.ndim.into())),
-        // The three numbers of the name, in its order: that is what models are trained on.
+        // The three numbers of the name, in its order, because models are trained on them.
         ("block_size", ConvInt(|k| k.tile.m.into())),
         ("gemm_m_per_block", ConvInt(|k| k.tile.n.into())),
         ("gemm_n_per_block", ConvInt(|k| k.tile.k.into())),

@@ -1,4 +1,4 @@
-//! The reader's end: gathers rows and sends them chunk by chunk.
+//! The reader's side: collects rows and sends them chunk by chunk.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,23 +16,23 @@ pub(super) enum Message {
     Reject(Reject),
 }
 
-/// Gathers rows and sends them chunk by chunk.
+/// Collects rows and sends them chunk by chunk.
 pub(super) struct Sender {
     channel: SyncSender<Message>,
     run_id: Option<String>,
-    /// The run of rows of the current file that record none.
+    /// The run for rows of the current file that record none.
     file_run: String,
     file: String,
     chunk: Option<Box<Chunk>>,
-    /// Places in the chunk of the current file's kernels, as far as they are known.
+    /// Indices in the chunk of the current file's kernels, as far as known.
     kernels: Vec<Option<u32>>,
-    /// Places in the chunk of the current file's problems, by the reader's serial.
+    /// Indices in the chunk of the current file's problems, by the reader's serial.
     problems: HashMap<u64, u32>,
-    /// The same of the row before.
+    /// The same for the previous row.
     last_problem: Option<(u64, u32)>,
-    /// What the files so far record, which must be the same.
+    /// The hardware recorded in all files so far, which must be the same.
     hardware: Vec<(&'static str, i64)>,
-    /// What the current file records.
+    /// The hardware recorded in the current file.
     of_file_hardware: Vec<(&'static str, i64)>,
     hardware_changed: bool,
     invalid: usize,
@@ -58,7 +58,7 @@ impl Sender {
         }
     }
 
-    /// The next rows are of this file.
+    /// Begins the rows of a file.
     pub(super) fn begin(&mut self, path: &Path) {
         self.file = path.display().to_string();
         self.file_run = run_of(path);
@@ -68,7 +68,7 @@ impl Sender {
         self.hardware_changed = true;
     }
 
-    /// Rows of the current file that are not valid.
+    /// Number of invalid rows of the current file.
     pub(super) const fn invalid(&self) -> usize {
         self.invalid
     }
@@ -81,7 +81,7 @@ impl Sender {
     fn send(&mut self) -> Result<(), DataError> {
         let Some(chunk) = self.chunk.take() else { return Ok(()) };
         self.forget_places();
-        // The writer has gone: it failed, and says why.
+        // The writer is gone: it failed, and reports why.
         self.channel.send(Message::Rows(chunk)).map_err(|_| DataError::Stopped)
     }
 
@@ -91,7 +91,7 @@ impl Sender {
         self.last_problem = None;
     }
 
-    /// Sees to it that there is a chunk for the row.
+    /// Ensures that there is a chunk for the row.
     fn open_chunk(&mut self, op: Op) -> Result<(), DataError> {
         if std::mem::take(&mut self.hardware_changed)
             && self.chunk.as_ref().is_some_and(|chunk| chunk.hardware != self.of_file_hardware)
@@ -153,8 +153,8 @@ impl Sink for Sender {
                 return Err(DataError::format(
                     &self.file,
                     format_args!(
-                        "run_id: found '{run}', expected a whole number, as the table of convolutions has it; \
-                         --run-id gives another"
+                        "run_id: found '{run}', expected a whole number, \
+                         as the table of convolutions has it; --run-id gives another"
                     ),
                 ));
             }
@@ -194,7 +194,7 @@ impl Sink for Sender {
     }
 }
 
-/// What upstream calls the run of a log: the beginning of the MD5 of its file's name.
+/// The run of a log as upstream names it: the beginning of the MD5 of the file's name.
 fn run_of(path: &Path) -> String {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let digest = Md5::digest(name.as_bytes());

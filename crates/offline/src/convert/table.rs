@@ -1,4 +1,4 @@
-//! Writing parquet, a row group a chunk.
+//! Writes parquet, with a row group per chunk.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ impl Writer {
     pub(super) fn create(path: &Path, columns: Vec<Column>) -> Result<Self, DataError> {
         let name = path.display().to_string();
         let schema = Schema::new(columns.iter().map(Column::field).collect::<Vec<_>>());
-        // Arrow's own schema is left out: with it a data frame would have categories for texts.
+        // Arrow's own schema is omitted: with it, data frames would have categories instead of texts.
         let target = super::create(path)?;
         let file = ArrowSchemaConverter::new()
             .convert(&schema)

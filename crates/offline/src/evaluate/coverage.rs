@@ -1,4 +1,4 @@
-//! Whether measurements lie inside of what a model saw in training.
+//! Whether measurements are inside a model's training range.
 
 use ck_select_model::forest::FeatureInfo;
 use ck_select_model::select::Ranker;
@@ -7,7 +7,7 @@ use crate::candidates::Trial;
 use crate::judge::Order;
 use crate::measurements::Measurements;
 
-/// One feature of the problem: what the model saw in training, and what it is asked now.
+/// One feature of the problem: its range in training, and its range here.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FeatureCoverage {
     /// The feature.
@@ -16,33 +16,34 @@ pub struct FeatureCoverage {
     pub trained: [f64; 2],
     /// Smallest and largest value here.
     pub asked: [f64; 2],
-    /// Problems whose value is outside of what was trained.
+    /// Number of problems whose value is outside the training range.
     pub outside: usize,
 }
 
-/// A field in which problems lie outside of what the model was trained on.
+/// A field in which problems are outside the training range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldCoverage {
     /// The field, or the feature of several fields.
     pub name: &'static str,
-    /// What training had.
+    /// Its values in training.
     pub trained: String,
-    /// Problems that are outside.
+    /// Number of problems that are outside.
     pub outside: usize,
 }
 
-/// How much lies inside of what the model saw in training.
+/// How much is inside the model's training range.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Coverage {
-    /// Problems with at least one field outside.
+    /// Number of problems with at least one field outside.
     pub problems_outside: usize,
-    /// Where they are, the field with most of them first.
+    /// Their fields, the one with the most problems first.
     pub fields: Vec<FieldCoverage>,
-    /// Kernels that the model does not rank: it cannot describe them, or is for others.
+    /// Number of kernels that the model does not rank, because it cannot describe them or does not serve
+    /// them.
     pub left_out_kernels: usize,
-    /// Kernels with a pipeline or a suffix that no kernel had that was measured for the model.
+    /// Number of kernels with a pipeline or a suffix that no kernel measured for the model had.
     pub unmeasured_kernels: usize,
-    /// Features of the problem that trees use, those with most problems outside first.
+    /// Features of the problem that trees use, those with the most problems outside first.
     pub features: Vec<FeatureCoverage>,
 }
 

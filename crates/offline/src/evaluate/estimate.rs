@@ -1,4 +1,4 @@
-//! The estimate, judged as a model is.
+//! The estimate, judged like a model.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ fn order(
     for one in scratch.ranking() {
         if let Some(place) = places[one.index] {
             order.places.push(place);
-            // Operations of a microsecond are millions of a second.
+            // Operations per microsecond are millions per second.
             order.predicted[place] = problem.flops() / one.time_us * 1e-6;
         }
     }

@@ -1,4 +1,4 @@
-//! An evaluation for programs, under upstream's keys where upstream has the figure.
+//! An evaluation for programs, under upstream's keys if upstream has the figure.
 
 use serde_json::{Map, Value, json};
 
@@ -43,7 +43,11 @@ impl Evaluation {
                 })
             })
             .collect();
-        let field = |field: &FieldCoverage| json!({"field": field.name, "trained": field.trained, "problems_outside": field.outside});
+        let field = |field: &FieldCoverage| {
+            json!({
+                "field": field.name, "trained": field.trained, "problems_outside": field.outside,
+            })
+        };
         let fields: Vec<Value> = self.coverage.fields.iter().map(field).collect();
         let files = measurements.sources().iter().zip(&self.trained_files).filter(|(_, trained)| **trained);
         let trained: Vec<String> = files.map(|(source, _)| source.path.display().to_string()).collect();

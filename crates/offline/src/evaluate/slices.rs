@@ -19,12 +19,13 @@ pub struct Slice {
     pub efficiency: Spread,
 }
 
-/// All slices; a kind that no problem is of is missing.
+/// All slices, without kinds that have no problem.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Slices {
-    /// By rows of the (implicit) GEMM: below 32 `tiny_m`, 256 `small_m`, 4096 `medium_m`, else `large_m`.
+    /// By rows of the (implicit) GEMM: below 32 `tiny_m`, 256 `small_m`, 4096 `medium_m`, otherwise
+    /// `large_m`.
     pub shape_family: Vec<Slice>,
-    /// By depth of the (implicit) GEMM: below 512 `shallow_k`, 4096 `medium_k`, else `deep_k`.
+    /// By depth of the (implicit) GEMM: below 512 `shallow_k`, 4096 `medium_k`, otherwise `deep_k`.
     pub k_regime: Vec<Slice>,
     /// By pipeline, with choice and oracle among the kernels of that pipeline.
     pub pipeline: Vec<Slice>,
@@ -34,10 +35,10 @@ pub struct Slices {
     pub group_kind: Vec<Slice>,
 }
 
-/// The kind of a problem, where it has one.
+/// The kind of a problem, if it has one.
 pub(crate) type KindOf = fn(&Problem) -> Option<String>;
 
-/// What problems are told apart by: what that is called, and the kind that a problem is of.
+/// Ways to classify problems: a name, and the function that gives a problem's kind.
 pub(crate) const KINDS: [(&str, KindOf); 4] = [
     ("rows of the GEMM", |problem| Some(shape_family(gemm_extents(problem).0).to_owned())),
     ("depth of the GEMM", |problem| Some(k_regime(gemm_extents(problem).1).to_owned())),

@@ -11,28 +11,28 @@ use super::{LightGbmError, Matrix, c_text, check, silence};
 /// A model of the real LightGBM: trained here, or read from a text.
 pub struct Booster {
     handle: sys::BoosterHandle,
-    /// Iterations that count: fewer than were trained, after early stopping.
+    /// Number of iterations to use: after early stopping, fewer than were trained.
     iterations: c_int,
-    /// What the handle refers to, freed after it.
+    /// The data that the handle refers to, freed after it.
     data: Vec<Dataset>,
 }
 
 /// How to train. LightGBM's own parameters go into `params`, as `key=value` separated by blanks.
 pub struct Training<'a> {
-    /// What to learn from.
+    /// The training data.
     pub data: &'a Matrix<'a>,
     /// LightGBM's parameters.
     pub params: &'a str,
-    /// The most iterations to train.
+    /// Maximum number of iterations.
     pub iterations: usize,
     /// The model to train on top of, if any.
     pub start: Option<&'a Booster>,
-    /// Data to stop early on, and after how many iterations without a better result, if training may stop
-    /// early.
+    /// Data to stop early on, and after how many iterations without a better result, if early stopping is
+    /// enabled.
     pub validation: Option<(&'a Matrix<'a>, usize)>,
 }
 
-/// Which of LightGBM's answers to ask for.
+/// Which of LightGBM's outputs to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Output {
     /// `predict()`
@@ -42,7 +42,7 @@ pub enum Output {
 }
 
 impl<'a> Training<'a> {
-    /// Training from nothing for so many iterations.
+    /// Training from scratch for this many iterations.
     pub fn new(data: &'a Matrix<'a>, params: &'a str, iterations: usize) -> Training<'a> {
         Training { data, params, iterations, start: None, validation: None }
     }
@@ -80,7 +80,7 @@ impl Booster {
             data.start_from(&scores)?;
         }
         let mut handle = ptr::null_mut();
-        // SAFETY: the dataset is live and moves into the booster, which frees it last.
+        // SAFETY: the dataset is live and moves into the booster, which frees it after its own handle.
         check(unsafe { sys::LGBM_BoosterCreate(data.handle, params.as_ptr(), &raw mut handle) })?;
         let booster = Booster { handle, iterations: -1, data: vec![data] };
         if let Some(start) = start {
@@ -90,16 +90,17 @@ impl Booster {
         Ok(booster)
     }
 
-    /// Scores these rows, too, after every iteration; with the parameters that the training began with.
+    /// Also scores these rows after every iteration. The parameters must be those that the training began
+    /// with.
     pub fn watch(&mut self, rows: &Matrix<'_>, params: &str) -> Result<(), LightGbmError> {
         let rows = Dataset::new(rows, &c_text(params)?, self.data.first())?;
-        // SAFETY: both handles are live, and the booster frees the data last.
+        // SAFETY: both handles are live, and the booster frees the data after its own handle.
         check(unsafe { sys::LGBM_BoosterAddValidData(self.handle, rows.handle) })?;
         self.data.push(rows);
         Ok(())
     }
 
-    /// Trains one more tree by the objective of the parameters; false when there was nothing left to split.
+    /// Trains one more tree by the objective of the parameters; false if there was nothing left to split.
     pub fn boost(&mut self) -> Result<bool, LightGbmError> {
         let mut finished = 0;
         // SAFETY: the handle is live and has training data.
@@ -107,8 +108,8 @@ impl Booster {
         Ok(finished == 0)
     }
 
-    /// Trains one more tree on first and second derivatives of a loss of one's own, one of each a row; the
-    /// parameters must say `objective=none`.
+    /// Trains one more tree on first and second derivatives of a custom loss, one of each per row; the
+    /// parameters must include `objective=none`.
     pub fn boost_by(&mut self, gradients: &[f32], hessians: &[f32]) -> Result<bool, LightGbmError> {
         let rows = self.rows(0)?;
         if gradients.len() != rows || hessians.len() != rows {
@@ -128,11 +129,11 @@ impl Booster {
         Ok(finished == 0)
     }
 
-    /// The raw scores of the training rows (0) or of the rows watched first (1).
+    /// The raw scores of the training rows (0) or of the first watched rows (1).
     pub fn scores(&self, which: usize) -> Result<Vec<f64>, LightGbmError> {
         let mut scores = vec![0.0; self.rows(which)?];
         let mut written = 0;
-        // SAFETY: there is room for a score of each row, which is what LightGBM said that it writes.
+        // SAFETY: there is room for a score per row, which is the number that LightGBM reported.
         check(unsafe {
             sys::LGBM_BoosterGetPredict(self.handle, which as c_int, &raw mut written, scores.as_mut_ptr())
         })?;
@@ -146,7 +147,7 @@ impl Booster {
         Ok(rows as usize)
     }
 
-    /// Keeps only so many iterations in texts and predictions.
+    /// Keeps only this many iterations in texts and predictions.
     pub fn keep(&mut self, iterations: usize) {
         self.iterations = iterations as c_int;
     }
@@ -180,7 +181,7 @@ impl Booster {
         let mut buffer: Vec<u8> = Vec::new();
         loop {
             let mut needed = 0;
-            // SAFETY: LightGBM writes at most as many bytes as the buffer has, and says how many it needs.
+            // SAFETY: LightGBM writes at most as many bytes as the buffer has, and reports how many it needs.
             check(unsafe {
                 sys::LGBM_BoosterSaveModelToString(
                     self.handle,
@@ -201,7 +202,7 @@ impl Booster {
         }
     }
 
-    /// One answer for each of the rows that lie one after the other in `values`.
+    /// One output per row; the rows are contiguous in `values`.
     pub fn predict(&self, values: &[f64], output: Output) -> Result<Vec<f64>, LightGbmError> {
         silence();
         let width = self.width()?;
@@ -215,7 +216,7 @@ impl Booster {
             Output::RawScore => sys::C_API_PREDICT_RAW_SCORE,
         };
         let mut written = 0;
-        // SAFETY: the values are height x width doubles; models of one output write one double a row.
+        // SAFETY: the values are height x width doubles; models with one output write one double per row.
         check(unsafe {
             sys::LGBM_BoosterPredictForMat(
                 self.handle,
@@ -236,7 +237,7 @@ impl Booster {
         Ok(results)
     }
 
-    /// How many values a row has.
+    /// Number of values of a row.
     pub fn width(&self) -> Result<usize, LightGbmError> {
         let mut width = 0;
         // SAFETY: the handle is live.
@@ -271,7 +272,7 @@ impl Booster {
         Ok(())
     }
 
-    /// The metrics of the parameters on the rows watched first.
+    /// The metrics of the parameters on the first watched rows.
     pub fn losses(&self) -> Result<Vec<f64>, LightGbmError> {
         let mut count = 0;
         // SAFETY: the handle is live.

@@ -1,4 +1,4 @@
-//! Training data, as values here and as LightGBM's own binned copy.
+//! Training data, as values, and as LightGBM's binned copy.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char, c_void};
@@ -8,33 +8,33 @@ use lightgbm3_sys as sys;
 
 use super::{LightGbmError, c_text, check, silence};
 
-/// Rows to train on, with what is to be learned.
+/// Rows to train on, with their labels.
 #[derive(Debug, Clone, Default)]
 pub struct Matrix<'a> {
-    /// How many values a row has.
+    /// Number of values of a row.
     pub width: usize,
-    /// The rows: blocks of whole rows, one row after the other. Borrowed ones are not copied before LightGBM
-    /// bins them.
+    /// The rows: blocks of whole rows, one row after the other. Borrowed blocks are only copied by LightGBM's
+    /// binning.
     pub blocks: Vec<Cow<'a, [f64]>>,
-    /// One label a row.
+    /// One label per row.
     pub labels: Vec<f32>,
-    /// For ranking: how many rows each group has, in order. Otherwise empty.
+    /// For ranking: how many rows each group has, in order. Empty otherwise.
     pub groups: Vec<i32>,
-    /// How much each row counts. Empty: all the same.
+    /// Weight of each row. Empty: all equal.
     pub weights: Vec<f32>,
-    /// Scores to train on top of, one a row. Empty: none.
+    /// Scores to train on top of, one per row. Empty: none.
     pub start: Vec<f64>,
     /// The columns' names. Empty: LightGBM's own.
     pub names: Vec<String>,
 }
 
 impl Matrix<'_> {
-    /// How many rows there are.
+    /// Number of rows.
     pub fn height(&self) -> usize {
         self.labels.len()
     }
 
-    /// Adds a row to the last block, which must be the matrix's own.
+    /// Adds a row to the last block, which must be owned by the matrix.
     pub fn push(&mut self, row: &[f64]) {
         match self.blocks.last_mut() {
             Some(Cow::Owned(block)) => block.extend_from_slice(row),
@@ -66,7 +66,7 @@ impl Dataset {
             data.blocks.iter().map(|block| (block.len() / data.width) as i32).collect();
         let mut by_row = vec![1; data.blocks.len()];
         let mut handle = ptr::null_mut();
-        // SAFETY: each block has as many rows of doubles as it is told, which the call copies.
+        // SAFETY: each block has the given number of rows of doubles, which the call copies.
         check(unsafe {
             sys::LGBM_DatasetCreateFromMats(
                 data.blocks.len() as i32,
@@ -101,13 +101,13 @@ impl Dataset {
         }
         let texts = names.iter().map(|name| c_text(name)).collect::<Result<Vec<_>, _>>()?;
         let mut pointers: Vec<*const c_char> = texts.iter().map(|text| text.as_ptr()).collect();
-        // SAFETY: as many C strings as it is told, which the call copies.
+        // SAFETY: the given number of C strings, which the call copies.
         check(unsafe {
             sys::LGBM_DatasetSetFeatureNames(self.handle, pointers.as_mut_ptr(), pointers.len() as i32)
         })
     }
 
-    /// Scores to train on top of, one a row.
+    /// Scores to train on top of, one per row.
     pub(crate) fn start_from(&self, scores: &[f64]) -> Result<(), LightGbmError> {
         self.set(c"init_score", scores, sys::C_API_DTYPE_FLOAT64)
     }
@@ -123,7 +123,7 @@ impl Dataset {
 
 impl Drop for Dataset {
     fn drop(&mut self) {
-        // SAFETY: made by LightGBM and freed once; a booster that refers to it is dropped before.
+        // SAFETY: made by LightGBM and freed once; a booster that refers to it is dropped first.
         unsafe { sys::LGBM_DatasetFree(self.handle) };
     }
 }

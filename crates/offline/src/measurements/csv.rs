@@ -1,8 +1,8 @@
-//! Benchmark CSVs: one row a measured (problem, kernel), as upstream's harness writes them.
+//! Benchmark CSVs: one row per measured (problem, kernel), as written by upstream's harness.
 //!
-//! A line is cut at its commas where it stands. Rows of a sweep repeat a few hundred names and problems, so a
-//! name and the text of a problem's cells are read once and found again by their bytes. Lines with quotes,
-//! which no harness writes, go through the `csv` crate.
+//! Lines are split at commas in place. Rows of a sweep repeat a few hundred names and problems, so a name and
+//! the text of a problem's cells are parsed once and then looked up by their bytes. Lines with quotes, which
+//! no harness writes, are parsed by the `csv` crate.
 
 mod cells;
 mod lines;
@@ -92,7 +92,7 @@ impl From<String> for Fault {
     }
 }
 
-/// Where the columns are.
+/// The places of the columns.
 struct Header {
     width: usize,
     kernel: KernelCells,
@@ -106,20 +106,19 @@ struct Header {
     is_valid: Option<usize>,
     run_id: Option<usize>,
     error: Option<usize>,
-    /// What a benchmark of attention found of the result.
+    /// The verdict of an attention benchmark on the result.
     status: Option<usize>,
     /// Columns of constants of the GPU, with their names without `hw_`.
     hardware: Vec<(&'static str, usize)>,
     /// Columns of the problem, with their names.
     problem: Vec<(&'static str, usize)>,
-    /// The first and the last of them, when they stand side by side: then their text is one stretch of the
-    /// line.
+    /// The first and the last of them, if they are adjacent: then their text is one stretch of the line.
     stretch: Option<(usize, usize)>,
-    /// The last column of the problem, when the first column is not one of them; else 0.
+    /// The last column of the problem, if the first column is not one of them; otherwise 0.
     last_problem: usize,
 }
 
-/// Where a row says its kernel.
+/// The columns that give a row's kernel.
 enum KernelCells {
     /// Its name, and perhaps once more in another column.
     Name(usize, Option<usize>),
@@ -175,8 +174,8 @@ impl Header {
         let kernel = match (need(&["kernel", "kernel_name"]), tile) {
             (Err(_), [Some(m), Some(n), Some(k), Some(pipeline)]) if index.contains_key("Hi") => {
                 let dtype = dtype.ok_or_else(|| {
-                    let reason = "header: kernels are given by their tiles, as CK DSL's sweeps have them, and no column says \
-                                  their type: say --dtype fp16 or bf16";
+                    let reason = "header: kernels are given by their tiles, as CK DSL's sweeps have them, \
+                                  and no column says their type: say --dtype fp16 or bf16";
                     DataError::format(file, reason)
                 })?;
                 KernelCells::Tile([m, n, k, pipeline], dtype)
@@ -226,7 +225,7 @@ impl Header {
     }
 }
 
-/// The ends of sorted columns that stand side by side.
+/// The ends of sorted columns, if they are adjacent.
 fn stretch(places: &[usize]) -> Option<(usize, usize)> {
     let adjacent = places.windows(2).all(|pair| pair[0] + 1 == pair[1]);
     Some((*places.first()?, *places.last()?)).filter(|_| adjacent)
@@ -239,7 +238,7 @@ struct Rows<'f> {
     cutter: Cutter,
     problems: Problems,
     key: Vec<u8>,
-    /// The serial of the line's model, and the class of the kernel, that had the last problem.
+    /// The serial of the model line and the class of the kernel of the last problem.
     last: Option<(u64, u32)>,
 }
 
@@ -250,7 +249,7 @@ impl<'f> Rows<'f> {
         Self { file, header, hardware, cutter, problems, key: Vec::new(), last: None }
     }
 
-    /// Takes the row of a line without quotes; false when it is of a kernel that was not asked for.
+    /// Takes the row of a line without quotes; false if it is for a kernel that was not requested.
     fn take_plain(&mut self, line: &[u8], names: &mut Names, sink: &mut dyn Sink) -> Result<bool, Fault> {
         let Self { file, header, hardware, cutter, problems, key, last } = self;
         let (cells, model) = cutter.cut(line);
@@ -274,7 +273,7 @@ impl<'f> Rows<'f> {
         row.give(found, names, (file, hardware), sink)
     }
 
-    /// The same of a line with quotes.
+    /// The same for a line with quotes.
     fn take_quoted(&mut self, line: &[u8], names: &mut Names, sink: &mut dyn Sink) -> Result<bool, Fault> {
         let Self { file, header, hardware, cutter, problems, key, last } = self;
         let row = header.named(cutter.cut_quoted(line)?, names)?;
@@ -289,7 +288,7 @@ impl<'f> Rows<'f> {
 }
 
 impl Header {
-    /// A line's cells with their kernel; `None` when it was not asked for.
+    /// A line's cells with their kernel; `None` if it was not requested.
     fn named<'a>(&'a self, cells: Cells<'a>, names: &mut Names) -> Result<Option<Row<'a>>, Fault> {
         if cells.len() != self.width {
             let message = format!("found {} cells, expected {} as in the header", cells.len(), self.width);
@@ -312,7 +311,7 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// Appends what tells this line's problem from others.
+    /// Appends a key that distinguishes this line's problem from others.
     fn push_cells(&self, key: &mut Vec<u8>) {
         for &(_, column) in &self.header.problem {
             key.extend_from_slice(self.cells.get(column));
@@ -328,7 +327,7 @@ impl Row<'_> {
         column.map_or(Ok(None), |column| numbers::whole(name, self.cells.get(column)))
     }
 
-    /// Gives the row to `sink`; false when it is of another architecture.
+    /// Passes the row to `sink`; false if it is for another architecture.
     fn give(
         &self,
         &(ref problem, serial): &(Problem, u64),

@@ -1,8 +1,8 @@
-//! Why a file of measurements could not be used.
+//! Why a file of measurements cannot be used.
 
 use std::io;
 
-/// A file that cannot be read, or rows that do not belong together.
+/// Why files of measurements cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
@@ -14,17 +14,17 @@ pub enum DataError {
         /// Why.
         source: io::Error,
     },
-    /// A column that must be there and is not.
+    /// A required column that is missing.
     #[error("{file}: no column '{column}'; the columns are {}", found.join(", "))]
     NoColumn {
         /// The file.
         file: String,
         /// The column.
         column: &'static str,
-        /// The columns there are.
+        /// The columns found.
         found: Vec<String>,
     },
-    /// A line that is no CSV.
+    /// A line that is not valid CSV.
     #[error("{file}: {source}")]
     Csv {
         /// The file.
@@ -32,7 +32,7 @@ pub enum DataError {
         /// Why, with the line.
         source: csv::Error,
     },
-    /// A row that cannot be understood.
+    /// An invalid row.
     #[error("{file}: line {line}: {message}")]
     Row {
         /// The file.
@@ -42,7 +42,7 @@ pub enum DataError {
         /// What was found and what was expected.
         message: String,
     },
-    /// A place that should hold a row and does not.
+    /// A place that should be a row, but is not.
     #[error("{file}: {place}: {message}")]
     NoRow {
         /// The file.
@@ -52,7 +52,7 @@ pub enum DataError {
         /// What was found and what was expected.
         message: String,
     },
-    /// A file that is not of the format that it seems to be.
+    /// A file that does not have the format that it seems to have.
     #[error("{file}: {message}")]
     Format {
         /// The file.
@@ -60,10 +60,10 @@ pub enum DataError {
         /// What was found and what was expected.
         message: String,
     },
-    /// Rows that may not be mixed.
+    /// Rows that must not be mixed.
     #[error("the data mixes {what}: {}; {advice}", found.join(", "))]
     Mixed {
-        /// What there is more than one of.
+        /// The property with more than one value.
         what: &'static str,
         /// The values found.
         found: Vec<String>,
@@ -72,7 +72,8 @@ pub enum DataError {
     },
     /// Hardware constants that differ between rows.
     #[error(
-        "{file}: hw_{name} is {found}, {expected} before: rows measured on different hardware cannot be used together"
+        "{file}: hw_{name} is {found}, {expected} before: \
+         rows measured on different hardware cannot be used together"
     )]
     Hardware {
         /// The file.
@@ -84,13 +85,13 @@ pub enum DataError {
         /// Its value before.
         expected: i64,
     },
-    /// Files without a single row to write.
+    /// Files without any row to write.
     #[error("no row to convert: {found}")]
     NoRows {
         /// What each of them has instead.
         found: String,
     },
-    /// Whoever asked for the work does not want it any more.
+    /// The work was cancelled.
     #[error("stopped")]
     Stopped,
     /// A folder without a file to read.

@@ -1,22 +1,22 @@
-//! Why rows have no time, by class: the word before the colon of a log's `error_msg`.
+//! Why rows have no time, by class, which is the word before the colon in a log's `error_msg`.
 
 /// A class of failures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Failure {
     /// Its word.
     pub class: String,
-    /// What the last row of it says.
+    /// The message of its last row.
     pub last: String,
 }
 
-/// Classes that are told apart; whatever comes after them is one.
+/// Maximum number of classes; all further ones are merged.
 const CLASSES: usize = 64;
 /// Longest word, in bytes.
 const LONGEST: usize = 40;
 /// The class of all others.
 const OTHER: &str = "other";
 
-/// The class of a failure by its message, from 1; known classes grow.
+/// The class of a failure by its message, from 1; new classes are added to `known`.
 pub(super) fn class(known: &mut Vec<Failure>, message: &str) -> u16 {
     let word = message.split(':').next().unwrap_or_default().trim();
     let find = |known: &[Failure], word: &str| known.iter().position(|one| one.class == word);

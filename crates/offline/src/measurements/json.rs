@@ -1,7 +1,7 @@
-//! Results of `generate_benchmark_data`: one object, or while it runs the bare list of its results; and those
-//! of `fmha_benchmark`.
+//! Results of `generate_benchmark_data`: one object, or, while it runs, the bare list of its results; and
+//! those of `fmha_benchmark`.
 //!
-//! Results are read one kernel at a time, so the file may be larger than the memory.
+//! Results are read one kernel at a time, so the file may be larger than memory.
 
 mod fmha;
 
@@ -17,7 +17,7 @@ use super::names::{Named, Names};
 use super::problems::{OwnedCells, Problems, problem_of};
 use super::record::{Counts, Figures, Measured, Sink};
 
-/// Reads all results. The file records no bandwidth; it follows from the problem and the time.
+/// Reads all results. The file does not record bandwidth, which is computed from the problem and the time.
 pub(super) fn read(
     file: &str,
     reader: &mut dyn BufRead,
@@ -43,7 +43,7 @@ pub(super) fn read(
         if results.counts == Counts::default() {
             return Err(DataError::format(file, error));
         }
-        // What came before is good: a benchmark was stopped while it wrote.
+        // What came before is good: the benchmark was stopped while writing.
         let place = format!("line {}, column {}", error.line(), error.column());
         results.reject(place, format!("{error}; the rest of the file is not read"))?;
     }
@@ -62,11 +62,11 @@ struct Results<'a> {
     sink: &'a mut dyn Sink,
     problems: Problems,
     counts: Counts,
-    /// The keys of the last benchmark whose keys were found to be good: mostly all have the same.
+    /// The keys of the last benchmark whose keys were checked; usually all have the same.
     known_keys: Vec<String>,
-    /// The architecture of all results of attention, as the file has it.
+    /// The architecture of all attention results, as in the file.
     arch: Option<String>,
-    /// What the sink could not take; it ends the reading.
+    /// An error of the sink, which ends the reading.
     failed: Option<DataError>,
 }
 
@@ -76,7 +76,7 @@ impl Results<'_> {
         self.sink.reject(self.file, place, reason)
     }
 
-    /// One result: of attention it is a row, else it has all benchmarks of a kernel.
+    /// One result: a row for attention, otherwise all benchmarks of a kernel.
     fn result(&mut self, index: usize, result: &Value) -> Result<(), DataError> {
         if let Some(sizes) = result.get("problem").and_then(Value::as_object) {
             let taken = self.attention(result, sizes);
@@ -114,14 +114,13 @@ impl Results<'_> {
         if self.known_keys.iter().map(String::as_str).eq(keys()) {
             return Ok(());
         }
-        // Extents stand together, so that what lies between two of them by the alphabet is not taken for a
-        // third.
+        // Extents are adjacent, so that a key that sorts between two of them is not taken for a third.
         let (mut names, others): (Vec<&str>, Vec<&str>) = keys().partition(|key| EXTENTS.contains(key));
         names.extend(others);
         if let Err(HeaderError::Unknown(wrong)) = check_names(Op::Gemm, &names, FIGURES) {
             return Err(Fault::Row(unknown(&wrong)));
         }
-        // What is missing is found where it is read.
+        // Missing keys are found on reading.
         self.known_keys = keys().map(str::to_owned).collect();
         Ok(())
     }
@@ -175,7 +174,7 @@ impl Results<'_> {
     }
 }
 
-/// A figure, 0 where there is none.
+/// A figure, 0 if there is none.
 fn figure(result: &Value, key: &str) -> Result<f64, String> {
     match result.get(key) {
         None | Some(Value::Null) => Ok(0.0),
@@ -183,13 +182,13 @@ fn figure(result: &Value, key: &str) -> Result<f64, String> {
     }
 }
 
-/// Keys that nothing is called.
+/// Describes unknown keys.
 fn unknown(wrong: &[UnknownColumn]) -> String {
     let wrong = wrong.iter().map(|one| format!("'{}', expected {}", one.name, one.nearest.join(", ")));
     format!("unknown key {}", wrong.collect::<Vec<_>>().join("; "))
 }
 
-/// Bytes of the three operands, each read or written once. Upstream takes two bytes an element for every
+/// Bytes of the three operands, each read or written once. Upstream assumes two bytes per element for every
 /// type.
 fn traffic(problem: &Problem) -> f64 {
     let Problem::Gemm(p) = problem else { return f64::NAN };
@@ -234,7 +233,7 @@ impl<'de> Visitor<'de> for Root<'_, '_> {
                 found = true;
                 map.next_value_seed(List(self.0))?;
             } else if key == "metadata" {
-                // It stands before the results.
+                // It precedes the results.
                 let metadata = map.next_value::<Value>()?;
                 self.0.arch = metadata.get("arch").and_then(Value::as_str).map(str::to_owned);
             } else {

@@ -1,4 +1,4 @@
-//! Streaming logs of GEMM benchmarks: headers that name a shape, and one JSON object a kernel among other
+//! Streaming logs of GEMM benchmarks: headers that name a shape, and one JSON object per kernel among other
 //! text.
 
 use std::io::{self, BufRead};
@@ -33,7 +33,7 @@ pub(super) fn read(
     let mut number = 0;
     loop {
         bytes.clear();
-        // A line without an end is no line of a log: cut, it is an object that cannot be read.
+        // A line without an end does not belong to a log: truncated, it is an object that cannot be read.
         if limited_line(reader, &mut bytes).map_err(|error| DataError::io(file, error))? == 0 {
             break;
         }
@@ -65,7 +65,7 @@ fn limited_line(reader: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<usiz
     }
 }
 
-/// An object whose end has not come yet.
+/// An object that is not complete yet.
 struct Open {
     text: String,
     /// The line where it begins.
@@ -74,7 +74,7 @@ struct Open {
     depth: Depth,
 }
 
-/// How deep in braces a text ends; braces inside strings do not count.
+/// The nesting of braces at the end of a text; braces inside strings do not count.
 #[derive(Default)]
 struct Depth {
     braces: i64,
@@ -94,7 +94,7 @@ impl Depth {
                 _ => {}
             }
         }
-        // No string of JSON goes over the end of a line.
+        // JSON strings do not span lines.
         self.in_string = false;
         self.escaped = false;
     }
@@ -194,7 +194,7 @@ impl Log<'_> {
         let arch = self.names.filter().unrecorded();
         let read = || problem_of(self.names.kernel(id), &cells, arch);
         let &(ref problem, serial) = self.problems.get(key.as_bytes(), read)?;
-        // Upstream's reader takes 0 for a figure that is not there.
+        // Upstream's reader takes 0 for a missing figure.
         let figure = |key: &str| match object.get("perf_result").and_then(|figures| figures.get(key)) {
             None | Some(Value::Null) => Ok(0.0),
             Some(value) => {
@@ -229,7 +229,7 @@ impl From<String> for Fault {
     }
 }
 
-/// A value as the text of a cell.
+/// A value as text of a cell.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -238,8 +238,8 @@ fn plain(value: &Value) -> String {
     }
 }
 
-/// Reads `Shape <int>: M=<int> N=<int> K=<int> dtype=<word> layout=<word>`, wherever it stands in the line.
-/// Type and layout are not taken from it: the kernels' names say them.
+/// Reads `Shape <int>: M=<int> N=<int> K=<int> dtype=<word> layout=<word>`, anywhere in the line. Type and
+/// layout are ignored, because the kernels' names contain them.
 fn header(line: &str) -> Option<[i64; 3]> {
     line.match_indices("Shape").find_map(|(at, found)| {
         let mut rest = number(blanks(&line[at + found.len()..])?)?.1;

@@ -1,4 +1,4 @@
-//! The kernels that a file names, each name read once.
+//! The kernels that a file names, each name parsed once.
 
 use std::collections::HashMap;
 
@@ -6,15 +6,15 @@ use ck_select_types::kernel::{GemmVariant, Kernel, KernelKind};
 use ck_select_types::problem::FmhaProblem;
 use ck_select_types::vocab::{Arch, Direction, Dtype, GemmLayout, Op};
 
-/// What to take; `None` takes whatever is there.
+/// What to take; `None` accepts any value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Filter {
     pub(crate) op: Option<Op>,
     pub(crate) direction: Option<Direction>,
     pub(crate) dtype: Option<Dtype>,
-    /// Also what rows get that do not record an architecture.
+    /// Also used for rows that do not record an architecture.
     pub(crate) arch: Option<Arch>,
-    /// What those get where any architecture is taken.
+    /// Used for those rows if any architecture is accepted.
     pub(crate) assumed: Option<Arch>,
 }
 
@@ -61,17 +61,17 @@ impl Class {
     }
 }
 
-/// A name that was read before.
+/// A parsed name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Named {
-    /// A kernel whose rows are taken.
+    /// A kernel whose rows are used.
     Taken {
         /// Index into [`Names::kernels`].
         id: u32,
-        /// Kernels of one class make equal problems of equal cells.
+        /// For kernels of one class, equal cells are equal problems.
         class: u32,
     },
-    /// A kernel that was not asked for.
+    /// A kernel that was not requested.
     Other,
 }
 
@@ -81,10 +81,10 @@ pub(super) struct Names {
     filter: Filter,
     kernels: Vec<Kernel>,
     known: HashMap<Box<[u8]>, u32>,
-    /// Names in the order in which they came, and the place of the one that came after each when it came
-    /// last. Sweeps try the same kernels in the same order for every problem.
+    /// Names in order of appearance, and for each the index of the name that followed it last time. Sweeps
+    /// try the same kernels in the same order for every problem.
     spelled: Vec<(Box<[u8]>, Named, u32)>,
-    /// The place of the name before.
+    /// The index of the previous name.
     last: u32,
     classes: HashMap<Class, u32>,
 }
@@ -106,7 +106,7 @@ impl Names {
         &self.kernels[id as usize]
     }
 
-    /// Reads a name, or remembers it.
+    /// Parses a name, or looks it up.
     pub(super) fn get(&mut self, name: &[u8]) -> Result<Named, String> {
         let expected = self.spelled.get(self.last as usize).map_or(0, |&(.., next)| next);
         if let Some((known, named, _)) = self.spelled.get(expected as usize)
@@ -126,7 +126,7 @@ impl Names {
         Ok(self.spelled[place as usize].1)
     }
 
-    /// Reads a name that was not there before.
+    /// Parses a new name.
     fn read(&mut self, name: &[u8]) -> Result<u32, String> {
         let text = std::str::from_utf8(name).map_err(|_| "kernel name: not UTF-8".to_owned())?;
         if text.is_empty() {

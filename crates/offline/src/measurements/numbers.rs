@@ -1,9 +1,9 @@
-//! Numbers as benchmark files write them.
+//! Numbers as in benchmark files.
 
-/// Text that stands for a figure that was not measured.
+/// Text for a figure that was not measured.
 const ABSENT: [&str; 7] = ["", "N/A", "nan", "NaN", "null", "None", "NULL"];
 
-/// A measured figure; NaN when it is absent.
+/// A measured figure; NaN if it is absent.
 pub(super) fn figure(column: &str, text: &[u8]) -> Result<f64, String> {
     match fast_float2::parse::<f64, _>(text) {
         Ok(value) => Ok(value),
@@ -12,7 +12,7 @@ pub(super) fn figure(column: &str, text: &[u8]) -> Result<f64, String> {
     }
 }
 
-/// A whole number, also as data frames write it (`3.0`); `None` when it is absent.
+/// A whole number, also in the form of data frames (`3.0`); `None` if it is absent.
 pub(super) fn whole(column: &str, text: &[u8]) -> Result<Option<i64>, String> {
     if let Some(value) = digits(text) {
         return Ok(Some(value));
@@ -24,7 +24,7 @@ pub(super) fn whole(column: &str, text: &[u8]) -> Result<Option<i64>, String> {
     }
 }
 
-/// `true` or `false` in any of the usual spellings; `None` when it is absent.
+/// `true` or `false` in any of the usual spellings; `None` if it is absent.
 pub(super) fn flag(column: &str, text: &[u8]) -> Result<Option<bool>, String> {
     match text {
         b"1" | b"1.0" | b"true" | b"True" | b"TRUE" => Ok(Some(true)),
@@ -34,7 +34,7 @@ pub(super) fn flag(column: &str, text: &[u8]) -> Result<Option<bool>, String> {
     }
 }
 
-/// Whether a result is good, as `fmha_benchmark` says it of each; `None` when it is absent.
+/// Whether `fmha_benchmark` found a result to be good; `None` if it is absent.
 pub(super) fn status(text: &[u8]) -> Result<Option<bool>, String> {
     match text {
         b"OK" | b"PASS" => Ok(Some(true)),

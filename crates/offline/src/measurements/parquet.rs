@@ -1,6 +1,6 @@
-//! Parquet: our own files, and those that upstream's converters wrote through pandas.
+//! Parquet: our own files, and those written by upstream's converters through pandas.
 //!
-//! Columns are found by name and taken as a data frame left them: whole numbers as floats where a null was
+//! Columns are found by name and read as data frames write them: whole numbers as floats if there was a null
 //! among them, flags as booleans or numbers, texts as strings of any width or as dictionaries.
 
 mod batches;
@@ -93,7 +93,7 @@ pub(super) fn columns(file: &str, source: File) -> Result<Vec<String>, DataError
     Ok(table.columns().map(str::to_owned).collect())
 }
 
-/// The first of these columns that there is, as numbers: NaN where there is none.
+/// The first of these columns that exists, as numbers, with NaN for nulls.
 pub(crate) fn numbers_of(
     file: &str,
     source: File,
@@ -118,7 +118,7 @@ pub(crate) fn numbers_of(
     Ok(Some((wanted, numbers)))
 }
 
-/// The columns without which there are no measurements.
+/// Checks the required columns.
 fn check(file: &str, table: &Table, figures: bool) -> Result<(), DataError> {
     let all: [&[&'static str]; 3] = [&KERNEL, &["tflops", "measured_tflops"], &["latency_ms"]];
     for names in if figures { &all[..] } else { &all[..1] } {
@@ -162,7 +162,7 @@ fn is_used(column: &str) -> bool {
 
 struct Rows<'a> {
     file: &'a str,
-    /// Whether more is read of a row than its kernel and problem.
+    /// Whether more than kernel and problem of a row is read.
     figures: bool,
     names: &'a mut Names,
     sink: &'a mut dyn Sink,
@@ -175,14 +175,14 @@ struct Rows<'a> {
     changes: u64,
     /// The number of changes at the last problem, and the class of its kernel.
     problem_at: Option<(u64, u32)>,
-    /// The number of changes when the hardware was last looked at.
+    /// The number of changes when the hardware was last read.
     hardware_at: Option<u64>,
     key: Vec<u8>,
-    /// The kernels of rows that are taken together.
+    /// The kernels of rows that are passed on together.
     ids: Vec<u32>,
     dictionary: Dictionary,
     run: RunText,
-    /// Rows of the file that were looked at.
+    /// Number of rows of the file that were read.
     read: usize,
 }
 
@@ -216,8 +216,8 @@ impl Rows<'_> {
         Ok(())
     }
 
-    /// Takes the rows from `first` on that are of the problem that was taken last, and whose kernels are of
-    /// the same class: without figures there is nothing else to read of them. Says how many.
+    /// Takes the rows from `first` on that have the last problem and kernels of the same class: without
+    /// figures there is nothing else to read. Returns their number.
     fn pairs(&mut self, columns: &Batch, first: usize) -> Result<usize, DataError> {
         let (Column::Text { keys, .. }, Some((_, class))) = (&columns.kernel, self.problem_at) else {
             return Ok(0);
@@ -335,7 +335,7 @@ struct Dictionary {
 }
 
 impl Dictionary {
-    /// Reads the names, unless they are those of the batch before: a dictionary lasts for a row group.
+    /// Reads the names, unless they are those of the previous batch: a dictionary lasts for a row group.
     fn read(&mut self, texts: &StringArray, names: &mut Names) {
         let is_known = self.texts.as_ref().is_some_and(|known| {
             known.len() == texts.len()
@@ -353,7 +353,7 @@ impl Dictionary {
     }
 }
 
-/// The run of a row as text. Numbers are mostly those of the row before.
+/// The run of a row as text. Numbers mostly repeat.
 #[derive(Default)]
 struct RunText {
     number: Option<u64>,

@@ -1,4 +1,4 @@
-//! The problems that rows name by their cells, each distinct text of cells read once.
+//! The problems in the cells of rows; each distinct text of cells is parsed once.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use ck_select_types::vocab::{Arch, Op};
 
 use super::DataError;
 
-/// Columns that say what the problem is. Direction, type and layout stand in the kernel's name.
+/// Columns that describe the problem. Direction, type and layout are in the kernel's name.
 pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
     let of_attention = FMHA_COLUMNS.into_iter().filter(|name| !OTHER_COLUMNS.contains(name));
     CONV_COLUMNS.into_iter().chain(OTHER_COLUMNS).chain(of_attention)
@@ -34,7 +34,7 @@ const OTHER_COLUMNS: [&str; 15] = [
     "arch",
 ];
 
-/// Further columns that readers look at, of which a misspelt one would be missed.
+/// Further columns that readers use, so that misspelt ones should be found.
 const MEASURED: [&str; 11] = [
     "kernel",
     "kernel_name",
@@ -49,7 +49,7 @@ const MEASURED: [&str; 11] = [
     "run_id",
 ];
 
-/// The operation whose columns a table has; one of both is read as what is wanted.
+/// The operation whose columns a table has; a table with the columns of both is read as the requested one.
 fn op_of(columns: &[String], wanted: Option<Op>) -> Op {
     let has = |name: &str| columns.iter().any(|column| column == name);
     let is_conv = columns.iter().any(|name| ["c", "hi", "wi"].contains(&name.to_lowercase().as_str()));
@@ -61,8 +61,8 @@ fn op_of(columns: &[String], wanted: Option<Op>) -> Op {
     }
 }
 
-/// Refuses misspelt columns. The unknown ones that may be passed over come back. Without `figures` nobody
-/// looks at what was measured.
+/// Refuses misspelt columns. Returns the unknown ones that may be ignored. Without `figures`, measured values
+/// are not read.
 pub(super) fn check_columns(
     file: &str,
     columns: &[String],
@@ -92,7 +92,7 @@ pub(super) fn need_columns(file: &str, columns: &[String], wanted: Option<Op>) -
 }
 
 /// Distinct texts that are remembered: enough for any sweep sorted by problem or by kernel, and bounded, so
-/// that a file with a new problem in every row needs no more memory than another.
+/// that a file with a new problem in every row needs no more memory than others.
 const REMEMBERED: usize = 1 << 16;
 
 /// Problems by the text of their cells.
@@ -105,7 +105,7 @@ pub(super) struct Problems {
 }
 
 impl Problems {
-    /// The problem of a key, read by `read` if it is not remembered. Equal keys must mean equal cells and a
+    /// The problem of a key, read by `read` if it is not remembered. Equal keys must imply equal cells and a
     /// kernel of the same class.
     pub(super) fn get(
         &mut self,
@@ -131,13 +131,13 @@ impl Problems {
         self.last.as_ref().ok_or_else(String::new)
     }
 
-    /// What was got last.
+    /// The last result of [`Problems::get`].
     pub(super) const fn last(&self) -> Option<&(Problem, u64)> {
         self.last.as_ref()
     }
 }
 
-/// Cells in which the kernel's name has the last word.
+/// Cells that the kernel's name overrides.
 struct ByName<'a> {
     cells: &'a dyn Fields,
     ndim: Option<&'static str>,
@@ -149,14 +149,13 @@ impl Fields for ByName<'_> {
             "ndim" => self.ndim,
             "direction" | "dtype" | "dtype_in" | "dtype_wei" | "dtype_out" | "dtype_a" | "dtype_b"
             | "dtype_c" | "layout" => None,
-            // An architecture that no profile and no grammar knows is read by the reader, which can say
-            // where.
+            // An architecture is parsed by the reader, which can report where it is.
             name => self.cells.get(name),
         }
     }
 }
 
-/// The cells of attention that no kernel says.
+/// The cells of attention that do not follow from the kernel.
 struct Sizes<'a>(&'a dyn Fields);
 
 impl Fields for Sizes<'_> {

@@ -1,4 +1,4 @@
-//! What every reader gives, row by row, and who takes it.
+//! The output of every reader, row by row, and its receiver.
 
 use ck_select_types::kernel::Kernel;
 use ck_select_types::problem::Problem;
@@ -6,10 +6,10 @@ use ck_select_types::vocab::Arch;
 
 use super::DataError;
 
-/// One measured row, whatever file it stood in.
+/// One measured row, from any file format.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Measured<'a> {
-    /// Index into `kernels`; the same for all rows of one reader that name the same kernel.
+    /// Index into `kernels`; the same for all rows of a reader with the same kernel.
     pub(crate) kernel: u32,
     /// All kernels that the reader has seen so far.
     pub(crate) kernels: &'a [Kernel],
@@ -20,11 +20,11 @@ pub(crate) struct Measured<'a> {
     pub(crate) non_zero: Option<i64>,
     pub(crate) problem_idx: Option<i64>,
     pub(crate) run_id: Option<&'a str>,
-    /// Why it has no time, where the file says so.
+    /// Why it has no time, if the file says so.
     pub(crate) error: Option<&'a str>,
 }
 
-/// What was measured.
+/// The measured figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Figures {
     pub(crate) tflops: f64,
@@ -34,13 +34,13 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// Of a row whose figures nobody asked for.
+    /// For a row whose figures are not needed.
     pub(crate) const UNREAD: Self =
         Self { tflops: 0.0, latency_ms: f64::NAN, bandwidth_gb_s: f64::NAN, is_valid: false };
 
-    /// Judges a row. `recorded` is what the file itself says about validity, `non_zero` how many elements of
-    /// the result were not zero: a kernel that wrote nothing was fast at nothing. Figures that no device can
-    /// have measured are no row, as a garbled number is none.
+    /// Judges a row. `recorded` is the validity in the file, `non_zero` the number of non-zero elements of
+    /// the result: a kernel that wrote nothing did no work. Impossible figures are rejected, like garbled
+    /// numbers.
     pub(crate) fn judge(
         tflops: f64,
         latency_ms: f64,
@@ -60,10 +60,9 @@ impl Figures {
     }
 }
 
-/// What takes rows.
+/// Receives rows.
 pub(crate) trait Sink {
-    /// Whether it wants to know more of a row than its problem and kernel. Readers may leave out the rest if
-    /// not.
+    /// Whether it needs more than problem and kernel of a row. Otherwise readers may skip the rest.
     fn wants_figures(&self) -> bool {
         true
     }
@@ -71,21 +70,21 @@ pub(crate) trait Sink {
     /// Takes a row.
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError>;
 
-    /// Takes rows without figures, of the problem of the row before: one for each of these indices into
-    /// `kernels`.
+    /// Takes rows without figures that have the problem of the previous row: one for each of these indices
+    /// into `kernels`.
     fn pairs(&mut self, ids: &[u32], before: &Measured<'_>) -> Result<(), DataError> {
         ids.iter().try_for_each(|&kernel| self.row(&Measured { kernel, ..*before }))
     }
 
-    /// Takes note of a place that holds no row, though it should. An error ends the reading.
+    /// Receives a place that should be a row, but is not. An error ends the reading.
     fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError>;
 
-    /// Takes note of a row that is left out because it is of another architecture than was asked for.
+    /// Receives the architecture of a row that is left out because another one was requested.
     fn other_arch(&mut self, arch: Option<Arch>) {
         let _ = arch;
     }
 
-    /// Takes the hardware constants that the file records, by their names without `hw_`.
+    /// Takes the hardware constants that the file records, under their names without `hw_`.
     fn hardware(&mut self, file: &str, constants: &[(&'static str, i64)]) -> Result<(), DataError>;
 }
 
@@ -115,10 +114,10 @@ impl SharedHardware {
     }
 }
 
-/// What one file gave.
+/// The result for one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Columns that are unknown and nothing like a known one.
+    /// Unknown columns that do not resemble a known one.
     pub(crate) unknown: Vec<String>,
     pub(crate) rows: usize,
     pub(crate) other: usize,

@@ -1,4 +1,4 @@
-//! Which reader a file needs: by what is in it, not by its name alone.
+//! Which reader a file needs: by its contents, not only by its name.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
@@ -26,7 +26,7 @@ enum Format {
     Log,
 }
 
-/// Reads the rows of a file, whichever format it has; text may be compressed with gzip.
+/// Reads the rows of a file, in any format; text may be compressed with gzip.
 pub(crate) fn read(path: &Path, filter: Filter, sink: &mut dyn Sink) -> Result<Counts, DataError> {
     let name = path.display().to_string();
     let mut names = Names::new(filter);
@@ -37,7 +37,7 @@ pub(crate) fn read(path: &Path, filter: Filter, sink: &mut dyn Sink) -> Result<C
     }
 }
 
-/// Reads the rows of a text in memory; `name` is what errors call it.
+/// Reads the rows of a text in memory; `name` is its name in errors.
 pub(crate) fn read_text(
     name: &str,
     mut text: &[u8],
@@ -63,11 +63,11 @@ fn read_as(
     }
 }
 
-/// The operation of a file's first row, of an element type if one is given; `None` of a file without rows.
+/// The operation of a file's first row, for an element type if one is given; `None` for a file without rows.
 pub fn op_of(path: &Path, dtype: Option<Dtype>) -> Result<Option<Op>, DataError> {
     let mut first = First(None);
     match read(path, Filter { dtype, ..Filter::default() }, &mut first) {
-        // Whoever knows the first row reads no further.
+        // The first row is enough.
         Err(_) if first.0.is_some() => Ok(first.0),
         other => other.map(|_| first.0),
     }
@@ -91,7 +91,7 @@ impl Sink for First {
     }
 }
 
-/// The names of a table's columns; `None` for files that are no tables.
+/// The names of a table's columns; `None` for files that are not tables.
 pub(crate) fn columns_of(path: &Path) -> Result<Option<Vec<String>>, DataError> {
     let name = path.display().to_string();
     let (opened, format) = open(path)?;
@@ -139,7 +139,7 @@ fn read_up_to(file: &mut File, buffer: &mut [u8]) -> io::Result<usize> {
     Ok(filled)
 }
 
-/// The format of a text: what its name says, else what its beginning looks like.
+/// The format of a text: by its name, otherwise by its beginning.
 fn text_format(path: &Path, beginning: &[u8]) -> Format {
     let name = path.file_name().map(|name| name.to_string_lossy().to_lowercase()).unwrap_or_default();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
@@ -154,7 +154,7 @@ fn text_format(path: &Path, beginning: &[u8]) -> Format {
         "log" | "txt" | "json" => Format::Log,
         _ => {
             let header = start.lines().find(|line| !line.starts_with('#')).unwrap_or_default();
-            // Also a header that its reader will refuse: it can say why.
+            // Includes headers that the reader will refuse with a reason.
             let is_header = header.split([',', ';', '\t']).any(|cell| {
                 let cell = cell.trim().trim_matches('"').to_lowercase();
                 cell == "kernel" || cell == "kernel_name"
@@ -172,7 +172,7 @@ fn text_format(path: &Path, beginning: &[u8]) -> Format {
     }
 }
 
-/// The files that a path stands for: itself, or all `*.parquet` directly inside a folder, sorted by name.
+/// The files for a path: itself, or all `*.parquet` directly inside a folder, sorted by name.
 pub fn files_of(path: &Path) -> Result<Vec<PathBuf>, DataError> {
     let name = path.display().to_string();
     if !path.is_dir() {

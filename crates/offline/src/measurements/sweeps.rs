@@ -1,19 +1,19 @@
 //! Which rows may be compared with each other: those of one sweep.
 //!
-//! A sweep times the kernels of a problem one after the other, on one device. When a problem was measured
-//! again, clocks and temperature were others, so a kernel of one sweep is not faster than a kernel of the
-//! other for being a percent ahead of it.
+//! A sweep times the kernels of a problem one after the other, on one device. If a problem was measured
+//! again, clocks and temperature were different, so a kernel of one sweep that is a percent ahead of a kernel
+//! of another is not necessarily faster.
 
 use std::collections::HashSet;
 
 use super::{Measurements, Row};
 
-/// The rows that one file has of a problem under one number.
+/// The rows of one file for a problem with one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sweep {
     /// Index into [`Measurements::problems`].
     pub problem: u32,
-    /// The number that the file gives the problem, its `problem_idx`.
+    /// The problem's number in the file, its `problem_idx`.
     pub number: Option<i64>,
 }
 
@@ -22,15 +22,15 @@ pub struct Sweep {
 pub struct Run {
     /// Index into [`Measurements::problems`].
     pub problem: u32,
-    /// The number that its first sweep's file gives the problem.
+    /// The problem's number in the file of the first sweep.
     pub number: Option<i64>,
     /// Indices into [`Measurements::rows`], ascending.
     pub rows: Vec<u32>,
 }
 
 impl Measurements {
-    /// The rows that ran, by problem. Sweeps of one problem are apart if they have a kernel in common; if
-    /// not, they are parts of one: files are often cut by kernel.
+    /// The rows that ran, by problem. Sweeps of one problem are separate if they have a kernel in common;
+    /// otherwise they are parts of one, because files are often split by kernel.
     pub fn runs(&self) -> Vec<Run> {
         let mut by_problem: Vec<Vec<u32>> = vec![Vec::new(); self.problems().len()];
         for (index, row) in (0u32..).zip(self.rows()) {
@@ -117,7 +117,7 @@ mod tests {
         let again = measured(&[&[(0, 64, 32), (0, 64, 64), (7, 64, 32), (7, 64, 64), (3, 96, 32)]]);
         assert_eq!(again.problems().len(), 2);
         assert_eq!(runs(&again), [(Some(0), vec![0, 1]), (Some(7), vec![2, 3]), (Some(3), vec![4])]);
-        // In another file, under the same number.
+        // In another file, with the same number.
         let other_file = measured(&[&[(0, 64, 32), (0, 64, 64)], &[(0, 64, 64)]]);
         assert_eq!(runs(&other_file), [(Some(0), vec![0, 1]), (Some(0), vec![2])]);
     }

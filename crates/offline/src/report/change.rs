@@ -6,7 +6,7 @@ use super::sweep::Against;
 use crate::figures::quantile;
 use crate::measurements::Measurements;
 
-/// Columns of the histogram in each doubling of speed, and doublings on each side of 1.
+/// Columns of the histogram per doubling of speed, and doublings on each side of 1.
 const FINE: i32 = 8;
 const DOUBLINGS: i32 = 2;
 
@@ -17,8 +17,8 @@ pub(super) fn write(page: &mut Page, first: &Measurements, against: Against<'_>)
     let mut best: Vec<f64> = change.problems.iter().map(|problem| problem.speed).collect();
     best.sort_by(f64::total_cmp);
     page.text(&format!(
-        "{} problems are in both sweeps. Another kernel wins on {} of them. The first sweep's winners keep {} of the speed \
-         of the second one's.",
+        "{} problems are in both sweeps. Another kernel wins on {} of them. The first sweep's winners keep \
+         {} of the speed of the second one's.",
         count(all),
         count(other),
         percent(change.kept())
@@ -32,7 +32,10 @@ pub(super) fn write(page: &mut Page, first: &Measurements, against: Against<'_>)
         ("only_first", "problems only in the first", count(change.other_problems[0])),
         ("only_second", "only in the second", count(change.other_problems[1])),
     ]);
-    page.text("Speed of a kernel on a problem in the second sweep over that in the first; outer columns hold what lies beyond them.");
+    page.text(
+        "Speed of a kernel on a problem in the second sweep over that in the first; \
+         outer columns hold what lies beyond them.",
+    );
     page.raw(&charts::columns(
         "pairs by their speed in the second sweep over that in the first",
         &histogram(&change.speeds),

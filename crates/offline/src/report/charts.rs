@@ -6,10 +6,10 @@ use super::plot::Plot;
 use super::plot::WIDTH;
 use crate::survey::Roofline;
 
-/// Places of a chart that say their value, at most.
+/// Maximum number of places of a chart that show their value.
 const SAYING: usize = 120;
 
-/// Marks of five shares from `lowest` to `highest`.
+/// Marks for five shares from `lowest` to `highest`.
 fn shares(plot: &mut Plot, lowest: f64, highest: f64) {
     for step in 0..=4 {
         let share = f64::from(step) / 4.0;
@@ -68,7 +68,7 @@ pub(super) fn top_k(means: &[f64]) -> String {
     plot.finish()
 }
 
-/// Shares by a number, a line a series; the number's steps are wider where it is small.
+/// Shares over a number, with a line per series; steps are wider for small numbers.
 pub(super) fn curves(label: &str, unit: &str, series: &[(&str, Vec<(usize, f64)>)]) -> String {
     let mut plot = Plot::new(label);
     let points = || series.iter().flat_map(|(_, points)| points.iter().copied());
@@ -80,7 +80,7 @@ pub(super) fn curves(label: &str, unit: &str, series: &[(&str, Vec<(usize, f64)>
     let mut counts: Vec<usize> = points().map(|(count, _)| count).collect();
     counts.sort_unstable();
     counts.dedup();
-    // Marks that would touch the one before are left out.
+    // Marks that would touch the previous one are left out.
     let mut marked = f64::NEG_INFINITY;
     for count in counts {
         if along(count) - marked > 0.045 {
@@ -102,7 +102,7 @@ pub(super) fn curves(label: &str, unit: &str, series: &[(&str, Vec<(usize, f64)>
     plot.finish()
 }
 
-/// How values are spread, in columns of equal width from the lowest to the highest.
+/// A histogram with columns of equal width from the lowest to the highest value.
 pub(super) fn columns(label: &str, columns: &[(String, usize)]) -> String {
     let mut plot = Plot::new(label);
     let most = columns.iter().map(|column| column.1).max().unwrap_or(0).max(1);
@@ -123,8 +123,7 @@ pub(super) fn columns(label: &str, columns: &[(String, usize)]) -> String {
     plot.finish()
 }
 
-/// The fastest kernel of each problem under what the device could reach. `shown` are the points, each with
-/// what it says.
+/// The fastest kernel of each problem below the device's limits. `shown` are the points, each with its text.
 pub(super) fn roofline(roofline: &Roofline, shown: &[(usize, String)]) -> String {
     let label =
         "measured TFLOPS of each problem's fastest kernel by operations a byte, below the device's peaks";
@@ -148,7 +147,7 @@ pub(super) fn roofline(roofline: &Roofline, shown: &[(usize, String)]) -> String
         plot.mark_y(y(10_f64.powi(power)), &short(10_f64.powi(power)));
     }
     for (class, gb_s) in [("roof cache", roofline.cache_gb_s), ("roof", roofline.memory_gb_s)] {
-        // From where the slope leaves the ground or the left edge up to the peak.
+        // From the bottom or the left edge up the slope to the peak.
         let from = 10_f64.powf(x0).max(10_f64.powf(y0) * 1e3 / gb_s);
         plot.line(class, [(x(from), y(from * gb_s / 1e3)), (x(peak * 1e3 / gb_s), y(peak))]);
     }
@@ -162,7 +161,8 @@ pub(super) fn roofline(roofline: &Roofline, shown: &[(usize, String)]) -> String
         let point = roofline.points[*place];
         let (x, y) = (Plot::x(x(point.intensity)), plot.y(y(point.tflops)));
         plot.add(format_args!(
-            "<circle class=\"dot\" data-row=\"{row}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\"><title>{says}</title></circle>\n"
+            "<circle class=\"dot\" data-row=\"{row}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\">\
+             <title>{says}</title></circle>\n"
         ));
     }
     plot.finish()
@@ -172,7 +172,8 @@ pub(super) fn roofline(roofline: &Roofline, shown: &[(usize, String)]) -> String
 pub(super) fn bar(share: f64) -> String {
     let width = (share.clamp(0.0, 1.0) * 120.0).max(1.0);
     format!(
-        "<svg class=\"bar\" viewBox=\"0 0 120 10\" aria-hidden=\"true\"><path d=\"M0 0H{width:.1}V10H0Z\"/></svg>"
+        "<svg class=\"bar\" viewBox=\"0 0 120 10\" aria-hidden=\"true\"><path d=\"M0 0H{width:.1}V10H0Z\"/>\
+         </svg>"
     )
 }
 
@@ -181,16 +182,19 @@ pub(super) fn diverging(share: f64) -> String {
     let end = 80.0 + share.clamp(-1.0, 1.0) * 80.0;
     let (from, width, side) = if end < 80.0 { (end, 80.0 - end, "less") } else { (80.0, end - 80.0, "more") };
     format!(
-        "<svg class=\"bar diverging\" viewBox=\"0 0 160 10\" aria-hidden=\"true\"><path class=\"{side}\" d=\"M{from:.1} 0h{width:.1}v10h-{width:.1}Z\"/>\
+        "<svg class=\"bar diverging\" viewBox=\"0 0 160 10\" aria-hidden=\"true\">\
+         <path class=\"{side}\" d=\"M{from:.1} 0h{width:.1}v10h-{width:.1}Z\"/>\
          <path class=\"middle\" d=\"M80 0V10\"/></svg>"
     )
 }
 
-/// A place on a line from 0 to 1.
+/// A mark on a line from 0 to 1.
 pub(super) fn place(share: f64) -> String {
     let x = 4.0 + share.clamp(0.0, 1.0) * 112.0;
     format!(
-        "<svg class=\"bar\" viewBox=\"0 0 120 10\" aria-hidden=\"true\"><path class=\"scale\" d=\"M4 4.5H116V5.5H4Z\"/><circle class=\"dot\" cx=\"{x:.1}\" cy=\"5\" r=\"4\"/></svg>"
+        "<svg class=\"bar\" viewBox=\"0 0 120 10\" aria-hidden=\"true\">\
+         <path class=\"scale\" d=\"M4 4.5H116V5.5H4Z\"/>\
+         <circle class=\"dot\" cx=\"{x:.1}\" cy=\"5\" r=\"4\"/></svg>"
     )
 }
 

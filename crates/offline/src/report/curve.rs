@@ -3,10 +3,10 @@
 use super::charts;
 use super::page::{Page, count, percent};
 
-/// What choosing by so many measured problems gives: medians of some draws.
+/// The quality of choices with this many measured problems: medians of some draws.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CurvePoint {
-    /// How it was learned.
+    /// How the model learned.
     pub way: &'static str,
     /// Measured problems.
     pub measured: usize,
@@ -18,7 +18,7 @@ pub struct CurvePoint {
     pub mean: f64,
     /// Their median.
     pub median: f64,
-    /// What nine of ten problems reach.
+    /// The tenth percentile.
     pub p10: f64,
     /// The worst.
     pub min: f64,
@@ -30,7 +30,8 @@ pub struct CurvePoint {
 pub fn curve(points: &[CurvePoint], device: &str, at: &str) -> String {
     let mut page = Page::new(&format!("{device}: learning curve"));
     page.text(&format!(
-        "Made {at} by ckselect {}. Efficiency on problems that were not measured, by the number of problems that were.",
+        "Made {at} by ckselect {}. Efficiency on problems that were not measured, \
+         by the number of problems that were.",
         env!("CARGO_PKG_VERSION")
     ));
     for (title, chart) in pictures(points) {

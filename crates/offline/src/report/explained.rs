@@ -1,5 +1,5 @@
-//! One choice, as an HTML page: the ranking, why one kernel is before another, and whether the model knows
-//! such problems.
+//! One choice, as an HTML page: the ranking, why one kernel is ranked before another, and whether the problem
+//! is in the training range.
 
 use ck_select_model::estimate::{Device, Estimator};
 use ck_select_model::select::{Comparison, OutOfRange, Ranked, Ranker};
@@ -9,7 +9,7 @@ use super::charts;
 use super::made::Made;
 use super::page::{Page, count, escape, number};
 
-/// Features that the picture has; the table has all.
+/// Number of features in the chart; the table has all.
 const FEATURES: usize = 12;
 
 /// A choice that is explained.
@@ -17,15 +17,15 @@ const FEATURES: usize = 12;
 pub struct Explained<'a> {
     /// The model with its pool.
     pub ranker: &'a Ranker,
-    /// What was asked.
+    /// The problem.
     pub problem: &'a Problem,
-    /// The answer, best first.
+    /// The ranking, best first.
     pub ranking: &'a [Ranked],
-    /// The places in the pool of the two kernels that are compared.
+    /// The indices in the pool of the two compared kernels.
     pub kernels: [usize; 2],
-    /// Why they are told apart.
+    /// Why they are distinguished.
     pub comparison: &'a Comparison,
-    /// Where the problem lies outside of what the model saw in training.
+    /// Where the problem is outside the model's training range.
     pub outside: &'a [OutOfRange],
 }
 
@@ -56,8 +56,8 @@ pub fn explained(explained: &Explained<'_>, made: &Made) -> String {
     );
     if let Some(most) = comparison.terms.first() {
         page.text(&format!(
-            "The raw score of the first is {sign} that of the second by {}. The feature with the largest part in it is {}: {} of the first and {} of \
-             the second.",
+            "The raw score of the first is {sign} that of the second by {}. The feature with the largest \
+             part in it is {}: {} of the first and {} of the second.",
             number((ours - theirs).abs()),
             most.feature,
             number(most.values[0]),
@@ -100,8 +100,9 @@ fn ranking(page: &mut Page, explained: &Explained<'_>) {
 fn terms(page: &mut Page, comparison: &Comparison) {
     let most = comparison.terms.iter().map(|term| term.difference().abs()).fold(0.0, f64::max);
     page.text(
-        "What a feature adds is what the splits on it add along the kernel's path through the trees. Bias, features and rounding add up to the raw \
-         score exactly. To the right is what speaks for the first kernel.",
+        "What a feature adds is what the splits on it add along the kernel's path through the trees. Bias, \
+         features and rounding add up to the raw score exactly. To the right is what speaks for the first \
+         kernel.",
     );
     let bias = comparison.parts.each_ref().map(|part| part.bias);
     let rounding = comparison.parts.each_ref().map(|part| part.rounding);
@@ -156,8 +157,9 @@ fn estimate(page: &mut Page, explained: &Explained<'_>) {
         return page.text("Nothing: it does not know a kernel of this kind.");
     };
     page.text(
-        "The estimate is a formula that never saw the measurements, so it can disagree with the model; its terms, in microseconds, are what each \
-         cause adds to the time. To the right is what makes the first kernel faster.",
+        "The estimate is a formula that never saw the measurements, so it can disagree with the model; its \
+         terms, in microseconds, are what each cause adds to the time. To the right is what makes the first \
+         kernel faster.",
     );
     let differences = first.values.iter().zip(&second.values).map(|(first, second)| second - first);
     let most = differences.fold(0.0_f64, |most, difference| most.max(difference.abs()));
@@ -188,7 +190,7 @@ fn trained(page: &mut Page, explained: &Explained<'_>) {
     let fields = FieldSet::fields(problem.op()).iter().zip(numbers);
     let rows = fields.filter_map(|(field, asked)| {
         let [low, high] = trained.range(field)?;
-        // On a scale of logarithms, since extents are of all sizes.
+        // On a logarithmic scale, because extents vary widely.
         let along = |value: i64| ((value.max(0) + 1) as f64).ln();
         let place = if high > low { (along(asked) - along(low)) / (along(high) - along(low)) } else { 0.5 };
         let place =

@@ -1,20 +1,20 @@
-//! Lines over a whole number, with what each of them says there.
+//! Line charts over a whole number, with the values of each line.
 
 use super::page::{escape, short};
 use super::plot::Plot;
 
-/// Stretches that say their values, at most.
+/// Maximum number of stretches that show their values.
 const SAYING: usize = 120;
-/// Lines that are named at their ends, at most.
+/// Maximum number of lines that are named at their ends.
 const NAMED: usize = 3;
-/// Points that are drawn, at most.
+/// Maximum number of points that are drawn.
 const DOTS: usize = 20;
-/// How far names stay apart.
+/// Minimum distance between names.
 const APART: f64 = 0.075;
 
 /// A line.
 pub(super) struct Line {
-    /// What it is called.
+    /// Its name.
     pub(super) name: String,
     /// Its values, from the first place on.
     pub(super) values: Vec<f64>,
@@ -22,8 +22,8 @@ pub(super) struct Line {
     pub(super) marked: Option<usize>,
 }
 
-/// Draws lines. `first` is the number of the first place and `along` what the number counts; values are said by
-/// `say`.
+/// Draws lines. `first` is the number of the first place and `along` what the number counts; `say` formats
+/// values.
 pub(super) fn lines(
     label: &str,
     along: &str,
@@ -40,7 +40,7 @@ pub(super) fn lines(
     if places == 0 || low > high {
         return plot.finish();
     }
-    // A flat line lies at the top.
+    // A flat line is at the top.
     let size = if high > low { high - low } else { high.abs().max(1.0) };
     let low = high - size;
     let x = |place: usize| if places > 1 { place as f64 / (places - 1) as f64 } else { 0.5 };

@@ -1,4 +1,4 @@
-//! What a page was made of, when, and by what.
+//! The sources of a page, its time, and the program's version.
 
 use std::io;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::page::{Page, count, escape};
 use crate::digest;
 use crate::measurements::Measurements;
 
-/// What a page was made of, when, and by what.
+/// The sources of a page, and when it was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Made {
     /// When, as `YYYY-MM-DDThh:mm:ss` in UTC.
@@ -30,7 +30,7 @@ pub enum ModelPlace<'a> {
 }
 
 impl Made {
-    /// Reads the digests of a model, if there is one, and of measurements. An error comes with its file.
+    /// Reads the digests of a model, if there is one, and of measurements. Errors name the file.
     pub fn of(
         at: String,
         model: Option<ModelPlace<'_>>,
@@ -55,7 +55,7 @@ impl Made {
         })
     }
 
-    /// A line that says when and by what.
+    /// A line with the time and the program.
     pub(super) fn line(&self, page: &mut Page) {
         line(page, &self.at);
     }
@@ -90,7 +90,7 @@ impl Made {
     }
 }
 
-/// A line that says when a page was made, and by what.
+/// A line with the time of a page, and the program.
 pub(super) fn line(page: &mut Page, at: &str) {
     let time = escape(at);
     page.raw(&format!(

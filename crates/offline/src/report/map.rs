@@ -1,5 +1,5 @@
-//! The map of kernels and problems as a page has it: tables say what its rows and columns are, and a script
-//! draws it out of compressed bytes.
+//! The map of kernels and problems on a page: tables describe its rows and columns, and a script draws it
+//! from compressed bytes.
 
 use std::io::Write as _;
 
@@ -9,19 +9,19 @@ use flate2::write::ZlibEncoder;
 use super::page::{Page, count};
 use crate::survey::Survey;
 
-/// Kernels, and cells, that are drawn at most.
+/// Maximum numbers of kernels and of cells that are drawn.
 const KERNELS: usize = 5000;
 const CELLS: usize = 5_000_000;
-/// Cells up to which each has two bytes, which say as much as tables do.
+/// Up to this many cells, each has two bytes, which are as precise as tables.
 const EXACT: usize = 250_000;
-/// Bytes that cells may take after compression; base64 makes a third more of them.
+/// Maximum size of the cells after compression, before base64 adds a third.
 const BYTES: usize = 2_700_000;
-/// Steps from nothing to the fastest kernel: exact ones, and those of a byte from fine to coarse. The latter
-/// are equal steps of the root of what is lost, so that those near the fastest are the finest.
+/// Steps from zero to the fastest kernel's speed: exact ones, and those of a byte from fine to coarse. The
+/// latter are equal steps of the square root of the loss, so that those near the fastest are the finest.
 const EXACT_LEVELS: u16 = 10_000;
 const LEVELS: [u16; 4] = [200, 100, 50, 25];
 
-/// What a page shows of kernels and problems: rows of tables, and places of those rows in the map.
+/// The kernels and problems that a page shows: rows of tables, and their order in the map.
 pub(super) struct Shown {
     /// Kernels in the order of their table: winners first.
     pub(super) kernels: Vec<u32>,
@@ -43,7 +43,7 @@ impl Shown {
         });
         kernels.truncate(KERNELS);
         let most = (CELLS / kernels.len().max(1)).clamp(1, KERNELS);
-        // Evenly from one end of the order to the other.
+        // Evenly spaced over the whole order.
         let all = &survey.order.trials;
         let mapped_trials: Vec<u32> = if all.len() <= most {
             all.clone()
@@ -67,8 +67,8 @@ impl Shown {
         let trials = survey.trials.len() - self.trials.len();
         (kernels + trials > 0).then(|| {
             format!(
-                "The page shows {} of {} kernels, those that win first, and {} of {} problems, evenly chosen; all figures \
-                 beside the map and the tables are of all.",
+                "The page shows {} of {} kernels, those that win first, and {} of {} problems, evenly \
+                 chosen; all figures beside the map and the tables are of all.",
                 count(self.kernels.len()),
                 count(survey.kernels.len()),
                 count(self.trials.len()),
@@ -77,28 +77,31 @@ impl Shown {
         })
     }
 
-    /// Writes the map. The tables `kernels` and `problems` have to be somewhere in the page.
+    /// Writes the map. The tables `kernels` and `problems` must be on the page.
     pub(super) fn write(&self, page: &mut Page, survey: &Survey) {
         let (levels, wide, packed) = self.packed(survey);
         let step = match levels {
             EXACT_LEVELS => String::new(),
             levels => format!(
-                " Because there are so many cells, speeds are rounded to {levels} steps, which are finest near the fastest."
+                " Because there are so many cells, speeds are rounded to {levels} steps, \
+                 which are finest near the fastest."
             ),
         };
         page.text(&format!(
-            "A row is a kernel, a column is a problem, and similar ones are adjacent: kernels that are good at the same problems, and \
-             problems that the same kernels are good at.{step} Point at a cell for its figures, click it for the problem's ranking; filters \
-             of the tables below narrow the map."
+            "A row is a kernel, a column is a problem, and similar ones are adjacent: kernels that are good \
+             at the same problems, and problems that the same kernels are good at.{step} Point at a cell for \
+             its figures, click it for the problem's ranking; filters of the tables below narrow the map."
         ));
         page.raw(TOOLS);
         let wide = if wide { " data-wide=\"1\"" } else { "" };
         page.raw(&format!(
-            "<div class=\"map\" id=\"map\" tabindex=\"0\" role=\"application\" aria-label=\"efficiency of {} kernels on {} problems; arrow \
-             keys go from cell to cell, Enter opens the problem; the tables below have the same as text\" data-levels=\"{levels}\"{wide}>\
-             <div><canvas></canvas></div></div>\n\
+            "<div class=\"map\" id=\"map\" tabindex=\"0\" role=\"application\" aria-label=\"efficiency of {} \
+             kernels on {} problems; arrow keys go from cell to cell, Enter opens the problem; the tables \
+             below have the same as text\" data-levels=\"{levels}\"{wide}><div><canvas></canvas></div>\
+             </div>\n\
              <output class=\"said\" id=\"said\" aria-live=\"polite\"></output>\n\
-             <noscript><p>Without scripts the map stays empty; the tables below have what it shows.</p></noscript>\n",
+             <noscript><p>Without scripts the map stays empty; \
+             the tables below have what it shows.</p></noscript>\n",
             self.mapped_kernels.len(),
             self.mapped_trials.len()
         ));
@@ -123,8 +126,8 @@ impl Shown {
         page.script(include_str!("map.js"));
     }
 
-    /// The cells, kernel by kernel: 0 where nothing was measured, else 1 more than the step. With how many
-    /// steps there are, and whether a cell has two bytes.
+    /// The cells, kernel by kernel: 0 if nothing was measured, otherwise the step plus 1. Also returns the
+    /// number of steps, and whether a cell has two bytes.
     fn packed(&self, survey: &Survey) -> (u16, bool, Vec<u8>) {
         let across = self.mapped_trials.len();
         let mut row_of = vec![usize::MAX; survey.kernels.len()];
@@ -140,7 +143,8 @@ impl Shown {
                     if row == usize::MAX {
                         continue;
                     }
-                    // Only the fastest has the last step, so that what is nearly as fast is told from it.
+                    // Only the fastest has the last step, so that nearly as fast kernels can be distinguished
+                    // from it.
                     let efficiency = trial.efficiency(place);
                     let along =
                         if levels == EXACT_LEVELS { efficiency } else { 1.0 - (1.0 - efficiency).sqrt() };
@@ -169,7 +173,7 @@ impl Shown {
 
 fn packed(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
-    // Writing to memory does not fail.
+    // Writing to memory cannot fail.
     let written = encoder.write_all(bytes);
     debug_assert!(written.is_ok());
     encoder.finish().unwrap_or_default()
@@ -191,16 +195,21 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 const TOOLS: &str = "<div class=\"tools\">\n\
-    <label>kernels <select id=\"order-kernels\"><option value=\"like\">by likeness</option><option value=\"table\">as in their table</option></select></label>\n\
-    <label>problems <select id=\"order-problems\"><option value=\"like\">by likeness</option><option value=\"table\">as in their table</option></select></label>\n\
-    <span><button type=\"button\" id=\"zoom-fit\">fit</button> <button type=\"button\" id=\"zoom-out\" aria-label=\"smaller\">−</button> \
-    <button type=\"button\" id=\"zoom-in\" aria-label=\"larger\">+</button></span>\n\
-    <span class=\"legend\">0 % <i style=\"background: linear-gradient(90deg, #440154, #3b528b, #21918c, #5ec962, #fde725)\"></i> 100 %</span>\n\
+    <label>kernels <select id=\"order-kernels\"><option value=\"like\">by likeness</option>\
+    <option value=\"table\">as in their table</option></select></label>\n\
+    <label>problems <select id=\"order-problems\"><option value=\"like\">by likeness</option>\
+    <option value=\"table\">as in their table</option></select></label>\n\
+    <span><button type=\"button\" id=\"zoom-fit\">fit</button> <button type=\"button\" id=\"zoom-out\" \
+    aria-label=\"smaller\">−</button> <button type=\"button\" id=\"zoom-in\" \
+    aria-label=\"larger\">+</button></span>\n\
+    <span class=\"legend\">0 % <i style=\"background: linear-gradient(90deg, #440154, #3b528b, #21918c, \
+    #5ec962, #fde725)\"></i> 100 %</span>\n\
     <span class=\"legend\"><i style=\"width: .7rem; background: #ff3b30\"></i> the fastest</span>\n</div>\n";
 
-const DIALOG: &str = "<dialog id=\"one\" aria-labelledby=\"one-title\"><form method=\"dialog\"><button>close</button></form>\
-    <h2 id=\"one-title\"></h2><p></p><div class=\"table\" tabindex=\"0\"><table><thead><tr><th scope=\"col\"></th><th scope=\"col\">efficiency</th>\
-    <th scope=\"col\"></th></tr></thead><tbody></tbody></table></div><p class=\"rest\"></p></dialog>\n";
+const DIALOG: &str = "<dialog id=\"one\" aria-labelledby=\"one-title\"><form method=\"dialog\">\
+    <button>close</button></form><h2 id=\"one-title\"></h2><p></p><div class=\"table\" tabindex=\"0\"><table>\
+    <thead><tr><th scope=\"col\"></th><th scope=\"col\">efficiency</th><th scope=\"col\"></th></tr></thead>\
+    <tbody></tbody></table></div><p class=\"rest\"></p></dialog>\n";
 
 #[cfg(test)]
 mod tests {

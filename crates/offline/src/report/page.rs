@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 const STYLE: &str = include_str!("style.css");
-/// Sorts and filters tables, and shows what charts say. Without it, everything is still there.
+/// Sorts and filters tables, and shows values of charts. Without it, the page is still complete.
 const SCRIPT: &str = include_str!("page.js");
-/// Rows from which on a table gets a box of its own height.
+/// Number of rows from which a table gets a scrolling box.
 const LONG: usize = 40;
-/// Sections from which on a page begins with a list of them.
+/// Number of sections from which a page begins with a list of them.
 const MANY: usize = 4;
 
 /// How a cell is shaded.
@@ -20,7 +20,7 @@ pub(super) enum Shade {
     Hole,
 }
 
-/// A page in the making.
+/// A page under construction.
 pub(super) struct Page {
     head: String,
     body: String,
@@ -31,17 +31,18 @@ pub(super) struct Page {
 impl Page {
     pub(super) fn new(title: &str) -> Self {
         let title = escape(title);
-        // The browser itself keeps the page from the network.
+        // This policy makes the browser block network access.
         let head = format!(
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src \
+             'unsafe-inline'; script-src 'unsafe-inline'\">\n\
              <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
         );
         Self { head, body: String::new(), sections: Vec::new(), scripts: vec![SCRIPT] }
     }
 
-    /// Has the browser open the page again after some seconds.
+    /// Makes the browser reload the page after some seconds.
     pub(super) fn again(&mut self, seconds: u64) {
         let at = self.head.find("<title>").unwrap_or_default();
         self.head.insert_str(at, &format!("<meta http-equiv=\"refresh\" content=\"{seconds}\">\n"));
@@ -59,7 +60,7 @@ impl Page {
         self.raw("</section>\n");
     }
 
-    /// A script beside that of all pages.
+    /// A script in addition to that of all pages.
     pub(super) fn script(&mut self, script: &'static str) {
         self.scripts.push(script);
     }
@@ -74,7 +75,7 @@ impl Page {
         self.raw(&format!("<p>{}</p>\n", escape(text)));
     }
 
-    /// The figures that a reader looks for first; each has an id, so that programs find it, too.
+    /// The key figures; each has an id, so that programs find it, too.
     pub(super) fn figures(&mut self, figures: &[(&str, &str, String)]) {
         self.raw("<dl class=\"figures\">\n");
         for (id, label, value) in figures {
@@ -83,7 +84,7 @@ impl Page {
         self.raw("</dl>\n");
     }
 
-    /// Rows of HTML under a header of text, in a box of their own that scrolls where the page is too narrow.
+    /// Rows of HTML under a header of text, in a box that scrolls if the page is too narrow.
     pub(super) fn table(&mut self, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
         let plain = |cell| (String::new(), cell);
         let rows = rows.into_iter().map(|row| row.into_iter().map(plain).collect());
@@ -113,7 +114,7 @@ impl Page {
         self.any_table(" class=\"grid\"", header, rows);
     }
 
-    /// Cells are attributes and HTML.
+    /// Cells consist of attributes and HTML.
     fn any_table(
         &mut self,
         attributes: &str,
@@ -155,7 +156,7 @@ impl Page {
         self.raw("</dl></div>\n");
     }
 
-    /// HTML as it is.
+    /// Verbatim HTML.
     pub(super) fn raw(&mut self, html: &str) {
         self.body.push_str(html);
     }
@@ -211,7 +212,7 @@ pub(super) fn number(value: f64) -> String {
         size if size >= 100.0 => write!(text, "{value:.1}"),
         _ => write!(text, "{value:.4}"),
     };
-    // A String takes whatever is written.
+    // Writing to a `String` cannot fail.
     debug_assert!(written.is_ok());
     text
 }
@@ -225,7 +226,7 @@ pub(super) fn short(value: f64) -> String {
     text
 }
 
-/// A whole number, thousands apart.
+/// A whole number with separated thousands.
 pub(super) fn count(count: usize) -> String {
     let digits = count.to_string();
     let mut out = String::new();

@@ -15,7 +15,7 @@ pub(super) struct Plot {
 }
 
 impl Plot {
-    /// A plot of the usual height; the label is what it shows, for those who cannot see it.
+    /// A plot of the usual height; the label describes it for screen readers.
     pub(super) fn new(label: &str) -> Self {
         Self::of_height(label, 260.0)
     }
@@ -39,7 +39,7 @@ impl Plot {
     }
 
     pub(super) fn add(&mut self, text: std::fmt::Arguments<'_>) {
-        // A String takes whatever is written.
+        // Writing to a `String` cannot fail.
         let written = self.svg.write_fmt(text);
         debug_assert!(written.is_ok());
     }
@@ -66,33 +66,36 @@ impl Plot {
         self.add(format_args!("\"/>\n"));
     }
 
-    /// A point with what it says to those who ask; the text is HTML.
+    /// A point with a tooltip; the text is HTML.
     pub(super) fn dot(&mut self, x: f64, y: f64, radius: f64, says: &str) {
         let (x, y) = (Self::x(x), self.y(y));
         self.add(format_args!(
-            "<circle class=\"dot\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\"><title>{says}</title></circle>\n"
+            "<circle class=\"dot\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\"><title>{says}</title>\
+             </circle>\n"
         ));
     }
 
-    /// A bar from the ground, between two places, with what it says.
+    /// A bar from the bottom, between two places, with a tooltip.
     pub(super) fn bar(&mut self, from: f64, to: f64, height: f64, says: &str) {
         let (from, to, top, ground) = (Self::x(from), Self::x(to), self.y(height), self.y(0.0));
         let (width, height) = ((to - from).max(0.5), (ground - top).max(0.0));
         self.add(format_args!(
-            "<rect class=\"column\" x=\"{from:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"><title>{says}</title></rect>\n"
+            "<rect class=\"column\" x=\"{from:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" \
+             height=\"{height:.1}\"><title>{says}</title></rect>\n"
         ));
     }
 
-    /// A stretch that says something wherever it is pointed at.
+    /// An invisible stretch with a tooltip.
     pub(super) fn ask(&mut self, from: f64, to: f64, says: &str) {
         let (from, to, height) = (Self::x(from), Self::x(to), self.height - BOTTOM - TOP);
         let width = to - from;
         self.add(format_args!(
-            "<rect class=\"ask\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{width:.1}\" height=\"{height:.1}\"><title>{says}</title></rect>\n"
+            "<rect class=\"ask\" x=\"{from:.1}\" y=\"{TOP}\" width=\"{width:.1}\" height=\"{height:.1}\">\
+             <title>{says}</title></rect>\n"
         ));
     }
 
-    /// What a line is called, above its end.
+    /// The name of a line, above its end.
     pub(super) fn name(&mut self, x: f64, y: f64, text: &str) {
         let (x, y) = (Self::x(x) - 4.0, (self.y(y) - 6.0).max(TOP));
         self.add(format_args!("<text class=\"y name\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>\n"));

@@ -1,4 +1,4 @@
-//! A sweep that is under way, as an HTML page.
+//! A running sweep as an HTML page.
 
 use super::made;
 use super::map::Shown;
@@ -7,23 +7,23 @@ use super::sweep::{duration, failures, kernels, time, wins};
 use crate::measurements::Measurements;
 use crate::survey::Survey;
 
-/// What is known of a GPU's core clock at the moment, in MHz.
+/// A GPU's current core clock in MHz, as far as known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Clock {
-    /// The GPU's place on its host.
+    /// The GPU's index on its host.
     pub gpu: String,
-    /// What it is called.
+    /// Its name.
     pub name: String,
-    /// The clock in force.
+    /// The current clock.
     pub now: Option<u32>,
-    /// The highest one.
+    /// The highest clock.
     pub most: u32,
 }
 
-/// How far a sweep is.
+/// The progress of a sweep.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Running {
-    /// When this was so, as `YYYY-MM-DDThh:mm:ss` in UTC.
+    /// The time of this state, as `YYYY-MM-DDThh:mm:ss` in UTC.
     pub at: String,
     /// The log.
     pub log: String,
@@ -31,25 +31,25 @@ pub struct Running {
     pub planned: usize,
     /// Rows of the log.
     pub rows: usize,
-    /// Rows a second, once there are two looks at the log.
+    /// Rows per second, once the log was read twice.
     pub rate: Option<f64>,
-    /// The clocks of its GPUs, where their driver tells them.
+    /// The clocks of its GPUs, if their driver reports them.
     pub clocks: Vec<Clock>,
-    /// How the sweep ended; while it runs, nothing.
+    /// How the sweep ended; `None` while it runs.
     pub ended: Option<String>,
-    /// Seconds until the browser opens the page again, while the sweep runs.
+    /// Seconds until the browser reloads the page, while the sweep runs.
     pub again: u64,
 }
 
 impl Running {
-    /// Milliseconds until all rows are there, at this rate.
+    /// Milliseconds until the sweep is complete, at this rate.
     fn left_ms(&self) -> Option<f64> {
         let rate = self.rate.filter(|rate| *rate > 0.0 && self.ended.is_none())?;
         Some(self.planned.saturating_sub(self.rows) as f64 / rate * 1e3)
     }
 }
 
-/// Writes the page. `found` is what the log says so far, once a row of it has a time.
+/// Writes the page. `found` has the results so far, once a row has a time.
 pub fn running(running: &Running, found: Option<(&Survey, &Measurements)>) -> String {
     let mut page = Page::new(&format!("{}: a sweep", running.log));
     if running.ended.is_none() {
@@ -110,7 +110,7 @@ fn unknown() -> String {
     "–".to_owned()
 }
 
-/// The highest speed of all rows, and whose it is.
+/// The highest speed of all rows, and its kernel.
 fn fastest(measurements: &Measurements) -> String {
     let valid = measurements.rows().iter().filter(|row| row.is_valid);
     valid.max_by(|a, b| a.tflops.total_cmp(&b.tflops)).map_or_else(unknown, |row| {

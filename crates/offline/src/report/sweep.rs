@@ -1,4 +1,4 @@
-//! What is in a sweep, as one HTML page.
+//! The contents of a sweep as one HTML page.
 
 use super::change;
 use super::charts;
@@ -8,18 +8,18 @@ use super::page::{Page, Shade, count, escape, number, percent};
 use crate::measurements::Measurements;
 use crate::survey::{Change, Coverage, NEAR, PoolStep, Survey, tile_of};
 
-/// Pool sizes whose cost is shown, as far as there are so many kernels that add something.
+/// Pool sizes whose cost is shown, as long as more kernels add something.
 const POOLS: [usize; 5] = [1, 2, 4, 8, 16];
-/// Points of a roofline.
+/// Maximum number of points of a roofline.
 const POINTS: usize = 2000;
-/// Kernels of the greedy pool that are listed.
+/// Maximum number of kernels of the greedy pool that are listed.
 const LISTED: usize = 100;
-/// Pairs of axes that are drawn.
+/// Maximum number of pairs of axes that are drawn.
 const GRIDS: usize = 4;
-/// Rows and columns of a grid that is drawn.
+/// Maximum number of rows and columns of a grid that is drawn.
 const GRID: usize = 16;
 
-/// A second sweep, and what changed from the first to it.
+/// A second sweep, and what changed since the first.
 #[derive(Debug, Clone, Copy)]
 pub struct Against<'a> {
     /// The second sweep.
@@ -80,7 +80,7 @@ pub fn sweep(
     page.finish()
 }
 
-/// A pool's size and what it keeps, for each size that is shown.
+/// Size and quality of the pool, for each size that is shown.
 pub fn pools(steps: &[PoolStep]) -> impl Iterator<Item = (usize, &PoolStep)> {
     let last = steps.len();
     let sizes = POOLS.into_iter().filter(move |&size| size < last).chain([last]);
@@ -127,7 +127,7 @@ fn code(text: &str) -> String {
     format!("<code>{}</code>", escape(text))
 }
 
-/// Milliseconds, in the unit that suits them.
+/// Milliseconds, in a suitable unit.
 pub(super) fn duration(ms: f64) -> String {
     match ms {
         _ if !ms.is_finite() => "–".to_owned(),
@@ -142,7 +142,8 @@ pub(super) fn kernels(page: &mut Page, survey: &Survey, measurements: &Measureme
     let never = survey.kernels.iter().filter(|kernel| kernel.ran > 0 && kernel.wins == 0);
     let (never, near) = never.fold((0, 0), |(all, near), one| (all + 1, near + usize::from(one.near > 0)));
     page.text(&format!(
-        "{} kernels ran and never win; {} of those are within {} % of the fastest somewhere. Time is that of one run of each row. Click a kernel for its problems.",
+        "{} kernels ran and never win; {} of those are within {} % of the fastest somewhere. Time is that of \
+         one run of each row. Click a kernel for its problems.",
         count(never),
         count(near),
         ((1.0 - NEAR) * 100.0).round()
@@ -204,8 +205,9 @@ pub(super) fn wins(page: &mut Page, survey: &Survey) {
 fn pool(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     let steps = &survey.pool.steps;
     page.text(
-        "Kernels one after the other, each the one that adds most to those before it. A problem's share is the speed of the fastest kept \
-         kernel over that of the fastest of all; a problem that no kept kernel runs counts as 0. ckselect report --prune-pool writes such a pool.",
+        "Kernels one after the other, each the one that adds most to those before it. A problem's share is \
+         the speed of the fastest kept kernel over that of the fastest of all; a problem that no kept kernel \
+         runs counts as 0. ckselect report --prune-pool writes such a pool.",
     );
     let points: Vec<(usize, f64)> = (1..).zip(steps).map(|(size, step)| (size, step.share)).collect();
     page.raw(&charts::curves("share of the oracle that so many kernels keep", "kernels", &[("", points)]));
@@ -227,8 +229,7 @@ fn pool(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     });
 }
 
-/// What a problem is called, without what most have in common. Problems that were measured again are
-/// numbered.
+/// Names of problems, without common defaults. Problems that were measured again are numbered.
 fn names(survey: &Survey, measurements: &Measurements, shown: &Shown) -> Vec<String> {
     let mut before: Vec<usize> = Vec::with_capacity(survey.trials.len());
     for (place, trial) in survey.trials.iter().enumerate() {
@@ -290,9 +291,10 @@ fn roofline(page: &mut Page, survey: &Survey, measurements: &Measurements, shown
     let peak = roofline.peak();
     let bound = roofline.points.iter().filter(|point| point.is_bound_by_memory(peak)).count();
     page.text(&format!(
-        "Each problem's fastest kernel beside the peaks of {}: {} GB/s of its memory (the line below), {} GB/s of its caches (dashed). Bytes are \
-         those of operands and result, each moved once; where they stay in caches from run to run, a kernel can be above the memory's \
-         line. {} of {} problems are limited by memory.",
+        "Each problem's fastest kernel beside the peaks of {}: {} GB/s of its memory (the line below), {} \
+         GB/s of its caches (dashed). Bytes are those of operands and result, each moved once; where they \
+         stay in caches from run to run, a kernel can be above the memory's line. {} of {} problems are \
+         limited by memory.",
         roofline.arch,
         number(roofline.memory_gb_s),
         number(roofline.cache_gb_s),
@@ -348,8 +350,8 @@ fn coverage(page: &mut Page, coverage: &Coverage) {
         return;
     }
     page.text(&format!(
-        "Holes are combinations of two numbers without a problem, though there are problems on both sides of them along both. {} holes in \
-         {} pairs of numbers; those with most of them:",
+        "Holes are combinations of two numbers without a problem, though there are problems on both sides of \
+         them along both. {} holes in {} pairs of numbers; those with most of them:",
         count(holes),
         count(coverage.pairs.len())
     ));
@@ -398,7 +400,8 @@ fn noise(page: &mut Page, survey: &Survey, measurements: &Measurements) {
         page.text("No kernel was measured twice on a problem, so the rows themselves do not show the noise.");
     } else {
         page.text(&format!(
-            "{} pairs were measured more than once: the slowest time is {} times the fastest in the median, and below {} times for nine of ten.",
+            "{} pairs were measured more than once: the slowest time is {} times the fastest in the median, \
+             and below {} times for nine of ten.",
             count(noise.repeated),
             number(noise.median),
             number(noise.p90)
@@ -417,8 +420,8 @@ fn noise(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     for (sidecar, details) in known {
         any = true;
         page.text(&format!(
-            "{}: {} rows have a spread of their samples, with a coefficient of variation of {} in the median and below {} for nine of ten. {} rows \
-             stayed unsteady, {} were measured again.",
+            "{}: {} rows have a spread of their samples, with a coefficient of variation of {} in the median \
+             and below {} for nine of ten. {} rows stayed unsteady, {} were measured again.",
             sidecar.of.display(),
             count(details.with_cv),
             percent(details.median),
@@ -437,7 +440,10 @@ fn noise(page: &mut Page, survey: &Survey, measurements: &Measurements) {
         }
     }
     if !any {
-        page.text("There are no details of a bench log (FILE.details.jsonl) beside the data: the spread of samples is not known.");
+        page.text(
+            "There are no details of a bench log (FILE.details.jsonl) beside the data: \
+             the spread of samples is not known.",
+        );
     }
 }
 
@@ -457,7 +463,8 @@ pub(super) fn failures(page: &mut Page, survey: &Survey) {
 
 pub(super) fn time(page: &mut Page, survey: &Survey) {
     page.text(&format!(
-        "One run of each row that has a time takes {} on the device, {} of it the slowest tenth of the rows. The table of kernels has each one's part.",
+        "One run of each row that has a time takes {} on the device, {} of it the slowest tenth of the rows. \
+         The table of kernels has each one's part.",
         duration(survey.run_ms),
         percent(survey.slowest_tenth)
     ));

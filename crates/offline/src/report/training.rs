@@ -1,4 +1,4 @@
-//! A trained model as an HTML page, beside its card: how it was cross-validated, what its forests ask about, and
+//! A trained model as an HTML page, beside its card: how it was cross-validated, what its forests use, and
 //! where it errs.
 
 use ck_select_model::model::Target;
@@ -14,7 +14,7 @@ use super::lines::{Line, lines};
 use super::page::{Page, count, escape, number, percent};
 use super::{charts, curve, importances, made, regret, slices, worst};
 
-/// Columns of the picture of residuals.
+/// Columns of the histogram of residuals.
 const COLUMNS: usize = 24;
 
 /// Writes the page.
@@ -89,17 +89,21 @@ fn headline(
     figures.push(("num_rows", "valid measurements", count(rows)));
     page.figures(&figures);
     if !judged {
-        page.text("No choice was evaluated on held-out problems, so nothing here says how good choices on other problems are.");
+        page.text(
+            "No choice was evaluated on held-out problems, \
+             so nothing here says how good choices on other problems are.",
+        );
         return;
     }
     let Some(found) = found else {
         return page.text(
-            "Of problems that were not measured. Efficiency is the measured speed of the chosen kernel over that of the fastest measured one.",
+            "Of problems that were not measured. Efficiency is the measured speed of the chosen kernel over \
+             that of the fastest measured one.",
         );
     };
     page.text(
-        "By cross-validation: each problem is judged by a forest that had not seen it. Efficiency is the measured speed of the chosen kernel over \
-         that of the fastest measured one.",
+        "By cross-validation: each problem is judged by a forest that had not seen it. Efficiency is the \
+         measured speed of the chosen kernel over that of the fastest measured one.",
     );
     let fixed = escape(&measurements.kernels()[found.baselines.fixed_kernel as usize].name);
     page.table(
@@ -113,11 +117,12 @@ fn headline(
     );
 }
 
-/// How a tuned model became better.
+/// How a tuned model improved.
 fn measured(page: &mut Page, inputs: &CardInputs) {
     page.text(
-        "Efficiency on problems that were not measured, by the number of problems that were. What is expected comes from the measured problems, \
-         each held out; what was found, from recorded ones that were not measured. At 0 the universal model chose alone.",
+        "Efficiency on problems that were not measured, by the number of problems that were. What is \
+         expected comes from the measured problems, each held out; what was found, from recorded ones that \
+         were not measured. At 0 the universal model chose alone.",
     );
     for (title, picture) in curve::pictures(&inputs.curve) {
         page.raw(&format!("<h3>{title}</h3>\n{picture}"));
@@ -178,7 +183,7 @@ fn folds(page: &mut Page, plan: &Plan, trained: &[Trained]) {
     }
 }
 
-/// How the number of trees was found.
+/// How the number of trees was chosen.
 fn trees(page: &mut Page, plan: &Plan, trained: &[Trained]) {
     if trained.iter().all(|one| one.validation.rounds.iter().all(Option::is_none)) {
         page.text(stopping(plan.stop));
@@ -194,7 +199,8 @@ fn trees(page: &mut Page, plan: &Plan, trained: &[Trained]) {
         let Some((_, first)) = watched.first() else { continue };
         forest_title(page, one);
         page.text(&format!(
-            "The {} on problems that are not trained on, by number of trees; the dot is where each training ends. The final forest has {} trees.",
+            "The {} on problems that are not trained on, by number of trees; the dot is where each training \
+             ends. The final forest has {} trees.",
             first.loss,
             count(one.forest.trees().len())
         ));
@@ -218,8 +224,8 @@ fn trees(page: &mut Page, plan: &Plan, trained: &[Trained]) {
         );
     }
     page.raw(
-        "<p>How good choices become as more problems are measured is another question, for which <code>ckselect curve</code> trains again and \
-         again.</p>\n",
+        "<p>How good choices become as more problems are measured is another question, for which \
+         <code>ckselect curve</code> trains again and again.</p>\n",
     );
 }
 
@@ -231,8 +237,9 @@ fn residuals(page: &mut Page, measurements: &Measurements, trained: &[Trained]) 
         return;
     }
     page.text(
-        "ln(predicted / measured) of each row, by a forest that had not seen its problem: 0.1 is about a tenth too much, -0.1 a tenth too little. \
-         The bias is the mean of it, the spread its standard deviation.",
+        "ln(predicted / measured) of each row, by a forest that had not seen its problem: 0.1 is about a \
+         tenth too much, -0.1 a tenth too little. The bias is the mean of it, \
+         the spread its standard deviation.",
     );
     for (one, residuals) in found {
         forest_title(page, one);
@@ -262,7 +269,7 @@ fn residuals(page: &mut Page, measurements: &Measurements, trained: &[Trained]) 
     }
 }
 
-/// How many values lie in each of some columns around 0; those further out than nearly all are in the outermost.
+/// A histogram around 0; outliers are counted in the outermost columns.
 fn histogram(values: &[f64]) -> Vec<(String, usize)> {
     let mut sizes: Vec<f64> = values.iter().map(|value| value.abs()).collect();
     sizes.sort_by(f64::total_cmp);

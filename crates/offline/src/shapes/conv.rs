@@ -2,7 +2,7 @@
 //! exhaustively.
 //!
 //! Upstream describes its extended sets in a sentence each; these follow the description with our own
-//! numbers. What each family varies stands at the family.
+//! numbers. Comments say what each family varies.
 
 use ck_select_types::problem::{ConvProblem, Problem};
 use ck_select_types::vocab::{ConvLayout, Direction};
@@ -38,7 +38,7 @@ impl Layer {
         Self { g, ..self }
     }
 
-    /// The problem; a third dimension has the depth given, and filter, stride and padding as the others.
+    /// The problem; a third dimension has the given depth, and filter, stride and padding like the others.
     pub(super) fn problem(self, choice: &Choice, depth: Option<i64>) -> Problem {
         let pad = self.pad;
         let axes = |value: i64, neutral: i64| [if depth.is_some() { value } else { neutral }, value, value];
@@ -95,7 +95,7 @@ fn two_dimensional(direction: Direction) -> Vec<(Layer, Option<i64>)> {
             }
         }
     }
-    // More channels out than in, and fewer.
+    // More output channels than input channels, and fewer.
     for extent in [7, 14, 28, 56] {
         for (c, k) in
             [(64, 256), (256, 64), (128, 512), (512, 128), (64, 1024), (1024, 64), (96, 576), (192, 32)]
@@ -142,7 +142,7 @@ fn two_dimensional(direction: Direction) -> Vec<(Layer, Option<i64>)> {
             }
         }
     }
-    // Filters, first layers of few channels among them.
+    // Filters, including first layers with few channels.
     for filter in [1, 3, 5, 7] {
         for (c, k, extent) in [(3, 64, 224), (32, 64, 112), (64, 64, 56), (128, 192, 28), (256, 256, 14)] {
             layers.push(Layer::new(8, c, k, extent, filter));
@@ -158,7 +158,7 @@ fn two_dimensional(direction: Direction) -> Vec<(Layer, Option<i64>)> {
             }
         }
     }
-    // Taps at a distance, padded so that the extent stays.
+    // Dilated taps, padded so that the extent stays the same.
     for dilation in [2, 4] {
         for (c, k, extent) in [(64, 64, 56), (256, 256, 28), (512, 512, 14)] {
             layers.push(Layer { dilation, pad: dilation, ..Layer::new(4, c, k, extent, 3) });

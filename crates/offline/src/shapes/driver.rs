@@ -1,4 +1,4 @@
-//! Command lines of `MIOpenDriver`, as logs and lists of real programs hold them.
+//! Command lines of `MIOpenDriver`, as in logs and lists of real programs.
 
 use ck_select_types::problem::{ConvProblem, Problem};
 use ck_select_types::vocab::{ConvLayout, Direction, Dtype};
@@ -6,7 +6,7 @@ use ck_select_types::vocab::{ConvLayout, Direction, Dtype};
 use super::distinct;
 use super::random::Random;
 
-/// A line that is no convolution, and why.
+/// A line that is not a convolution, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
     /// The line, from 1.
@@ -15,8 +15,8 @@ pub struct Skipped {
     pub reason: String,
 }
 
-/// The problems of all lines, and the lines that were not understood. Blank lines and comments (`#`) say
-/// nothing; text before the driver's name, such as a log's time, is passed over.
+/// The problems of all lines, and the lines that were not understood. Blank lines, comments (`#`) and text
+/// before the driver's name, such as a log's time, are ignored.
 ///
 /// `direction` is for lines without `--forw` (or with 0, all directions).
 pub fn import(text: &str, direction: Direction) -> (Vec<Problem>, Vec<Skipped>) {
@@ -35,7 +35,7 @@ pub fn import(text: &str, direction: Direction) -> (Vec<Problem>, Vec<Skipped>) 
     (problems, skipped)
 }
 
-/// Flags with their short forms; what is not said has the driver's default.
+/// Flags with their short forms and the driver's defaults.
 const FLAGS: [(&str, &str); 31] = [
     ("batchsize", "n"),
     ("in_channels", "c"),
@@ -186,9 +186,9 @@ fn dtype(command: &str) -> Result<Dtype, String> {
     })
 }
 
-/// Upstream's choice among imported problems: those that its kernels suit, at most two of a kind, in random
-/// order, the first `count`. With seed 42 and upstream's list of lines in its order it is upstream's training
-/// set, as far as that is well formed: problems whose groups do not divide their channels do not exist here.
+/// Upstream's choice among imported problems: those that suit its kernels, at most two of a kind, in random
+/// order, the first `count`. With seed 42 and upstream's list of lines in its order, this is upstream's
+/// training set, except for its invalid problems, whose groups do not divide their channels.
 pub fn training_set(problems: &[Problem], count: usize, seed: u64) -> Vec<Problem> {
     let mut kinds: Vec<(Kind, Vec<Problem>)> = Vec::new();
     for problem in problems {
@@ -250,10 +250,12 @@ mod tests {
 
     #[test]
     fn lines_in_long_and_short_form_agree() {
-        let long = "./bin/MIOpenDriver convbfp16 --batchsize 16 --in_channels 256 --in_h 28 --in_w 30 --out_channels 128 \
-                    --fil_h 3 --fil_w 5 --pad_h 1 --pad_w 2 --conv_stride_h 2 --conv_stride_w 1 --dilation_h 2 \
-                    --dilation_w 1 --group_count 4 --forw 1 --mode conv --in_layout NHWC -t 1";
-        let short = "12:01 MIOpenDriver convbfp16 -n 16 -c 256 -H 28 -W 30 -k 128 -y 3 -x 5 -p 1 -q 2 -u 2 -v 1 -l 2 -j 1 -g 4 -F 1 -m conv";
+        let long = "./bin/MIOpenDriver convbfp16 --batchsize 16 --in_channels 256 --in_h 28 --in_w 30 \
+                    --out_channels 128 --fil_h 3 --fil_w 5 --pad_h 1 --pad_w 2 --conv_stride_h 2 \
+                    --conv_stride_w 1 --dilation_h 2 --dilation_w 1 --group_count 4 --forw 1 --mode conv \
+                    --in_layout NHWC -t 1";
+        let short = "12:01 MIOpenDriver convbfp16 -n 16 -c 256 -H 28 -W 30 -k 128 -y 3 -x 5 -p 1 -q 2 -u 2 \
+                     -v 1 -l 2 -j 1 -g 4 -F 1 -m conv";
         let expected = ConvProblem {
             n: 16,
             c: 256,
@@ -270,7 +272,8 @@ mod tests {
 
     #[test]
     fn three_dimensions_and_directions() {
-        let line = "MIOpenDriver conv --spatial_dim 3 -n 1 -c 64 -k 64 --in_d 8 -H 16 -W 16 --fil_d 3 -y 3 -x 3 --pad_d 1 -p 1 -q 1 --conv_stride_d=2 -F 4";
+        let line = "MIOpenDriver conv --spatial_dim 3 -n 1 -c 64 -k 64 --in_d 8 -H 16 -W 16 \
+                    --fil_d 3 -y 3 -x 3 --pad_d 1 -p 1 -q 1 --conv_stride_d=2 -F 4";
         let read = problem(line).unwrap();
         assert_eq!((read.ndim, read.direction, read.dtype_in), (3, Direction::BwdWeight, Dtype::Fp32));
         assert_eq!((read.input, read.filter, read.stride), ([8, 16, 16], [3, 3, 3], [2, 1, 1]));
@@ -279,7 +282,8 @@ mod tests {
 
     #[test]
     fn lines_that_are_no_convolution_say_why() {
-        let text = "# list\n\nMIOpenDriver bnorm -n 1\nhello\nMIOpenDriver conv -k many\nMIOpenDriver conv -c 64 -k 64 -g 3\n\
+        let text = "# list\n\nMIOpenDriver bnorm -n 1\nhello\nMIOpenDriver conv -k many\n\
+                    MIOpenDriver conv -c 64 -k 64 -g 3\n\
                     MIOpenDriver conv -c 64 -k 64 -m trans\nconvfp16 -k\nconv -c 64 -k 64\n";
         let (problems, skipped) = import(text, Direction::Forward);
         assert_eq!(problems.len(), 1);
@@ -304,7 +308,7 @@ mod tests {
         let (problems, skipped) = import(&text, Direction::Forward);
         assert!(skipped.is_empty());
         let chosen = training_set(&problems, 300, 42);
-        // Three are of the first kind; a batch of 32, 48 channels and 72 channels are not taken.
+        // Three are of the first kind; a batch of 32, 48 channels and 72 channels are excluded.
         assert_eq!(chosen.len(), 3);
         assert_eq!(chosen, training_set(&problems, 300, 42));
         assert_eq!(training_set(&problems, 2, 42).len(), 2);

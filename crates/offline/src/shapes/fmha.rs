@@ -1,4 +1,4 @@
-//! Attention of known models, and attention that is drawn.
+//! Attention of known models, and random attention.
 
 use ck_select_types::problem::{FmhaProblem, Problem};
 use ck_select_types::vocab::FmhaMask;
@@ -26,7 +26,7 @@ const fn image(heads: i64, hdim: i64, lengths: &'static [[i64; 2]]) -> Layer {
     Layer { heads: [heads; 2], hdims: [hdim; 2], lengths, mask: FmhaMask::No }
 }
 
-/// Tokens that are decoded, of which the weights of keys and values were moved to the queries.
+/// Decoding, with the weights of keys and values absorbed into the queries.
 const LATENT: &[[i64; 2]] = &[[1, 1024], [1, 4096], [1, 16_384]];
 
 const LAYERS: [Layer; 15] = [
@@ -37,21 +37,21 @@ const LAYERS: [Layer; 15] = [
     // Qwen 2.5 of 0.5 and 7 billion.
     language([14, 2], [64; 2]),
     language([28, 4], [128; 2]),
-    // Qwen 3 of 30 and 235 billion; that of 8 billion has the smallest Llama's.
+    // Qwen 3 of 30 and 235 billion; the one of 8 billion has the same as the smallest Llama.
     language([32, 4], [128; 2]),
     language([64, 4], [128; 2]),
-    // DeepSeek V3's latent attention, as it is written and as it decodes.
+    // DeepSeek V3's latent attention, as defined and in decoding.
     language([128, 128], [192, 128]),
     Layer { heads: [128, 1], hdims: [576, 512], lengths: LATENT, mask: FmhaMask::BottomRight },
     // ViT-B at 224 and 384 pixels, ViT-H.
     image(12, 64, &[[197, 197], [577, 577]]),
     image(16, 80, &[[257, 257]]),
-    // Stable Diffusion's U-Net: pixels among themselves, and with 77 words.
+    // Stable Diffusion's U-Net: self-attention of pixels, and cross-attention with 77 words.
     image(8, 40, &[[4096, 4096], [4096, 77]]),
     // The same of Stable Diffusion XL at 1024 pixels, in its two resolutions.
     image(10, 64, &[[4096, 4096], [4096, 77]]),
     image(20, 64, &[[1024, 1024], [1024, 77]]),
-    // FLUX.1 at 1024 pixels: pixels and 512 words among themselves.
+    // FLUX.1 at 1024 pixels: joint self-attention of pixels and 512 words.
     image(24, 128, &[[4608, 4608]]),
 ];
 
@@ -76,7 +76,7 @@ pub(super) fn models(choice: &Choice) -> Vec<Problem> {
     problems
 }
 
-/// An attention that is drawn: prefill, decoding, or queries of one thing and keys of another.
+/// A random attention: prefill, decoding, or cross-attention.
 pub(super) fn drawn(choice: &Choice, random: &mut Random) -> Problem {
     let length = |random: &mut Random, least: usize, most: usize| {
         let power = 1_i64 << (least + random.below(most - least + 1));

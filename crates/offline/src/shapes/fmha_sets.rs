@@ -1,5 +1,5 @@
 //! Upstream's test matrix of attention: entries of lists, each a product. What several entries share is
-//! [`USUAL`]. Layouts and rates of dropout are no part of a problem.
+//! [`USUAL`]. Layouts and dropout rates are not part of a problem.
 
 use ck_select_types::problem::{FmhaProblem, Problem};
 use ck_select_types::vocab::{Dtype, FmhaApi, FmhaBias, FmhaMask};
@@ -20,7 +20,7 @@ struct Entry {
     bias: &'static [FmhaBias],
     dropout: bool,
     lse: &'static [bool],
-    /// Gradients of the bias, always the same ones: backward's two.
+    /// Gradients of the bias: always the two values of backward.
     dbias: bool,
     deterministic: bool,
 }
@@ -47,7 +47,7 @@ const CAUSAL: &[FmhaMask] = &[FmhaMask::TopLeft];
 const MASKS: &[FmhaMask] = &[FmhaMask::No, FmhaMask::TopLeft];
 const DIVERSE: &[i64] = &[48, 64, 72, 96, 128, 160, 256];
 
-/// Upstream's order, by what it calls them.
+/// In upstream's order, with its names.
 const SMOKE: [Entry; 16] = [
     // GQA_4to1_Prefill_Basic, Small_GQA_7to1_SubWarp, MHA_H96_Irregular_Dim
     Entry {
@@ -398,17 +398,17 @@ fn problems(entries: &[Entry], api: FmhaApi, choice: &Choice) -> Vec<Problem> {
     entries.iter().flat_map(|entry| entry.problems(api)).filter(asked).collect()
 }
 
-/// Forward, what runs before a change is accepted.
+/// Forward: the tests that run before a change is accepted.
 pub(super) fn smoke(choice: &Choice) -> Vec<Problem> {
     super::distinct(problems(&SMOKE, FmhaApi::Fwd, choice))
 }
 
-/// Forward, what runs besides after it.
+/// Forward: the additional tests that run afterwards.
 pub(super) fn full(choice: &Choice) -> Vec<Problem> {
     super::distinct(problems(&FULL, FmhaApi::Fwd, choice))
 }
 
-/// Backward, all of it.
+/// Backward: all tests.
 pub(super) fn backward(choice: &Choice) -> Vec<Problem> {
     let entries = [&BWD_SMOKE[..], &BWD_FULL].map(|entries| problems(entries, FmhaApi::Bwd, choice));
     super::distinct(entries.concat())
@@ -424,12 +424,12 @@ mod tests {
         Choice { any_dtype: true, ..Choice::new(Bf16) }
     }
 
-    /// Counted by a program of its own from upstream's file.
+    /// Counted by a separate program from upstream's file.
     #[test]
     fn smoke_is_upstreams() {
         let products = problems(&SMOKE, FmhaApi::Fwd, &choice());
         assert_eq!((products.len(), smoke(&choice()).len()), (770, 698));
-        // Sizes of which there are kernels: pairs of head sizes by type.
+        // Sizes with kernels: pairs of head sizes by type.
         let sixteen = [
             (32, 32),
             (64, 64),

@@ -133,7 +133,7 @@ pub(super) fn benchmark() -> Vec<Shape> {
     distinct(shapes)
 }
 
-/// The shapes of the heuristic's sweep: all that its filter keeps.
+/// The shapes of the heuristic's sweep that its filter keeps.
 pub(super) fn sweep() -> Vec<Shape> {
     let kept = |&[m, n, k]: &Shape| m >= 1 && n >= 64 && n % 8 == 0 && k >= 32 && k % 2 == 0;
     distinct(sweep_with_repetitions().into_iter().filter(kept))
@@ -151,7 +151,7 @@ fn sweep_with_repetitions() -> Vec<Shape> {
         for batch in powers(0..=7) {
             shapes.push([batch, hidden, hidden]);
             if hidden >= 4096 {
-                // Three quarters, made even.
+                // Three quarters, rounded to an even number.
                 let inner = hidden * 3 / 4;
                 let inner = inner + inner % 2;
                 shapes.extend([[batch, hidden, inner], [batch, inner, hidden]]);
@@ -193,7 +193,7 @@ fn sweep_with_repetitions() -> Vec<Shape> {
     shapes
 }
 
-/// The combinations whose places add up to a multiple of `step`.
+/// The combinations whose indices add up to a multiple of `step`.
 fn every(step: usize, ms: &[i64], ns: &[i64], ks: &[i64]) -> Vec<Shape> {
     let mut shapes = Vec::new();
     for (i, &m) in ms.iter().enumerate() {

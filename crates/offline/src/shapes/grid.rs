@@ -1,4 +1,4 @@
-//! Convolutions on a grid, and those at the edge of what there is.
+//! Convolutions on a grid, and edge cases.
 
 use ck_select_types::problem::{ConvProblem, Problem};
 
@@ -17,7 +17,7 @@ pub(super) struct Grid {
     depths: &'static [i64],
 }
 
-/// Every regime in few steps.
+/// Every regime, in few steps.
 pub(super) const WIDE: Grid = Grid {
     n: &[1, 8, 64],
     channels: &[16, 64, 256, 1024],
@@ -28,7 +28,7 @@ pub(super) const WIDE: Grid = Grid {
     depths: &[8],
 };
 
-/// What layers have, each step of it.
+/// The usual values of layers, in all steps.
 pub(super) const DENSE: Grid = Grid {
     n: &[1, 2, 4, 8, 16, 32, 64, 128],
     channels: &[8, 16, 32, 64, 128, 256, 512, 1024, 2048],
@@ -39,12 +39,12 @@ pub(super) const DENSE: Grid = Grid {
     depths: &[4, 16],
 };
 
-/// Kernels without 64-bit offsets have operands of fewer elements than this.
+/// Kernels without 64-bit offsets need operands with fewer elements than this.
 const OPERAND: i64 = 1 << 31;
 
 impl Grid {
-    /// The grid's problems of any channels and groups, and depthwise ones. Of grouped ones each group has
-    /// channels in eights.
+    /// The grid's problems with any channels and groups, and depthwise ones. In grouped ones, each group has
+    /// a multiple of eight channels.
     pub(super) fn problems(&self, choice: &Choice) -> Vec<Problem> {
         let depths: Vec<Option<i64>> = match choice.ndim {
             3 => self.depths.iter().copied().map(Some).collect(),
@@ -75,7 +75,7 @@ impl Grid {
     }
 }
 
-/// A problem that can be, and whose operands all kernels can address.
+/// Whether a problem is valid, and all kernels can address its operands.
 fn is_usual(problem: &Problem) -> bool {
     let Problem::Conv(conv) = problem else { return false };
     problem.validate().is_ok() && operands(conv).into_iter().all(|elements| elements < OPERAND)
@@ -87,8 +87,8 @@ fn operands(conv: &ConvProblem) -> [i64; 3] {
     [input, conv.k * (conv.c / conv.g) * volume(conv.filter), conv.n * conv.k * volume(conv.output())]
 }
 
-/// Problems of extents at and beside 1 and the sides of tiles, of filters as large as the map or larger than
-/// the stride needs, without pads, with several outputs a channel.
+/// Problems with extents at and next to 1 and the sides of tiles, with filters as large as the map, without
+/// pads, with several outputs per channel, and so on.
 pub(super) fn edge(choice: &Choice) -> Vec<Problem> {
     const BESIDE: [i64; 16] = [1, 2, 3, 7, 8, 9, 15, 17, 31, 33, 63, 65, 127, 129, 255, 257];
     let mut layers = Vec::new();
@@ -100,7 +100,7 @@ pub(super) fn edge(choice: &Choice) -> Vec<Problem> {
             layers.push(Layer::new(4, channels, channels, 14, filter));
         }
     }
-    // Maps down to a point, oblong ones, and batches that leave a tile nearly empty.
+    // Maps down to a single pixel, oblong ones, and batches that leave a tile nearly empty.
     for extent in [1, 2, 3, 5, 7, 9, 13, 17, 31, 33] {
         for filter in [1, 3, 5] {
             for n in [1, 3] {
@@ -113,11 +113,11 @@ pub(super) fn edge(choice: &Choice) -> Vec<Problem> {
         // The filter is the map: one output.
         layers.push(Layer { pad: 0, ..Layer::new(2, 64, 128, extent, extent) });
         for stride in [2, 3, extent] {
-            // Strides that pass over inputs.
+            // Strides that skip inputs.
             layers.push(Layer { pad: 0, ..Layer::new(2, 64, 128, extent, 1).strided(stride) });
             layers.push(Layer { pad: 0, ..Layer::new(2, 64, 128, extent, 3).strided(stride) });
         }
-        // Pads wider than the filter needs, and taps further apart than the map is wide.
+        // Pads wider than the filter needs, and taps further apart than the map's width.
         layers.push(Layer { pad: 3, ..Layer::new(2, 64, 64, extent, 3) });
         layers.push(Layer { dilation: extent, pad: extent, ..Layer::new(2, 64, 64, extent, 3) });
     }

@@ -19,7 +19,7 @@ pub(super) fn problems(networks: &[Network], choice: &Choice) -> Vec<Problem> {
     distinct(problems)
 }
 
-/// Residual bottlenecks; the stride stands at the 3x3 layer, as in today's implementations.
+/// Residual bottlenecks; the stride is at the 3x3 layer, as in current implementations.
 pub(super) fn resnet50() -> Vec<Layer> {
     let mut layers = vec![Layer::new(1, 3, 64, 224, 7).strided(2)];
     let (mut c, mut extent) = (64, 56);
@@ -76,7 +76,7 @@ pub(super) fn unet() -> Vec<Layer> {
         layers.push(bare(width, width, extent - 2));
         (c, extent) = (width, (extent - 4) / 2);
     }
-    // At the bottom nothing is pooled any more.
+    // There is no pooling at the bottom.
     extent *= 2;
     for width in [512, 256, 128, 64] {
         extent *= 2;
@@ -88,7 +88,8 @@ pub(super) fn unet() -> Vec<Layer> {
     layers
 }
 
-/// Tiny: patches of four, depthwise 7x7 and two pointwise layers a block, downsampling by 2x2 between stages.
+/// Tiny: patches of four, depthwise 7x7 and two pointwise layers per block, downsampling by 2x2 between
+/// stages.
 pub(super) fn convnext() -> Vec<Layer> {
     let mut layers = vec![Layer { pad: 0, ..Layer::new(1, 3, 96, 224, 4).strided(4) }];
     let (mut extent, mut c) = (56, 96);
@@ -141,7 +142,8 @@ mod tests {
 
     fn billions(network: Network) -> f64 {
         let problems = one_image(network);
-        // A layer feeds the next: extents and channels are those that the one before gives, or of a branch.
+        // A layer feeds the next: extents and channels are those of the previous layer's output, or of a
+        // branch.
         for problem in &problems {
             problem.validate().unwrap();
         }

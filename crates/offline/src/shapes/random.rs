@@ -1,10 +1,10 @@
-//! `CPython`'s random numbers, so that a seed chooses what it chooses in upstream's scripts.
+//! `CPython`'s random numbers, so that a seed gives the same choices as in upstream's scripts.
 
 /// Words of the generator's state.
 const WORDS: usize = 624;
 const SHIFT: usize = 397;
 
-/// The Mersenne Twister as `random.Random(seed)` has it.
+/// The Mersenne Twister as in `random.Random(seed)`.
 pub(super) struct Random {
     state: [u32; WORDS],
     next: usize,
@@ -86,10 +86,10 @@ impl Random {
         }
     }
 
-    /// `random.sample(values, count)`; all in random order when there are fewer.
+    /// `random.sample(values, count)`; all of them in random order if there are fewer.
     pub(super) fn sample<T: Clone>(&mut self, values: &[T], count: usize) -> Vec<T> {
         let count = count.min(values.len());
-        // CPython keeps a set of chosen places when that is smaller than a copy of the list.
+        // CPython keeps a set of chosen indices if that is smaller than a copy of the list.
         let mut set_size = 21;
         if count > 5 {
             let mut power = 4;

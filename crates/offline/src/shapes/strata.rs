@@ -1,4 +1,5 @@
-//! Strata of convolutions: what kernels differ in, in few classes, and choices with as many of each.
+//! Strata of convolutions: a few classes by the properties that matter to kernels, and balanced choices from
+//! them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -14,11 +15,13 @@ pub struct Stratum {
     pub filter: i64,
     /// The largest stride.
     pub stride: i64,
-    /// `dense` for one group, `depthwise` where every channel is a group, else `grouped`.
+    /// `dense` for one group, `depthwise` if every channel is a group, otherwise `grouped`.
     pub groups: &'static str,
-    /// The largest extent of the input: `tiny` up to 4, `small` up to 16, `medium` up to 64, else `large`.
+    /// The largest extent of the input: `tiny` up to 4, `small` up to 16, `medium` up to 64, otherwise
+    /// `large`.
     pub space: &'static str,
-    /// The smaller number of channels: `tiny` up to 16, `small` up to 64, `medium` up to 256, else `large`.
+    /// The smaller number of channels: `tiny` up to 16, `small` up to 64, `medium` up to 256, otherwise
+    /// `large`.
     pub channels: &'static str,
 }
 
@@ -53,8 +56,8 @@ fn size(value: i64, most: [i64; 3]) -> &'static str {
     NAMES[most.iter().filter(|&&most| value > most).count()]
 }
 
-/// `count` of the problems in their order, as many of each stratum as there are: what a small stratum leaves
-/// of its share goes to the larger ones, and a share is spread evenly. GEMMs have no strata.
+/// `count` of the problems in their order, equally many of each stratum: what a small stratum leaves of its
+/// share goes to the larger ones, and a share is evenly spaced. GEMMs have no strata.
 pub fn stratified(problems: &[Problem], count: usize) -> Vec<Problem> {
     let mut strata: BTreeMap<Stratum, Vec<usize>> = BTreeMap::new();
     for (place, problem) in problems.iter().enumerate() {
@@ -101,7 +104,7 @@ mod tests {
             let chosen = stratified(&all, count);
             assert_eq!(chosen.len(), count.min(all.len()), "{count}");
             let part = strata(&chosen);
-            // A stratum has fewer than another by more than one only if it has no more.
+            // A stratum has fewer than another by more than one only if it is exhausted.
             let most = part.values().copied().max().unwrap();
             for (stratum, number) in &whole {
                 let taken = part.get(stratum).copied().unwrap_or_default();

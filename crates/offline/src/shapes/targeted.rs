@@ -1,4 +1,4 @@
-//! Problems where a model chooses badly: what its own predictions of rows that it had not seen say of it.
+//! Problems where a model chooses badly, according to its own out-of-fold predictions.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs::File;
@@ -12,24 +12,24 @@ use super::{Choice, Stratum, grid};
 use crate::figures::mean;
 use crate::measurements::{DataError, Measurements, Wanted, numbers_of};
 
-/// What a trainer calls its predictions, ahead of the target.
+/// The prefix of a trainer's prediction columns, before the target.
 const PREDICTED: &str = "oof_pred_";
 
 /// Problems of bad strata.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Targeted {
-    /// The strata that are below the share, worst first, with the problems that say so and their mean
+    /// The strata that are below the share, worst first, with the number of their problems and the mean
     /// efficiency.
     pub strata: Vec<(Stratum, usize, f64)>,
-    /// The strata that were looked at.
+    /// Number of strata examined.
     pub looked_at: usize,
-    /// The dense grids of the bad strata, without what is known.
+    /// The dense grids of the bad strata, without known problems.
     pub problems: Vec<Problem>,
 }
 
-/// Reads `oof_predictions.parquet` of a model of convolutions: for each problem, the speed of the kernel that
-/// the prediction puts first, as a share of the fastest's. A stratum whose mean is under `below` gets all
-/// problems of the dense grid that are in it and neither in the file nor in `apart_from`. The ranking
+/// Reads `oof_predictions.parquet` of a model of convolutions: for each problem, the speed of the kernel with
+/// the best prediction, as a share of the fastest's. For a stratum whose mean is under `below`, all its
+/// problems of the dense grid are returned that are neither in the file nor in `apart_from`. The ranking
 /// target's predictions are used: the first column of predictions of `relative` or `tflops`.
 pub fn targeted(path: &Path, below: f64, apart_from: &[Problem]) -> Result<Targeted, DataError> {
     let file = path.display().to_string();
@@ -137,8 +137,8 @@ mod tests {
         path
     }
 
-    /// Two problems of one stratum, of which the second is chosen for well, and depthwise ones that always
-    /// are; a problem with one kernel, and one without predictions.
+    /// Two problems of one stratum, the second with a good choice, and depthwise ones with only good choices;
+    /// a problem with one kernel, and one without predictions.
     const ROWS: [Measured; 10] = [
         (128, 1, 32, 1.0, Some(2.0)),
         (128, 1, 64, 2.0, Some(1.0)),

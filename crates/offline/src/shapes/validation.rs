@@ -1,4 +1,4 @@
-//! Problems to judge a model by: none that it was trained on.
+//! Problems for judging a model, none of which it was trained on.
 
 use std::collections::HashSet;
 
@@ -8,22 +8,22 @@ use ck_select_types::vocab::{ConvLayout, Op};
 use super::random::Random;
 use super::{Choice, fmha};
 
-/// What is drawn.
+/// What to draw.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Draw {
-    /// How many problems.
+    /// Number of problems.
     pub count: usize,
     /// The same seed gives the same problems.
     pub seed: u64,
     /// Whether one convolution in six is in three dimensions.
     pub three_d: bool,
-    /// Whether convolutions have channels of any number, odd ones too, and not only usual ones.
+    /// Whether convolutions have arbitrary numbers of channels, even odd ones, instead of only usual ones.
     pub any_channels: bool,
-    /// The most work of a problem, in 10^9 operations.
+    /// Maximum work of a problem, in 10^9 operations.
     pub most_gflop: Option<f64>,
 }
 
-/// Problems that are drawn, none of which is in `known` with whatever type and direction.
+/// Random problems, none of which is in `known` with any type or direction.
 ///
 /// Convolutions have log-uniform channels and batches, usual filters and strides, every fourth one groups.
 /// GEMMs have log-uniform extents.
@@ -32,7 +32,7 @@ pub fn validation(op: Op, choice: &Choice, draw: &Draw, known: &[Problem]) -> Ve
     let mut random = Random::new(draw.seed);
     let mut seen = HashSet::new();
     let mut problems = Vec::new();
-    // A set that is nearly all known would never be full.
+    // If nearly all possible problems are known, the set would never be complete.
     let mut attempts = draw.count.saturating_mul(1000);
     while problems.len() < draw.count && attempts > 0 {
         attempts -= 1;
@@ -78,7 +78,7 @@ fn stepped(random: &mut Random, least: usize, most: usize) -> i64 {
     if value >= 2 && random.below(3) == 0 { value / 2 * 3 } else { value }
 }
 
-/// Any number of so many bits, so that all sizes are equally likely.
+/// Any number with this range of bits, so that all magnitudes are equally likely.
 fn any(random: &mut Random, least: usize, most: usize) -> i64 {
     let high = 1i64 << (least + random.below(most - least));
     high + random.below(high as usize) as i64

@@ -1,11 +1,11 @@
-//! Problems as CSV or JSON, as `ckselect rank --problems` and the benchmarks read them.
+//! Problems as CSV or JSON, in the formats of `ckselect rank --problems` and the benchmarks.
 
 use std::io::{self, Write};
 
 use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem};
 use serde_json::{Map, Value};
 
-/// Writes a CSV: a row a problem, numbered in `problem_idx`.
+/// Writes a CSV with a row per problem, numbered in `problem_idx`.
 pub fn write_csv(problems: &[Problem], out: &mut dyn Write) -> io::Result<()> {
     let mut header = None;
     for (index, problem) in problems.iter().enumerate() {

@@ -8,14 +8,15 @@ use super::score::{Scored, Scorer};
 use super::space::{PARAMETERS, Point};
 use super::{Progress, SearchError};
 
-/// Members of a population.
+/// Size of a population.
 const POPULATION: usize = 20;
-/// How often a parameter is taken from a donor.
+/// Probability that a parameter is taken from a donor.
 const MUTATION: f64 = 0.3;
-/// How often a parameter goes back to the parent's is one minus this.
+/// One minus the probability that a parameter reverts to the parent's.
 const CROSSOVER: f64 = 0.7;
 
-/// The final population. A budget below a population is spent on random points: upstream would exceed it.
+/// The final population. A budget below the population size is spent on random points; upstream would exceed
+/// it.
 pub(super) fn evolve(
     scorer: &Scorer<'_>,
     budget: usize,
@@ -26,7 +27,7 @@ pub(super) fn evolve(
         return sample::random(scorer, budget, random, progress);
     }
     let drawn: Vec<Point> = (0..POPULATION).filter_map(|_| valid_point(scorer, random)).collect();
-    // Three donors beside the parent.
+    // Three donors besides the parent.
     if drawn.len() < 4 {
         return sample::random(scorer, budget, random, progress);
     }
@@ -36,7 +37,7 @@ pub(super) fn evolve(
     let mut population: Vec<Scored> = drawn.into_iter().zip(scores).collect();
     let generations = (budget - population.len()) / POPULATION;
     for _ in 0..generations {
-        // Donors are of the old population, whatever becomes of it.
+        // Donors come from the old population.
         let trials: Vec<(usize, Point)> = (0..population.len())
             .filter_map(|member| {
                 let mut trials = (0..scorer.space.trials()).map(|_| trial(&population, member, random));

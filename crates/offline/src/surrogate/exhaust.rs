@@ -1,4 +1,4 @@
-//! Every valid point: some twenty millions, which a scorer of whole pools makes affordable.
+//! Every valid point: some twenty million, which scoring whole pools makes affordable.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,10 +10,10 @@ use super::score::{Scored, Scorer};
 use super::space::Point;
 use super::{Progress, SearchError};
 
-/// Points of one pool: enough to share feature values, few enough to stay in the caches.
+/// Points per pool: enough to share feature values, few enough to stay in the caches.
 const CHUNK: u64 = 1 << 15;
 
-/// The best points and some others, and how many were scored.
+/// The best points and some others, and the number of scored points.
 pub(super) fn exhaust(
     scorer: &Scorer<'_>,
     top: usize,
@@ -21,8 +21,8 @@ pub(super) fn exhaust(
 ) -> Result<(Vec<Scored>, usize), SearchError> {
     let size = scorer.space.size();
     let (seen, scored) = (AtomicU64::new(0), AtomicU64::new(0));
-    // Chunks end in any order; with a point's number as the last word on equal scores the result does not
-    // depend on it.
+    // Chunks finish in any order; because ties are broken by the point's number, the result does not depend
+    // on it.
     let best: Mutex<Vec<(u64, Scored)>> = Mutex::new(Vec::new());
     (0..size.div_ceil(CHUNK)).into_par_iter().try_for_each_init(RankScratch::default, |scratch, chunk| {
         let numbers = chunk * CHUNK..size.min((chunk + 1) * CHUNK);

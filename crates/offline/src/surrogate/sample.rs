@@ -1,4 +1,4 @@
-//! Points drawn one by one.
+//! Random points.
 
 use ck_select_model::select::RankScratch;
 use rand::Rng;
@@ -7,16 +7,15 @@ use super::score::{Scored, Scorer};
 use super::space::Point;
 use super::{Progress, SearchError};
 
-/// Draws for one point, after which it is given up. Of what can be built there may be one point in a
-/// thousand.
+/// Maximum number of draws for one point. Only one point in a thousand may be buildable.
 const TRIES: usize = 20_000;
 
-/// A valid point, unless none was drawn.
+/// A valid point; `None` if none was drawn.
 pub(super) fn valid_point(scorer: &Scorer<'_>, random: &mut impl Rng) -> Option<Point> {
     (0..TRIES).map(|_| scorer.space.draw(random)).find(|point| scorer.space.is_valid(point))
 }
 
-/// As many points as the budget has; the same point may be drawn twice.
+/// As many points as the budget allows; the same point may be drawn twice.
 pub(super) fn random(
     scorer: &Scorer<'_>,
     budget: usize,

@@ -1,4 +1,4 @@
-//! What a model says of points.
+//! A model's scores of points.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) struct Scorer<'a> {
 }
 
 impl Scorer<'_> {
-    /// The score of each point, in their order.
+    /// The score of each point, in order.
     pub(super) fn scores(
         &self,
         points: &[Point],
@@ -45,7 +45,7 @@ impl Scorer<'_> {
         if self.model.spec().rank_by.higher_is_better() { score > than } else { score < than }
     }
 
-    /// Best first, equal scores in their order, NaN last.
+    /// Sorts best first, stable for equal scores, NaN last.
     pub(super) fn sort(&self, scored: &mut [Scored]) {
         let higher = self.model.spec().rank_by.higher_is_better();
         scored.sort_by(|a, b| {

@@ -19,10 +19,10 @@ const WARP_TILE_K: [u32; 5] = [8, 16, 32, 64, 128];
 const SCHEDULERS: [Scheduler; 2] = [Scheduler::Intrawave, Scheduler::Interwave];
 const EPILOGUES: [Epilogue; 2] = [Epilogue::Default, Epilogue::CShuffle];
 
-/// How many parameters a point has.
+/// Number of parameters of a point.
 pub(super) const PARAMETERS: usize = 15;
 
-/// A combination of values, each by its place in the parameter's list: tile m, n, k, waves m, n, instruction
+/// A combination of values, each by its index in the parameter's list: tile m, n, k, waves m, n, instruction
 /// m, n, k, pipeline, scheduler, epilogue, padding of m, n, k, persistent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Point(pub(super) [u8; PARAMETERS]);
@@ -30,9 +30,9 @@ pub struct Point(pub(super) [u8; PARAMETERS]);
 /// Which combinations are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Constraints {
-    /// Upstream's: one byte an element whatever the type, half of 64 KiB for compv4 alone.
+    /// Upstream's: one byte per element for every type, and half of 64 KiB only for compv4.
     Upstream,
-    /// The tiles of A and B fit into shared memory, with the bytes that their elements have and twice for
+    /// The tiles of A and B fit into shared memory, with the actual size of their elements, and twice for
     /// pipelines that keep two.
     Memory,
     /// What the tile engine's validator would build for the problem's architecture.
@@ -57,7 +57,7 @@ pub struct Space<'a> {
 }
 
 impl<'a> Space<'a> {
-    /// The space of a model, as a problem for an architecture sees it.
+    /// The space of a model, for a problem and an architecture.
     pub fn new(
         model: &Model,
         problem: &GemmProblem,
@@ -66,8 +66,8 @@ impl<'a> Space<'a> {
         arch: &'a str,
     ) -> Result<Self, SearchError> {
         if constraints == Constraints::Buildable && arch.is_empty() {
-            let message = "what can be built depends on the architecture: give arch=… with the problem, or constraints other \
-                           than buildable";
+            let message = "what can be built depends on the architecture: give arch=… with the problem, or \
+                           constraints other than buildable";
             return Err(SearchError::Constraints(message.to_owned()));
         }
         let unknown =
@@ -75,7 +75,7 @@ impl<'a> Space<'a> {
         let element_bits = rules.arch.element_bits.get(&problem.dtype_a).copied().ok_or_else(unknown)?;
         let validator = GemmValidator::new(rules, arch, problem.dtype_a, problem.layout, LdsLimit::Hardware)
             .ok_or_else(unknown)?;
-        // A validator without tables accepts everything, which is not what was asked for.
+        // A validator without tables accepts everything, which was not requested.
         if let (Constraints::Buildable, [first, ..]) = (constraints, validator.warnings().as_slice()) {
             let message = format!(
                 "what can be built for {arch} is not known: {first}; give constraints other than buildable"
@@ -85,7 +85,7 @@ impl<'a> Space<'a> {
         let words = model.extractor().rules.pipeline_codes.words();
         Ok(Self {
             problem: *problem,
-            // The tile engine implements those that its validator judges, and refuses no other.
+            // The tile engine implements exactly the pipelines that its validator judges.
             pipelines: words
                 .iter()
                 .filter_map(|word| word.parse().ok())
@@ -101,13 +101,13 @@ impl<'a> Space<'a> {
         })
     }
 
-    /// How many values each parameter has.
+    /// Number of values of each parameter.
     pub(super) fn lengths(&self) -> [u8; PARAMETERS] {
         let pipelines = self.pipelines.len() as u8;
         [5, 5, 4, 3, 3, 4, 4, 5, pipelines, 2, 2, 2, 2, 2, 2]
     }
 
-    /// How many points there are, valid or not.
+    /// Number of points, valid or not.
     pub fn size(&self) -> u64 {
         self.lengths().iter().map(|&length| u64::from(length)).product()
     }
@@ -122,18 +122,18 @@ impl<'a> Space<'a> {
         point
     }
 
-    /// A point of uniformly chosen values, valid or not.
+    /// A point with uniformly chosen values, valid or not.
     pub(super) fn draw(&self, random: &mut impl Rng) -> Point {
         Point(self.lengths().map(|length| random.random_range(0..length)))
     }
 
-    /// Whether evolution scores a point that was made of its parent. Upstream scores the parent itself again,
-    /// too; among the few points that can be built that would be most of them.
+    /// Whether evolution scores a point that was derived from its parent. Upstream even scores the parent
+    /// itself again; among the few buildable points, that would happen most of the time.
     pub(super) fn is_trial(&self, point: &Point, parent: &Point) -> bool {
         self.is_valid(point) && (self.constraints != Constraints::Buildable || point != parent)
     }
 
-    /// How often evolution tries to change a point. Upstream tries once, which suffices where most points are
+    /// How often evolution tries to change a point. Upstream tries once, which is enough if most points are
     /// valid.
     pub(super) const fn trials(&self) -> usize {
         match self.constraints {
@@ -206,8 +206,10 @@ mod tests {
 
     const SPEC: &str =
         r#"{"op_type": "gemm_universal", "feature_names": ["M", "tile_m"], "hardware": HARDWARE}"#;
-    const FOREST: &[u8] = b"tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx=1\n\
-objective=regression\nfeature_names=M tile_m\nfeature_infos=[0:1] [32:256]\n\nTree=0\nnum_leaves=2\nnum_cat=0\n\
+    const FOREST: &[u8] = b"tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n\
+max_feature_idx=1\n\
+objective=regression\nfeature_names=M tile_m\nfeature_infos=[0:1] [32:256]\n\nTree=0\nnum_leaves=2\n\
+num_cat=0\n\
 split_feature=1\nsplit_gain=1\nthreshold=64\ndecision_type=2\nleft_child=-1\nright_child=-2\nleaf_value=1 2\n\
 internal_value=1\nis_linear=0\nshrinkage=1\n\nend of trees\n";
 
@@ -217,7 +219,7 @@ internal_value=1\nis_linear=0\nshrinkage=1\n\nend of trees\n";
             .unwrap()
     }
 
-    /// Only tile, waves and pipeline decide, so each of these stands for all values of the rest.
+    /// Only tile, waves and pipeline matter, so each of these points represents all values of the rest.
     fn count(space: &Space<'_>) -> u64 {
         let lengths = space.lengths();
         let deciding = [0, 1, 2, 3, 4, 8];

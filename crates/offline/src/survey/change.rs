@@ -17,12 +17,12 @@ pub struct ProblemChange {
     pub winners: [u32; 2],
     /// Speed of the fastest kernel in the second sweep over that of the fastest in the first.
     pub speed: f64,
-    /// What the first sweep's winner reaches of the fastest in the second; `None` where it did not run there.
+    /// The first sweep's winner as a share of the fastest in the second; `None` if it did not run there.
     pub kept: Option<f64>,
 }
 
 impl ProblemChange {
-    /// Whether another kernel wins, and not one that is as fast.
+    /// Whether a different, faster kernel wins.
     pub fn is_won_by_another(&self) -> bool {
         self.kept.is_none_or(|kept| kept < 1.0)
     }
@@ -35,17 +35,16 @@ pub struct KernelChange {
     pub kernel: u32,
     /// Problems on which it ran in both.
     pub pairs: usize,
-    /// Its speed in the second sweep over that in the first: what one of ten stays below, median, what nine
-    /// of ten do.
+    /// Its speed in the second sweep over that in the first: tenth percentile, median, ninetieth percentile.
     pub speed: [f64; 3],
 }
 
 /// Two sweeps side by side.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// Problems that both have, the ones that lose most by the first sweep's winner first.
+    /// Problems that both have, those that lose most with the first sweep's winner first.
     pub problems: Vec<ProblemChange>,
-    /// Kernels that both have, the ones that lost most speed first.
+    /// Kernels that both have, those that lost most speed first.
     pub kernels: Vec<KernelChange>,
     /// Speed of a kernel on a problem in the second sweep over that in the first, ascending.
     pub speeds: Vec<f64>,
@@ -56,8 +55,8 @@ pub struct Change {
 }
 
 impl Change {
-    /// Compares two sweeps; problems are the same whatever architecture they were measured on. `None` when no
-    /// kernel ran on the same problem in both.
+    /// Compares two sweeps; problems match regardless of architecture. `None` if no kernel ran on the same
+    /// problem in both.
     pub fn of(first: &Measurements, second: &Measurements) -> Option<Self> {
         let sides = [first, second].map(|side| (side, first_trials(side)));
         let [(_, ours), (_, theirs)] = &sides;
@@ -119,8 +118,8 @@ impl Change {
         })
     }
 
-    /// The mean share of the second sweep's fastest that the first one's winners keep; where one did not run
-    /// it keeps nothing.
+    /// The mean share of the second sweep's fastest that the first one's winners keep; a winner that did not
+    /// run there keeps nothing.
     pub fn kept(&self) -> f64 {
         self.problems.iter().map(|change| change.kept.unwrap_or(0.0)).sum::<f64>()
             / self.problems.len() as f64

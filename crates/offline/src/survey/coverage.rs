@@ -9,24 +9,24 @@ use ck_select_types::vocab::Op;
 use crate::evaluate::slices::{filter, gemm_extents, group_kind, k_regime, shape_family};
 use crate::measurements::Measurements;
 
-/// Distinct values that are shown one by one; of more, those between two powers of two are one.
+/// Maximum number of distinct values that are shown individually; more are binned by powers of two.
 const VALUES: usize = 12;
-/// Values of an axis from which on it can have a middle.
+/// Minimum number of values of an axis with a middle.
 const MIDDLE: usize = 3;
 
-/// Something that tells problems apart, with the problems of each of its values.
+/// A property of problems, with the number of problems of each value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
-    /// What it is, such as `C` or `filter`.
+    /// Its name, such as `C` or `filter`.
     pub name: &'static str,
     /// Its values in order, with their problems.
     pub values: Vec<(String, usize)>,
 }
 
-/// Two numbers of problems, of which combinations were measured.
+/// Two numbers of problems, with their measured combinations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pair {
-    /// Places of the two in [`Coverage::numbers`].
+    /// Indices of the two in [`Coverage::numbers`].
     pub axes: [usize; 2],
     /// Problems by combination, row by row; the rows are the first axis's values.
     pub problems: Vec<Vec<usize>>,
@@ -41,7 +41,7 @@ pub struct Coverage {
     pub numbers: Vec<Axis>,
     /// The words that are not the same in all problems, and kinds such as filter and groups.
     pub kinds: Vec<Axis>,
-    /// Pairs of numbers, those with most holes first.
+    /// Pairs of numbers, those with the most holes first.
     pub pairs: Vec<Pair>,
     /// Rows.
     pub rows: usize,
@@ -62,7 +62,7 @@ impl Coverage {
         };
         let mut taken: Vec<(&'static str, Bins)> = Vec::new();
         for (place, column) in columns.iter().enumerate() {
-            // Padding is often the same on both sides, and then said once.
+            // Padding is often the same on both sides, and then listed once.
             let bins = Bins::of(column);
             if bins.labels.len() > 1 && !taken.iter().any(|(_, known)| known.of == bins.of) {
                 taken.push((fields[place], bins));
@@ -88,10 +88,10 @@ impl Coverage {
     }
 }
 
-/// The values of a number, or stretches of them, in order.
+/// The values of a number, or ranges of them, in order.
 struct Bins {
     labels: Vec<String>,
-    /// The place of each problem's value.
+    /// The bin of each problem's value.
     of: Vec<usize>,
 }
 

@@ -1,14 +1,14 @@
-//! An order in which kernels, and problems, stand beside those that are like them.
+//! Orders kernels and problems so that similar ones are adjacent.
 //!
-//! The first singular vectors of the table of efficiencies, of which the mean of each row and of each column
-//! is taken away: kernels that are better than usual on the same problems get like values, and so do problems
-//! on which the same kernels are better than usual. Power iteration finds them in a few passes over the rows,
-//! however many there are.
+//! The order is that of the first singular vectors of the table of efficiencies, after subtracting the means
+//! of rows and columns: kernels that are better than usual on the same problems get similar values, and so do
+//! problems on which the same kernels are better than usual. Power iteration finds them in a few passes over
+//! the rows, for any size.
 
 use crate::candidates::Trial;
 use crate::measurements::Measurements;
 
-/// Passes over the table: more do not move a picture.
+/// Passes over the table: more do not visibly change the order.
 const PASSES: usize = 24;
 
 /// Kernels and trials in order.
@@ -16,7 +16,7 @@ const PASSES: usize = 24;
 pub struct Likeness {
     /// Indices of all kernels; those that never ran are last.
     pub kernels: Vec<u32>,
-    /// Indices of all trials, from small problems to large ones as far as one order can say it.
+    /// Indices of all trials, from small problems to large ones, as far as one order can express it.
     pub trials: Vec<u32>,
 }
 
@@ -54,7 +54,7 @@ impl Likeness {
     }
 }
 
-/// Values of no particular order, always the same.
+/// Reproducible values without a particular order.
 fn spread(place: usize) -> f64 {
     (place as f64 * 0.618_033_988_749_895).fract() - 0.5
 }
@@ -65,12 +65,12 @@ fn sorted(values: &[f64]) -> Vec<u32> {
     places
 }
 
-/// Efficiencies less the means of their row and column; what was not measured is 0, the mean.
+/// Efficiencies minus the means of their row and column; cells without a measurement are 0, the mean.
 struct Table<'a> {
     trials: &'a [Trial],
     of_trial: Vec<f64>,
     of_kernel: Vec<f64>,
-    /// On how many problems each kernel ran.
+    /// The number of problems that each kernel ran on.
     ran: Vec<u32>,
     all: f64,
 }
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
     use crate::survey::tests::trial;
 
-    /// Two kinds of problems and two kinds of kernels, dealt out like cards, come apart.
+    /// Two kinds of problems and two kinds of kernels, interleaved, are separated.
     #[test]
     fn the_like_stand_together() {
         let trials: Vec<Trial> = (0..8)
@@ -138,7 +138,7 @@ mod tests {
         let sizes: Vec<f64> = (0..8).map(|problem| f64::from(problem % 2)).collect();
         let order = Likeness::ordered(&trials, 7, &sizes);
         assert_eq!(order.trials, [0, 2, 4, 6, 1, 3, 5, 7]);
-        // Kernels that are good at the large ones come last, but for the one that never ran.
+        // Kernels that are good at the large ones come last, except for the one that never ran.
         assert_eq!(order.kernels, [0, 2, 4, 1, 3, 5, 6]);
     }
 

@@ -1,5 +1,4 @@
-//! How steady times are, as far as the rows themselves say: kernels that were measured more than once on a
-//! problem.
+//! How stable times are, judged by kernels that were measured more than once on a problem.
 
 use crate::figures::quantile;
 use crate::measurements::Measurements;
@@ -11,24 +10,23 @@ pub struct Repeated {
     pub problem: u32,
     /// Index into [`Measurements::kernels`].
     pub kernel: u32,
-    /// How many times.
+    /// The number of measurements.
     pub times: usize,
     /// The slowest time over the fastest.
     pub ratio: f64,
 }
 
-/// Pairs that are listed.
+/// Maximum number of pairs that are listed.
 const LISTED: usize = 50;
 
-/// How steady times are.
+/// How stable times are.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Noise {
     /// Pairs of a kernel and a problem that were measured more than once.
     pub repeated: usize,
-    /// The slowest time over the fastest of such pairs: the median and what nine of ten stay below; NaN
-    /// without any.
+    /// The slowest time over the fastest of such pairs: the median; NaN without any.
     pub median: f64,
-    /// What nine of ten stay below.
+    /// The ninetieth percentile.
     pub p90: f64,
     /// The worst of them.
     pub worst: Vec<Repeated>,

@@ -10,7 +10,7 @@ use crate::candidates::Trial;
 pub struct PoolStep {
     /// Index into the measurements' kernels.
     pub kernel: u32,
-    /// With it and those before it, the mean over all problems of the best kernel's speed as a share of the
+    /// With it and the previous ones, the mean over all problems of the best kernel's speed as a share of the
     /// oracle's; a problem that none of them runs counts as 0.
     pub share: f64,
     /// The worst problem's share.
@@ -19,7 +19,7 @@ pub struct PoolStep {
     pub without: usize,
 }
 
-/// Kernels in the order in which each adds most to those before it, until nothing is missing.
+/// Kernels in greedy order, in which each adds most to those before it, until nothing is missing.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct GreedyPool {
     /// The kernels.
@@ -29,13 +29,13 @@ pub struct GreedyPool {
 /// How many kernels a pool keeps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Keep {
-    /// At most so many.
+    /// At most this many.
     Kernels(usize),
     /// As many as keep this share of the oracle.
     Share(f64),
 }
 
-/// What a kernel added when that was last computed; adding others since can only have made it less.
+/// A kernel's gain when it was last computed; kernels added since can only have reduced it.
 #[derive(PartialEq)]
 struct Gain {
     gain: f64,
@@ -97,7 +97,7 @@ impl GreedyPool {
         Self { steps }
     }
 
-    /// The first kernels, as many as asked.
+    /// The first kernels, as many as requested.
     pub fn kept(&self, keep: Keep) -> &[PoolStep] {
         let count = match keep {
             Keep::Kernels(count) => count.min(self.steps.len()),
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn the_first_kernel_is_the_best_single_one_and_the_last_misses_nothing() {
-        // Kernel 1 is best alone, 0 and 2 each win a problem, 3 never adds anything.
+        // Kernel 1 is the best single one, 0 and 2 each win a problem, 3 never adds anything.
         let trials = [
             trial(0, [100.0, 80.0, 50.0, 80.0].into_iter()),
             trial(1, [40.0, 80.0, 100.0, 20.0].into_iter()),

@@ -1,4 +1,4 @@
-//! How near to what the device can do at most the fastest kernels come.
+//! How close the fastest kernels come to the device's limits.
 
 use ck_select_model::estimate::{Device, Estimator};
 use ck_select_types::problem::Problem;
@@ -7,7 +7,7 @@ use ck_select_types::vocab::{Arch, Dtype};
 use crate::candidates::Trial;
 use crate::measurements::Measurements;
 
-/// The most that the device computes of a type.
+/// The peak rate of the device for a type.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Roof {
     /// The type of the operands.
@@ -23,30 +23,30 @@ pub struct Point {
     pub intensity: f64,
     /// Measured TFLOPS.
     pub tflops: f64,
-    /// What the device could reach at this intensity, out of its memory.
+    /// The device's limit at this intensity, from memory.
     pub roof: f64,
 }
 
 impl Point {
-    /// How much of the roof is reached; more than 1 where caches hold what the memory would have to give.
+    /// The reached share of the roof; more than 1 if caches replace memory traffic.
     pub fn share(&self) -> f64 {
         self.tflops / self.roof
     }
 
-    /// Whether the memory and not arithmetic is what limits it.
+    /// Whether memory, not arithmetic, is the limit.
     pub fn is_bound_by_memory(&self, roof: f64) -> bool {
         self.roof < roof
     }
 }
 
-/// What limits the fastest kernels.
+/// The limits of the fastest kernels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Roofline {
-    /// The architecture whose profile says the peaks.
+    /// The architecture whose profile gives the peaks.
     pub arch: Arch,
-    /// Bandwidth of its memory and of its caches in GB/s.
+    /// Bandwidth of its memory in GB/s.
     pub memory_gb_s: f64,
-    /// That of the caches.
+    /// Bandwidth of its caches in GB/s.
     pub cache_gb_s: f64,
     /// Peaks of the types that were measured.
     pub roofs: Vec<Roof>,
@@ -55,7 +55,7 @@ pub struct Roofline {
 }
 
 impl Roofline {
-    /// The error says why there is none.
+    /// Computes the roofline; the error says why there is none.
     pub(super) fn of(measurements: &Measurements, trials: &[Trial]) -> Result<Self, String> {
         let arch = measurements.common_arch().map_err(|error| error.to_string())?;
         let arch = arch.ok_or("the data does not say what it was measured on: say it with --arch")?;

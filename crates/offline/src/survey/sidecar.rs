@@ -1,4 +1,4 @@
-//! What `ckselect bench` keeps beside its log: how it came about (`.meta.json`), and what is known of each
+//! Files that `ckselect bench` keeps next to its log: its sessions (`.meta.json`), and details of each
 //! measurement beyond its row (`.details.jsonl`).
 
 use std::collections::HashMap;
@@ -14,17 +14,17 @@ use serde_json::Value;
 
 use crate::figures::quantile;
 
-/// Rows that are listed.
+/// Maximum number of rows that are listed.
 const LISTED: usize = 50;
 
-/// What lies beside a file of measurements.
+/// The sidecar files of a file of measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sidecar {
     /// The file of measurements.
     pub of: PathBuf,
     /// The processes that wrote it.
     pub sessions: Vec<Session>,
-    /// What is known beyond its rows.
+    /// Details beyond its rows.
     pub details: Option<Details>,
 }
 
@@ -37,7 +37,7 @@ pub struct Session {
     pub rows: u64,
     /// Why it ended.
     pub end: String,
-    /// What its devices are called, with how many there are of each name.
+    /// The names of its devices, with the number of each.
     pub gpus: Vec<(String, usize)>,
     /// Each of them.
     pub devices: Vec<Device>,
@@ -46,15 +46,15 @@ pub struct Session {
 /// A device of a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Device {
-    /// Its place on the host.
+    /// Its index on the host.
     pub gpu: String,
-    /// What the runtime calls it.
+    /// Its name in the runtime.
     pub name: String,
-    /// Its address on the bus, where the runtime tells.
+    /// Its address on the bus, if the runtime reports it.
     pub bus: Option<String>,
 }
 
-/// A row whose samples spread.
+/// A row with a large spread of samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Unsteady {
     /// The kernel.
@@ -65,7 +65,7 @@ pub struct Unsteady {
     pub cv: f64,
 }
 
-/// What is known beyond rows.
+/// Details beyond rows.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Details {
     /// Rows.
@@ -74,11 +74,11 @@ pub struct Details {
     pub again: usize,
     /// Those with a coefficient of variation.
     pub with_cv: usize,
-    /// Its median, and what nine of ten stay below; NaN without any.
+    /// Its median; NaN without any.
     pub median: f64,
-    /// What nine of ten stay below.
+    /// Its ninetieth percentile.
     pub p90: f64,
-    /// Rows that stayed unsteady.
+    /// Rows that stayed unstable.
     pub unsteady: usize,
     /// The worst of them.
     pub worst: Vec<Unsteady>,
@@ -86,7 +86,7 @@ pub struct Details {
     pub gpus: Vec<(String, usize)>,
 }
 
-/// A file beside the measurements that cannot be read.
+/// A sidecar file that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{file}: {source}")]
 pub struct SidecarError {
@@ -99,13 +99,13 @@ pub struct SidecarError {
 const DETAILS: &str = ".details.jsonl";
 
 impl Sidecar {
-    /// The file of measurements that a path names: of the details of a log, the log.
+    /// The file of measurements for a path: for the details of a log, the log.
     pub fn measurements(path: &Path) -> PathBuf {
         let name = path.to_string_lossy();
         name.strip_suffix(DETAILS).map_or_else(|| path.to_owned(), PathBuf::from)
     }
 
-    /// Reads what lies beside a file; a file without anything beside it has nothing in it.
+    /// Reads the sidecar files of a file; empty if there are none.
     pub fn beside(path: &Path) -> Result<Self, SidecarError> {
         let with = |ending: &str| {
             let mut name: OsString = path.as_os_str().to_owned();
@@ -113,7 +113,7 @@ impl Sidecar {
             PathBuf::from(name)
         };
         let read = |path: PathBuf, error| SidecarError { file: path.display().to_string(), source: error };
-        // A table that a log became has its sidecar under its own stem.
+        // A table that was converted from a log has its sidecar under its own stem.
         let metas = [with(".meta.json"), path.with_extension("meta.json")];
         let sessions = match metas.into_iter().find(|path| path.is_file()) {
             Some(path) => sessions(&path).map_err(|error| read(path, error))?,
@@ -161,7 +161,7 @@ fn session(value: &Value) -> Session {
     }
 }
 
-/// A line of the details; what is not named here is passed over.
+/// A line of the details; other fields are ignored.
 #[derive(Deserialize)]
 struct Line {
     problem_idx: u64,
@@ -193,7 +193,7 @@ fn details(file: File) -> io::Result<Details> {
         bytes.clear();
         reader.read_until(b'\n', &mut bytes)? > 0
     } {
-        // A torn end is no line, as for whoever goes on with the log.
+        // A torn last line is ignored, as when a log is continued.
         let Ok(line) = serde_json::from_slice::<Line>(&bytes) else { continue };
         let next = kernels.len() as u32;
         let kernel = *kernels.entry(line.kernel).or_insert(next);
@@ -254,12 +254,12 @@ mod tests {
         let log = folder.path().join("sweep.csv");
         let line = |kernel: &str, cv: f64, unstable: bool| {
             format!(
-                "{{\"problem_idx\":3,\"kernel\":\"{kernel}\",\"outcome\":{{\"measured\":{{\"latency_ms\":1.0,\"cv\":{cv}}}}},\
-                 \"unstable\":{unstable},\"gpu\":0,\"at\":1}}\n"
+                "{{\"problem_idx\":3,\"kernel\":\"{kernel}\",\"outcome\":{{\"measured\":{{\"latency_ms\":1.0,\
+                 \"cv\":{cv}}}}},\"unstable\":{unstable},\"gpu\":0,\"at\":1}}\n"
             )
         };
-        let failed = "{\"problem_idx\":3,\"kernel\":\"c\",\"outcome\":{\"failed\":{\"class\":\"crash\",\"message\":\"\"}},\
-                      \"unstable\":false,\"gpu\":1,\"at\":1}\n";
+        let failed = "{\"problem_idx\":3,\"kernel\":\"c\",\"outcome\":{\"failed\":{\"class\":\"crash\",\
+                      \"message\":\"\"}},\"unstable\":false,\"gpu\":1,\"at\":1}\n";
         let text =
             [line("a", 0.5, true), line("b", 0.3, true), line("a", 0.1, false), failed.to_owned()].concat();
         std::fs::write(folder.path().join("sweep.csv.details.jsonl"), text + "{\"problem_idx\":3,\"ker")
@@ -278,7 +278,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let table = folder.path().join("sweep.parquet");
         let text = r#"{"sessions": [{"began": 10, "ended": 70, "end": "completed", "rows": 5,
-            "gpus": {"0": {"name": "X", "pci_bus_id": "0000:c1:00.0"}, "1": {"name": "X"}}}, {"began": 80, "ended": null, "end": null, "rows": 1}]}"#;
+            "gpus": {"0": {"name": "X", "pci_bus_id": "0000:c1:00.0"}, "1": {"name": "X"}}},
+            {"began": 80, "ended": null, "end": null, "rows": 1}]}"#;
         std::fs::write(folder.path().join("sweep.meta.json"), text).unwrap();
         let sessions = Sidecar::beside(&table).unwrap().sessions;
         assert_eq!(

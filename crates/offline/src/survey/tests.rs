@@ -21,7 +21,7 @@ fn kernel(depth: u32) -> String {
     format!("grouped_conv_forward_bf16_2d_16x64x{depth}_compv3")
 }
 
-/// Rows of (number, channels, depth of the tile, TFLOPS or why not).
+/// Rows of (number, channels, depth of the tile, TFLOPS or the reason why there are none).
 fn measured(name: &str, rows: &[(u32, u32, u32, Result<f64, &str>)]) -> Measurements {
     let wanted = Wanted { arch: Some("gfx942".parse().unwrap()), ..Wanted::all(Op::GroupedConv) };
     let mut text = HEADER.to_owned();

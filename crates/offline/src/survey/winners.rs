@@ -1,4 +1,4 @@
-//! Which kernels win, and of what tile and pipeline they are.
+//! Which kernels win, and their tiles and pipelines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,18 +8,18 @@ use super::NEAR;
 use crate::candidates::Trial;
 use crate::measurements::Measurements;
 
-/// What became of a kernel.
+/// The figures of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KernelFigures {
     /// Rows without a valid time.
     pub failed: usize,
     /// Problems on which it ran.
     pub ran: usize,
-    /// Those on which it is the fastest.
+    /// Problems on which it is the fastest.
     pub wins: usize,
-    /// Those on which it is nearly as fast as the fastest, or the fastest.
+    /// Problems on which it is the fastest, or nearly as fast.
     pub near: usize,
-    /// Mean efficiency where it ran; NaN if it never did.
+    /// Mean efficiency on the problems that it ran on; NaN if it never did.
     pub mean: f64,
     /// Milliseconds of one run of each of its rows that has a time.
     pub run_ms: f64,
@@ -101,7 +101,7 @@ fn joined(tile: &[u32]) -> String {
     tile.iter().map(ToString::to_string).collect::<Vec<_>>().join("x")
 }
 
-/// What a workgroup handles in one step: rows, columns and depth, of attention's first product.
+/// What a workgroup handles in one step: rows, columns and depth, for attention, of the first product.
 fn tile(kind: &KernelKind) -> Vec<u32> {
     match kind {
         KernelKind::Conv(kernel) => vec![kernel.tile.m, kernel.tile.n, kernel.tile.k],

@@ -23,7 +23,7 @@ pub struct Directory {
 }
 
 impl Directory {
-    /// The files for what was trained. They are read back as a model before anything is written.
+    /// The files for trained forests. They are read back as a model before anything is written.
     pub fn new(
         measurements: &Measurements,
         plan: &Plan,
@@ -56,7 +56,7 @@ impl Directory {
         self.files.get(name).map(Vec::as_slice)
     }
 
-    /// The model that a user will load must be the one that was trained.
+    /// Checks that the files give the trained model.
     fn check(&self, trained: &[Trained]) -> Result<(), TrainError> {
         let names: Vec<(Target, String)> =
             trained.iter().map(|one| (one.goal.target, one.goal.target.file_name() + ".gz")).collect();
@@ -74,7 +74,7 @@ impl Directory {
         Ok(())
     }
 
-    /// Writes the files, all or none. An existing directory is an error, unless it is to be replaced.
+    /// Writes the files, all or none. An existing directory is an error, unless it should be replaced.
     pub fn write(&self, path: &Path, overwrite: bool) -> Result<(), TrainError> {
         let failed = |error| TrainError::io(path.display(), error);
         Self::check_free(path, overwrite)?;
@@ -85,12 +85,12 @@ impl Directory {
         staged.commit(overwrite).map_err(failed)
     }
 
-    /// Refuses a place that is taken; to be asked before a long training, too.
+    /// Refuses an existing path; also to be called before a long training.
     pub fn check_free(path: &Path, overwrite: bool) -> Result<(), TrainError> {
         if path.exists() && !overwrite {
             return Err(TrainError::Exists(path.display().to_string()));
         }
-        // Only what looks like a model directory is ever replaced.
+        // Only directories that look like a model are ever replaced.
         if path.exists() && !path.join("feature_spec.json").exists() {
             let message = "not a model directory (no feature_spec.json), so it is not replaced";
             return Err(TrainError::io(
@@ -109,7 +109,7 @@ fn pretty(value: &Value) -> Vec<u8> {
 }
 
 fn compressed(text: &str) -> Result<Vec<u8>, TrainError> {
-    // No name and no time in the header: the same model is the same file.
+    // No name and no time in the header, so that the same model gives the same file.
     let mut gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
     gzip.write_all(text.as_bytes())
         .and_then(|()| gzip.finish())
@@ -124,7 +124,7 @@ fn spec(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &
         .map(|one| one.goal.target.as_str())
         .collect();
     log_targets.sort_unstable();
-    // Upstream's key has one set of parameters; it is that of the forest that ranks.
+    // Upstream's key has one set of parameters: that of the forest that ranks.
     let ranking = trained.iter().find(|one| one.goal.target == plan.rank_by);
     targets.sort_by_key(|&target| target != plan.rank_by.as_str());
     let mut spec = json!({
@@ -150,8 +150,8 @@ fn hardware(hardware: &Hardware) -> Value {
     Value::Object(constants.collect::<Map<_, _>>())
 }
 
-/// Our own key: the rules by which features are computed, who ranks, what the features were between, and what
-/// it was trained on.
+/// Our own key: the rules of the features, the target that ranks, the ranges of the features, and what the
+/// model was trained on.
 fn extension(plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) -> Value {
     let mut extension = serde_json::to_value(plan.extractor.rules).unwrap_or_default();
     if let Some(object) = extension.as_object_mut() {
@@ -169,7 +169,7 @@ fn manifest(measurements: &Measurements, plan: &Plan, trained: &[Trained], input
     let ranking = trained.iter().find(|one| one.goal.target == plan.rank_by);
     let new = ranking.map_or(0, |one| one.goal.params.trees() as u64);
     let warm = plan.warm_start.as_ref();
-    // As upstream counts: without an old manifest, the old trees are taken for as many as the new ones.
+    // As in upstream: without an old manifest, the number of old trees counts as that of the new ones.
     let old = warm.map_or(0, |warm| warm.total_trees().unwrap_or(new));
     let total = warm.map_or(0, |warm| warm.total_trees().unwrap_or(0)) + new;
     let by_target = trained.iter().map(|one| {

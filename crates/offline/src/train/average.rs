@@ -1,4 +1,4 @@
-//! Forests of several seeds as one: all trees, each counting by its share.
+//! Combines forests of several seeds: all trees, each with its share.
 
 use std::fmt::Write;
 
@@ -61,7 +61,7 @@ fn divided(value: &str, share: f64) -> Result<String, String> {
     Ok(format!("{:?}", value / share))
 }
 
-/// What follows the trees, less the importances, which are those of one forest only.
+/// The text after the trees, without the importances, which belong to one forest only.
 fn without_importances(tail: &str) -> String {
     match (tail.find("feature_importances:"), tail.find("\nparameters:")) {
         (Some(start), Some(end)) if start < end => format!("{}{}", &tail[..start], &tail[end + 1..]),

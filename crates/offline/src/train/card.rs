@@ -1,4 +1,4 @@
-//! `MODEL_CARD.md`: what a model was trained on, how well it chooses, and where it knows nothing.
+//! `MODEL_CARD.md`: what a model was trained on, how well it chooses, and its limits.
 
 use std::fmt::Write;
 
@@ -10,7 +10,7 @@ use crate::trained;
 
 use super::{Plan, Role, Stop, Trained, facts};
 
-/// What the files of a model say that is not in the data.
+/// Contents of a model's files that are not in the data.
 #[derive(Debug, Clone)]
 pub struct CardInputs {
     /// The model's name.
@@ -25,7 +25,7 @@ pub struct CardInputs {
     pub timestamp: String,
     /// The SHA-256 of each file of the data, in order.
     pub digests: Vec<String>,
-    /// Of a tuning, how choices became better as problems were measured.
+    /// For a tuned model, how choices improved as problems were measured.
     pub curve: Vec<CurvePoint>,
 }
 
@@ -63,13 +63,13 @@ pub(crate) fn purpose(plan: &Plan, inputs: &CardInputs) -> String {
     format!("Chooses kernels for {}{direction}, {dtype}, on {arch}.", extractor.schema.op())
 }
 
-/// What a file of the data is used for.
+/// What a data file is used for.
 pub(crate) fn part(role: Role) -> String {
     let part = if role.only_trains { "training only" } else { "training and cross-validation" };
     if role.weight == 1.0 { part.to_owned() } else { format!("{part}, weight {}", role.weight) }
 }
 
-/// What was held out how often.
+/// What was held out, and how often.
 pub(crate) fn way(plan: &Plan, folds: usize) -> String {
     match &plan.holdout {
         Some(holdout) => format!("{folds} times without a part of the data, which is judged ({holdout})"),
@@ -77,7 +77,7 @@ pub(crate) fn way(plan: &Plan, folds: usize) -> String {
     }
 }
 
-/// Who chose the number of trees.
+/// How the number of trees was chosen.
 pub(crate) const fn stopping(stop: Stop) -> &'static str {
     match stop {
         Stop::Never => "The number of trees was fixed beforehand.",
@@ -150,8 +150,8 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
     let (what, stop) = (way(plan, folds), stopping(plan.stop));
     let _ = writeln!(
         out,
-        "{what}; no problem is on both sides. {stop}\nEfficiency is the chosen kernel's TFLOPS as a share of the \
-         fastest measured kernel's, by problem.\n"
+        "{what}; no problem is on both sides. {stop}\n\
+         Efficiency is the chosen kernel's TFLOPS as a share of the fastest measured kernel's, by problem.\n"
     );
     out.push_str(
         "| target | problems | mean | median | P10 | min | best of top 3 |\n|---|---|---|---|---|---|---|\n",
@@ -178,9 +178,10 @@ fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &Train
     if let Some(prior) = plan.prior {
         let _ = writeln!(
             out,
-            "\n## Limits\n\nA universal model: it answers for every GPU that the estimate knows, whatever it was trained on, and \
-             selections by it are flagged as generic. A score is the forest's less {prior} times the logarithm of the estimated \
-             time over the pool's shortest, so that scores order the kernels of one problem and pool, and say nothing else."
+            "\n## Limits\n\nA universal model: it answers for every GPU that the estimate knows, whatever it \
+             was trained on, and selections by it are flagged as generic. A score is the forest's less \
+             {prior} times the logarithm of the estimated time over the pool's shortest, so that scores \
+             order the kernels of one problem and pool, and say nothing else."
         );
         return;
     }

@@ -1,4 +1,4 @@
-//! Measured rows with their features, the rows of each run together.
+//! Measured rows with their features, grouped by run.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::measurements::{Measurements, Row, Run};
 
 use super::TrainError;
 
-/// Features of rows: one matrix for all targets that are trained on them.
+/// Features of rows: one matrix for all targets.
 #[derive(Debug, Default)]
 struct Features {
     /// Row after row.
     values: Vec<f64>,
-    /// Of a universal model, the logarithm of each row's estimated time over the shortest of its run; else
-    /// nothing.
+    /// For a universal model, the logarithm of each row's estimated time over the shortest of its run;
+    /// otherwise empty.
     log_times: Vec<f64>,
 }
 
@@ -29,7 +29,7 @@ pub struct TrainingData {
     /// Columns.
     pub names: Vec<String>,
     features: Arc<Features>,
-    /// Where each row stands among the features.
+    /// The index of each row among the features.
     places: Vec<u32>,
     /// Index into [`Measurements::rows`], by row.
     pub rows: Vec<u32>,
@@ -37,9 +37,9 @@ pub struct TrainingData {
     pub measured: Vec<f64>,
     /// Measured TFLOPS, by row.
     pub tflops: Vec<f64>,
-    /// The share of the fastest kernel that was measured together with it, by row.
+    /// The speed as a share of the fastest kernel that was measured together with it, by row.
     pub efficiency: Vec<f64>,
-    /// The problems, in the order of their first rows; one that was measured twice stands there twice.
+    /// The problems, in the order of their first rows; a problem that was measured twice occurs twice.
     pub problems: Vec<Item>,
 }
 
@@ -50,18 +50,18 @@ pub struct Item {
     pub problem: u32,
     /// Its rows.
     pub span: Range<usize>,
-    /// How much it counts.
+    /// Its weight.
     pub weight: f64,
-    /// Only ever trained on, never held out.
+    /// Whether it is only trained on, never held out.
     pub only_trains: bool,
 }
 
-/// What is special about one of the measurements' files.
+/// The role of one of the measurements' files.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Role {
-    /// How much its rows count.
+    /// The weight of its rows.
     pub weight: f64,
-    /// Whether its problems are only ever trained on.
+    /// Whether its problems are only trained on, never held out.
     pub only_trains: bool,
 }
 
@@ -72,8 +72,8 @@ impl Default for Role {
 }
 
 impl TrainingData {
-    /// The rows that count for a target: valid, and with a positive value of it. `roles` are those of the
-    /// files, in order.
+    /// The usable rows for a target: valid, and with a positive value of it. `roles` are those of the files,
+    /// in order.
     pub fn new(
         measurements: &Measurements,
         extractor: &Extractor,
@@ -86,7 +86,7 @@ impl TrainingData {
         Ok(data)
     }
 
-    /// The same for several targets, with one matrix of the rows that count for any of them.
+    /// The same for several targets, with one matrix of the rows that are usable for any of them.
     pub fn of_targets(
         measurements: &Measurements,
         extractor: &Extractor,
@@ -153,7 +153,7 @@ impl TrainingData {
 
     fn fill(all: &mut [Self], measurements: &Measurements, extractor: &Extractor) -> Result<(), TrainError> {
         if extractor.schema.universal_columns().is_some() {
-            // What such a model is told of a row depends on the others of its run.
+            // The features of such a model depend on the other rows of a run.
             for data in all {
                 data.features = Arc::new(data.universal(measurements, extractor)?);
                 data.places = (0..data.rows.len() as u32).collect();
@@ -178,7 +178,7 @@ impl TrainingData {
         Ok(())
     }
 
-    /// Each run is a pool, on the GPU that its problem names.
+    /// Each run is a pool, on its problem's GPU.
     fn universal(&self, measurements: &Measurements, extractor: &Extractor) -> Result<Features, TrainError> {
         let mut features = Features::default();
         for item in &self.problems {
@@ -213,7 +213,7 @@ impl TrainingData {
         &self.features.values[place * self.width()..(place + 1) * self.width()]
     }
 
-    /// The values of the rows of some problems, in as few pieces as they lie in.
+    /// The values of the rows of some problems, in as few contiguous pieces as possible.
     pub(super) fn blocks(&self, problems: &[usize]) -> impl Iterator<Item = &[f64]> {
         let places: Vec<usize> = self.rows_of(problems).map(|row| self.places[row] as usize).collect();
         let blocks = places.chunk_by(|one, next| one + 1 == *next);
@@ -222,7 +222,7 @@ impl TrainingData {
         ranges.into_iter().map(move |rows| &self.features.values[rows.start * width..rows.end * width])
     }
 
-    /// Of a universal model, the logarithm of a row's estimated time over the shortest of its run.
+    /// For a universal model, the logarithm of a row's estimated time over the shortest of its run.
     pub fn log_time(&self, row: usize) -> f64 {
         self.features.log_times[self.places[row] as usize]
     }
@@ -232,7 +232,7 @@ impl TrainingData {
         problems.iter().flat_map(|&problem| self.problems[problem].span.clone())
     }
 
-    /// Where the rows of some problems lie when they stand one after the other.
+    /// The ranges of the rows of some problems if they are put one after the other.
     pub(super) fn spans_of(&self, problems: &[usize]) -> Vec<Range<usize>> {
         let mut end = 0;
         let span = |&problem: &usize| {
@@ -244,7 +244,7 @@ impl TrainingData {
     }
 }
 
-/// From a row to the place of its file: a file's rows lie together, in the order of the files.
+/// Maps a row to the index of its file: a file's rows are contiguous, in the order of the files.
 fn files(measurements: &Measurements) -> impl Fn(u32) -> usize + use<> {
     let mut end = 0;
     let ends: Vec<usize> = measurements

@@ -1,8 +1,6 @@
-//! What a training decides from its own problems alone: parameters by random search, and problems that count
-//! more.
-//!
-//! Each decision is made by a cross-validation inside of the problems that are trained on, so that a problem
-//! that is held out has no say in how it will be predicted.
+//! Decisions that a training makes from its own problems alone: parameters by random search, and problems
+//! with more weight. Each decision is made by cross-validation within the training problems, so that a
+//! held-out problem does not influence how it is predicted.
 
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
@@ -13,27 +11,27 @@ use super::metrics::Efficiency;
 use super::validate::split;
 use super::{Params, TrainError, Watcher};
 
-/// What may be decided.
+/// The decisions to make.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Decisions {
-    /// How many sets of parameters to try, besides the one given.
+    /// Number of parameter sets to try besides the given one.
     pub(super) trials: usize,
-    /// How many rounds of looking for problems that are chosen badly.
+    /// Number of rounds of searching for problems with bad choices.
     pub(super) hard_rounds: usize,
     pub(super) seed: u64,
 }
 
-/// Folds of the cross-validation inside.
+/// Folds of the inner cross-validation.
 const INNER_FOLDS: usize = 3;
 
-/// Of the problems that are chosen worst, such a share counts more after a round.
+/// Share of the problems, those with the worst choices, that gets more weight after a round.
 const HARD_SHARE: f64 = 0.2;
 
-/// By how much a hard problem counts more after each round, and the most that it may count.
+/// Factor of a hard problem's weight in each round, and its maximum weight.
 const HARD_FACTOR: f64 = 2.0;
 const HARD_LIMIT: f64 = 8.0;
 
-/// The values that are tried.
+/// The values to try.
 const SPACE: &[(&str, &[f64])] = &[
     ("num_leaves", &[7.0, 11.0, 15.0, 23.0, 31.0, 63.0]),
     ("learning_rate", &[0.02, 0.03, 0.05, 0.08]),
@@ -90,8 +88,8 @@ fn tune(
     Ok(best.map_or_else(|| given.params.clone(), |best| best.1))
 }
 
-/// How good a recipe is on problems that it does not see: mean efficiency, or the negative mean squared error
-/// where a target does not choose.
+/// How good a recipe is on held-out problems: mean efficiency, or the negative mean squared error if the
+/// target does not choose.
 fn inner_score(
     task: &Task<'_>,
     problems: &[usize],
@@ -108,7 +106,7 @@ fn inner_score(
     Ok(-inner.iter().map(|held| held.squares).sum::<f64>() / count)
 }
 
-/// What was held out once, and how it came out.
+/// A held-out part, and its results.
 struct Held {
     problem: usize,
     choice: (f64, f64),
@@ -146,7 +144,7 @@ fn inner_choices(
     Ok(all)
 }
 
-/// Problems that are chosen worst count more.
+/// Increases the weight of the problems with the worst choices.
 fn reweigh(
     task: &Task<'_>,
     problems: &[usize],
@@ -164,8 +162,8 @@ fn reweigh(
     Ok(())
 }
 
-/// The best number of trees by a fifth of the problems, which is kept from the training for it; nothing where
-/// there are too few problems for that.
+/// The best number of trees for a fifth of the problems, which is set aside for this; `None` if there are too
+/// few problems.
 pub(super) fn inner_trees(
     task: &Task<'_>,
     problems: &[usize],
@@ -199,7 +197,7 @@ fn inner_folds(task: &Task<'_>, problems: &[usize], folds: usize, seed: u64) -> 
 }
 
 impl Decisions {
-    /// How often [`Watcher::trained`] hears of these decisions, once for all problems that are trained on.
+    /// How often these decisions call [`Watcher::trained`], for one set of training problems.
     pub(super) const fn trainings(&self) -> usize {
         let tried = if self.trials > 0 { self.trials + 1 } else { 0 };
         (tried + self.hard_rounds) * INNER_FOLDS

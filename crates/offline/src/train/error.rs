@@ -9,7 +9,7 @@ use ck_select_types::vocab::Arch;
 use crate::features::FeatureError;
 use crate::lightgbm::LightGbmError;
 
-/// A training that could not be done.
+/// Why a training failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrainError {
@@ -23,7 +23,7 @@ pub enum TrainError {
         /// What was expected.
         expected: String,
     },
-    /// A target of which the data has no value.
+    /// A target without values in the data.
     #[error("target {target}: no valid row of the data has a value of it")]
     NoRows {
         /// The target.
@@ -38,7 +38,7 @@ pub enum TrainError {
     /// A GPU that the estimate does not know.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A kernel that was measured where the estimate says that it cannot run.
+    /// A measured kernel that cannot run according to the estimate.
     #[error("{kernel}: it was measured on {arch}, but {why}")]
     NoEstimate {
         /// The kernel.
@@ -54,20 +54,20 @@ pub enum TrainError {
     /// Too few problems to measure some and to judge others.
     #[error("every problem was measured, and they are too few to hold some back")]
     NothingHeldBack,
-    /// Nothing to leave out.
+    /// Not enough to leave out.
     #[error("--holdout {what}: found {found}, expected {expected}")]
     Holdout {
-        /// What was to be left out.
+        /// What should be left out.
         what: String,
         /// What the data has.
         found: String,
         /// What it needs.
         expected: &'static str,
     },
-    /// A model that cannot be continued, because its columns are others.
+    /// A model that cannot be continued, because its columns differ.
     #[error("Feature schema mismatch: {0}")]
     Schema(String),
-    /// A model that cannot be continued, because other columns are categories.
+    /// A model that cannot be continued, because its categorical columns differ.
     #[error("Categorical feature mismatch: the model to continue has {old}, this training {new}")]
     Categories {
         /// Those of the model.
@@ -75,16 +75,16 @@ pub enum TrainError {
         /// Those of this training.
         new: String,
     },
-    /// A model that cannot be continued, because it is about something else.
+    /// A model that cannot be continued, because it was trained for something else.
     #[error("{file}: {field} {old}, this training has {new}")]
     Other {
-        /// The file that says so.
+        /// The file with the difference.
         file: String,
         /// What differs.
         field: &'static str,
-        /// The model's.
+        /// The model's value.
         old: String,
-        /// This training's.
+        /// This training's value.
         new: String,
     },
     /// A model that cannot be read, or one of our own that would not be readable.
@@ -93,7 +93,7 @@ pub enum TrainError {
     /// LightGBM refused.
     #[error(transparent)]
     LightGbm(#[from] LightGbmError),
-    /// A trained forest that is not as it should be.
+    /// An invalid trained forest.
     #[error("the trained forest of {target}: {message}")]
     Forest {
         /// The target.
@@ -109,7 +109,7 @@ pub enum TrainError {
         /// Why.
         source: io::Error,
     },
-    /// The directory is there already.
+    /// The directory already exists.
     #[error("{0}: already exists; --overwrite replaces it")]
     Exists(String),
     /// Out-of-fold predictions that cannot be written.

@@ -1,5 +1,5 @@
-//! What the files of a model directory say of the data: what was measured, and between what the features
-//! were.
+//! Facts about the data for the files of a model directory: what was measured, and the ranges of the
+//! features.
 
 use std::collections::HashSet;
 
@@ -11,20 +11,20 @@ use crate::trained;
 
 use super::Trained;
 
-/// Which problems and kernels the rows of all targets are of, from which files.
+/// The problems, kernels and files of the rows of all targets.
 pub(super) fn trained_on(measurements: &Measurements, trained: &[Trained], digests: &[String]) -> TrainedOn {
     let rows = trained.iter().flat_map(|one| one.data.rows.iter().copied());
     trained::trained_on(measurements, rows, digests)
 }
 
-/// What the features were between, over the rows of all targets.
+/// The ranges of the features over the rows of all targets.
 pub(super) fn range(trained: &[Trained]) -> TrainedRange {
     let Some(first) = trained.first() else { return TrainedRange::default() };
     let rows = trained.iter().flat_map(|one| (0..one.data.rows.len()).map(|row| one.data.row(row)));
     TrainedRange::of_rows(&first.data.names, rows)
 }
 
-/// Problems with a valid row.
+/// Number of problems with a valid row.
 pub(super) fn shapes(measurements: &Measurements) -> usize {
     let valid = measurements.rows().iter().filter(|row| row.is_valid);
     valid.map(|row| row.problem).collect::<HashSet<_>>().len()

@@ -1,4 +1,4 @@
-//! One forest from some problems, and how many trees it should have.
+//! Trains a forest on some problems, and finds its number of trees.
 
 use std::borrow::Cow;
 
@@ -12,41 +12,41 @@ use super::data::TrainingData;
 use super::objective::Lists;
 use super::{Objective, Params, TrainError, average, metrics};
 
-/// What is trained on what, and how.
+/// The data and the settings of a training.
 pub(super) struct Task<'a> {
     pub(super) data: &'a TrainingData,
     pub(super) target: Target,
     pub(super) objective: Objective,
-    /// What each row is to be learned as.
+    /// The label of each row.
     pub(super) labels: Vec<f64>,
     /// Columns that are categories.
     pub(super) categories: Vec<usize>,
-    /// What problems that must stay on one side have in common, by their places.
+    /// The group of each problem; problems of a group must be on the same side.
     pub(super) groups: Vec<String>,
     pub(super) seed: u64,
     pub(super) seeds: usize,
     /// The text of a forest to continue.
     pub(super) start: Option<String>,
-    /// How much the estimate counts, of a universal model.
+    /// The weight of the estimate, for a universal model.
     pub(super) prior: Option<f64>,
 }
 
-/// How a training went on problems that it watched and did not learn from, tree by tree.
+/// The progress of a training on validation problems, tree by tree.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rounds {
-    /// What the loss is called.
+    /// The name of the loss.
     pub loss: &'static str,
     /// The loss with one tree, with two, and so on.
     pub losses: Vec<f64>,
-    /// The trees that are kept.
+    /// Number of trees that are kept.
     pub best: usize,
 }
 
-/// What a training may decide from its own data.
+/// Settings that a training may decide from its own data.
 #[derive(Debug, Clone)]
 pub(super) struct Recipe {
     pub(super) params: Params,
-    /// How much each problem counts, by its place in the data.
+    /// The weight of each problem, by its index in the data.
     pub(super) weights: Vec<f64>,
 }
 
@@ -81,7 +81,7 @@ impl<'a> Task<'a> {
         matches!(self.target, Target::Tflops | Target::Relative)
     }
 
-    /// The text of a forest trained on these problems: several seeds averaged, on top of the forest to
+    /// The text of a forest trained on these problems: averaged over several seeds, on top of the forest to
     /// continue.
     pub(super) fn forest(&self, problems: &[usize], recipe: &Recipe) -> Result<String, TrainError> {
         let texts = (0..self.seeds as u64)
@@ -101,8 +101,8 @@ impl<'a> Task<'a> {
         Ok(training.booster.to_text()?)
     }
 
-    /// Trains on some problems until the loss on others has not fallen for as many trees as patience allows,
-    /// and says how it went and with how many trees it was lowest. With several seeds, those of the first.
+    /// Trains on some problems until the loss on others has not fallen for as many trees as patience allows.
+    /// Returns the progress, and the number of trees with the lowest loss. Uses the first of several seeds.
     pub(super) fn best_trees(
         &self,
         problems: &[usize],
@@ -113,7 +113,8 @@ impl<'a> Task<'a> {
         let matrix = self.matrix(watched, None);
         training.booster.watch(&matrix, &training.params)?;
         let patience = recipe.params.patience();
-        // The values of each metric, the lowest of them, and when it was reached. Whichever stalls first decides.
+        // The values of each metric, its minimum, and when that was reached. The first metric to stall
+        // decides.
         let mut all: Vec<Vec<f64>> = Vec::new();
         let mut lowest: Vec<(f64, usize)> = Vec::new();
         let mut decides = 0;
@@ -166,7 +167,8 @@ impl<'a> Task<'a> {
         let categories: Vec<String> = self.categories.iter().map(ToString::to_string).collect();
         let mut params = format!(
             // The bins must not depend on the seed, or forests of several seeds could not be averaged.
-            "{} {} seed={seed} data_random_seed={} num_threads=1 deterministic=true force_row_wise=true verbosity=-1",
+            "{} {} seed={seed} data_random_seed={} num_threads=1 deterministic=true force_row_wise=true \
+             verbosity=-1",
             self.objective.lightgbm(),
             recipe.params.to_lightgbm(),
             self.seed,
@@ -212,10 +214,10 @@ impl<'a> Task<'a> {
         matrix
     }
 
-    /// What a forest says of the rows of some problems, in the space of the labels.
+    /// A forest's predictions for the rows of some problems, in the space of the labels.
     pub(super) fn predict(&self, text: &str, problems: &[usize]) -> Result<Vec<f64>, TrainError> {
         let wrong = |message: String| TrainError::Forest { target: self.target, message };
-        // Our own reader and scorer: what was trained is what will be selected by.
+        // Our own reader and scorer, because selections will use them.
         let forest = Forest::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
         self.data
             .rows_of(problems)
@@ -227,14 +229,14 @@ impl<'a> Task<'a> {
             .collect()
     }
 
-    /// How good a forest chooses among the kernels of each of these problems.
+    /// How well a forest chooses among the kernels of each of these problems.
     pub(super) fn choices(&self, scores: &[f64], problems: &[usize]) -> Vec<(f64, f64)> {
         let speeds: Vec<f64> = self.data.rows_of(problems).map(|row| self.data.tflops[row]).collect();
         metrics::choices(scores, &speeds, &self.data.spans_of(problems))
     }
 }
 
-/// A training that goes on tree by tree.
+/// A training that proceeds tree by tree.
 struct Stepper {
     booster: Booster,
     params: String,

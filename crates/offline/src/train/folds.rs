@@ -1,4 +1,4 @@
-//! Cutting problems into folds, so that no problem is on both sides.
+//! Splits problems into folds, so that no problem is on both sides.
 
 use std::collections::BTreeMap;
 
@@ -7,17 +7,17 @@ use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
 
-/// Which problems may not be on both sides of a fold.
+/// Which problems must not be on both sides of a fold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupBy {
-    /// Equal ones, by every field.
+    /// Problems that are equal in every field.
     Problem,
-    /// Those that are equal by upstream's keys, which pool strides, padding, direction and type.
+    /// Problems that are equal by upstream's keys, which ignore strides, padding, direction and type.
     Upstream,
 }
 
 impl GroupBy {
-    /// What problems of one group have in common.
+    /// The key that problems of one group share.
     pub fn key(self, problem: &Problem) -> String {
         match (self, problem) {
             (Self::Problem, problem) => problem.to_string(),
@@ -46,8 +46,8 @@ impl GroupBy {
 }
 
 /// The fold of each item, by scikit-learn's `GroupKFold`: the groups, largest first, each go to the fold with
-/// the fewest rows so far. Of equally large groups the last by key comes first; with a seed they come in a
-/// random order.
+/// the fewest rows so far. Among equally large groups the last by key comes first; with a seed their order is
+/// random.
 ///
 /// `items` are a key and a number of rows each. There must be at least as many keys as folds.
 pub fn group_k_fold(items: &[(String, usize)], folds: usize, seed: Option<u64>) -> Vec<usize> {
@@ -59,7 +59,7 @@ pub fn group_k_fold(items: &[(String, usize)], folds: usize, seed: Option<u64>) 
     if let Some(seed) = seed {
         groups.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
     }
-    // Ascending and stable, then backwards, as scikit-learn does it.
+    // Sorted ascending and stable, then reversed, as in scikit-learn.
     groups.sort_by_key(|group| group.1);
     let mut loads = vec![0; folds];
     let mut fold_of: BTreeMap<&str, usize> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! How the choices on held-out problems came out, in the form of an evaluation.
+//! The results of choices on held-out problems, in the form of an evaluation.
 
 use std::collections::HashMap;
 
@@ -12,8 +12,8 @@ use crate::measurements::Measurements;
 
 use super::{Objective, Plan, Trained};
 
-/// Judges the choices by what forests that had not seen a problem say of its rows. Each row is a candidate, as
-/// in the figures of the folds. `None` where the target that ranks does not choose, or nothing was held out.
+/// Judges the choices by out-of-fold predictions. Each row is a candidate, as in the figures of the folds.
+/// `None` if the target that ranks does not choose, or if nothing was held out.
 pub(crate) fn evaluation(
     measurements: &Measurements,
     plan: &Plan,
@@ -47,7 +47,7 @@ pub(crate) fn evaluation(
     Some(Evaluation::new(measurements, trials, orders, Coverage::default(), seen))
 }
 
-/// What is predicted of rows by forests that had not seen them, in TFLOPS.
+/// Out-of-fold predictions of rows, in TFLOPS.
 fn speeds(one: &Trained) -> HashMap<u32, f64> {
     let predictions = one.data.rows.iter().zip(&one.validation.predictions);
     predictions
@@ -55,7 +55,7 @@ fn speeds(one: &Trained) -> HashMap<u32, f64> {
         .collect()
 }
 
-/// A prediction in the unit of what was measured; upstream clamps those below 0.
+/// A prediction in the unit of the measurements; upstream clamps those below 0.
 pub(super) fn value(objective: Objective, prediction: f64) -> f64 {
     match objective {
         Objective::Log1p => prediction.exp_m1().max(0.0),

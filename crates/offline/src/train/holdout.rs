@@ -1,5 +1,4 @@
-//! Leaving out a device, a direction, a type or a file: how good a model is where it has seen nothing of the
-//! kind.
+//! Leaves out a device, a direction, a type or a file, to judge a model on kinds that it has not seen.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -47,8 +46,8 @@ impl Holdout {
         }
     }
 
-    /// The fold of each problem; what is never judged is in the training part of each fold but its own
-    /// value's.
+    /// The fold of each problem. Problems that are never judged are in the training part of each fold, except
+    /// that of their own value.
     pub(super) fn folds(
         &self,
         measurements: &Measurements,

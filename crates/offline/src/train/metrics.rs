@@ -1,4 +1,4 @@
-//! What cross-validation says of a fold.
+//! Cross-validation's figures for a fold.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::figures::{Spread, mean};
 
-/// The place of the first largest value; NaN never is. 0 when there is none.
+/// The index of the first largest value, ignoring NaN; 0 if there is none.
 pub(super) fn first_maximum(values: &[f64]) -> usize {
     let mut best = 0;
     for (place, &value) in values.iter().enumerate() {
@@ -24,18 +24,18 @@ pub struct Efficiency {
     pub mean: f64,
     /// The median.
     pub median: f64,
-    /// What nine of ten problems reach.
+    /// The tenth percentile.
     pub p10: f64,
     /// The worst.
     pub min: f64,
     /// Mean of the best among the first three.
     pub best_of_top3: f64,
-    /// How many problems there are.
+    /// Number of problems.
     pub problems: usize,
 }
 
 impl Efficiency {
-    /// Of pairs: the first choice's efficiency, and the best one's among the first three. `None` without
+    /// From pairs of the first choice's efficiency and the best among the first three. `None` without
     /// problems.
     pub(super) fn of(choices: &[(f64, f64)]) -> Option<Self> {
         let first = Spread::of(choices.iter().map(|choice| choice.0).collect());
@@ -70,13 +70,13 @@ pub(super) fn choices(scores: &[f64], speeds: &[f64], spans: &[Range<usize>]) ->
 pub struct FoldMetrics {
     /// From 0.
     pub fold: usize,
-    /// In the space of the training; null for a forest that only ranks by its own scale.
+    /// Root mean squared error in the space of the training; null for a forest that only ranks.
     pub rmse: Option<f64>,
-    /// The same.
+    /// Coefficient of determination, likewise.
     pub r2: Option<f64>,
     /// Mean efficiency by whole problem; null for targets that do not choose.
     pub mean_efficiency: Option<f64>,
-    /// What nine of ten problems reach.
+    /// The tenth percentile of efficiency.
     pub p10_efficiency: Option<f64>,
     /// Rows trained on.
     pub train_size: usize,
@@ -90,7 +90,7 @@ pub struct FoldMetrics {
     pub min_efficiency: Option<f64>,
     /// Mean efficiency of the best among the first three.
     pub best_of_top3: Option<f64>,
-    /// Trees that were kept.
+    /// Number of trees that were kept.
     pub best_iteration: usize,
 }
 

@@ -15,11 +15,11 @@ pub enum Objective {
     Raw,
     /// Predict the logarithm of the efficiency, which is all that a choice depends on.
     Relative,
-    /// Give the softmax of a problem's scores the shape of `efficiency ^ sharpness` (cross-entropy).
+    /// Fit the softmax of a problem's scores to `efficiency ^ sharpness` (cross-entropy).
     Listwise,
     /// Maximise the expected efficiency of a choice drawn by the softmax of the scores.
     Softmax,
-    /// Put the faster of each two kernels first; a pair counts by how much faster it is.
+    /// Put the faster of each two kernels first; a pair's weight is how much faster it is.
     Pairwise,
     /// LightGBM's lambdarank on efficiency in 30 grades.
     Lambdarank,
@@ -48,12 +48,12 @@ impl Objective {
         Self::WORDS[self as usize]
     }
 
-    /// Whether the scores only order the kernels of a problem, and say nothing of TFLOPS.
+    /// Whether the scores only order the kernels of a problem, and are not related to TFLOPS.
     pub const fn only_ranks(self) -> bool {
         !matches!(self, Self::Log1p | Self::Raw)
     }
 
-    /// Whether the forest predicts a label, so that errors of prediction mean something.
+    /// Whether the forest predicts a label, so that prediction errors are meaningful.
     pub const fn predicts(self) -> bool {
         matches!(self, Self::Log1p | Self::Raw | Self::Relative)
     }
@@ -70,7 +70,8 @@ impl Objective {
         }
     }
 
-    /// What the loss is called that says when a training ends: the first, or the second where LightGBM says two.
+    /// The name of the loss that decides when a training stops: the first, or the second if LightGBM reports
+    /// two.
     pub(super) const fn loss_name(self, place: usize) -> &'static str {
         match (self, place) {
             (Self::Log1p | Self::Raw | Self::Relative, 0) => "root mean squared error",
@@ -89,7 +90,7 @@ impl Objective {
         matches!(self, Self::Listwise | Self::Softmax | Self::Pairwise)
     }
 
-    /// What a row is to be learned as, of the measured value and its share of the problem's best.
+    /// A row's label, from the measured value and its share of the problem's best.
     pub(super) fn label(self, value: f64, efficiency: f64) -> f64 {
         match self {
             Self::Log1p => value.ln_1p(),
@@ -122,7 +123,7 @@ impl FromStr for Objective {
     }
 }
 
-/// Efficiencies of the rows of some problems, each problem's rows together, and how much each problem counts.
+/// Efficiencies of the rows of some problems, grouped by problem, and the weight of each problem.
 pub(super) struct Lists<'a> {
     pub(super) efficiency: &'a [f64],
     pub(super) problems: &'a [Range<usize>],
@@ -130,7 +131,7 @@ pub(super) struct Lists<'a> {
     pub(super) sharpness: f64,
 }
 
-/// The smallest second derivatives: a leaf of rows that are already right must not take a huge step.
+/// Minimum second derivatives: a leaf of rows that are already right must not take a huge step.
 const LISTWISE_FLOOR: f64 = 1e-3;
 const SOFTMAX_FLOOR: f64 = 1e-4;
 
@@ -170,7 +171,7 @@ impl Lists<'_> {
         (first, second)
     }
 
-    /// The mean loss over the problems; of LightGBM's own ranking objectives, the mean regret of the first
+    /// The mean loss over the problems; for LightGBM's own ranking objectives, the mean regret of the first
     /// choice.
     pub(super) fn loss(&self, objective: Objective, scores: &[f64]) -> f64 {
         let mut sum = 0.0;
@@ -193,7 +194,7 @@ impl Lists<'_> {
         sum / self.problems.len().max(1) as f64
     }
 
-    /// Which share of the choices each kernel should get.
+    /// The share of choices that each kernel should get.
     fn wanted(&self, efficiency: &[f64]) -> Vec<f64> {
         softmax(efficiency.iter().map(|e| self.sharpness * e.ln()))
     }
@@ -209,7 +210,7 @@ fn softmax(scores: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
     shares
 }
 
-/// `RankNet`: each pair counts by the difference of its efficiencies.
+/// `RankNet`: each pair is weighted by the difference of its efficiencies.
 fn pairs(scores: &[f64], efficiency: &[f64]) -> Vec<(f64, f64)> {
     let mut derivatives = vec![(0.0, 0.0); scores.len()];
     for better in 0..scores.len() {
@@ -255,7 +256,7 @@ mod tests {
         assert!("mse".parse::<Objective>().unwrap_err().to_string().contains("expected one of: log1p, raw"));
     }
 
-    /// The derivatives by the book against differences of the loss itself.
+    /// Compares analytic derivatives with differences of the loss.
     #[test]
     fn first_derivatives_are_those_of_the_loss() {
         let efficiency = [1.0, 0.5, 0.8, 0.3, 1.0];

@@ -1,4 +1,4 @@
-//! `oof_predictions.parquet`: what a forest that had not seen a row says of it.
+//! `oof_predictions.parquet`: predictions of rows by forests that had not seen them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ fn write(columns: Vec<(String, ArrayRef)>) -> Result<Vec<u8>, String> {
         columns.into_iter().map(|(name, values)| (name, values, true)),
     )
     .map_err(|error| error.to_string())?;
-    // The name of this tool without its version: the same table is the same file.
+    // The name of this tool without its version, so that the same table gives the same file.
     let properties = WriterProperties::builder()
         .set_compression(Compression::SNAPPY)
         .set_created_by("ckselect".to_owned())

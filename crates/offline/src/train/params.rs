@@ -1,10 +1,10 @@
-//! What can be set about a training, by the names that scikit-learn's interface of LightGBM has for it.
+//! Parameters of a training, with the names of LightGBM's scikit-learn interface.
 
 use serde_json::{Map, Number, Value};
 
 use super::{Objective, TrainError};
 
-/// What a parameter may be.
+/// The valid values of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     /// A whole number in this range.
@@ -13,7 +13,7 @@ enum Kind {
     Real(f64, f64),
 }
 
-/// One line a parameter: its name, LightGBM's own name, its range.
+/// One line per parameter: its name, LightGBM's own name, its range.
 type Known = (&'static str, &'static str, Kind);
 
 const ANY: f64 = 1e9;
@@ -47,7 +47,7 @@ const KNOWN: &[Known] = &[
     ("lambdarank_truncation_level", "lambdarank_truncation_level", Kind::Whole(1, 10_000)),
 ];
 
-/// The most trees of one training; upstream's bound.
+/// Maximum number of trees of one training; upstream's limit.
 pub const MAX_TREES: i64 = 5000;
 
 /// Parameters that are ours, not LightGBM's.
@@ -61,11 +61,11 @@ pub struct Params {
 }
 
 impl Params {
-    /// What is trained when nobody says otherwise: upstream's parameters for its own objectives, and a forest
-    /// of small trees for those that only rank, which is both more accurate and faster.
+    /// The defaults: upstream's parameters for its own objectives, and a forest of small trees for those that
+    /// only rank, which is both more accurate and faster.
     ///
-    /// Upstream lists a `subsample` of 0.85 that never acts, because LightGBM's `bagging_freq` stays 0. Here
-    /// it is 1, which is what upstream's models were really trained with.
+    /// Upstream lists a `subsample` of 0.85 that has no effect, because LightGBM's `bagging_freq` stays 0.
+    /// Here it is 1, as upstream's models were actually trained.
     pub fn of(objective: Objective) -> Self {
         let values: &[(&str, f64)] = if objective.only_ranks() {
             &[
@@ -104,9 +104,9 @@ impl Params {
         params
     }
 
-    /// What a universal model is trained with. Chosen on the H200's data and the MI355X training sweep:
-    /// deeper forests and trees that see all columns fit those devices better, and others worse, and so do
-    /// many trees on few problems.
+    /// The parameters of a universal model, chosen on the H200's data and the MI355X training sweep. Deeper
+    /// trees and trees that see all columns fit those devices better, and others worse; so do many trees on
+    /// few problems.
     pub fn universal() -> Self {
         let mut params = Self::of(Objective::Listwise);
         for (name, value) in [
@@ -122,7 +122,7 @@ impl Params {
         params
     }
 
-    /// A forest of small trees that predicts a value: what goes beside a forest that ranks.
+    /// A forest of small trees that predicts a value, next to a forest that ranks.
     pub fn beside_a_ranking() -> Self {
         let mut params = Self::of(Objective::Relative);
         params.values.retain(|(name, _)| *name != "sharpness");
@@ -154,7 +154,7 @@ impl Params {
         Ok(())
     }
 
-    /// Checks the parameters together.
+    /// Checks the combination of parameters.
     pub fn validate(&self, seeds: usize) -> Result<(), TrainError> {
         let value = |name| self.get(name).unwrap_or(1.0);
         let bagging = self.get("subsample_freq").unwrap_or(0.0) > 0.0;
@@ -173,24 +173,24 @@ impl Params {
         Ok(())
     }
 
-    /// The most trees to train.
+    /// Maximum number of trees.
     pub fn trees(&self) -> usize {
         self.get("n_estimators").unwrap_or(1.0) as usize
     }
 
-    /// The most trees to train on so many problems.
+    /// Maximum number of trees for this many problems.
     pub fn trees_for(&self, problems: usize) -> usize {
         let most = self.get("problems_a_tree").map_or(f64::INFINITY, |each| (problems as f64 / each).ceil());
         self.trees().min(most.max(1.0) as usize)
     }
 
-    /// The same with another number of trees.
+    /// The same with a different number of trees.
     pub fn with_trees(mut self, trees: usize) -> Self {
         self.put("n_estimators", trees as f64);
         self
     }
 
-    /// Iterations without a better result after which early stopping stops.
+    /// Number of iterations without improvement before early stopping.
     pub fn patience(&self) -> usize {
         self.get("early_stopping_rounds").unwrap_or(50.0) as usize
     }
@@ -200,7 +200,7 @@ impl Params {
         self.get("sharpness").unwrap_or(5.0)
     }
 
-    /// As LightGBM reads them.
+    /// In LightGBM's form.
     pub(super) fn to_lightgbm(&self) -> String {
         let ours = |name: &&(&str, f64)| !OURS.contains(&name.0);
         let pair = |(name, value): &(&'static str, f64)| {
@@ -210,7 +210,7 @@ impl Params {
         self.values.iter().filter(ours).map(pair).collect::<Vec<_>>().join(" ")
     }
 
-    /// As a spec records them.
+    /// In the form of a spec.
     pub fn to_json(&self) -> Value {
         let number = |value: f64| {
             if value.fract() == 0.0 { Some(Number::from(value as i64)) } else { Number::from_f64(value) }

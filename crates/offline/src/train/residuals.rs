@@ -1,4 +1,4 @@
-//! How far predictions of held-out rows are off, by kind of row.
+//! Errors of predictions of held-out rows, by kind of row.
 
 use std::collections::BTreeMap;
 
@@ -9,34 +9,35 @@ use crate::measurements::Measurements;
 use super::held_out::value;
 use super::{Objective, Trained};
 
-/// Rows of one kind. A residual is ln(predicted / measured): 0.1 is a tenth too much, -0.1 a tenth too little.
+/// Rows of one kind. A residual is ln(predicted / measured): 0.1 is a tenth too much, -0.1 a tenth too
+/// little.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Residual {
     /// What these rows have in common.
     pub(crate) name: String,
-    /// How many they are.
+    /// Number of rows.
     pub(crate) rows: usize,
     /// The mean residual.
     pub(crate) bias: f64,
     /// The standard deviation of residuals.
     pub(crate) spread: f64,
-    /// The share of predictions that are at most a tenth above or below what was measured.
+    /// The share of predictions within a tenth of the measurement.
     pub(crate) near: f64,
 }
 
 /// All residuals of a target.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Residuals {
-    /// Each of them.
+    /// The individual residuals.
     pub(crate) all: Vec<f64>,
-    /// Rows whose prediction is not above 0, so that it has no logarithm.
+    /// Number of rows whose prediction is not above 0 and so has no logarithm.
     pub(crate) without: usize,
-    /// By what rows are told apart, and each kind; the first is all rows.
+    /// Classifications of rows, with their kinds; the first is all rows.
     pub(crate) kinds: Vec<(&'static str, Vec<Residual>)>,
 }
 
 impl Residuals {
-    /// `None` for a forest that predicts no value, and where nothing was held out.
+    /// `None` for a forest that does not predict a value, or if nothing was held out.
     pub(crate) fn of(measurements: &Measurements, one: &Trained) -> Option<Self> {
         if !one.goal.objective.predicts() {
             return None;
@@ -82,7 +83,7 @@ impl Residual {
 /// ln(predicted / measured) of a row.
 fn residual(one: &Trained, row: usize, prediction: f64) -> Option<f64> {
     if one.goal.objective == Objective::Relative {
-        // It is the logarithm of the efficiency that is learned.
+        // The label is the logarithm of the efficiency.
         return Some(prediction - one.data.efficiency[row].ln());
     }
     let residual = (value(one.goal.objective, prediction) / one.data.measured[row]).ln();

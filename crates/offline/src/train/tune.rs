@@ -1,16 +1,16 @@
-//! A few measurements of one's own: which problems to measure next, and how a universal model goes on from
-//! them.
+//! Adapts a universal model with a few measurements of the user's own: which problems to measure next, and
+//! how training continues with them.
 //!
 //! ```text
-//! score = - prior * ln(estimated time / shortest)     what nobody measured
-//!         + trees of the universal model              what others measured
-//!         + trees on one's own problems               more of them, the more there are
+//! score = - prior * ln(estimated time / shortest)     without measurements
+//!         + trees of the universal model              from others' measurements
+//!         + trees on the user's own problems          more of them for more problems
 //! ```
 //!
-//! The own trees begin where the others end, so that without measurements nothing changes, and a leaf that no
-//! measurement reaches adds nothing. They may also ask for the features of models of one GPU, extents among
-//! them, which say nothing of GPUs that were not measured. Problems are measured far from each other: where
-//! the choices of models differ says less about where they err (`docs/model-quality.md`).
+//! The user's trees start where the others end, so that nothing changes without measurements, and a leaf that
+//! no measurement reaches adds nothing. They may also use the features of models for one GPU, such as
+//! extents, which do not transfer to GPUs that were not measured. The measured problems are far from each
+//! other: disagreement between models is a worse indicator of where they err (`docs/model-quality.md`).
 
 use std::path::Path;
 
@@ -30,11 +30,11 @@ use super::metrics::Efficiency;
 use super::validate::split;
 use super::{GroupBy, Holdout, Objective, Params, TrainError, WarmStart};
 
-/// Folds in which measured problems are held out to say what to expect of others.
+/// Folds in which measured problems are held out, to predict the quality on others.
 const FOLDS: usize = 5;
 
-/// How own measurements are learned: as by a model of one GPU, on top of what a universal one says; ten trees
-/// for each measured problem, 400 at most.
+/// Parameters for learning the user's measurements: those of a model for one GPU, on top of a universal one;
+/// ten trees per measured problem, 400 at most.
 pub fn own_params() -> Params {
     let mut params = Params::of(Objective::Listwise);
     params.put("n_estimators", 400.0);
@@ -43,12 +43,12 @@ pub fn own_params() -> Params {
     params
 }
 
-/// Problems of which the farthest from all before is measured next: fewer follow what there is, more go for
-/// what is rare.
+/// Number of random candidates of which the one farthest from all previous problems is measured next: fewer
+/// follow the distribution, more prefer outliers.
 const DRAWN: usize = 3;
 
-/// The order in which problems are measured, by a seed: of a few that are drawn the one that is farthest from
-/// all before it, by the logarithms of its numbers, each scaled to its spread. A shorter order is the
+/// The order in which problems are measured, for a seed: of a few random candidates, the one that is farthest
+/// from all previous ones by the logarithms of its numbers, each scaled to its spread. A shorter order is the
 /// beginning of a longer one.
 pub fn spread_order(problems: &[&Problem], count: usize, seed: u64) -> Vec<usize> {
     let mut points: Vec<Vec<f64>> = problems
@@ -85,9 +85,9 @@ pub fn spread_order(problems: &[&Problem], count: usize, seed: u64) -> Vec<usize
 /// How kernels are learned from a few problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Way {
-    /// As `ckselect tune` does.
+    /// Like `ckselect tune`.
     Tuned,
-    /// A forest that ranks, as `ckselect train` makes it, from these problems alone.
+    /// A ranking forest, as trained by `ckselect train`, from these problems alone.
     Alone,
     /// Upstream's features, parameters and target.
     Upstream,
@@ -121,20 +121,21 @@ impl Way {
     }
 }
 
-/// One drawing of problems, and what came of it.
+/// One draw of problems, and its results.
 #[derive(Debug, Clone)]
 pub struct Draw {
     /// The seed of its first problem.
     pub seed: u64,
     /// Measured problems, as indices into [`Measurements::problems`], in their order.
     pub measured: Vec<u32>,
-    /// What the measured ones, each held out, promise of others; `None` where there are too few.
+    /// The quality to expect on other problems, from holding out each measured one; `None` if there are too
+    /// few.
     pub expected: Option<Efficiency>,
-    /// How the problems that were not measured came out.
+    /// The actual quality on problems that were not measured.
     pub found: Efficiency,
 }
 
-/// What recorded sweeps answer in place of a GPU.
+/// Recorded sweeps that replace a GPU.
 pub struct Simulation<'a> {
     measurements: &'a Measurements,
     data: TrainingData,
@@ -146,7 +147,7 @@ pub struct Simulation<'a> {
 
 impl<'a> Simulation<'a> {
     /// Prepares the data of one device for a way of learning. `base` is the universal model that
-    /// [`Way::Tuned`] goes on with.
+    /// [`Way::Tuned`] continues.
     pub fn new(
         measurements: &'a Measurements,
         base: &'a WarmStart,
@@ -182,13 +183,13 @@ impl<'a> Simulation<'a> {
         self.held_back.contains(&self.data.problems[place].problem)
     }
 
-    /// Problems that could be measured.
+    /// Number of problems that could be measured.
     pub fn problems(&self) -> usize {
         (0..self.data.problems.len()).filter(|&place| !self.is_held_back(place)).count()
     }
 
-    /// Measures `count` problems, begun at a seed, and judges the rest. All problems: each is held out once,
-    /// in five folds.
+    /// Measures `count` problems, starting from a seed, and judges the rest. If `count` includes all
+    /// problems, each is held out once, in five folds.
     pub fn draw(&self, count: usize, seed: u64) -> Result<Draw, TrainError> {
         let problem = |item: &super::Item| &self.measurements.problems()[item.problem as usize];
         let problems: Vec<&Problem> = self.data.problems.iter().map(problem).collect();
@@ -200,7 +201,7 @@ impl<'a> Simulation<'a> {
         let measured: Vec<usize> = measured.into_iter().map(|place| free[place]).collect();
         let rest: Vec<usize> = (0..problems.len())
             .filter(|&place| self.held_back.is_empty() || self.is_held_back(place))
-            // A problem that was measured twice is known from either.
+            // A problem that was measured twice counts as known after either.
             .filter(|place| measured.iter().all(|known| task.groups[*known] != task.groups[*place]))
             .collect();
         let all = self.held_out(&task, &measured, seed)?;
@@ -226,7 +227,7 @@ impl<'a> Simulation<'a> {
         task
     }
 
-    /// Efficiencies of the choices on some problems, of what is learned from others.
+    /// Efficiencies of the choices on some problems after learning from others.
     fn judge(
         &self,
         task: &Task<'_>,
@@ -293,7 +294,7 @@ mod tests {
         all.sort_unstable();
         assert_eq!(all, (0..40).collect::<Vec<_>>());
         assert_eq!(spread_order(&[], 3, 0), [0; 0]);
-        // Sizes of a batch that are many are not taken again and again: seven kinds are nearly all met.
+        // Frequent batch sizes are not picked over and over: of seven kinds, nearly all occur.
         let kinds: std::collections::BTreeSet<usize> = order.iter().map(|place| place % 7).collect();
         assert!(kinds.len() >= 6, "{order:?}");
     }

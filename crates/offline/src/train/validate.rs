@@ -1,4 +1,4 @@
-//! Cross-validation: what a training makes of problems that it has not seen.
+//! Cross-validation: how a training performs on problems that it has not seen.
 
 use std::collections::BTreeSet;
 
@@ -12,27 +12,26 @@ use super::folds::group_k_fold;
 use super::metrics::{Efficiency, FoldMetrics};
 use super::{Stop, TrainError, Watcher};
 
-/// What cross-validation found.
+/// The results of cross-validation.
 #[derive(Debug, Clone, Default)]
 pub struct Validation {
-    /// One entry a fold; none when there were too few problems to hold any out.
+    /// One entry per fold; none if there were too few problems to hold any out.
     pub folds: Vec<FoldMetrics>,
-    /// How the number of trees was found, in the same order; `None` where it was fixed.
+    /// How the number of trees was found, in the same order; `None` if it was fixed.
     pub rounds: Vec<Option<Rounds>>,
     /// Over the problems of all folds; `None` for targets that do not choose.
     pub efficiency: Option<Efficiency>,
-    /// What the forest that had not seen the row says of it, in the space of the training; `None` for rows
-    /// that were only ever trained on.
+    /// Out-of-fold predictions, in the space of the training; `None` for rows that were only trained on.
     pub predictions: Vec<Option<f64>>,
     /// The fold of each row.
     pub fold_of_row: Vec<Option<u32>>,
 }
 
-/// The fold of each problem; `None` where none of its group is judged. Nothing at all when there are fewer
-/// than two groups.
+/// The fold of each problem; `None` if none of its group is judged. Returns `None` if there are fewer than
+/// two groups.
 pub(super) fn assign(task: &Task<'_>, folds: usize, seed: Option<u64>) -> Option<Vec<Option<usize>>> {
     let (data, keys) = (task.data, &task.groups);
-    // What is only trained on goes with the rest of its group: it is not trained on where that is held out.
+    // Problems that are only trained on follow their group: they are not trained on if the group is held out.
     let judged: BTreeSet<&String> =
         data.problems.iter().zip(keys).filter(|(item, _)| !item.only_trains).map(|(_, key)| key).collect();
     let held: Vec<usize> = (0..keys.len()).filter(|&problem| judged.contains(&keys[problem])).collect();
@@ -69,7 +68,8 @@ struct Fold {
     choices: Vec<(f64, f64)>,
 }
 
-/// Trains once for each fold, in parallel on the current rayon pool, and judges each on what it held out.
+/// Trains once for each fold, in parallel on the current rayon pool, and judges each on its held-out
+/// problems.
 pub(super) fn validate(
     task: &Task<'_>,
     fold_of: &[Option<usize>],
@@ -82,7 +82,7 @@ pub(super) fn validate(
     let run = |fold: usize| -> Result<Fold, TrainError> {
         let (trained, mut held) = split(fold_of, fold);
         held.retain(|&problem| !task.data.problems[problem].only_trains);
-        // Whatever is decided here is decided without the problems that are held out.
+        // All decisions here are made without the held-out problems.
         let mut recipe = decide::decide(task, &trained, recipe, decisions, watcher)?;
         let rounds = match stop {
             Stop::Never => None,

@@ -25,7 +25,7 @@ pub struct WarmStart {
 const SPEC: &str = "feature_spec.json";
 
 impl WarmStart {
-    /// Reads a model directory. Nothing is written beside it.
+    /// Reads a model directory. Nothing is written there.
     pub fn load(directory: &Path) -> Result<Self, TrainError> {
         if !directory.is_dir() {
             let missing = io::Error::new(io::ErrorKind::NotFound, "no such directory");
@@ -37,7 +37,7 @@ impl WarmStart {
         let mut forests = Vec::new();
         for target in Target::ALL {
             if let Some(text) = forest_text(directory, target).map_err(Box::new)? {
-                // A model that we cannot read cannot be served either.
+                // A model that cannot be read cannot be served either.
                 Forest::parse(text.as_bytes()).map_err(|source| {
                     let file = directory.display().to_string();
                     Box::new(ModelError::Forest { file, source: Box::new(source) })
@@ -50,7 +50,7 @@ impl WarmStart {
         Ok(Self { directory: directory.to_owned(), spec, forests, manifest })
     }
 
-    /// Where it is.
+    /// Its directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
@@ -60,18 +60,18 @@ impl WarmStart {
         &self.spec.extractor
     }
 
-    /// How much the estimate counts, of a universal model.
+    /// The weight of the estimate, for a universal model.
     pub const fn prior(&self) -> Option<f64> {
         self.spec.prior
     }
 
-    /// The text of a target's forest; `None` when the model has none, and the target begins from nothing.
+    /// The text of a target's forest; `None` if the model has none, so that the target starts from scratch.
     pub fn forest(&self, target: Target) -> Option<&str> {
         self.forests.iter().find(|forest| forest.0 == target).map(|forest| forest.1.as_str())
     }
 
-    /// A universal model to go on with on one GPU: behind its columns there are the features of such models,
-    /// which its own trees do not ask for.
+    /// A universal model to be adapted to one GPU: its columns are followed by the features of models for one
+    /// GPU, which its own trees do not use.
     pub fn to_adapt(directory: &Path) -> Result<Self, TrainError> {
         let mut read = Self::load(directory)?;
         if read.prior().is_none() {
@@ -92,12 +92,12 @@ impl WarmStart {
         self.spec.extractor.schema = schema;
     }
 
-    /// All trees that the old model's manifest counts, if it has one.
+    /// The total number of trees in the old model's manifest, if it has one.
     pub fn total_trees(&self) -> Option<u64> {
         self.manifest.as_ref()?.get("total_n_estimators")?.as_u64()
     }
 
-    /// Checks that the plan's columns mean what the old forests' columns mean.
+    /// Checks that the plan's columns mean the same as those of the old forests.
     pub fn check(&self, plan: &Plan, dtype: Option<&str>) -> Result<(), TrainError> {
         let old = self.spec.extractor.schema.names();
         let new = plan.extractor.schema.names();
@@ -135,7 +135,7 @@ impl WarmStart {
     }
 }
 
-/// The forest with more columns behind its own.
+/// The forest with more columns after its own.
 fn widened(text: &str, names: &[&str], before: usize) -> String {
     let (head, trees) = text.split_once("\nTree=").unwrap_or((text, ""));
     let head = head.lines().map(|line| match line.split_once('=') {

@@ -1,11 +1,11 @@
-//! AITER's tuned tables of GEMMs: a row has `M`, `N`, `K`, microseconds and a kernel's name; B lies as N rows
-//! of K.
+//! AITER's tuned tables of GEMMs: a row has `M`, `N`, `K`, microseconds and a kernel's name; B is stored as N
+//! rows of K.
 
 use ck_select_types::vocab::Op;
 
 use super::{Places, Said};
 
-/// The names that `torch` gives types, and ours.
+/// The names of types in `torch`, and ours.
 const TYPES: [(&str, &str); 6] = [
     ("torch.bfloat16", "bf16"),
     ("torch.float16", "fp16"),
@@ -29,8 +29,8 @@ pub(super) fn places(text: &str, fields: &str) -> Result<Places, String> {
     }
     let is_told = fields.contains("quant=") && (has("q_dtype_w") || fields.contains("dtype"));
     if !has("dtype") && !is_told {
-        return Err("no column 'dtype': such tables are of scaled operands, and none says how they are scaled; give it as fields, \
-                    such as dtype=fp8,quant=rowcolquant"
+        return Err("no column 'dtype': such tables are of scaled operands, and none says how they are \
+                    scaled; give it as fields, such as dtype=fp8,quant=rowcolquant"
             .to_owned());
     }
     let row = |(index, line): (usize, &str)| {

@@ -2,8 +2,8 @@
 //! type of problem, the solutions, the order of indices, and sizes with the fastest solution and its speed in
 //! GFLOPS.
 //!
-//! Sizes are of column-major GEMMs. In rows, the same memory is the transposed product: M and N change
-//! places, and so do A and B.
+//! Sizes are those of column-major GEMMs. In row-major order, the same memory is the transposed product: M
+//! and N are swapped, and so are A and B.
 
 use ck_select_types::vocab::Op;
 
@@ -11,14 +11,14 @@ use super::{Places, Said};
 
 /// Tensile's numbers of types, and our names.
 const TYPES: [(&str, &str); 4] = [("0", "fp32"), ("4", "fp16"), ("7", "bf16"), ("8", "int8")];
-/// Where the list has what.
+/// Indices of the list's items.
 const ARCH: usize = 2;
 const PROBLEM: usize = 4;
 const SIZES: usize = 7;
 
-/// The places, or a line with what is wrong there.
+/// The entries, or a line with its error.
 pub(super) fn places(text: &str) -> Result<Places, (usize, String)> {
-    // The place in the outermost list of each line.
+    // The lines of each item of the outermost list.
     let mut items: Vec<Vec<(usize, &str)>> = Vec::new();
     for (place, line) in (1..).zip(text.lines()) {
         match (line.starts_with("- "), items.last_mut()) {

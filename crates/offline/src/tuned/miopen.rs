@@ -4,8 +4,8 @@
 //! C-Hi-Wi-YxX-K-Ho-Wo-N-pads-strides-dilations-bias-layout-type-direction[_gG]=solver:ms,workspace,algorithm;…
 //! ```
 //!
-//! Depths come first where there are three dimensions; a layout other than NCHW stands three times. Backward
-//! problems begin with the gradient of the output. Older files have the algorithm before the solver:
+//! Depths come first if there are three dimensions; a layout other than NCHW is repeated three times.
+//! Backward problems begin with the gradient of the output. Older files have the algorithm before the solver:
 //! `algorithm:solver,ms,…`.
 
 use ck_select_types::problem::{Problem, ProblemDefaults};
@@ -119,7 +119,7 @@ fn problem(key: &str) -> Result<String, String> {
     Ok(text)
 }
 
-/// The output that the table says has to be the problem's, or its parts mean something else.
+/// Checks the table's output extents against the problem's; if they differ, the parts were misinterpreted.
 fn check_output(text: &str, ndim: usize, found: &[&str]) -> Result<(), String> {
     let defaults = ProblemDefaults::of(Op::GroupedConv);
     let problem = Problem::parse(Op::GroupedConv, text, &defaults).map_err(|error| error.to_string())?;

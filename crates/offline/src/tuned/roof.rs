@@ -1,4 +1,4 @@
-//! Choices compared with the best times that are known from elsewhere.
+//! Compares choices with the best known times from elsewhere.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::measurements::{DataError, Measurements};
 #[derive(Debug, Clone, Default)]
 pub struct Roof(HashMap<Problem, Vec<(Option<Arch>, f64)>>);
 
-/// How near choices come to the roof: time of the roof over time of the kernel, above 1 where the kernel is
+/// How close choices come to the roof: time of the roof over time of the kernel, above 1 if the kernel is
 /// faster.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RoofFigures {
@@ -24,7 +24,7 @@ pub struct RoofFigures {
 }
 
 impl Roof {
-    /// Adds a list that [`super::write`] wrote.
+    /// Adds a list written by [`super::write`].
     pub fn add(&mut self, file: &str, text: &str) -> Result<(), DataError> {
         let mut time = None;
         for (place, line) in (1..).zip(text.lines()) {
@@ -35,9 +35,15 @@ impl Roof {
             }
             match ProblemLine::parse(line).map_err(|error| wrong(error.to_string()))? {
                 ProblemLine::Problem(problem) => {
-                    let time = time.take().filter(|time: &f64| *time > 0.0 && time.is_finite()).ok_or_else(|| {
-                        wrong("no time before the problem, expected a line '# 0.25 ms: KERNEL' as ckselect import writes it".to_owned())
-                    })?;
+                    let time = time.take().filter(|time: &f64| *time > 0.0 && time.is_finite()).ok_or_else(
+                        || {
+                            wrong(
+                                "no time before the problem, expected a line '# 0.25 ms: KERNEL' \
+                                 as ckselect import writes it"
+                                    .to_owned(),
+                            )
+                        },
+                    )?;
                     self.0.entry(what(&problem)).or_default().push((problem.arch(), time));
                 }
                 ProblemLine::Nothing => {}
@@ -47,7 +53,7 @@ impl Roof {
         Ok(())
     }
 
-    /// The best known time of a problem in milliseconds, on its architecture if both say one.
+    /// The best known time of a problem in milliseconds, on its architecture if both name one.
     pub fn best(&self, problem: &Problem) -> Option<f64> {
         let arch = problem.arch();
         let fits = |known: Option<Arch>| known.is_none() || arch.is_none() || known == arch;
@@ -71,8 +77,7 @@ impl Roof {
     }
 }
 
-/// What is computed, without how and where: two tables may differ in how the result is rounded and K is
-/// split.
+/// The computation without how and where: tables may differ in the type of the result and in split K.
 fn what(problem: &Problem) -> Problem {
     match *problem {
         Problem::Conv(mut problem) => {

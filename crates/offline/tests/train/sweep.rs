@@ -53,8 +53,8 @@ pub(crate) fn csv(problems: usize) -> String {
                     2e-3 + waves * (3e-4 + steps * f64::from(m * nn * kk) * 3e-10 * taste + 1e-4 * steps);
                 let _ = writeln!(
                     text,
-                    "grouped_conv_forward_bf16_2d_{m}x{nn}x{kk}_{pipeline},{index},{n},{c},{k},1,{extent},{extent},\
-                     {filter},{filter},1,1,{pad},{pad},{time:.6},{:.4},1",
+                    "grouped_conv_forward_bf16_2d_{m}x{nn}x{kk}_{pipeline},{index},{n},{c},{k},1,{extent},\
+                     {extent},{filter},{filter},1,1,{pad},{pad},{time:.6},{:.4},1",
                     work / time,
                     pad = filter / 2,
                 );

@@ -98,8 +98,9 @@ pub(crate) fn gemm_4608() -> Setting {
                         for persistent in ["False", "True"] {
                             pool.extend(schedulers.iter().map(|scheduler| {
                                 named(&format!(
-                                    "gemm_universal_fp8_rcr_{pipeline}_{epilogue}_{scheduler}_False_False_False_\
-                                     {persistent}_{m}x{n}x{k}_{wave_m}x{wave_n}x1_{warp_m}x{warp_n}x{warp_k}"
+                                    "gemm_universal_fp8_rcr_{pipeline}_{epilogue}_{scheduler}_False_False\
+                                     _False_{persistent}_{m}x{n}x{k}_{wave_m}x{wave_n}x1\
+                                     _{warp_m}x{warp_n}x{warp_k}"
                                 ))
                             }));
                         }
@@ -118,7 +119,8 @@ pub(crate) fn fmha_30() -> Setting {
         for n0 in [32, 64, 128] {
             pool.extend(["qr", "qr_async"].map(|pipeline| {
                 named(&format!(
-                    "fmha_fwd_fp16_batch_h128_{pipeline}_t{m0}x{n0}x32x128x32x128_w16x16x32_pad1111_mask=no_bias=no_bpc=-1"
+                    "fmha_fwd_fp16_batch_h128_{pipeline}_t{m0}x{n0}x32x128x32x128_w16x16x32_pad1111_mask=no\
+                     _bias=no_bpc=-1"
                 ))
             }));
         }

@@ -36,7 +36,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             "N=32,C=3,K=64,Hi=224,Wi=224,Y=7,X=7,stride_h=2,stride_w=2,pad_h=3,pad_w=3",
             "N=8,C=512,K=512,Hi=7,Wi=7,Y=3,X=3,pad_h=1,pad_w=1",
             "N=4,C=96,K=96,G=96,Hi=112,Wi=112,Y=3,X=3,pad_h=1,pad_w=1",
-            "N=2,C=320,K=640,Hi=64,Wi=64,Y=3,X=3,pad_h_left=0,pad_h_right=1,pad_w_left=0,pad_w_right=1,stride_h=2,stride_w=2",
+            "N=2,C=320,K=640,Hi=64,Wi=64,Y=3,X=3,pad_h_left=0,pad_h_right=1,pad_w_left=0,pad_w_right=1,\
+             stride_h=2,stride_w=2",
         ]
         .map(|text| Problem::parse(Op::GroupedConv, text, &ProblemDefaults::of(Op::GroupedConv)))
         .into_iter()
@@ -228,7 +229,8 @@ fn fmha_names() -> String {
             for pipeline in ["qr", "qr_async"] {
                 let _ = writeln!(
                     names,
-                    "fmha_fwd_fp16_batch_h128_{pipeline}_t{m0}x{n0}x32x128x32x128_w16x16x32_pad1111_mask=no_bias=no_bpc=-1"
+                    "fmha_fwd_fp16_batch_h128_{pipeline}_t{m0}x{n0}x32x128x32x128_w16x16x32_pad1111_mask=no\
+                     _bias=no_bpc=-1"
                 );
             }
         }
@@ -246,7 +248,8 @@ fn gemm_names() -> String {
                 for epilogue in ["default", "cshuffle"] {
                     let _ = writeln!(
                         names,
-                        "gemm_universal_fp8_rcr_{pipeline}_{epilogue}_{scheduler}_True_True_True_False_{tile}_2x2x1_32x32x16"
+                        "gemm_universal_fp8_rcr_{pipeline}_{epilogue}_{scheduler}_True_True_True_False_{tile}\
+                         _2x2x1_32x32x16"
                     );
                 }
             }

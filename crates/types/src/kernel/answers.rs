@@ -7,8 +7,8 @@ impl Kernel {
     /// Whether the kernel computes what the problem asks for: the operation, for convolutions the direction
     /// and the number of spatial dimensions, for GEMMs the variant ([`GemmKernel::answers`]), and for
     /// attention everything but the architecture: there a kernel that breaks a rule computes something else
-    /// ([`FmhaKernel::check`](super::FmhaKernel::check)). Layouts and the types of results are the registry's
-    /// to match: a model ranks across them.
+    /// ([`FmhaKernel::check`](super::FmhaKernel::check)). Layouts and result types are left to the registry,
+    /// because a model ranks across them.
     pub fn answers(&self, problem: &Problem) -> bool {
         match (&self.kind, problem) {
             (KernelKind::Conv(kernel), Problem::Conv(problem)) => {
@@ -20,8 +20,8 @@ impl Kernel {
         }
     }
 
-    /// Whether operand types and layouts are the problem's. Convolution layouts that differ only in the
-    /// number of dimensions (`nhwgc`, `ndhwgc`) are one: CK's tools use either word for 3D.
+    /// Whether operand types and layouts match the problem's. Convolution layouts that differ only in the
+    /// number of dimensions (`nhwgc`, `ndhwgc`) count as equal: CK's tools use either for 3D.
     pub fn has_types_of(&self, problem: &Problem) -> bool {
         match (&self.kind, problem) {
             (KernelKind::Conv(k), Problem::Conv(p)) => {
@@ -43,8 +43,8 @@ impl Kernel {
 }
 
 impl GemmKernel {
-    /// Whether it is of the variant that a problem asks for. Batches, lists, Stream-K and scales have to be
-    /// the problem's, because they are arguments of a launch; D tensors and a shuffled B have to be where the
+    /// Whether it is of the variant that a problem asks for. Batches, lists, Stream-K and scales must match
+    /// the problem, because they are launch arguments; D tensors and a shuffled B must match only if the
     /// problem asks for them.
     pub fn answers(&self, problem: &GemmProblem) -> bool {
         let GemmRequest { batch, groups, stream_k, num_d, preshuffle, quant } = &problem.request;
@@ -66,7 +66,7 @@ mod tests {
     const BODY: &str = "compv3_cshuffle_intrawave_False_False_False_False_128x128x64_2x2x1_32x32x16";
     const QUANT: &str = "compv3_cshuffle_intrawave_128x128x128_1x4x1_16x16x32";
 
-    /// One kernel of each variant, and the request that it alone answers.
+    /// One kernel of each variant, and the request that only this kernel answers.
     #[test]
     fn a_request_is_answered_by_such_kernels_only() {
         let variants = [

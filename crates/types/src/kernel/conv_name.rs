@@ -2,11 +2,13 @@
 //!
 //! ```text
 //! name      := "grouped_conv_" direction "_" dtype "_" (short | key | long | dsl)
-//! short     := int "d_" tile "_" pipeline ["_intrawave" | "_interwave"] ["_gm" int] ["_dsb"] ["_si"] ["_2stage"]
+//! short     := int "d_" tile "_" pipeline ["_intrawave" | "_interwave"] ["_gm" int] ["_dsb"] ["_si"]
+//!              ["_2stage"]
 //! key       := int "d_" tile "_" waves "_" warp-tile "_" pipeline ["_" specialization]
 //! long      := layout "_" int "d_" pipeline "_" epilogue "_" scheduler "_" tile "_" waves "_" warp-tile
 //!              ["_vec" int "_" int "_" int] ["_bpc" int] ["_wg" int] ["_gm" int] ["_dsb"] ["_2stage"]
-//!              ["_" specialization] ["_explicit_gemm"] ["_streamk_" reduction ["_persistent"]] ["_large_tensor"]
+//!              ["_" specialization] ["_explicit_gemm"] ["_streamk_" reduction ["_persistent"]]
+//!              ["_large_tensor"]
 //! dsl       := layout "_" int "d_" pipeline "_" scheduler "_" tile
 //! ```
 //!
@@ -15,15 +17,15 @@
 //! * `key` is what the C++ key prints. It is not unique.
 //! * `long` without suffixes is what a C++ declaration prints; with them it is the name that the code
 //!   generator gives a kernel. The generator's `_pad` suffix, for kernels that do not pad everything, is
-//!   refused: selection knows no such kernels.
+//!   refused: selection does not support such kernels.
 //!
 //! * `dsl` is what CK DSL's tools call kernels that their sweeps list by tile and pipeline.
 //!
 //! Optional parts are written only when they are not the default, and only such values are read. `forward`
 //! and `fwd` are the same direction in every grammar. Upstream rewrites the pipeline of some backward kernels
-//! when a configuration is built; a name is past that, so nothing is rewritten here. Upstream's reader of
-//! `short` drops names with `_gm`, `_2stage` or a pipeline outside its list (`wavelet`); here they are
-//! understood.
+//! when a configuration is built; names come after that step, so nothing is rewritten here. Upstream's reader
+//! of `short` drops names with `_gm`, `_2stage` or a pipeline outside its list (`wavelet`) that are read
+//! here.
 
 use std::fmt::Write as _;
 
@@ -35,9 +37,9 @@ use crate::vocab::{
 
 const SHORT_SUFFIXES: &str =
     "the end or, in this order, _intrawave or _interwave, _gm{N} (2 or more), _dsb, _si, _2stage";
-const LONG_SUFFIXES: &str = "the end or, in this order and only when not the default, _vec{A}_{B}_{C}, _bpc{N}, \
-                             _wg{N}, _gm{N}, _dsb, _2stage, a specialization, _explicit_gemm, _streamk_{reduction}, \
-                             _persistent, _large_tensor";
+const LONG_SUFFIXES: &str = "the end or, in this order and only when not the default, _vec{A}_{B}_{C}, \
+                             _bpc{N}, _wg{N}, _gm{N}, _dsb, _2stage, a specialization, _explicit_gemm, \
+                             _streamk_{reduction}, _persistent, _large_tensor";
 /// The specializations that names spell out.
 const SPECIALIZATIONS: &[&str] = {
     // `default` comes first and is never written.
@@ -47,8 +49,7 @@ const SPECIALIZATIONS: &[&str] = {
     }
 };
 
-/// What a name says, apart from what it leaves to defaults: `None` and `false` are parts that it does not
-/// have.
+/// What a name states, without the defaults: `None` and `false` are parts that it lacks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConvName {
     /// The direction.
@@ -71,7 +72,7 @@ pub struct ConvName {
     pub scheduler: Option<Scheduler>,
     /// The epilogue.
     pub epilogue: Option<Epilogue>,
-    /// Elements of an access to input, weight and output.
+    /// Elements per access to input, weight and output.
     pub vector: Option<[u32; 3]>,
     /// Workgroups that share a compute unit.
     pub block_per_cu: Option<u32>,
@@ -274,9 +275,10 @@ impl ConvKernel {
         ConvName::parse(name).map(|name| name.kernel())
     }
 
-    /// The short name, in its newest form, which spells the wave mode out.
+    /// The short name in its newest form, which includes the wave mode.
     ///
-    /// It is unique among kernels of the ten tiles that share an architecture and what a sweep does not vary.
+    /// It is unique among kernels of the ten tiles that share an architecture and everything that a sweep
+    /// does not vary.
     pub fn name(&self) -> String {
         let Self { direction, dtype_in, ndim, tile, pipeline, scheduler, .. } = self;
         let mut name = format!("grouped_conv_{direction}_{dtype_in}_{ndim}d_{tile}_{pipeline}_{scheduler}");
@@ -304,7 +306,8 @@ impl ConvKernel {
         let Self { dtype_in, layout, ndim, pipeline, epilogue, scheduler, tile, wave, warp_tile, .. } = self;
         let direction = self.direction.short();
         format!(
-            "grouped_conv_{direction}_{dtype_in}_{layout}_{ndim}d_{pipeline}_{epilogue}_{scheduler}_{tile}_{wave}_{warp_tile}"
+            "grouped_conv_{direction}_{dtype_in}_{layout}_{ndim}d_{pipeline}_{epilogue}_{scheduler}_{tile}\
+             _{wave}_{warp_tile}"
         )
     }
 

@@ -1,12 +1,12 @@
-//! What every name of a GEMM kernel says, and the kernel that says no more.
+//! What every name of a GEMM kernel contains, and the kernel that has no more than that.
 
 use super::{GemmKernel, GemmVariant, Mnk};
 use crate::vocab::{Dtype, Elementwise, Epilogue, GemmLayout, Pipeline, Scheduler};
 
-/// What every name of a GEMM kernel says: the `body` of names and identifiers.
+/// What every name of a GEMM kernel contains: the `body` of names and identifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct GemmBody {
-    /// Element type of A and B, which those of C and of the accumulators follow from.
+    /// Element type of A and B; those of C and of the accumulators follow from it.
     pub dtype: Dtype,
     /// Memory orders of A, B, C.
     pub layout: GemmLayout,

@@ -3,10 +3,10 @@
 use super::GemmKernel;
 use crate::vocab::QuantMode;
 
-/// A family, and what its kernels have. Whatever else a kernel has its name appends.
+/// A family, and the properties that it implies. A kernel's name appends its other properties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Family {
-    /// What names begin with, without the `_` behind it.
+    /// The prefix of names, without the `_` after it.
     pub prefix: &'static str,
     pub batched: bool,
     pub grouped: bool,
@@ -16,7 +16,7 @@ pub(super) struct Family {
     pub quant: Option<QuantMode>,
 }
 
-/// The code generator's names of all families that have no prefix of their own.
+/// The code generator's names of families without a prefix of their own.
 pub(super) const PLAIN: Family = Family {
     prefix: "gemm",
     batched: false,
@@ -34,7 +34,7 @@ const fn quant(prefix: &'static str, grouped: bool, mode: QuantMode) -> Family {
     Family { prefix, grouped, quant: Some(mode), ..PLAIN }
 }
 
-/// All families with a prefix of their own, in the order in which a kernel's family is looked for.
+/// All families with a prefix of their own, in search order.
 const FAMILIES: [Family; 17] = [
     quant("gemm_aquant", false, QuantMode::A),
     quant("gemm_bquant", false, QuantMode::B),
@@ -63,7 +63,7 @@ impl Family {
         FAMILIES.iter().chain([&PLAIN]).filter(begins).max_by_key(|family| family.prefix.len())
     }
 
-    /// The family whose name says most of a kernel.
+    /// The most specific family of a kernel.
     pub(super) fn of(kernel: &GemmKernel) -> &'static Self {
         let variant = &kernel.variant;
         let mode = variant.quant.map(|quant| quant.mode);
@@ -77,11 +77,11 @@ impl Family {
                 && has(family.multi_d, kernel.num_d_tensors > 0)
                 && has(family.preshuffle, kernel.preshuffle)
         };
-        // Microscaling has no grouped family: the name of the other appends that it is.
+        // Microscaling has no grouped family: the plain family's name gets a suffix for it.
         FAMILIES.iter().find(fits).unwrap_or(&UNIVERSAL)
     }
 
-    /// Whether its names say which extents are padded.
+    /// Whether its names contain flags for padding.
     pub(super) fn has_flags(&self) -> bool {
         match self.quant {
             None | Some(QuantMode::Mx) => true,

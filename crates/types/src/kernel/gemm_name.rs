@@ -1,8 +1,8 @@
 //! GEMM kernel names: those of the tile engine and of the code generator, and the dispatcher's identifiers.
 //!
 //! ```text
-//! name       := family "_" types "_" layout "_" pipeline "_" epilogue "_" scheduler ["_" reduction] flags shapes
-//!               [vec] (suffixes | groups) tail
+//! name       := family "_" types "_" layout "_" pipeline "_" epilogue "_" scheduler ["_" reduction] flags
+//!               shapes [vec] (suffixes | groups) tail
 //! identifier := body suffixes
 //! body       := dtype "_" [rcp]{3} "_" pipeline "_" epilogue "_" scheduler flags shapes
 //! flags      := 4("_" ("True" | "False"))
@@ -13,18 +13,19 @@
 //! ```
 //!
 //! The flags are pad m, n, k and persistent; the shapes are tile, waves and instruction tile. The tile engine
-//! puts what a kernel is first (`batched_gemm_…`, `gemm_streamk_…`; `gemm_family.rs` has all of them), the
-//! code generator and the dispatcher put it last (`gemm_…_batched`, `gemm_…_streamk`). Batched kernels of the
-//! tile engine have three flags, its Stream-K kernels the reduction before them, those with D tensors a
-//! fourth letter of layout. Names of quantised kernels are the code generator's (`gemm_quant_name.rs`).
+//! puts the kind of kernel first (`batched_gemm_…`, `gemm_streamk_…`; `gemm_family.rs` lists them all);
+//! the code generator and the dispatcher put it last (`gemm_…_batched`, `gemm_…_streamk`). The tile
+//! engine's batched kernels have three flags, its Stream-K kernels have the reduction before the flags, and
+//! its kernels with D tensors have a fourth layout letter. Quantised kernels have the code generator's names
+//! (`gemm_quant_name.rs`).
 //!
-//! Read differently from upstream, on purpose:
+//! Deliberate differences from upstream:
 //! 1. Upstream splits at every `_`, so a word that holds one (`basic_v1`, `comp_async`, `bias_activation`,
-//!    `pk_fp4`) shifts all fields behind it and the tile falls back to defaults. Here the longest known word
-//!    is taken.
-//! 2. Upstream reads only the layouts rcr, rrr, crr and ccr; here any three of r, c and p are a layout, and
-//!    it is the features that know fewer.
-//! 3. Upstream takes any flag but `True` for false and stops quietly at a bad number; here both are errors.
+//!    `pk_fp4`) shifts all later fields and the tile falls back to defaults. Here the longest known word is
+//!    taken.
+//! 2. Upstream reads only the layouts rcr, rrr, crr and ccr; here any three of r, c and p are a layout; only
+//!    the features know fewer.
+//! 3. Upstream treats any flag but `True` as false and stops silently at a bad number; here both are errors.
 
 use std::fmt::Write as _;
 
@@ -40,11 +41,11 @@ pub struct ParsedGemmName {
     /// The kernel.
     pub kernel: GemmKernel,
     /// What follows the known suffixes: empty, or text that begins with `_`. Upstream appends words of its
-    /// own (`_multid`), which say nothing that the kernel's fields could hold.
+    /// own (`_multid`), for which the kernel has no field.
     pub tail: String,
 }
 
-/// Three vector widths, and where in a name they stand.
+/// Three vector widths, and their position in a name.
 struct VecPart {
     at: usize,
     len: usize,
@@ -62,16 +63,16 @@ impl GemmKernel {
     /// `gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x128_1x4x1_16x16x128`,
     /// `batched_gemm_fp16_rcr_…` or `gemm_fp16_rcr_…_streamk_tree`.
     ///
-    /// The vector widths may stand anywhere in the name; a `_vec` and a digit that do not go on as three
+    /// Vector widths may appear anywhere in the name; `_vec` and a digit that do not continue as three
     /// numbers are an error. Without them the widths are 0, the kernel's own.
     ///
-    /// What no name carries: B has A's type, C the type that A gives
+    /// What no name contains: B has A's type, C the type that follows from A
     /// ([`Dtype::result`](crate::vocab::Dtype::result)), sums are kept in
     /// [`Dtype::accumulator`](crate::vocab::Dtype::accumulator); `block_size` is 0 (not known) until
     /// [`GemmKernel::set_arch`]; `double_buffer` follows from the pipeline; one wave group; no transposes. A
-    /// name `gemm_multi_d_…` without the operation has two D tensors and adds them, as upstream's own reader
-    /// takes it. Quantised kernels whose names have no flags pad the depth, but those with scales of both
-    /// operands do so only when the scales of B alone are shuffled; C of two operands with scales is
+    /// name `gemm_multi_d_…` without the operation has two D tensors and adds them, as in upstream's own
+    /// reader. Quantised kernels whose names have no flags pad the depth, but those with scales of both
+    /// operands do so only when the scales of B alone are shuffled; if both operands have scales, C is
     /// transposed when B alone is shuffled; two workgroups of pipeline `preshuffleb` share a compute unit.
     pub fn parse_name(name: &str) -> Result<ParsedGemmName, NameError> {
         let whole = Scan::whole(name)?;
@@ -93,7 +94,7 @@ impl GemmKernel {
         if let Some(mode) = family.quant {
             quant_name::parts(&mut scan, &mut kernel, mode, had_flags)?;
         }
-        // Suffixes in a spelling that no identifier has (`_d0`) are as foreign as any other tail.
+        // Suffixes in a spelling that no identifier has (`_d0`) count as tail.
         let mut after = scan.clone();
         let mut with_suffixes = kernel.clone();
         if suffixes(&mut after, &mut with_suffixes).is_ok() {
@@ -111,16 +112,17 @@ impl GemmKernel {
 
     /// Reads a dispatcher identifier: a name without `gemm_universal_`, vector widths and tail.
     ///
-    /// Identifiers are keys, compared byte by byte; so only what the dispatcher writes is accepted, and
+    /// Identifiers are keys, compared byte by byte, so only what the dispatcher writes is accepted, and
     /// [`GemmKernel::identifier`] gives back the same bytes. Identifiers of older dispatchers, which begin
-    /// with the tile and hold neither dtype nor layout nor pipeline, are refused as such. Batched and
-    /// quantised kernels have no key in the dispatcher: their names identify them.
+    /// with the tile and contain neither dtype nor layout nor pipeline, are refused with that reason. Batched
+    /// and quantised kernels have no key in the dispatcher: their names identify them.
     pub fn parse_identifier(identifier: &str) -> Result<Self, NameError> {
         let mut scan = Scan::whole(identifier)?;
         if scan.token().contains('x') && identifier.starts_with(|c: char| c.is_ascii_digit()) {
             return Err(scan.fail(
-                "an identifier of an older dispatcher: it begins with the tile and lacks dtype, layout, pipeline and \
-                 pads; export the registry with a dispatcher whose identifiers begin with the dtype",
+                "an identifier of an older dispatcher: it begins with the tile and lacks dtype, layout, \
+                 pipeline and pads; export the registry with a dispatcher whose identifiers begin with the \
+                 dtype",
             ));
         }
         if Family::of_name(identifier).is_some_and(|family| family.batched || family.quant.is_some()) {
@@ -139,8 +141,8 @@ impl GemmKernel {
         Ok(kernel)
     }
 
-    /// The tile-engine name: the family, such as `gemm_universal` or `batched_gemm`, then the kernel. Of
-    /// quantised kernels it is the code generator's, which says their groups.
+    /// The tile-engine name: the family, such as `gemm_universal` or `batched_gemm`, then the kernel. For
+    /// quantised kernels it is the code generator's name, which contains the groups.
     pub fn name(&self) -> String {
         let family = Family::of(self);
         let mut name = format!("{}_", family.prefix);
@@ -153,8 +155,8 @@ impl GemmKernel {
         name
     }
 
-    /// The code generator's name, `gemm_` and what the kernel is at the end; of quantised kernels the same as
-    /// [`GemmKernel::name`].
+    /// The code generator's name, `gemm_` with the kind of kernel at the end; for quantised kernels the same
+    /// as [`GemmKernel::name`].
     pub fn generated_name(&self) -> String {
         if self.variant.quant.is_some() {
             return self.name();
@@ -179,8 +181,8 @@ impl GemmKernel {
         identifier
     }
 
-    /// Says for which architecture it was built. That gives the wave size, and with it `block_size` if it was
-    /// not known.
+    /// Sets the architecture that it was built for. This gives the wave size, and with it `block_size` if
+    /// that was unknown.
     pub fn set_arch(&mut self, arch: Arch) {
         self.arch = Some(arch);
         if self.block_size == 0 {
@@ -222,7 +224,7 @@ impl GemmKernel {
         }
     }
 
-    /// Writes what a family does not say.
+    /// Writes what the family does not imply.
     fn write_suffixes(&self, family: &Family, out: &mut String) {
         if self.split_k > 1 {
             let _ = write!(out, "_splitk{}", self.split_k);
@@ -258,7 +260,7 @@ impl GemmKernel {
     }
 }
 
-/// Reads all of a name up to its shapes. The flag tells whether it says what is padded.
+/// Reads a name up to its shapes. The flag tells whether the name has flags for padding.
 fn body(scan: &mut Scan<'_>, family: &Family) -> Result<(GemmKernel, bool), NameError> {
     let (microscale, dtype_a, dtype_b) = if family.quant.is_some() {
         quant_name::types(scan)?
@@ -317,7 +319,7 @@ fn body(scan: &mut Scan<'_>, family: &Family) -> Result<(GemmKernel, bool), Name
     Ok((kernel, had_flags))
 }
 
-/// Reads three letters, and a fourth for D tensors where there may be some.
+/// Reads three letters, and a fourth for D tensors if the family may have them.
 fn read_layout(scan: &mut Scan<'_>, family: &Family) -> Result<(GemmLayout, Major), NameError> {
     let token = scan.token();
     if let (4, Some((three, fourth))) = (token.len(), token.split_at_checked(3))

@@ -4,7 +4,8 @@
 //! ```text
 //! types  := ["mx_"] word [word]                     word := "fp8" | "bf8" | "fp4" | "i4" | …
 //! groups := ["_qg" mnk | "_aqg" mnk] ["_bqg" mnk]   by what has scales
-//! flags  := ["_preshuffleb"] ["_preshuffleaq" | "_preshufflequant"] ["_preshufflebq"] ["_eightwaves"] ["_transposec"]
+//! flags  := ["_preshuffleb"] ["_preshuffleaq" | "_preshufflequant"] ["_preshufflebq"] ["_eightwaves"]
+//!           ["_transposec"]
 //! ```
 
 use std::fmt::Write as _;
@@ -111,7 +112,7 @@ pub(super) fn parts(
     Ok(())
 }
 
-/// What names without flags leave out is what upstream's factories fill in.
+/// Fills in what names without flags leave out, as upstream's factories do.
 fn unsaid(kernel: &mut GemmKernel, mode: QuantMode) {
     let [_, scales_b] = kernel.variant.shuffled_scales;
     let one_ab = mode == QuantMode::AB && !kernel.grouped;
@@ -132,7 +133,7 @@ pub(super) fn write_parts(kernel: &GemmKernel, family: &Family, quant: &Quant, o
     let both = quant.mode == QuantMode::AB;
     let a = if both || kernel.grouped { "_aqg" } else { "_qg" };
     let b = if both { "_bqg" } else { "_qg" };
-    // Microscaling has one group, which no name says.
+    // Microscaling has one group, which names omit.
     if quant.mode != QuantMode::Mx {
         for (prefix, group) in [(a, quant.group_a), (b, quant.group_b)] {
             if let Some(group) = group {

@@ -5,13 +5,13 @@ use super::Mnk;
 use crate::problem::InvalidField;
 use crate::vocab::{Major, QuantMode, StreamKReduction};
 
-/// What sets a GEMM kernel apart from a plain one, apart from what [`super::GemmKernel`] itself says.
+/// What sets a GEMM kernel apart from a plain one, besides the fields of [`super::GemmKernel`] itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct GemmVariant {
     /// Computes a batch: GEMMs of equal extents at equal distances in memory.
     pub batched: bool,
-    /// Workgroups take equal shares of all steps, and this adds what they share; `None` for kernels that take
-    /// tiles.
+    /// Workgroups take equal shares of all steps, and their partial results are added this way; `None` for
+    /// kernels whose workgroups take whole tiles.
     pub stream_k: Option<StreamKReduction>,
     /// Memory order of the D tensors.
     pub d_layout: Major,
@@ -48,14 +48,14 @@ impl GemmVariant {
 pub struct Quant {
     /// Which operands have scales.
     pub mode: QuantMode,
-    /// Elements of A that share a scale; `None` where A has none, or one a row or for all.
+    /// Elements of A that share a scale; `None` if A has no scales, one per row, or one for all.
     pub group_a: Option<Mnk>,
     /// The same of B.
     pub group_b: Option<Mnk>,
 }
 
 impl Quant {
-    /// The groups that names leave out where they may: 128 elements along k, and for microscaling 32.
+    /// The default groups, which names may omit: 128 elements along k, 32 for microscaling.
     pub const fn usual(mode: QuantMode) -> Self {
         let group = Some(Mnk::new(1, 1, if matches!(mode, QuantMode::Mx) { 32 } else { 128 }));
         let (group_a, group_b) = match mode {

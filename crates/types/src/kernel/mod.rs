@@ -1,4 +1,4 @@
-//! What can answer a problem: kernel descriptors and their names.
+//! Kernel descriptors and their names.
 
 mod answers;
 mod conv_name;
@@ -90,7 +90,7 @@ pub struct ConvKernel {
     pub scheduler: Scheduler,
     /// How results leave the registers.
     pub epilogue: Epilogue,
-    /// Elements of one memory access of A, B and C.
+    /// Elements per memory access of A, B and C.
     pub vector: [u32; 3],
     /// Workgroups that should fit on one compute unit.
     pub block_per_cu: u32,
@@ -98,7 +98,7 @@ pub struct ConvKernel {
     pub num_wave_groups: u32,
     /// Convolution groups that one workgroup handles together.
     pub num_groups_to_merge: u32,
-    /// What it takes for granted about the problem.
+    /// What it assumes about the problem.
     pub specialization: Specialization,
     /// Two buffers in shared memory (`dsb`).
     pub double_smem_buffer: bool,

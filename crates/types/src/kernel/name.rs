@@ -1,4 +1,4 @@
-//! From any kernel name to a kernel.
+//! Reads any kernel name.
 
 use super::gemm_family::Family;
 use super::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind};
@@ -22,7 +22,7 @@ impl Kernel {
     /// | the name begins with | grammar |
     /// |---|---|
     /// | `grouped_conv_` | [`ConvKernel::parse_name`] |
-    /// | `gemm_`, `batched_gemm_`, `grouped_gemm_`, `mx_gemm_` | [`GemmKernel::parse_name`]; the part that it does not understand lives on in the name only |
+    /// | `gemm_`, `batched_gemm_`, `grouped_gemm_`, `mx_gemm_` | [`GemmKernel::parse_name`]; a part that it does not understand is kept in the name only |
     /// | `fmha_` | [`FmhaKernel::parse_name`] |
     /// | a dtype | [`GemmKernel::parse_identifier`] |
     ///
@@ -54,8 +54,9 @@ impl Kernel {
             KernelKind::Gemm(GemmKernel::parse_identifier(name).map_err(|mut error| {
                 if error.at == 0 && !name.starts_with(|c: char| c.is_ascii_digit()) {
                     error.reason = format!(
-                        "begins neither with 'grouped_conv_' nor with 'fmha_' nor with 'gemm_' or another family of GEMM \
-                         kernels nor, as the dispatcher's identifiers of GEMMs do, with a dtype: {}",
+                        "begins neither with 'grouped_conv_' nor with 'fmha_' nor with 'gemm_' or another \
+                         family of GEMM kernels nor, as the dispatcher's identifiers of GEMMs do, \
+                         with a dtype: {}",
                         Dtype::ELEMENTS.join(", ")
                     );
                 }

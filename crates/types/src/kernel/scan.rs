@@ -44,7 +44,7 @@ impl<'a> Scan<'a> {
         Self { name, text, at: 0, cut_at, cut_len }
     }
 
-    /// What is still to be read.
+    /// The unread rest.
     pub(super) fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
@@ -126,7 +126,7 @@ impl<'a> Scan<'a> {
         Some(value)
     }
 
-    /// The first characters of what is still to be read, for errors.
+    /// The first characters of the unread rest, for errors.
     pub(super) fn ahead(&self) -> &'a str {
         let rest = self.rest();
         rest.char_indices().nth(20).map_or(rest, |(end, _)| &rest[..end])

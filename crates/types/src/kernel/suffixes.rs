@@ -1,4 +1,4 @@
-//! What a kernel has beside types, tile and pipeline, as its names write it.
+//! What a kernel has besides types, tile and pipeline, as its names write it.
 
 use super::{ConvKernel, ConvTile, GemmKernel, GemmVariant, KernelKind, StreamK};
 use crate::vocab::{Arch, Elementwise, Epilogue, Scheduler, Specialization};
@@ -22,8 +22,8 @@ impl KernelKind {
         }
     }
 
-    /// What it has beside types, shapes and pipeline: the suffixes of its longest name, such as `dsb` or
-    /// `gm2`, and the words for wave mode and epilogue where they are not the usual ones.
+    /// What it has besides types, shapes and pipeline: the suffixes of its longest name, such as `dsb` or
+    /// `gm2`, and the words for wave mode and epilogue if not the defaults.
     pub fn suffixes(&self) -> Vec<String> {
         match self {
             Self::Conv(kernel) => conv(kernel),

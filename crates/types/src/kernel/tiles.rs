@@ -46,7 +46,7 @@ impl ConvTile {
         Self::ALL.into_iter().find(|known| known.tile == tile)
     }
 
-    /// The table's row for `tile`, or what upstream's builder takes for a tile outside its table: waves
+    /// The table's row for `tile`, or what upstream's builder assumes for a tile outside its table: waves
     /// 2x2x1, instruction 32x32x16, and not for `compv4`.
     pub fn of(tile: Mnk) -> Self {
         let [m, n, k] = [tile.m, tile.n, tile.k];

@@ -1,4 +1,4 @@
-//! What a descriptor may hold: the same numbers as names and exports.
+//! Valid values of a descriptor: the same ranges as in names and exports.
 
 use super::scan::{MAX_EXTENT, MAX_SMALL};
 use super::{ConvKernel, GemmKernel, Kernel, KernelKind, Mnk};
@@ -6,8 +6,8 @@ use crate::problem::{InvalidField, element};
 use crate::vocab::StreamKReduction;
 
 impl Kernel {
-    /// Checks what a caller who fills a descriptor can get wrong; names and exports are checked when they are
-    /// read.
+    /// Checks the fields that a caller who fills a descriptor can get wrong; names and exports are checked
+    /// when they are read.
     pub fn validate(&self) -> Result<(), InvalidField> {
         if self.name.is_empty() {
             return Err(InvalidField::new("name", "nothing", "at least one character"));

@@ -11,7 +11,7 @@ use crate::vocab::Op;
 pub struct PoolError {
     /// The file's label; `None` when the pool did not come from a file.
     pub file: Option<String>,
-    /// The line, from 1; of a JSON kernel it is the one where the kernel ends.
+    /// The line, from 1; for a JSON kernel, the line where it ends.
     pub line: Option<u64>,
     /// The field, such as `kernels[3].signature.op`.
     pub field: Option<String>,
@@ -59,7 +59,7 @@ pub enum PoolFault {
     /// JSON or CSV that is not well formed.
     #[error("{0}")]
     Syntax(String),
-    /// A value outside what its field may hold, or none where one is needed.
+    /// An invalid value of a field, or a missing one.
     #[error("found {found}, expected {expected}")]
     Value {
         /// What was found.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::kernel::{ConvKernel, GemmKernel, Kernel, KernelKind, Mnk};
 use crate::vocab::{Major, Op};
 
-/// A document of a registry; kernels of other operations are not in it.
+/// A registry's document; kernels of other operations are left out.
 #[derive(Serialize)]
 struct Document<M, S, K> {
     metadata: M,
@@ -18,13 +18,13 @@ struct Document<M, S, K> {
     kernels: Vec<K>,
 }
 
-/// What an export holds beside the kernels.
+/// What an export holds besides the kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExportOptions<'a> {
-    /// What the text calls the registry.
+    /// The registry's name in the export.
     pub registry_name: &'a str,
-    /// The time of a GEMM export, as CK writes it: `YYYY-MM-DDThh:mm:ss`. Without one the same kernels give
-    /// the same text. Convolution exports have none.
+    /// The time of a GEMM export, as CK writes it: `YYYY-MM-DDThh:mm:ss`. Without one, the same kernels
+    /// always give the same text. Convolution exports have none.
     pub timestamp: Option<&'a str>,
     /// Whether kernels are counted by type, pipeline, architecture and so on.
     pub statistics: bool,
@@ -193,11 +193,10 @@ struct Shape {
     k: u32,
 }
 
-/// These kernels, as far as they are of the operation, as the JSON that CK's registry of that operation
-/// exports.
+/// The kernels of the operation, as the JSON that CK's registry of that operation exports.
 ///
-/// Words are written in full where CK's exporter says `unknown`.
-/// [`Pool::from_bytes`](super::Pool::from_bytes) reads it.
+/// Words are written out where CK's exporter writes `unknown`. [`Pool::from_bytes`](super::Pool::from_bytes)
+/// reads it.
 pub fn export_json<'k>(
     op: Op,
     kernels: impl Iterator<Item = &'k Kernel>,
@@ -243,8 +242,8 @@ impl<'a> From<&'a Kernel> for Exported<'a> {
     }
 }
 
-/// One kernel as upstream's builder writes it: a convolution as a Python configuration, the others, for which
-/// upstream has no such file, as in the export of a registry.
+/// One kernel as upstream's builder writes it: a convolution as a Python configuration; others, for which
+/// upstream has no such file, as in a registry's export.
 pub fn config_json(kernel: &Kernel) -> impl Serialize + '_ {
     let KernelKind::Conv(conv) = &kernel.kind else { return Exported::from(kernel) };
     let signature = ConfigSignature {

@@ -1,7 +1,6 @@
 //! Pools in JSON: three exporters' dialects, and bare names.
 //!
-//! Elements become kernels one by one while the text is read, so memory does not grow with what is thrown
-//! away.
+//! Elements become kernels one by one while the text is read, so memory does not grow with what is discarded.
 
 mod conv;
 mod fields;
@@ -108,7 +107,7 @@ impl<'de> Visitor<'de> for Document<'_> {
     }
 }
 
-/// An array of kernels, which lies in `field`.
+/// The array of kernels in `field`.
 struct Elements<'b> {
     field: &'static str,
     builder: &'b mut Builder,
@@ -140,7 +139,7 @@ impl<'de> Visitor<'de> for Elements<'_> {
     }
 }
 
-/// One element of the array. It is judged while it is read, so that the reader's line is the element's own.
+/// One element of the array. It is checked while it is read, so that the reader's line is the element's own.
 struct Element<'b> {
     field: &'static str,
     index: usize,
@@ -182,8 +181,8 @@ impl<'de> Visitor<'de> for Element<'_> {
     }
 }
 
-/// Refuses what the C++ exporters make of text beyond ASCII: each byte becomes `\uffffffXX`, which JSON reads
-/// as U+FFFF and two or more ordinary characters.
+/// Refuses what the C++ exporters make of non-ASCII text: each byte becomes `\uffffffXX`, which JSON reads as
+/// U+FFFF and two or more ordinary characters.
 fn readable(text: &str) -> Result<(), PoolError> {
     if text.contains('\u{ffff}') {
         return Err(PoolError::value(
@@ -216,7 +215,7 @@ fn kernel(raw: RawKernel) -> Result<Kernel, PoolError> {
     }
 }
 
-/// The architecture, under the key of either exporter. An empty one is not known.
+/// The architecture, under the key of either exporter. An empty one counts as unknown.
 fn arch(arch: Option<String>, gfx_arch: Option<String>) -> Result<Option<Arch>, PoolError> {
     let (field, text) = if arch.is_some() { ("arch", arch) } else { ("gfx_arch", gfx_arch) };
     fields::word(field, text.filter(|text| !text.is_empty()))

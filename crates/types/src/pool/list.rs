@@ -7,7 +7,7 @@ use csv::{ReaderBuilder, StringRecord};
 use super::error::quoted;
 use super::{Builder, PoolError, PoolFault, named};
 
-/// The columns that may hold the name, the first that exists counts.
+/// The columns that may hold the name; the first that exists counts.
 const COLUMNS: [&str; 2] = ["kernel", "kernel_name"];
 
 pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {

@@ -35,7 +35,8 @@ fn a_pool_has_kernels_of_one_operation() {
     assert_eq!(
         error.to_string(),
         format!(
-            "'{GEMM}' is a gemm_universal kernel, but '{CONV}' is a grouped_conv kernel: a pool has one operation"
+            "'{GEMM}' is a gemm_universal kernel, but '{CONV}' is a grouped_conv kernel: \
+             a pool has one operation"
         )
     );
 }
@@ -74,8 +75,8 @@ fn csv_columns_are_found_by_name_and_rows_deduplicated() {
     }
     refuses(
         "N,C\n1,2\n",
-        "f, line 1: found the columns 'N, C', expected a column 'kernel' or 'kernel_name', or a text file of one name \
-         a line",
+        "f, line 1: found the columns 'N, C', expected a column 'kernel' or 'kernel_name', \
+         or a text file of one name a line",
     );
     refuses(
         &format!("kernel,N\n{CONV},1\n{CONV}\n"),
@@ -108,8 +109,8 @@ fn json_takes_what_is_in_the_fields_and_fills_up_from_the_name() {
     let KernelKind::Conv(conv) = &pool.get(0).unwrap().kind else { panic!("a convolution") };
     assert_eq!(
         conv.long_name(),
-        "grouped_conv_bwd_weight_fp16_nhwgc_3d_mem_default_interwave_16x64x64_4x1x1_32x32x8_vec1_2_4_bpc2_wg3_gm4_dsb\
-         _2stage"
+        "grouped_conv_bwd_weight_fp16_nhwgc_3d_mem_default_interwave_16x64x64_4x1x1_32x32x8_vec1_2_4_bpc2_wg3\
+         _gm4_dsb_2stage"
     );
     assert_eq!(conv.arch.unwrap().as_str(), "gfx950");
 }
@@ -119,10 +120,12 @@ fn gemm_exports_lose_pads_and_newer_pipelines_which_the_identifier_has() {
     let identifier = "int4_rcr_wavelet_bias_activation_auto_True_False_True_True_64x64x64_1x4x1_16x16x32_d1";
     let text = format!(
         r#"{{"kernels": [{{"name": "mine", "identifier": "{identifier}",
-            "signature": {{"dtype_a": "unknown", "dtype_b": "fp16", "dtype_c": "unknown", "dtype_acc": "int32",
-                "layout_a": "row_major", "layout_b": "col_major", "layout_c": "row_major", "transpose_a": true,
-                "split_k": 1, "elementwise_op": "PassThrough", "num_d_tensors": 1, "structured_sparsity": false}},
-            "algorithm": {{"tile_shape": {{"m": 64, "n": 64, "k": 64}}, "wave_shape": {{"m": 1, "n": 4, "k": 1}},
+            "signature": {{"dtype_a": "unknown", "dtype_b": "fp16", "dtype_c": "unknown",
+                "dtype_acc": "int32", "layout_a": "row_major", "layout_b": "col_major",
+                "layout_c": "row_major", "transpose_a": true, "split_k": 1,
+                "elementwise_op": "PassThrough", "num_d_tensors": 1, "structured_sparsity": false}},
+            "algorithm": {{"tile_shape": {{"m": 64, "n": 64, "k": 64}},
+                "wave_shape": {{"m": 1, "n": 4, "k": 1}},
                 "warp_tile_shape": {{"m": 16, "n": 16, "k": 32}}, "pipeline": "unknown", "scheduler": "auto",
                 "epilogue": "unknown", "block_size": 0, "persistent": true, "num_wave_groups": 2}},
             "gfx_arch": "gfx942"}}]}}"#

@@ -5,7 +5,8 @@ use std::ops::Deref;
 
 use super::{InvalidField, Problem};
 
-/// A problem of which every field was checked ([`Problem::checked`]): what takes one need not check again.
+/// A problem whose fields have all been checked ([`Problem::checked`]), so that they need not be checked
+/// again.
 ///
 /// ```
 /// use ck_select_types::problem::{GemmProblem, Problem};

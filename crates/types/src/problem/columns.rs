@@ -1,5 +1,5 @@
-//! The columns by which tables of measurements say a convolution (upstream's nineteen, in its order) and the
-//! sizes of attention, of which kernels say the rest.
+//! The columns of tables of measurements: those of a convolution (upstream's nineteen, in its order), and the
+//! sizes of attention, whose other fields follow from the kernels.
 
 use super::{ConvProblem, FmhaProblem};
 
@@ -82,8 +82,8 @@ mod tests {
 
     #[test]
     fn columns_read_back_as_the_problem() {
-        let text = "N=2,C=6,K=4,G=2,Di=5,Hi=7,Wi=8,Z=1,Y=2,X=3,stride_d=1,stride_h=2,stride_w=3,pad_d=1,pad_h=2,pad_w=0,\
-                    dilation_d=2,dilation_h=1,dilation_w=2";
+        let text = "N=2,C=6,K=4,G=2,Di=5,Hi=7,Wi=8,Z=1,Y=2,X=3,stride_d=1,stride_h=2,stride_w=3,pad_d=1,\
+                    pad_h=2,pad_w=0,dilation_d=2,dilation_h=1,dilation_w=2";
         let defaults = ProblemDefaults::of(Op::GroupedConv);
         let Ok(Problem::Conv(problem)) = Problem::parse(Op::GroupedConv, text, &defaults) else { panic!() };
         let cells = CONV_COLUMNS.iter().zip(problem.columns()).map(|(name, value)| format!("{name}={value}"));

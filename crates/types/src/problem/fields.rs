@@ -3,9 +3,9 @@
 use super::{Problem, fmha};
 use crate::vocab::{ConvLayout, Direction, Dtype, GemmLayout, Major, Op};
 
-/// Numbers that a problem has at most.
+/// Maximum number of numeric fields of a problem.
 pub const NUMBERS: usize = fmha::NUMBERS;
-/// Words that a problem has at most, apart from its architecture.
+/// Maximum number of fields with words, apart from the architecture.
 pub const CODES: usize = fmha::CODES;
 
 const CONV_FIELDS: &[&str] = &[
@@ -46,12 +46,12 @@ const GEMM_FIELDS: &[&str] =
 
 /// A set of a problem's fields.
 ///
-/// The field `features` stands for what a model's features make of the others.
+/// The field `features` stands for what a model's features derive from the others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct FieldSet(u64);
 
 impl FieldSet {
-    /// No field.
+    /// The empty set.
     pub const NONE: Self = Self(0);
 
     /// The fields that an operation's problems have; a field's place is its bit in [`FieldSet::bits`].
@@ -63,7 +63,7 @@ impl FieldSet {
         }
     }
 
-    /// One bit a field.
+    /// One bit per field.
     pub const fn bits(self) -> u64 {
         self.0
     }
@@ -73,7 +73,7 @@ impl FieldSet {
         Self(bits)
     }
 
-    /// Whether it has no field.
+    /// Whether it is empty.
     pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
@@ -84,14 +84,14 @@ impl FieldSet {
         fields.filter(move |(place, _)| self.0 >> place & 1 == 1).map(|(_, &name)| name)
     }
 
-    /// The set with the field at a place of [`FieldSet::fields`] in it, or not.
+    /// The set, with the field at a place of [`FieldSet::fields`] added if `set`.
     pub const fn with(self, place: usize, set: bool) -> Self {
         Self(self.0 | (set as u64) << place)
     }
 }
 
-/// How many of an operation's fields are numbers; then come [`words`] words, the architecture, and
-/// `features`.
+/// How many of an operation's fields are numbers, which come first; then [`words`] words, the architecture,
+/// and `features` follow.
 pub const fn numbers(op: Op) -> usize {
     match op {
         Op::GroupedConv => 24,

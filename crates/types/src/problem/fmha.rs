@@ -1,6 +1,6 @@
 //! Attention as a plain value, with every field of upstream's problem.
 //!
-//! One table declares the fields: text, tables, ranges and comparisons are made of it.
+//! One table declares the fields: text, tables, ranges and comparisons are derived from it.
 
 use std::fmt;
 
@@ -11,15 +11,17 @@ use crate::vocab::{
     FmhaRope,
 };
 
-/// Declares the fields. A number has its least value and, in text, a default; without one it must be given,
-/// or is taken from another field (see [`read`]). Further names of a field, upstream's, stand in brackets.
+/// Declares the fields. A number has a minimum and, in text, a default; without a default it must be given,
+/// or is taken from another field (see [`read`]). Upstream's other names of a field are in brackets.
 macro_rules! fields {
     (
         words { $($word:ident: $type:ty = $wusual:expr, [$($walias:literal),*], $wdoc:literal;)+ }
-        numbers { $($number:ident: $least:literal = $nusual:literal, [$($nalias:literal),*], $ndoc:literal;)+ }
+        numbers {
+            $($number:ident: $least:literal = $nusual:literal, [$($nalias:literal),*], $ndoc:literal;)+
+        }
         flags { $($flag:ident = $fusual:literal, [$($falias:literal),*], $fdoc:literal;)+ }
     ) => {
-        /// Attention: `softmax(Q·Kᵀ)·V` for each sequence and head, and what belongs to it.
+        /// Attention: `softmax(Q·Kᵀ)·V` for each sequence and head, with all options.
         ///
         /// ```
         /// use ck_select_types::problem::FmhaProblem;
@@ -38,15 +40,19 @@ macro_rules! fields {
             pub arch: Option<Arch>,
         }
 
-        /// Names of the fields: numbers, flags, words, then what every operation has.
+        /// Names of the fields: numbers, flags, words, then those of every operation.
         pub(super) const FIELDS: &[&str] =
             &[$(stringify!($number),)+ $(stringify!($flag),)+ $(stringify!($word),)+ "arch", "features"];
         /// All names that text and tables may use.
         pub(super) const KEYS: &[&str] = &[
-            $(stringify!($word), $($walias,)*)+ $(stringify!($number), $($nalias,)*)+ $(stringify!($flag), $($falias,)*)+ "arch",
+            $(stringify!($word), $($walias,)*)+
+            $(stringify!($number), $($nalias,)*)+
+            $(stringify!($flag), $($falias,)*)+
+            "arch",
         ];
-        /// Those of words and flags.
-        const WORDS_AND_FLAGS: &[&str] = &[$(stringify!($word), $($walias,)*)+ $(stringify!($flag), $($falias,)*)+];
+        /// The names of words and flags.
+        const WORDS_AND_FLAGS: &[&str] =
+            &[$(stringify!($word), $($walias,)*)+ $(stringify!($flag), $($falias,)*)+];
         pub(super) const NUMBERS: usize = [$(stringify!($number),)+ $(stringify!($flag),)+].len();
         pub(super) const CODES: usize = [$(stringify!($word),)+].len();
         const EXTENTS: usize = [$(stringify!($number),)+].len();
@@ -73,7 +79,7 @@ macro_rules! fields {
                 let mut packed = [0; 11];
                 let mut any = 0;
                 for (at, number) in [$(self.$number,)+].into_iter().enumerate() {
-                    // Windows begin with -1.
+                    // Windows start at -1.
                     let number = (number as u64).wrapping_add(1);
                     any |= number;
                     packed[at / 2] |= number << (32 * (at % 2));
@@ -107,9 +113,15 @@ macro_rules! fields {
         }
 
         fn fill(cells: &Cells<'_>, problem: &mut FmhaProblem) -> Result<(), InvalidField> {
-            $(if let Some(value) = cells.word_of(&[stringify!($word), $($walias),*])? { problem.$word = value; })+
-            $(if let Some(value) = cells.int_of(&[stringify!($number), $($nalias),*])? { problem.$number = value; })+
-            $(if let Some(value) = cells.flag_of(&[stringify!($flag), $($falias),*])? { problem.$flag = value; })+
+            $(if let Some(value) = cells.word_of(&[stringify!($word), $($walias),*])? {
+                problem.$word = value;
+            })+
+            $(if let Some(value) = cells.int_of(&[stringify!($number), $($nalias),*])? {
+                problem.$number = value;
+            })+
+            $(if let Some(value) = cells.flag_of(&[stringify!($flag), $($falias),*])? {
+                problem.$flag = value;
+            })+
             Ok(())
         }
 
@@ -129,7 +141,7 @@ macro_rules! fields {
     };
 }
 
-/// What text always says.
+/// The fields that text always contains.
 const SAID: &[&str] = &[
     "api_family",
     "family",
@@ -147,13 +159,16 @@ fields! {
     words {
         api_family: FmhaApi = FmhaApi::Fwd, [], "The requested operation.";
         family: FmhaFamily = FmhaFamily::Fwd, ["requested_family"], "The stage for which a kernel is chosen.";
-        dtype: Dtype = Dtype::Fp16, ["data_type"], "Element types of operands and, for the mixed words, of the result.";
-        mode: FmhaMode = FmhaMode::Batch, ["group_mode", "is_group_mode"], "Whether all sequences have the same length, or each its own.";
+        dtype: Dtype = Dtype::Fp16, ["data_type"],
+            "Element types of operands and, for the mixed words, of the result.";
+        mode: FmhaMode = FmhaMode::Batch, ["group_mode", "is_group_mode"],
+            "Whether all sequences have the same length, or each its own.";
         mask: FmhaMask = FmhaMask::No, ["mask_type"], "Which keys a query does not attend to.";
         bias: FmhaBias = FmhaBias::No, ["bias_type"], "What is added to the scores.";
         qscale: FmhaQscale = FmhaQscale::No, ["qscale_type"], "How 8-bit operands are scaled.";
         rope: FmhaRope = FmhaRope::None, ["rope_type"], "How appended keys are rotated.";
-        kv_layout: FmhaKvLayout = FmhaKvLayout::Vectorized, ["kv_memory_layout"], "Memory order of a paged cache.";
+        kv_layout: FmhaKvLayout = FmhaKvLayout::Vectorized, ["kv_memory_layout"],
+            "Memory order of a paged cache.";
         kv_lookup: FmhaKvLookup = FmhaKvLookup::Vllm, ["kv_lookup_table"], "How pages are found.";
     }
     numbers {
@@ -168,8 +183,10 @@ fields! {
         max_seqlen_k: 0 = 0, [], "Keys of the longest sequence; 0: `seqlen_k`.";
         page_size: 1 = 1, [], "Keys per page.";
         num_splits: 1 = 1, [], "Parts into which the keys of a sequence are split.";
-        window_left: -1 = 0, ["window_size_left"], "Keys that a query attends to before its own position; -1 for all.";
-        window_right: -1 = 0, ["window_size_right"], "Keys that a query attends to after its own position; -1 for all.";
+        window_left: -1 = 0, ["window_size_left"],
+            "Keys that a query attends to before its own position; -1 for all.";
+        window_right: -1 = 0, ["window_size_right"],
+            "Keys that a query attends to after its own position; -1 for all.";
         sink_size: 0 = 0, [], "Number of first keys that every query attends to.";
         min_seqlen_q: 0 = 0, [], "Sequences with fewer queries are skipped.";
         rotary_dim: 0 = 0, [], "Number of elements that are rotated.";
@@ -200,8 +217,8 @@ fields! {
 }
 
 impl FmhaProblem {
-    /// A forward fp16 attention of one sequence with as many heads of keys as of queries, lengths
-    /// `[queries, keys]`; set the other fields by struct update.
+    /// Forward fp16 attention of one sequence of lengths `[queries, keys]`, with as many heads of keys as of
+    /// queries; set the other fields by struct update.
     pub const fn new([seqlen_q, seqlen_k]: [i64; 2], heads: i64, hdim: i64) -> Self {
         Self { seqlen_q, seqlen_k, nhead_q: heads, nhead_k: heads, hdim_q: hdim, hdim_v: hdim, ..Self::USUAL }
     }
@@ -221,13 +238,13 @@ impl FmhaProblem {
         if self.max_seqlen_k > 0 { self.max_seqlen_k } else { self.seqlen_k }
     }
 
-    /// Whether sequences have different numbers of keys, as far as the call shows it.
+    /// Whether sequences have different numbers of keys, as far as the call shows.
     pub const fn has_variable_keys(&self) -> bool {
         self.has_seqstart_k_ptr || self.has_seqlen_k_ptr || self.has_cu_seqlen_k_ptr || self.is_gappy
     }
 
-    /// Checks every field. Stricter than upstream, which asks for a type, a batch, heads and head sizes only:
-    /// without queries or keys there is nothing to choose for.
+    /// Checks every field. Stricter than upstream, which only requires a type, a batch, heads and head sizes:
+    /// without queries or keys there is nothing to compute.
     pub fn validate(&self) -> Result<(), InvalidField> {
         for (field, value, least) in self.limits() {
             if !(least..=MAX_EXTENT).contains(&value) {
@@ -259,16 +276,15 @@ impl FmhaProblem {
     }
 
     /// Multiplications and additions as upstream counts them: of the whole rectangle of queries and keys,
-    /// masked or not, and of a forward pass whatever is asked for.
+    /// masked or not, and of a forward pass even if another is asked for.
     pub fn flops(&self) -> f64 {
         let [sq, sk] = [self.longest_q(), self.longest_k()].map(|length| length as f64);
         2.0 * self.batch as f64 * self.nhead_q as f64 * sq * sk * (self.hdim_q as f64 + self.hdim_v as f64)
     }
 }
 
-/// Reads a problem from named cells. Needed are `seqlen_q`, `nhead_q` and `hdim_q`; keys, their heads and
-/// values have the same numbers unless others are given. The API and the stage follow from each other; pages
-/// of a family that has no other way are a matter of course.
+/// Reads a problem from named cells. `seqlen_q`, `nhead_q` and `hdim_q` are required; those of keys and
+/// values default to the same numbers. The API and the stage follow from each other.
 pub(super) fn read(cells: &Cells<'_>, defaults: &ProblemDefaults) -> Result<FmhaProblem, InvalidField> {
     let mut problem = FmhaProblem { dtype: defaults.dtype, arch: defaults.arch, ..FmhaProblem::USUAL };
     problem.seqlen_q = cells.needed("seqlen_q")?;
@@ -287,12 +303,12 @@ pub(super) fn read(cells: &Cells<'_>, defaults: &ProblemDefaults) -> Result<Fmha
     Ok(problem)
 }
 
-/// Whether a problem's text says more than sizes and type: what kernels are made for.
+/// Whether a problem's text contains more than sizes and type, that is, fields that kernels are made for.
 pub(super) fn says_signature(has: impl Fn(&str) -> bool) -> bool {
     WORDS_AND_FLAGS.iter().any(|name| !["dtype", "data_type"].contains(name) && has(name))
 }
 
-/// What is usual is not said, apart from the sizes.
+/// Fields with defaults are left out, apart from those in `SAID`.
 impl fmt::Display for FmhaProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "api_family={},family={},dtype={}", self.api_family, self.family, self.dtype)?;
@@ -324,9 +340,14 @@ mod tests {
     fn what_is_not_said_follows() {
         let problem = parse("seqlen_q=1024,nhead_q=16,hdim_q=64").unwrap();
         assert_eq!(problem, FmhaProblem::new([1024, 1024], 16, 64));
-        let text = "api_family=fwd,family=fwd,dtype=fp16,batch=1,seqlen_q=1024,seqlen_k=1024,nhead_q=16,nhead_k=16,hdim_q=64,hdim_v=64";
+        let text = "api_family=fwd,family=fwd,dtype=fp16,batch=1,seqlen_q=1024,seqlen_k=1024,nhead_q=16,\
+                    nhead_k=16,hdim_q=64,hdim_v=64";
         assert_eq!(problem.to_string(), text);
-        let split = parse("family=fwd_splitkv_combine seqlen_q=1 seqlen_k=4096 nhead_q=32 nhead_k=8 hdim_q=128 num_splits=8 has_lse=1").unwrap();
+        let split = parse(
+            "family=fwd_splitkv_combine seqlen_q=1 seqlen_k=4096 nhead_q=32 nhead_k=8 \
+             hdim_q=128 num_splits=8 has_lse=1",
+        )
+        .unwrap();
         assert_eq!((split.api_family, split.num_splits, split.lse), (FmhaApi::FwdSplitkv, 8, true));
         assert_eq!(
             parse("api_family=bwd,seqlen_q=8,nhead_q=1,hdim_q=32").unwrap().family,
@@ -336,9 +357,14 @@ mod tests {
 
     #[test]
     fn upstreams_names_and_numbers_are_understood() {
-        let ours = parse("seqlen_q=8,nhead_q=1,hdim_q=32,mask=top_left,bias=alibi,dtype=bf16,mode=group,max_seqlen_q=8,lse=1").unwrap();
+        let ours = parse(
+            "seqlen_q=8,nhead_q=1,hdim_q=32,mask=top_left,bias=alibi,dtype=bf16,mode=group,\
+             max_seqlen_q=8,lse=1",
+        )
+        .unwrap();
         let upstreams = parse(
-            "seqlen_q=8,nhead_q=1,hdim_q=32,mask_type=1,bias_type=2,data_type=bf16,is_group_mode=true,max_seqlen_q=8,has_lse=true",
+            "seqlen_q=8,nhead_q=1,hdim_q=32,mask_type=1,bias_type=2,data_type=bf16,is_group_mode=true,\
+             max_seqlen_q=8,has_lse=true",
         );
         assert_eq!(upstreams.unwrap(), ours);
         let twice = parse("seqlen_q=8,nhead_q=1,hdim_q=32,mask=no,mask_type=1").unwrap_err();
@@ -370,7 +396,8 @@ mod tests {
             ),
             (
                 "seqlen_q=8,nhead_q=1,hdim_q=32,dtype=int8",
-                "dtype: found 'int8', expected one of fp16, bf16, fp32, fp8, bf8, fp8fp16, fp8bf16, fp8fp32, mxfp8, mxfp4",
+                "dtype: found 'int8', expected one of fp16, bf16, fp32, fp8, bf8, fp8fp16, fp8bf16, fp8fp32, \
+                 mxfp8, mxfp4",
             ),
         ] {
             assert_eq!(parse(text).unwrap_err(), message);

@@ -1,9 +1,8 @@
 //! Headers of tables: which columns are known, and which must be mistakes.
 //!
-//! A misspelt column would leave its field at a default, and the table would be read as other problems than
-//! were meant. So a name that is close to a known one, that speaks of a problem, or that stands among the
-//! columns of a problem is refused. Any other unknown column is reported to the caller, who tells the user
-//! once.
+//! A misspelt column would leave its field at a default, and the table would be read as problems that nobody
+//! meant. So a name is refused if it is close to a known one, refers to a problem, or stands among the
+//! columns of a problem. Any other unknown column is reported to the caller, who tells the user once.
 
 use super::text::keys;
 use crate::cells;
@@ -17,10 +16,10 @@ pub enum HeaderError {
     /// The table has no header.
     #[error("found nothing, expected a header with the columns {}", needed(*.0).join(", "))]
     Empty(Op),
-    /// Columns are separated by something else than commas.
+    /// Columns are separated by something other than commas.
     #[error("the columns are separated by {0:?}, expected ','")]
     Separator(char),
-    /// A column that stands twice.
+    /// A duplicate column.
     #[error("column '{0}' appears twice")]
     Twice(String),
     /// A column without a name among those of problems, counted from 1.
@@ -43,7 +42,7 @@ pub enum HeaderError {
         op: Op,
         /// The column.
         column: &'static str,
-        /// The columns there are.
+        /// The columns found.
         found: Vec<String>,
     },
 }
@@ -53,7 +52,7 @@ pub enum HeaderError {
 pub struct UnknownColumn {
     /// Its name.
     pub name: String,
-    /// The names that it may stand for, the nearest first.
+    /// The names that it may stand for, nearest first.
     pub nearest: Vec<&'static str>,
 }
 
@@ -63,7 +62,7 @@ impl std::fmt::Display for UnknownColumn {
     }
 }
 
-/// Columns that tables have beside those of a problem, and that no reader needs to be told about: what
+/// Columns that tables have besides those of a problem, and that no reader needs to be told about: what
 /// benchmarks, converters and `ckselect` itself write.
 const BESIDE: &[&str] = &[
     "kernel",
@@ -95,10 +94,10 @@ const BESIDE: &[&str] = &[
 /// Columns of hardware that `ckselect convert --capture-hw` writes and nobody reads.
 const HARDWARE_BESIDE: [&str; 4] = ["gfx_name", "marketing_name", "shader_arrays_per_engine", "chip_id"];
 
-/// Names of one or two letters that are no extents.
+/// Names of one or two letters that are not extents.
 const SHORT: [&str; 8] = ["id", "no", "nr", "ms", "us", "ns", "cv", "op"];
 
-/// Beginnings of words that speak of a problem, with the fields that may be meant.
+/// Prefixes of words that refer to a problem, with the fields that may be meant.
 const STEMS: &[(&str, &[&str])] = &[
     ("stride", &["stride_h", "stride_w", "stride_d"]),
     ("pad", &["pad_h", "pad_w", "pad_d"]),
@@ -139,9 +138,9 @@ const fn shown_by(op: Op) -> &'static [&'static str] {
 }
 
 /// Checks the names of a table that is read for problems of an operation. Returns the unknown columns that
-/// may be passed over, in their order; whoever reads the table says so once.
+/// may be ignored, in their order; the reader of the table reports them once.
 ///
-/// `also` names further columns that the caller reads, of which a misspelt one would be missed, too.
+/// `also` names further columns that the caller reads, so that misspelt ones among them are found, too.
 ///
 /// ```
 /// use ck_select_types::problem::check_columns;
@@ -156,7 +155,7 @@ const fn shown_by(op: Op) -> &'static [&'static str] {
 /// ```
 pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Vec<String>, HeaderError> {
     let is_like_a_field = |name: &&str| keys(op).iter().any(|known| plain(known) == plain(name));
-    // Without a single one it is no header, or of another table, and its names are no misspelt ones.
+    // Without any of them it is not a header, or one of another table, and its names are not misspelt.
     let is_any = columns.len() < 2 || columns.iter().any(is_like_a_field);
     let unknown = if is_any { check_names(op, columns, also)? } else { Vec::new() };
     // Extents of a GEMM have names of either case, and a problem of one dimension has no height.
@@ -192,7 +191,7 @@ pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Ve
         }
     }
     let has = |name: &str| columns.contains(&name);
-    // A table of several operations has the columns of all; `n` and `k` alone are misspelt.
+    // A table of several operations has the columns of all; `n` and `k` alone are misspellings.
     let is_there = |other: &&Op| **other != op && shown_by(**other).iter().all(|name| has(name));
     let others: Vec<Op> = Op::ALL.iter().filter(is_there).copied().collect();
     if op == Op::Gemm
@@ -223,7 +222,7 @@ pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Ve
         if among && name.is_empty() {
             return Err(HeaderError::Nameless(place + 1));
         }
-        // An index, or what spreadsheets leave behind; among fields, one that has lost its name.
+        // An index, or what spreadsheets leave behind; but among fields, it is one that lost its name.
         if !among && (name.is_empty() || name.starts_with("Unnamed: ")) {
             continue;
         }
@@ -245,12 +244,12 @@ fn is_hardware(column: &str) -> bool {
     Hardware::COLUMNS.contains(&column) || beside()
 }
 
-/// The known names that are most like this one. A field that has its own column was not misspelt by a letter.
+/// The known names closest to this one. A field that has its own column is not what a misspelt name means.
 fn nearest(op: Op, name: &str, also: &[&'static str], has: impl Fn(&str) -> bool) -> Vec<&'static str> {
     let plain = plain(name);
     let limit = match plain.len() {
         0 => return Vec::new(),
-        // Any letter is one away from any other.
+        // Any two single letters are one edit apart.
         1 => 0,
         2..=5 => 1,
         _ => 2,
@@ -270,7 +269,7 @@ fn nearest(op: Op, name: &str, also: &[&'static str], has: impl Fn(&str) -> bool
     if near.is_empty()
         && let Some(fields) = stem(name)
     {
-        // The extents of a convolution are no words of a GEMM.
+        // A convolution's extents are not words of a GEMM.
         near.extend(
             fields.iter().filter(|field| keys(op).contains(field) && (op != Op::Gemm || field.len() > 1)),
         );
@@ -278,14 +277,14 @@ fn nearest(op: Op, name: &str, also: &[&'static str], has: impl Fn(&str) -> bool
     near
 }
 
-/// The fields that a name speaks of by one of its words.
+/// The fields that one of a name's words refers to.
 fn stem(name: &str) -> Option<&'static [&'static str]> {
     let lower = name.to_lowercase();
     let mut words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.find_map(|word| STEMS.iter().find(|(stem, _)| word.starts_with(stem)).map(|(_, fields)| *fields))
 }
 
-/// A name without what people spell differently.
+/// A name without case and punctuation, which people write differently.
 fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
@@ -364,7 +363,8 @@ mod tests {
             (&[], "found nothing, expected a header with the columns C, K, Hi, Wi, Y, X"),
             (
                 &["N", "C", "K"],
-                "no column 'Hi', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; the columns are N, C, K",
+                "no column 'Hi', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; the columns are N, \
+                 C, K",
             ),
             (&["C", "K", "C"], "column 'C' appears twice"),
             (

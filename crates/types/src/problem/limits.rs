@@ -1,14 +1,14 @@
-//! Which figures a measurement may have at all.
+//! Which figures a measurement can have.
 
 use super::{InvalidField, Problem};
 
-/// The most that is believed, in TFLOPS times the bits of an element: 20,000 TFLOPS of 16 bits, 40,000 of 8,
-/// 80,000 of 4. That is several times the peak of any single device there is, and far below what a kernel
-/// seems to reach that did not do its work, or whose clock was not read.
+/// The largest credible rate, in TFLOPS times the bits of an element: 20,000 TFLOPS of 16 bits, 40,000 of 8,
+/// 80,000 of 4. That is several times the peak of any single existing device, and far below what a kernel
+/// seems to reach if it did no work, or if its time was not read.
 const MOST_TFLOPS_BITS: f64 = 320_000.0;
 
 impl Problem {
-    /// Refuses figures that no device can have measured: TFLOPS, recorded or as the time gives them, of more
+    /// Refuses figures that no device can have measured: more TFLOPS, recorded or computed from the time,
     /// than 320,000 divided by the bits of an input element.
     ///
     /// ```
@@ -58,7 +58,7 @@ mod tests {
             let error = gemm(dtype).check_figures(1.0, ms / 2.0).unwrap_err();
             assert_eq!((error.field.as_str(), error.expected.contains("at most")), ("latency_ms", true));
         }
-        // What is no figure is no impossible one.
+        // A missing figure is not an impossible one.
         for (tflops, ms) in [(0.0, f64::NAN), (f64::NAN, 0.0), (0.0, 0.0), (1.0, -1.0), (1.0, f64::INFINITY)]
         {
             assert_eq!(gemm(Dtype::Bf16).check_figures(tflops, ms), Ok(()));

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! Blank lines and lines that begin with `#` are skipped. A writer that may be killed puts the operation
-//! last, so that a line that was cut off lacks it, or has only the beginning of it, and can be recognised.
+//! last, so that a truncated line lacks it, or has only part of it, and can be recognised.
 
 use std::io::{BufRead, Cursor};
 
@@ -33,7 +33,7 @@ pub struct ProblemList {
 pub struct PassedOver {
     /// Problems of the other operation.
     pub others: u64,
-    /// Lines that were cut off: they lack their operation, or end in the middle.
+    /// Truncated lines: they lack their operation, or end in the middle.
     pub torn: u64,
     /// The first of them, counted from 1.
     pub first_torn: u64,
@@ -134,7 +134,7 @@ fn also(others: u64, torn: u64) -> String {
 pub enum ProblemLine {
     /// A blank line or a comment.
     Nothing,
-    /// No operation, or the beginning of one: most likely the line was cut off.
+    /// No operation, or the beginning of one: most likely the line was truncated.
     Incomplete,
     /// A problem.
     Problem(Problem),
@@ -189,9 +189,9 @@ impl PassedOver {
 
 /// Reads the problems of an operation from a file of any length, one after the other. The format is detected:
 ///
-/// * A **list** has one problem per line, as `key=value` pairs. If a line names its operation as `op=…`, as
-///   captured ones do, a line that does not was cut off and is skipped. A last line without a line end that
-///   is not a problem was torn by a crash of its writer, and is skipped, too.
+/// * A **list** has one problem per line, as `key=value` pairs. If any line names its operation as `op=…`,
+///   as captured ones do, a line that does not was truncated and is skipped. A last line without a line end
+///   that is not a problem was torn by a crash of its writer, and is skipped, too.
 /// * A **table** is a CSV with a column per field, and optionally `problem_idx` and `op`. `variant` and
 ///   `ndim_spatial`, which upstream's tables have, give direction and dimensions.
 pub struct ProblemReader<'a> {
@@ -209,7 +209,7 @@ pub struct ProblemReader<'a> {
 enum Format {
     Empty,
     List {
-        /// Whether lines have to say their operation.
+        /// Whether lines have to name their operation.
         all_say_op: bool,
     },
     Table(Table),
@@ -266,7 +266,7 @@ impl<'a> ProblemReader<'a> {
         self.lines.again = true;
         let mut all_say_op = op_of(self.lines.line()).is_some();
         if !all_say_op {
-            // Either no line says it, or this one was cut off: only the others tell.
+            // Either no line names it, or this one was truncated: the other lines tell.
             let mut rest = String::new();
             self.lines.source.read_to_string(&mut rest).map_err(unreadable)?;
             all_say_op =
@@ -404,7 +404,7 @@ fn parse_line(line: &str, mine: Op, defaults: &ProblemDefaults) -> Result<Proble
         .map_err(ProblemLineFault::Problem)
 }
 
-/// Reads a line of a list that never says an operation.
+/// Reads a line of a list that never names an operation.
 fn parse_silent_line(
     line: &str,
     mine: Op,
@@ -494,7 +494,7 @@ mod tests {
         let text = "# layers\nC=64,K=64,Hi=8,Wi=8,Y=1,X=1\nM=1,N=2,K=3\nC=64,K=6";
         let list = conv(text).unwrap();
         assert_eq!((list.problems.len(), list.passed.others, list.passed.first_torn), (1, 1, 4));
-        // The first line was cut off.
+        // The first line was truncated.
         let list = conv("C=64,K=6\nC=64,K=64,Hi=8,Wi=8,Y=1,X=1,op=grouped_conv").unwrap();
         assert_eq!((list.problems.len(), list.passed.torn, list.passed.first_torn), (1, 1, 1));
         let error = conv("C=64,K=64,Hi=8,Wi=8,Y=1,X=1\nC=64\n").unwrap_err();
@@ -511,7 +511,8 @@ mod tests {
 
     #[test]
     fn tables_are_read_by_their_columns() {
-        let text = "\u{feff}# shapes\n\nproblem_idx,C,K,Hi,Wi,Y,X,variant,note\n7,64,64,8,8,1,1,bwd_data,x\n\n\
+        let text = "\u{feff}# shapes\n\nproblem_idx,C,K,Hi,Wi,Y,X,variant,note\n\
+                    7,64,64,8,8,1,1,bwd_data,x\n\n\
                     7,64,64,8,8,1,1,bwd_data,\n9,64,64,8,8,3,3,forward,y\n";
         let list = conv(text).unwrap();
         let numbers: Vec<_> = list.problems.iter().map(|listed| listed.number.unwrap()).collect();
@@ -536,7 +537,8 @@ mod tests {
             ("\nC;K;Hi\n1;2;3\n", "l: line 2: the columns are separated by ';', expected ','"),
             (
                 "a,b\n1,2\n",
-                "l: line 1: no column 'C', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; the columns are a, b",
+                "l: line 1: no column 'C', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; \
+                 the columns are a, b",
             ),
             ("PAR1", "l: found a Parquet file, expected UTF-8 text"),
             (

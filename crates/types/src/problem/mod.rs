@@ -1,4 +1,4 @@
-//! What is asked: a grouped convolution, a GEMM or attention, as a plain value.
+//! Problems: a grouped convolution, a GEMM or attention, as a plain value.
 
 mod checked;
 mod columns;
@@ -48,12 +48,12 @@ pub struct InvalidField {
 }
 
 impl InvalidField {
-    /// A field that holds one thing and should hold another.
+    /// What a field holds, and what it should hold.
     pub fn new(field: impl Into<String>, found: impl fmt::Display, expected: impl Into<String>) -> Self {
         Self { field: field.into(), found: found.to_string(), expected: expected.into() }
     }
 
-    /// A field with a word that nobody knows.
+    /// A field with an unknown word.
     pub fn word(field: impl Into<String>, error: &UnknownWord) -> Self {
         let accepted = error.accepted;
         let hint = Hint::new(&error.found, accepted.iter().copied());
@@ -63,7 +63,7 @@ impl InvalidField {
 
 /// A grouped convolution. `C` and `K` are totals over all groups.
 ///
-/// Axes stand in the order depth, height, width. A 2D problem has a neutral depth (extent 1, stride 1, no
+/// Axes are in the order depth, height, width. A 2D problem has a neutral depth (extent 1, stride 1, no
 /// padding, dilation 1), a 1D problem a neutral height, too.
 ///
 /// ```
@@ -115,8 +115,8 @@ pub struct ConvProblem {
 }
 
 impl ConvProblem {
-    /// A forward bf16 convolution of one image and one channel, `[height, width]` in and `[rows, columns]` of
-    /// filter; set the other fields by struct update.
+    /// A forward bf16 convolution of one image and one channel, with an input of `[height, width]` and a
+    /// filter of `[rows, columns]`; set the other fields by struct update.
     pub const fn new_2d(input: [i64; 2], filter: [i64; 2]) -> Self {
         Self {
             direction: Direction::Forward,
@@ -289,7 +289,7 @@ pub struct GemmProblem {
     pub dtype_c: Dtype,
     /// Memory orders of the operands.
     pub layout: GemmLayout,
-    /// What it asks for beside one plain GEMM. With a list of GEMMs the extents are those of the largest.
+    /// What it asks for besides one plain GEMM. With a list of GEMMs the extents are those of the largest.
     pub request: GemmRequest,
     /// The architecture that will run it, when known.
     pub arch: Option<Arch>,
@@ -321,7 +321,7 @@ impl GemmProblem {
         self
     }
 
-    /// Its GEMMs: extents, and how many have them.
+    /// Its GEMMs: extents, and how many of each.
     pub fn gemms(&self) -> impl Iterator<Item = ([i64; 3], f64)> + '_ {
         let listed = self.request.groups.as_slice();
         let one = listed.is_empty().then(|| ([self.m, self.n, self.k], f64::from(self.request.batch.max(1))));
@@ -329,7 +329,7 @@ impl GemmProblem {
         one.into_iter().chain(each)
     }
 
-    /// The same with A and B of one type, and C of the type that it gives.
+    /// The same with A and B of one type, and C of the resulting type.
     pub const fn of(mut self, dtype: Dtype) -> Self {
         self.dtype_a = dtype;
         self.dtype_b = dtype;

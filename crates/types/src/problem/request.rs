@@ -1,4 +1,4 @@
-//! What a GEMM problem asks for beside one plain GEMM: a batch, a list of GEMMs, Stream-K, further operands,
+//! What a GEMM problem asks for besides one plain GEMM: a batch, a list of GEMMs, Stream-K, further operands,
 //! scales.
 
 use std::fmt;
@@ -8,18 +8,18 @@ use super::{InvalidField, MAX_EXTENT};
 use crate::kernel::Quant;
 use crate::vocab::StreamKReduction;
 
-/// What a GEMM problem asks for beside one plain GEMM, which the default is.
+/// What a GEMM problem asks for besides one plain GEMM, which is the default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct GemmRequest {
-    /// GEMMs of equal extents in one launch; 0 for a problem that is no batch.
+    /// GEMMs of equal extents in one launch; 0 if it is not a batch.
     pub batch: u32,
-    /// GEMMs of any extents in one launch; none for a problem that is no list.
+    /// GEMMs of any extents in one launch; empty if it is not a list.
     pub groups: Groups,
-    /// Stream-K, and how it adds; only such kernels answer, and they answer nothing else.
+    /// Stream-K, and its reduction. Only Stream-K kernels answer such a problem, and no other.
     pub stream_k: Option<StreamKReduction>,
-    /// D tensors; 0 where the caller does not say.
+    /// D tensors; 0 if unspecified.
     pub num_d: u8,
-    /// B is stored in the order in which it is read; `false` where the caller does not say.
+    /// B is stored in the order in which it is read; `false` if unspecified.
     pub preshuffle: bool,
     /// Scales of the operands.
     pub quant: Option<Quant>,
@@ -49,10 +49,10 @@ impl Default for GemmRequest {
     }
 }
 
-/// Most different GEMMs of a list. Problems are plain values without allocation, so the list lies in them.
+/// Maximum number of different GEMMs in a list. Problems do not allocate, so the list is stored inline.
 pub const MAX_GROUPS: usize = 8;
 
-/// GEMMs of one launch: different extents, each with how often it occurs, in rising order.
+/// GEMMs of one launch: different extents, each with its count, in ascending order.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Groups {
     list: [Group; MAX_GROUPS],
@@ -108,7 +108,7 @@ impl Groups {
         self.list.get(..usize::from(self.len)).unwrap_or_default()
     }
 
-    /// Whether there is none, so that the problem is no list.
+    /// Whether it is empty, so that the problem is not a list.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -129,7 +129,7 @@ impl fmt::Debug for Groups {
     }
 }
 
-/// `128x512x1024*3+64x512x1024`: extents, how many unless one, joined by `+`.
+/// `128x512x1024*3+64x512x1024`: extents, the count unless 1, joined by `+`.
 impl fmt::Display for Groups {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, Group { extents: [m, n, k], count }) in self.as_slice().iter().enumerate() {
@@ -185,7 +185,8 @@ mod tests {
             ("64x0x64", "groups: found 0, expected numbers of 1 to 2147483647"),
             (
                 "1x1x1+2x1x1+3x1x1+4x1x1+5x1x1+6x1x1+7x1x1+8x1x1+9x1x1",
-                "groups: found more than 8 different GEMMs, expected at most 8; round extents so that some are equal",
+                "groups: found more than 8 different GEMMs, expected at most 8; \
+                 round extents so that some are equal",
             ),
         ] {
             assert_eq!(text.parse::<Groups>().unwrap_err().to_string(), message);

@@ -1,4 +1,4 @@
-//! What files of problems are made of: lines, rows of a table, and what was there before.
+//! Parts of the readers of problem files: lines, rows of a table, and the problems seen so far.
 
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
@@ -16,11 +16,11 @@ use crate::vocab::{Op, UnknownWord};
 pub(super) struct Lines<'a> {
     pub(super) source: Box<dyn BufRead + 'a>,
     text: String,
-    /// Whether the last line has an end.
+    /// Whether the last line has a line end.
     pub(super) whole: bool,
-    /// Of the last line, from 1.
+    /// Number of the last line, from 1.
     pub(super) number: u64,
-    /// Whether the last line is given once more.
+    /// Whether to return the last line once more.
     pub(super) again: bool,
 }
 
@@ -84,11 +84,11 @@ impl<'a> Lines<'a> {
 /// A table's columns by name, and the row that was read last.
 pub(super) struct Table {
     columns: HashMap<String, usize>,
-    /// One row a measurement: a problem stands there once for each kernel.
+    /// Rows are measurements, so that a problem occurs once for each kernel.
     pub(super) once: bool,
     /// The header, then rows.
     pub(super) record: StringRecord,
-    /// What the numbers stand for, by its hashes.
+    /// The problem of each number, as its hashes.
     pub(super) numbers: HashMap<u64, [u64; 2]>,
 }
 
@@ -116,7 +116,7 @@ impl Table {
         Err(ProblemLineFault::Row(format!("found {found} cells, expected {expected} as in the header")))
     }
 
-    /// Cuts a line into cells; a quoted cell may go over several lines.
+    /// Cuts a line into cells; a quoted cell may span several lines.
     fn cut(&mut self, lines: &mut Lines<'_>) -> Result<(), ProblemLineFault> {
         self.record.clear();
         if !lines.text.contains('"') {
@@ -164,8 +164,8 @@ impl Fields for Table {
     }
 }
 
-/// Which problems were there before: by 128 bits of hash, a tenth of what the problems take. That two of a
-/// million share theirs happens once in 10^26 files.
+/// The problems seen so far, as hashes of 128 bits, a tenth of what the problems take. Two of a million
+/// problems collide once in 10^26 files.
 #[derive(Default)]
 pub(super) struct Seen {
     keys: [RandomState; 2],

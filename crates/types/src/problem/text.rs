@@ -9,7 +9,7 @@ use crate::kernel::Quant;
 use crate::nearest::Hint;
 use crate::vocab::{Arch, ConvLayout, Direction, Dtype, GemmLayout, Op, UnknownWord};
 
-/// What to assume when the text does not say: usually what a model was trained for.
+/// Values of fields that the text omits: usually what a model was trained for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProblemDefaults {
     /// Direction of a convolution.
@@ -60,16 +60,16 @@ pub enum ProblemError {
         op: Op,
         /// The unknown key.
         key: String,
-        /// The keys there are.
+        /// The accepted keys.
         accepted: &'static [&'static str],
     },
-    /// A key that stands twice.
+    /// A duplicate key.
     #[error("'{0}' is given twice")]
     Twice(String),
     /// A key without a value.
     #[error("{0}: found nothing after '=', expected a value")]
     NoValue(String),
-    /// A field that is missing, or holds what it may not hold.
+    /// A missing or invalid field.
     #[error(transparent)]
     Field(#[from] InvalidField),
 }
@@ -169,8 +169,8 @@ impl Problem {
             if !accepted.contains(&key) {
                 return Err(ProblemError::UnknownKey { op, key: key.to_owned(), accepted });
             }
-            // The extents of a GEMM are accepted in either case; no two fields of a problem differ in the
-            // case alone.
+            // The extents of a GEMM are accepted in either case; no two fields of a problem differ only in
+            // case.
             if pairs.iter().any(|&(known, _)| known.eq_ignore_ascii_case(key)) {
                 return Err(ProblemError::Twice(key.to_owned()));
             }
@@ -183,8 +183,8 @@ impl Problem {
         Ok(Self::from_fields(op, &Pairs(pairs), defaults)?)
     }
 
-    /// The operation of a text of pairs that need not say `op=…`: an `M` is a GEMM's, queries are
-    /// attention's; all else is taken for a convolution, whose reader says what is missing.
+    /// The operation of pairs that need not include `op=…`: `M` is a GEMM's, queries are attention's.
+    /// Anything else is taken for a convolution, whose reader reports what is missing.
     pub fn op_of(text: &str) -> Op {
         let mut keys = text
             .split(|c: char| c == ',' || c.is_whitespace())
@@ -197,8 +197,8 @@ impl Problem {
         shown.unwrap_or(Op::GroupedConv)
     }
 
-    /// Reads a problem from named cells, such as a row of a benchmark CSV, and validates it. Cells that are
-    /// no field of a problem are passed over.
+    /// Reads a problem from named cells, such as a row of a benchmark CSV, and validates it. Other cells are
+    /// ignored.
     pub fn from_fields(
         op: Op,
         fields: &dyn Fields,
@@ -216,7 +216,7 @@ impl Problem {
 }
 
 /// All fields in a fixed order: equal problems have equal texts, different ones have different texts, and
-/// [`Problem::parse`] reads a text back to an equal problem. The direction and types are always said.
+/// [`Problem::parse`] reads a text back to an equal problem. The direction and types are always included.
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let arch = |f: &mut fmt::Formatter<'_>, arch: Option<Arch>| {
@@ -261,7 +261,7 @@ impl fmt::Display for Problem {
     }
 }
 
-/// What a plain GEMM lacks, so that its text stays as it always was.
+/// What a plain GEMM lacks, so that its text stays unchanged.
 fn write_request(f: &mut fmt::Formatter<'_>, request: &GemmRequest) -> fmt::Result {
     let GemmRequest { batch, groups, stream_k, num_d, preshuffle, quant } = request;
     if *batch > 0 {
@@ -297,7 +297,7 @@ impl Fields for Pairs<'_> {
     }
 }
 
-/// Named cells, read as what they should be.
+/// Named cells, read as typed values.
 pub(super) struct Cells<'a>(&'a dyn Fields);
 
 impl Cells<'_> {
@@ -401,7 +401,7 @@ impl Cells<'_> {
         };
         let left = ["pad_d_left", "pad_h_left", "pad_w_left"];
         let pad_left = side(left)?;
-        // Tables say the side before an axis as `pad_*`; the side behind it may differ.
+        // Tables have the padding before an axis as `pad_*`; that after it may differ.
         for (axis, name) in ["pad_d", "pad_h", "pad_w"].into_iter().enumerate() {
             if self.0.cell(name).is_some() && pad_left[axis] != pad[axis] {
                 return Err(InvalidField::new(
@@ -567,7 +567,8 @@ mod tests {
 
     #[test]
     fn texts_read_back() {
-        let three_d = "ndim=3,C=8,K=16,G=4,Di=5,Hi=6,Wi=7,Z=2,Y=3,X=1,pad_h_left=2,stride_w=3,dtype_out=fp32,arch=gfx950";
+        let three_d = "ndim=3,C=8,K=16,G=4,Di=5,Hi=6,Wi=7,Z=2,Y=3,X=1,pad_h_left=2,stride_w=3,dtype_out=fp32,\
+                       arch=gfx950";
         for problem in [conv(RESNET).unwrap(), conv(three_d).unwrap()] {
             assert_eq!(conv(&problem.to_string()), Ok(problem), "{problem}");
         }
@@ -582,9 +583,12 @@ mod tests {
     #[test]
     fn variants_read_back_and_their_mistakes_are_named() {
         for text in [
-            "M=1,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr,batch=4,stream_k=tree,num_d=2",
-            "M=1,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr,preshuffle=true,quant=abquant,group_a=1x1x128,group_b=1x128x128",
-            "M=9,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr,groups=1x2x3*5+9x2x3,arch=gfx950",
+            "M=1,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr,batch=4,stream_k=tree,\
+             num_d=2",
+            "M=1,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr,preshuffle=true,\
+             quant=abquant,group_a=1x1x128,group_b=1x128x128",
+            "M=9,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,dtype_c=fp16,layout=rcr,groups=1x2x3*5+9x2x3,\
+             arch=gfx950",
         ] {
             assert_eq!(gemm(text).unwrap().to_string(), text);
         }

@@ -68,7 +68,7 @@ impl Problem {
             }
         };
         words[0] = u64::from_le_bytes(head);
-        // The longest architecture that there is has 7 characters.
+        // The longest architecture has 7 characters.
         words[1] = arch.map_or(Some(0), |arch| {
             let text = arch.as_str().as_bytes();
             let mut bytes = [0; 8];
@@ -80,7 +80,7 @@ impl Problem {
     }
 }
 
-/// What a request has beside a batch.
+/// What a request has besides a batch.
 fn request(request: &GemmRequest) -> Option<[u64; 4]> {
     let GemmRequest { batch: _, groups, stream_k, num_d, preshuffle, quant } = *request;
     if !groups.is_empty() {
@@ -95,7 +95,7 @@ fn request(request: &GemmRequest) -> Option<[u64; 4]> {
     Some([head, first, second, third])
 }
 
-/// Packs numbers of 31 bits by twos. All are looked at together, since this is most of a repeated selection.
+/// Packs numbers of 31 bits in pairs. All are checked at once, since this is most of a repeated selection.
 fn pack<const N: usize>(pairs: [[i64; 2]; N]) -> Option<[u64; N]> {
     let any = pairs.iter().fold(0, |any, [low, high]| any | low | high) as u64;
     (any < 1 << 31).then(|| pairs.map(|[low, high]| low as u64 | (high as u64) << 32))

@@ -1,4 +1,4 @@
-//! The words of attention. Files and upstream's headers also say most of them as numbers, which are the
+//! The words of attention. Files and upstream's headers also have most of them as numbers, which are their
 //! places here.
 
 use std::fmt;
@@ -17,15 +17,18 @@ vocabulary! {
 vocabulary! {
     /// What one kernel of attention does.
     FmhaFamily, "attention family" {
-        Fwd = "fwd", FwdPagedkv = "fwd_pagedkv", FwdSplitkv = "fwd_splitkv", FwdSplitkvCombine = "fwd_splitkv_combine",
-        FwdAppendkv = "fwd_appendkv", BatchPrefill = "batch_prefill", BwdDotDoO = "bwd_dot_do_o",
-        BwdDqDkDv = "bwd_dq_dk_dv", BwdConvertDq = "bwd_convert_dq",
+        Fwd = "fwd", FwdPagedkv = "fwd_pagedkv", FwdSplitkv = "fwd_splitkv",
+        FwdSplitkvCombine = "fwd_splitkv_combine", FwdAppendkv = "fwd_appendkv",
+        BatchPrefill = "batch_prefill", BwdDotDoO = "bwd_dot_do_o", BwdDqDkDv = "bwd_dq_dk_dv",
+        BwdConvertDq = "bwd_convert_dq",
     }
 }
 
 vocabulary! {
     /// Whether all sequences of a batch have one length (`batch`) or each its own (`group`).
-    FmhaMode, "attention mode" { Batch = "batch" | "0" | "false" | "False", Group = "group" | "1" | "true" | "True" }
+    FmhaMode, "attention mode" {
+        Batch = "batch" | "0" | "false" | "False", Group = "group" | "1" | "true" | "True",
+    }
 }
 
 vocabulary! {
@@ -40,7 +43,8 @@ vocabulary! {
 vocabulary! {
     /// What is added to the scores.
     FmhaBias, "attention bias" {
-        No = "no" | "0", Elementwise = "bias" | "elementwise" | "elementwise_bias" | "1", Alibi = "alibi" | "2",
+        No = "no" | "0", Elementwise = "bias" | "elementwise" | "elementwise_bias" | "1",
+        Alibi = "alibi" | "2",
     }
 }
 
@@ -73,10 +77,10 @@ vocabulary! {
 vocabulary! {
     /// How an attention kernel brings keys and values to the matrix units.
     FmhaPipeline, "attention pipeline" {
-        Qr = "qr", QrAsync = "qr_async", QrAsyncTrload = "qr_async_trload", QrAsyncTrloadV3 = "qr_async_trload_v3",
-        QrPagedkv = "qr_pagedkv", Qs = "qs", QrNwarpSshuffle = "qr_nwarp_sshuffle", V3 = "v3",
-        SplitkvCombine = "splitkv_combine", Appendkv = "appendkv", Bwd = "bwd",
-        BatchPrefillGfx11 = "batch_prefill_gfx11",
+        Qr = "qr", QrAsync = "qr_async", QrAsyncTrload = "qr_async_trload",
+        QrAsyncTrloadV3 = "qr_async_trload_v3", QrPagedkv = "qr_pagedkv", Qs = "qs",
+        QrNwarpSshuffle = "qr_nwarp_sshuffle", V3 = "v3", SplitkvCombine = "splitkv_combine",
+        Appendkv = "appendkv", Bwd = "bwd", BatchPrefillGfx11 = "batch_prefill_gfx11",
     }
 }
 
@@ -93,7 +97,7 @@ impl FmhaApi {
         }
     }
 
-    /// The stage that does most of the work, for which a problem asks unless it says another.
+    /// The stage that does most of the work, which a problem asks for by default.
     pub const fn main_stage(self) -> FmhaFamily {
         match self {
             Self::Bwd => FmhaFamily::BwdDqDkDv,
@@ -103,7 +107,7 @@ impl FmhaApi {
 }
 
 impl FmhaFamily {
-    /// What a caller wants who needs such a kernel.
+    /// The API that needs such a kernel.
     pub const fn api(self) -> FmhaApi {
         match self {
             Self::Fwd => FmhaApi::Fwd,
@@ -120,7 +124,7 @@ impl FmhaFamily {
         matches!(self, Self::Fwd | Self::FwdPagedkv | Self::FwdSplitkv | Self::BatchPrefill)
     }
 
-    /// Whether its keys and values may lie in pages, whose size then is a part of its signature.
+    /// Whether its keys and values may be in pages, whose size is then part of its signature.
     pub const fn is_paged(self) -> bool {
         matches!(
             self,

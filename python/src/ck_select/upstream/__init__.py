@@ -1,7 +1,7 @@
 """Upstream's module names over this package, so that its scripts run unchanged.
 
 After :func:`install`, ``from predict import Predictor`` and the like mean the modules of this folder. Without a change
-to a script, ``python -m ck_select.upstream SCRIPT`` runs it so, and ``python -m ck_select.upstream -m pytest`` tests.
+to a script, ``python -m ck_select.upstream SCRIPT`` does this, and ``python -m ck_select.upstream -m pytest`` tests.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _FINDER = _Finder()
 def install() -> None:
     """Makes upstream's module names mean ours, for the whole process.
 
-    Raises ``ImportError`` when one of them has been imported as something else: what was made of it would not change.
+    Raises ``ImportError`` if one of them was already imported from elsewhere: objects made from it would not change.
     """
     modules = {name: importlib.import_module(f"{__name__}.{name}") for name in REPLACED}
     for name, module in modules.items():
@@ -59,7 +59,7 @@ def install() -> None:
 
 
 def uninstall() -> None:
-    """Undoes :func:`install` for imports to come."""
+    """Undoes :func:`install` for later imports."""
     for name in (*REPLACED, *OFFERED):
         module = sys.modules.get(name)
         file = getattr(module, "__file__", None)

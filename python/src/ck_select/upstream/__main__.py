@@ -1,4 +1,4 @@
-"""``python -m ck_select.upstream SCRIPT [ARGUMENT...]`` or ``-m MODULE [ARGUMENT...]``: runs it over this package."""
+"""``python -m ck_select.upstream SCRIPT [ARGUMENT...]`` or ``-m MODULE [ARGUMENT...]``: runs it with this package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from . import install
 
 
 def main() -> None:
-    """Runs what the command line names."""
+    """Runs the script or module of the command line."""
     arguments = sys.argv[1:]
     is_module = arguments[:1] == ["-m"]
     given = arguments[1:] if is_module else arguments

@@ -16,16 +16,16 @@ _CONTIGUOUS = ({"r": "k", "c": "m"}, {"r": "n", "c": "k"}, {"r": "n", "c": "m"})
 
 
 class CommonTypeMappings:
-    """What upstream's class of this name says of results."""
+    """The part of upstream's class with this name about results."""
 
     @staticmethod
     def get_output_dtype(dtype: str) -> str:
-        """The type of C, by that of A and B."""
+        """The type of C for a type of A and B."""
         return _RESULTS.get(dtype, dtype)
 
 
 def normalize_gfx_arch(arch: str) -> str:
-    """An architecture without the features behind its colon."""
+    """An architecture without the features after its colon."""
     return arch.split(":", 1)[0]
 
 
@@ -59,7 +59,7 @@ def gemm_native_vector_sizes(
     gfx_arch: str,
     epilogue: str,
 ) -> tuple[int, int, int]:
-    """The widths that a kernel uses when it fixes none: the library's, of a problem that allows all."""
+    """The widths of a kernel that fixes none: the library's, for a problem that allows all."""
     if dtype_b != dtype_a or dtype_c != CommonTypeMappings.get_output_dtype(dtype_a):
         found = f"{dtype_a}, {dtype_b} and {dtype_c}"
         raise ValueError(f"found the types {found}, expected one type of A and B, and its own of C")

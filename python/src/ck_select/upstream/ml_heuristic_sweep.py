@@ -1,4 +1,4 @@
-"""The part of upstream's ``ml_heuristic_sweep`` that needs no GPU: its kernels, as predictors take them."""
+"""The part of upstream's ``ml_heuristic_sweep`` that needs no GPU: its kernels, in the predictors' form."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["KERNEL_POOL", "KernelSpec", "spec_to_feature_dict"]
 
 @dataclass
 class KernelSpec:
-    """A GEMM kernel in the dispatcher's words."""
+    """A GEMM kernel in the dispatcher's terms."""
 
     name: str
     tile_m: int
@@ -62,7 +62,7 @@ KERNEL_POOL = list(_kernels())
 
 
 def spec_to_feature_dict(spec: KernelSpec, dtype: str, layout: str, arch: str) -> dict[str, Any]:
-    """A kernel of the pool as predictors take it: padded, with native widths."""
+    """A kernel of the pool in the predictors' form: padded, with native widths."""
     return {
         "kernel_name": spec.name,
         **{f"tile_{axis}": getattr(spec, f"tile_{axis}") for axis in "mnk"},

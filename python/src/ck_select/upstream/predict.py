@@ -21,9 +21,9 @@ __all__ = ["Predictor", "_engine_for_spec"]
 
 
 class Predictor(ck_select.Predictor):
-    """:class:`ck_select.Predictor`, which writes ``model_<target>.lgbm`` beside a ``.gz`` as upstream's does.
+    """:class:`ck_select.Predictor`, which writes ``model_<target>.lgbm`` next to a ``.gz`` like upstream's.
 
-    It also has what upstream's own programs read of its predictor.
+    It also has the attributes that upstream's own programs read.
     """
 
     def __init__(self, model_dir: str | os.PathLike[str], feature_engine: EngineLike = None) -> None:
@@ -38,12 +38,12 @@ class Predictor(ck_select.Predictor):
         return set(self._description["log_targets"])
 
     def _load_model(self, target: str) -> _Booster | None:
-        """A forest by itself; None for one that is not there."""
+        """A forest by itself; None if there is none."""
         return _Booster(self._bare_forest(target)) if self._file(target) is not None else None
 
 
 class _Booster:
-    """A forest that takes a matrix of features and gives what LightGBM would."""
+    """A forest that maps a matrix of features to LightGBM's predictions."""
 
     def __init__(self, forest: BareForest) -> None:
         self._forest = forest
@@ -61,7 +61,7 @@ class _Booster:
 
 
 def _engine_for_spec(spec: Mapping[str, Any]) -> FeatureEngine:
-    """The engine that a spec asks for, by its class, else its operation, else GEMM's."""
+    """The engine of a spec, by its class, otherwise its operation, otherwise GEMM's."""
     name = spec.get("feature_engine")
     if name is None:
         name = OPERATION_ENGINES.get(spec.get("op_type", ""), "GemmUniversalFeatureEngine")

@@ -1,4 +1,5 @@
-// Stand-in for generation V1: keys without specialization, large tensors and Stream-K; nobody is asked what it supports.
+// Stand-in for generation V1: keys without specialization, large tensors and Stream-K; nobody is asked what it
+// supports.
 
 #ifndef CK_SELECT_STAND_IN_V1_HPP
 #define CK_SELECT_STAND_IN_V1_HPP
@@ -36,9 +37,9 @@ struct GroupedConvKernelKey {
   std::string arch = "gfx942";
 
   [[nodiscard]] auto fields() const {
-    return std::tie(dtype_in, dtype_wei, dtype_out, layout, ndim_spatial, op, tile_m, tile_n, tile_k, wave_m, wave_n, wave_k, warp_m,
-                    warp_n, warp_k, pipeline, scheduler, epilogue, vector_size_a, vector_size_b, vector_size_c, block_per_cu,
-                    num_wave_groups, num_groups_to_merge, arch);
+    return std::tie(dtype_in, dtype_wei, dtype_out, layout, ndim_spatial, op, tile_m, tile_n, tile_k, wave_m, wave_n,
+                    wave_k, warp_m, warp_n, warp_k, pipeline, scheduler, epilogue, vector_size_a, vector_size_b,
+                    vector_size_c, block_per_cu, num_wave_groups, num_groups_to_merge, arch);
   }
   bool operator==(const GroupedConvKernelKey& other) const { return fields() == other.fields(); }
 };

@@ -42,10 +42,10 @@ struct GroupedConvKernelKey {
   std::string arch = "gfx942";
 
   [[nodiscard]] auto fields() const {
-    return std::tie(dtype_in, dtype_wei, dtype_out, layout, ndim_spatial, op, tile_m, tile_n, tile_k, wave_m, wave_n, wave_k, warp_m,
-                    warp_n, warp_k, pipeline, scheduler, epilogue, vector_size_a, vector_size_b, vector_size_c, block_per_cu,
-                    num_wave_groups, num_groups_to_merge, arch,
-                    specialization, large_tensor, streamk_enabled, streamk_reduction, streamk_persistent);
+    return std::tie(dtype_in, dtype_wei, dtype_out, layout, ndim_spatial, op, tile_m, tile_n, tile_k, wave_m, wave_n,
+                    wave_k, warp_m, warp_n, warp_k, pipeline, scheduler, epilogue, vector_size_a, vector_size_b,
+                    vector_size_c, block_per_cu, num_wave_groups, num_groups_to_merge, arch, specialization,
+                    large_tensor, streamk_enabled, streamk_reduction, streamk_persistent);
   }
   bool operator==(const GroupedConvKernelKey& other) const { return fields() == other.fields(); }
 };
@@ -55,15 +55,21 @@ class GroupedConvKernelInstance {
   using RunFn = std::function<float(const GroupedConvProblem&, void*)>;
   using IsSupportedFn = std::function<bool(const GroupedConvProblem&)>;
 
-  GroupedConvKernelInstance(const GroupedConvKernelKey& key, const std::string& name, RunFn run, IsSupportedFn supported = nullptr,
-                            const std::string& instance_string = "")
-      : key_(key), name_(name), run_(std::move(run)), supported_(std::move(supported)), instance_string_(instance_string) {}
+  GroupedConvKernelInstance(const GroupedConvKernelKey& key, const std::string& name, RunFn run,
+                            IsSupportedFn supported = nullptr, const std::string& instance_string = "")
+      : key_(key),
+        name_(name),
+        run_(std::move(run)),
+        supported_(std::move(supported)),
+        instance_string_(instance_string) {}
 
   [[nodiscard]] const GroupedConvKernelKey& key() const { return key_; }
   [[nodiscard]] const std::string& name(bool use_instance_string = false) const {
     return use_instance_string && !instance_string_.empty() ? instance_string_ : name_;
   }
-  [[nodiscard]] bool is_supported(const GroupedConvProblem& problem) const { return !supported_ || supported_(problem); }
+  [[nodiscard]] bool is_supported(const GroupedConvProblem& problem) const {
+    return !supported_ || supported_(problem);
+  }
   /// The operation alone.
   [[nodiscard]] bool matches(const GroupedConvProblem& problem) const { return problem.op == key_.op; }
   float run(const GroupedConvProblem& problem, void* stream = nullptr) const { return run_(problem, stream); }

@@ -1,4 +1,5 @@
-// Stand-in for generation V3: problems say everything, a kernel is identified by its name, and what kernels read is a context.
+// Stand-in for generation V3: problems say everything, a kernel is identified by its name, and what kernels read is a
+// context.
 
 #ifndef CK_SELECT_STAND_IN_V3_HPP
 #define CK_SELECT_STAND_IN_V3_HPP
@@ -32,7 +33,8 @@ struct GroupedConvProblem {
   bool output_size(Axes& output) const {
     Axes made{};
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      const bool is_size = input_spatial[axis] > 0 && filter_spatial[axis] > 0 && stride[axis] > 0 && dilation[axis] > 0;
+      const bool is_size =
+          input_spatial[axis] > 0 && filter_spatial[axis] > 0 && stride[axis] > 0 && dilation[axis] > 0;
       if (!is_size || padding_left[axis] < 0 || padding_right[axis] < 0) return false;
       const std::int64_t room = input_spatial[axis] + padding_left[axis] + padding_right[axis] -
                                 ((filter_spatial[axis] - 1) * dilation[axis] + 1);
@@ -165,7 +167,8 @@ class GroupedConvKernelInstance {
   std::string id_;
 };
 
-class GroupedConvRegistry : public ConvRegistryBase<GroupedConvRegistry, GroupedConvKernelKey, GroupedConvKernelInstance> {
+class GroupedConvRegistry
+    : public ConvRegistryBase<GroupedConvRegistry, GroupedConvKernelKey, GroupedConvKernelInstance> {
  public:
   /// What could not run is not taken.
   bool register_kernel(const GroupedConvKernelKey& key, InstancePtr instance, Priority priority = Priority::Normal) {
@@ -177,13 +180,16 @@ class GroupedConvRegistry : public ConvRegistryBase<GroupedConvRegistry, Grouped
     return problem.is_valid() && instance.executable() && instance.matches(problem) && instance.is_supported(problem);
   }
 
-  [[nodiscard]] std::vector<const GroupedConvKernelInstance*> find_all_supported(const GroupedConvProblem& problem) const {
+  [[nodiscard]] std::vector<const GroupedConvKernelInstance*> find_all_supported(
+      const GroupedConvProblem& problem) const {
     auto all = filter([&](const GroupedConvKernelInstance& one) { return is_executable_candidate(one, problem); });
-    std::sort(all.begin(), all.end(), [](const auto* one, const auto* two) { return one->kernel_id() < two->kernel_id(); });
+    std::sort(all.begin(), all.end(),
+              [](const auto* one, const auto* two) { return one->kernel_id() < two->kernel_id(); });
     return all;
   }
 
-  [[nodiscard]] const GroupedConvKernelInstance* find_by_id(const GroupedConvProblem& problem, const std::string& id) const {
+  [[nodiscard]] const GroupedConvKernelInstance* find_by_id(const GroupedConvProblem& problem,
+                                                            const std::string& id) const {
     const auto all = filter([&](const GroupedConvKernelInstance& one) {
       return one.kernel_id() == id && is_executable_candidate(one, problem);
     });
@@ -195,7 +201,8 @@ class GroupedConvRegistry : public ConvRegistryBase<GroupedConvRegistry, Grouped
     const std::lock_guard<std::mutex> lock(mutex());
     const Entry* best = nullptr;
     const auto is_better = [&](const Entry& entry) {
-      if (best == nullptr || entry.priority != best->priority) return best == nullptr || entry.priority > best->priority;
+      if (best == nullptr || entry.priority != best->priority)
+        return best == nullptr || entry.priority > best->priority;
       return entry.instance->kernel_id() < best->instance->kernel_id();
     };
     for (const auto& item : entries()) {
@@ -235,9 +242,12 @@ class GroupedConvDispatcher {
     return select_kernel(problem);
   }
 
-  float run(const GroupedConvProblem& problem, void* stream = nullptr) { return selected(problem).run(problem, stream); }
+  float run(const GroupedConvProblem& problem, void* stream = nullptr) {
+    return selected(problem).run(problem, stream);
+  }
 
-  float run(const void* input, const void* weight, void* output, const GroupedConvProblem& problem, void* stream = nullptr) {
+  float run(const void* input, const void* weight, void* output, const GroupedConvProblem& problem,
+            void* stream = nullptr) {
     return run(input, weight, output, problem, 0, stream);
   }
 

@@ -93,7 +93,14 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "overwrite")]
     resume: bool,
     /// With --resume: measure failed rows again, all or only those of some classes, such as load,timeout
-    #[arg(long, value_name = "CLASS", requires = "resume", num_args = 0..=1, value_delimiter = ',', value_parser = class)]
+    #[arg(
+        long,
+        value_name = "CLASS",
+        requires = "resume",
+        num_args = 0..=1,
+        value_delimiter = ',',
+        value_parser = class
+    )]
     retry_failed: Option<Vec<FailureClass>>,
     /// Discard an existing output
     #[arg(long)]
@@ -152,7 +159,12 @@ struct Care {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     repeat: Option<u32>,
     /// How often to run an executable, which itself averages over --repeat; the median counts
-    #[arg(long, value_name = "COUNT", default_value = "1", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value = "1",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     samples: u32,
     /// Abandon kernels that are this many times slower than the problem's best: 5x
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
@@ -167,7 +179,12 @@ struct Care {
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
     kernel_timeout: Duration,
     /// Number of kernels that one worker process measures
-    #[arg(long, value_name = "COUNT", default_value = "20", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value = "20",
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     batch: u64,
     /// A first look: 1 warm-up run, 3 timed runs, a cut-off of 3x, 10 problems evenly over the file
     #[arg(long)]
@@ -212,7 +229,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "expected a time such as 500ms, 90s, 30m, 2h".to_owned())
 }
 
-/// Reads the word of a kind of failure.
+/// Reads the word of a failure class.
 fn class(word: &str) -> Result<FailureClass, String> {
     FailureClass::of(word).ok_or_else(|| {
         let words: Vec<&str> = FailureClass::ALL.iter().map(|class| class.as_str()).collect();
@@ -257,7 +274,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
     }
     let cost =
         Cost { runs: settings.warmup.saturating_add(settings.repeat).saturating_mul(settings.samples) };
-    // What is wrong with these is told before anything is submitted, and by a dry run, too.
+    // Errors in these are reported before anything is submitted, and by a dry run, too.
     let mut runner = runner(args, &pool)?;
     let environment = |name: &str| std::env::var(name).ok();
     let gpus =
@@ -287,8 +304,8 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
     }
     let signal = Arc::new(AtomicUsize::new(0));
     let interrupted = Arc::new(AtomicBool::new(false));
-    // A second Ctrl-C ends us at once, and the guard ends what we started. Other signals are repeated by
-    // programs.
+    // A second Ctrl-C ends this process at once, and the guard ends what it started. Other signals do not,
+    // since programs repeat them.
     signal_hook::flag::register_conditional_shutdown(SIGINT, 128 + SIGINT, Arc::clone(&interrupted))?;
     signal_hook::flag::register(SIGINT, interrupted)?;
     for number in [SIGINT, SIGTERM, SIGHUP] {
@@ -326,7 +343,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
     Ok(exit_code(&ran, &args.output))
 }
 
-/// How a sweep ended, for its page.
+/// How a sweep ended, as shown on its page.
 fn how_it_ended(ran: &Result<Summary, MeasureError>) -> String {
     match ran {
         Err(error) => error.to_string(),
@@ -354,7 +371,8 @@ fn exit_code(ran: &Summary, output: &Path) -> ExitCode {
     match ran.stopped {
         Some(StopReason::Signal(signal)) => {
             say!(
-                "ckselect: {output}: ended by signal {signal}, {remaining} rows remain: continue with --resume"
+                "ckselect: {output}: ended by signal {signal}, {remaining} rows remain: continue with \
+                 --resume"
             );
             ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))
         }
@@ -367,7 +385,7 @@ fn exit_code(ran: &Summary, output: &Path) -> ExitCode {
     }
 }
 
-/// Not a single row of the log has a time.
+/// Reports that no row of the log has a time.
 fn failed(ran: &Summary, output: &std::path::Display<'_>) -> ExitCode {
     let classes: Vec<String> =
         ran.tally.failed.iter().map(|(class, count)| format!("{count} {class}")).collect();
@@ -410,16 +428,16 @@ fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {
     Ok(Box::new(SimulatedRunner::new(answers)))
 }
 
-/// A command of our own that no user sees.
+/// One of our hidden commands.
 fn hidden(subcommand: &str) -> Result<Command, CliError> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg(subcommand);
     Ok(command)
 }
 
-/// `ckselect bench-guard`: ends what a killed sweep leaves behind.
+/// `ckselect bench-guard`: kills what a killed sweep leaves behind.
 pub(crate) fn guard() -> Result<(), CliError> {
-    // Batch systems signal every process of a job; the guard ends when the sweep has, and not before.
+    // Batch systems signal every process of a job; the guard must not end before the sweep does.
     for number in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(number, Arc::default())?;
     }

@@ -1,4 +1,4 @@
-//! How far a sweep is.
+//! Progress of a sweep.
 
 use ck_select_measure::outcome::Outcome;
 use ck_select_measure::plan::Plan;
@@ -6,7 +6,7 @@ use ck_select_measure::sweep::{Event, Observer, Tally};
 
 use crate::progress::Progress;
 
-/// What is shown of a sweep.
+/// Shows the progress of a sweep.
 pub(super) struct Bar<'a> {
     plan: &'a Plan,
     bar: Progress,

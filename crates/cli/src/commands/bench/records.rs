@@ -1,4 +1,4 @@
-//! Answers from measurements of any format that the offline tools read.
+//! Answers from measurements in any format that the offline tools read.
 
 use std::path::Path;
 
@@ -9,19 +9,19 @@ use ck_select_offline::measurements::{Measurements, Row, Wanted};
 
 use crate::error::CliError;
 
-/// Whether the file is a benchmark CSV as `bench` writes it, whose words for failures only its own reader
-/// keeps.
+/// Whether the file is a benchmark CSV in the format of `bench`; only the reader for that keeps failure
+/// classes.
 fn is_own_log(path: &Path) -> bool {
     path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"))
 }
 
-/// Reads what is recorded of the pool's kernels.
+/// Reads the records of the pool's kernels.
 pub(super) fn read(path: &Path, pool: &Pool) -> Result<Recorded, CliError> {
     if is_own_log(path) {
         return Ok(Recorded::read(path, pool.op())?);
     }
     let measurements = Measurements::read(&[path], Wanted::all(pool.op()))?;
-    // A time on one GPU is no answer for another, and nothing here says which is meant.
+    // A time on one GPU says nothing about another, and no option here selects one.
     if let Err(mixed) = measurements.common_arch() {
         let file = path.display();
         return Err(CliError::failed(format!("{file}: {mixed}, in `ckselect convert`")));

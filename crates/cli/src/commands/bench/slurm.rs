@@ -1,4 +1,4 @@
-//! `ckselect bench --slurm`: shards as a job array of an existing cluster.
+//! `ckselect bench --slurm`: runs shards as a job array on an existing cluster.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -26,7 +26,12 @@ pub(super) struct Options {
     #[arg(long, value_name = "OPTION", requires = "slurm", allow_hyphen_values = true)]
     slurm_option: Vec<String>,
     /// How often a failing task of the array is started
-    #[arg(long, value_name = "COUNT", default_value = "3", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value = "3",
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     slurm_attempts: u32,
 }
 
@@ -36,7 +41,7 @@ impl Options {
     }
 }
 
-/// Arguments that are not handed to tasks, and whether a value follows.
+/// Arguments that are not passed on to tasks, and whether a value follows.
 const OURS: [(&str, bool); 8] = [
     ("--slurm", true),
     ("--slurm-dry-run", false),
@@ -48,7 +53,7 @@ const OURS: [(&str, bool); 8] = [
     ("--overwrite", false),
 ];
 
-/// The words of our command line that every task gets, too.
+/// The words of this command line that every task gets, too.
 fn shared_arguments(words: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut shared = Vec::new();
     let mut words = words.into_iter();
@@ -136,7 +141,8 @@ mod tests {
 
     #[test]
     fn tasks_get_what_is_not_about_slurm() {
-        let line = "--pool p --slurm 4 --slurm-option=--gpus=1 --slurm-option --time=1 --output o --resume --cutoff=5x";
+        let line = "--pool p --slurm 4 --slurm-option=--gpus=1 --slurm-option --time=1 --output o --resume \
+                    --cutoff=5x";
         let shared = shared_arguments(line.split(' ').map(str::to_owned));
         assert_eq!(shared, ["--pool", "p", "--cutoff=5x"]);
     }

@@ -1,4 +1,4 @@
-//! What a sweep will do, and what it did, as tables.
+//! Tables of what a sweep will do, and of what it did.
 
 use ck_select_measure::plan::{Cost, Plan};
 use ck_select_measure::runner::Settings;
@@ -36,7 +36,7 @@ pub(super) fn plan(
     )
 }
 
-/// What was measured: by this run, and what the whole log has.
+/// What was measured, by this run and in the whole log.
 pub(super) fn sweep(summary: &Summary, plan: &Plan, format: Format) -> Result<(), CliError> {
     let tally = &summary.tally;
     let mut rows: Vec<(&str, Cell)> = vec![

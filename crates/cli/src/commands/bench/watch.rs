@@ -1,6 +1,6 @@
-//! A page of a sweep that is under way. A process of its own makes it again and again from the log alone, so that the
-//! sweep waits for nothing. It is no thread: each start of a worker copies the tables of the memory of the process that
-//! starts it, and what a page needs would be part of that.
+//! A page for a running sweep. A separate process repeatedly builds it from the log alone, so that the sweep
+//! waits for nothing. It is not a thread, because each worker start copies the memory tables of the process
+//! that starts it, which would then include the page's data.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -24,13 +24,13 @@ use crate::error::CliError;
 use crate::output::Output;
 use crate::timestamp::timestamp;
 
-/// The shortest time from one page to the next.
+/// The shortest time between two pages.
 const LEAST: Duration = Duration::from_secs(5);
-/// Making pages takes at most one part in so many of a core's time.
+/// Building pages takes at most this fraction (one in `SHARE`) of a core's time.
 const SHARE: u32 = 50;
-/// How long a reader may take to ask or to listen.
+/// How long a reader may take to send its request or to receive the page.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How often the server looks whether the sweep is over.
+/// How often the server checks whether the sweep is over.
 const TURN: Duration = Duration::from_millis(100);
 
 /// What is watched, and how it is shown.
@@ -45,7 +45,7 @@ pub(super) struct PageOptions {
     serve: Option<SocketAddr>,
 }
 
-/// A port is served on loopback; who wants others to read names an address.
+/// A port alone means loopback; an address is needed to let other machines read.
 fn address(text: &str) -> Result<SocketAddr, String> {
     match text.parse::<u16>() {
         Ok(port) => Ok(SocketAddr::from(([127, 0, 0, 1], port))),
@@ -60,8 +60,8 @@ impl PageOptions {
         self.html.is_some() || self.serve.is_some()
     }
 
-    /// Starts the process that watches a log, of which so many rows are planned. Nobody has to have written it
-    /// yet. `command` ends up in [`run`].
+    /// Starts the process that watches a log with this many planned rows. The log need not exist yet.
+    /// `command` must call [`run`].
     pub(super) fn start(
         &self,
         mut command: Command,
@@ -79,7 +79,7 @@ impl PageOptions {
         if let Some(address) = self.serve {
             command.args(["--serve", &address.to_string()]);
         }
-        // A group of its own: Ctrl-C is for the sweep, of which the page then says how it ended.
+        // A group of its own: Ctrl-C is for the sweep, and the page then shows how the sweep ended.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut process = command.spawn()?;
         let over = process.stdin.take();
@@ -97,7 +97,7 @@ impl PageOptions {
     fn begin(&self, log: PathBuf, op: Op, planned: usize) -> Result<Threads, CliError> {
         let mut maker =
             Maker { log, op, planned, html: self.html.clone(), first: None, page: Arc::default() };
-        // A file that cannot be written is told before anything is measured.
+        // If the file cannot be written, this is reported before anything is measured.
         maker.make(None)?;
         let server = match self.serve {
             None => None,
@@ -116,24 +116,24 @@ impl PageOptions {
     }
 }
 
-/// The process that makes and serves a page.
+/// The process that builds and serves a page.
 pub(super) struct Watch {
     process: Child,
     over: Option<ChildStdin>,
 }
 
 impl Watch {
-    /// Has it make the last page, which says how the sweep ended.
+    /// Lets the process build the last page, which says how the sweep ended.
     pub(super) fn finish(mut self, how: &str) {
         if let Some(mut over) = self.over.take() {
-            // One that is gone makes no page.
+            // If the process is gone, there is no last page.
             let _ = over.write_all(how.as_bytes());
         }
         let _ = self.process.wait();
     }
 }
 
-/// What the process says once its first page is there; anything else is what was wrong.
+/// What the process prints when its first page is ready; anything else is an error message.
 const READY: &str = "ready";
 
 /// What the process is told.
@@ -152,14 +152,14 @@ pub(crate) struct PageArgs {
     options: PageOptions,
 }
 
-/// `ckselect bench-page`: shows a log until standard input ends, which says how the sweep did; without a word the
-/// sweep was killed, and there is no last page.
+/// `ckselect bench-page`: shows a log until standard input ends. The input says how the sweep ended; if it is
+/// empty, the sweep was killed, and there is no last page.
 pub(crate) fn run(args: &PageArgs) -> Result<(), CliError> {
-    // Batch systems signal every process of a job; this one ends when the sweep has.
+    // Batch systems signal every process of a job; this one must not end before the sweep.
     for number in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(number, Arc::default())?;
     }
-    // Whoever measures goes first.
+    // Measuring has priority.
     let _ = rustix::process::nice(10);
     let threads = args.options.begin(args.log.clone(), args.op, args.planned);
     let said = match &threads {
@@ -177,7 +177,7 @@ pub(crate) fn run(args: &PageArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// The threads that make and serve a page.
+/// The threads that build and serve a page.
 struct Threads {
     over: Sender<String>,
     maker: JoinHandle<()>,
@@ -185,7 +185,7 @@ struct Threads {
 }
 
 impl Threads {
-    /// Makes the last page, which says how the sweep ended.
+    /// Builds the last page, which says how the sweep ended.
     fn finish(self, how: String) {
         let _ = self.over.send(how);
         let _ = self.maker.join();
@@ -198,13 +198,13 @@ impl Threads {
 
 type Page = Arc<Mutex<Arc<str>>>;
 
-/// Makes pages.
+/// Builds pages.
 struct Maker {
     log: PathBuf,
     op: Op,
     planned: usize,
     html: Option<PathBuf>,
-    /// When the log was first seen, and how many rows it had.
+    /// When the log was first read, and how many rows it had then.
     first: Option<(Instant, usize)>,
     page: Page,
 }
@@ -220,7 +220,7 @@ impl Maker {
             };
             let (is_last, began) = (ended.is_some(), Instant::now());
             let made = self.make(ended);
-            // While rows are being written, one may be cut off: the next look sees it whole.
+            // A row that is being written may look cut off; the next read sees all of it.
             if let (true, Err(CliError::Failed(error))) = (is_last, made) {
                 say!("ckselect: the page of the sweep: {error}");
             }
@@ -236,13 +236,13 @@ impl Maker {
         let measurements =
             there.then(|| Measurements::read(&[&self.log], Wanted::all(self.op))).transpose()?;
         let rows = measurements.as_ref().map_or(0, |measurements| measurements.rows().len());
-        // A log that is overwritten begins anew.
+        // If the log is overwritten, counting starts again.
         let seen = self.first.filter(|(_, before)| *before <= rows);
         let (since, before) = *self.first.insert(seen.unwrap_or_else(|| (Instant::now(), rows)));
         let seconds = since.elapsed().as_secs_f64();
         let mut sidecars: Vec<Sidecar> = Sidecar::beside(&self.log).into_iter().collect();
         let sessions = sidecars.iter_mut().flat_map(|sidecar| &mut sidecar.sessions);
-        // Of the sweep that is under way, the sidecar has neither rows nor an end.
+        // For a running sweep, the sidecar has no row count and no end.
         let mut earlier = 0;
         let current = sessions.inspect(|session| earlier += session.rows).last();
         let current = current.filter(|session| ended.is_none() && session.seconds.is_none());
@@ -273,7 +273,8 @@ impl Maker {
     }
 }
 
-/// The clocks of a sweep's GPUs, as far as their driver tells them: those of this moment, and in no file of the sweep.
+/// The current clocks of a sweep's GPUs, as far as their driver reports them. They are not in any file of the
+/// sweep.
 fn clocks(session: &Session) -> Vec<Clock> {
     let of_device = |device: &Device| {
         let host::CoreClock { now, most } = host::core_clock(device.bus.as_deref()?)?;
@@ -282,12 +283,12 @@ fn clocks(session: &Session) -> Vec<Clock> {
     session.devices.iter().filter_map(of_device).collect()
 }
 
-/// Answers one reader after the other, until the sweep is over.
+/// Answers one reader after another until the sweep is over.
 fn serve(listener: &TcpListener, page: &Page, is_over: &Receiver<()>) {
     while is_over.recv_timeout(TURN) == Err(RecvTimeoutError::Timeout) {
         while let Ok((reader, _)) = listener.accept() {
             let page = Arc::clone(&page.lock().unwrap_or_else(PoisonError::into_inner));
-            // A reader who has gone is no matter.
+            // It does not matter if the reader is gone.
             let _ = answer(reader, &page);
         }
     }
@@ -314,7 +315,8 @@ fn answer(mut reader: TcpStream, page: &str) -> io::Result<()> {
     };
     write!(
         reader,
-        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nCache-Control: no-store\r\n\
+        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\
+         Cache-Control: no-store\r\n\
          X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n{body}",
         body.len()
     )

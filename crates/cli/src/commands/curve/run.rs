@@ -1,4 +1,4 @@
-//! Drawing, learning, judging.
+//! Draws, trains and evaluates.
 
 use std::io::Write;
 
@@ -30,7 +30,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
             Simulation::new(&measurements, &base, &extractor, way)?.holding_back(args.holdout.as_deref())?;
         for count in &counts {
             let measured = count.unwrap_or(usize::MAX).min(simulation.problems());
-            // Without a measurement there is nothing to learn from but the universal model.
+            // Without measurements there is nothing to learn from except the universal model.
             if measured == 0 && way != Way::Tuned {
                 continue;
             }
@@ -67,7 +67,7 @@ fn way(word: &str) -> Result<Way, CliError> {
     })
 }
 
-/// A number, or nothing for `all`.
+/// A number, or `None` for `all`.
 fn count(word: &str) -> Result<Option<usize>, CliError> {
     if word == "all" {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What the options ask for, checked before any work.
+//! Turns the options into a plan, and checks them before any work.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,10 @@ use ck_select_offline::train::{
 use super::{Args, Group, Stopping};
 use crate::error::CliError;
 
-/// Trees that a warm start adds when nothing else is said; upstream's number.
+/// Default number of trees that a warm start adds, as in upstream.
 const WARM_TREES: &str = "500";
 
-/// The files to read, in order, each with what is special about it.
+/// The files to read, in order, each with its role.
 pub(super) fn files(args: &Args) -> Result<(Vec<PathBuf>, Vec<Role>), CliError> {
     let mut files = Vec::new();
     let mut roles = Vec::new();
@@ -101,7 +101,7 @@ pub(super) fn goals(args: &Args) -> Result<(Vec<Goal>, Target), CliError> {
         };
         let mut used = false;
         for goal in goals.iter_mut().filter(|goal| only.is_none_or(|only| only == goal.target)) {
-            // A parameter of our own objectives means nothing to the forest beside them.
+            // Parameters of our own objectives do not apply to the other forests.
             if name == "sharpness" && goal.objective != Objective::Listwise {
                 continue;
             }
@@ -128,7 +128,7 @@ pub(super) fn goals(args: &Args) -> Result<(Vec<Goal>, Target), CliError> {
     Ok((goals, rank_by))
 }
 
-/// Columns, rules and hardware.
+/// Feature columns, rules and hardware.
 fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
     let op = op(args);
     if args.universal {
@@ -167,7 +167,7 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
     Ok(Extractor { schema, rules, hardware: Hardware::default(), arch: args.arch, direction })
 }
 
-/// The operation, which a universal training need not name.
+/// The operation, which is optional for a universal training.
 pub(super) fn op(args: &Args) -> Op {
     args.op.unwrap_or(Op::GroupedConv)
 }
@@ -177,7 +177,7 @@ fn categories(op: Op, names: &[&str]) -> Vec<String> {
     Engine::categories(op).iter().filter(|name| names.contains(name)).map(|&name| name.to_owned()).collect()
 }
 
-/// Everything but what the data itself records.
+/// Everything except what the data itself records.
 pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
     let (goals, rank_by) = goals(args)?;
     let ranks = goals.iter().any(|goal| goal.target == Target::Relative);
@@ -188,7 +188,7 @@ pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
     let mut extractor = extractor(args, ranks)?;
     extractor.hardware = args.arch.and_then(|arch| Hardware::for_arch(&arch)).unwrap_or_default();
     if let (Some(warm), None) = (&warm_start, &args.features) {
-        // What the forests were trained with is what they go on with.
+        // Forests continue with the features that they were trained with.
         let old = warm.extractor();
         extractor = Extractor { arch: args.arch, ..old.clone() };
     }
@@ -229,9 +229,9 @@ pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
     })
 }
 
-/// The constants of the GPU that the data records are those that its features are computed with.
+/// Features are computed with the GPU constants that the data records.
 pub(super) fn adopt_hardware(plan: &mut Plan, measurements: &Measurements) {
-    // Rows of a universal training carry their own.
+    // In a universal training, each row has its own.
     if plan.prior.is_none()
         && let Some(hardware) = measurements.hardware()
     {

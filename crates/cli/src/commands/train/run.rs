@@ -1,4 +1,4 @@
-//! Reading, training, writing.
+//! Reads measurements, trains and writes the model.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -55,7 +55,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     bar.end();
     let trained = trained?;
     let directory = Directory::new(&measurements, &plan, &trained, &inputs)?;
-    // Until here nothing is on the disk, and Ctrl-C ends the process at once; from here it comes too late.
+    // So far nothing is on disk, and Ctrl-C ends the process at once; from here on it is ignored.
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::default())?;
     }
@@ -63,7 +63,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     report(args, &trained)
 }
 
-/// Progress of the target that is being trained.
+/// Progress of the target being trained.
 #[derive(Default)]
 struct Bar(Mutex<Option<Progress>>);
 
@@ -96,7 +96,7 @@ impl Watcher for Bar {
     }
 }
 
-/// What cross-validation found: a line a fold, and one over all problems.
+/// The results of cross-validation: a line per fold, and one over all problems.
 fn report(args: &Args, trained: &[Trained]) -> Result<(), CliError> {
     let mut table = Table::new([
         "target",
@@ -152,8 +152,8 @@ fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// The command line, for the card: paths by their last part, since folders are the reader's own, and without
-/// what says how to run and not what to train.
+/// The command line for the card: paths are reduced to file names, since folders differ between users, and
+/// options that do not affect the model are left out.
 pub(super) fn command(words: impl Iterator<Item = String>) -> String {
     let mut line = vec!["ckselect".to_owned()];
     let mut skip = false;

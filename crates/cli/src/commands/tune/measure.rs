@@ -1,4 +1,4 @@
-//! Measuring by `ckselect bench`, a few problems at a time, each time into a file of its own.
+//! Measures with `ckselect bench`, a few problems at a time, each time into a new file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,15 +16,15 @@ use super::Args;
 use super::run::{draw_all, point, read};
 use crate::error::CliError;
 
-/// Problems of one file.
+/// Number of problems per file.
 const BATCH: usize = 5;
-/// Problems from which on what to expect of others is known well enough to stop.
+/// With this many problems, the expected quality for others is known well enough to decide whether to stop.
 const ENOUGH: usize = 40;
-/// What is left to gain where measuring ends: a change of the expected mean by a third more problems.
+/// Measuring ends when a third more problems raise the expected mean by less than this.
 const LITTLE: f64 = 5e-4;
 
-/// Measures until the budget is spent, all is measured, or there is little left to gain. What an earlier call
-/// measured stays. Each look at what is left to gain comes with what was measured.
+/// Measures until the budget is spent, everything is measured, or there is little left to gain. Measurements
+/// of an earlier call are kept. Also returns the expected quality at each decision.
 pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<(Measurements, Vec<CurvePoint>), CliError> {
     let (Some(pool), Some(problems), Some(work)) = (&args.pool, &args.problems, &args.work) else {
         return Err(CliError::usage("give --pool, --problems and --work, or --simulate"));
@@ -37,7 +37,7 @@ pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<(Measurements, Ve
     fs::create_dir_all(work).map_err(|error| CliError::io(work.display(), &error))?;
     let began = Instant::now();
     let mut files = Vec::new();
-    // How many were measured, and what was expected, when that was last asked.
+    // The number of measured problems and the expected mean at the previous decision.
     let mut asked: (usize, Option<f64>) = (0, None);
     let mut curve = Vec::new();
     for (number, batch) in order.chunks(BATCH).take(most.div_ceil(BATCH)).enumerate() {
@@ -69,7 +69,7 @@ pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<(Measurements, Ve
     Ok((read(args, &files, op)?, curve))
 }
 
-/// Measures what is not yet in the file.
+/// Measures what the file does not have yet.
 fn bench(
     args: &Args,
     pool: &Path,

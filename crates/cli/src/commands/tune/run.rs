@@ -1,4 +1,4 @@
-//! Simulating, or measuring, and writing what was learned.
+//! Simulates or measures, and writes the adapted model.
 
 use std::path::{Path, PathBuf};
 
@@ -19,7 +19,7 @@ use crate::output::Output;
 use crate::table::{Cell, Table};
 use crate::timestamp::timestamp;
 
-/// Problems that a simulation measures when nobody says how many.
+/// How many problems a simulation measures by default.
 const USUAL: u32 = 10;
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
@@ -37,7 +37,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
             }
             let [mean, p10] = [expected.mean, expected.p10].map(|share| share * 100.0);
             say!(
-                "ckselect: {problems} problems measured; expected for others: mean {mean:.2} %, P10 {p10:.2} %"
+                "ckselect: {problems} problems measured; expected for others: mean {mean:.2} %, \
+                 P10 {p10:.2} %"
             );
         }
         if args.output.is_some() {
@@ -77,7 +78,7 @@ pub(super) fn extractor(args: &Args, op: Op) -> Extractor {
     Extractor { arch: Some(args.arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) }
 }
 
-/// All problems that there are, each held out once.
+/// A draw of all problems, each held out once.
 pub(super) fn draw_all(args: &Args, measured: &Measurements, base: &WarmStart) -> Result<Draw, CliError> {
     let simulation = simulation(args, measured, base)?;
     Ok(simulation.draw(simulation.problems(), args.seed)?)
@@ -92,7 +93,7 @@ fn simulation<'a>(
     Ok(Simulation::new(measured, base, &extractor, Way::Tuned)?)
 }
 
-/// What was expected or found when so many problems were measured.
+/// The expected or actual quality after this many measured problems.
 pub(super) fn point(way: &'static str, measured: usize, of: &Efficiency) -> CurvePoint {
     let Efficiency { mean, median, p10, min, best_of_top3, problems: judged } = *of;
     CurvePoint { way, measured, draws: 1, judged, mean, median, p10, min, best_of_top3 }
@@ -137,7 +138,7 @@ fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
     out.finish()
 }
 
-/// Learns from all that was measured, and writes the model.
+/// Trains on everything that was measured, and writes the model.
 fn write(
     args: &Args,
     measured: &Measurements,

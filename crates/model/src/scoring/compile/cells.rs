@@ -1,4 +1,4 @@
-//! Trees as cells: four bytes a node, eight bytes a leaf, in the order in which a walk meets them.
+//! Trees as cells: four bytes per node, eight bytes per leaf, in the order in which a walk reaches them.
 //!
 //! ```text
 //! cell of a node   bits  0..16  number of its question
@@ -10,10 +10,10 @@
 //! ```
 //!
 //! The near child is the one that more training rows went to, so that most steps stay in a cache line, and a
-//! leaf's value lies beside the node that leads to it.
+//! leaf's value is next to the node that leads to it.
 //!
-//! What the pool's kernels decide by themselves is decided here, once: a node that sends all lanes that can
-//! reach it the same way is left out.
+//! Questions that depend only on the pool's kernels are answered here, once: a node that sends all lanes that
+//! can reach it the same way is left out.
 
 use std::rc::Rc;
 
@@ -29,8 +29,8 @@ pub(in crate::scoring) const NEAR_LEAF: u32 = 1 << 29;
 pub(in crate::scoring) const FAR_LEAF: u32 = 1 << 30;
 pub(in crate::scoring) const FLIPPED: u32 = 1 << 31;
 
-/// Where an item of a queue stands: cells from the batch's start, and the tree's number in the batch above
-/// them.
+/// The place of a queue item: cells from the batch's start in the low bits, the tree's number in the batch
+/// above them.
 pub(in crate::scoring) const TREE_SHIFT: u32 = 24;
 pub(in crate::scoring) const CELL: u32 = (1 << TREE_SHIFT) - 1;
 
@@ -40,15 +40,15 @@ const LINE: usize = 16;
 /// Consecutive trees that are walked at the same time.
 #[derive(Debug, Clone)]
 pub(in crate::scoring) struct Batch {
-    /// Where each tree begins that has a node; as an item's place.
+    /// Start of each tree that has a node, as the place of an item.
     pub(in crate::scoring) roots: Vec<u32>,
-    /// Where the value lies of each tree that is a leaf.
+    /// Place of the value of each tree that is a single leaf.
     pub(in crate::scoring) lone_leaves: Vec<u32>,
     /// The batch's first cell.
     pub(in crate::scoring) start: usize,
     /// Trees.
     pub(in crate::scoring) trees: usize,
-    /// Nodes, and as many leaves and one more a tree.
+    /// Nodes. There are as many leaves, and one more per tree.
     pub(in crate::scoring) nodes: usize,
 }
 
@@ -58,7 +58,7 @@ pub(in crate::scoring) struct Batch {
 pub(in crate::scoring) struct Cells {
     pub(in crate::scoring) cells: Vec<u32>,
     pub(in crate::scoring) batches: Vec<Batch>,
-    /// Nodes of the batch that has most.
+    /// Nodes of the largest batch.
     pub(in crate::scoring) most_nodes: usize,
 }
 
@@ -68,7 +68,7 @@ impl Batch {
     }
 }
 
-/// The lanes that can reach a node, as far as their kernels decide it.
+/// The lanes that can reach a node, as far as the kernels determine it.
 type Reach = Rc<[u64]>;
 
 struct Layout<'a> {
@@ -88,7 +88,8 @@ struct Task {
 }
 
 impl Cells {
-    /// `None` when a tree is too large for the cells' distances. `batch` is the most trees to walk at once.
+    /// `None` if a tree is too large for the cells' distances. `batch` is the maximum number of trees to walk
+    /// at once.
     pub(in crate::scoring) fn new(
         forest: &Forest,
         ladders: &Ladders,
@@ -124,20 +125,20 @@ impl Cells {
             current.nodes += layout.nodes - nodes;
         }
         batches.push(current);
-        // Whole lines at the end, too, so that reading a whole line of any cell stays inside.
+        // The last line is also whole, so that reading the whole line of any cell stays in bounds.
         layout.cells.resize(layout.cells.len().next_multiple_of(LINE) + LINE, 0);
         let most_nodes = batches.iter().map(|batch| batch.nodes).max().unwrap_or(0);
         Some(Cells { cells: layout.cells, batches, most_nodes })
     }
 }
 
-/// The most cells of a batch that are fetched at once: more than its half would push each other out of the
-/// first cache.
+/// Maximum number of cells of a batch that are fetched at once: more than half of the first-level cache would
+/// evict each other.
 const FETCHED: usize = 1 << 12;
 
 impl Cells {
-    /// Asks for the cells of a batch, if it is a small one, before they are needed: walks jump, so that no
-    /// processor foresees them, and after other work they come from main memory.
+    /// Prefetches the cells of a batch, if it is small: walks jump, so that no processor predicts them, and
+    /// after other work they come from main memory.
     #[inline]
     pub(in crate::scoring) fn fetch(&self, batch: usize) {
         let Some(start) = self.batches.get(batch).map(|batch| batch.start) else { return };
@@ -149,13 +150,13 @@ impl Cells {
     }
 }
 
-/// Asks for the cache line of a cell, if there is one at the address.
+/// Prefetches the cache line of a cell; the address may be invalid.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(in crate::scoring) fn fetch_line(cell: *const u32) {
     use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-    // SAFETY: fetching in advance reads nothing, so any address will do, and every processor of the
-    // architecture can.
+    // SAFETY: prefetching reads nothing, so any address will do, and every processor of the architecture has
+    // the instruction.
     unsafe { _mm_prefetch::<_MM_HINT_T0>(cell.cast()) };
 }
 
@@ -222,7 +223,7 @@ impl Layout<'_> {
                     let (left_reach, right_reach) = split.unwrap_or_else(|| (Rc::clone(&reach), reach));
                     let left = Task { child: left, reach: left_reach, parent: Some((here, flipped)) };
                     let right = Task { child: right, reach: right_reach, parent: Some((here, !flipped)) };
-                    // The near one is to be laid out next, so it goes on top.
+                    // The near one is laid out next, so it goes on top.
                     tasks.extend(if flipped { [left, right] } else { [right, left] });
                 }
             }
@@ -230,8 +231,8 @@ impl Layout<'_> {
         Some(())
     }
 
-    /// Goes on to the first node that does not send all its lanes the same way, if the kernels alone decide
-    /// it: the node or leaf, who can reach it, and who can reach its left and right child if that differs.
+    /// Skips nodes that send all their lanes the same way because of the kernels alone. Returns the node or
+    /// leaf, the lanes that can reach it, and those that can reach its left and right child if they differ.
     fn undecided(
         &self,
         number: usize,

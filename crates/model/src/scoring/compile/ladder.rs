@@ -1,4 +1,4 @@
-//! Questions, sorted so that one search answers all that a forest asks about one value.
+//! Questions, sorted so that one search answers all of a forest's questions about one value.
 
 use std::ops::Range;
 
@@ -8,12 +8,10 @@ use crate::scoring::compile::lanes::Column;
 /// The number of a question in a forest. Equal questions of different nodes share it.
 pub(in crate::scoring) type Question = u16;
 
-/// All numeric questions about one column that treat missing values alike, by rising threshold; or one
-/// categorical question.
-///
-/// Rising thresholds make a ladder: a value that is at most one threshold is at most every higher one, so
-/// that one number, its [`position`](Self::position), answers all questions: those below it with no, the
-/// others with yes.
+/// All numeric questions about one column that treat missing values alike, by ascending threshold; or one
+/// categorical question. Ascending thresholds make a ladder: a value that is at most one threshold is at most
+/// every higher one, so one number, its [`position`](Self::position), answers all questions: those below it
+/// with no, the others with yes.
 #[derive(Debug)]
 pub(in crate::scoring) struct Ladder {
     pub(in crate::scoring) scope: Column,
@@ -31,7 +29,7 @@ enum Rule {
 }
 
 impl Ladder {
-    /// A ladder of nothing but these thresholds, which rise.
+    /// A ladder of only these thresholds, which must be ascending.
     #[cfg(all(test, target_arch = "x86_64", not(miri)))]
     pub(in crate::scoring) fn of_thresholds(
         thresholds: Vec<f64>,
@@ -43,7 +41,8 @@ impl Ladder {
         Ladder { scope: Column::Pair, column: 0, questions, rule }
     }
 
-    /// The thresholds of numeric questions, and how they treat missing values: which, and whether with yes.
+    /// The thresholds of numeric questions, and how they treat missing values: which ones, and whether the
+    /// answer is yes.
     #[cfg(target_arch = "x86_64")]
     pub(in crate::scoring) fn numeric(&self) -> Option<(&[f64], Missing, bool)> {
         match &self.rule {
@@ -54,7 +53,7 @@ impl Ladder {
         }
     }
 
-    /// How many of the questions, from the first on, are answered with no for the value.
+    /// The number of questions, from the first one, that are answered with no for the value.
     pub(in crate::scoring) fn position(&self, value: f64) -> usize {
         match &self.rule {
             Rule::Numeric { thresholds, missing, default_left } => {
@@ -75,7 +74,7 @@ impl Ladder {
     }
 }
 
-/// Membership as [`CategorySets::contains`](crate::forest::CategorySets::contains) has it.
+/// Membership as in [`CategorySets::contains`](crate::forest::CategorySets::contains).
 fn contains(words: &[u32], value: f64) -> bool {
     const END: f64 = 2_147_483_648.0;
     if !(value > -1.0 && value < END) {
@@ -85,7 +84,7 @@ fn contains(words: &[u32], value: f64) -> bool {
     words.get(category / 32).is_some_and(|word| word >> (category % 32) & 1 == 1)
 }
 
-/// All questions of a forest, in the same order each time.
+/// All questions of a forest, in a reproducible order.
 #[derive(Debug, Default)]
 #[allow(clippy::struct_field_names)] // a list of what it is named for
 pub(in crate::scoring) struct Ladders {
@@ -94,7 +93,7 @@ pub(in crate::scoring) struct Ladders {
     pub(in crate::scoring) questions: usize,
 }
 
-/// The number of each node's question, for the laying out of cells.
+/// The number of each node's question, for the layout of cells.
 #[derive(Debug)]
 pub(in crate::scoring) struct Numbers {
     /// Where each tree's nodes begin.
@@ -109,17 +108,17 @@ impl Numbers {
     }
 }
 
-/// What the nodes of a forest ask about one feature; nodes are counted through all trees.
+/// The questions of a forest's nodes about one feature; nodes are numbered across all trees.
 #[derive(Default)]
 struct Asked<'a> {
-    /// By how missing values are treated: the threshold as [`rank`] has it, and the node.
+    /// By treatment of missing values: the threshold's [`rank`], and the node.
     numeric: [Vec<(u64, u32)>; 6],
     /// The set of categories, and the node.
     categorical: Vec<(&'a [u32], u32)>,
 }
 
 impl Ladders {
-    /// `None` when there are more questions, or nodes, than numbers for them.
+    /// `None` if there are more questions or nodes than numbers for them.
     pub(in crate::scoring) fn new(forest: &Forest, columns: &[Column]) -> Option<(Ladders, Numbers)> {
         let mut asked: Vec<Asked<'_>> = columns.iter().map(|_| Asked::default()).collect();
         let mut starts = Vec::with_capacity(forest.trees().len());
@@ -154,7 +153,7 @@ impl Ladders {
         Some((all, numbers))
     }
 
-    /// Adds what is asked about one column, and says which number each node's question has.
+    /// Adds the questions about one column, and sets the number of each node's question.
     fn add(&mut self, scope: Column, column: usize, asked: &mut Asked<'_>, numbers: &mut [Question]) {
         for (rule, ladder) in asked.numeric.iter_mut().enumerate().filter(|(_, ladder)| !ladder.is_empty()) {
             ladder.sort_unstable_by_key(|&(rank, _)| rank);
@@ -190,7 +189,7 @@ impl Ladders {
 
 const SIGN: u64 = 1 << 63;
 
-/// A number that orders as the threshold does, which is not NaN. Both zeros are one threshold.
+/// A number that orders like the threshold, which is not NaN. Both zeros are the same threshold.
 fn rank(threshold: f64) -> u64 {
     let bits = (threshold + 0.0).to_bits();
     if bits & SIGN == 0 { bits | SIGN } else { !bits }
@@ -207,9 +206,10 @@ mod tests {
 
     use super::*;
 
-    /// A forest of trees with one node each: thresholds, rising and falling, and categories.
+    /// A forest of trees with one node each: ascending and descending thresholds, and categories.
     fn forest(sets: u32) -> Forest {
-        let mut text = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=1\nobjective=regression\n\
+        let mut text = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=1\n\
+                        objective=regression\n\
                         feature_names=a b\nfeature_infos=none none\n\n"
             .to_owned();
         for tree in 0..2 * sets {
@@ -236,7 +236,7 @@ mod tests {
         Forest::parse(text.as_bytes()).unwrap()
     }
 
-    /// Categorical questions stood in the order of a hash map, which is another one each time.
+    /// Categorical questions used to be in the order of a hash map, which varies.
     #[test]
     fn questions_have_the_same_order_each_time() {
         let forest = forest(40);

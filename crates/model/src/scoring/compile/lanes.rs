@@ -1,29 +1,29 @@
-//! From kernels to lanes: equal kernels are scored once, similar ones stand side by side.
+//! From kernels to lanes: equal kernels are scored once, similar ones are adjacent.
 
 use crate::forest::{Forest, Tree};
 use crate::scoring::PoolError;
 
-/// The most lanes of a narrow pool.
+/// Maximum number of lanes of a narrow pool.
 pub(in crate::scoring) const LANES: usize = 32;
 
 /// What a forest's column depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Column {
-    /// The problem or the hardware: one value a call.
+    /// The problem or the hardware: one value per call.
     Uniform,
-    /// The kernel alone: one value a kernel, known when the pool is compiled.
+    /// The kernel alone: one value per kernel, known when the pool is compiled.
     Kernel,
-    /// Problem and kernel: one value a class of kernels and call.
+    /// Problem and kernel: one value per class of kernels and call.
     Pair,
 }
 
-/// The kernels of a pool as a forest sees them.
+/// The kernels of a pool as seen by a forest.
 #[derive(Debug, Clone, Copy)]
 pub struct PoolTable<'a> {
-    /// One entry a column of the forest, in its order.
+    /// One entry per column of the forest, in its order.
     pub columns: &'a [Column],
-    /// The class of each kernel, counted from 0. Kernels of one class have the same [`Column::Pair`] values
-    /// in every call; kernels about which nothing is known each have a class of their own.
+    /// The class of each kernel, counted from 0. Kernels of a class have the same [`Column::Pair`] values in
+    /// every call. If nothing is known, each kernel has a class of its own.
     pub classes: &'a [u32],
     /// The [`Column::Kernel`] values, kernel after kernel.
     pub kernel_values: &'a [f64],
@@ -62,10 +62,10 @@ impl PoolTable<'_> {
     }
 }
 
-/// The distinct kernels of a pool, in the order in which they are scored.
+/// The distinct kernels of a pool, in scoring order.
 ///
 /// Classes are contiguous. Within and among classes, kernels are sorted by the columns that the forest asks
-/// about most: the sets that its questions cut out of the pool are then few runs of lanes.
+/// about most: so the sets that its questions select are few runs of lanes.
 #[derive(Debug)]
 pub(in crate::scoring) struct Lanes {
     /// The lane that holds each kernel's score.
@@ -74,7 +74,7 @@ pub(in crate::scoring) struct Lanes {
     pub(in crate::scoring) classes: Vec<u32>,
     /// The kernel values of each lane.
     pub(in crate::scoring) values: Vec<f64>,
-    /// Kernel columns.
+    /// Number of kernel columns.
     pub(in crate::scoring) width: usize,
 }
 
@@ -125,7 +125,7 @@ impl Lanes {
     }
 }
 
-/// Kernel columns, those first that most nodes ask about.
+/// Kernel columns, those with the most nodes first.
 fn columns_by_use(pool: &PoolTable<'_>, forest: &Forest) -> Vec<usize> {
     let mut nodes = vec![0usize; forest.num_features()];
     for node in forest.trees().iter().flat_map(Tree::nodes) {
@@ -138,8 +138,8 @@ fn columns_by_use(pool: &PoolTable<'_>, forest: &Forest) -> Vec<usize> {
     order
 }
 
-/// Numbers classes by the columns that are constant within every class: with real features those are the
-/// tile's.
+/// Numbers classes by the columns that are constant within every class: with real features, those of the
+/// tile.
 fn class_ranks(pool: &PoolTable<'_>, order: &[usize]) -> Vec<usize> {
     let classes = pool.classes.iter().max().map_or(0, |&last| last as usize + 1);
     let mut first: Vec<Option<usize>> = vec![None; classes];

@@ -1,4 +1,4 @@
-//! What is made once, when a forest meets a pool: [`lanes`] of its kernels, [`ladder`]s of the forest's
+//! What is prepared once for a forest and a pool: [`lanes`] of its kernels, [`ladder`]s of the forest's
 //! questions, [`cells`] of its trees.
 
 pub(super) mod cells;

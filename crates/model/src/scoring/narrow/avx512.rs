@@ -27,7 +27,7 @@ fn narrow_batches(cells: &Cells, all: u32, scratch: &mut Scratch) {
         let rows = &mut scratch.rows[..batch.trees];
         for leaf in 0..leaves {
             let (place, lanes) = (scratch.leaf_at[leaf], scratch.leaf_set[leaf]);
-            // Behind the list's end there may be any place.
+            // Beyond the list's end, places are arbitrary.
             let ahead = (scratch.leaf_at[leaf + LEAVES_AHEAD] & CELL) as usize;
             fetch_line(cells.as_ptr().wrapping_add(ahead));
             let value = _mm512_set1_pd(leaf_value(cells, place));
@@ -54,7 +54,7 @@ fn narrow_batches(cells: &Cells, all: u32, scratch: &mut Scratch) {
     }
 }
 
-/// How far ahead in the leaf list values are fetched into the cache.
+/// How far ahead in the leaf list values are prefetched.
 const LEAVES_AHEAD: usize = 12;
 
 /// Fills the leaf list of a batch, and returns its length.
@@ -78,7 +78,7 @@ fn narrow_walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) ->
         }
         let count = (end - head).min(WIDTH);
         let live = _bzhi_u32(0xffff, count as u32) as __mmask16;
-        // SAFETY: lists have room for a vector behind their end, and only live items are followed: places
+        // SAFETY: lists have room for a vector beyond their end, and only live items are followed: places
         // lead to cells, and cells hold questions of this forest, of which there are as many as answers
         // (`Cells::new`, `Scratch::fit`). Every node and every leaf of the batch is reached at most once, so
         // no list outgrows its room.

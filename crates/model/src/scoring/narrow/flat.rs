@@ -1,7 +1,7 @@
 //! Small trees: of at most sixteen leaves, for pools of at most 32 lanes, with AVX-512.
 //!
-//! Such a tree's nodes fit in a vector, a word a node, and so do its leaves. So nothing is searched for: the
-//! lanes of all leaves are found together, by the same instructions for every tree.
+//! Such a tree's nodes fit in a vector, one word per node, and so do its leaves. So there is no search: the
+//! lanes of all leaves are computed together, by the same instructions for every tree.
 //!
 //! ```text
 //! answers[node] = lanes that answer the node's question with yes
@@ -10,15 +10,15 @@
 //! lanes[leaf]   = edge[leaf] & path[parent]
 //! ```
 //!
-//! The way up is walked by doubling: what holds for one edge upwards is joined with what holds for one edge
-//! upwards from there, then two with two, four with four, eight with eight, and no tree of sixteen leaves is
-//! higher. Each such step is one permutation of a vector.
+//! Paths are computed by doubling: one edge up is combined with one edge up from there, then two with two,
+//! four with four, eight with eight, and no tree of sixteen leaves is higher. Each such step is one
+//! permutation of a vector.
 //!
-//! Leaves come in the order of the trees, so that values can be added at once.
+//! Leaves come in the order of the trees, so that values can be added directly.
 //!
-//! Against the walk of [`narrow`](super), which visits five of a tree's fourteen nodes, this asks all, but
-//! nothing depends on what it finds: no queue, no load that waits for another one, and memory that is read
-//! from the first byte to the last, as processors expect.
+//! Unlike the walk of [`narrow`](super), which visits five of a tree's fourteen nodes, this evaluates all of
+//! them, but without dependencies: no queue, no load that waits for another one, and memory is read
+//! sequentially.
 
 #[allow(clippy::wildcard_imports)] // a score of intrinsics
 use std::arch::x86_64::*;
@@ -33,13 +33,13 @@ use crate::scoring::compile::lanes::LANES;
 use crate::scoring::scratch::{Line, SLACK, Scratch, grow};
 use crate::scoring::unchecked::get;
 
-/// Leaves of a tree at most, and nodes with the one that always says yes.
+/// Maximum number of leaves of a tree, and of nodes with the one that always answers yes.
 const WIDTH: usize = 16;
 /// The place of that node: the root's parent and its own.
 const ALWAYS: usize = WIDTH - 1;
-/// Added to a node's place where the way leads on from it with no.
+/// Added to a node's place for its edge of answer no.
 const NO: usize = WIDTH;
-/// Trees at once.
+/// Trees per batch.
 const BATCH: usize = 64;
 
 /// A forest of small trees.
@@ -47,23 +47,23 @@ const BATCH: usize = 64;
 pub(in crate::scoring) struct Flat {
     /// The questions of each tree's nodes.
     questions: Vec<[Question; WIDTH]>,
-    /// Of each tree's nodes and leaves, which ones are above them, see [`Small::steps`].
+    /// The nodes above each tree's nodes and leaves, see [`Small::steps`].
     steps: Vec<Line>,
     /// The values of each tree's leaves.
     values: Vec<[f64; WIDTH]>,
 }
 
-/// A tree while it is taken apart.
+/// A tree while it is converted.
 struct Small {
-    /// The question of each node, and whose edge leads to it: its parent's place, and [`NO`] or not.
+    /// The question of each node, and the edge that leads to it: its parent's place, plus [`NO`] for no.
     nodes: Vec<(Question, usize)>,
-    /// The same of each leaf, with its value.
+    /// The same for each leaf, with its value.
     leaves: Vec<(f64, usize)>,
 }
 
 impl Flat {
-    /// `None` where a tree has more leaves, or there is no number left for a question that is always answered
-    /// with yes.
+    /// `None` if a tree has more leaves, or if no number is left for a question that is always answered with
+    /// yes.
     pub(in crate::scoring) fn new(cells: &Cells, always: usize) -> Option<Flat> {
         let always = Question::try_from(always).ok()?;
         let mut flat = Flat { questions: Vec::new(), steps: Vec::new(), values: Vec::new() };
@@ -85,7 +85,7 @@ impl Flat {
         Some(flat)
     }
 
-    /// Makes room in a scratch.
+    /// Grows a scratch to the needed size.
     pub(in crate::scoring) fn fit(scratch: &mut Scratch) {
         grow(&mut scratch.lines, BATCH);
         grow(&mut scratch.leaf_at, BATCH * WIDTH + SLACK);
@@ -93,8 +93,8 @@ impl Flat {
         grow(&mut scratch.sums, LANES);
     }
 
-    /// Adds all trees to `scratch.sums`. The answers are in the scratch, with that of the question `always`
-    /// behind them.
+    /// Adds all trees to `scratch.sums`. The answers are in the scratch, followed by that of the question
+    /// `always`.
     pub(in crate::scoring) fn sum(&self, _proof: Avx512, scratch: &mut Scratch) {
         // SAFETY: the token proves that the CPU has the features.
         unsafe { sum(self, scratch) }
@@ -124,14 +124,14 @@ impl Small {
         (small.leaves.len() <= WIDTH).then_some(small)
     }
 
-    /// For the node and the leaf of each place, from the lowest bit on: whose edge leads to the node (5
-    /// bits), which nodes are one, two, four and eight edges above it (4 each), whose edge leads to the leaf
-    /// (5), and from which node (4).
+    /// For the node and the leaf of each place, from the lowest bit: the edge to the node (5 bits), the nodes
+    /// one, two, four and eight edges above it (4 each), the edge to the leaf (5), and the node it starts
+    /// from (4).
     fn steps(&self) -> [u32; WIDTH] {
         let edge = |node: usize| self.nodes.get(node).map_or(ALWAYS, |&(_, edge)| edge);
         let above = |node: usize, edges: usize| (0..edges).fold(node, |node, _| edge(node) % WIDTH);
         std::array::from_fn(|place| {
-            // What no tree has is reached by no lane: those that always say yes, and do not.
+            // No lane reaches unused places: their edge is the "no" edge of a node that always answers yes.
             let leaf = self.leaves.get(place).map_or(ALWAYS + NO, |&(_, edge)| edge);
             let parts = [(edge(place), 5)]
                 .into_iter()
@@ -156,7 +156,7 @@ fn sum(flat: &Flat, scratch: &mut Scratch) {
         // One by one: a gather takes longer on AMD's CPUs.
         for (line, questions) in lines.iter_mut().zip(questions) {
             for (word, &question) in line.0.iter_mut().zip(questions) {
-                // SAFETY: questions are of this forest, or the one behind them; all have answers
+                // SAFETY: questions are of this forest, or the one after them; all have answers
                 // (`Narrow::fit`).
                 *word = unsafe { get(answers, usize::from(question)) };
             }
@@ -168,7 +168,7 @@ fn sum(flat: &Flat, scratch: &mut Scratch) {
             let yes = unsafe { _mm512_load_si512(line.0.as_ptr().cast()) };
             let lanes = leaf_lanes(yes, steps);
             let some = _mm512_test_epi32_mask(lanes, lanes);
-            // SAFETY: there is room for a vector behind each tree's leaves (`Flat::fit`).
+            // SAFETY: there is room for a vector after each tree's leaves (`Flat::fit`).
             unsafe {
                 let (at, set) = (leaf_at.as_mut_ptr().add(leaves), leaf_set.as_mut_ptr().add(leaves));
                 _mm512_storeu_si512(at.cast(), _mm512_maskz_compress_epi32(some, place));
@@ -200,7 +200,7 @@ fn leaf_lanes(yes: __m512i, steps: &Line) -> __m512i {
     // SAFETY: a vector of words.
     let steps = unsafe { _mm512_load_si512(steps.0.as_ptr().cast()) };
     let no = _mm512_xor_si512(yes, _mm512_set1_epi32(-1));
-    // Permutations read the lowest bits of a word alone: five for one of two vectors, four for one.
+    // Permutations only read the lowest bits of a word: five for one of two vectors, four for one.
     let edge = _mm512_permutex2var_epi32(yes, steps, no);
     let path = _mm512_and_si512(edge, _mm512_permutexvar_epi32(_mm512_srli_epi32::<5>(steps), edge));
     let path = _mm512_and_si512(path, _mm512_permutexvar_epi32(_mm512_srli_epi32::<9>(steps), path));

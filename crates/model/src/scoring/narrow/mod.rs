@@ -12,13 +12,13 @@
 //!     for tree in order: sums += row[tree]
 //! ```
 //!
-//! 1. All trees of a batch share a queue that is worked off first in, first out: its items do not depend on
-//!    each other, so that the CPU overlaps their cache misses. A tree after the other, depth first, is a
-//!    chain of dependent loads.
-//! 2. Both children are always written behind the queue's end, and the end moves only past one that has
-//!    lanes: whether a node splits its lanes is what no branch predictor can know.
+//! 1. All trees of a batch share a first-in, first-out queue: its items do not depend on each other, so that
+//!    the CPU overlaps their cache misses. One tree after the other, depth first, is a chain of dependent
+//!    loads.
+//! 2. Both children are always written after the queue's end, and the end only moves past those with lanes:
+//!    no branch predictor can know whether a node splits its lanes.
 //! 3. Leaves come out of order, but a tree's row is complete when the queue is empty, since every lane ends
-//!    at exactly one leaf; the additions then take the rows in order, as the exact sum asks.
+//!    at exactly one leaf; the additions then take the rows in order, as the exact sum requires.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -45,9 +45,9 @@ use flat::Flat;
 #[cfg(target_arch = "x86_64")]
 use rungs::Rungs;
 
-/// Answers that there is room for behind the last question's.
+/// Room for answers after the last question's.
 pub(in crate::scoring) const BEHIND: usize = 16;
-/// Trees that are walked at once.
+/// Trees per batch.
 pub(in crate::scoring) const BATCH: usize = 64;
 
 #[derive(Debug)]
@@ -58,16 +58,16 @@ pub(in crate::scoring) struct Narrow {
     /// Answers, filled in for the questions about kernels alone.
     answers: Vec<u32>,
     isa: Isa,
-    /// The ladders again, if this CPU has the instructions.
+    /// Another form of the ladders, if this CPU has the instructions.
     #[cfg(target_arch = "x86_64")]
     rungs: Option<Rungs>,
-    /// The forest again, if its trees are small, too.
+    /// Another form of the forest, if in addition its trees are small.
     #[cfg(target_arch = "x86_64")]
     flat: Option<Flat>,
 }
 
 impl Narrow {
-    // Only what vectors want is made of the cells.
+    // Only the AVX-512 form needs the cells here.
     #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
     pub(in crate::scoring) fn new(
         lanes: &Lanes,
@@ -111,7 +111,7 @@ impl Narrow {
         low_bits(self.lanes) as u32
     }
 
-    /// Asks for what a call reads first, before it is needed.
+    /// Prefetches what a call reads first.
     pub(in crate::scoring) fn fetch(&self, cells: &Cells) {
         #[cfg(target_arch = "x86_64")]
         if let Some(rungs) = &self.rungs {
@@ -133,7 +133,7 @@ impl Narrow {
         format!("{walk}, {}", self.isa.name())
     }
 
-    /// Makes room in a scratch.
+    /// Grows a scratch to the needed size.
     pub(in crate::scoring) fn fit(cells: &Cells, ladders: &Ladders, scratch: &mut Scratch) {
         scratch.fit_lists(cells.most_nodes, BATCH);
         grow(&mut scratch.answers, ladders.questions + BEHIND);
@@ -233,7 +233,7 @@ impl Narrow {
     }
 }
 
-/// Adds all trees to `scratch.sums`, for so many lanes whose answers are in the scratch.
+/// Adds all trees to `scratch.sums`, for this many lanes whose answers are in the scratch.
 pub(in crate::scoring) fn sum(isa: Isa, cells: &Cells, lanes: usize, scratch: &mut Scratch) {
     let all = low_bits(lanes) as u32;
     scratch.sums[..LANES].fill(0.0);
@@ -331,8 +331,8 @@ fn walk(cells: &[u32], batch: &Batch, all: u32, scratch: &mut Scratch) -> (usize
     while head < tail {
         // SAFETY: places lead to cells, and cells hold questions of this forest, of which there are as many
         // as answers (`Cells::new`, `Scratch::fit`). Every node and every leaf of the batch is reached at
-        // most once, so neither list outgrows the room for all of them and one more, where what has no lanes
-        // is written and forgotten.
+        // most once, so neither list outgrows the room for all of them and one more, which takes writes
+        // without lanes.
         unsafe {
             let (place, lanes) = (get(node_at, head), get(node_set, head));
             head += 1;

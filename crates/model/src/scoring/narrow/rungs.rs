@@ -1,8 +1,8 @@
 //! Answers of narrow pools with AVX-512: a value is compared with eight thresholds at once.
 //!
-//! A binary search takes one threshold after the other, and where it turns nobody can predict. Here a value
-//! is compared with the last threshold of each eight, which says in which eight it stands, and then with
-//! those: for the ladders of most forests that is two comparisons and no branch.
+//! A binary search compares one threshold after the other, with unpredictable branches. Here a value is
+//! compared with the last threshold of each group of eight, which gives its group, and then with that group:
+//! for the ladders of most forests, these are two comparisons and no branch.
 
 #[allow(clippy::wildcard_imports)] // a score of intrinsics
 use std::arch::x86_64::*;
@@ -17,27 +17,27 @@ use crate::scoring::compile::ladder::{Ladder, Ladders};
 use crate::scoring::compile::lanes::LANES;
 use crate::scoring::compile::lanes::{Column, Lanes};
 
-/// Thresholds of a vector.
+/// Thresholds per vector.
 const WIDTH: usize = 8;
-/// Answers of a vector.
+/// Answers per vector.
 const ANSWERS: usize = BEHIND;
 
-/// Every ladder of a forest, in one piece: what is first asked after other work comes from memory.
+/// Every ladder of a forest, contiguous, because the first access after other work comes from memory.
 #[derive(Debug)]
 pub(in crate::scoring) struct Rungs {
     /// The class of each lane.
     class_of: PerLane<u16>,
     /// Numeric ladders about problems and pairs.
     numeric: Vec<Numeric>,
-    /// Their numbers, one ladder's behind the other's.
+    /// Their numbers, one ladder after the other.
     eights: Vec<Eight>,
     /// The questions about kernels alone.
     kernel: Range<usize>,
-    /// The other ladders' places: categorical questions, and more of one kind than anyone asks.
+    /// The indices of the other ladders: categorical questions, and ladders that are too long.
     others: Vec<usize>,
 }
 
-/// The numbers of a vector.
+/// One vector of numbers.
 #[derive(Debug, Clone, Copy)]
 #[repr(C, align(64))]
 struct Eight([f64; WIDTH]);
@@ -57,17 +57,17 @@ struct Numeric {
     /// Its first question, and how many there are.
     first: u32,
     count: u32,
-    /// Where its numbers begin: the last threshold of each whole eight, and then all thresholds, filled up
-    /// with infinity, with as many eights as there are places for ends and one more.
+    /// Where its numbers begin: the last threshold of each whole group of eight, and then all thresholds,
+    /// padded with infinity, with one group more than there are places for ends.
     start: u32,
     ends: u32,
-    /// What takes the place of zeros and of NaN.
+    /// Substitutes for zeros and for NaN.
     zero: f64,
     nan: f64,
 }
 
 impl Rungs {
-    /// `None` for a pool with more classes than a narrow one has lanes: some of them have none.
+    /// `None` for a pool with more classes than a narrow pool has lanes: some of them have no lanes.
     pub(in crate::scoring) fn new(ladders: &Ladders, lanes: &Lanes, classes: usize) -> Option<Rungs> {
         if classes > LANES {
             return None;
@@ -83,7 +83,7 @@ impl Rungs {
         for (place, ladder) in ladders.ladders.iter().enumerate() {
             let Range { start, end } = ladder.questions;
             if ladder.scope == Column::Kernel {
-                // Scopes lie together.
+                // Scopes are contiguous.
                 let first = if rungs.kernel.is_empty() { start } else { rungs.kernel.start };
                 rungs.kernel = first..end;
             } else if let Some(numeric) = Numeric::new(ladder, &mut rungs.eights) {
@@ -95,13 +95,13 @@ impl Rungs {
         Some(rungs)
     }
 
-    /// Asks for what [`answer`](Self::answer) reads, before it is needed.
+    /// Prefetches what [`answer`](Self::answer) reads.
     pub(in crate::scoring) fn fetch(&self) {
         self.eights.iter().for_each(|eight| fetch_line(eight.0.as_ptr().cast()));
     }
 
-    /// Answers all questions about one problem, as [`Narrow`] does it without vectors. There is room for
-    /// [`BEHIND`] more behind them.
+    /// Answers all questions about one problem, as [`Narrow`] does without vectors. There is room for
+    /// [`BEHIND`] more after them.
     pub(in crate::scoring) fn answer(
         &self,
         _: Avx512,
@@ -118,7 +118,7 @@ impl Rungs {
         }
     }
 
-    /// The ladders in their order, since those about problems write beyond their end.
+    /// In the order of the ladders, since those about problems write beyond their end.
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
     fn answer_numeric(&self, all: u32, values: &Values<'_>, answers: &mut [u32]) {
         for numeric in &self.numeric {
@@ -150,8 +150,8 @@ impl Numeric {
         };
         append(&ends, places);
         append(thresholds, places * WIDTH + 1);
-        // Minus infinity is above no threshold. NaN is above all as the comparison below has it, infinity
-        // included, so that it leads behind the last end.
+        // Minus infinity is above no threshold. In the comparison below, NaN is above all of them, even
+        // infinity, so that it leads past the last end.
         let absent = if default_left { f64::NEG_INFINITY } else { f64::NAN };
         let (zero, nan) = match missing {
             Missing::Never => (0.0, 0.0),
@@ -173,7 +173,7 @@ impl Numeric {
         _mm512_mask_mov_pd(values, nan, _mm512_set1_pd(self.nan))
     }
 
-    /// Answers for all lanes alike.
+    /// Gives all lanes the same answers.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
     fn answer_all(&self, eights: &[Eight], value: f64, all: u32, answers: &mut [u32]) {
@@ -193,7 +193,7 @@ impl Numeric {
         }
     }
 
-    /// Answers for lanes of the classes that have these values.
+    /// Answers for the lanes of classes with these values.
     #[inline]
     #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
     fn answer_classes(
@@ -230,7 +230,7 @@ impl Numeric {
     }
 }
 
-/// How many of the questions are answered with no; for NaN, which is above all, as many or more.
+/// How many of the questions are answered with no; for NaN, which is above all thresholds, all or more.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
 fn position(ends: &[Eight], thresholds: &[Eight], value: f64) -> usize {
@@ -246,8 +246,8 @@ fn position(ends: &[Eight], thresholds: &[Eight], value: f64) -> usize {
     whole * WIDTH + above(unsafe { thresholds.get_unchecked(whole) })
 }
 
-/// The positions of some values. How many vectors of ends there are is the same for all of them, so that it
-/// is asked once.
+/// The positions of some values. The number of vectors of ends is the same for all of them, so that it is
+/// checked once.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
 fn fill_positions(ends: &[Eight], thresholds: &[Eight], values: &[f64], positions: &mut PerLane<u16>) {
@@ -262,19 +262,20 @@ fn fill_positions(ends: &[Eight], thresholds: &[Eight], values: &[f64], position
     }
 }
 
-// Miri knows no AVX-512.
+// Miri does not support AVX-512.
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
     use crate::isa::Isa;
     use proptest::prelude::*;
 
-    /// Numbers that are close to each other, and those that are like no other.
+    /// Numbers that are close to each other, and special ones.
     fn number() -> impl Strategy<Value = f64> {
         prop_oneof![
             8 => (-300..300_i32).prop_map(|number| f64::from(number) / 8.0),
             1 => prop::sample::select(vec![
-                0.0, -0.0, 1e-35, -1e-35, 1e-34, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, f64::MAX, f64::MIN,
+                0.0, -0.0, 1e-35, -1e-35, 1e-34, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, f64::MAX,
+                f64::MIN,
             ]),
         ]
     }

@@ -58,7 +58,7 @@ fn wide_rounded(view: View<'_>, scratch: &mut Scratch, sums: &mut [i32], factor:
         let count = additions(view, batch, scratch);
         for entry in 0..count {
             let (word, lanes) = (scratch.add_to[entry] as usize, scratch.add_lanes[entry]);
-            // Rounds to the nearest, to even where two are.
+            // Rounds to nearest, ties to even.
             let value = _mm_cvtsd_i32(_mm_set_sd(scratch.add_value[entry] * factor));
             let value = _mm512_set1_epi32(value);
             let sums = &mut sums[word * 64..word * 64 + 64];
@@ -75,7 +75,8 @@ fn wide_rounded(view: View<'_>, scratch: &mut Scratch, sums: &mut [i32], factor:
     }
 }
 
-/// Walks a batch and lists what is to be added to which lanes, tree after tree; returns how much that is.
+/// Walks a batch and lists what is to be added to which lanes, tree after tree. Returns the number of
+/// entries.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
 fn additions(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
@@ -91,7 +92,7 @@ fn additions(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
         for (vector, words) in sets[set..set + view.words].chunks_exact(VECTOR).enumerate() {
             debug_assert!(count + VECTOR <= add_to.len() && VECTOR == 8);
             // SAFETY: eight words; a tree adds to each word of lanes at most as often as the word has lanes
-            // or the tree has leaves, and the lists have room for that and a vector more (`Wide::fit`).
+            // or the tree has leaves, and the lists have room for that plus a vector (`Wide::fit`).
             unsafe {
                 let lanes = _mm512_loadu_si512(words.as_ptr().cast());
                 let some = _mm512_test_epi64_mask(lanes, lanes);
@@ -177,7 +178,7 @@ fn wide_walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
             let here = &mut here[set as usize * view.words..][..view.words];
             let (near, far) = cut(here, &mut fresh[..view.words], mask, cell & FLIPPED != 0);
             let far_place = place + ((cell >> FAR_SHIFT) & FAR_MAX as u32);
-            // SAFETY: the lists have room for all nodes and leaves and more.
+            // SAFETY: the lists have room for all nodes and leaves, and more.
             unsafe {
                 offer(&mut nodes, &mut leaves, near, cell & NEAR_LEAF != 0, place + 1, set);
                 offer(&mut nodes, &mut leaves, far, cell & FAR_LEAF != 0, far_place, used as u32);
@@ -188,14 +189,14 @@ fn wide_walk(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> usize {
     leaves.len
 }
 
-/// Appends an item to one of two lists if it has lanes, without a branch: nobody can predict it.
+/// Appends an item to one of two lists if it has lanes, without a branch, which would be unpredictable.
 ///
 /// # Safety
 ///
-/// There is room for an item behind the end of both.
+/// There is room for an item after the end of both.
 #[inline(always)]
 unsafe fn offer(nodes: &mut List<'_>, leaves: &mut List<'_>, some: bool, leaf: bool, place: u32, lanes: u32) {
-    // SAFETY: by contract, both lists have room for an item behind their end.
+    // SAFETY: by contract, both lists have room for an item after their end.
     unsafe {
         set(nodes.at, nodes.len, place);
         set(nodes.set, nodes.len, lanes);
@@ -206,7 +207,7 @@ unsafe fn offer(nodes: &mut List<'_>, leaves: &mut List<'_>, some: bool, leaf: b
     leaves.len += usize::from(some & leaf);
 }
 
-/// Cuts a set: what goes near stays, what goes far becomes fresh. Whether there is any of each.
+/// Splits a set: the near part stays, the far part goes into `fresh`. Returns whether each is non-empty.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
 fn cut(here: &mut [u64], fresh: &mut [u64], mask: &[u64], flipped: bool) -> (bool, bool) {

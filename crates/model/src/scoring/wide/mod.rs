@@ -1,18 +1,18 @@
 //! Pools of more than 32 lanes: a set of lanes is a row of words.
 //!
 //! ```text
-//! answers[question] = none, all, or the number of the mask of lanes that answer yes       once a call
+//! answers[question] = none, all, or the number of the mask of lanes that answer yes  once a call
 //! for each batch of trees:
 //!     queue = (root of each tree, a set of all lanes)
 //!     for (node, set) in queue, while it grows:
-//!         if none or all answer yes: queue or leaf list += (the child, set)                16 at a time where the CPU can
+//!         if none or all answer yes: queue or leaf list += (the child, set)      16 at a time if the CPU can
 //!         else: near = set & mask, far = set without mask, onwards with each that has lanes
 //!     for (leaf, set) in leaf list, tree by tree:
 //!         sums[set] += value of leaf
 //! ```
 //!
 //! For one problem, most questions have one answer for the whole pool: those about the problem, and those
-//! whose threshold lies beside all values that the pool takes. They cost as much as in a pool of one kernel.
+//! whose threshold is outside the range of the pool's values. They cost as much as in a pool of one kernel.
 //!
 //! Pools are cut into slabs, so that the sums and sets of one stay in the cache.
 
@@ -33,14 +33,14 @@ use crate::scoring::scratch::{Scratch, grow};
 use crate::scoring::unchecked::{get, set};
 use crate::scoring::work::Work;
 
-/// Trees that are walked at once.
+/// Trees per batch.
 pub(in crate::scoring) const BATCH: usize = 16;
-/// The most lanes of a slab.
+/// Maximum number of lanes of a slab.
 const SLAB: usize = 8192;
-/// Words of a vector: sets are whole vectors long.
+/// Words per vector: sets consist of whole vectors.
 pub(in crate::scoring) const VECTOR: usize = 8;
 
-/// Answers that are the same for all lanes. Others are numbers of masks, from 2 on.
+/// Answers that are the same for all lanes. Others are numbers of masks, starting at 2.
 pub(in crate::scoring) const NONE: u32 = 0;
 pub(in crate::scoring) const ALL: u32 = 1;
 const FIRST_MASK: u32 = 2;
@@ -60,7 +60,7 @@ struct Slab {
     all: Vec<u64>,
     /// Class, first lane and end of each run of lanes of one class.
     runs: Vec<(u32, usize, usize)>,
-    /// For the questions about kernels alone.
+    /// Answers to the questions about kernels alone.
     answers: Vec<u32>,
     masks: Vec<u64>,
 }
@@ -71,7 +71,7 @@ pub(in crate::scoring) struct View<'a> {
     pub(in crate::scoring) cells: &'a Cells,
     pub(in crate::scoring) words: usize,
     pub(in crate::scoring) all: &'a [u64],
-    /// Masks of questions about kernels; the scratch has the others, numbered from where these end.
+    /// Masks of questions about kernels. The scratch has the others, whose numbers follow.
     pub(in crate::scoring) masks: &'a [u64],
 }
 
@@ -88,7 +88,7 @@ impl Wide {
         self.isa
     }
 
-    /// Makes room in a scratch.
+    /// Grows a scratch to the needed size.
     pub(in crate::scoring) fn fit(&self, cells: &Cells, ladders: &Ladders, scratch: &mut Scratch) {
         let words = self.slabs.iter().map(|slab| slab.words).max().unwrap_or(0);
         let runs = self.slabs.iter().map(|slab| slab.runs.len()).max().unwrap_or(0);
@@ -98,7 +98,7 @@ impl Wide {
         grow(&mut scratch.answers, ladders.questions);
         grow(&mut scratch.masks, masks * words);
         grow(&mut scratch.sets, (cells.most_nodes + BATCH + 1) * words);
-        // A leaf adds to a word at most once, and no two leaves of a tree add to the same lane.
+        // A leaf adds to a word at most once, and two leaves of a tree never add to the same lane.
         let leaves = cells.most_nodes + BATCH;
         let additions = (leaves * words).min(BATCH * words * 64) + VECTOR;
         grow(&mut scratch.add_to, additions);
@@ -108,7 +108,7 @@ impl Wide {
         grow(&mut scratch.sums, self.room());
     }
 
-    /// Sums that the slabs write to, the last one's padding included.
+    /// Number of sums that the slabs write, including the last one's padding.
     pub(in crate::scoring) fn room(&self) -> usize {
         self.slabs.last().map_or(0, |slab| slab.first + slab.words * 64)
     }
@@ -153,7 +153,7 @@ impl Wide {
         for slab in &self.slabs {
             slab.answer(ladders, values, scratch);
             let view = View { cells, words: slab.words, all: &slab.all, masks: &slab.masks };
-            // The next slab starts over where this one's padding lies.
+            // The next slab overwrites this one's padding.
             let mut sums = std::mem::take(&mut scratch.sums);
             let part = &mut sums[slab.first..slab.first + slab.words * 64];
             part.fill(0.0);
@@ -252,7 +252,7 @@ impl Slab {
                 }
                 Column::Kernel => answers.copy_from_slice(&self.answers[ladder.questions.clone()]),
                 Column::Pair => {
-                    // Which runs answer yes from which question on.
+                    // The first question that each run answers with yes.
                     let positions = &mut scratch.positions[..self.runs.len()];
                     let mut last = None;
                     for (index, (to, run)) in positions.iter_mut().zip(&self.runs).enumerate() {
@@ -300,7 +300,7 @@ impl Slab {
     }
 }
 
-/// Sets the bits from one to before another.
+/// Sets the bits from `from` up to but not including `to`.
 fn fill(words: &mut [u64], from: usize, to: usize) {
     for (number, word) in words.iter_mut().enumerate().take(to.div_ceil(64)).skip(from / 64) {
         let start = from.max(number * 64) - number * 64;
@@ -331,7 +331,7 @@ fn estimate_portable(view: View<'_>, scratch: &mut Scratch, sums: &mut [i32], fa
     sum(view, scratch, sums, |value| (value * factor).round_ties_even() as i32);
 }
 
-/// Adds what becomes of each leaf's value to the sums of its lanes, tree after tree.
+/// Adds `of` each leaf's value to the sums of its lanes, tree after tree.
 #[inline(always)]
 fn sum<T: Copy + AddAssign>(view: View<'_>, scratch: &mut Scratch, sums: &mut [T], of: impl Fn(f64) -> T) {
     for batch in &view.cells.batches {
@@ -381,8 +381,8 @@ pub(in crate::scoring) fn by_tree(batch: &Batch, scratch: &mut Scratch, leaves: 
     }
 }
 
-/// Starts the lists of a batch, each tree with a set of all lanes: the length of the queue and of the leaf
-/// list.
+/// Starts the lists of a batch, each tree with a set of all lanes. Returns the lengths of the queue and of
+/// the leaf list.
 pub(in crate::scoring) fn start(view: View<'_>, batch: &Batch, scratch: &mut Scratch) -> (usize, usize) {
     let roots = batch.roots.len();
     for set in scratch.sets.chunks_exact_mut(view.words).take(batch.trees) {

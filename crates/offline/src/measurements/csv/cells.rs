@@ -1,6 +1,6 @@
-//! Lines cut into cells.
+//! Splits lines into cells.
 
-/// Where a cell stands in its line, without the blanks around it.
+/// The place of a cell in its line, without the blanks around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Place {
     start: u32,
@@ -25,28 +25,28 @@ impl<'a> Cells<'a> {
         &self.text[start as usize..end as usize]
     }
 
-    /// The text from one cell to another one.
+    /// The text from one cell to another.
     pub(super) fn stretch(&self, first: usize, last: usize) -> &'a [u8] {
         &self.text[self.places[first].start as usize..self.places[last].end as usize]
     }
 }
 
-/// Cuts lines into cells.
+/// Splits lines into cells.
 ///
 /// Rows of a sweep differ in the first cell, the kernel, and in the last ones, the figures. What is between
-/// is compared with a line before, the model, and only cut again when it differs.
+/// is compared with an earlier line, the model, and only split again if it differs.
 #[derive(Debug, Default)]
 pub(super) struct Cutter {
     places: Vec<Place>,
     /// The last column that is compared; 0 for none.
     last: usize,
-    /// From the comma behind the model's first cell to the one behind its column `last`.
+    /// The text from the comma after the model's first cell to the one after its column `last`.
     model: Vec<u8>,
-    /// Where the cells from the second one to `last` stand in `model`.
+    /// Places of the cells from the second one to `last` in `model`.
     of_model: Vec<Place>,
-    /// Tells models apart.
+    /// Identifies models.
     serial: u64,
-    /// Of a line with quotes.
+    /// The unquoted text of a line with quotes.
     plain: Vec<u8>,
 }
 
@@ -56,7 +56,7 @@ impl Cutter {
         Self { last, ..Self::default() }
     }
 
-    /// Cuts a line without quotes. Lines with equal serials have equal cells from the second one to `last`.
+    /// Splits a line without quotes. Lines with equal serials have equal cells from the second one to `last`.
     pub(super) fn cut<'a>(&'a mut self, line: &'a [u8]) -> (Cells<'a>, Option<u64>) {
         self.places.clear();
         let first = memchr::memchr(b',', line).unwrap_or(line.len());
@@ -83,7 +83,7 @@ impl Cutter {
     fn remember(&mut self, line: &[u8], first: usize) {
         self.serial += 1;
         let behind = self.places[self.last].end as usize;
-        // Blanks may stand before the comma.
+        // There may be blanks before the comma.
         let comma = behind + line[behind..].iter().position(|&byte| byte == b',').unwrap_or_default();
         self.model.clear();
         self.model.extend_from_slice(&line[first..=comma]);
@@ -93,7 +93,7 @@ impl Cutter {
         self.of_model.extend(self.places[1..=self.last].iter().map(moved));
     }
 
-    /// Cuts a line with quotes.
+    /// Splits a line with quotes.
     pub(super) fn cut_quoted<'a>(&'a mut self, line: &[u8]) -> Result<Cells<'a>, String> {
         let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(line);
         let mut record = csv::ByteRecord::new();
@@ -109,7 +109,7 @@ impl Cutter {
     }
 }
 
-/// The cells behind a comma; none when it is the line's end.
+/// Splits the cells after a comma; none if it is the line's end.
 fn cut_behind(line: &[u8], comma: usize, places: &mut Vec<Place>) {
     if comma >= line.len() {
         return;
@@ -159,7 +159,7 @@ mod tests {
                     let compared = seen.entry(serial).or_insert_with(|| expected[1..=last].to_vec());
                     prop_assert_eq!(&compared[..], &expected[1..=last]);
                 }
-                // No quotes, so both ways give the same; the other one takes no line without cells.
+                // Without quotes, both ways give the same; the other one does not accept empty lines.
                 if !line.is_empty() {
                     prop_assert_eq!(texts(cutter.cut_quoted(line.as_bytes()).unwrap()), expected);
                 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead};
 
-/// Longest line, and longest quoted cell that goes over several lines.
+/// Longest line, and longest quoted cell that spans several lines.
 const MAX_LINE: usize = 1 << 20;
 
 /// A line that is neither blank nor a comment, without its end.
@@ -18,9 +18,9 @@ pub(super) enum Line<'a> {
 /// Lines that are neither blank nor comments.
 pub(super) struct Lines<'a> {
     reader: &'a mut dyn BufRead,
-    /// How much of the reader's buffer the last line took, which it may still be looked at in.
+    /// How much of the reader's buffer the last line took; the line may still be in use there.
     taken: usize,
-    /// A line that the buffer does not hold in one piece, or that has quotes.
+    /// A line that is not contiguous in the buffer, or that has quotes.
     line: Vec<u8>,
     number: u64,
 }
@@ -30,7 +30,7 @@ impl<'a> Lines<'a> {
         Self { reader, taken: 0, line: Vec::new(), number: 0 }
     }
 
-    /// Of the last line, from 1.
+    /// Number of the last line, from 1.
     pub(super) const fn number(&self) -> u64 {
         self.number
     }
@@ -48,7 +48,7 @@ impl<'a> Lines<'a> {
                     self.number += 1;
                     let line = without_end(&buffer[..end]);
                     if !is_blank(line) && line.first() != Some(&b'#') {
-                        // Again, because the borrow of the first look would last over the loop.
+                        // Repeated, because the first borrow would extend over the loop.
                         return Ok(Some(Line::Plain(without_end(&fill(self.reader)?[..end]))));
                     }
                 }
@@ -64,7 +64,7 @@ impl<'a> Lines<'a> {
         }
     }
 
-    /// Copies a line together.
+    /// Copies a line from several buffers.
     fn gather(&mut self) -> io::Result<Gathered> {
         self.line.clear();
         self.append()?;
@@ -86,8 +86,8 @@ impl<'a> Lines<'a> {
         Ok(if is_blank(line) || is_comment { Gathered::Nothing } else { Gathered::Line { is_quoted } })
     }
 
-    /// Reads one more line behind what is there; false at the end of the file. Of a line without an end only
-    /// so much is kept as shows that it is too long.
+    /// Appends one more line; false at the end of the file. Of a line without an end, only enough is kept to
+    /// show that it is too long.
     fn append(&mut self) -> io::Result<bool> {
         let mut any = false;
         loop {
@@ -127,7 +127,7 @@ fn fill(reader: &mut dyn BufRead) -> io::Result<&[u8]> {
             Err(error) => return Err(error),
         }
     }
-    // What is there is not read again.
+    // The buffer is not refilled while it has data.
     reader.fill_buf()
 }
 
@@ -150,7 +150,7 @@ mod tests {
 
     use super::*;
 
-    /// Every line with its number, kind and text, read through a buffer of so many bytes.
+    /// Every line with its number, kind and text, read through a buffer of this many bytes.
     fn lines(text: &[u8], buffer: usize) -> Vec<(u64, char, Vec<u8>)> {
         let mut reader = BufReader::with_capacity(buffer, text);
         let mut lines = Lines::new(&mut reader);

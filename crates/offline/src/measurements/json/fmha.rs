@@ -1,4 +1,4 @@
-//! Results of `fmha_benchmark`: one object a kernel and problem, with the columns of its CSV.
+//! Results of `fmha_benchmark`: one object per kernel and problem, with the columns of its CSV.
 
 use ck_select_types::problem::{FMHA_COLUMNS, HeaderError, Problem, check_names};
 use ck_select_types::vocab::Op;
@@ -11,8 +11,8 @@ use super::super::record::Figures;
 use super::{Fault, Results, figure, unknown};
 
 impl Results<'_> {
-    /// One result, whose sizes stand in an object of their own; false when it is of a kernel or of an
-    /// architecture that was not asked for.
+    /// One result, whose sizes are in an object of their own; false if it is for a kernel or an architecture
+    /// that was not requested.
     pub(super) fn attention(&mut self, result: &Value, sizes: &Map<String, Value>) -> Result<bool, Fault> {
         let name = result.get("kernel").and_then(Value::as_str).unwrap_or_default();
         let (id, class) = match self.names.get(name.as_bytes())? {
@@ -23,7 +23,7 @@ impl Results<'_> {
         if let Err(HeaderError::Unknown(wrong)) = check_names(Op::Fmha, &keys, &[]) {
             return Err(format!("problem: {}", unknown(&wrong)).into());
         }
-        // A null is a number of splits of a kernel that does not split.
+        // Null is the number of splits of a kernel that does not split.
         let text = |value: &Value| if value.is_null() { String::new() } else { value.to_string() };
         let cell = |name| sizes.get(name).or(result.get(name).filter(|_| name == "num_splits")).map(text);
         let mut cells = OwnedCells::default();

@@ -1,8 +1,8 @@
-//! Tables decoded on several threads.
+//! Decodes tables on several threads.
 //!
 //! Decoding is most of the time that a table takes. Every thread decodes some of the columns, a batch ahead
-//! of the thread that takes the rows, so that the order stays and only a few batches are in memory, however
-//! large row groups are.
+//! of the thread that takes the rows, so that the order is kept and only a few batches are in memory,
+//! regardless of the size of row groups.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -24,10 +24,10 @@ use parquet::file::statistics::Statistics;
 
 use super::guard::guarded;
 
-/// Rows of a batch: few enough that a batch of all columns stays in a cache. Row groups of our own are whole
-/// batches.
+/// Rows of a batch: few enough that a batch of all columns fits in a cache. Our own row groups consist of
+/// whole batches.
 const BATCH: usize = 1 << 14;
-/// More threads would wait for the one that takes the rows.
+/// Maximum number of threads; more would wait for the one that takes the rows.
 const MOST_THREADS: usize = 4;
 
 /// A table whose columns are known.
@@ -65,9 +65,9 @@ impl Table {
         self.metadata.metadata().file_metadata().num_rows()
     }
 
-    /// The value that a column of whole numbers has in every row, as the row groups' least and greatest
-    /// values say: such a column need not be read. Tables repeat the hardware's constants, and whatever their
-    /// sweep did not vary, in every row.
+    /// The value that a column of whole numbers has in every row, according to the minimum and maximum of the
+    /// row groups: such a column need not be read. Tables repeat the hardware's constants, and everything
+    /// that their sweep did not vary, in every row.
     pub(super) fn constant(&self, column: &str) -> Option<i64> {
         guarded(|| self.constant_of(column)).ok()?
     }
@@ -103,7 +103,7 @@ impl Table {
         let cores = thread::available_parallelism().map_or(1, usize::from);
         let threads = cores.saturating_sub(1).clamp(1, MOST_THREADS);
         let readers = (0..threads.min(used.len()))
-            // Columns that are alike stand side by side, so each thread gets some of every kind.
+            // Similar columns are adjacent, so each thread gets some of every kind.
             .map(|thread| guarded(|| self.reader(used.iter().copied().skip(thread).step_by(threads)))?)
             .collect::<Result<Vec<_>, _>>()?;
         let prepare = &prepare;
@@ -133,7 +133,7 @@ impl Table {
                         };
                         while let Some(batch) = next() {
                             let failed = batch.is_err();
-                            // The receiver goes when the rows are not wanted any more.
+                            // The receiver is gone if the rows are no longer needed.
                             if sender.send(batch).is_err() || failed {
                                 break;
                             }
@@ -176,7 +176,7 @@ impl Table {
         Ok((!batch.is_empty()).then(|| (lengths[0] as u64, batch)))
     }
 
-    /// An error of the batch that begins at a row, with the row groups that hold it.
+    /// Adds to an error of the batch at a row the row groups that contain it.
     fn in_groups(&self, row: u64, error: &ParquetError) -> ParquetError {
         let groups = self.metadata.metadata().row_groups();
         let mut end = 0;
@@ -207,7 +207,7 @@ impl Table {
     }
 }
 
-/// The same schema with texts as dictionaries, so that each distinct text is looked at once a batch.
+/// The same schema with texts as dictionaries, so that each distinct text is handled once per batch.
 fn with_dictionaries(schema: &Schema) -> Arc<Schema> {
     let fields = schema.fields().iter().map(|field| {
         let text = match field.data_type() {
@@ -225,7 +225,7 @@ fn with_dictionaries(schema: &Schema) -> Arc<Schema> {
     Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }
 
-/// A file that is read at places: threads that shared a handle's own position would move it for each other.
+/// A file with positioned reads: threads that shared a handle's own position would move it for each other.
 #[derive(Clone)]
 struct At {
     file: Arc<File>,
@@ -246,7 +246,7 @@ impl ChunkReader for At {
     }
 
     fn get_bytes(&self, start: u64, length: usize) -> Result<Bytes, ParquetError> {
-        // What a damaged file says of its own sizes must not decide how much memory is asked for.
+        // The sizes in a damaged file must not determine how much memory is allocated.
         if start.checked_add(length as u64).is_none_or(|end| end > self.length) {
             let message = format!("{length} bytes at {start} of a file of {}", self.length);
             return Err(ParquetError::EOF(message));
@@ -257,7 +257,7 @@ impl ChunkReader for At {
     }
 }
 
-/// A file from some place on.
+/// A file, from an offset on.
 struct Onwards {
     file: Arc<File>,
     offset: u64,

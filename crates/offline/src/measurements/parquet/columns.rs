@@ -1,4 +1,4 @@
-//! Columns of a table as readers take them: whole numbers, reals and texts, whatever wrote them.
+//! Columns of a table in the readers' form: whole numbers, reals and texts, regardless of what wrote them.
 
 use arrow_array::{Array, ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow_buffer::{NullBuffer, ScalarBuffer};
@@ -8,14 +8,14 @@ use super::super::numbers;
 use super::super::problems::columns as problem_columns;
 use super::values;
 
-/// One column of a batch, ready to be asked by row.
+/// One column of a batch, ready for access by row.
 pub(super) enum Column {
     Whole(Int64Array),
     /// The same number in every row.
     Constant(i64),
-    /// NaN where there is none.
+    /// NaN for nulls.
     Real(ScalarBuffer<f64>),
-    /// The row's text by its key; texts that stand in no row may be among them.
+    /// The row's text by its key; there may be texts that no row has.
     Text {
         keys: Int32Array,
         texts: StringArray,
@@ -132,7 +132,7 @@ impl Column {
         })
     }
 
-    /// Marks the rows whose cell may differ from the one before.
+    /// Marks the rows whose cell may differ from the previous one.
     fn mark_changes(&self, changed: &mut [bool]) {
         match self {
             Self::Whole(values) => mark(values.values(), values.nulls(), changed),
@@ -145,7 +145,7 @@ impl Column {
         }
     }
 
-    /// Appends what tells this row's cell from other cells of the column.
+    /// Appends a key that distinguishes this row's cell from others of the column.
     pub(super) fn push_key(&self, row: usize, key: &mut Vec<u8>) {
         match self.get(row) {
             None => key.push(0),
@@ -166,9 +166,9 @@ impl Column {
     }
 }
 
-/// Beside a null there may be any value, so that a null after a null can count as a change.
+/// The values of nulls are arbitrary, so that a null after a null may count as a change.
 fn mark<T: PartialEq>(values: &[T], nulls: Option<&NullBuffer>, changed: &mut [bool]) {
-    // Most rows repeat the one before: whole blocks are compared at once.
+    // Most rows repeat the previous one: whole blocks are compared at once.
     const BLOCK: usize = 64;
     for first in (1..values.len()).step_by(BLOCK) {
         let end = values.len().min(first + BLOCK);
@@ -185,10 +185,10 @@ fn mark<T: PartialEq>(values: &[T], nulls: Option<&NullBuffer>, changed: &mut [b
     }
 }
 
-/// Some columns of a batch, as the thread that decoded them leaves them.
+/// Some columns of a batch, from the thread that decoded them.
 pub(super) struct Part {
     columns: Vec<(String, Column)>,
-    /// The rows whose problem or hardware may differ from the row before: one comparison a cell, where
+    /// The rows whose problem or hardware may differ from the row before: one comparison per cell, while
     /// finding the problem takes many.
     changed: Vec<bool>,
 }
@@ -220,7 +220,7 @@ pub(super) struct Batch {
     pub(super) run_id: Column,
     pub(super) problem: Vec<(&'static str, Column)>,
     pub(super) hardware: Vec<(&'static str, Column)>,
-    /// Of each row, whether its problem or hardware may differ from the row before.
+    /// For each row, whether its problem or hardware may differ from the previous row.
     pub(super) changed: Vec<bool>,
 }
 

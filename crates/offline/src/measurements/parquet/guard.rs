@@ -3,7 +3,7 @@
 use ck_select_types::panics;
 use parquet::errors::ParquetError;
 
-/// Runs code of the reader. A panic in it becomes an error; what was being read is not to be used any more.
+/// Runs code of the reader. A panic in it becomes an error; what was being read must no longer be used.
 pub(super) fn guarded<T>(body: impl FnOnce() -> T) -> Result<T, ParquetError> {
     panics::catch(body).map_err(|panicked| {
         let message = panicked.message.as_deref().unwrap_or("the reader gave up");

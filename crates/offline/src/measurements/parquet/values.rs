@@ -1,4 +1,4 @@
-//! The values of a column in one of three forms, whatever type a writer gave them.
+//! The values of a column in one of three forms, regardless of the type in the file.
 
 use std::collections::HashMap;
 
@@ -35,7 +35,7 @@ pub(super) fn whole(array: &dyn Array) -> Result<Option<Int64Array>, String> {
     }))
 }
 
-/// Reals, and dictionaries of numbers; NaN where there is none.
+/// Reals, and dictionaries of numbers; NaN for nulls.
 pub(super) fn real(array: &dyn Array) -> Result<Option<ScalarBuffer<f64>>, String> {
     fn widened<T: ArrowPrimitiveType>(
         array: &dyn Array,
@@ -65,7 +65,7 @@ pub(super) fn real(array: &dyn Array) -> Result<Option<ScalarBuffer<f64>>, Strin
     }))
 }
 
-/// Texts, each with its number in a list of texts; `None` for other types.
+/// Texts, as indices into a list of texts; `None` for other types.
 pub(super) fn text(array: &dyn Array) -> Result<Option<(Int32Array, StringArray)>, String> {
     Ok(Some(match array.data_type() {
         DataType::Utf8 => numbered(array.as_string::<i32>().iter()),
@@ -85,14 +85,14 @@ pub(super) fn text(array: &dyn Array) -> Result<Option<(Int32Array, StringArray)
     }))
 }
 
-/// The keys of a dictionary. The reader does not look whether damaged ones have a value.
+/// The keys of a dictionary. The reader does not check whether damaged ones have a value.
 fn keys(array: &dyn Array, values: usize) -> Result<Int32Array, String> {
     let keys = whole(array.as_any_dictionary().keys())?.unwrap_or_else(|| Int64Array::new_null(array.len()));
     let damaged = |key: &i64| usize::try_from(*key).map_or(true, |key| key >= values);
     if let Some(key) = keys.iter().flatten().find(damaged) {
         return Err(format!("damaged: value {key} of a dictionary of {values}"));
     }
-    // Beside a null there may be any key.
+    // The keys of nulls are arbitrary.
     Ok(keys.unary(|key| i32::try_from(key).unwrap_or_default()))
 }
 
@@ -102,7 +102,7 @@ fn numbered<'a>(rows: impl Iterator<Item = Option<&'a str>>) -> (Int32Array, Str
     let mut texts = Vec::new();
     let mut last = None;
     let mut number = |text: &'a str| {
-        // Most rows repeat the one before.
+        // Most rows repeat the previous one.
         match last {
             Some((known, number)) if known == text => number,
             _ => {

@@ -64,8 +64,9 @@ fn canonical_names_print_back() {
 
 #[test]
 fn generated_names_carry_every_field() {
-    let name = "grouped_conv_bwd_weight_fp16_ndhwgc_3d_compv4_default_intrawave_64x64x32_2x2x1_16x16x16_vec1_2_4_bpc2\
-                _wg3_gm4_dsb_2stage_filter1x1_pad0_explicit_gemm_streamk_tree_persistent_large_tensor";
+    let name = "grouped_conv_bwd_weight_fp16_ndhwgc_3d_compv4_default_intrawave_64x64x32_2x2x1_16x16x16_vec1\
+                _2_4_bpc2_wg3_gm4_dsb_2stage_filter1x1_pad0_explicit_gemm_streamk_tree_persistent_large\
+                _tensor";
     let kernel = parse(name);
     assert_eq!(kernel.long_name(), name);
     assert_eq!((kernel.vector, kernel.block_per_cu), ([1, 2, 4], 2));

@@ -96,8 +96,8 @@ impl FmhaKernel {
     /// | family, dtype, mode, `h…`, and a tile | [`FmhaKernel::parse_config_name`]: library files and tables |
     /// | `fwd_d` and a number | [`FmhaKernel::parse_ck_name`]: CK's example and the libraries made by it |
     ///
-    /// The generator's names, which end in a hash, and those of declarations say too little: both are refused
-    /// as such.
+    /// The generator's names, which end in a hash, and the names of declarations contain too little: both are
+    /// refused with that reason.
     pub fn parse_name(name: &str) -> Result<Self, NameError> {
         let mut scan = Scan::whole(name)?;
         let family = family(&mut scan)?;

@@ -1,4 +1,4 @@
-//! The name that CK's own example gives a forward kernel, as libraries made by it have it.
+//! The name that CK's own example gives a forward kernel; libraries made by it use it, too.
 //!
 //! ```text
 //! fmha_fwd_d{q}_{dtype}_{mode}_b{6}_r{3}_r{3}_w{3}_w{3}[_o{n}]_{pipeline}_v{r|c}_{p[s][sk][d][dv]|npad}
@@ -6,8 +6,8 @@
 //! _{pertensor|blockscale|…|nqscale}_{trload|ntrload}_{sink|nsink}
 //! ```
 //!
-//! The head size of values is the tile's. `mask` and `mc` are causal masks, which compile to one type
-//! whichever corner they start from: they are read as `top_left`.
+//! The head size of values is taken from the tile. `mask` and `mc` are causal masks, which compile to one
+//! type whichever corner they start from: they are read as `top_left`.
 
 use super::super::scan::{MAX_EXTENT, MAX_SMALL, Scan};
 use super::body::{family, joined, types};
@@ -36,7 +36,7 @@ fn choice<T: Copy>(scan: &mut Scan<'_>, words: &[(&str, T)]) -> Result<T, NameEr
 
 const BIASES: [(&str, FmhaBias); 3] =
     [("nbias", FmhaBias::No), ("bias", FmhaBias::Elementwise), ("alibi", FmhaBias::Alibi)];
-/// The last one with a value is the one that is written.
+/// Of several words with one value, the last is written.
 const MASKS: [(&str, FmhaMask); 5] = [
     ("nmask", FmhaMask::No),
     ("mask", FmhaMask::TopLeft),

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! fmha_{family}_{dtype}_{mode}_h{q}[x{v}]_{pipeline}_t{6}[.{tag}]_w{3}_pad{4}_mask={word}_bias={word}
-//! [_lse=1][_drop=1][_logits=1][_sink=1][_skip=1][_qs={word}][_pkv=1][_rope={word}][_ps={n}][_kvl={word}][_kvt={word}]
-//! [_det=1][_dbias=1][_drv={word}]_bpc={n}
+//! [_lse=1][_drop=1][_logits=1][_sink=1][_skip=1][_qs={word}][_pkv=1][_rope={word}][_ps={n}][_kvl={word}]
+//! [_kvt={word}][_det=1][_dbias=1][_drv={word}]_bpc={n}
 //! ```
 //!
-//! `w` is the instruction of the scores; that of the products with values is read as the same. Waves follow
-//! from it ([`FmhaKernel::set_warp_tile`]); values lie row by row; the architecture is not said.
+//! `w` is the instruction of the scores; that of the products with values is assumed to be the same. Waves
+//! follow from it ([`FmhaKernel::set_warp_tile`]); values are row-major; the architecture is not included.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ use super::body::{Head, joined, pads};
 use super::{FmhaKernel, FmhaTile, NameError};
 use crate::vocab::{FmhaBias, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaPipeline, FmhaQscale, FmhaRope};
 
-/// How dropout is done in backward kernels, with whether the random numbers are stored.
+/// The dropout of backward kernels, and whether the random numbers are stored.
 const DROPOUTS: [(&str, bool); 2] = [("dropout_wg16", false), ("dropout_wg16_storerandval", true)];
 
 impl FmhaKernel {
@@ -100,7 +100,7 @@ impl FmhaKernel {
         Ok(kernel)
     }
 
-    /// The name of its configuration.
+    /// The name of the kernel's configuration.
     pub fn config_name(&self) -> String {
         let joined = |numbers: &[u16]| numbers.iter().map(u16::to_string).collect::<Vec<_>>().join("x");
         let mut name = format!("fmha_{}_{}_{}_h{}", self.family, self.dtype, self.mode, self.hdim_q);
@@ -124,7 +124,7 @@ impl FmhaKernel {
     }
 }
 
-/// What is said only when it is not usual.
+/// The parts that are written only when not the default.
 pub(super) fn options(kernel: &FmhaKernel) -> impl Iterator<Item = String> {
     let backward = kernel.family.api() == crate::vocab::FmhaApi::Bwd;
     let dropout =

@@ -1,13 +1,13 @@
 //! The key under which the dispatcher's registry holds an attention kernel.
 //!
 //! ```text
-//! fmha_{family}_{dtype}_{batch|group}_{vr|vc}_hq{n}_hv{n}_p{pipeline}_m{n}_b{n}_lse{f}_do{f}_qs{n}_rp{n}_pkv{f}
-//! _sq{f}_sk{f}_sink{f}_db{f}_sr{f}_det{f}_km{n}_kl{n}_ps{n}_t{6}_w0{3}_w1{3}_wt0{3}_wt1{3}_pads{4f}_tr{f}_bpc{n}
-//! _wg{n}_ms{n}_mq{n}_aq{n}_av{n}_r{i}[_sc{f}]_rc{i}
+//! fmha_{family}_{dtype}_{batch|group}_{vr|vc}_hq{n}_hv{n}_p{pipeline}_m{n}_b{n}_lse{f}_do{f}_qs{n}_rp{n}
+//! _pkv{f}_sq{f}_sk{f}_sink{f}_db{f}_sr{f}_det{f}_km{n}_kl{n}_ps{n}_t{6}_w0{3}_w1{3}_wt0{3}_wt1{3}_pads{4f}
+//! _tr{f}_bpc{n}_wg{n}_ms{n}_mq{n}_aq{n}_av{n}_r{i}[_sc{f}]_rc{i}
 //! ```
 //!
-//! Older dispatchers leave `_sc` out, and with it two kernels that differ in the soft cap have one
-//! identifier. No identifier says waves and instruction of the third product, the constraint tag and the
+//! Older dispatchers omit `_sc`, so that kernels that differ only in the soft cap share an identifier. No
+//! identifier contains the waves and instruction of the third product, the constraint tag or the
 //! architecture.
 
 use super::super::scan::{MAX_EXTENT, MAX_SMALL, Scan};
@@ -103,7 +103,7 @@ impl FmhaKernel {
         Ok(kernel)
     }
 
-    /// The identifier as today's dispatcher writes it.
+    /// The identifier as the current dispatcher writes it.
     pub fn identifier(&self) -> String {
         let flag = u8::from;
         let joined = |numbers: &[u16]| numbers.iter().map(u16::to_string).collect::<Vec<_>>().join("x");

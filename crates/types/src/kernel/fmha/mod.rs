@@ -52,17 +52,17 @@ pub struct FmhaKernel {
     pub family: FmhaFamily,
     /// Element types of operands and, for the mixed words, of the result.
     pub dtype: Dtype,
-    /// One length for all sequences, or each its own.
+    /// Whether all sequences have one length, or each its own.
     pub mode: FmhaMode,
-    /// Values lie row by row.
+    /// Values are row-major.
     pub v_rowmajor: bool,
-    /// Scores are capped softly.
+    /// Scores have a soft cap.
     pub logits: bool,
     /// Which keys a query does not see.
     pub mask: FmhaMask,
     /// What is added to the scores.
     pub bias: FmhaBias,
-    /// Logarithms of the sums are stored.
+    /// The logarithms of the sums are stored.
     pub lse: bool,
     /// Some weights are dropped.
     pub dropout: bool,
@@ -70,19 +70,19 @@ pub struct FmhaKernel {
     pub qscale: FmhaQscale,
     /// How appended keys are rotated.
     pub rope: FmhaRope,
-    /// Keys and values lie in pages.
+    /// Keys and values are in pages.
     pub paged_kv: bool,
     /// Scales of 8-bit operands are constants.
     pub fp8_static_quant: bool,
     /// Short sequences are skipped.
     pub skip: bool,
-    /// The first keys are seen by all.
+    /// Every query sees the first keys.
     pub sink: bool,
     /// Computes the gradient of the bias.
     pub dbias: bool,
     /// Stores the random numbers of dropout.
     pub store_randval: bool,
-    /// Sums in one order.
+    /// Sums in a fixed order.
     pub deterministic: bool,
     /// Memory order of a paged cache.
     pub kv_layout: FmhaKvLayout,
@@ -90,11 +90,11 @@ pub struct FmhaKernel {
     pub kv_lookup: FmhaKvLookup,
     /// Keys of a page; 1 takes any.
     pub page_size: u32,
-    /// Elements of a query and of a key that it has room for.
+    /// Largest head size of queries and keys.
     pub hdim_q: u16,
-    /// Elements of a value that it has room for.
+    /// Largest head size of values.
     pub hdim_v: u16,
-    /// For which build it was selected, -1 for none.
+    /// The build that it was selected for, -1 for none.
     pub receipt: i32,
     /// What one workgroup handles in one step.
     pub tile: FmhaTile,
@@ -102,7 +102,7 @@ pub struct FmhaKernel {
     pub wave: [u8; 9],
     /// Tile of one matrix instruction, in the same order.
     pub warp_tile: [u16; 9],
-    /// How keys and values come to the matrix units.
+    /// How keys and values reach the matrix units.
     pub pipeline: FmhaPipeline,
     /// Handles queries, keys, elements of queries and elements of values that the tile does not divide.
     pub pad: [bool; 4],
@@ -112,17 +112,17 @@ pub struct FmhaKernel {
     pub block_per_cu: u8,
     /// Groups that the waves of a workgroup form.
     pub num_wave_groups: u8,
-    /// log2 of the most splits that it takes, 0 for any.
+    /// log2 of the maximum number of splits, 0 for any.
     pub max_splits_log2: u8,
-    /// Most queries that it takes, 0 for any.
+    /// Maximum number of queries, 0 for any.
     pub max_seq_len_q: u16,
     /// What must divide the elements of a query when they are not padded, 0 for nothing.
     pub hdim_q_alignment: u16,
     /// The same for values.
     pub hdim_v_alignment: u16,
-    /// Its place among kernels that are equally good by rule.
+    /// Its place among kernels that are equally good by the rules.
     pub selection_rank: i32,
-    /// A word for what tells it apart beside all this; mostly empty.
+    /// A word for what else distinguishes it; mostly empty.
     pub constraint_tag: String,
     /// The architecture that it was built for, when known.
     pub arch: Option<Arch>,
@@ -132,8 +132,8 @@ impl FmhaKernel {
     /// The value of `block_per_cu` of a kernel whose pipeline decides: -1 in eight bits.
     pub const PIPELINE_DECIDES: u8 = 255;
 
-    /// A kernel as upstream's generator completes a configuration that says only this: batches of fp16
-    /// sequences with rows of values, nothing masked, added or stored, waves along queries.
+    /// The kernel that upstream's generator makes of a configuration with only these fields: batches of fp16
+    /// sequences, row-major values, nothing masked, added or stored, waves along queries.
     pub fn plain(family: FmhaFamily, hdims: [u16; 2], pipeline: FmhaPipeline, tile: FmhaTile) -> Self {
         let mut kernel = Self {
             family,
@@ -180,7 +180,7 @@ impl FmhaKernel {
         kernel
     }
 
-    /// Gives it instructions of one shape, and as many waves along queries as they need.
+    /// Sets instructions of one shape, and as many waves along queries as they need.
     pub fn set_warp_tile(&mut self, [m, n, k]: [u16; 3]) {
         self.warp_tile[..6].copy_from_slice(&[m, n, k, m, n, k]);
         let [first, second] = match self.family {
@@ -226,7 +226,7 @@ impl FmhaKernel {
         Ok(())
     }
 
-    /// What it has beside types, shapes and pipeline, as words of its configuration's name.
+    /// What it has besides types, shapes and pipeline, as the words of its configuration's name.
     pub(super) fn suffixes(&self) -> Vec<String> {
         let mut words = vec![format!("pad{}", body::pads(self.pad)), format!("mask={}", self.mask)];
         words.push(format!("bias={}", self.bias));

@@ -11,9 +11,9 @@ pub enum Unsupported {
     Differs(&'static str),
     /// Heads of queries or of values are larger than the kernel has room for.
     Head,
-    /// A length that the tile does not divide, and no padding for it: `seqlen_q` or `seqlen_k`.
+    /// A length that the tile does not divide, without padding: `seqlen_q` or `seqlen_k`.
     Length(&'static str),
-    /// A head size that the alignment does not divide, and no padding for it: `hdim_q` or `hdim_v`.
+    /// A head size that the alignment does not divide, without padding: `hdim_q` or `hdim_v`.
     Alignment(&'static str),
     /// More queries, or more splits, than the kernel takes: `seqlen_q` or `num_splits`.
     TooMany(&'static str),
@@ -34,8 +34,8 @@ impl std::fmt::Display for Unsupported {
 }
 
 impl FmhaKernel {
-    /// A problem of these sizes as this kernel computes it: measurements say sizes, and their kernel the
-    /// rest.
+    /// A problem of these sizes with this kernel's signature: measurements record sizes, and their kernel
+    /// determines the rest.
     pub fn sign(&self, sizes: &FmhaProblem) -> FmhaProblem {
         let longest = if self.mode == FmhaMode::Group { sizes.longest_q() } else { sizes.max_seqlen_q };
         FmhaProblem {
@@ -70,13 +70,13 @@ impl FmhaKernel {
         self.check(problem).is_ok()
     }
 
-    /// Says which rule it breaks for a problem. Upstream's rules: a kernel for larger heads serves smaller
-    /// ones if it pads; masks of both corners are one; one for pages of size 1 takes any pages; the
-    /// architecture is not asked for.
+    /// Reports the first rule that it breaks for a problem. The rules are upstream's: a kernel for larger
+    /// heads serves smaller ones if it pads; masks from either corner are equivalent; a page size of 1
+    /// accepts any; the architecture is not checked.
     pub fn check(&self, p: &FmhaProblem) -> Result<(), Unsupported> {
         self.signature(p)?;
         let (sq, sk) = (p.longest_q(), p.longest_k());
-        // A problem that is valid in group mode says its longest; upstream refuses the others here.
+        // A problem that is valid in group mode gives its longest sequence; upstream refuses others here.
         if p.mode == FmhaMode::Group && p.max_seqlen_q < 1 {
             return Err(Unsupported::Length("seqlen_q"));
         }

@@ -4,12 +4,22 @@ use super::*;
 use crate::kernel::{Kernel, KernelKind};
 use crate::problem::FmhaProblem;
 
-const FP16: &str = "fmha_fwd_fp16_batch_vr_hq128_hv128_pqr_async_m0_b0_lse0_do0_qs0_rp0_pkv0_sq0_sk0_sink0_db0_sr0_det0_km0_kl1_ps1_t128x128x32x128x32x128_w04x1x1_w14x1x1_wt032x32x16_wt132x32x16_pads1111_tr0_bpc255_wg1_ms0_mq0_aq128_av128_r0_sc0_rc-1";
+const FP16: &str = "fmha_fwd_fp16_batch_vr_hq128_hv128_pqr_async_m0_b0_lse0_do0_qs0_rp0_pkv0_sq0_sk0_sink0\
+                    _db0_sr0_det0_km0_kl1_ps1_t128x128x32x128x32x128_w04x1x1_w14x1x1_wt032x32x16_wt132x32x16\
+                    _pads1111_tr0_bpc255_wg1_ms0_mq0_aq128_av128_r0_sc0_rc-1";
 const OTHERS: [&str; 4] = [
-    "fmha_fwd_bf16_group_vr_hq128_hv128_pqr_async_m1_b0_lse1_do0_qs0_rp0_pkv0_sq0_sk0_sink0_db0_sr0_det0_km0_kl1_ps1_t128x128x32x128x32x128_w04x1x1_w14x1x1_wt032x32x16_wt132x32x16_pads1111_tr0_bpc255_wg1_ms0_mq0_aq128_av128_r0_sc1_rc-1",
-    "fmha_fwd_fp8bf16_batch_vr_hq192_hv128_pqr_async_m3_b0_lse0_do0_qs1_rp0_pkv0_sq0_sk0_sink1_db0_sr0_det0_km0_kl1_ps1_t128x128x32x128x32x192_w04x1x1_w14x1x1_wt032x32x32_wt132x32x32_pads1011_tr0_bpc255_wg1_ms0_mq0_aq192_av128_r0_sc0_rc-1",
-    "fmha_fwd_splitkv_combine_fp16_batch_vr_hq128_hv128_psplitkv_combine_m0_b0_lse1_do0_qs0_rp0_pkv0_sq0_sk0_sink0_db0_sr0_det0_km0_kl1_ps1_t32x128x32x32x0x0_w04x1x1_w14x1x1_wt016x16x16_wt116x16x16_pads0111_tr0_bpc255_wg1_ms0_mq0_aq128_av128_r0_sc0_rc-1",
-    "fmha_bwd_dq_dk_dv_bf16_batch_vr_hq128_hv128_pqr_m1_b1_lse0_do1_qs0_rp0_pkv0_sq0_sk0_sink0_db1_sr1_det1_km0_kl1_ps1_t16x128x128x16x128x16_w01x4x1_w14x1x1_wt016x16x32_wt116x16x16_pads1111_tr0_bpc255_wg1_ms0_mq0_aq128_av128_r0_sc0_rc-1",
+    "fmha_fwd_bf16_group_vr_hq128_hv128_pqr_async_m1_b0_lse1_do0_qs0_rp0_pkv0_sq0_sk0_sink0_db0_sr0_det0_km0\
+     _kl1_ps1_t128x128x32x128x32x128_w04x1x1_w14x1x1_wt032x32x16_wt132x32x16_pads1111_tr0_bpc255_wg1_ms0_mq0\
+     _aq128_av128_r0_sc1_rc-1",
+    "fmha_fwd_fp8bf16_batch_vr_hq192_hv128_pqr_async_m3_b0_lse0_do0_qs1_rp0_pkv0_sq0_sk0_sink1_db0_sr0_det0\
+     _km0_kl1_ps1_t128x128x32x128x32x192_w04x1x1_w14x1x1_wt032x32x32_wt132x32x32_pads1011_tr0_bpc255_wg1_ms0\
+     _mq0_aq192_av128_r0_sc0_rc-1",
+    "fmha_fwd_splitkv_combine_fp16_batch_vr_hq128_hv128_psplitkv_combine_m0_b0_lse1_do0_qs0_rp0_pkv0_sq0_sk0\
+     _sink0_db0_sr0_det0_km0_kl1_ps1_t32x128x32x32x0x0_w04x1x1_w14x1x1_wt016x16x16_wt116x16x16_pads0111_tr0\
+     _bpc255_wg1_ms0_mq0_aq128_av128_r0_sc0_rc-1",
+    "fmha_bwd_dq_dk_dv_bf16_batch_vr_hq128_hv128_pqr_m1_b1_lse0_do1_qs0_rp0_pkv0_sq0_sk0_sink0_db1_sr1_det1\
+     _km0_kl1_ps1_t16x128x128x16x128x16_w01x4x1_w14x1x1_wt016x16x32_wt116x16x16_pads1111_tr0_bpc255_wg1_ms0\
+     _mq0_aq128_av128_r0_sc0_rc-1",
 ];
 
 fn read(name: &str) -> FmhaKernel {
@@ -35,13 +45,17 @@ fn one_kernel_has_three_names() {
     let kernel = read(FP16);
     let config =
         "fmha_fwd_fp16_batch_h128_qr_async_t128x128x32x128x32x128_w32x32x16_pad1111_mask=no_bias=no_bpc=-1";
-    let ck = "fmha_fwd_d128_fp16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psskddv_nlogits_nbias_nmask_nlse_ndropout_nskip_nqscale_ntrload_nsink";
+    let ck = "fmha_fwd_d128_fp16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr\
+              _psskddv_nlogits_nbias_nmask_nlse_ndropout_nskip_nqscale_ntrload_nsink";
     assert_eq!((kernel.config_name().as_str(), kernel.ck_name().as_str()), (config, ck));
     assert_eq!((read(config), read(ck)), (kernel.clone(), kernel));
-    let rich = "fmha_fwd_fp8bf16_group_h192x128_qr_async_t128x128x32x128x32x192.small_w32x32x32_pad1011_mask=top_left_bias=no_lse=1_logits=1_sink=1_qs=kv_blockscale_pkv=1_ps=16_kvl=linear_kvt=vllm_bpc=2";
+    let rich = "fmha_fwd_fp8bf16_group_h192x128_qr_async_t128x128x32x128x32x192.small_w32x32x32_pad1011\
+                _mask=top_left_bias=no_lse=1_logits=1_sink=1_qs=kv_blockscale_pkv=1_ps=16_kvl=linear_kvt=vllm\
+                _bpc=2";
     let kernel = read(rich);
     assert_eq!((kernel.config_name().as_str(), kernel.constraint_tag.as_str()), (rich, "small"));
-    let backward = "fmha_bwd_dq_dk_dv_bf16_batch_h64_qr_t32x128x64x32x64x32_w16x16x32_pad1181_mask=no_bias=bias_det=1_dbias=1_drv=dropout_wg16_storerandval_bpc=1";
+    let backward = "fmha_bwd_dq_dk_dv_bf16_batch_h64_qr_t32x128x64x32x64x32_w16x16x32_pad1181_mask=no\
+                    _bias=bias_det=1_dbias=1_drv=dropout_wg16_storerandval_bpc=1";
     let kernel = read(backward);
     assert!(kernel.dropout && kernel.store_randval && kernel.pad == [true; 4]);
     assert_eq!(kernel.config_name(), backward.replace("pad1181", "pad1111"));
@@ -118,7 +132,7 @@ fn pick<T: Copy + std::fmt::Debug + 'static>(all: &'static [T]) -> impl Strategy
     any::<prop::sample::Index>().prop_map(|index| *index.get(all))
 }
 
-/// Any kernel that all fields of an identifier can say.
+/// Any kernel that an identifier can represent.
 fn kernels() -> impl Strategy<Value = FmhaKernel> {
     let words = (
         pick(FmhaFamily::ALL),
@@ -181,7 +195,7 @@ fn kernels() -> impl Strategy<Value = FmhaKernel> {
     )
 }
 
-/// What no name says of the third product.
+/// The part of the third product that names do not record.
 fn plain_tail() -> [u16; 3] {
     [16; 3]
 }
@@ -197,8 +211,11 @@ proptest! {
     fn other_names_read_back(kernel in kernels()) {
         let backward = kernel.family.api() == crate::vocab::FmhaApi::Bwd;
         let mut kernel = FmhaKernel {
-            hdim_q: kernel.hdim_q.max(1), hdim_v: kernel.hdim_v.max(1), block_per_cu: kernel.block_per_cu.max(1),
-            store_randval: backward && kernel.dropout && kernel.store_randval, ..kernel
+            hdim_q: kernel.hdim_q.max(1),
+            hdim_v: kernel.hdim_v.max(1),
+            block_per_cu: kernel.block_per_cu.max(1),
+            store_randval: backward && kernel.dropout && kernel.store_randval,
+            ..kernel
         };
         let shape = [kernel.warp_tile[0], kernel.warp_tile[1], kernel.warp_tile[2]];
         kernel.set_warp_tile(shape);

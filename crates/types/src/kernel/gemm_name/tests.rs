@@ -2,7 +2,7 @@ use super::*;
 use crate::kernel::{Mnk, Quant};
 use crate::vocab::{Dtype, GemmLayout, Major, QuantMode};
 
-/// A body with every field away from the first word of its vocabulary.
+/// A body in which every field differs from the first word of its vocabulary.
 const BODY: &str = "bf16_rrr_compv4_default_interwave_True_False_True_True_256x64x32_4x1x1_16x16x32";
 
 fn parse(name: &str) -> ParsedGemmName {
@@ -94,7 +94,7 @@ fn vector_widths_are_cut_out_wherever_they_stand() {
     );
     refuses(&format!("gemm_{BODY}_vec1_1_x"), end + 13, "found 'x' for vector width");
     refuses(&format!("gemm_{BODY}_vec1_1_1x"), end + 14, "found 'x' after the vector widths");
-    // Positions behind the cut count the bytes that were cut out.
+    // Positions after the removed part include the removed bytes.
     refuses("gemm_fp16_vec1_1_1_zzz", 19, "unknown GEMM layout 'zzz'");
 }
 
@@ -160,7 +160,8 @@ fn bad_names_say_where_and_what() {
 fn identifiers_print_back_byte_for_byte() {
     for identifier in [
         "bf16_rcr_compv4_cshuffle_intrawave_True_True_True_False_128x256x32_2x2x1_32x32x16",
-        "fp8_rrr_mem_default_interwave_False_False_False_True_64x64x128_1x4x1_16x16x64_splitk4_Relu_d1_preshuffle",
+        "fp8_rrr_mem_default_interwave_False_False_False_True_64x64x128_1x4x1_16x16x64_splitk4_Relu_d1\
+         _preshuffle",
         "int4_cpp_wavelet_bias_activation_auto_False_True_False_True_1x1x1_1x1x1_1x1x1_MultiDAdd_d255_sparse",
         "fp64_ccc_compv1_none_auto_False_True_False_True_65535x1x1_255x1x1_255x1x1_splitk255",
     ] {
@@ -207,7 +208,7 @@ fn the_block_size_is_known_once_the_arch_is() {
     assert_eq!(kernel.block_size, 256, "a known block size stays");
 }
 
-/// What both spellings of a variant say, and each prints its own.
+/// Both spellings of a variant have the same meaning, and each is printed unchanged.
 #[test]
 fn variants_are_read_in_both_spellings() {
     let shapes = "128x128x32_2x2x1_16x16x16";
@@ -232,20 +233,22 @@ fn variants_are_read_in_both_spellings() {
         assert_eq!(one, other);
         assert_eq!((one.kernel.name(), one.kernel.generated_name()), (tile_engine, generated));
     }
-    // The tile engine's name of a kernel with D tensors says neither how many nor what it does with them.
+    // The tile engine's name of a kernel with D tensors records neither their number nor their use.
     let multi_d = parse(&with("gemm_multi_d", "rcrr", "", four)).kernel;
     assert_eq!((multi_d.num_d_tensors, multi_d.elementwise), (2, Elementwise::MultiDAdd));
-    // Microscaling and lists of quantised GEMMs without groups have flags.
+    // Microscaling kernels, and lists of quantised GEMMs without groups, have flags.
     for name in [
         "mx_gemm_fp4_rcr_comp_async_cshuffle_intrawave_False_False_False_False_128x256x256_1x4x1_16x16x128",
-        "grouped_gemm_rowcolquant_fp8_rcr_compv3_cshuffle_intrawave_True_False_True_False_128x128x64_2x2x1_32x32x16",
-        "grouped_gemm_tensorquant_bf8_rcr_compv3_cshuffle_intrawave_True_False_True_True_128x128x64_2x2x1_32x32x16",
+        "grouped_gemm_rowcolquant_fp8_rcr_compv3_cshuffle_intrawave_True_False_True_False_128x128x64_2x2x1\
+         _32x32x16",
+        "grouped_gemm_tensorquant_bf8_rcr_compv3_cshuffle_intrawave_True_False_True_True_128x128x64_2x2x1\
+         _32x32x16",
     ] {
         let kernel = parse(name).kernel;
         assert_eq!((kernel.name().as_str(), kernel.generated_name().as_str()), (name, name));
         assert_eq!(kernel.pad[0], !name.starts_with("mx"));
     }
-    // The tile engine's names of quantised kernels have flags and leave the groups out.
+    // The tile engine's names of quantised kernels have flags and omit the groups.
     let flags = with("gemm_aquant", "rcr", "", four).replace("fp16", "fp8");
     let kernel = parse(&flags).kernel;
     assert_eq!((kernel.pad, kernel.variant.quant), ([true, false, true], Some(Quant::usual(QuantMode::A))));

@@ -91,8 +91,7 @@ pub(super) fn kernel(
         let field = alg(field);
         fields.set(target, &field, number(&field, value, 1, MAX_EXTENT)?, written)?;
     }
-    // No exporter writes these flags today; a name that shows one and a field that denies it disagree all the
-    // same.
+    // No exporter writes these flags today. Still, a field that denies a flag of the name is a contradiction.
     for (field, value, target) in [
         ("double_smem_buffer", algorithm.double_smem_buffer, &mut kernel.double_smem_buffer),
         ("split_image", algorithm.split_image, &mut kernel.split_image),

@@ -7,13 +7,13 @@ use crate::pool::error::quoted;
 use crate::pool::{PoolError, PoolFault};
 use crate::vocab::UnknownWord;
 
-/// Lets fields speak next to a name.
+/// Combines fields with a name.
 pub(super) struct Fields<'a> {
     pub(super) name: &'a str,
 }
 
 impl Fields<'_> {
-    /// Takes the field's value if there is one; it must be what the name has written, if it has.
+    /// Takes the field's value if there is one; it must agree with what the name says.
     pub(super) fn set<T: Copy + PartialEq + Display>(
         &self,
         target: &mut T,
@@ -50,7 +50,7 @@ pub(super) fn word<T: FromStr<Err = UnknownWord>>(
     text.map(parse).transpose()
 }
 
-/// A word of an exporter that writes `unknown` for what it cannot spell; then what is known from elsewhere
+/// A word of an exporter that writes `unknown` for what it cannot spell; then the value known from elsewhere
 /// stays.
 pub(super) fn exported<T: FromStr<Err = UnknownWord> + PartialEq + Display>(
     field: &str,

@@ -6,13 +6,13 @@ use crate::kernel::{FmhaKernel, Kernel, KernelKind};
 use crate::pool::{PoolError, PoolFault};
 use crate::vocab::Arch;
 
-/// Whether a kernel of an export is one of attention.
+/// Whether a kernel of an export is an attention kernel.
 pub(super) fn is_one(raw: &RawKernel) -> bool {
     let text = raw.identifier.as_deref().or(raw.name.as_deref());
     text.is_some_and(|text| text.starts_with("fmha_"))
 }
 
-/// The kernel that an identifier or, without one, a name describes. It is called by what described it.
+/// The kernel that an identifier or, without one, a name describes. That text becomes its name.
 pub(super) fn kernel(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
     let (field, name) = match (raw.identifier, raw.name) {
         (Some(identifier), _) => ("identifier", identifier),

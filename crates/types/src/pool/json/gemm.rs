@@ -21,11 +21,11 @@ const EXPORTED_PIPELINES: &[Pipeline] = &[
 const EXPORTED_EPILOGUES: &[Epilogue] =
     &[Epilogue::None, Epilogue::Default, Epilogue::CShuffle, Epilogue::Bias, Epilogue::Activation];
 
-/// What speaks for a GEMM kernel besides its fields.
+/// What describes a GEMM kernel besides its fields.
 pub(super) struct Source {
     name: String,
     kernel: GemmKernel,
-    /// An identifier says everything that it can say; a name may leave suffixes out.
+    /// An identifier is complete; a name may leave suffixes out.
     complete: bool,
 }
 
@@ -46,7 +46,7 @@ impl Source {
         let parsed_name = name.as_deref().and_then(|name| GemmKernel::parse_name(name).ok());
         match (GemmKernel::parse_identifier(&identifier), parsed_name, name) {
             (Ok(mut kernel), Some(parsed), Some(name)) => {
-                // The name adds the vector widths, provided it speaks of the same kernel.
+                // The name adds the vector widths, if it describes the same kernel.
                 kernel.vector = parsed.kernel.vector;
                 if suffixless(&kernel) != suffixless(&parsed.kernel) {
                     return Err(PoolError::new(PoolFault::Contradiction {
@@ -59,7 +59,7 @@ impl Source {
                 Ok(Self { name: identifier, kernel, complete: true })
             }
             (Ok(kernel), _, _) => Ok(Self { name: identifier, kernel, complete: true }),
-            // The identifiers of older dispatchers say too little, but there the name may say enough.
+            // Identifiers of older dispatchers contain too little, but then the name may be enough.
             (Err(_), Some(parsed), Some(name)) if identifier.starts_with(|c: char| c.is_ascii_digit()) => {
                 Ok(Self { name, kernel: parsed.kernel, complete: false })
             }
@@ -68,7 +68,7 @@ impl Source {
     }
 }
 
-/// The kernel without what suffixes say.
+/// The kernel without its suffixes.
 fn suffixless(kernel: &GemmKernel) -> GemmKernel {
     GemmKernel {
         split_k: 1,
@@ -113,7 +113,7 @@ pub(super) fn kernel(
         fields.set(target, &field, word(&field, text)?, Some(written))?;
     }
     let field = "signature.split_k";
-    // A registry may say 0 for no split, as it does for a key that nobody filled in.
+    // A registry may write 0 for no split, as in a key that was never filled in.
     let value = number(field, signature.split_k, 0, MAX_SMALL)?.map(|parts| (parts as u8).max(1));
     let written = (complete || said.split_k != plain.split_k).then_some(said.split_k);
     fields.set(&mut kernel.split_k, field, value, written)?;

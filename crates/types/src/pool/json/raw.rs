@@ -1,5 +1,4 @@
-//! Kernels as the exporters write them. Every field may be missing; fields that are not listed are not ours
-//! to judge.
+//! Kernels as the exporters write them. Every field may be missing; unlisted fields are ignored.
 
 use serde::Deserialize;
 
