@@ -1934,8 +1934,8 @@ ck_status ck_registry_create(const ck_options *options, ck_registry **registry);
  * else that was returned for them stay valid. A kernel that is added again unchanged, with the same hooks,
  * needs no new memory; a program that keeps adding different kernels should call this from time to time.
  * Names, user data and callbacks of registered kernels do not change; the next selection prepares the models
- * again. `removed` receives the number of freed kernels; it may be NULL. Called in a `run` callback, it fails
- * with `CK_STATUS_INVALID_ARGUMENT`, because the selection that measures still uses them.
+ * again. `removed` receives the number of freed kernels; it may be NULL. Called in a `run` callback, it
+ * fails with `CK_STATUS_INVALID_ARGUMENT`, because the selection that measures still uses them.
  *
  * # Safety
  * `registry` is from `ck_registry_create`, no other thread uses it during the call, and the caller is not a

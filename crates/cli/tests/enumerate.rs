@@ -287,7 +287,7 @@ fn mistakes_in_instances_name_their_place() {
             "\"special\"",
             "instances[0].special: unknown key, expected one of: kind, id, tile_m",
         ),
-        ("\"pipeline\": \"compv1\", ", "", "instances[0].pipeline: found nothing, expected a pipeline"),
+        ("\"pipeline\": \"compv1\",", "", "instances[0].pipeline: found nothing, expected a pipeline"),
         (
             "\"direct_conv\"",
             "\"winograd\"",

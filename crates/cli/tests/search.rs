@@ -64,7 +64,10 @@ fn evolution_is_at_least_nearly_as_good_as_chance() {
 
 #[test]
 fn small_budgets() {
-    assert!(found(SHAPE, &["--budget", "0"]).is_empty());
+    for option in ["--budget", "--top"] {
+        let (code, _, error) = run(SHAPE, &[option, "0"]);
+        assert!(code == Some(2) && error.contains("expected a whole number, 1 or more"), "{error}");
+    }
     assert!(!found(SHAPE, &["--strategy", "de", "--budget", "30"]).is_empty());
     assert!(found(SHAPE, &["--strategy", "de", "--budget", "5"]).len() <= 5);
 }

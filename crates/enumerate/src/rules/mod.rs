@@ -19,6 +19,7 @@ pub use words::Word;
 
 use std::path::Path;
 
+use ck_select_types::nearest::distance;
 use serde::de::DeserializeOwned;
 
 /// All rules.
@@ -110,7 +111,8 @@ fn check_names(directory: &Path) -> Result<(), RulesError> {
         let name = entry.map_err(|error| fault(error.to_string()))?.file_name();
         let name = name.to_string_lossy();
         any |= known.contains(&&*name);
-        if name.ends_with(".json") && !known.contains(&&*name) {
+        let is_like = |file: &&str| distance(file, &name.to_lowercase()) <= 2;
+        if !known.contains(&&*name) && known.iter().any(is_like) {
             return Err(fault(format!("found {name}, expected only {}", known.join(", "))));
         }
     }
