@@ -267,3 +267,31 @@ fn what_a_problem_says_is_used_or_refused_where_absent_cells_are_errors() {
     assert_eq!(rank(&pool, &odd), rank(&pool, &cells("")));
     assert!(upstream.check_names(&odd).is_ok());
 }
+
+/// The variant is no feature, so that plain kernels would have a score for every problem.
+#[test]
+fn kernels_of_another_variant_have_no_score_where_absent_cells_are_errors() {
+    const NAMES: [&str; 2] = [
+        "gemm_universal_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x64_2x2x1_32x32x16",
+        "batched_gemm_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_128x128x64_2x2x1_32x32x16",
+    ];
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/models/gemm_small");
+    let spec = RowModelOptions { uncoded: Some(Uncoded::Error), force: true, ..options() };
+    let model = Arc::new(RowModel::load(&directory, &spec).unwrap());
+    let pool = |names: &[&'static str]| {
+        let codes: Vec<i32> = (0..names.len() as i32).collect();
+        let cells = Cells::Words { words: names.to_vec(), codes: &codes };
+        let table = Table::new(vec![Column { name: "kernel_name", cells }], names.len()).unwrap();
+        RowPool::new(Arc::clone(&model), &table).unwrap()
+    };
+    let problem = |more: &str| {
+        Object::from_json(format!(r#"{{"m":128,"n":1536,"k":7168,"split_k":1{more}}}"#).as_bytes()).unwrap()
+    };
+    for (more, first) in [("", 0), (r#","batch":4"#, 1)] {
+        let ranked = rank(&pool(&NAMES), &problem(more));
+        assert_eq!(ranked[0].index, first, "{more}");
+        assert!(!ranked[0].score.is_nan() && ranked[1].score.is_nan(), "{more}: {ranked:?}");
+    }
+    let error = pool(&NAMES[..1]).rank(&problem(r#","batch":4"#), |_| {}).unwrap_err().to_string();
+    assert!(error.contains("kernels: found none of the problem's variant"), "{error}");
+}

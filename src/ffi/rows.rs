@@ -323,7 +323,8 @@ pub unsafe extern "C" fn ck_pool_destroy(pool: *mut CkPool) {
 /// names is an error. Where absent cells are errors, the problem is validated, and names close to those of
 /// its cells are refused as misspelt; other unknown ones are ignored. At most `capacity` places are written:
 /// to `rows` each kernel's row, counted from 0, and to `scores` its score, with logarithms undone and not
-/// clamped.
+/// clamped. Where absent cells are errors, named GEMM kernels of another variant than the problem's (batch,
+/// list, Stream-K, scales) come last, with NaN; it is an error if all are.
 ///
 /// # Safety
 /// `pool` is from `ck_pool_create`; `problem` points to `len` bytes; `rows` and `scores` point to `capacity`

@@ -105,6 +105,15 @@ fn lost(output: &Path, other: &Path, other_is_written: bool) -> Option<&'static 
             "this file is also read, as"
         });
     }
+    // What a log of `bench` or `merge` has beside it.
+    let is_beside = |end: &str| {
+        let mut beside = other.as_os_str().to_owned();
+        beside.push(end);
+        output == beside
+    };
+    if [".meta.json", ".details.jsonl"].into_iter().any(is_beside) {
+        return Some("this file belongs to");
+    }
     if other_is_written {
         return None;
     }

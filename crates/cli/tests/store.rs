@@ -96,6 +96,18 @@ fn an_import_is_whole_or_not_at_all() {
 }
 
 #[test]
+fn a_time_in_milliseconds_is_refused() {
+    let folder = folder_with(&line(1, "kernel_a", 1));
+    fs::write(folder.path().join("ms.jsonl"), line(1, "kernel_b", 1_800_000_000_000)).unwrap();
+    let (code, message) = failed(folder.path(), &["import", "ms.jsonl"]);
+    assert_eq!(code, Some(1));
+    assert!(
+        message.contains("measured_at: found 1800000000000, expected seconds since 1970, before"),
+        "{message}"
+    );
+}
+
+#[test]
 fn stores_are_merged_and_conflicts_counted() {
     let ours = folder_with(&(line(1, "kernel_a", 5) + &line(2, "kernel_a", 5) + &line(3, "kernel_a", 5)));
     let theirs = folder_with(

@@ -321,7 +321,7 @@ fn part(path: &Path, rows: usize, notes: &mut Vec<String>) -> Result<Value, Meas
     {
         notes.push(format!("{}: shard {shard} has {rows} of {planned} rows", path.display()));
     }
-    Ok(json!({ "file": path, "rows": rows, "meta": meta }))
+    Ok(json!({ "file": path.display().to_string(), "rows": rows, "meta": meta }))
 }
 
 #[cfg(test)]

@@ -74,6 +74,8 @@ pub struct Comparison {
     pub same: usize,
     /// Slower.
     pub degraded: usize,
+    /// Problems that the old ranking has a choice for, and the new one none; [`Comparison::new`] knows of none.
+    pub lost: usize,
     /// The criteria for acceptance.
     pub criteria: Vec<Criterion>,
     /// Problems with a different choice, the largest loss first.
@@ -104,6 +106,7 @@ impl Comparison {
             pairs.iter().filter(|(old, new)| new.efficiency.total_cmp(&old.efficiency) == wanted).count()
         };
         Self {
+            lost: 0,
             problems: pairs.len(),
             agreements: pairs.iter().filter(|(old, new)| old.selected == new.selected).count(),
             improved: count(std::cmp::Ordering::Greater),
@@ -131,7 +134,7 @@ impl Comparison {
 
     /// Whether the new ranking may replace the old one.
     pub fn accepted(&self) -> bool {
-        self.problems > 0 && self.criteria.iter().all(Criterion::holds)
+        self.problems > 0 && self.lost == 0 && self.criteria.iter().all(Criterion::holds)
     }
 }
 

@@ -72,6 +72,10 @@ impl Winner {
     /// Longest name of a kernel, in bytes.
     pub const MAX_NAME: usize = 1024;
 
+    /// No later winner could replace one that claims to be from the far future, such as one whose time is in
+    /// milliseconds.
+    const YEAR_2100: u64 = 4_102_444_800;
+
     /// The current time in seconds since 1970, for `measured_at`.
     pub fn now() -> u64 {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
@@ -91,8 +95,9 @@ impl Winner {
                 return Err(InvalidField::new(field, count, "at least 1"));
             }
         }
-        if i64::try_from(self.measured_at).is_err() {
-            return Err(InvalidField::new("measured_at", self.measured_at, "seconds since 1970"));
+        if self.measured_at >= Self::YEAR_2100 {
+            let expected = "seconds since 1970, before the year 2100";
+            return Err(InvalidField::new("measured_at", self.measured_at, expected));
         }
         Ok(())
     }

@@ -49,20 +49,20 @@ pub(crate) struct Args {
     arch: Option<Arch>,
     #[command(flatten)]
     hardware: HardwareOption,
-    /// The operation, if neither is a model, which would determine it
-    #[arg(long, value_name = "OP", value_parser = super::data::op, default_value = "grouped_conv")]
-    op: Op,
+    /// The operation, if neither is a model, which would determine it [default: grouped_conv]
+    #[arg(long, value_name = "OP", value_parser = super::data::op)]
+    op: Option<Op>,
     /// How much lower the mean may be
-    #[arg(long, value_name = "SHARE", default_value_t = Limits::UPSTREAM.mean)]
+    #[arg(long, value_name = "SHARE", default_value_t = Limits::UPSTREAM.mean, value_parser = share)]
     max_mean_loss: f64,
     /// How much lower the median may be
-    #[arg(long, value_name = "SHARE", default_value_t = Limits::UPSTREAM.median)]
+    #[arg(long, value_name = "SHARE", default_value_t = Limits::UPSTREAM.median, value_parser = share)]
     max_median_loss: f64,
     /// How much lower the P10 may be
-    #[arg(long, value_name = "SHARE", default_value_t = Limits::UPSTREAM.p10)]
+    #[arg(long, value_name = "SHARE", default_value_t = Limits::UPSTREAM.p10, value_parser = share)]
     max_p10_loss: f64,
     /// How much any single problem may lose
-    #[arg(long, value_name = "SHARE", default_value_t = Limits::UPSTREAM.worst)]
+    #[arg(long, value_name = "SHARE", default_value_t = Limits::UPSTREAM.worst, value_parser = share)]
     max_problem_loss: f64,
     #[command(flatten)]
     force: Force,
@@ -72,6 +72,11 @@ pub(crate) struct Args {
     /// Output format of the figures
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
+    share.ok_or_else(|| "expected a share from 0 to 1, such as 0.005 for half a percentage point".to_owned())
 }
 
 /// One of the two sides of a comparison.
@@ -91,9 +96,22 @@ impl Chooser {
             Some(Self::Model(model)) => Some(model.spec().op()),
             _ => None,
         });
+        if let (Some(own), Some(asked)) = (op, args.op)
+            && own != asked
+        {
+            return Err(CliError::usage(format!("--op: found {asked}, but a model is for {own}")));
+        }
+        let is_on_a_gpu = |side: &Option<Self>| match side {
+            Some(Self::Model(model)) => model.spec().prior.is_some(),
+            Some(Self::File(_)) => false,
+            None => true,
+        };
+        if args.arch.is_some() && ![&old, &new].into_iter().any(is_on_a_gpu) {
+            return Err(CliError::usage("--arch is for the estimate and for universal models"));
+        }
         let estimate = || -> Result<Self, CliError> {
             let asked = EstimateOption { estimate: true, arch: args.arch };
-            Ok(Self::Model(Arc::new(asked.model(op.unwrap_or(args.op), &args.hardware)?)))
+            Ok(Self::Model(Arc::new(asked.model(op.or(args.op).unwrap_or(Op::GroupedConv), &args.hardware)?)))
         };
         Ok((old.map_or_else(estimate, Ok)?, new.map_or_else(estimate, Ok)?))
     }
@@ -148,12 +166,18 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             args.data.read_for(old, args.arch)?
         }
         (_, Chooser::Model(model)) | (Chooser::Model(model), _) => args.data.read_for(model, args.arch)?,
-        _ => args.data.read_all(args.op, None)?,
+        _ => args.data.read_all(args.op.unwrap_or(Op::GroupedConv), None)?,
     };
     let trials = trials(&measurements);
     let (old, new) = (old.as_measured(args, &measurements)?, new.as_measured(args, &measurements)?);
     let (old, new) =
         (old.orders(&args.data, &measurements, &trials)?, new.orders(&args.data, &measurements, &trials)?);
+    let lost = old.iter().zip(&new).filter(|(old, new)| old.is_some() && new.is_none()).count();
+    let neither = old.iter().zip(&new).filter(|(old, _)| old.is_none()).count();
+    if neither > 0 {
+        let all = trials.len();
+        say!("ckselect: {neither} of {all} problems are not compared: the old one has no choice for them");
+    }
     let both: Vec<(Outcome, Outcome)> = trials
         .iter()
         .zip(old.iter().zip(&new))
@@ -171,7 +195,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         p10: args.max_p10_loss,
         worst: args.max_problem_loss,
     };
-    let comparison = Comparison::new(&old, &new, &limits);
+    let comparison = Comparison { lost, ..Comparison::new(&old, &new, &limits) };
     if let Some(path) = &args.changes {
         let mut out = Output::create(Some(path))?;
         changes(&comparison, &measurements)
@@ -191,6 +215,11 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     out.finish()?;
     if comparison.accepted() {
         return Ok(());
+    }
+    if lost > 0 {
+        let message =
+            format!("not accepted: the new one has no choice for {lost} of {} problems", trials.len());
+        return Err(CliError::Judged(message));
     }
     let broken: Vec<String> = comparison
         .criteria
@@ -223,6 +252,9 @@ fn write_table(comparison: &Comparison, out: &mut Output) -> std::io::Result<()>
     for (name, count) in [("improved", improved), ("same speed", same), ("degraded", degraded)] {
         writeln!(out, "{name:<20} {count} ({:.1} %)", share(*count))?;
     }
+    if comparison.lost > 0 {
+        writeln!(out, "{:<20} {}", "without a choice", comparison.lost)?;
+    }
     writeln!(out)?;
     criteria(comparison).write(Format::Table, out)?;
     writeln!(out, "\n{}", if comparison.accepted() { "accepted" } else { "not accepted" })
@@ -236,6 +268,7 @@ fn document(comparison: &Comparison) -> serde_json::Value {
         "improved": comparison.improved,
         "same": comparison.same,
         "degraded": comparison.degraded,
+        "lost": comparison.lost,
         "criteria": criteria(comparison).to_json(),
     })
 }

@@ -1,6 +1,6 @@
 //! `ckselect evaluate`: how good the choices of a model or of the estimate are.
 
-use std::io::Write;
+use std::io::{Read as _, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -111,6 +111,21 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     write(args, &evaluation, &measurements, Some(&model))
 }
 
+/// Other commands read the problems of this option, whose file would be lost.
+fn refuse_other_table(path: &Path) -> Result<(), CliError> {
+    let Ok(mut file) = ck_select::files::open(path) else { return Ok(()) };
+    let mut start = [0; OUTCOMES.len()];
+    let read = file.read(&mut start).map_err(|error| CliError::io(path.display(), &error))?;
+    if read == 0 || start.starts_with(OUTCOMES.as_bytes()) {
+        return Ok(());
+    }
+    let message = "--problems writes outcomes here, but there is another file, which would be lost";
+    Err(CliError::failed(format!("{}: {message}", path.display())))
+}
+
+/// How a table of outcomes begins.
+const OUTCOMES: &str = "problem,efficiency,";
+
 /// Rows of which architecture are evaluated; --hardware is that of a universal model alone.
 fn asked_arch(args: &Args, model: &Model) -> Option<Arch> {
     match model.spec().prior {
@@ -143,6 +158,7 @@ fn write(
         out.finish()?;
     }
     if let Some(path) = &args.problems {
+        refuse_other_table(path)?;
         let mut out = Output::create(Some(path))?;
         outcomes(evaluation, measurements)
             .write(Format::Csv, &mut out)

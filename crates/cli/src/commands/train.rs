@@ -168,7 +168,7 @@ pub(crate) fn run(_: &Args) -> Result<(), CliError> {
 /// The command line of this process, in the form that model cards use.
 #[cfg(feature = "train")]
 pub(crate) fn command_line() -> String {
-    run::command(std::env::args())
+    run::command(run::words())
 }
 
 #[cfg(not(feature = "train"))]

@@ -215,6 +215,12 @@ fn figures(validation: &Validation) -> Table {
 
 fn check(required: &[Requirement], validation: &Validation) -> Result<(), CliError> {
     let spread = validation.efficiency();
+    // Whoever chooses for the easy problems only would pass.
+    if !required.is_empty() && validation.unasked > 0 {
+        let all = validation.verdicts.len() + validation.unasked;
+        let message = format!("{} of {all} measured problems have no choice", validation.unasked);
+        return Err(CliError::Judged(message));
+    }
     let missed: Vec<String> = required
         .iter()
         .filter_map(|requirement| {

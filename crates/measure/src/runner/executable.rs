@@ -278,7 +278,7 @@ impl Runner for ExecutableRunner {
         let ExecutableConfig { directory, prefix, environment, .. } = &self.config;
         json!({
             "runner": "executable",
-            "directory": directory,
+            "directory": directory.display().to_string(),
             "prefix": prefix,
             "arguments": arguments,
             "environment": environment,

@@ -41,7 +41,7 @@ pub(super) fn check_op(op: Op, row: &dyn Fields) -> Result<(), FieldError> {
 }
 
 /// The problem of a row.
-pub(super) fn read(extractor: &Extractor, row: &dyn Fields) -> Result<Problem, FieldError> {
+pub(crate) fn read(extractor: &Extractor, row: &dyn Fields) -> Result<Problem, FieldError> {
     let op = extractor.schema.op();
     for (field, alias) in ALIASES {
         if let (Some(expected), Some(found)) = (row.cell(field), row.cell(alias))

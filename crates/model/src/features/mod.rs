@@ -30,6 +30,7 @@ mod rules;
 mod schema;
 mod vector;
 
+pub(crate) use asked::read as asked_problem;
 pub(crate) use block::BLOCK;
 pub use conv_pair::ConvPair;
 pub use engine::Engine;

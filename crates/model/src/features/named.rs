@@ -167,6 +167,14 @@ impl Named {
         })
     }
 
+    /// The kernel, if its name says which variant of GEMMs it computes.
+    pub(crate) const fn gemm(&self) -> Option<&GemmKernel> {
+        match &self.kernel {
+            KernelKind::Gemm(kernel) => Some(kernel),
+            _ => None,
+        }
+    }
+
     /// What the name says about problems.
     pub(crate) fn into_problem(self) -> NamedProblem {
         self.problem

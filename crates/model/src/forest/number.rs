@@ -94,7 +94,9 @@ fn integer(text: &[u8]) -> Option<(i64, usize)> {
         length += 1;
     }
     let sign = text.len() - digits.len();
-    (1..=MOST_DIGITS).contains(&length).then_some((if negative { -value } else { value }, sign + length))
+    (1..=MOST_DIGITS)
+        .contains(&length)
+        .then_some((if negative { value.wrapping_neg() } else { value }, sign + length))
 }
 
 macro_rules! integers {
@@ -142,6 +144,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn more_digits_than_fit_are_no_integer() {
+        for text in ["-9223372036854775808", "9223372036854775808", "-99999999999999999999"] {
+            assert_eq!(integer(text.as_bytes()), None, "{text}");
+        }
+    }
 
     #[test]
     fn integers_end_where_their_digits_end() {

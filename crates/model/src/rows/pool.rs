@@ -6,8 +6,12 @@ use super::model::{problem_inputs, refuse_others};
 use super::table::Table;
 use super::{Object, RowModel, RowsError, with_room};
 use crate::cells::{Cell, Fields};
-use crate::features::{Extractor, FieldError, KernelSide, Named, NamedProblem, ProblemSide};
+use crate::features::{
+    Extractor, FieldError, KernelSide, Named, NamedProblem, ProblemSide, Uncoded, asked_problem,
+};
+use crate::kernel::GemmKernel;
 use crate::model::Model;
+use crate::problem::{InvalidField, Problem};
 use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
 use crate::select::{Ranked, order};
 
@@ -18,6 +22,9 @@ use crate::select::{Ranked, order};
 pub struct RowPool {
     model: Arc<RowModel>,
     kernels: usize,
+    /// Named GEMM kernels by row, of which only those of a problem's variant are ranked; empty where absent
+    /// cells are not errors, because upstream's engines know no variants.
+    variants: Vec<Option<GemmKernel>>,
     way: Way,
     scratches: Scratches,
 }
@@ -70,10 +77,14 @@ impl RowPool {
         let extractor = model.model().extractor();
         let inputs = problem_inputs(extractor);
         let mut kernels = with_room(table.len(), 1)?;
+        let mut variants = Vec::new();
         for row in 0..table.len() {
             let fields = table.row(row);
-            let (side, named) =
+            let (side, named, variant) =
                 described(extractor, &fields).map_err(|source| RowsError::Row { row, source })?;
+            if extractor.rules.uncoded == Uncoded::Error {
+                variants.push(variant);
+            }
             kernels.push((side, Own { cells: Object::of(&fields, &inputs), named }));
         }
         let one_problem = kernels.windows(2).all(|pair| pair[0].1 == pair[1].1);
@@ -88,7 +99,10 @@ impl RowPool {
         } else {
             Way::Apart { kernels }
         };
-        Ok(Self { model, kernels: count, way, scratches: Scratches::default() })
+        if variants.iter().all(Option::is_none) {
+            variants.clear();
+        }
+        Ok(Self { model, kernels: count, variants, way, scratches: Scratches::default() })
     }
 
     /// The model.
@@ -114,6 +128,42 @@ impl RowPool {
         scratch.ranking.iter().copied().for_each(place);
         self.scratches.give(scratch);
         done
+    }
+
+    /// Named kernels of another variant than the problem asks for, plain ones for a batch, say, have no score.
+    fn void_other_variants(&self, problem: &dyn Fields, ranking: &mut [Ranked]) -> Result<(), RowsError> {
+        if self.variants.is_empty() {
+            return Ok(());
+        }
+        let extractor = self.model.model().extractor();
+        let read = |own: &Own| {
+            let merged = Merged { own: &own.cells, problem };
+            own.named.over(&merged, |all| asked_problem(extractor, all)).map_err(RowsError::Problem)
+        };
+        let mut asked = None;
+        for ranked in &mut *ranking {
+            let Some(Some(kernel)) = self.variants.get(ranked.index) else { continue };
+            let own = match &self.way {
+                Way::Together(together) => &together.own,
+                Way::Apart { kernels } => match kernels.get(ranked.index) {
+                    Some((_, own)) => own,
+                    None => continue,
+                },
+            };
+            let problem = match (asked, &self.way) {
+                (Some(problem), Way::Together(_)) => problem,
+                _ => read(own)?,
+            };
+            asked = Some(problem);
+            if matches!(problem, Problem::Gemm(gemm) if !kernel.answers(&gemm)) {
+                ranked.score = f64::NAN;
+            }
+        }
+        if ranking.iter().any(|ranked| !ranked.score.is_nan()) {
+            return Ok(());
+        }
+        let expected = "kernels for its batch, groups, stream_k, num_d, preshuffle and quant";
+        Err(RowsError::Problem(InvalidField::new("kernels", "none of the problem's variant", expected)))
     }
 
     fn rank_with(&self, problem: &dyn Fields, scratch: &mut RowScratch) -> Result<(), RowsError> {
@@ -146,6 +196,7 @@ impl RowPool {
         }
         let ranked = |(index, &raw)| Ranked { index, score: model.score(target, raw) };
         scratch.ranking.extend(scratch.scores.iter().enumerate().map(ranked));
+        self.void_other_variants(problem, &mut scratch.ranking)?;
         let higher = target.higher_is_better();
         // With the index as a tie-break no two are equal, so an unstable sort, which does not allocate, is
         // enough.
@@ -155,10 +206,16 @@ impl RowPool {
 }
 
 /// What a row says about its kernel, and the kernel's name about problems.
-fn described(extractor: &Extractor, row: &dyn Fields) -> Result<(KernelSide, NamedProblem), FieldError> {
+fn described(
+    extractor: &Extractor,
+    row: &dyn Fields,
+) -> Result<(KernelSide, NamedProblem, Option<GemmKernel>), FieldError> {
     Ok(match Named::read(extractor, row)? {
-        Some(named) => (named.side(extractor)?, named.into_problem()),
-        None => (KernelSide::read_cells(extractor, row)?, NamedProblem::default()),
+        Some(named) => {
+            let (side, variant) = (named.side(extractor)?, named.gemm().cloned());
+            (side, named.into_problem(), variant)
+        }
+        None => (KernelSide::read_cells(extractor, row)?, NamedProblem::default(), None),
     })
 }
 

@@ -100,8 +100,14 @@ impl GemmKernel {
         if suffixes(&mut after, &mut with_suffixes).is_ok() {
             (scan, kernel) = (after, with_suffixes);
         }
+        if kernel.variant.batched && kernel.persistent {
+            return Err(scan.fail("batched kernels are not persistent"));
+        }
         if family.multi_d && kernel.num_d_tensors == 0 {
             (kernel.num_d_tensors, kernel.elementwise) = (2, Elementwise::MultiDAdd);
+        }
+        if kernel.variant.d_layout != Major::Row && kernel.num_d_tensors == 0 {
+            return Err(scan.fail("the layout has a letter for D tensors, but the kernel has none"));
         }
         let tail = scan.rest();
         if !tail.is_empty() && !tail.starts_with('_') {
@@ -138,7 +144,12 @@ impl GemmKernel {
             "the end or, in this order and only when not the default, \
              _splitk{N}, an elementwise operation, _d{N}, _sparse, _preshuffle, _streamk",
         )?;
-        Ok(kernel)
+        let key = kernel.identifier();
+        if key == identifier {
+            Ok(kernel)
+        } else {
+            Err(scan.fail(format!("expected '{key}' for this kernel")))
+        }
     }
 
     /// The tile-engine name: the family, such as `gemm_universal` or `batched_gemm`, then the kernel. For
@@ -208,7 +219,7 @@ impl GemmKernel {
             let _ = write!(out, "_{reduction}");
         }
         let flags = if family.batched { 3 } else { 4 };
-        if family.has_flags() {
+        if quant_name::has_flags(self, family) {
             for flag in self.pad.into_iter().chain([self.persistent]).take(flags) {
                 out.push_str(if flag { "_True" } else { "_False" });
             }

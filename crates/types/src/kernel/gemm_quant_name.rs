@@ -128,6 +128,16 @@ fn unsaid(kernel: &mut GemmKernel, mode: QuantMode) {
     }
 }
 
+/// Whether a name contains flags for padding: always in some families, in others only if the kernel is not
+/// what a name without them describes.
+pub(super) fn has_flags(kernel: &GemmKernel, family: &Family) -> bool {
+    let Some(mode) = family.quant.filter(|_| !family.has_flags()) else { return family.has_flags() };
+    let mut plain = GemmKernel { persistent: false, transpose_c: false, ..kernel.clone() };
+    unsaid(&mut plain, mode);
+    plain.transpose_c |= family.grouped && kernel.transpose_c;
+    plain != *kernel
+}
+
 /// Writes groups and flags as [`parts`] reads them.
 pub(super) fn write_parts(kernel: &GemmKernel, family: &Family, quant: &Quant, out: &mut String) {
     let both = quant.mode == QuantMode::AB;
@@ -145,7 +155,7 @@ pub(super) fn write_parts(kernel: &GemmKernel, family: &Family, quant: &Quant, o
     let of_a =
         if quant.mode == QuantMode::A && !kernel.grouped { "_preshufflequant" } else { "_preshuffleaq" };
     let eight_waves = both && !kernel.grouped && kernel.pipeline == Pipeline::EightWaves;
-    let transposed = family.grouped && kernel.transpose_c;
+    let transposed = (family.grouped || has_flags(kernel, family)) && kernel.transpose_c;
     for (flag, suffix) in [
         (kernel.preshuffle, "_preshuffleb"),
         (scales_a, of_a),

@@ -53,6 +53,15 @@ const OURS: [(&str, bool); 8] = [
     ("--overwrite", false),
 ];
 
+/// The words of the command line, which a script of the shell takes up.
+fn utf8_words() -> Result<Vec<String>, CliError> {
+    let word = |word: std::ffi::OsString| {
+        word.into_string()
+            .map_err(|word| CliError::usage(format!("--slurm: {} is not UTF-8", word.display())))
+    };
+    std::env::args_os().map(word).collect()
+}
+
 /// The words of this command line that every task gets, too.
 fn shared_arguments(words: impl IntoIterator<Item = String>) -> Vec<String> {
     let mut shared = Vec::new();
@@ -108,7 +117,7 @@ pub(super) fn run(
     let job = SlurmJob {
         program: std::env::current_exe()?,
         // The first word is the program, the second the subcommand.
-        arguments: shared_arguments(std::env::args().skip(2)),
+        arguments: shared_arguments(utf8_words()?.into_iter().skip(2)),
         output: std::path::absolute(&args.output)?,
         shards,
         parts,

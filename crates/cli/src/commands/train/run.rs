@@ -41,7 +41,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         name: file_name(&args.out),
         dtype,
         direction,
-        command: command(std::env::args()),
+        command: command(words()),
         timestamp: timestamp(),
         digests: ck_select_offline::trained::digests(&measurements)?,
         curve: Vec::new(),
@@ -150,6 +150,11 @@ fn report(args: &Args, trained: &[Trained]) -> Result<(), CliError> {
 
 fn file_name(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+/// The words of the command line, with what is not UTF-8 replaced.
+pub(super) fn words() -> impl Iterator<Item = String> {
+    std::env::args_os().map(|word| word.to_string_lossy().into_owned())
 }
 
 /// The command line for the card: paths are reduced to file names, since folders differ between users, and

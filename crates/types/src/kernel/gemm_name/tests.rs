@@ -269,3 +269,28 @@ fn identifiers_say_stream_k() {
     }
     refuses_identifier(&format!("{body}_streamk_atomic"), body.len() + 8, "found '_atomic'");
 }
+
+/// Names that fuzzing made.
+#[test]
+fn every_name_that_reads_prints_as_what_it_reads() {
+    let own_flags =
+        "gemm_rowcolquant_fp16_rrr_compv4_default_interwave_True_False_True_True_128x64x32_4x1x16_121x6x3";
+    let kernel = GemmKernel::parse_name(own_flags).unwrap().kernel;
+    assert_eq!(kernel.name(), own_flags, "pads that a name without flags would not say");
+    for (name, message) in [
+        (
+            "gemm_fp8_rrr_mem_default_interwave_False_False_False_True_64x64x128_1x4x1_16x16x64_batched",
+            "batched kernels are not persistent",
+        ),
+        (
+            "gemm_fp8_rrrc_mem_default_interwave_False_False_False_True_64x64x128_1x4x1_16x16x64",
+            "the layout has a letter for D tensors, but the kernel has none",
+        ),
+    ] {
+        assert_eq!(GemmKernel::parse_name(name).unwrap_err().reason, message);
+    }
+    let identifier =
+        "fp8_rrrr_mem_default_interwave_False_False_False_True_64x64x128_1x4x1_16x16x6_preshuffle";
+    let error = GemmKernel::parse_identifier(identifier).unwrap_err();
+    assert!(error.reason.starts_with("expected 'fp8_rrr_mem_default_"), "{error}");
+}
