@@ -115,11 +115,9 @@ impl Entry {
     /// Whether it computes the problem, in its types and layout, on its architecture; `supports` is not
     /// called.
     pub fn fits(&self, problem: &Problem, arch: Option<Arch>) -> bool {
-        let on_arch = match (self.arch(), problem.arch().or(arch)) {
-            (Some(own), Some(asked)) => own == asked,
-            _ => true,
-        };
-        on_arch && self.kernel.answers(problem) && self.kernel.has_types_of(problem)
+        self.kernel.runs_on(problem.arch().or(arch))
+            && self.kernel.answers(problem)
+            && self.kernel.has_types_of(problem)
     }
 
     /// Whether its hooks support the problem; true without hooks.

@@ -219,6 +219,14 @@ fn validate_judges_choices_from_a_file() {
     let ran = run(&["validate", "--predictions", &picks, "--data", &data, "--require", "mean=0.97"]);
     assert_eq!(ran.code, Some(3));
     assert!(ran.stderr.contains("mean is 0.9600, required 0.97"), "{}", ran.stderr);
+    // A single good choice is no good ranking.
+    let one = folder.path().join("one.csv");
+    let text = fs::read_to_string(&picks).unwrap();
+    fs::write(&one, text.lines().take(2).collect::<Vec<_>>().join("\n")).unwrap();
+    let ran =
+        run(&["validate", "--predictions", one.to_str().unwrap(), "--data", &data, "--require", "mean=0.9"]);
+    assert_eq!(ran.code, Some(3));
+    assert!(ran.stderr.contains("4 of 5 measured problems have no choice"), "{}", ran.stderr);
 }
 
 /// Five problems, the first of them measured again under number 5, where the model's second choice is the
@@ -411,6 +419,17 @@ fn compare_accepts_what_is_as_good_and_refuses_what_is_not() {
         (&false.into(), &5.into(), &0.into())
     );
     assert!(ran.stderr.contains("mean efficiency fell by 0.0090, allowed is 0.005"), "{}", ran.stderr);
+    let few = folder.path().join("few.csv");
+    let text = fs::read_to_string(&best).unwrap();
+    fs::write(&few, text.lines().take(2).collect::<Vec<_>>().join("\n")).unwrap();
+    let ran = compare(MODEL, few.to_str().unwrap());
+    assert_eq!(ran.code, Some(3));
+    let document: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&document["accepted"], &document["lost"]), (&false.into(), &4.into()));
+    assert!(ran.stderr.contains("the new one has no choice for 4 of 5 problems"), "{}", ran.stderr);
+    for wrong in [["--max-mean-loss", "5"], ["--arch", "gfx942"], ["--op", "fmha"]] {
+        assert_eq!(run(&[&["compare", MODEL, &best, "--data", &data], &wrong[..]].concat()).code, Some(2));
+    }
     let lenient = run(&[
         "compare",
         MODEL,

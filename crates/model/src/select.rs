@@ -338,7 +338,11 @@ impl Ranker {
             // A universal model serves all types and layouts, but a kernel only its own.
             let counts = |at: usize| {
                 let kernel = self.places.get(at).and_then(|&index| self.pool.get(index));
-                kernel.is_some_and(|kernel| kernel.answers(&problem) && kernel.has_types_of(&problem))
+                kernel.is_some_and(|kernel| {
+                    kernel.answers(&problem)
+                        && kernel.has_types_of(&problem)
+                        && kernel.runs_on(problem.arch().or(arch))
+                })
             };
             // Its columns are relative and have no range.
             scratch.outside = self.known.outside(&problem, arch, &[]);

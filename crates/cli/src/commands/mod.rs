@@ -148,6 +148,10 @@ impl Bare {
     ) -> Result<Model, CliError> {
         match self.spec(arch)? {
             None => load_model(path, unknown),
+            Some(_) if path.join("feature_spec.json").exists() => Err(CliError::usage(format!(
+                "--schema: {} has a feature_spec.json, which says what its model is",
+                path.display()
+            ))),
             Some(spec) => Ok(with_unknown(Model::load_bare(path, &spec)?, unknown)),
         }
     }

@@ -391,6 +391,44 @@ mod tests {
         );
     }
 
+    /// A field that no argument passes on would be measured as something else than it is recorded as.
+    #[test]
+    fn what_no_argument_says_is_not_measured() {
+        let config = ExecutableConfig::of("bin".into());
+        let dropped = |op: Op, arguments: Option<&str>, name: &str, text: &str| {
+            let template = |word: &str| Template::try_from(word.to_owned()).unwrap();
+            let arguments = arguments.map(|text| text.split(' ').map(template).collect());
+            let runner = ExecutableRunner::new(ExecutableConfig { arguments, ..config.clone() }, op).unwrap();
+            let kernel = Kernel::from_name(name).unwrap();
+            let defaults = ck_select::problem::ProblemDefaults::of(op);
+            let problem = Problem::parse(op, text, &defaults).unwrap();
+            let failure = runner.dropped(&Job { kernel: &kernel, problem, place: 0, best_ms: None });
+            failure.map(|failure| failure.message)
+        };
+        let gemm = |more: &str| {
+            let name = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_\
+                        128x128x128_1x4x1_16x16x128";
+            dropped(Op::Gemm, None, name, &format!("M=128,N=1536,K=7168{more}"))
+        };
+        assert_eq!(gemm(""), None);
+        for (more, said) in [(",split_k=4", "split_k = 4"), (",batch=2", "batch = 2")] {
+            let expected = format!("the problem has {said}, which no argument of the executable passes on");
+            assert_eq!(gemm(more), Some(expected));
+        }
+        let conv = |more: &str| {
+            let arguments = "{N} {C} {K} {Hi} {Wi} {Y} {X} {pad_h} {pad_w}";
+            let name = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
+            let text = format!("N=2,C=8,K=8,Hi=9,Wi=9,Y=3,X=3,pad_h=1,pad_w=1{more}");
+            dropped(Op::GroupedConv, Some(arguments), name, &text)
+        };
+        assert_eq!(conv(""), None);
+        for (more, said) in
+            [(",stride_w=2", "stride_w = 2"), (",G=4", "G = 4"), (",pad_h_right=2", "pad_h_right = 2")]
+        {
+            assert!(conv(more).is_some_and(|message| message.contains(said)), "{more}");
+        }
+    }
+
     #[test]
     fn every_place_has_its_number() {
         let kernel = Kernel::from_name("grouped_conv_forward_bf16_3d_64x64x64_compv3").unwrap();

@@ -2,6 +2,7 @@
 
 use super::{GemmKernel, Kernel, KernelKind};
 use crate::problem::{GemmProblem, GemmRequest, Problem};
+use crate::vocab::Arch;
 
 impl Kernel {
     /// Whether the kernel computes what the problem asks for: the operation, for convolutions the direction
@@ -18,6 +19,11 @@ impl Kernel {
             (KernelKind::Fmha(kernel), Problem::Fmha(problem)) => kernel.supports(problem),
             _ => false,
         }
+    }
+
+    /// Whether it may run on an architecture; unknown ones on either side match all.
+    pub fn runs_on(&self, arch: Option<Arch>) -> bool {
+        !matches!((self.kind.arch(), arch), (Some(own), Some(asked)) if own != asked)
     }
 
     /// Whether operand types and layouts match the problem's. Convolution layouts that differ only in the
