@@ -285,6 +285,60 @@ fn benchmark_json_has_its_bandwidth_and_pads_corrected() {
     assert!(rejects[0].reason.contains("the rest of the file is not read"), "{}", rejects[0].reason);
 }
 
+#[test]
+fn a_csv_that_says_something_twice_says_the_same() {
+    let folder = TempDir::new().unwrap();
+    let csv = |header: &str, rows: &[&str]| {
+        let rows: String = rows.iter().map(|row| format!("{row}\n")).collect();
+        file(&folder, "a.csv", &format!("{header}\n{rows}"))
+    };
+    let body = "M,N,K,tflops";
+    let header = format!("kernel,kernel_name,{body},latency_ms");
+    let row = |again: &str| format!("{GEMM},{again},64,64,64,9.5,0.5");
+    let good = [row(GEMM), row("")];
+    let data = measured(&csv(&header, &[&good[0], &good[1]]), Op::Gemm);
+    assert_eq!(data.rows().len(), 2);
+    let error = fails(&csv(&header, &[&good[0], &row(MEM)]), Op::Gemm);
+    let message = format!("line 3: kernel_name: found '{MEM}', expected '{GEMM}' as in kernel");
+    assert!(error.ends_with(&message), "{error}");
+    for (one, other) in [("latency_ms", "latency_us"), ("tflops", "measured_tflops")] {
+        let more = if one == "tflops" { "latency_ms,measured_tflops" } else { "latency_ms,latency_us" };
+        let path = csv(&format!("kernel,{body},{more}"), &[&format!("{GEMM},64,64,64,9.5,0.5,9.5")]);
+        let expected =
+            format!("header: columns '{one}' and '{other}' are the same figure, expected one of them");
+        let error = fails(&path, Op::Gemm);
+        assert!(error.ends_with(&expected), "{error}");
+    }
+}
+
+#[test]
+fn a_csv_records_the_gpu_and_what_failed() {
+    let folder = TempDir::new().unwrap();
+    let read = |header: &str, rows: &[&str]| {
+        let rows: String = rows.iter().map(|row| format!("{GEMM},64,64,64,9.5,0.5,{row}\n")).collect();
+        let header = format!("kernel,M,N,K,tflops,latency_ms,{header}");
+        Measurements::read(
+            &[file(&folder, "a.csv", &format!("{header}\n{rows}"))],
+            Wanted { arch: "gfx942".parse().ok(), ..Wanted::all(Op::Gemm) },
+        )
+    };
+    let data = read("hw_num_cus", &["208", "208", ""]).unwrap();
+    assert_eq!(data.rows().len(), 3);
+    assert_eq!(data.hardware().unwrap().num_cus, 208);
+    assert_eq!(data.device("gfx942".parse().unwrap()).unwrap().hardware.num_cus, 208);
+    let error = read("hw_num_cus", &["208", "304"]).unwrap_err();
+    assert!(
+        matches!(error, DataError::Hardware { name: "num_cus", found: 304, expected: 208, .. }),
+        "{error}"
+    );
+    let error = read("hw_num_cus", &["many"]).unwrap_err().to_string();
+    assert!(error.ends_with("line 2: hw_num_cus: found 'many', expected a whole number"), "{error}");
+    let data = read("is_valid,error_msg", &["true,", "true,wrong result", ","]).unwrap();
+    let valid: Vec<bool> = data.rows().iter().map(|row| row.is_valid).collect();
+    assert_eq!(valid, [true, false, true]);
+    assert_eq!(data.rows()[1].failure, 1);
+}
+
 /// A file of `generate_benchmark_data` with benchmarks of 64x64x64, each with these further fields.
 fn benchmarks(folder: &TempDir, metadata: &str, rows: &[(&str, &str)]) -> PathBuf {
     let benchmark = |&(name, fields): &(&str, &str)| {
