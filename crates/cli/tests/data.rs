@@ -274,5 +274,10 @@ fn driver_lines_become_problems() {
         "{err}"
     );
     assert!(bad(folder.path(), "shapes --set wide --driver lines.txt", 2).contains("one file has one"));
+    for option in ["--dtype fp16", "--ndim 3"] {
+        let error = bad(folder.path(), &format!("shapes --driver lines.txt {option}"), 2);
+        let name = option.split(' ').next().unwrap();
+        assert!(error.contains(&format!("{name} is for ")), "{error}");
+    }
     assert!(bad(folder.path(), "shapes --set wyde", 2).contains("expected one of: wide, edge"));
 }

@@ -226,6 +226,10 @@ fn measuring_goes_on_where_it_was_stopped() {
         assert!(page.contains(text), "{text}");
     }
     folder.bad("tune --arch gfx950 --model any --runner runner.json", "--pool");
+    let line = "tune --arch gfx942 --model any --pool pool.txt --problems problems.csv --runner runner.json \
+                --work work --output other";
+    folder.bad(line, "tune.json: arch: found gfx950, expected gfx942 as in --arch");
+    assert!(!folder.path("other").exists());
 }
 
 /// Attention goes the same way, with columns of its own. The figures are those of docs/fmha.md.

@@ -39,6 +39,8 @@ pub struct Table {
     pub tuned: Vec<Tuned>,
     /// Lines, counted from 1, that are not supported problems, and why.
     pub left_out: Vec<(usize, String)>,
+    /// Its columns that are not known and do not resemble a known one.
+    pub unknown: Vec<String>,
 }
 
 /// An entry of a table: a problem as text, and the time and the kernel.
@@ -56,11 +58,15 @@ type Places = Vec<(usize, Result<Said, String>)>;
 /// find-db as text, distinguished by its beginning. `fields` are added to every problem.
 pub fn read(file: &str, text: &str, fields: &str) -> Result<Table, DataError> {
     let wrong = |line: usize, reason: String| DataError::format(file, format_args!("line {line}: {reason}"));
+    let text = text.trim_start_matches('\u{feff}');
     let first = text.lines().next().unwrap_or_default();
+    let mut unknown = Vec::new();
     let (kind, places) = if first.starts_with("- ") {
         ("hipBLASLt", hipblaslt::places(text).map_err(|(line, reason)| wrong(line, reason))?)
     } else if aiter::is_header(first) {
-        ("AITER", aiter::places(text, fields).map_err(|reason| wrong(1, reason))?)
+        let (places, others) = aiter::places(text, fields).map_err(|reason| wrong(1, reason))?;
+        unknown = others;
+        ("AITER", places)
     } else if miopen::is_record(first) {
         ("MIOpen", miopen::places(text))
     } else {
@@ -69,7 +75,7 @@ pub fn read(file: &str, text: &str, fields: &str) -> Result<Table, DataError> {
         let found: String = first.chars().take(60).collect();
         return Err(wrong(1, format!("found '{found}', expected {expected}")));
     };
-    let mut table = Table { kind, tuned: Vec::new(), left_out: Vec::new() };
+    let mut table = Table { kind, tuned: Vec::new(), left_out: Vec::new(), unknown };
     let mut known: HashMap<Problem, usize> = HashMap::new();
     for (line, said) in places {
         match said.and_then(|said| tuned(said, fields)) {
@@ -162,6 +168,61 @@ mod tests {
         let told = read("b.csv", scaled, "dtype=fp8,quant=rowcolquant,arch=gfx942").unwrap();
         assert_eq!(lines(&told)[0], "# 0.0205 ms: name");
         assert!(lines(&told)[1].contains("quant=rowcolquant,arch=gfx942,op="), "{:?}", lines(&told));
+    }
+
+    #[test]
+    fn a_table_of_aiter_is_read_as_it_is_meant() {
+        let header = "gfx,M,N,K,dtype,bias,bpreshuffle,us,kernelName";
+        let table = |header: &str, row: &str| read("a.csv", &format!("{header}\n{row}\n"), "");
+        let row = |flags: &str| format!("gfx942,64,256,512,torch.float16,{flags},7.9,name");
+        for (word, shuffled) in [
+            ("true", true),
+            ("1", true),
+            ("TRUE", true),
+            ("True", true),
+            ("", false),
+            ("false", false),
+            ("0", false),
+            ("FALSE", false),
+        ] {
+            let read = table(header, &row(&format!("False,{word}"))).unwrap();
+            let problem = read.tuned[0].problem.to_string();
+            assert_eq!(problem.contains("preshuffle=true"), shuffled, "{problem}");
+            let biased = table(header, &row(&format!("{word},0"))).unwrap();
+            assert_eq!(biased.left_out.len(), usize::from(shuffled), "{word}");
+        }
+        let odd = table(header, &row("0,yes")).unwrap();
+        assert_eq!(odd.left_out, [(2, "bpreshuffle: found 'yes', expected true or false".to_owned())]);
+        let untyped = table(header, &row("0,0").replace("torch.float16", "")).unwrap();
+        assert!(untyped.left_out[0].1.starts_with("dtype: found nothing"), "{untyped:?}");
+        let marked = table(&format!("\u{feff}{header}"), &row("0,0")).unwrap();
+        assert!(marked.tuned[0].problem.to_string().ends_with(",arch=gfx942"), "{marked:?}");
+        for (name, message) in [
+            ("gfx", "line 1: column 'gfx' appears twice"),
+            ("Bias", "line 1: unknown column 'Bias', expected bias"),
+            ("scaleAb", "line 1: unknown column 'scaleAb', expected scaleAB"),
+            ("out_dtype", "line 1: unknown column 'out_dtype', expected outdtype"),
+        ] {
+            let error = table(&format!("{header},{name}"), &row("0,0")).unwrap_err().to_string();
+            assert!(error.ends_with(message), "{error}");
+        }
+        let noted = table(&format!("{header},remark"), &format!("{},x", row("0,0"))).unwrap();
+        assert_eq!((noted.tuned.len(), noted.unknown), (1, vec!["remark".to_owned()]));
+        let batched = table(&format!("B,{header}"), &format!("16,{}", row("0,0"))).unwrap();
+        assert!(batched.tuned[0].problem.to_string().contains(",batch=16"), "{batched:?}");
+    }
+
+    #[test]
+    fn the_type_of_the_result_is_not_that_of_the_operands() {
+        let text = "M,N,K,us,kernelName\n1,1280,8192,20.5,name\n";
+        for fields in ["quant=rowcolquant,dtype_c=fp16", "dtype=fp8,group_a=quant=1"] {
+            let error = read("a.csv", text, fields).unwrap_err().to_string();
+            assert!(error.contains("no column 'dtype'"), "{error}");
+        }
+        for key in ["dtype", "dtype_a"] {
+            let read = read("a.csv", text, &format!("quant=rowcolquant,{key}=fp8")).unwrap();
+            assert!(read.tuned[0].problem.to_string().contains("dtype_a=fp8"), "{read:?}");
+        }
     }
 
     #[test]

@@ -285,6 +285,170 @@ fn benchmark_json_has_its_bandwidth_and_pads_corrected() {
     assert!(rejects[0].reason.contains("the rest of the file is not read"), "{}", rejects[0].reason);
 }
 
+#[test]
+fn a_csv_that_says_something_twice_says_the_same() {
+    let folder = TempDir::new().unwrap();
+    let csv = |header: &str, rows: &[&str]| {
+        let rows: String = rows.iter().map(|row| format!("{row}\n")).collect();
+        file(&folder, "a.csv", &format!("{header}\n{rows}"))
+    };
+    let body = "M,N,K,tflops";
+    let header = format!("kernel,kernel_name,{body},latency_ms");
+    let row = |again: &str| format!("{GEMM},{again},64,64,64,9.5,0.5");
+    let good = [row(GEMM), row("")];
+    let data = measured(&csv(&header, &[&good[0], &good[1]]), Op::Gemm);
+    assert_eq!(data.rows().len(), 2);
+    let error = fails(&csv(&header, &[&good[0], &row(MEM)]), Op::Gemm);
+    let message = format!("line 3: kernel_name: found '{MEM}', expected '{GEMM}' as in kernel");
+    assert!(error.ends_with(&message), "{error}");
+    for (one, other) in [("latency_ms", "latency_us"), ("tflops", "measured_tflops")] {
+        let more = if one == "tflops" { "latency_ms,measured_tflops" } else { "latency_ms,latency_us" };
+        let path = csv(&format!("kernel,{body},{more}"), &[&format!("{GEMM},64,64,64,9.5,0.5,9.5")]);
+        let expected =
+            format!("header: columns '{one}' and '{other}' are the same figure, expected one of them");
+        let error = fails(&path, Op::Gemm);
+        assert!(error.ends_with(&expected), "{error}");
+    }
+}
+
+#[test]
+fn a_csv_records_the_gpu_and_what_failed() {
+    let folder = TempDir::new().unwrap();
+    let read = |header: &str, rows: &[&str]| {
+        let rows: String = rows.iter().map(|row| format!("{GEMM},64,64,64,9.5,0.5,{row}\n")).collect();
+        let header = format!("kernel,M,N,K,tflops,latency_ms,{header}");
+        Measurements::read(
+            &[file(&folder, "a.csv", &format!("{header}\n{rows}"))],
+            Wanted { arch: "gfx942".parse().ok(), ..Wanted::all(Op::Gemm) },
+        )
+    };
+    let data = read("hw_num_cus", &["208", "208", ""]).unwrap();
+    assert_eq!(data.rows().len(), 3);
+    assert_eq!(data.hardware().unwrap().num_cus, 208);
+    assert_eq!(data.device("gfx942".parse().unwrap()).unwrap().hardware.num_cus, 208);
+    let error = read("hw_num_cus", &["208", "304"]).unwrap_err();
+    assert!(
+        matches!(error, DataError::Hardware { name: "num_cus", found: 304, expected: 208, .. }),
+        "{error}"
+    );
+    let error = read("hw_num_cus", &["many"]).unwrap_err().to_string();
+    assert!(error.ends_with("line 2: hw_num_cus: found 'many', expected a whole number"), "{error}");
+    let data = read("is_valid,error_msg", &["true,", "true,wrong result", ","]).unwrap();
+    let valid: Vec<bool> = data.rows().iter().map(|row| row.is_valid).collect();
+    assert_eq!(valid, [true, false, true]);
+    assert_eq!(data.rows()[1].failure, 1);
+}
+
+/// A file of `generate_benchmark_data` with benchmarks of 64x64x64, each with these further fields.
+fn benchmarks(folder: &TempDir, metadata: &str, rows: &[(&str, &str)]) -> PathBuf {
+    let benchmark = |&(name, fields): &(&str, &str)| {
+        format!("{{\"kernel_name\": \"{name}\", \"m\": 64, \"n\": 64, \"k\": 64, {fields}}}")
+    };
+    let rows: Vec<String> = rows.iter().map(benchmark).collect();
+    let results = format!("[{{\"kernel_config\": {{}}, \"benchmarks\": [{}]}}]", rows.join(", "));
+    file(folder, "benchmarks.json", &format!("{{\"metadata\": {{{metadata}}}, \"results\": {results}}}"))
+}
+
+const FIGURES: &str = "\"avg_time_ms\": 0.5, \"tflops\": 9.5";
+
+#[test]
+fn benchmark_json_says_valid_as_a_csv_does() {
+    let folder = TempDir::new().unwrap();
+    for (value, valid) in [
+        ("1", true),
+        ("1.0", true),
+        ("\"True\"", true),
+        ("null", true),
+        ("0", false),
+        ("0.0", false),
+        ("false", false),
+        ("\"false\"", false),
+        ("\"False\"", false),
+        ("true, \"error\": \"wrong result\"", false),
+        ("true, \"error\": \"\"", true),
+    ] {
+        let fields = format!("{FIGURES}, \"is_valid\": {value}");
+        let data = measured(&benchmarks(&folder, "", &[(GEMM, &fields)]), Op::Gemm);
+        assert_eq!(data.rows()[0].is_valid, valid, "{value}");
+    }
+    let fields = format!("{FIGURES}, \"is_valid\": \"x\"");
+    let error = fails(&benchmarks(&folder, "", &[(GEMM, &fields)]), Op::Gemm);
+    assert!(error.ends_with("benchmarks[0]: is_valid: found 'x', expected true or false"), "{error}");
+}
+
+#[test]
+fn benchmark_json_has_the_fields_of_a_gemm() {
+    let folder = TempDir::new().unwrap();
+    let body = "fp8_rcr_compv3_cshuffle_intrawave_False_False_False";
+    let shapes = "128x128x128_1x4x1_16x16x128";
+    let batched = format!("batched_gemm_{body}_{shapes}");
+    let grouped = format!("grouped_gemm_{body}_False_{shapes}");
+    let with = |fields: &str| format!("{fields}, {FIGURES}");
+    let [batch, groups] = [with("\"batch\": 4"), with("\"groups\": \"64x64x64*4\"")];
+    let data = measured(&benchmarks(&folder, "", &[(&batched, &batch), (&grouped, &groups)]), Op::Gemm);
+    let said: Vec<String> = data.problems().iter().map(ToString::to_string).collect();
+    assert!(said[0].ends_with("layout=rcr,batch=4"), "{said:?}");
+    assert!(said[1].ends_with("layout=rcr,groups=64x64x64*4"), "{said:?}");
+    // Four GEMMs, either way, of one byte for an element of A and B and two for one of C.
+    let bandwidth = 4.0 * (2.0 + 2.0) * 64.0 * 64.0 / 1e9 / 0.0005;
+    assert!(data.rows().iter().all(|row| row.bandwidth_gb_s == bandwidth), "{:?}", data.rows());
+    for (name, fields, message) in [
+        (GEMM, batch.as_str(), "needs no batch and no list of GEMMs"),
+        (GEMM, &groups, "needs no batch and no list of GEMMs"),
+        (GEMM, &with("\"M\": 128"), "m: found '64', expected '128' as in M"),
+        (
+            GEMM,
+            "\"tflops\": 9.5, \"time(us)\": 500",
+            "found none of the keys avg_time_ms, latency_ms, latency_us",
+        ),
+        (GEMM, "\"tflops\": 9.5, \"latency(us)\": 500", "unknown key 'latency(us)', expected latency_us"),
+        (GEMM, "\"avg_time_ms\": 0.5", "found none of the keys tflops, measured_tflops"),
+        (
+            GEMM,
+            &with("\"latency_us\": 500"),
+            "keys 'avg_time_ms' and 'latency_us' are the same figure, expected one of them",
+        ),
+    ] {
+        let error = fails(&benchmarks(&folder, "", &[(name, fields)]), Op::Gemm);
+        assert!(error.contains("results[0].benchmarks[0]: ") && error.ends_with(message), "{error}");
+    }
+    let data = measured(&benchmarks(&folder, "", &[(GEMM, &with("\"M\": 64"))]), Op::Gemm);
+    assert_eq!(data.rows().len(), 1);
+    let micro = "\"tflops\": 9.5, \"latency_us\": 500";
+    let data = measured(&benchmarks(&folder, "", &[(GEMM, micro)]), Op::Gemm);
+    assert_eq!((data.rows()[0].latency_ms, data.rows()[0].is_valid), (0.5, true));
+    // A kernel that failed has no figures.
+    let data = measured(&benchmarks(&folder, "", &[(GEMM, "\"is_valid\": false")]), Op::Gemm);
+    assert!(!data.rows()[0].is_valid);
+}
+
+#[test]
+fn the_architecture_in_benchmark_json_counts() {
+    let folder = TempDir::new().unwrap();
+    let arch = |word: &str| format!("{FIGURES}, \"arch\": \"{word}\"");
+    let wanted = Wanted { arch: "gfx950".parse().ok(), ..Wanted::all(Op::Gemm) };
+    let path = benchmarks(&folder, "", &[(GEMM, &arch("gfx942")), (MEM, &arch("gfx950")), (GEMM, FIGURES)]);
+    let data = Measurements::read(&[&path], wanted).unwrap();
+    assert_eq!((data.rows().len(), data.sources()[0].other), (2, 1));
+    assert_eq!(data.sources()[0].other_arches, [("gfx942".parse().unwrap(), 1)]);
+    assert_eq!(data.common_arch().unwrap(), wanted.arch);
+    let whole = "\"arch\": \"gfx942\"";
+    let data = Measurements::read(&[benchmarks(&folder, whole, &[(GEMM, FIGURES)])], wanted).unwrap();
+    assert_eq!((data.rows().len(), data.sources()[0].other), (0, 1));
+    let data = measured(&benchmarks(&folder, whole, &[(GEMM, FIGURES)]), Op::Gemm);
+    assert_eq!(data.common_arch().unwrap(), "gfx942".parse().ok());
+    let error = fails(&benchmarks(&folder, whole, &[(GEMM, &arch("gfx950"))]), Op::Gemm);
+    assert!(
+        error.contains("arch: found 'gfx950', expected 'gfx942' as for the results around it"),
+        "{error}"
+    );
+    let text = fs::read_to_string(benchmarks(&folder, whole, &[(GEMM, FIGURES)])).unwrap();
+    let results = &text[text.find("\"results\"").unwrap()..text.len() - 1];
+    let late = file(&folder, "late.json", &format!("{{{results}, \"metadata\": {{{whole}}}}}"));
+    let error = fails(&late, Op::Gemm);
+    assert!(error.ends_with("found after the results, expected before them: it has their arch"), "{error}");
+}
+
 /// A result of `fmha_benchmark`: as a line of its CSV, and as an object of its JSON.
 fn attention(kernel: &str, keys: i64, ms: f64, splits: Option<i64>, status: &str) -> [String; 2] {
     let line = format!(

@@ -44,6 +44,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         for (line, reason) in table.left_out.iter().take(SHOWN) {
             say!("ckselect: {name}: line {line}: {reason}");
         }
+        if !table.unknown.is_empty() {
+            say!("ckselect: warning: {name}: ignored columns: {}", table.unknown.join(", "));
+        }
         let (problems, left_out) = (table.tuned.len(), table.left_out.len());
         say!("ckselect: {name}: {}: {problems} problems, {left_out} lines are left out", table.kind);
         if table.tuned.is_empty() {

@@ -41,7 +41,9 @@ pub(crate) struct Args {
     /// A set of problems; several are concatenated in order, each problem once
     #[arg(long, value_name = "NAME", group = "source", value_parser = set)]
     set: Vec<Set>,
-    /// A file of MIOpenDriver command lines
+    /// A file of MIOpenDriver command lines. A line of several directions (no -F, -F 0, or a sum of 1, 2 and
+    /// 4) is taken for the one of --direction, and left out if it lacks that; a line of one direction keeps
+    /// it. Lines with unknown flags are named and left out
     #[arg(long, value_name = "FILE", group = "source")]
     driver: Option<PathBuf>,
     /// Draw this many problems for the evaluation of a model
@@ -197,10 +199,13 @@ fn check(args: &Args) -> Result<(), CliError> {
     let convs = args.driver.is_some()
         || drawn == Some(Op::GroupedConv)
         || args.set.iter().any(|set| set.op() == Op::GroupedConv);
+    // Lines of the driver and strata have types of their own.
+    let typed = !args.set.is_empty() || args.validation.is_some() || !args.apart_from.is_empty();
     let batches = args.set.iter().any(|set| set.has_batches());
     let shaped = [Set::Synthetic, Set::ConvWide, Set::ConvEdge];
     let rules = [
         ("--direction", args.direction.is_some(), convs, "convolutions from --set, --driver or --validation"),
+        ("--dtype", args.dtype.is_some(), typed, "--set, --validation and --apart-from"),
         ("--ndim", args.ndim.is_some(), has(&shaped), "the sets synthetic, conv-wide and conv-edge"),
         ("--batches", !args.batches.is_empty(), batches, "sets of networks' layers"),
         (

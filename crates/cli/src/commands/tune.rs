@@ -13,6 +13,8 @@ use crate::table::Format;
 mod measure;
 #[cfg(feature = "train")]
 mod run;
+#[cfg(any(feature = "train", test))]
+mod work;
 
 const EXAMPLES: &str = "Examples:
   ckselect tune --arch gfx942 --pool kernels.txt --problems captured.txt --library ./libkernels.so \\
@@ -22,8 +24,9 @@ const EXAMPLES: &str = "Examples:
 
 Problems far from each other are measured first, in an order that depends on the seed. --work keeps the \
 measurements, in the format of `ckselect bench`: the same command continues where it was stopped, also with \
-more to measure or a new budget. Without --measure, it ends when the budget is spent, when all problems are \
-measured, or when another third of them has hardly changed what to expect of the others.
+more to measure or a new budget. The folder is of one architecture, which it records: another --arch is \
+refused. Without --measure, it ends when the budget is spent, when all problems are measured, or when \
+another third of them has hardly changed what to expect of the others.
 
 `expected` are the measured problems, each held out; `found`, in a simulation, are those that were not \
 measured.";

@@ -14,7 +14,8 @@ use serde_json::Value;
 
 use super::DataError;
 use super::names::{Named, Names};
-use super::problems::{OwnedCells, Problems, problem_of};
+use super::numbers;
+use super::problems::{OwnedCells, Problems, plain, problem_of};
 use super::record::{Counts, Figures, Measured, Sink};
 
 /// Reads all results. The file does not record bandwidth, which is computed from the problem and the time.
@@ -50,11 +51,27 @@ pub(super) fn read(
     Ok(results.counts)
 }
 
-/// The keys of a benchmark's problem.
-const EXTENTS: [&str; 4] = ["m", "n", "k", "split_k"];
+/// The keys of a benchmark's problem, as in a CSV of GEMMs.
+const PROBLEM: [&str; 10] = ["M", "m", "N", "n", "K", "k", "split_k", "batch", "batch_count", "groups"];
 
 /// The other keys that are read.
-const FIGURES: &[&str] = &["kernel_name", "tflops", "avg_time_ms", "is_valid"];
+const FIGURES: &[&str] = &[
+    "kernel_name",
+    "tflops",
+    "measured_tflops",
+    "avg_time_ms",
+    "latency_ms",
+    "latency_us",
+    "is_valid",
+    "error",
+    "error_msg",
+];
+
+/// Keys of the speed, and the TFLOPS of their units.
+const SPEEDS: &[(&str, f64)] = &[("tflops", 1.0), ("measured_tflops", 1.0)];
+
+/// Keys of the time, and the milliseconds of their units.
+const TIMES: &[(&str, f64)] = &[("avg_time_ms", 1.0), ("latency_ms", 1.0), ("latency_us", 1e-3)];
 
 struct Results<'a> {
     file: &'a str,
@@ -64,7 +81,7 @@ struct Results<'a> {
     counts: Counts,
     /// The keys of the last benchmark whose keys were checked; usually all have the same.
     known_keys: Vec<String>,
-    /// The architecture of all attention results, as in the file.
+    /// The architecture of all results, as in the file.
     arch: Option<String>,
     /// An error of the sink, which ends the reading.
     failed: Option<DataError>,
@@ -92,7 +109,7 @@ impl Results<'_> {
         for (place, benchmark) in benchmarks.iter().enumerate() {
             let name =
                 benchmark.get("kernel_name").and_then(Value::as_str).or(config_name).unwrap_or_default();
-            let taken = self.benchmark(name, benchmark);
+            let taken = self.benchmark(name, benchmark, result);
             self.count(taken, || format!("results[{index}].benchmarks[{place}]"))?;
         }
         Ok(())
@@ -114,8 +131,14 @@ impl Results<'_> {
         if self.known_keys.iter().map(String::as_str).eq(keys()) {
             return Ok(());
         }
-        // Extents are adjacent, so that a key that sorts between two of them is not taken for a third.
-        let (mut names, others): (Vec<&str>, Vec<&str>) = keys().partition(|key| EXTENTS.contains(key));
+        // Extents are adjacent, so that a key that sorts between two of them is not taken for a third. Those
+        // under both names are compared when they are read.
+        let is_repeated = |key: &str| {
+            let lower = key.to_lowercase();
+            lower != key && PROBLEM.contains(&key) && benchmark.get(lower).is_some()
+        };
+        let (mut names, others): (Vec<&str>, Vec<&str>) =
+            keys().filter(|key| !is_repeated(key)).partition(|key| PROBLEM.contains(key));
         names.extend(others);
         if let Err(HeaderError::Unknown(wrong)) = check_names(Op::Gemm, &names, FIGURES) {
             return Err(Fault::Row(unknown(&wrong)));
@@ -125,29 +148,56 @@ impl Results<'_> {
         Ok(())
     }
 
-    fn benchmark(&mut self, name: &str, benchmark: &Value) -> Result<bool, Fault> {
+    /// The architecture of a result: the innermost object that has one says it, and outer ones must agree.
+    fn arch_of(&self, objects: &[&Value]) -> Result<Option<String>, String> {
+        let inner = objects.iter().filter_map(|object| object.get("arch").map(plain));
+        let mut all = inner.chain(self.arch.clone()).filter(|arch| !arch.is_empty());
+        let first = all.next();
+        match all.find(|other| Some(other) != first.as_ref()) {
+            Some(other) => {
+                let found = first.unwrap_or_default();
+                Err(format!("arch: found '{found}', expected '{other}' as for the results around it"))
+            }
+            None => Ok(first),
+        }
+    }
+
+    /// Whether a row is for another architecture than the requested one, which is counted.
+    fn is_elsewhere(&mut self, problem: &Problem) -> bool {
+        let wanted = self.names.filter().arch;
+        let is_elsewhere = wanted.is_some() && problem.arch() != wanted;
+        if is_elsewhere {
+            self.sink.other_arch(problem.arch());
+        }
+        is_elsewhere
+    }
+
+    fn benchmark(&mut self, name: &str, benchmark: &Value, result: &Value) -> Result<bool, Fault> {
         let (id, class) = match self.names.get(name.as_bytes())? {
             Named::Other => return Ok(false),
             Named::Taken { id, class } => (id, class),
         };
         self.check_keys(benchmark)?;
         let mut cells = OwnedCells::default();
-        for name in EXTENTS {
-            cells.0.push((name, benchmark.get(name).map(ToString::to_string).unwrap_or_default()));
-        }
+        cells.0.extend(PROBLEM.into_iter().filter_map(|name| Some((name, plain(benchmark.get(name)?)))));
+        cells.0.extend(self.arch_of(&[benchmark, result])?.map(|arch| ("arch", arch)));
         let key = format!("{class} {:?}", cells.0);
         let arch = self.names.filter().unrecorded();
         let read = || problem_of(self.names.kernel(id), &cells, arch);
-        let &(ref problem, serial) = self.problems.get(key.as_bytes(), read)?;
-        let recorded = benchmark.get("is_valid").and_then(Value::as_bool);
-        let (tflops, latency) = (figure(benchmark, "tflops")?, figure(benchmark, "avg_time_ms")?);
-        let bandwidth = if latency > 0.0 { traffic(problem) / 1e9 / (latency / 1000.0) } else { 0.0 };
-        let mut figures = Figures::judge(tflops, latency, bandwidth, recorded, None, problem)?;
-        if recorded == Some(false) {
+        let &(problem, serial) = self.problems.get(key.as_bytes(), read)?;
+        if self.is_elsewhere(&problem) {
+            return Ok(false);
+        }
+        let error = error_of(benchmark);
+        let recorded = if error.is_some() { Some(false) } else { flag(benchmark, "is_valid")? };
+        let failed = recorded == Some(false);
+        let (tflops, latency) = (figure(benchmark, SPEEDS, failed)?, figure(benchmark, TIMES, failed)?);
+        let bandwidth = if latency > 0.0 { traffic(&problem) / 1e9 / (latency / 1000.0) } else { 0.0 };
+        let mut figures = Figures::judge(tflops, latency, bandwidth, recorded, None, &problem)?;
+        if failed {
             (figures.tflops, figures.latency_ms, figures.bandwidth_gb_s) = (0.0, 0.0, 0.0);
         }
-        let problem = *problem;
-        self.give(id, &problem, serial, figures, None)
+        self.give(id, &problem, serial, figures, error.as_deref())
     }
 
     fn give(
@@ -174,12 +224,34 @@ impl Results<'_> {
     }
 }
 
-/// A figure, 0 if there is none.
-fn figure(result: &Value, key: &str) -> Result<f64, String> {
-    match result.get(key) {
-        None | Some(Value::Null) => Ok(0.0),
-        Some(value) => value.as_f64().ok_or_else(|| format!("{key}: found {value}, expected a number")),
+/// A figure under one of several keys, 0 if it is null. Only a row that failed may lack it.
+fn figure(result: &Value, keys: &[(&str, f64)], failed: bool) -> Result<f64, String> {
+    let mut given = keys.iter().filter_map(|&(key, unit)| Some((key, unit, result.get(key)?)));
+    let Some((key, unit, value)) = given.next() else {
+        let names: Vec<&str> = keys.iter().map(|(name, _)| *name).collect();
+        return if failed { Ok(0.0) } else { Err(format!("found none of the keys {}", names.join(", "))) };
+    };
+    if let Some((other, ..)) = given.next() {
+        return Err(format!("keys '{key}' and '{other}' are the same figure, expected one of them"));
     }
+    match value {
+        Value::Null => Ok(0.0),
+        value => {
+            let number = value.as_f64().ok_or_else(|| format!("{key}: found {value}, expected a number"))?;
+            Ok(number * unit)
+        }
+    }
+}
+
+/// A yes or no, in any of the spellings of a CSV.
+fn flag(result: &Value, key: &str) -> Result<Option<bool>, String> {
+    result.get(key).map_or(Ok(None), |value| numbers::flag(key, plain(value).as_bytes()))
+}
+
+/// Why a result has no time, if it says so.
+fn error_of(result: &Value) -> Option<String> {
+    let said = ["error", "error_msg"].into_iter().filter_map(|key| result.get(key));
+    said.filter(|value| **value != Value::Bool(false)).map(plain).find(|text| !text.is_empty())
 }
 
 /// Describes unknown keys.
@@ -188,13 +260,18 @@ fn unknown(wrong: &[UnknownColumn]) -> String {
     format!("unknown key {}", wrong.collect::<Vec<_>>().join("; "))
 }
 
-/// Bytes of the three operands, each read or written once. Upstream assumes two bytes per element for every
-/// type.
+/// Bytes of the three operands of all GEMMs, each read or written once. Upstream assumes two bytes per
+/// element for every type.
 fn traffic(problem: &Problem) -> f64 {
     let Problem::Gemm(p) = problem else { return f64::NAN };
-    let [m, n, k] = [p.m as f64, p.n as f64, p.k as f64];
     let bytes = |dtype: Dtype| f64::from(dtype.bits()) / 8.0;
-    m * k * bytes(p.dtype_a) + k * n * bytes(p.dtype_b) + m * n * bytes(p.dtype_c)
+    let of_one =
+        |[m, n, k]: [f64; 3]| m * k * bytes(p.dtype_a) + k * n * bytes(p.dtype_b) + m * n * bytes(p.dtype_c);
+    if p.request.groups.is_empty() {
+        return f64::from(p.request.batch.max(1)) * of_one([p.m as f64, p.n as f64, p.k as f64]);
+    }
+    let groups = p.request.groups.as_slice().iter();
+    groups.map(|group| f64::from(group.count) * of_one(group.extents.map(f64::from))).sum()
 }
 
 enum Fault {
@@ -233,9 +310,14 @@ impl<'de> Visitor<'de> for Root<'_, '_> {
                 found = true;
                 map.next_value_seed(List(self.0))?;
             } else if key == "metadata" {
-                // It precedes the results.
                 let metadata = map.next_value::<Value>()?;
-                self.0.arch = metadata.get("arch").and_then(Value::as_str).map(str::to_owned);
+                self.0.arch = metadata.get("arch").map(plain);
+                if found && self.0.arch.is_some() {
+                    // The results were taken without it.
+                    let reason = "metadata: found after the results, expected before them: it has their arch";
+                    self.0.failed = Some(DataError::format(self.0.file, reason));
+                    return Err(serde::de::Error::custom("stopped"));
+                }
             } else {
                 map.next_value::<IgnoredAny>()?;
             }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::DataError;
 use super::names::{Named, Names};
-use super::problems::{OwnedCells, Problems, problem_of};
+use super::problems::{OwnedCells, Problems, plain, problem_of};
 use super::record::{Counts, Figures, Measured, Sink};
 
 /// Longest object.
@@ -226,15 +226,6 @@ enum Fault {
 impl From<String> for Fault {
     fn from(reason: String) -> Self {
         Self::Row(reason)
-    }
-}
-
-/// A value as text of a cell.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        Value::Null => String::new(),
-        other => other.to_string(),
     }
 }
 

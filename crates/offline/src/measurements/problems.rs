@@ -6,6 +6,7 @@ use ck_select_types::cells::Fields;
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem, ProblemDefaults, check_names};
 use ck_select_types::vocab::{Arch, Op};
+use serde_json::Value;
 
 use super::DataError;
 
@@ -211,5 +212,14 @@ pub(super) struct OwnedCells(pub(super) Vec<(&'static str, String)>);
 impl Fields for OwnedCells {
     fn get(&self, name: &str) -> Option<&str> {
         self.0.iter().find(|(known, text)| *known == name && !text.is_empty()).map(|(_, text)| text.as_str())
+    }
+}
+
+/// A value as text of a cell.
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
     }
 }

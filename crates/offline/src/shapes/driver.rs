@@ -1,5 +1,6 @@
 //! Command lines of `MIOpenDriver`, as in logs and lists of real programs.
 
+use ck_select_types::nearest::Hint;
 use ck_select_types::problem::{ConvProblem, Problem};
 use ck_select_types::vocab::{ConvLayout, Direction, Dtype};
 
@@ -18,7 +19,8 @@ pub struct Skipped {
 /// The problems of all lines, and the lines that were not understood. Blank lines, comments (`#`) and text
 /// before the driver's name, such as a log's time, are ignored.
 ///
-/// `direction` is for lines without `--forw` (or with 0, all directions).
+/// A line of several directions (no `--forw`, 0, or a sum of 1, 2 and 4) is taken for `direction`, and is
+/// skipped if that is not among them; a line of one direction keeps it.
 pub fn import(text: &str, direction: Direction) -> (Vec<Problem>, Vec<Skipped>) {
     let mut problems = Vec::new();
     let mut skipped = Vec::new();
@@ -35,8 +37,8 @@ pub fn import(text: &str, direction: Direction) -> (Vec<Problem>, Vec<Skipped>) 
     (problems, skipped)
 }
 
-/// Flags with their short forms and the driver's defaults.
-const FLAGS: [(&str, &str); 31] = [
+/// Flags with their short forms, all that the driver has for convolutions.
+const FLAGS: [(&str, &str); 52] = [
     ("batchsize", "n"),
     ("in_channels", "c"),
     ("out_channels", "k"),
@@ -60,44 +62,87 @@ const FLAGS: [(&str, &str); 31] = [
     ("forw", "F"),
     ("mode", "m"),
     ("pad_mode", "z"),
+    ("pad_val", "r"),
+    ("tensor_vect", "Z"),
+    ("vector_length", "L"),
+    ("in_cast_type", "U"),
+    ("out_cast_type", "T"),
+    ("wei_cast_type", "R"),
+    // The others say how to run and check it, or are for transposed convolutions.
     ("in_layout", "I"),
     ("fil_layout", "f"),
     ("out_layout", "O"),
+    ("trans_output_pad_d", "%"),
+    ("trans_output_pad_h", "Y"),
+    ("trans_output_pad_w", "X"),
     ("time", "t"),
     ("iter", "i"),
     ("verify", "V"),
+    ("verification_cache", "C"),
+    ("fast_verify", "C"),
     ("wall", "w"),
     ("search", "s"),
+    ("printconv", "P"),
+    ("dump_output", "o"),
+    ("in_data", "d"),
+    ("weights", "e"),
+    ("bias", "b"),
+    ("in_bias", "a"),
+    ("dout_data", "D"),
+    ("solution", "S"),
+    ("gpualloc", "G"),
+    ("gpubuffer_check", "~"),
 ];
 
-struct Flags<'a>(Vec<(&'a str, &'a str)>);
+/// Flags that must keep these values: no problem has what others ask for.
+const NEUTRAL: [(&str, &[&str]); 8] = [
+    ("mode", &["conv"]),
+    ("pad_mode", &["conv", "default"]),
+    ("pad_val", &["0"]),
+    ("tensor_vect", &["0"]),
+    ("vector_length", &["1"]),
+    ("in_cast_type", &["-1"]),
+    ("out_cast_type", &["-1"]),
+    ("wei_cast_type", &["-1"]),
+];
+
+/// The flags of a line by their long names, each once.
+struct Flags<'a>(Vec<(&'static str, &'a str)>);
 
 impl<'a> Flags<'a> {
     fn read(words: &[&'a str]) -> Result<Self, String> {
-        let mut flags = Vec::new();
+        let mut flags: Vec<(&'static str, &'a str)> = Vec::new();
         let mut words = words.iter();
         while let Some(&word) = words.next() {
             let (name, inline) = match word.split_once('=') {
                 Some((name, value)) => (name, Some(value)),
                 None => (word, None),
             };
-            let name = match (name.strip_prefix("--"), name.strip_prefix('-')) {
-                (Some(long), _) => long,
-                (None, Some(short)) => {
-                    FLAGS.iter().find(|(_, known)| *known == short).map_or(short, |(long, _)| *long)
-                }
+            let known = match (name.strip_prefix("--"), name.strip_prefix('-')) {
+                (Some(long), _) => FLAGS.iter().find(|(known, _)| *known == long),
+                (None, Some(short)) => FLAGS.iter().find(|(_, known)| *known == short),
                 (None, None) => return Err(format!("found '{word}', expected a flag")),
+            };
+            let Some(&(name, _)) = known else {
+                let hint = Hint::new(name.trim_start_matches('-'), FLAGS.iter().map(|(long, _)| *long));
+                return Err(format!("found '{name}', expected a flag of MIOpenDriver's conv{hint}"));
             };
             let Some(value) = inline.or_else(|| words.next().copied()) else {
                 return Err(format!("--{name}: found nothing, expected a value"));
             };
-            flags.push((name, value));
+            match flags.iter().find(|(given, _)| *given == name) {
+                Some((_, before)) if *before != value => {
+                    return Err(format!("--{name}: found '{value}', expected '{before}' as before"));
+                }
+                Some(_) => {}
+                None => flags.push((name, value)),
+            }
         }
         Ok(Self(flags))
     }
 
     fn text(&self, name: &str) -> Option<&'a str> {
-        self.0.iter().rev().find(|(known, _)| *known == name).map(|(_, value)| *value)
+        self.0.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
     }
 
     fn number(&self, name: &str, default: Option<i64>) -> Result<i64, String> {
@@ -129,19 +174,34 @@ fn read_line(line: &str, direction: Direction) -> Result<Problem, String> {
         (None, None) => return Err("no command of MIOpenDriver".to_owned()),
     };
     let flags = Flags::read(&words[at + 1..])?;
-    if let Some(mode) = flags.text("mode").filter(|mode| *mode != "conv") {
-        return Err(format!("--mode: found '{mode}', expected conv"));
-    }
-    if let Some(mode) = flags.text("pad_mode").filter(|mode| *mode != "conv" && *mode != "default") {
-        return Err(format!("--pad_mode: found '{mode}', expected conv"));
+    for (name, accepted) in NEUTRAL {
+        if let Some(found) = flags.text(name).filter(|found| !accepted.contains(found)) {
+            return Err(format!("--{name}: found '{found}', expected {}", accepted[0]));
+        }
     }
     let direction = match flags.number("forw", Some(0))? {
+        0 => direction,
         1 => Direction::Forward,
         2 => Direction::BwdData,
         4 => Direction::BwdWeight,
-        _ => direction,
+        several @ 3..=7 => {
+            let bit = match direction {
+                Direction::Forward => 1,
+                Direction::BwdData => 2,
+                Direction::BwdWeight => 4,
+            };
+            if several & bit == 0 {
+                return Err(format!("--forw: found {several}, which lacks the direction {direction}"));
+            }
+            direction
+        }
+        other => return Err(format!("--forw: found {other}, expected 0 to 7")),
     };
-    let three_d = flags.number("spatial_dim", Some(2))? == 3 || flags.text("in_d").is_some_and(|d| d != "1");
+    let ndim = flags.number("spatial_dim", Some(2))?;
+    if ndim != 2 && ndim != 3 {
+        return Err(format!("--spatial_dim: found {ndim}, expected 2 or 3"));
+    }
+    let three_d = ndim == 3 || flags.text("in_d").is_some_and(|d| d != "1");
     let axes = |names: [&str; 3], default: Option<i64>, neutral: i64| -> Result<[i64; 3], String> {
         let depth = if three_d { flags.number(names[0], default)? } else { neutral };
         Ok([depth, flags.number(names[1], default)?, flags.number(names[2], default)?])
@@ -295,6 +355,52 @@ mod tests {
         assert_eq!(told[3], (6, "C: found 64, expected a multiple of G = 3"));
         assert_eq!(told[4], (7, "--mode: found 'trans', expected conv"));
         assert_eq!(told[5], (8, "--out_channels: found nothing, expected a value"));
+    }
+
+    #[test]
+    fn flags_are_known_and_agree() {
+        let line = "MIOpenDriver conv -n 1 -c 64 -k 64 -H 16 -W 16";
+        let plain = problem(line).unwrap();
+        for more in [
+            "-V 0 -t 1 -i 5 -S -1 -s 0 -w 1 -m conv -P 0 -b 1 -G 1 -r 0",
+            "--verify 0 --time 1 --iter 5 --solution 0 --search 1 --wall 2 --mode conv --printconv 1",
+            "--in_layout NHWC --fil_layout NHWC --out_layout NHWC --pad_mode default -T -1 -Y 0 -F 0",
+            "--in_h 16 -H 16 --batchsize 1",
+        ] {
+            assert_eq!(problem(&format!("{line} {more}")), Ok(plain), "{more}");
+        }
+        for (more, reason) in [
+            ("--padh 1", "found '--padh', expected a flag of MIOpenDriver's conv; did you mean 'pad_h'?"),
+            ("-Q 1", "found '-Q', expected a flag of MIOpenDriver's conv"),
+            ("-n 2", "--batchsize: found '2', expected '1' as before"),
+            ("-p 1 --pad_h 2", "--pad_h: found '2', expected '1' as before"),
+            ("-r 1", "--pad_val: found '1', expected 0"),
+            ("-z same", "--pad_mode: found 'same', expected conv"),
+            ("--tensor_vect 1", "--tensor_vect: found '1', expected 0"),
+            ("-R fp8", "--wei_cast_type: found 'fp8', expected -1"),
+            ("-_ 1", "--spatial_dim: found 1, expected 2 or 3"),
+            ("-F 8", "--forw: found 8, expected 0 to 7"),
+        ] {
+            assert_eq!(problem(&format!("{line} {more}")), Err(reason.to_owned()));
+        }
+    }
+
+    #[test]
+    fn a_line_of_several_directions_has_the_one_asked_for() {
+        let line = |forw: &str| format!("conv -c 64 -k 64 {forw}\n");
+        let text: String = ["", "-F 0", "-F 1", "-F 3", "-F 5", "-F 6", "-F 7"].map(line).concat();
+        let (problems, skipped) = import(&text, Direction::BwdWeight);
+        let directions: Vec<&str> = problems
+            .iter()
+            .map(|problem| match problem {
+                Problem::Conv(problem) => problem.direction.as_str(),
+                _ => panic!(),
+            })
+            .collect();
+        let asked = "bwd_weight";
+        assert_eq!(directions, [asked, asked, "forward", asked, asked, asked]);
+        let reason = "--forw: found 3, which lacks the direction bwd_weight".to_owned();
+        assert_eq!(skipped, [Skipped { line: 4, reason }]);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use ck_select_offline::train::{WarmStart, spread_order};
 
 use super::Args;
 use super::run::{draw_all, point, read};
+use super::work::claim;
 use crate::error::CliError;
 
 /// Number of problems per file.
@@ -34,7 +35,7 @@ pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<(Measurements, Ve
     let all: Vec<&Problem> = set.problems.iter().map(|asked| &asked.problem).collect();
     let most = args.measure.map_or(all.len(), |count| count as usize);
     let order = spread_order(&all, all.len(), args.seed);
-    fs::create_dir_all(work).map_err(|error| CliError::io(work.display(), &error))?;
+    claim(work, args.arch)?;
     let began = Instant::now();
     let mut files = Vec::new();
     // The number of measured problems and the expected mean at the previous decision.
