@@ -132,7 +132,7 @@ impl Chooser {
         Ok(Self::File(path.to_owned()))
     }
 
-    fn as_measured(self, args: &Args, measurements: &Measurements) -> Result<Self, CliError> {
+    fn on_measured(self, args: &Args, measurements: &Measurements) -> Result<Self, CliError> {
         let Self::Model(model) = self else { return Ok(self) };
         let asked = EstimateOption { estimate: true, arch: args.arch };
         let model = as_measured(Arc::unwrap_or_clone(model), &asked, &args.hardware, measurements)?;
@@ -169,7 +169,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         _ => args.data.read_all(args.op.unwrap_or(Op::GroupedConv), None)?,
     };
     let trials = trials(&measurements);
-    let (old, new) = (old.as_measured(args, &measurements)?, new.as_measured(args, &measurements)?);
+    let (old, new) = (old.on_measured(args, &measurements)?, new.on_measured(args, &measurements)?);
     let (old, new) =
         (old.orders(&args.data, &measurements, &trials)?, new.orders(&args.data, &measurements, &trials)?);
     let lost = old.iter().zip(&new).filter(|(old, new)| old.is_some() && new.is_none()).count();

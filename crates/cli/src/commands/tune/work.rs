@@ -63,7 +63,8 @@ mod tests {
         let work = folder.path().join("new/work");
         let claimed = |arch: &str| match claim(&work, arch.parse().unwrap()) {
             Err(CliError::Failed(message)) => Err(message),
-            other => Ok(other.unwrap()),
+            Err(other) => panic!("{other:?}"),
+            Ok(()) => Ok(()),
         };
         assert_eq!(claimed("gfx942"), Ok(()));
         fs::write(work.join(FIRST), "kernel\n").unwrap();
