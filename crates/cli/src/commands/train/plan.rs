@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ck_select::features::{Engine, Extractor, MemPads, Rules, Schema};
 use ck_select::hardware::Hardware;
 use ck_select::model::Target;
-use ck_select::vocab::{Direction, Op};
+use ck_select::vocab::{Arch, Direction, Op};
 use ck_select_offline::measurements::{Measurements, files_of};
 use ck_select_offline::train::{
     Goal, GroupBy, Holdout, Objective, Params, Plan, Role, Stop, TrainError, WarmStart,
@@ -229,12 +229,26 @@ pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
     })
 }
 
-/// Features are computed with the GPU constants that the data records.
-pub(super) fn adopt_hardware(plan: &mut Plan, measurements: &Measurements) {
+/// Features are computed with the GPU constants that the data records, else with the profile of `arch`.
+pub(super) fn adopt_hardware(
+    plan: &mut Plan,
+    measurements: &Measurements,
+    arch: Option<Arch>,
+) -> Result<(), CliError> {
     // In a universal training, each row has its own.
-    if plan.prior.is_none()
-        && let Some(hardware) = measurements.hardware()
-    {
-        plan.extractor.hardware = hardware;
+    if plan.prior.is_some() {
+        return Ok(());
     }
+    match (measurements.hardware(), arch) {
+        (Some(hardware), _) => plan.extractor.hardware = hardware,
+        (None, Some(arch)) if plan.warm_start.is_none() && Hardware::for_arch(&arch).is_none() => {
+            let known = Hardware::PROFILES.join(", ");
+            return Err(CliError::failed(format!(
+                "--arch: there is no profile of {arch}, only of {known}, and the data records no constants of \
+                 the GPU: add columns hw_num_cus and so on (`ckselect convert --capture-hw` does)"
+            )));
+        }
+        _ => {}
+    }
+    Ok(())
 }

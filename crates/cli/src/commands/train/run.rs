@@ -26,7 +26,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     for left_out in measurements.sources().iter().filter_map(|source| source.left_out(&wanted)) {
         say!("ckselect: {left_out}");
     }
-    plan::adopt_hardware(&mut plan, &measurements);
+    plan::adopt_hardware(&mut plan, &measurements, args.arch)?;
     // A universal model is for all directions and types, whatever it was trained on.
     let (direction, dtype) = if args.universal {
         (None, String::new())
