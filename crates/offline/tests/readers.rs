@@ -288,10 +288,8 @@ fn benchmark_json_has_its_bandwidth_and_pads_corrected() {
 #[test]
 fn a_csv_that_says_something_twice_says_the_same() {
     let folder = TempDir::new().unwrap();
-    let csv = |header: &str, rows: &[&str]| {
-        let rows: String = rows.iter().map(|row| format!("{row}\n")).collect();
-        file(&folder, "a.csv", &format!("{header}\n{rows}"))
-    };
+    let csv =
+        |header: &str, rows: &[&str]| file(&folder, "a.csv", &format!("{header}\n{}\n", rows.join("\n")));
     let body = "M,N,K,tflops";
     let header = format!("kernel,kernel_name,{body},latency_ms");
     let row = |again: &str| format!("{GEMM},{again},64,64,64,9.5,0.5");
@@ -315,10 +313,10 @@ fn a_csv_that_says_something_twice_says_the_same() {
 fn a_csv_records_the_gpu_and_what_failed() {
     let folder = TempDir::new().unwrap();
     let read = |header: &str, rows: &[&str]| {
-        let rows: String = rows.iter().map(|row| format!("{GEMM},64,64,64,9.5,0.5,{row}\n")).collect();
+        let rows: Vec<String> = rows.iter().map(|row| format!("{GEMM},64,64,64,9.5,0.5,{row}")).collect();
         let header = format!("kernel,M,N,K,tflops,latency_ms,{header}");
         Measurements::read(
-            &[file(&folder, "a.csv", &format!("{header}\n{rows}"))],
+            &[file(&folder, "a.csv", &format!("{header}\n{}\n", rows.join("\n")))],
             Wanted { arch: "gfx942".parse().ok(), ..Wanted::all(Op::Gemm) },
         )
     };
