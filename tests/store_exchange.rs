@@ -61,7 +61,7 @@ fn record() -> impl Strategy<Value = Record> {
         0.0..10.0_f64,
         1..=u32::MAX,
         1..=u32::MAX,
-        0..=i64::MAX as u64,
+        0..4_102_444_800_u64,
         0..3_usize,
     );
     (scope, prop_oneof![conv(), gemm()], winner).prop_map(
