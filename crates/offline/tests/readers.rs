@@ -228,6 +228,21 @@ fn a_log_gives_a_row_an_object() {
 }
 
 #[test]
+fn a_log_says_batch_and_architecture() {
+    let folder = TempDir::new().unwrap();
+    let with = |more: &str| {
+        let text = log_object(GEMM, 100.0).replace("\"split_k\": 1", &format!("\"split_k\": 1, {more}"));
+        file(&folder, "a.log", &text)
+    };
+    let error = fails(&with("\"batch\": 4"), Op::Gemm);
+    assert!(error.contains("needs no batch"), "a plain kernel computes no batch: {error}");
+    let path = with("\"arch\": \"gfx942\"");
+    assert_eq!(measured(&path, Op::Gemm).problems()[0].arch(), "gfx942".parse().ok());
+    let wanted = Wanted { arch: "gfx950".parse().ok(), ..Wanted::all(Op::Gemm) };
+    assert!(Measurements::read(&[path], wanted).unwrap().rows().is_empty());
+}
+
+#[test]
 fn a_log_of_noise_is_no_table() {
     let folder = TempDir::new().unwrap();
     let input = file(&folder, "a.log", "nothing\nat all }{\n");

@@ -187,13 +187,20 @@ impl Log<'_> {
             };
             cells.0.push((name, text));
         }
-        if let Some(value) = object.pointer("/problem/split_k") {
-            cells.0.push(("split_k", plain(value)));
+        for name in ["split_k", "batch", "batch_count", "groups", "arch"] {
+            if let Some(value) = object.pointer(&format!("/problem/{name}")) {
+                cells.0.push((name, plain(value)));
+            }
         }
         let key = format!("{class} {:?}", cells.0);
         let arch = self.names.filter().unrecorded();
         let read = || problem_of(self.names.kernel(id), &cells, arch);
         let &(ref problem, serial) = self.problems.get(key.as_bytes(), read)?;
+        let wanted = self.names.filter().arch;
+        if wanted.is_some() && problem.arch() != wanted {
+            self.sink.other_arch(problem.arch());
+            return Ok(false);
+        }
         // Upstream's reader takes 0 for a missing figure.
         let figure = |key: &str| match object.get("perf_result").and_then(|figures| figures.get(key)) {
             None | Some(Value::Null) => Ok(0.0),
