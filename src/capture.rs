@@ -144,7 +144,7 @@ enum Ended {
 }
 
 impl Writer {
-    /// Refuses a file that begins with something else than a list of problems. Later lines, and the one that a
+    /// Refuses a file that begins with something else than a list of problems. Later lines, and one that a
     /// crash cut off, are for readers to judge.
     fn expect_problems(&self) -> Result<(), Ended> {
         let mut bytes = vec![0; self.file.metadata()?.len().min(MAX_FIRST) as usize];

@@ -372,7 +372,8 @@ mod tests {
     fn times_that_no_device_can_have_measured_are_refused() {
         let folder = tempfile::tempdir().unwrap();
         let log = |name: &str, time: &str| {
-            let kernel = "gemm_universal_bf16_rcr_compv3_cshuffle_intrawave_False_False_False_False_256x256x64_2x2x1_32x32x16";
+            let kernel = "gemm_universal_bf16_rcr_compv3_cshuffle_intrawave_\
+                          False_False_False_False_256x256x64_2x2x1_32x32x16";
             let path = folder.path().join(name);
             let row = format!("{kernel},0,4096,4096,4096,{time}");
             std::fs::write(&path, format!("kernel,problem_idx,m,n,k,latency_ms,tflops\n{row}\n")).unwrap();

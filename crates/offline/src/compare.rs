@@ -74,7 +74,7 @@ pub struct Comparison {
     pub same: usize,
     /// Slower.
     pub degraded: usize,
-    /// Problems that the old ranking has a choice for, and the new one none; [`Comparison::new`] knows of none.
+    /// Problems for which the old ranking has a choice, and the new one none. [`Comparison::new`] sets 0.
     pub lost: usize,
     /// The criteria for acceptance.
     pub criteria: Vec<Criterion>,

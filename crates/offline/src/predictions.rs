@@ -41,7 +41,7 @@ impl Ranking {
         match self.places.windows(2).find(shared) {
             Some([one, other]) => {
                 let message = format!(
-                    "rank: found {} for '{}', which '{}' in line {} has, too (rows without a rank have rank 1)",
+                    "rank: found {} for '{}', which '{}' in line {} has, too (without a rank, it is 1)",
                     other.rank, other.kernel.name, one.kernel.name, one.line
                 );
                 Err((other.line, message))

@@ -61,8 +61,8 @@ impl Data {
     }
 }
 
-/// A universal model, or the estimate, for the GPU on which rows were measured: constants that the rows record
-/// (`hw_*`) replace those of its profile, unless --hardware gives others.
+/// A universal model, or the estimate, for the GPU on which rows were measured: constants that the rows
+/// record (`hw_*`) replace those of its profile, unless --hardware gives others.
 pub(crate) fn as_measured(
     model: Model,
     asked: &EstimateOption,

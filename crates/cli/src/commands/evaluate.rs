@@ -49,7 +49,13 @@ pub(crate) struct Args {
     #[command(flatten)]
     estimate: EstimateOption,
     /// The operation on which the estimate is evaluated; a model has its own
-    #[arg(long, value_name = "OP", value_parser = super::data::op, requires = "estimate", conflicts_with = "model")]
+    #[arg(
+        long,
+        value_name = "OP",
+        value_parser = super::data::op,
+        requires = "estimate",
+        conflicts_with = "model"
+    )]
     op: Option<Op>,
     #[command(flatten)]
     data: Data,

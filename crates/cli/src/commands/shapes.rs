@@ -47,7 +47,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE", group = "source")]
     driver: Option<PathBuf>,
     /// Draw this many problems for the evaluation of a model
-    #[arg(long, value_name = "COUNT", groups = ["source", "avoiding"], value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(
+        long,
+        value_name = "COUNT",
+        groups = ["source", "avoiding"],
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
     validation: Option<u64>,
     /// The `oof_predictions.parquet` of a trained model of convolutions: a dense grid of the strata where it
     /// chooses badly, of the file's direction and type, without the problems that it was trained on
@@ -94,7 +99,12 @@ pub(crate) struct Args {
     #[arg(long, value_parser = clap::value_parser!(u8).range(2..=3))]
     ndim: Option<u8>,
     /// Batch sizes of the networks' layers [default: 1,8,32]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = clap::value_parser!(i64).range(1..=65536))]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        value_parser = clap::value_parser!(i64).range(1..=65536)
+    )]
     batches: Vec<i64>,
     /// At most this many problems, evenly spaced
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]

@@ -92,8 +92,8 @@ impl ExecutableRunner {
         Some(command)
     }
 
-    /// A field of the problem that differs from what a program assumes and that no argument passes on: its time
-    /// would be another problem's.
+    /// A field of the problem that differs from what a program assumes and that no argument passes on: its
+    /// time would be another problem's.
     fn dropped(&self, job: &Job<'_>) -> Option<Failure> {
         let passes = |name: &str| {
             let marked = format!("{{{name}}}");

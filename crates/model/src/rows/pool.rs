@@ -130,7 +130,8 @@ impl RowPool {
         done
     }
 
-    /// Named kernels of another variant than the problem asks for, plain ones for a batch, say, have no score.
+    /// Named kernels of another variant than the problem asks for, such as plain ones for a batch, have no
+    /// score.
     fn void_other_variants(&self, problem: &dyn Fields, ranking: &mut [Ranked]) -> Result<(), RowsError> {
         if self.variants.is_empty() {
             return Ok(());

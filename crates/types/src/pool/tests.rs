@@ -19,7 +19,8 @@ fn refuses(text: &str, message: &str) {
 fn what_is_no_text_is_named() {
     let packed = Pool::from_bytes("f", b"\x1f\x8b\x08\0").unwrap_err().to_string();
     assert_eq!(packed, "f: found gzip data, expected UTF-8 text");
-    let expected = "f, line 1: found lines that end with a carriage return only, expected lines that end with a line feed";
+    let expected = "f, line 1: found lines that end with a carriage return only, expected lines that end \
+                    with a line feed";
     refuses(&format!("{CONV}\r{CONV}\r"), expected);
     refuses("kernel,N\ra,1\r", expected);
 }

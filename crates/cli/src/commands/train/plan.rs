@@ -244,8 +244,8 @@ pub(super) fn adopt_hardware(
         (None, Some(arch)) if plan.warm_start.is_none() && Hardware::for_arch(&arch).is_none() => {
             let known = Hardware::PROFILES.join(", ");
             return Err(CliError::failed(format!(
-                "--arch: there is no profile of {arch}, only of {known}, and the data records no constants of \
-                 the GPU: add columns hw_num_cus and so on (`ckselect convert --capture-hw` does)"
+                "--arch: there is no profile of {arch}, only of {known}, and the data records no constants \
+                 of the GPU: add columns hw_num_cus and so on (`ckselect convert --capture-hw` does)"
             )));
         }
         _ => {}
