@@ -103,15 +103,7 @@ impl Overrides {
         if self.names.is_empty() {
             return None;
         }
-        let on = |arch: Option<Arch>| {
-            let mut problem = *problem;
-            match &mut problem {
-                Problem::Conv(problem) => problem.arch = arch,
-                Problem::Gemm(problem) => problem.arch = arch,
-                Problem::Fmha(problem) => problem.arch = arch,
-            }
-            self.names.get(&problem)
-        };
+        let on = |arch: Option<Arch>| self.names.get(&problem.on(arch));
         on(problem.arch().or(arch)).or_else(|| on(None)).map(String::as_str)
     }
 }

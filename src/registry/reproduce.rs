@@ -43,14 +43,15 @@ fn ranked(
     problem: &Problem,
     selection: &Selection<'_>,
 ) -> Result<String, String> {
-    let at = state.model_for(problem, state.options().arch);
+    let arch = state.options().arch;
+    let at = state.model_for(problem, arch);
     let both = at.and_then(|at| state.model(at).zip(prepared.models.get(at)));
     let (loaded, compiled) = both.ok_or("no model fits the problem")?;
     let model = loaded.model.place().ok_or_else(|| {
         format!("{} is from memory, or was changed after it was loaded", loaded.model.name())
     })?;
     let (model, pool) = (quoted(model)?, quoted(compiled.pool_file()?)?);
-    let top = selection.rank + 1;
+    let (problem, top) = (problem.on(problem.arch().or(arch)), selection.rank + 1);
     let force = if loaded.key == ModelKey::of(loaded.model.spec()) { "" } else { " --force-model" };
     Ok(format!("ckselect rank --model {model} --pool {pool} --problem '{problem}' --top {top}{force}"))
 }

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use super::Winner;
 use super::hash::FastHasher;
-use super::winner::without_arch;
 use crate::problem::Problem;
 use crate::vocab::Arch;
 
@@ -34,7 +33,7 @@ impl Snapshot {
     pub fn get(&self, problem: &Problem) -> Option<&Winner> {
         match problem.arch() {
             None => self.find(problem),
-            Some(arch) if arch == self.arch => self.find(&without_arch(*problem)),
+            Some(arch) if arch == self.arch => self.find(&problem.on(None)),
             Some(_) => None,
         }
     }

@@ -145,16 +145,7 @@ pub(super) fn key_of(scope: &Scope, problem: &Problem) -> Result<Problem, StoreE
         )
         .into());
     }
-    Ok(without_arch(*problem))
-}
-
-pub(super) const fn without_arch(mut problem: Problem) -> Problem {
-    match &mut problem {
-        Problem::Conv(problem) => problem.arch = None,
-        Problem::Gemm(problem) => problem.arch = None,
-        Problem::Fmha(problem) => problem.arch = None,
-    }
-    problem
+    Ok(problem.on(None))
 }
 
 #[cfg(test)]

@@ -432,6 +432,24 @@ impl Problem {
             Self::Fmha(problem) => problem.arch,
         }
     }
+
+    /// The same problem on an architecture, or on none in particular.
+    ///
+    /// ```
+    /// use ck_select_types::problem::{GemmProblem, Problem};
+    ///
+    /// let problem = Problem::from(GemmProblem::new(1, 2, 3));
+    /// assert!(problem.on("gfx950".parse().ok()).to_string().ends_with(",arch=gfx950"));
+    /// ```
+    #[must_use]
+    pub const fn on(mut self, arch: Option<Arch>) -> Self {
+        match &mut self {
+            Self::Conv(problem) => problem.arch = arch,
+            Self::Gemm(problem) => problem.arch = arch,
+            Self::Fmha(problem) => problem.arch = arch,
+        }
+        self
+    }
 }
 
 impl From<ConvProblem> for Problem {
