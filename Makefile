@@ -140,6 +140,7 @@ test-slurm: needs-cargo needs-cc
 
 fuzz: needs-cargo needs-cxx
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked --quiet
+	@[ -d fuzz/corpus ] || tar -C fuzz -xJf fuzz/corpus.tar.xz
 	@set -e; for target in $(FUZZ_TARGETS); do \
 		mkdir -p fuzz/corpus/$$target; \
 		RUSTC_BOOTSTRAP=1 $(CARGO) fuzz run $$target fuzz/corpus/$$target fuzz/seeds/$$target -- \
