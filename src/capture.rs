@@ -29,9 +29,6 @@ const PLACES: usize = 2 * MAX_PROBLEMS;
 /// Maximum size of a file that is read and appended to: enough for that many problems, and for comments.
 const MAX_BYTES: u64 = 64 << 20;
 
-/// Beginning of a file by which it is known: comments, and the first problem.
-const MAX_FIRST: u64 = 1 << 16;
-
 /// Captures of this process by file, so that registries with the same file share one.
 static OPEN: Mutex<Vec<(PathBuf, Weak<Capture>)>> = Mutex::new(Vec::new());
 
@@ -70,7 +67,7 @@ impl Capture {
             writer: Mutex::new(Writer { file, read_to: 0 }),
         });
         if let Ok(mut writer) = capture.writer.lock() {
-            capture.settle(writer.expect_problems().and_then(|()| writer.learn(&capture.known).map(|_| ())));
+            capture.settle(writer.learn(&capture.known).map(|_| ()));
         }
         open.push((path.to_owned(), Arc::downgrade(&capture)));
         Ok(capture)
@@ -139,26 +136,11 @@ enum Ended {
     Full,
     #[error("it is longer than {} MiB", MAX_BYTES >> 20)]
     TooLong,
-    #[error("it holds something else than captured problems, from line {0} on; it is left as it is")]
-    Foreign(usize),
+    #[error("it holds something else than captured problems; it is left as it is")]
+    Foreign,
 }
 
 impl Writer {
-    /// Refuses a file that begins with something else than a list of problems. Later lines, and one that a
-    /// crash cut off, are for readers to judge.
-    fn expect_problems(&self) -> Result<(), Ended> {
-        let mut bytes = vec![0; self.file.metadata()?.len().min(MAX_FIRST) as usize];
-        read_at(&self.file, 0, &mut bytes)?;
-        let is_blank = |line: &[u8]| line.is_empty() || line.starts_with(b"#");
-        let mut lines = bytes.split_inclusive(|&byte| byte == b'\n').zip(1..);
-        let first = lines.find(|(line, _)| !is_blank(line.trim_ascii()));
-        let Some((line, number)) = first.filter(|(line, _)| line.ends_with(b"\n")) else { return Ok(()) };
-        match std::str::from_utf8(line).map(ProblemLine::parse) {
-            Ok(Ok(ProblemLine::Problem(_) | ProblemLine::Incomplete)) if line.contains(&b'=') => Ok(()),
-            _ => Err(Ended::Foreign(number)),
-        }
-    }
-
     /// Reads what was appended since the last time. Returns whether the file ends within a line.
     fn learn(&mut self, known: &Known) -> Result<bool, Ended> {
         let length = self.file.metadata()?.len();
@@ -170,15 +152,25 @@ impl Writer {
         let mut bytes = vec![0; (length - self.read_to) as usize];
         read_at(&self.file, self.read_to, &mut bytes)?;
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+        let (is_first, mut problems, mut others) = (self.read_to == 0, 0, 0);
         for line in bytes[..whole].split(|&byte| byte == b'\n') {
-            let Ok(text) = std::str::from_utf8(line) else { continue };
-            // Other lines are none of our business.
-            if let Ok(ProblemLine::Problem(problem)) = ProblemLine::parse(text)
-                && let Some(words) = problem.words()
-                && !known.insert(&words)
-            {
-                return Err(Ended::Full);
+            match std::str::from_utf8(line).map(ProblemLine::parse) {
+                Ok(Ok(ProblemLine::Problem(problem))) => {
+                    problems += 1;
+                    if let Some(words) = problem.words()
+                        && !known.insert(&words)
+                    {
+                        return Err(Ended::Full);
+                    }
+                }
+                Ok(Ok(ProblemLine::Nothing)) => {}
+                _ => others += 1,
             }
+        }
+        // A crash cuts off a line among others, and leaves pairs in it. Anything else is somebody's file.
+        let is_torn = bytes.get(whole..).is_some_and(|rest| rest.is_empty() || rest.contains(&b'='));
+        if is_first && problems == 0 && (others > 0 || !is_torn) {
+            return Err(Ended::Foreign);
         }
         self.read_to += whole as u64;
         Ok(whole < bytes.len())

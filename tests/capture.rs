@@ -202,6 +202,24 @@ fn every_distinct_problem_is_there_once() {
 }
 
 #[test]
+fn somebody_elses_file_is_left_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("file");
+    let pool = format!("{KERNEL}\n");
+    let rule = format!("C=64,K=64,Hi=28,Wi=28,Y=3,X=3 -> {KERNEL}\n");
+    for text in [pool.as_str(), KERNEL, &rule, "C,K,Hi,Wi,Y,X\n64,64,28,28,3,3\n", "\u{0}\u{1}"] {
+        fs::write(&path, text).unwrap();
+        assert!(registry(&path).select(&problem(1)).is_ok());
+        assert_eq!(fs::read_to_string(&path).unwrap(), text);
+    }
+    for text in ["", "# ours\n", "direction=forward,ndim=2,N=1"] {
+        fs::write(&path, text).unwrap();
+        assert!(registry(&path).select(&problem(1)).is_ok());
+        assert_eq!(read(&path).problems, [problem(1)], "{text}");
+    }
+}
+
+#[test]
 fn threads_write_each_problem_once() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("seen");

@@ -173,10 +173,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let (old, new) =
         (old.orders(&args.data, &measurements, &trials)?, new.orders(&args.data, &measurements, &trials)?);
     let lost = old.iter().zip(&new).filter(|(old, new)| old.is_some() && new.is_none()).count();
-    let neither = old.iter().zip(&new).filter(|(old, _)| old.is_none()).count();
-    if neither > 0 {
+    let unranked = old.iter().filter(|old| old.is_none()).count();
+    if unranked > 0 {
         let all = trials.len();
-        say!("ckselect: {neither} of {all} problems are not compared: the old one has no choice for them");
+        say!("ckselect: {unranked} of {all} problems are not compared: the old one has no choice for them");
     }
     let both: Vec<(Outcome, Outcome)> = trials
         .iter()

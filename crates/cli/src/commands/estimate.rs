@@ -66,6 +66,12 @@ impl EstimateOption {
         self.arch.or_else(|| hardware.asked().filter(|word| !Path::new(word).is_file())?.parse().ok())
     }
 
+    /// Rows of which architecture a model is judged on: --hardware is the GPU of a universal model alone.
+    #[cfg(feature = "offline")]
+    pub(crate) fn arch_of_rows(&self, model: &Model, hardware: &HardwareOption) -> Option<Arch> {
+        if model.spec().prior.is_some() { self.asked_arch(hardware) } else { self.arch }
+    }
+
     /// Refuses a problem that names another architecture than `--arch`.
     pub(crate) fn check(&self, problem: &Problem) -> Result<(), String> {
         match (self.arch, problem.arch()) {

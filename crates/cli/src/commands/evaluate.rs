@@ -7,7 +7,7 @@ use std::sync::Arc;
 use ck_select::embedded;
 use ck_select::estimate::Estimator;
 use ck_select::model::Model;
-use ck_select::vocab::{Arch, Op};
+use ck_select::vocab::Op;
 use ck_select_offline::evaluate::{Evaluation, Slice};
 use ck_select_offline::figures::Spread;
 use ck_select_offline::measurements::Measurements;
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         model = model.ranking_by(target)?;
     }
     model = args.estimate.place(model, &args.hardware)?;
-    let measurements = args.data.read_for(&model, asked_arch(args, &model))?;
+    let measurements = args.data.read_for(&model, args.estimate.arch_of_rows(&model, &args.hardware))?;
     let model = Arc::new(as_measured(model, &args.estimate, &args.hardware, &measurements)?);
     let evaluation = Evaluation::of_model(&model, &measurements)?;
     for (source, _) in
@@ -131,14 +131,6 @@ fn refuse_other_table(path: &Path) -> Result<(), CliError> {
 
 /// How a table of outcomes begins.
 const OUTCOMES: &str = "problem,efficiency,";
-
-/// Rows of which architecture are evaluated; --hardware is that of a universal model alone.
-fn asked_arch(args: &Args, model: &Model) -> Option<Arch> {
-    match model.spec().prior {
-        Some(_) => args.estimate.asked_arch(&args.hardware),
-        None => args.estimate.arch,
-    }
-}
 
 /// Writes everything that was requested.
 fn write(

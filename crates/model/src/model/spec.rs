@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
 use super::{Filled, ModelError, Target, TrainedOn, TrainedRange};
@@ -50,8 +51,10 @@ struct File {
     op_type: Option<String>,
     op: Option<String>,
     feature_engine: Option<String>,
+    #[serde(default, deserialize_with = "without_repeats")]
     hardware: Option<Map<String, Value>>,
     /// The name of upstream's attention trainer for the hardware.
+    #[serde(default, deserialize_with = "without_repeats")]
     hw_profile: Option<Map<String, Value>>,
     feature_encoding_version: Option<i64>,
     feature_names: Option<Vec<String>>,
@@ -81,8 +84,20 @@ struct Extension {
     uncoded: Option<Uncoded>,
     rank_by: Option<String>,
     prior: Option<f64>,
+    #[serde(default, deserialize_with = "without_repeats")]
     trained_range: Option<TrainedRange>,
+    #[serde(default, deserialize_with = "without_repeats")]
     trained_on: Option<TrainedOn>,
+}
+
+/// Reads an object by names that are not fields of a struct, of which the last of two would count.
+fn without_repeats<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: DeserializeOwned,
+{
+    let Strict(value) = Strict::deserialize(deserializer)?;
+    serde_json::from_value(value).map_err(D::Error::custom)
 }
 
 impl FeatureSpec {
@@ -96,7 +111,6 @@ impl FeatureSpec {
             return Err(field(InvalidField::new("document", format_args!("'{found}'"), "a JSON object")));
         }
         let json = |source| ModelError::Json { file: file.to_owned(), source };
-        serde_json::from_slice::<Strict>(text).map_err(json)?;
         let parsed: File = serde_json::from_slice(text).map_err(json)?;
         let kind = kind(&parsed).map_err(field)?;
         let version = parsed.feature_encoding_version.unwrap_or(0);
@@ -326,6 +340,28 @@ mod tests {
         assert_eq!(conv(""), Rules::SUPERSET);
         let overridden = conv(r#","ck_select":{"k_tile":"block_size","kernel_mapping":"name_order"}"#);
         assert_eq!(overridden, Rules::CONV97);
+    }
+
+    #[test]
+    fn constants_and_ranges_appear_once() {
+        for (json, key) in [
+            (r#"{"hardware":{"num_cus":256,"num_cus":1}}"#, "num_cus"),
+            (r#"{"ck_select":{"trained_range":{"M":[1,2],"M":[1,3]}}}"#, "M"),
+        ] {
+            let error = spec(json).unwrap_err();
+            assert!(error.contains(&format!("the key '{key}' appears twice")), "{error}");
+        }
+    }
+
+    #[test]
+    fn an_operation_contradicts_nothing() {
+        for (json, field) in [
+            (r#"{"op_type":"grouped_conv","op":"gemm_universal"}"#, "op: found 'gemm_universal'"),
+            (r#"{"hardware":{"num_cus":4},"hw_profile":{"num_cus":8}}"#, "hw_profile: found"),
+        ] {
+            let error = spec(json).unwrap_err();
+            assert!(error.contains(field), "{error}");
+        }
     }
 
     #[test]

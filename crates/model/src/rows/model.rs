@@ -202,20 +202,16 @@ pub(super) fn refuse_others(model: &Model, row: &dyn Fields) -> Result<(), Inval
         refuse_other("dtype_a", key.dtype, row)?;
         let own = model.extractor().hardware;
         for (name, column) in Hardware::NAMES.into_iter().zip(Hardware::COLUMNS) {
-            let found = match row.cell(column) {
-                Some(Cell::Whole(value)) => Some(value as f64),
-                Some(Cell::Number(value)) => Some(value),
-                Some(Cell::Word(word)) => word.parse().ok(),
-                None => continue,
+            let Some(cell) = row.cell(column) else { continue };
+            let found = match cell {
+                Cell::Whole(value) => Some(value as f64),
+                Cell::Number(value) => Some(value),
+                Cell::Word(word) => word.parse().ok(),
             };
-            let (own, cell) = (own.get(name).unwrap_or_default(), row.cell(column));
+            let own = own.get(name).unwrap_or_default();
             if found != Some(own as f64) {
-                let found = cell.map_or_else(String::new, |cell| cell.to_string());
-                return Err(InvalidField::new(
-                    column,
-                    found,
-                    format!("{own}, with which the model is asked"),
-                ));
+                let expected = format!("{own}, with which the model is asked");
+                return Err(InvalidField::new(column, cell, expected));
             }
         }
     }

@@ -1,6 +1,5 @@
 //! One row as a JSON object.
 
-use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
@@ -96,17 +95,19 @@ impl<'de> Visitor<'de> for Cells {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Object, A::Error> {
-        let mut cells = Vec::new();
-        let mut seen = HashSet::new();
+        let (mut cells, mut absent) = (Vec::new(), Vec::new());
         while let Some(name) = map.next_key::<String>()? {
-            if !seen.insert(name.clone()) {
-                return Err(A::Error::custom(format_args!("the key '{name}' appears twice")));
-            }
-            if let Some(cell) = map.next_value::<Option<OwnedCell>>()? {
-                cells.push((name, cell));
+            match map.next_value::<Option<OwnedCell>>()? {
+                Some(cell) => cells.push((name, cell)),
+                None => absent.push(name),
             }
         }
-        Ok(Object { cells })
+        let mut names: Vec<&String> = cells.iter().map(|(name, _)| name).chain(&absent).collect();
+        names.sort_unstable();
+        match names.windows(2).find(|pair| pair[0] == pair[1]) {
+            Some(pair) => Err(A::Error::custom(format_args!("the key '{}' appears twice", pair[0]))),
+            None => Ok(Object { cells }),
+        }
     }
 }
 
