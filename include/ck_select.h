@@ -1130,7 +1130,7 @@ typedef struct {
   size_t struct_size;
   /**
    * The name under which it is registered, any single line of text; NULL for CK's identifier, which lacks
-   * the types of B, C and the accumulators, the transposes, `grouped`, the block size and the
+   * the types of B, C and the accumulators, the transposes, `grouped`, the block size, the vector widths and the
    * architecture.
    */
   const char *name;
@@ -2455,7 +2455,8 @@ ck_status ck_registry_rank_gemm(const ck_registry *registry,
                                 size_t *left_out);
 
 /**
- * Predicts the speed of the kernel at an index for a convolution.
+ * Predicts the speed of the kernel at an index for a convolution. Fails with `CK_STATUS_NO_KERNEL` if the
+ * kernel computes something else.
  *
  * # Safety
  * `registry` is from `ck_registry_create`; `problem` and `predictions` point to structs with their

@@ -187,7 +187,8 @@ ck_status ck_model_predict_row(const ck_model *model, const uint8_t *row, size_t
 
 /**
  * Predicts for each row of a table whose columns contain the cells of problems and kernels; see
- * `ck_model_predict_row`. Columns that the features do not read are ignored.
+ * `ck_model_predict_row`. Columns that the features do not read are ignored; where absent cells are errors,
+ * names close to those of a problem's or a kernel's cells are refused as misspelt.
  *
  * # Safety
  * `model` is from `ck_model_create`; `columns` points to `column_count` structs, each with its `struct_size`
@@ -243,7 +244,8 @@ void ck_pool_destroy(ck_pool *pool);
  * its cells are refused as misspelt; other unknown ones are ignored. At most `capacity` places are written:
  * to `rows` each kernel's row, counted from 0, and to `scores` its score, with logarithms undone and not
  * clamped. Where absent cells are errors, named GEMM kernels of another variant than the problem's (batch,
- * list, Stream-K, scales) come last, with NaN; it is an error if all are.
+ * list, Stream-K, scales), and attention kernels that do not support it, come last, with NaN; it is an error
+ * if all are.
  *
  * # Safety
  * `pool` is from `ck_pool_create`; `problem` points to `len` bytes; `rows` and `scores` point to `capacity`

@@ -75,7 +75,7 @@ impl Capture {
 
     /// Records a problem unless it is known, without waiting for other writers.
     pub(crate) fn note(&self, problem: Checked<'_>) {
-        let Some(words) = problem.words() else { return };
+        let words = words_of(&problem);
         if self.known.contains(&words) || self.ended.load(Ordering::Relaxed) {
             return;
         }
@@ -93,10 +93,8 @@ impl Capture {
                 Err(TryLockError::WouldBlock) => return,
             };
             while let Some(problem) = self.queue.pop() {
-                if let Some(words) = problem.words()
-                    && !self.ended.load(Ordering::Relaxed)
-                {
-                    self.settle(writer.append(&self.known, &problem, &words));
+                if !self.ended.load(Ordering::Relaxed) {
+                    self.settle(writer.append(&self.known, &problem, &words_of(&problem)));
                 }
             }
             drop(writer);
@@ -157,9 +155,7 @@ impl Writer {
             match std::str::from_utf8(line).map(ProblemLine::parse) {
                 Ok(Ok(ProblemLine::Problem(problem))) => {
                     problems += 1;
-                    if let Some(words) = problem.words()
-                        && !known.insert(&words)
-                    {
+                    if !known.insert(&words_of(&problem)) {
                         return Err(Ended::Full);
                     }
                 }
@@ -214,6 +210,20 @@ fn read_at(file: &File, offset: u64, bytes: &mut [u8]) -> io::Result<()> {
     let mut file = file;
     file.seek(SeekFrom::Start(offset))?;
     file.read_exact(bytes)
+}
+
+/// A problem as words; a list of GEMMs, which has none, as 128 bits of hashes.
+fn words_of(problem: &Problem) -> [u64; WORDS] {
+    problem.words().unwrap_or_else(|| {
+        let hash = |seed: u8| {
+            let mut hasher = DefaultHasher::new();
+            (seed, problem).hash(&mut hasher);
+            hasher.finish()
+        };
+        let mut words = [u64::MAX; WORDS];
+        words[..2].copy_from_slice(&[hash(0), hash(1)]);
+        words
+    })
 }
 
 /// A growing set of problems that readers search without waiting: an open hash table of the numbers of
@@ -296,6 +306,18 @@ mod tests {
         assert_eq!(read(&path).0, [gemm(1), gemm(2), gemm(3)]);
         assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 3);
         assert!(Arc::ptr_eq(&capture, &Capture::open(&path).unwrap()), "one capture for a file");
+    }
+
+    #[test]
+    fn lists_of_gemms_are_captured() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("seen");
+        let list = |groups: &str| Problem::from(GemmProblem::new(1, 1, 1).grouped(groups.parse().unwrap()));
+        let capture = Capture::open(&path).unwrap();
+        for groups in ["128x64x32*2", "128x64x32*3", "128x64x32*2"] {
+            capture.note(list(groups).checked().unwrap());
+        }
+        assert_eq!(read(&path).0, [list("128x64x32*2"), list("128x64x32*3")]);
     }
 
     /// Another writer may take any time.

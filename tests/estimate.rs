@@ -5,6 +5,7 @@ use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
 use ck_select::estimate::{Device, EstimateScratch, Estimator, PoolEstimate};
+use ck_select::hardware::Hardware;
 use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
@@ -148,6 +149,24 @@ fn a_universal_model_answers_for_any_gpu_and_says_so() {
     let small = Model::load(root("tests/golden/models/conv_small")).unwrap();
     registry.set_model(Arc::new(small.forced()), None);
     assert!(!registry.select(&problem).unwrap().generic);
+}
+
+/// As the command line's `--hardware` beside an architecture.
+#[test]
+fn a_universal_model_ranks_with_the_callers_constants() {
+    let model = || Model::load(root("models/universal")).unwrap();
+    let gfx950 = "gfx950".parse().unwrap();
+    let constants = Hardware { num_cus: 10, ..Hardware::for_arch(&gfx950).unwrap() };
+    let device = Device { hardware: constants, ..Device::for_arch(gfx950).unwrap() };
+    let scores = |model: Model| {
+        let registry = filled(on("gfx950"));
+        registry.set_model(Arc::new(model), None);
+        let ranking = registry.rank(&conv(16).into()).unwrap();
+        ranking.places.iter().map(|place| (place.index, place.score.to_bits())).collect::<Vec<_>>()
+    };
+    let expected = scores(model().on_device(device));
+    assert_eq!(scores(model().with_hardware(constants)), expected);
+    assert_ne!(scores(model()), expected);
 }
 
 /// Sums of leaf values are the forest's own bits, the score is theirs less the prior, and nothing is

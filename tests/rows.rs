@@ -248,7 +248,7 @@ fn what_a_problem_says_is_used_or_refused_where_absent_cells_are_errors() {
         ),
         (r#","op_type":"gemm_universal""#, "op_type: found 'gemm_universal', expected grouped_conv"),
         (r#","ndim_spatial":3"#, "ndim_spatial: found 3, expected 2, as the kernels' names say"),
-        (r#","layout":"zz""#, "layout: found 'zz', expected one of"),
+        (r#","layout":"zz""#, "layout: found 'zz', expected 'nhwgc', as the kernels' names say"),
         (r#","stride_h":2.5"#, "stride_h: found 2.5, expected a whole number"),
         (r#","C":"256.5""#, "C: found '256.5', expected a whole number"),
         (r#","G":3"#, "C: found 256, expected a multiple of G = 3"),
@@ -258,7 +258,7 @@ fn what_a_problem_says_is_used_or_refused_where_absent_cells_are_errors() {
     }
     assert!(model.check_names(&cells(r#","comment":1"#)).is_ok());
     let misspelt = model.check_names(&cells(r#","padh":1"#)).unwrap_err().to_string();
-    assert_eq!(misspelt, "problem: unknown column 'padh', expected pad_h");
+    assert_eq!(misspelt, "unknown column 'padh', expected pad_h");
 
     // Upstream's engines cut fractions off, and know of no padding behind an axis.
     let upstream = Arc::new(RowModel::load(&ours, &options()).unwrap());
@@ -293,5 +293,60 @@ fn kernels_of_another_variant_have_no_score_where_absent_cells_are_errors() {
         assert!(!ranked[0].score.is_nan() && ranked[1].score.is_nan(), "{more}: {ranked:?}");
     }
     let error = pool(&NAMES[..1]).rank(&problem(r#","batch":4"#), |_| {}).unwrap_err().to_string();
-    assert!(error.contains("kernels: found none of the problem's variant"), "{error}");
+    assert!(error.contains("kernels: found none that can serve the problem"), "{error}");
+}
+
+#[test]
+fn attention_kernels_of_another_signature_have_no_score_where_absent_cells_are_errors() {
+    const NAMES: [&str; 2] = [
+        "fmha_fwd_fp16_batch_h128_qr_async_t128x128x32x128x32x128_w32x32x16_pad1111_mask=no_bias=no_bpc=-1",
+        "fmha_fwd_fp16_batch_h128_qr_async_t128x128x32x128x32x128_w32x32x16_pad1111_mask=causal_bias=no_bpc=-1",
+    ];
+    let spec = RowModelOptions { uncoded: Some(Uncoded::Error), force: true, ..options() };
+    let model = Arc::new(RowModel::load(directory("fmha_small"), &spec).unwrap());
+    let codes = [0, 1];
+    let cells = Cells::Words { words: NAMES.to_vec(), codes: &codes };
+    let pool =
+        RowPool::new(Arc::clone(&model), &Table::new(vec![Column { name: "kernel", cells }], 2).unwrap());
+    let pool = pool.unwrap();
+    let sizes =
+        r#""batch":2,"seqlen_q":512,"seqlen_k":512,"nhead_q":8,"nhead_k":8,"hdim_q":128,"hdim_v":128"#;
+    let problem = |more: &str| Object::from_json(format!("{{{sizes}{more}}}").as_bytes()).unwrap();
+    let voids = |more: &str| -> Vec<usize> {
+        let ranked = rank(&pool, &problem(more));
+        let mut voids: Vec<usize> =
+            ranked.into_iter().filter(|one| one.score.is_nan()).map(|one| one.index).collect();
+        voids.sort_unstable();
+        voids
+    };
+    assert_eq!(voids(""), [0; 0], "sizes alone are for any kernel");
+    assert_eq!(voids(r#","mask":"no""#), [1]);
+    assert_eq!(voids(r#","mask_type":1"#), [0]);
+    let error = pool.rank(&problem(r#","mask":"no","lse":1"#), |_| {}).unwrap_err().to_string();
+    assert!(error.contains("expected kernels that support its type, mask"), "{error}");
+    let error = pool.rank(&problem(r#","mask":"no","num_splits":4"#), |_| {}).unwrap_err().to_string();
+    assert!(error.contains("num_splits: found 4, expected 1 unless"), "{error}");
+}
+
+#[test]
+fn misspelt_columns_are_refused_where_absent_cells_are_errors() {
+    let spec = RowModelOptions { uncoded: Some(Uncoded::Error), force: true, ..options() };
+    let model = Arc::new(RowModel::load(directory("conv_small"), &spec).unwrap());
+    let table = || {
+        let codes = &[0];
+        let words = vec!["grouped_conv_forward_bf16_2d_64x64x64_compv3"];
+        let columns = vec![
+            Column { name: "kernel_name", cells: Cells::Words { words, codes } },
+            Column { name: "Stride_h", cells: Cells::Whole(&[2]) },
+        ];
+        Table::new(columns, 1).unwrap()
+    };
+    let errors = [
+        RowPool::new(Arc::clone(&model), &table()).unwrap_err().to_string(),
+        model.predict_table(&table()).unwrap_err().to_string(),
+        model.features(&table()).unwrap_err().to_string(),
+    ];
+    for error in errors {
+        assert_eq!(error, "unknown column 'Stride_h', expected stride_h");
+    }
 }

@@ -316,6 +316,45 @@ fn what_cannot_run_or_has_no_rival_is_not_measured() {
 }
 
 #[test]
+fn a_problem_of_another_architecture_is_not_measured() {
+    let elsewhere = problem(1).on("gfx950".parse().ok());
+    let tuned = registry(off(), |_, _| unreachable!());
+    tuned.tune(&LONG).unwrap();
+    tuned.select(&elsewhere).unwrap();
+    let report = tuned.tune(&LONG).unwrap();
+    assert_eq!((report.measured, report.failed, report.waiting), (0, 0, 0));
+    let options = Options { mode: Mode::Search, ..off() };
+    let searching = registry(options, |_, _| unreachable!());
+    for _ in 0..2 {
+        assert_ne!(searching.select(&elsewhere).unwrap().source, Source::Search);
+    }
+}
+
+/// Names that are free text say nothing about the kernel.
+#[test]
+fn winners_are_not_those_of_other_kernels_with_the_same_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("winners.db");
+    let search = |skip: usize, best: usize| {
+        let options = Options { mode: Mode::Search, store: Some(store.clone()), ..off() };
+        let registry = Registry::with_device(options, Box::new(MockDevice::new())).unwrap();
+        let run: Run = Arc::new(move |number, _: &Problem| {
+            RunOutcome::Milliseconds(if number == best { 1.0 } else { 2.0 })
+        });
+        let named = kernels().into_iter().skip(skip).take(2).enumerate().map(|(number, kernel)| {
+            scripted(number, Kernel { name: format!("k{number}"), ..kernel }, &run, &Arc::default())
+        });
+        registry.add_all(named.collect()).unwrap();
+        registry.select(&problem(1)).unwrap().index
+    };
+    assert_eq!(
+        (search(0, 0), search(2, 1), search(0, 1)),
+        (0, 1, 0),
+        "the third finds what the first measured"
+    );
+}
+
+#[test]
 fn winners_are_the_next_processs_too() {
     let folder = tempfile::tempdir().unwrap();
     let stored = || Options { store: Some(folder.path().join("winners.db")), ..off() };

@@ -206,6 +206,7 @@ struct FmhaAdapter {
     raw.has_cache_batch_idx = problem.has_cache_batch_idx;
     raw.is_gappy = problem.is_gappy;
     raw.has_rotary_cos_sin = problem.has_rotary_cos_sin;
+    drop_unused(raw);
     return asked;
   }
 
@@ -222,6 +223,25 @@ struct FmhaAdapter {
   }
 
  private:
+  /// CK's arguments keep sizes that a call does not use, which the library refuses.
+  static void drop_unused(ck_fmha_problem& raw) {
+    const bool batch = raw.mode == 0;
+    if (batch && !raw.has_seqstart_q_ptr && !raw.has_seqlen_q_ptr && !raw.has_cu_seqlen_q_ptr && raw.seqlen_q > 0) {
+      raw.max_seqlen_q = 0;
+    }
+    const bool same_keys =
+        !raw.has_seqstart_k_ptr && !raw.has_seqlen_k_ptr && !raw.has_cu_seqlen_k_ptr && !raw.is_gappy;
+    if (batch && same_keys && raw.seqlen_k > 0) raw.max_seqlen_k = 0;
+    const bool pages = raw.api_family == CK_FMHA_API_FWD_PAGEDKV || raw.api_family == CK_FMHA_API_BATCH_PREFILL ||
+                       raw.paged_kv || raw.has_block_table_ptr;
+    if (!pages) raw.page_size = 1;
+    if (raw.api_family != CK_FMHA_API_FWD_SPLITKV) raw.num_splits = 1;
+    if (raw.mask == 0) raw.window_left = raw.window_right = -1;
+    if (!raw.sink) raw.sink_size = 0;
+    if (!raw.skip) raw.min_seqlen_q = 0;
+    if (raw.rope == 0) raw.rotary_dim = 0;
+  }
+
   /// Both stages of split keys are in one group: the number of splits is chosen for both together.
   [[nodiscard]] static constexpr int group_of(int family) noexcept {
     return family == CK_FMHA_FAMILY_FWD_SPLITKV_COMBINE ? static_cast<int>(CK_FMHA_FAMILY_FWD_SPLITKV) : family;

@@ -30,6 +30,13 @@ def test_the_estimate_chooses_among_what_supports_the_problem():
     assert registry.fmha_splits(DECODE) == 1, "nothing combines"
 
 
+def test_api_and_stage_determine_each_other():
+    for family, api in [("bwd_dot_do_o", "bwd"), ("fwd_splitkv_combine", "fwd_splitkv"), ("batch_prefill",) * 2]:
+        problem = FmhaProblem(seqlen_q=8, nhead_q=1, hdim_q=64, family=family)
+        assert (problem.to_dict()["api_family"], of_struct(problem.as_struct()).api_family) == (api, api)
+    assert FmhaProblem(seqlen_q=8, nhead_q=1, hdim_q=64, api_family="bwd").to_dict()["family"] == "bwd_dq_dk_dv"
+
+
 def test_supports_gets_the_problem():
     seen = []
     registry = Registry(arch="gfx950", environment=False)
@@ -37,7 +44,8 @@ def test_supports_gets_the_problem():
     with pytest.raises(NoKernelError):
         registry.select(DECODE)
     # The estimate asks, and then the priority.
-    assert set(map(repr, seen)) == {repr(dataclasses.replace(DECODE, hdim_v=128, family="fwd", arch=None))}
+    whole = dataclasses.replace(DECODE, hdim_v=128, api_family="fwd", family="fwd", arch=None)
+    assert set(map(repr, seen)) == {repr(whole)}
 
 
 def test_structs_hold_every_field():

@@ -27,7 +27,7 @@ PROBLEM = {
         ({"op_type": "gemm_universal"}, "op_type: found 'gemm_universal', expected grouped_conv"),
         ({"dtype_in": "fp16"}, "dtype_in: found 'fp16', expected "),
         ({"dtype": "bf16", "dtype_in": "fp16"}, "dtype_in: found 'fp16', expected "),
-        ({"layout": "zz"}, "layout: found 'zz', expected one of "),
+        ({"layout": "zz"}, "layout: found 'zz', expected 'nhwgc'"),
         ({"ndim": 2, "ndim_spatial": 3}, "ndim_spatial: found 3, expected 2"),
         ({"pad_h_left": 9}, "pad_h_left: found 9, expected 1 as in pad_h"),
         ({"pad_h_right": -1}, "pad_h_right: found -1, expected 0 to "),
@@ -53,9 +53,9 @@ def test_what_is_no_problem_of_the_model_is_refused(change, message):
     with pytest.raises(InvalidInputError) as predicted:
         predictor.predict_tflops(problem, NAMES[0])
     assert message in str(ranked.value) and message in str(predicted.value), (ranked.value, predicted.value)
-    if "column" not in message:
-        with pytest.raises(InvalidInputError, match="found .*, expected "):
-            predictor.extract_rows([{**problem, "kernel_name": NAMES[0]}])
+    for rows in (predictor.extract_rows, predictor.predict_rows):
+        with pytest.raises(InvalidInputError, match="(column '.*'|found .*), expected "):
+            rows([{**problem, "kernel_name": NAMES[0]}])
     # Upstream's defaults pass it over, or compute with it, as upstream does.
     if "dtype" not in change:
         assert len(Predictor(OURS, strict=False).rank_kernels(problem, NAMES)) == len(NAMES)
@@ -143,3 +143,11 @@ def test_requests_of_gemms_are_no_misspelt_names():
     plain = GemmProblem(64, 1024, 512)
     asked = GemmProblem(64, 1024, 512, stream_k="atomic", num_d=1, preshuffle=True)
     assert predictor.rank_kernels(asked, [gemm_kernel()]) == predictor.rank_kernels(plain, [gemm_kernel()])
+
+
+def test_misspelt_columns_of_kernels_are_refused():
+    predictor = Predictor(OURS)
+    with pytest.raises(InvalidInputError, match="column 'Pipeline', expected pipeline"):
+        predictor.rank_kernels(PROBLEM, [{"kernel_name": name, "Pipeline": "compv3"} for name in NAMES])
+    named = [{"kernel_name": name, "note": name} for name in NAMES]
+    assert predictor.rank_kernels(PROBLEM, named) == predictor.rank_kernels(PROBLEM, NAMES)

@@ -88,9 +88,13 @@ def test_rankings_are_the_golden_ones(model):
     registry = Registry("gfx950", kernels=names, models=[model], environment=False)
     compared = 0
     for text, expected in rankings.items():
-        # A registry leaves out kernels of another layout, which a ranking by a model alone has.
+        if "layout=crr" in text:
+            # LightGBM was asked all the same.
+            with pytest.raises(ck_select.NoKernelError, match="none of the 32 kernels computes a GEMM of fp8 in crr"):
+                registry.rank(problem_of(text))
+            continue
         found = dict(registry.rank(problem_of(text)))
-        assert found == {name: score for name, score in expected if name in found}
+        assert found == dict(expected)
         compared += len(found)
     assert compared >= 30
 

@@ -328,8 +328,9 @@ pub unsafe extern "C" fn ck_registry_choose_fmha_splits(
         // with its size set and a valid `arch`.
         let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
         let splits = output(splits, "splits")?;
-        problem.validate().map_err(Failure::of(CkStatus::InvalidProblem))?;
         let Problem::Fmha(problem) = problem else { return Ok(()) };
+        let split = FmhaProblem { num_splits: 1, ..problem };
+        split.validate().map_err(Failure::of(CkStatus::InvalidProblem))?;
         // SAFETY: by contract, `splits` is valid for writing.
         unsafe { write_output(splits, registry.fmha_splits(&problem, most)) };
         Ok(())

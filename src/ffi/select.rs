@@ -12,6 +12,7 @@ use super::words::word;
 use super::{CkRegistry, CkStatus};
 use crate::problem::FieldSet;
 use crate::registry::SelectError;
+use crate::select::RankError;
 use crate::vocab::Op;
 
 /// The source that chose a kernel.
@@ -206,8 +207,10 @@ fn select_failure(error: SelectError) -> Failure {
         SelectError::Override { .. } => CkStatus::OverrideFailed,
         SelectError::NoModel { .. } => CkStatus::NoModel,
         SelectError::NotThere { .. } => CkStatus::NotFound,
+        SelectError::NoKernel { .. }
+        | SelectError::Unfit { .. }
+        | SelectError::Rank(RankError::NoKernel { .. }) => CkStatus::NoKernel,
         SelectError::Rank(_) => CkStatus::InvalidKernel,
-        SelectError::NoKernel { .. } => CkStatus::NoKernel,
     };
     Failure::new(status, error)
 }
@@ -345,7 +348,8 @@ unsafe impl Versioned for CkPredictions {
     const LEAST: usize = offset_of!(Self, latency_ms);
 }
 
-/// Predicts the speed of the kernel at an index for a convolution.
+/// Predicts the speed of the kernel at an index for a convolution. Fails with `CK_STATUS_NO_KERNEL` if the
+/// kernel computes something else.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `problem` and `predictions` point to structs with their

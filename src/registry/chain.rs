@@ -167,12 +167,18 @@ pub enum SelectError {
         /// The requested index.
         index: usize,
     },
+    /// The kernel in question computes something else.
+    #[error("kernel '{kernel}' is for another operation, direction, type, layout or architecture")]
+    Unfit {
+        /// Its name.
+        kernel: String,
+    },
     /// The model cannot rank the problem.
     #[error(transparent)]
     Rank(#[from] RankError),
     /// No kernel computes the problem, or none of those that do is supported.
     #[error(
-        "none of the {kernels} kernels fits the problem: {unfit} compute something else, \
+        "none of the {kernels} kernels fits the problem: {unfit} are for another operation, direction, type, layout or architecture, \
          {unsupported} do not support it"
     )]
     NoKernel {
@@ -365,9 +371,10 @@ impl Registry {
     ) -> Option<Selection<'_>> {
         let arch = state.options().arch;
         let (model, ranker, mut whole) = Self::ask_model(state, prepared, problem, FIRST, scratch).ok()?;
-        let (mut rank, mut unsupported) = (0, 0);
+        let (mut next, mut rank, mut unsupported) = (0, 0, 0);
         loop {
-            while let Some(&Ranked { index: of_ranker, score }) = scratch.ranking().get(rank) {
+            while let Some(&Ranked { index: of_ranker, score }) = scratch.ranking().get(next) {
+                next += 1;
                 let index = *model.places.get(of_ranker)?;
                 let entry = self.entry_at(state, index)?;
                 if entry.fits(&problem, arch) {
@@ -384,8 +391,8 @@ impl Registry {
                         });
                     }
                     unsupported += 1;
+                    rank += 1;
                 }
-                rank += 1;
             }
             if whole {
                 return None;
@@ -537,11 +544,16 @@ impl Registry {
         Ok(Ranking { places, left_out, outside: scratch.outside() })
     }
 
-    /// Every target's prediction for the kernel at an index.
+    /// Every target's prediction for the kernel at an index, which must compute the problem.
     pub fn predict(&self, problem: &Problem, index: usize) -> Result<Predictions, SelectError> {
         let problem = problem.checked()?;
         let state = self.state();
         let (ranker, at) = self.ranker_with(&state, &problem, index)?;
+        if let Some(entry) = self.entry_at(&state, index)
+            && !entry.fits(&problem, state.options().arch)
+        {
+            return Err(SelectError::Unfit { kernel: entry.name().to_owned() });
+        }
         Ok(ranker.predict(problem, at)?)
     }
 

@@ -1,9 +1,11 @@
 //! A registered kernel.
 
+use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_void};
 
 use super::NewKernel;
 use crate::kernel::Kernel;
+use crate::pool::kernel_json;
 use crate::problem::Problem;
 use crate::tuning::device::Stream;
 use crate::tuning::search::RunOutcome;
@@ -82,6 +84,16 @@ impl Entry {
         Self { kernel, c_name, priority, user, hooks }
     }
 
+    /// What tells it apart from other kernels in the store: its name, and its fields if the name is free text
+    /// or leaves some out.
+    pub(super) fn identity(&self) -> Cow<'_, str> {
+        if Kernel::from_name(self.name()).is_ok_and(|told| told.kind == self.kernel.kind) {
+            return self.name().into();
+        }
+        let fields = serde_json::to_string(&kernel_json(&self.kernel)).unwrap_or_default();
+        format!("{}\n{fields}", self.name()).into()
+    }
+
     /// What it is.
     pub const fn kernel(&self) -> &Kernel {
         &self.kernel
@@ -115,9 +127,7 @@ impl Entry {
     /// Whether it computes the problem, in its types and layout, on its architecture; `supports` is not
     /// called.
     pub fn fits(&self, problem: &Problem, arch: Option<Arch>) -> bool {
-        self.kernel.runs_on(problem.arch().or(arch))
-            && self.kernel.answers(problem)
-            && self.kernel.has_types_of(problem)
+        self.kernel.runs_on(problem.arch().or(arch)) && self.kernel.computes(problem)
     }
 
     /// Whether its hooks support the problem; true without hooks.

@@ -83,6 +83,9 @@ impl Registry {
             Ok(winners) => winners,
             Err(reason) => return nothing(problem, &format!("a winner could not be kept: {reason}")),
         };
+        if let Err(reason) = winners.takes(problem) {
+            return nothing(problem, &format!("a winner could not be kept: {reason}"));
+        }
         let attempt = (state.generation(), *problem);
         let turn = match bench.turn(attempt, state.options().measuring.run_timeout, None) {
             Ok(turn) => turn,

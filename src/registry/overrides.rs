@@ -69,6 +69,7 @@ impl Overrides {
     /// Reads the text of a file; `file` is its name in errors.
     pub fn parse(file: &str, text: &str) -> Result<Self, OverrideError> {
         let mut names = HashMap::new();
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         for (index, line) in text.lines().enumerate() {
             let rule = line.split('#').next().unwrap_or("").trim();
             if rule.is_empty() {
@@ -144,6 +145,13 @@ mod tests {
         let causal = FmhaProblem { mask: FmhaMask::TopLeft, ..FmhaProblem::new([8, 8], 2, 64) };
         assert_eq!(overrides.get(&causal.into(), None), Some("fmha_kernel"));
         assert_eq!(overrides.get(&FmhaProblem { mask: FmhaMask::No, ..causal }.into(), None), None);
+    }
+
+    #[test]
+    fn a_rule_may_be_copied_from_a_list() {
+        let overrides = Overrides::parse("rules", "\u{feff}M=1,N=2,K=3,op=gemm_universal -> kernel").unwrap();
+        assert_eq!(overrides.get(&GemmProblem::new(1, 2, 3).into(), None), Some("kernel"));
+        assert!(Overrides::parse("rules", "M=1,N=2,K=3,op=fmha -> kernel").is_err());
     }
 
     #[test]

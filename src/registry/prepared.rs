@@ -1,6 +1,7 @@
 //! What is prepared once per state, before its first selection: models compiled for its kernels, and the
 //! measured winners of its pool.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -71,8 +72,14 @@ impl Prepared {
         });
         let models = models.collect();
         let estimates = Estimates::of(ids, entries, earlier.map(|earlier| &earlier.estimates));
-        let names = ids.iter().filter_map(|&id| entries.get(id)).map(Entry::name);
-        let pool = PoolHash::of_names(names);
+        // Only winners need more than names.
+        let all = ids.iter().filter_map(|&id| entries.get(id));
+        let names: Vec<Cow<'_, str>> = if asks_for_winners(state) {
+            all.map(Entry::identity).collect()
+        } else {
+            all.map(|entry| entry.name().into()).collect()
+        };
+        let pool = PoolHash::of_names(names.iter().map(AsRef::as_ref));
         let before = earlier.and_then(|earlier| Some((earlier.pool, earlier.winners.as_ref().ok()?)));
         let winners = match before {
             Some((known, winners)) if known == pool && !state.reopens_winners() => Ok(winners.clone()),
@@ -146,6 +153,10 @@ fn driver(facts: &DeviceFacts) -> String {
 const STORE: StoreOptions =
     StoreOptions { wait: Duration::from_millis(250), limit: Duration::from_secs(10), journal: None };
 
+fn asks_for_winners(state: &State) -> bool {
+    state.measures() || state.options().store.is_some()
+}
+
 /// Opens the winners of a pool. Without a device there are none, because winners are only valid for their
 /// device. `before` is the previous store, which knows what is still to be written.
 fn winners(
@@ -158,7 +169,7 @@ fn winners(
     if state.ids().is_empty() {
         return Err("no kernels".to_owned());
     }
-    if !state.measures() && options.store.is_none() {
+    if !asks_for_winners(state) {
         return Err("not asked for".to_owned());
     }
     let (arch, device, driver) = match (&options.device_name, facts()) {

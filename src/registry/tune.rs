@@ -141,6 +141,10 @@ impl Registry {
         let winners = prepared.winners.as_ref().map_err(TuneError::new)?;
         let bench = self.labs.bench(options).map_err(TuneError::new)?;
         let Some(mut progress) = asked.take(problem, generation) else { return Ok(()) };
+        if winners.takes(problem).is_err() {
+            // It stays closed.
+            return Ok(());
+        }
         let attempt = (generation, *problem);
         let turn = match bench.turn(attempt, options.measuring.run_timeout, until) {
             Ok(turn) => turn,

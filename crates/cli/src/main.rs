@@ -138,7 +138,13 @@ fn main() -> ExitCode {
         Ok((matches, cli.command))
     });
     let done = match parsed {
-        Ok((matches, command)) => clash::check(&line, &matches).and_then(|()| run(command)),
+        Ok((matches, command)) => {
+            #[cfg(feature = "offline")]
+            let time = timestamp::check();
+            #[cfg(not(feature = "offline"))]
+            let time = Ok(());
+            time.and_then(|()| clash::check(&line, &matches)).and_then(|()| run(command))
+        }
         Err(help_or_error) => show(&help_or_error),
     };
     match done {

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ck_select::hardware::Hardware;
 use ck_select::problem::{Problem, ProblemDefaults, ProblemReader};
 use ck_select::vocab::Op;
 
@@ -16,10 +17,19 @@ pub(crate) struct Problems {
 }
 
 impl Problems {
-    /// Opens a file. `defaults` supplies what it does not specify.
-    pub(crate) fn open(path: &Path, op: Op, defaults: &ProblemDefaults) -> Result<Self, CliError> {
+    /// Opens a file. `defaults` supplies what it does not specify; rows that name other constants than
+    /// those of `hardware` are errors.
+    pub(crate) fn open(
+        path: &Path,
+        op: Op,
+        defaults: &ProblemDefaults,
+        hardware: Option<Hardware>,
+    ) -> Result<Self, CliError> {
         let (name, source) = input::open(path)?;
-        let reader = ProblemReader::new(&name, source, op, *defaults)?;
+        let mut reader = ProblemReader::new(&name, source, op, *defaults)?.by_kernels();
+        if let Some(hardware) = hardware {
+            reader = reader.on(hardware);
+        }
         Ok(Self { name, reader, place: 0 })
     }
 

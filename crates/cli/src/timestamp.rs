@@ -2,11 +2,30 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::error::CliError;
+
+const VARIABLE: &str = "SOURCE_DATE_EPOCH";
+/// The first second whose year has five digits.
+const YEAR_10000: u64 = 253_402_300_800;
+
 /// The current time, or the time in `SOURCE_DATE_EPOCH`, for reproducible output; in UTC.
 pub(crate) fn timestamp() -> String {
-    let told = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|text| text.parse().ok());
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    format(told.unwrap_or_else(now))
+    format(told().ok().flatten().unwrap_or_else(now))
+}
+
+/// Refuses a `SOURCE_DATE_EPOCH` that is not a time, before any work.
+pub(crate) fn check() -> Result<(), CliError> {
+    told().map(drop)
+}
+
+fn told() -> Result<Option<u64>, CliError> {
+    let Some(text) = std::env::var_os(VARIABLE).filter(|text| !text.is_empty()) else { return Ok(None) };
+    let seconds = text.to_str().and_then(|text| text.parse().ok()).filter(|seconds| *seconds < YEAR_10000);
+    seconds.map(Some).ok_or_else(|| {
+        let expected = "seconds since 1970, or nothing";
+        CliError::usage(format!("{VARIABLE}: found '{}', expected {expected}", text.display()))
+    })
 }
 
 /// Seconds since 1970 as `YYYY-MM-DDThh:mm:ss`.

@@ -422,3 +422,14 @@ fn a_reader_of_one_line_is_not_made_to_wait_for_the_rest() {
     assert!(!first.is_empty());
     assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap()), (Some(0), String::new()));
 }
+
+#[test]
+fn a_time_that_is_none_is_an_error() {
+    let files = Files::new();
+    for (time, good) in [("1700000000", true), ("", true), ("yesterday", false), ("-5", false)] {
+        let output = files.command("shapes --list").env("SOURCE_DATE_EPOCH", time).output().unwrap();
+        assert_eq!(output.status.code(), Some(if good { 0 } else { 2 }), "{time}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(good || stderr.contains(&format!("SOURCE_DATE_EPOCH: found '{time}', expected seconds")));
+    }
+}

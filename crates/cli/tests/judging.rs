@@ -493,3 +493,16 @@ fn mistakes_are_named() {
     fs::write(strange, "problem_idx,kernel\n0,magic\n").unwrap();
     fails(&["validate", "--predictions", strange, "--data", &data], 1, "strange.csv: line 2: kernel 'magic'");
 }
+
+#[test]
+fn pairs_that_were_measured_more_than_once_are_reported() {
+    let folder = TempDir::new().unwrap();
+    let data = measured(&folder, |_, place| 100.0 - place as f64);
+    let text = fs::read_to_string(&data).unwrap();
+    let again = text.lines().nth(1).unwrap().to_owned();
+    fs::write(&data, format!("{text}{again}\n{again}\n")).unwrap();
+    let ran = run(&["evaluate", "--model", MODEL, "--data", &data]);
+    let expected =
+        "1 pairs of a kernel and a problem were measured more than once: the median of their speeds counts";
+    assert!(ran.code == Some(0) && ran.stderr.contains(expected), "{}", ran.stderr);
+}

@@ -176,3 +176,53 @@ fn rows_are_written_while_problems_are_read() {
         assert!(child.wait().unwrap().success());
     }
 }
+
+#[test]
+fn rows_of_other_hardware_are_refused() {
+    let header = "N,C,K,Hi,Wi,Y,X,hw_num_cus";
+    let (code, rows, stderr) = ranked(&format!("{header}\n1,64,64,56,56,1,1,256\n"));
+    assert_eq!((code, rows.is_empty()), (Some(0), false), "{stderr}");
+    assert!(!stderr.contains("ignored"), "{stderr}");
+    let (code, _, stderr) = ranked(&format!("{header}\n1,64,64,56,56,1,1,304\n"));
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("line 2: hw_num_cus: found 304, expected 256, with which kernels"), "{stderr}");
+    let (code, _, stderr) = ranked("N,C,K,Hi,Wi,Y,X,transA\n1,64,64,56,56,1,1,T\n");
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("unknown column 'transA', expected layout"), "{stderr}");
+}
+
+/// What a benchmark's row does not specify is its kernel's.
+#[test]
+fn rows_of_a_sweep_are_problems_of_their_kernels() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let first = |pool: &str, problems: &str| {
+        let line = ["rank", "--estimate", "--arch", "gfx950", "--pool", pool, "--problems", problems];
+        let output = run(&[&line[..], &["--top", "1", "--format", "csv"]].concat());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let rows = String::from_utf8(output.stdout).unwrap();
+        rows.lines().skip(1).map(|row| row.split(',').nth(2).unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let kernel = "grouped_conv_bwd_data_fp16_2d_64x64x64_compv3";
+    let pool = write("conv.txt", &format!("{kernel}\ngrouped_conv_forward_bf16_2d_64x64x64_compv3\n"));
+    let row = "0,16,256,128,28,28,3,3,1,1,0.1,9.5";
+    let sweep = format!("kernel,problem_idx,N,C,K,Hi,Wi,Y,X,pad_h,pad_w,latency_ms,tflops\n{kernel},{row}\n");
+    assert_eq!(first(&pool, &write("conv.csv", &sweep)), [kernel]);
+    let name = |dtype: &str, mode: &str, mask: &str| {
+        format!(
+            "fmha_fwd_{dtype}_{mode}_h128_qr_t64x32x32x128x32x128_w16x16x32_pad1111_mask={mask}_bias=no_bpc=-1"
+        )
+    };
+    let causal = [name("bf16", "batch", "top_left"), name("bf16", "group", "top_left")];
+    let pool = write("fmha.txt", &format!("{}\n{}\n{}\n", name("fp16", "batch", "no"), causal[0], causal[1]));
+    let sweep = format!(
+        "kernel,problem_idx,batch,seqlen_q,nhead_q,hdim_q,max_seqlen_q,latency_ms,tflops\n{},0,1,777,8,128,0,0.1,9.5\n\
+         {},0,1,777,8,128,777,0.1,9.5\n",
+        causal[0], causal[1]
+    );
+    assert_eq!(first(&pool, &write("fmha.csv", &sweep)), causal, "one number, two modes");
+}

@@ -260,6 +260,13 @@ mod trained {
             ("--targets relative --objective log1p", 2, "--targets: relative needs an objective that ranks"),
             ("--targets tflops,speed", 2, "--targets: unknown target 'speed'"),
             ("--rank-target latency", 2, "latency ranks, but it is not trained"),
+            (
+                "--params n_estimators=3 num_iterations=4",
+                2,
+                "--params: 'n_estimators=3' and 'num_iterations=4' set one parameter",
+            ),
+            ("--weight sweep.csv=2 --weight sweep.csv=3", 2, "'sweep.csv' has two weights"),
+            ("--warm-start embedded:universal", 2, "embedded models are inside the library"),
             ("--weight other.csv=2", 2, "'other.csv' is not a file of"),
             ("--weight sweep.csv=-1", 2, "expected FILE=WEIGHT with a weight above 0"),
             ("--extra-data sweep.csv", 2, "sweep.csv is given twice"),

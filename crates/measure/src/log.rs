@@ -118,9 +118,16 @@ impl Log {
         Ok(())
     }
 
-    /// Waits until all rows are on disk; from then on they survive a crash of the machine.
+    /// Waits until all rows are on disk; from then on they survive a crash of the machine. Fails if the file
+    /// was removed or replaced, because nobody would ever see the rows.
     pub fn sync(&mut self) -> Result<(), MeasureError> {
         if self.dirty {
+            let ours = self.file.metadata().map_err(at(&self.path))?;
+            let is_there = |there: std::fs::Metadata| (there.dev(), there.ino()) == (ours.dev(), ours.ino());
+            // Devices and pipes have no folder of ours.
+            if ours.is_file() && !std::fs::metadata(&self.path).is_ok_and(is_there) {
+                return Err(MeasureError::file(&self.path, "was removed or replaced while it was written"));
+            }
             self.file.sync_data().map_err(at(&self.path))?;
             self.dirty = false;
         }

@@ -3,10 +3,8 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use ck_select::kernel::{Kernel, KernelKind};
-use ck_select::problem::{
-    ConvProblem, GemmProblem, ListedProblem, Problem, ProblemDefaults, ProblemListError, ProblemReader, Said,
-};
+use ck_select::kernel::Kernel;
+use ck_select::problem::{ListedProblem, Problem, ProblemDefaults, ProblemListError, ProblemReader, Said};
 use ck_select::vocab::Op;
 
 use crate::error::{MeasureError, at};
@@ -25,48 +23,7 @@ pub struct AskedProblem {
 impl AskedProblem {
     /// The problem as this kernel would run it; `None` when the kernel computes something else.
     pub fn for_kernel(&self, kernel: &Kernel) -> Option<Problem> {
-        match (&self.problem, &kernel.kind) {
-            (Problem::Conv(asked), KernelKind::Conv(own)) => {
-                let mut problem: ConvProblem = *asked;
-                if !self.said.direction {
-                    problem.direction = own.direction;
-                }
-                if !self.said.dtype {
-                    (problem.dtype_in, problem.dtype_wei, problem.dtype_out) =
-                        (own.dtype_in, own.dtype_wei, own.dtype_out);
-                }
-                if !self.said.layout {
-                    problem.layout = own.layout;
-                }
-                let fits = problem.ndim == own.ndim
-                    && problem.direction == own.direction
-                    && problem.dtype_in == own.dtype_in;
-                fits.then_some(problem.into())
-            }
-            (Problem::Gemm(asked), KernelKind::Gemm(own)) => {
-                let mut problem: GemmProblem = *asked;
-                if !self.said.dtype {
-                    (problem.dtype_a, problem.dtype_b, problem.dtype_c) =
-                        (own.dtype_a, own.dtype_b, own.dtype_c);
-                }
-                if !self.said.layout {
-                    problem.layout = own.layout;
-                }
-                let fits = problem.layout == own.layout
-                    && (problem.dtype_a, problem.dtype_b) == (own.dtype_a, own.dtype_b);
-                fits.then_some(problem.into())
-            }
-            // If a file specifies only sizes, the rest comes from the kernel, as in upstream's benchmarks.
-            (Problem::Fmha(asked), KernelKind::Fmha(own)) => {
-                let mut problem = if self.said.signature { *asked } else { own.sign(asked) };
-                if !self.said.dtype {
-                    problem.dtype = own.dtype;
-                }
-                let fits = (!self.said.dtype || asked.dtype == own.dtype) && own.supports(&problem);
-                fits.then_some(problem.into())
-            }
-            _ => None,
-        }
+        self.said.completed(&self.problem, &kernel.kind)
     }
 }
 

@@ -5,7 +5,7 @@
 //! file.
 
 use ck_select::cells::Fields;
-use ck_select::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem};
+use ck_select::problem::{CONV_COLUMNS, FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, Problem};
 use ck_select::vocab::{Dtype, Op};
 
 use crate::outcome::{FailureClass, Outcome};
@@ -20,6 +20,10 @@ pub struct Columns {
     op: Op,
     split_k: bool,
     right_pads: bool,
+    /// Batches or lists of GEMMs.
+    many: bool,
+    /// Indices into [`FMHA_MORE_COLUMNS`].
+    more: Vec<usize>,
 }
 
 const GEMM: [&str; 6] = ["m", "n", "k", "split_k", "dtype", "layout"];
@@ -29,17 +33,25 @@ impl Columns {
     /// The columns that the plan's problems need: upstream's, and those that upstream's schema lacks but some
     /// problems need to be told apart.
     pub fn of(plan: &Plan) -> Self {
-        let convs = || {
-            plan.problems().iter().filter_map(|planned| match &planned.asked.problem {
-                Problem::Conv(problem) => Some(problem),
-                _ => None,
-            })
-        };
-        Self {
-            op: plan.kernels().first().map_or(Op::GroupedConv, |kernel| kernel.kind.op()),
-            split_k: convs().any(|problem| problem.split_k != 1),
-            right_pads: convs().any(|problem| problem.pad_left != problem.pad_right),
+        let op = plan.kernels().first().map_or(Op::GroupedConv, |kernel| kernel.kind.op());
+        let mut columns = Self { op, split_k: false, right_pads: false, many: false, more: Vec::new() };
+        let usual = FmhaProblem::USUAL.more_columns();
+        for planned in plan.problems() {
+            match &planned.asked.problem {
+                Problem::Conv(p) => {
+                    columns.split_k |= p.split_k != 1;
+                    columns.right_pads |= p.pad_left != p.pad_right;
+                }
+                Problem::Gemm(p) => columns.many |= p.request.batch > 0 || !p.request.groups.is_empty(),
+                Problem::Fmha(p) => {
+                    let values = p.more_columns();
+                    columns.more.extend((0..values.len()).filter(|&at| values[at] != usual[at]));
+                }
+            }
         }
+        columns.more.sort_unstable();
+        columns.more.dedup();
+        columns
     }
 
     /// Their names.
@@ -54,10 +66,12 @@ impl Columns {
             }
             Op::Fmha => {
                 names.extend(FMHA_COLUMNS);
+                names.extend(self.more.iter().map(|&at| FMHA_MORE_COLUMNS[at]));
                 names.extend(["latency_ms", "tflops", "non_zero"]);
             }
             Op::Gemm => {
                 names.extend(GEMM);
+                names.extend(self.many.then_some(["batch", "groups"]).into_iter().flatten());
                 names.extend(["latency_ms", "tflops", "bandwidth_gb_s", "non_zero"]);
             }
         }
@@ -69,19 +83,7 @@ impl Columns {
     pub fn line(&self, plan: &Plan, pair: Pair, outcome: &Outcome) -> Vec<u8> {
         let mut cells = vec![plan.kernel(pair).name.clone(), plan.asked(pair).idx.to_string()];
         let problem = plan.problem(pair);
-        match &problem {
-            Problem::Conv(p) => {
-                cells.extend(p.columns().map(|number| number.to_string()));
-                cells.extend(self.split_k.then(|| p.split_k.to_string()));
-                let right = p.pad_right.iter().map(ToString::to_string);
-                cells.extend(right.filter(|_| self.right_pads));
-            }
-            Problem::Fmha(p) => cells.extend(p.columns().map(|number| number.to_string())),
-            Problem::Gemm(p) => {
-                cells.extend([p.m, p.n, p.k, p.split_k.into()].map(|number: i64| number.to_string()));
-                cells.extend([p.dtype_a.to_string(), p.layout.to_string()]);
-            }
-        }
+        cells.extend(self.problem(&problem));
         let measured = match outcome {
             Outcome::Measured(measurement) => Some(measurement),
             _ => None,
@@ -103,6 +105,30 @@ impl Columns {
             Outcome::Failed(failure) => failure.to_string(),
         });
         csv_line(&cells)
+    }
+
+    /// A problem's cells.
+    pub fn problem(&self, problem: &Problem) -> Vec<String> {
+        match problem {
+            Problem::Conv(p) => {
+                let mut cells: Vec<String> = p.columns().map(|number| number.to_string()).into();
+                cells.extend(self.split_k.then(|| p.split_k.to_string()));
+                let right = p.pad_right.iter().map(ToString::to_string);
+                cells.extend(right.filter(|_| self.right_pads));
+                cells
+            }
+            Problem::Fmha(p) => {
+                let more = p.more_columns();
+                let more = self.more.iter().map(|&at| more[at]);
+                p.columns().into_iter().chain(more).map(|number| number.to_string()).collect()
+            }
+            Problem::Gemm(p) => {
+                let numbers = [p.m, p.n, p.k, p.split_k.into()].map(|number: i64| number.to_string());
+                let words = [p.dtype_a.to_string(), p.layout.to_string()];
+                let many = self.many.then(|| [p.request.batch.to_string(), p.request.groups.to_string()]);
+                numbers.into_iter().chain(words).chain(many.into_iter().flatten()).collect()
+            }
+        }
     }
 
     /// The header, including its line end.
@@ -147,6 +173,8 @@ pub struct Logged {
     pub kernel: String,
     /// The problem's number.
     pub problem_idx: u64,
+    /// The problem's cells, as `name=value` pairs.
+    pub problem: String,
     /// Its time, if it has one.
     pub latency_ms: Option<f64>,
     /// Its speed; 0 without a time.
@@ -191,7 +219,10 @@ impl Logged {
                     .ok_or_else(|| wrong("latency_ms", "milliseconds or N/A"))?,
             ),
         };
+        let of_problem = columns.iter().skip(2).take_while(|column| **column != "latency_ms");
+        let problem: Vec<String> = of_problem.map(|column| format!("{column}={}", cell(column))).collect();
         Ok(Self {
+            problem: problem.join(","),
             kernel: cell("kernel").to_owned(),
             problem_idx: cell("problem_idx").parse().map_err(|_| wrong("problem_idx", "a whole number"))?,
             latency_ms,
@@ -263,6 +294,28 @@ mod tests {
         );
         // (1000*100 + 100*500 + 1000*500) * 2 bytes in a millisecond
         assert!(row.ends_with(",0,1000,500,100,1,fp16,rcr,1.0,0.1,1.3,-1,\n"), "{row}");
+    }
+
+    #[test]
+    fn what_tells_problems_of_attention_apart_has_columns() {
+        let pool =
+            "fmha_fwd_fp16_batch_h128_qr_t64x32x32x128x32x128_w16x16x32_pad1111_mask=no_bias=no_bpc=-1";
+        let plan = plan(pool, "seqlen_q,nhead_q,hdim_q,has_seqlen_k_ptr\n64,1,128,0\n64,1,128,1\n");
+        let (header, line) = lines(&plan, &Outcome::CutOff { fastest_ms: 1.0 });
+        assert!(header.contains(",window_right,has_seqlen_k_ptr,latency_ms,"), "{header}");
+        let columns = Columns::of(&plan);
+        let all: Vec<Vec<String>> = plan.pairs().map(|pair| columns.problem(&plan.problem(pair))).collect();
+        assert!(all.len() == 2 && all[0] != all[1], "{line} {all:?}");
+    }
+
+    #[test]
+    fn batches_and_lists_of_gemms_have_columns() {
+        let pool =
+            "batched_gemm_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_128x128x64_2x2x1_32x32x16";
+        let plan = plan(pool, "m,n,k,batch,dtype\n64,64,64,4,fp16\n64,64,64,8,fp16\n");
+        let (header, line) = lines(&plan, &Outcome::CutOff { fastest_ms: 1.0 });
+        assert!(header.contains(",layout,batch,groups,latency_ms,"), "{header}");
+        assert!(line.contains(",fp16,rcr,4,,"), "{line}");
     }
 
     #[test]

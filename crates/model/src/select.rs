@@ -295,7 +295,9 @@ impl Ranker {
                     Some(&log_time) if !log_time.is_nan() => universal.score(self.score(sum), log_time),
                     _ => continue,
                 },
-                None if self.answers(index, &problem) => self.score(sum),
+                None if self.pool.get(index).is_some_and(|kernel| self.ranks(kernel, &problem)) => {
+                    self.score(sum)
+                }
                 None => continue,
             };
             ranking.push(Ranked { index, score });
@@ -303,8 +305,11 @@ impl Ranker {
         if ranking.is_empty() { Err(self.no_kernel(&problem)) } else { Ok(()) }
     }
 
-    fn answers(&self, index: usize, problem: &Problem) -> bool {
-        self.pool.get(index).is_some_and(|kernel| kernel.answers(problem))
+    /// Names of convolutions tell one type and no layout: what else a problem asks for is reported as out of
+    /// range. Names of GEMMs tell them. Whoever forces a model knows that its kernels are of other types.
+    fn ranks(&self, kernel: &Kernel, problem: &Problem) -> bool {
+        let any_type = matches!(problem, Problem::Conv(_)) || self.model.is_forced();
+        kernel.answers(problem) && (any_type || kernel.has_types_of(problem))
     }
 
     /// The parts of a problem that are outside the model's training range: its fields, then features of them.
@@ -339,9 +344,7 @@ impl Ranker {
             let counts = |at: usize| {
                 let kernel = self.places.get(at).and_then(|&index| self.pool.get(index));
                 kernel.is_some_and(|kernel| {
-                    kernel.answers(&problem)
-                        && kernel.has_types_of(&problem)
-                        && kernel.runs_on(problem.arch().or(arch))
+                    kernel.computes(&problem) && kernel.runs_on(problem.arch().or(arch))
                 })
             };
             // Its columns are relative and have no range.
@@ -432,8 +435,9 @@ impl Ranker {
         let RankScratch { values: CallValues { uniform, pair }, scratch: of_scorer, ranking, .. } = scratch;
         let wanted = Wanted { count, highest: rank_by.higher_is_better() };
         let index = |kernel: usize| self.places.get(kernel).copied();
-        let may =
-            |kernel| index(kernel).and_then(|at| self.pool.get(at)).is_some_and(|one| one.answers(&problem));
+        let may = |kernel| {
+            index(kernel).and_then(|at| self.pool.get(at)).is_some_and(|one| self.ranks(one, &problem))
+        };
         if !self.scorer.shortlist(uniform, pair, wanted, may, of_scorer)? {
             return Ok(false);
         }
@@ -531,9 +535,11 @@ impl Ranker {
 
     fn no_kernel(&self, problem: &Problem) -> RankError {
         let asked = match problem {
-            Problem::Conv(problem) => format!("a {}D {} convolution", problem.ndim, problem.direction),
-            Problem::Gemm(_) => "a GEMM".to_owned(),
-            Problem::Fmha(problem) => format!("attention ({})", problem.family),
+            Problem::Conv(p) => {
+                format!("a {}D {} convolution of {} in {}", p.ndim, p.direction, p.dtype_in, p.layout)
+            }
+            Problem::Gemm(p) => format!("a GEMM of {} in {} with {} results", p.dtype_a, p.layout, p.dtype_c),
+            Problem::Fmha(problem) => format!("attention ({}, {})", problem.family, problem.dtype),
         };
         RankError::NoKernel { kernels: self.pool.len(), asked, first: self.name(0).to_owned() }
     }

@@ -64,3 +64,33 @@ fn figures_of_the_page_are_true() {
     };
     assert_eq!([of(0), of(1)], ["105 problems: 97.1, 89.3", "105 problems: 96.6, 88.3"]);
 }
+
+/// Also with masks, whose tiles of queries have different numbers of steps: a round that is filled does not
+/// take less time.
+#[test]
+fn more_sequences_never_take_less_time() {
+    for arch in ["gfx950", "gfx942", "sm_90"] {
+        let estimator = Estimator::new(Device::for_arch(arch.parse().unwrap()).unwrap());
+        for tile in ["t128x128x32x128x32x128_w32x32x16", "t64x32x32x128x32x128_w16x16x16"] {
+            for (mask, window) in [("no", -1), ("top_left", -1), ("bottom_right", -1), ("generic", 300)] {
+                let name =
+                    format!("fmha_fwd_fp16_batch_h128_qr_async_{tile}_pad1111_mask={mask}_bias=no_bpc=-1");
+                let KernelKind::Fmha(kernel) = Kernel::from_name(&name).unwrap().kind else { panic!() };
+                let shape = estimator.shape(&KernelKind::Fmha(kernel.clone())).unwrap();
+                for (length, heads) in [(512, 8), (2048, 8), (2048, 24), (8192, 5)] {
+                    let mut before = 0.0;
+                    for batch in 1..=40 {
+                        let sizes = FmhaProblem {
+                            batch,
+                            window_left: window,
+                            ..FmhaProblem::new([length, length], heads, 128)
+                        };
+                        let time = estimator.time(&estimator.load(&kernel.sign(&sizes).into()), &shape);
+                        assert!(time >= before, "{arch} {name} {length} {heads} {batch}: {before} {time}");
+                        before = time;
+                    }
+                }
+            }
+        }
+    }
+}

@@ -64,6 +64,17 @@ pub fn trials(measurements: &Measurements) -> Vec<Trial> {
     measurements.runs().into_iter().filter_map(|run| trial(measurements, run)).collect()
 }
 
+/// The number of pairs that a run has more than once.
+pub fn repeated(measurements: &Measurements) -> usize {
+    let in_run = |run: Run| {
+        let mut kernels: Vec<u32> =
+            run.rows.iter().map(|&row| measurements.rows()[row as usize].kernel).collect();
+        kernels.sort_unstable();
+        kernels.chunk_by(PartialEq::eq).filter(|same| same.len() > 1).count()
+    };
+    measurements.runs().into_iter().map(in_run).sum()
+}
+
 fn trial(measurements: &Measurements, run: Run) -> Option<Trial> {
     // (kernel, index of its first row, tflops)
     let mut measured: Vec<(u32, u32, f64)> = run

@@ -365,6 +365,14 @@ fn benchmarks(folder: &TempDir, metadata: &str, rows: &[(&str, &str)]) -> PathBu
 const FIGURES: &str = "\"avg_time_ms\": 0.5, \"tflops\": 9.5";
 
 #[test]
+fn a_key_that_a_benchmark_has_twice_is_an_error() {
+    let folder = TempDir::new().unwrap();
+    let path = benchmarks(&folder, "", &[(GEMM, "\"tflops\": 1.0, \"tflops\": 9.5, \"avg_time_ms\": 0.5")]);
+    let error = fails(&path, Op::Gemm);
+    assert!(error.contains("the key 'tflops' appears twice in one object"), "{error}");
+}
+
+#[test]
 fn benchmark_json_says_valid_as_a_csv_does() {
     let folder = TempDir::new().unwrap();
     for (value, valid) in [

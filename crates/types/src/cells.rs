@@ -75,14 +75,18 @@ pub fn of_problem(op: Op) -> Vec<&'static str> {
 /// engines ignore them. Where absent cells are errors, they are read like any other cell, or must agree with
 /// the others.
 pub fn beside_problem(op: Op) -> Vec<&'static str> {
-    let (fields, names) = match op {
-        Op::GroupedConv => (problem::keys(op), &["variant", "ndim_spatial", "op_type"][..]),
-        Op::Gemm => (problem::keys(op), &["op_type"][..]),
-        // A row has the kernel's words and flags under the problem's names.
-        Op::Fmha => (&[][..], &["op_type"][..]),
+    let names = match op {
+        Op::GroupedConv => &["variant", "ndim_spatial", "op_type"][..],
+        Op::Gemm | Op::Fmha => &["op_type"][..],
     };
-    let known = of_problem(op);
-    fields.iter().filter(|field| !known.contains(field)).chain(names).copied().collect()
+    let known = [&of_problem(op), of_kernel(op)].concat();
+    problem::keys(op).iter().filter(|field| !known.contains(field)).chain(names).copied().collect()
+}
+
+/// The names of cells that both sides have: in a row they describe the kernel, in a problem the kernels that
+/// it needs, such as the mask of attention.
+pub fn of_both(op: Op) -> Vec<&'static str> {
+    of_kernel(op).iter().filter(|field| problem::keys(op).contains(field)).copied().collect()
 }
 
 /// The names of the cells that describe a kernel without a name.

@@ -16,6 +16,8 @@ from typing import Any
 from . import _features, _names, _rows, _table, _vector, engines
 from .errors import InvalidModelError
 
+_INPUTS = ("problem_inputs", "kernel_inputs", "shared_inputs", "name_inputs", "word_inputs")
+
 
 def expm1(value: float) -> float:
     """Undoes a logarithm, as the library does."""
@@ -51,7 +53,7 @@ class Foreign:
             # All features are the engine's own, so the library's reading of the spec does not matter.
             found = {
                 **{"op": "gemm", "rank_by": "tflops", "log_targets": list(self.spec.get("log_targets") or ())},
-                **{"problem_inputs": (), "kernel_inputs": (), "name_inputs": (), "word_inputs": ()},
+                **dict.fromkeys(_INPUTS, ()),
                 **{"categorical_features": [], "needs_vector": False, "hardware": {}, "arch": None},
             }
         return {**found, "feature_names": list(wanted), "rank_by": "tflops"}

@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from itertools import chain
 from typing import Any, Protocol, TypeVar
 
 from . import _library, _names
@@ -240,6 +241,15 @@ def columns(rows: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) ->
     if hasattr(rows, "cells"):
         return [rows.cells[name] for name in inputs if name in rows.cells]
     return of_dicts(rows, inputs, is_word)
+
+
+def names(rows: Any) -> list[str]:
+    """All names of columns that are strings."""
+    if is_frame(rows):
+        given = list(rows.columns)
+    else:
+        given = list(rows.cells) if hasattr(rows, "cells") else list(dict.fromkeys(chain.from_iterable(rows)))
+    return [name for name in given if isinstance(name, str)]
 
 
 def pointers(columns: Sequence[Cells]) -> Any:

@@ -40,7 +40,8 @@ class FmhaProblem:
     """Attention, with the fields of CK's problem.
 
     ``nhead_k``, ``seqlen_k`` and ``hdim_v`` default to those of the queries. ``family`` is the stage for which a kernel
-    is chosen; if None, the stage of ``api_family`` that does most of the work.
+    is chosen; if None, the stage of ``api_family`` that does most of the work. Without an ``api_family`` it is the one
+    that has the stage, or forward.
     """
 
     seqlen_q: int
@@ -51,7 +52,7 @@ class FmhaProblem:
     hdim_v: int | None = None
     batch: int = 1
     dtype: str = "fp16"
-    api_family: str = "fwd"
+    api_family: str | None = None
     family: str | None = None
     mode: str = "batch"
     mask: str = "no"
@@ -98,8 +99,13 @@ class FmhaProblem:
 
     def _whole(self) -> dict[str, Any]:
         """Every field, including those derived from others."""
-        main = {"bwd": "bwd_dq_dk_dv"}.get(self.api_family, self.api_family)
-        follows = {"seqlen_k": self.seqlen_q, "nhead_k": self.nhead_q, "hdim_v": self.hdim_q, "family": main}
+        api = self.api_family
+        if api is None:
+            family = self.family or "fwd"
+            api = "bwd" if family.startswith("bwd_") else family.removesuffix("_combine")
+        main = {"bwd": "bwd_dq_dk_dv"}.get(api, api)
+        sizes = {"seqlen_k": self.seqlen_q, "nhead_k": self.nhead_q, "hdim_v": self.hdim_q}
+        follows = {**sizes, "api_family": api, "family": main}
         return {name: follows.get(name) if value is None else value for name, value in vars(self).items()}
 
     def as_struct(self) -> _library.FmhaProblem:

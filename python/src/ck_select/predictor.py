@@ -54,7 +54,8 @@ class Predictor:
     predictor for models of upstream's trainer (defaults), and strict for our own models, whose spec has the key
     ``ck_select``. Where absent cells are errors, a problem is validated as by all other interfaces: padding after an
     axis (``pad_h_right``) counts, and fractions, impossible extents, a ``variant`` or ``op_type`` of other kernels, and
-    misspelt keys are errors. Other unknown keys are ignored.
+    misspelt keys or columns are errors. Other unknown keys are ignored. GEMM kernels of another variant than the
+    problem's, and attention kernels that do not support it (its ``mask``, for example), are ranked last, with NaN.
 
     A problem or a kernel whose direction, type or architecture differs from the spec's is refused. With ``force_model``
     it is predicted anyway; the quality of these predictions is unknown.
@@ -104,6 +105,7 @@ class Predictor:
             warnings.warn(message, stacklevel=2)
         self._problem_inputs = frozenset(self._description["problem_inputs"])
         self._kernel_inputs = frozenset(self._description["kernel_inputs"])
+        self._shared_inputs = frozenset(self._description["shared_inputs"])
         self._name_inputs = frozenset(self._description["name_inputs"])
         inputs = (self._description[side] for side in ("problem_inputs", "kernel_inputs", "name_inputs"))
         # What a kernel's name says about problems is in both.
@@ -361,7 +363,13 @@ class Predictor:
         return _rows.table(rows, what, self._words.__contains__)
 
     def _columns(self, rows: Any, inputs: Iterable[str]) -> tuple[list[Cells], int]:
-        return _table.columns(rows, inputs, self._words.__contains__), len(rows)
+        read = _table.columns(rows, inputs, self._words.__contains__)
+        if self._uncoded != _DEFAULTS:
+            # The library looks for misspelt names among the others, whose cells do not matter.
+            unknown = [name for name in _table.names(rows) if name not in self._inputs_set]
+            absent = array("i", [-1]) * len(rows)
+            read += [Cells(name, codes=absent) for name in unknown]
+        return read, len(rows)
 
     def _predict(self, target: str, problem: Config, kernel: Kernel) -> float:
         asked, cells = _rows.mapping(problem, "problem"), _rows.kernel(kernel)
@@ -413,6 +421,9 @@ class Predictor:
         asked = _rows.mapping(problem, "problem")
         inputs = (self._problem_inputs - without) if without else self._problem_inputs
         row = {name: asked[name] for name in inputs.intersection(asked)}
+        if self._uncoded != _DEFAULTS:
+            # The kernels that a problem needs: those with its mask, for example.
+            row.update({name: asked[name] for name in self._shared_inputs.intersection(asked)})
         self._add_unknown(row, asked)
         return _table.row_json(row, lambda name: "problem")
 

@@ -148,10 +148,12 @@ class GemmProblem:
 
     def to_dict(self) -> dict[str, Any]:
         """The dict for a predictor."""
-        cells: dict[str, Any] = {"m": self.M, "n": self.N, "k": self.K, "dtype": self.dtype, "layout": self.layout}
-        cells["split_k"] = self.split_k
+        # A list of GEMMs has the extents.
+        extents = {} if self.groups else {"m": self.M, "n": self.N, "k": self.K}
+        cells: dict[str, Any] = {**extents, "dtype": self.dtype, "layout": self.layout, "split_k": self.split_k}
         sizes = {"group_a": self.quant_group_a, "group_b": self.quant_group_b}
         asked = {
+            "dtype_c": self.dtype_c,
             "arch": self.arch,
             "batch": self.batch,
             "groups": "+".join(f"{m}x{n}x{k}*{count}" for m, n, k, count in self.groups),

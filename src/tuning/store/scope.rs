@@ -4,7 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::hash::StableHash;
-use crate::pool::Pool;
 use crate::problem::InvalidField;
 use crate::vocab::Arch;
 
@@ -26,12 +25,7 @@ use crate::vocab::Arch;
 pub struct PoolHash(u128);
 
 impl PoolHash {
-    /// The hash of a pool.
-    pub fn of(pool: &Pool) -> Self {
-        Self::of_names(pool.iter().map(|kernel| kernel.name.as_str()))
-    }
-
-    /// The hash of these kernel names.
+    /// The hash of these kernel names. A registry adds the fields of kernels whose names do not tell them.
     pub fn of_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let mut names: Vec<&str> = names.into_iter().collect();
         names.sort_unstable();

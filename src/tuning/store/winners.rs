@@ -6,6 +6,7 @@ use arc_swap::ArcSwap;
 
 use super::database::{Database, Version};
 use super::snapshot::{Snapshot, SnapshotRef, WinnerMap};
+use super::winner::key_of;
 use super::{Record, Scope, Store, StoreError, Winner, lock, rows};
 use crate::problem::Problem;
 
@@ -67,6 +68,11 @@ impl Winners {
     /// The currently known winners.
     pub fn snapshot(&self) -> SnapshotRef {
         SnapshotRef(self.snapshot.load())
+    }
+
+    /// Whether a winner for this problem could be kept: the problem must not name another architecture.
+    pub(crate) fn takes(&self, problem: &Problem) -> Result<(), StoreError> {
+        key_of(&self.scope, problem).map(drop)
     }
 
     /// Keeps the winner for a problem, replacing an older one: the last measurement counts, even if another

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ck_select::vocab::{Arch, Direction, Dtype};
 
-use super::word;
+use super::{model_directory, word};
 use crate::error::CliError;
 use crate::table::Format;
 
@@ -34,7 +34,7 @@ pub(crate) struct Args {
     #[arg(long, value_parser = word::<Arch>)]
     arch: Arch,
     /// The universal model to continue, a directory
-    #[arg(long, value_name = "DIR", default_value = "models/universal")]
+    #[arg(long, value_name = "DIR", default_value = "models/universal", value_parser = model_directory)]
     model: PathBuf,
     /// Numbers of measured problems
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,5,10,20,40,80,all")]

@@ -8,6 +8,7 @@ use ck_select::embedded;
 use ck_select::estimate::Estimator;
 use ck_select::model::Model;
 use ck_select::vocab::Op;
+use ck_select_offline::candidates::repeated;
 use ck_select_offline::evaluate::{Evaluation, Slice};
 use ck_select_offline::figures::Spread;
 use ck_select_offline::measurements::Measurements;
@@ -132,6 +133,17 @@ fn refuse_other_table(path: &Path) -> Result<(), CliError> {
 /// How a table of outcomes begins.
 const OUTCOMES: &str = "problem,efficiency,";
 
+/// Says which rows count where there are several.
+fn say_repeated(measurements: &Measurements) {
+    let pairs = repeated(measurements);
+    if pairs > 0 {
+        say!(
+            "ckselect: {pairs} pairs of a kernel and a problem were measured more than once: the median of their \
+             speeds counts"
+        );
+    }
+}
+
 /// Writes everything that was requested.
 fn write(
     args: &Args,
@@ -139,6 +151,7 @@ fn write(
     measurements: &Measurements,
     model: Option<&Model>,
 ) -> Result<(), CliError> {
+    say_repeated(measurements);
     let roof = roof(args, evaluation, measurements)?;
     if let Some(path) = &args.json {
         write_file(path, &to_json(evaluation, measurements, roof.as_ref()))?;

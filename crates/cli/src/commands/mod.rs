@@ -255,6 +255,16 @@ pub(crate) fn say_out_of_range(ranker: &Ranker, problem: &Problem) -> Result<(),
     Ok(())
 }
 
+/// A model directory, for commands that read its files.
+pub(crate) fn model_directory(text: &str) -> Result<PathBuf, String> {
+    if is_embedded(Path::new(text)) {
+        return Err(
+            "embedded models are inside the library; expected a directory with the model's files".to_owned()
+        );
+    }
+    Ok(text.into())
+}
+
 /// Whether a path names a model that is built into the library.
 pub(crate) fn is_embedded(model: &Path) -> bool {
     embedded::named(model).is_some()

@@ -9,6 +9,7 @@ use ck_select::packed;
 use ck_select_offline::forest_text;
 use ck_select_offline::staged::Staged;
 
+use super::model_directory;
 use crate::error::CliError;
 
 const EXAMPLES: &str = "Examples:
@@ -26,7 +27,7 @@ const PAPERS: [&str; 2] = ["train_manifest.json", "MODEL_CARD.md"];
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Model directory
-    #[arg(long, value_name = "DIR")]
+    #[arg(long, value_name = "DIR", value_parser = model_directory)]
     model: PathBuf,
     /// The copy, a directory that does not exist yet
     #[arg(long, value_name = "DIR")]

@@ -146,7 +146,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             rows.finish()
         }
         (None, Some(path)) => {
-            let mut problems = Problems::open(path, ranker.model().spec().op(), &defaults)?;
+            let model = ranker.model();
+            let hardware = model.device().map_or(model.extractor().hardware, |device| device.hardware);
+            let mut problems = Problems::open(path, model.spec().op(), &defaults, Some(hardware))?;
             let mut rows = output()?;
             let at_once =
                 (BLOCK / top.min(ranker.pool().len()).max(1)).clamp(2 * rayon::current_num_threads(), 1024);

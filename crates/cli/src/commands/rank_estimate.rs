@@ -87,7 +87,7 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
             push(None, &problem)?;
         }
         (None, Some(path)) => {
-            let mut problems = Problems::open(path, op, &defaults)?;
+            let mut problems = Problems::open(path, op, &defaults, Some(asked.estimator.device().hardware))?;
             while let Some((label, problem)) = problems.next()? {
                 push(Some(&label), &problem)?;
             }

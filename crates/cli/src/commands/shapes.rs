@@ -303,7 +303,7 @@ fn known(args: &Args, op: Op) -> Result<Vec<Problem>, CliError> {
     for path in &args.apart_from {
         let usual = ProblemDefaults::of(op);
         let defaults = ProblemDefaults { direction: choice.direction, dtype: choice.dtype, ..usual };
-        let mut problems = Problems::open(path, op, &defaults)?;
+        let mut problems = Problems::open(path, op, &defaults, None)?;
         while let Some((_, problem)) = problems.next()? {
             if known.last() != Some(&problem) {
                 known.push(problem);

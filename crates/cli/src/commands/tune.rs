@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ck_select::vocab::{Arch, Direction, Dtype};
 
-use super::word;
+use super::{model_directory, word};
 use crate::error::CliError;
 use crate::table::Format;
 
@@ -37,7 +37,7 @@ measured.";
 #[cfg_attr(not(feature = "train"), allow(dead_code))]
 pub(crate) struct Args {
     /// The universal model to continue, a directory
-    #[arg(long, value_name = "DIR", default_value = "models/universal")]
+    #[arg(long, value_name = "DIR", default_value = "models/universal", value_parser = model_directory)]
     model: PathBuf,
     /// The architecture that is measured
     #[arg(long, value_parser = word::<Arch>)]

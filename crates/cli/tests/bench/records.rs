@@ -133,3 +133,45 @@ fn a_model_is_answered_from() {
     succeeded(&fakes.bench("--output c.csv --simulate").arg(model).output().unwrap());
     assert_eq!(found(&fakes.path("c.csv")).len(), 90);
 }
+
+#[test]
+fn a_log_whose_rows_are_of_other_problems_is_not_resumed() {
+    let fakes = Fakes::library(4, 2);
+    let line = "--runner runner.json --output a.csv";
+    succeeded(&fakes.bench(line).output().unwrap());
+    let text = fs::read_to_string(fakes.path("a.csv")).unwrap();
+    let (header, rows) = text.split_once('\n').unwrap();
+    let first: Vec<&str> = rows.lines().next().unwrap().split(',').collect();
+    let place = header.split(',').position(|name| name == "N").unwrap();
+    let mut other = first.clone();
+    other[place] = "77";
+    fs::write(fakes.path("a.csv"), text.replacen(&first.join(","), &other.join(","), 1)).unwrap();
+    let error = fails(&fakes, &format!("{line} --resume"));
+    assert!(
+        error.contains("on problem 10: found N=77,") && error.contains("the plan's problem is N="),
+        "{error}"
+    );
+    fs::write(fakes.path("a.csv"), format!("{text}{}\n", first.join(","))).unwrap();
+    let error = fails(&fakes, &format!("{line} --resume"));
+    assert!(error.contains("found two rows, expected one"), "{error}");
+}
+
+#[test]
+fn a_sweep_whose_log_is_removed_ends() {
+    let fakes = Fakes::library(40, 25);
+    let mut command = fakes.bench("--runner runner.json --output a.csv --batch 6");
+    command.env("FAKE_SLEEP_US", "2000");
+    let sweep = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    let log = fakes.path("a.csv");
+    while fs::read_to_string(&log).map_or(0, |text| text.matches('\n').count()) < 3 {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    fs::remove_file(&log).unwrap();
+    let ended = sweep.wait_with_output().unwrap();
+    let error = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(1), "{error}");
+    assert!(error.contains("a.csv: was removed or replaced while it was written"), "{error}");
+    let dash = fakes.bench("--runner runner.json --output -").output().unwrap();
+    assert_eq!(dash.status.code(), Some(2));
+    assert!(!fakes.path("-").exists());
+}

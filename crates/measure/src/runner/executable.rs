@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use ck_select::kernel::Kernel;
-use ck_select::problem::{CONV_COLUMNS, FMHA_COLUMNS, FmhaProblem, Problem};
+use ck_select::problem::{CONV_COLUMNS, FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, Problem};
 use ck_select::vocab::Op;
 use serde_json::{Value, json};
 
@@ -57,7 +57,7 @@ impl ExecutableRunner {
         let fields: &[&[&str]] = match op {
             Op::Gemm => &[&GEMM],
             Op::GroupedConv => &[&CONV_COLUMNS, &CONV],
-            Op::Fmha => &[&FMHA_COLUMNS],
+            Op::Fmha => &[&FMHA_COLUMNS, &FMHA_MORE_COLUMNS],
         };
         let accepted = [&fields.concat(), SETTINGS.as_slice()].concat();
         arguments.iter().try_for_each(|argument| argument.check(&accepted)).map_err(settings)?;
@@ -267,7 +267,8 @@ fn fields(problem: &Problem) -> Vec<(&'static str, i64, i64)> {
                 ..FmhaProblem::USUAL
             };
             let columns = FMHA_COLUMNS.into_iter().zip(p.columns()).zip(sizes.columns());
-            columns.map(|((name, value), usual)| (name, value, usual)).collect()
+            let more = FMHA_MORE_COLUMNS.into_iter().zip(p.more_columns()).zip(sizes.more_columns());
+            columns.chain(more).map(|((name, value), usual)| (name, value, usual)).collect()
         }
     }
 }

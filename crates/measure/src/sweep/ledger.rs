@@ -104,6 +104,21 @@ impl<'a> Ledger<'a> {
                     format!("kernel '{}' on problem {} is not in the plan", row.kernel, row.problem_idx);
                 MeasureError::file(&files.log, reason)
             })?;
+            let asked = ledger.columns.problem(&plan.problem(pair));
+            let names = ledger.columns.names();
+            let asked: Vec<String> =
+                names[2..].iter().zip(asked).map(|(name, cell)| format!("{name}={cell}")).collect();
+            let fault = |reason: &str| {
+                let what = format!("kernel '{}' on problem {}", row.kernel, row.problem_idx);
+                MeasureError::file(&files.log, format!("{what}: {reason}"))
+            };
+            if asked.join(",") != row.problem {
+                let reason = format!("found {}, the plan's problem is {}", row.problem, asked.join(","));
+                return Err(fault(&reason));
+            }
+            if ledger.has(pair) {
+                return Err(fault("found two rows, expected one"));
+            }
             ledger.note(pair, row.latency_ms);
             let unstable = unstable.contains(&(row.kernel.clone(), row.problem_idx));
             ledger.tally.recall(pair, &row, unstable);

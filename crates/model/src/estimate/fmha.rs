@@ -311,11 +311,16 @@ impl FmhaParts {
         };
         let rounds = self.flowing.floor();
         let full = cycles(self.resident, self.steps.mean);
-        // The last round waits for the longest of its workgroups.
-        let last = if self.last > 0.0 { cycles(self.last, self.steps.most) } else { 0.0 };
+        let last = if self.last > 0.0 { cycles(self.last, self.steps.mean) } else { 0.0 };
         let in_rounds = rounds * full + last;
-        let cycles =
+        let flowing =
             if rounds >= 1.0 { in_rounds + FLOWING * (self.flowing * full - in_rounds) } else { in_rounds };
+        // The last round waits for its longest workgroups, but never for more than another round of one would
+        // take: more work does not take less time.
+        let end = if self.last > 0.0 { self.last } else { self.resident };
+        let longest = cycles(end, self.steps.most) - cycles(end, self.steps.mean);
+        let another = cycles(1.0, self.steps.most) - FLOWING * cycles(1.0, self.steps.mean);
+        let cycles = flowing + longest.min(another);
         self.launch + sharp_norm(cycles / self.clock_mhz, self.cache, self.memory) + self.second_stage
     }
 

@@ -111,9 +111,7 @@ impl PoolEstimate {
         problem.validate()?;
         let computes = |index: usize| {
             let kernel = self.pool.get(index);
-            kernel.is_some_and(|kernel| {
-                kernel.answers(problem) && kernel.has_types_of(problem) && kernel.runs_on(problem.arch())
-            })
+            kernel.is_some_and(|kernel| kernel.computes(problem) && kernel.runs_on(problem.arch()))
         };
         let kernels = self.shapes.iter().map(|(index, shape)| (*index, shape));
         scratch.rank(&self.estimator, problem, kernels.filter(|(index, _)| computes(*index)));

@@ -5,7 +5,7 @@ use super::{Extractor, FieldError, KernelMapping, KernelSide, ProblemSide, SideE
 use crate::cells::{self, Cell, Fields};
 use crate::kernel::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind, Mnk};
 use crate::problem::InvalidField;
-use crate::vocab::{Direction, Pipeline};
+use crate::vocab::{ConvLayout, Direction, Pipeline};
 
 /// The cells that may hold a kernel's name: our tables and upstream's have the first, benchmark CSVs the
 /// second.
@@ -71,6 +71,7 @@ impl Said {
                 self.word() == Some(found)
                     // `fwd` and `forward` are the same direction.
                     || found.parse().is_ok_and(|found: Direction| Some(found.as_str()) == self.word())
+                    || (field == "layout" && same_layout(found, self.word()))
             }),
         })
     }
@@ -146,7 +147,10 @@ impl Named {
             let expected = format!("a {} kernel", extractor.schema.op());
             return Err(InvalidField::new(column, format_args!("'{name}'"), expected));
         }
-        let problem = NamedProblem::of(&kernel);
+        let mut problem = NamedProblem::of(&kernel);
+        if !reader.is_lenient() {
+            problem.0.extend(other_types(&kernel));
+        }
         let by = || format!("{column} '{name}' says");
         agree(&reader, &said_of_kernel(&kernel), by)?;
         agree(&reader, &problem.0, by)?;
@@ -167,18 +171,37 @@ impl Named {
         })
     }
 
-    /// The kernel, if its name says which variant of GEMMs it computes.
-    pub(crate) const fn gemm(&self) -> Option<&GemmKernel> {
-        match &self.kernel {
-            KernelKind::Gemm(kernel) => Some(kernel),
-            _ => None,
-        }
+    /// The kernel.
+    pub(crate) const fn kernel(&self) -> &KernelKind {
+        &self.kernel
     }
 
     /// What the name says about problems.
     pub(crate) fn into_problem(self) -> NamedProblem {
         self.problem
     }
+}
+
+/// Types and layouts that upstream's engines do not look at.
+fn other_types(kernel: &KernelKind) -> Vec<(&'static str, Said)> {
+    match kernel {
+        KernelKind::Conv(kernel) => vec![
+            ("dtype_wei", Said::Word(kernel.dtype_wei.as_str())),
+            ("dtype_out", Said::Word(kernel.dtype_out.as_str())),
+            ("layout", Said::Word(kernel.layout.as_str())),
+        ],
+        KernelKind::Gemm(kernel) => vec![
+            ("dtype_b", Said::Word(kernel.dtype_b.as_str())),
+            ("dtype_c", Said::Word(kernel.dtype_c.as_str())),
+        ],
+        KernelKind::Fmha(_) => Vec::new(),
+    }
+}
+
+/// Whether two words are the same convolution layout; CK's tools use `nhwgc` and `ndhwgc` for 3D.
+fn same_layout(one: &str, other: Option<&str>) -> bool {
+    let order = |word: &str| word.parse().ok().map(ConvLayout::order);
+    order(one).is_some() && order(one) == other.and_then(order)
 }
 
 impl NamedProblem {

@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(ranked[1].score, 1.5_f64.exp_m1());
         let other = FmhaProblem { dropout: true, ..FmhaProblem::new([2048, 2048], 32, 128) };
         let error = ranker.rank(&other.into()).unwrap_err().to_string();
-        assert!(error.contains("attention (fwd)"), "{error}");
+        assert!(error.contains("attention (fwd, fp16)"), "{error}");
     }
 
     #[test]

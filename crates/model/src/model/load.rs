@@ -163,7 +163,9 @@ impl Model {
             place: None,
             spec,
             key,
+            forced: false,
             device: None,
+            constants: None,
             forests,
             later: [const { None }; Target::ALL.len()],
         })

@@ -30,6 +30,7 @@ use std::sync::{Arc, OnceLock};
 use crate::estimate::Device;
 use crate::features::Extractor;
 use crate::forest::Forest;
+use crate::hardware::Hardware;
 use crate::vocab::{Arch, UnknownWord};
 
 /// What a forest predicts.
@@ -101,8 +102,11 @@ pub struct Model {
     place: Option<PathBuf>,
     spec: FeatureSpec,
     key: ModelKey,
+    forced: bool,
     /// The GPU of a universal model, if it is not the profile of an architecture.
     device: Option<Device>,
+    /// The constants of [`Model::with_hardware`].
+    constants: Option<Hardware>,
     forests: [Option<Arc<Forest>>; Target::ALL.len()],
     /// The forests of an embedded model that do not rank, which a selection does not need.
     later: [Option<Later>; Target::ALL.len()],
@@ -160,7 +164,13 @@ impl Model {
     /// predictions for other directions, types and architectures is unknown.
     pub const fn forced(mut self) -> Self {
         self.key = ModelKey::any(self.spec.op());
+        self.forced = true;
         self
+    }
+
+    /// Whether it serves more than its spec says, see [`Model::forced`].
+    pub const fn is_forced(&self) -> bool {
+        self.forced
     }
 
     /// The same model, serving only problems and kernels of this architecture, or without one.
@@ -227,10 +237,16 @@ impl Model {
 
     /// The same model with GPU constants other than those of its training. It then predicts for a GPU that it
     /// was not trained on.
-    pub fn with_hardware(mut self, hardware: crate::hardware::Hardware) -> Self {
+    pub fn with_hardware(mut self, hardware: Hardware) -> Self {
         self.spec.extractor.hardware = hardware;
+        self.constants = Some(hardware);
         self.place = None;
         self
+    }
+
+    /// Those constants, which a universal model takes instead of those of an architecture's profile.
+    pub(crate) const fn constants(&self) -> Option<Hardware> {
+        self.constants
     }
 
     /// A forest's output as used in rankings: logarithms undone, not clamped.

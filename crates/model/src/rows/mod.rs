@@ -29,8 +29,8 @@ pub enum RowsError {
     /// A cell of the problem.
     #[error("problem: {0}")]
     Problem(FieldError),
-    /// A cell of the problem that is most likely misspelt.
-    #[error("problem: {0}")]
+    /// A cell that is most likely misspelt.
+    #[error("{0}")]
     Names(HeaderError),
     /// A cell of the kernel in question.
     #[error("kernel: {0}")]

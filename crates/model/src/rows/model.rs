@@ -140,6 +140,7 @@ impl RowModel {
 
     /// The prediction for each row of a table.
     pub fn predict_table(&self, table: &Table<'_>) -> Result<Vec<f64>, RowsError> {
+        self.check_columns(table)?;
         let mut values = with_room(table.len(), 1)?;
         let mut features = vec![0.0; self.model.extractor().schema.len()];
         for row in 0..table.len() {
@@ -154,15 +155,24 @@ impl RowModel {
 
     /// Refuses a row with a cell that is most likely misspelt, if absent cells are errors.
     pub fn check_names(&self, row: &Object) -> Result<(), RowsError> {
+        if row.is_empty() { Ok(()) } else { self.check_each(row.names()) }
+    }
+
+    /// The same for the columns of a table.
+    pub(super) fn check_columns(&self, table: &Table<'_>) -> Result<(), RowsError> {
+        self.check_each(table.columns().iter().map(|column| column.name).collect())
+    }
+
+    fn check_each(&self, mut names: Vec<&str>) -> Result<(), RowsError> {
         let extractor = self.model.extractor();
-        if extractor.rules.uncoded != Uncoded::Error || row.is_empty() {
+        if extractor.rules.uncoded != Uncoded::Error {
             return Ok(());
         }
-        // Where a name stands says something in a table, but nothing in an object.
+        // What stands between known names may only be meant as one in files, whose columns people wrote.
         let known = problem_inputs(extractor);
-        let mut names = row.names();
         names.sort_by_key(|name| !known.contains(name));
-        check_names(extractor.schema.op(), &names, &[]).map(drop).map_err(RowsError::Names)
+        let op = extractor.schema.op();
+        check_names(op, &names, cells::of_kernel(op)).map(drop).map_err(RowsError::Names)
     }
 
     /// Refuses a row whose cells or kernel name say that the model does not apply.
@@ -175,6 +185,7 @@ impl RowModel {
 
     /// The features of each row of a table, row after row.
     pub fn features(&self, table: &Table<'_>) -> Result<Vec<f64>, RowsError> {
+        self.check_columns(table)?;
         let width = self.model.extractor().schema.len();
         let mut features = with_room(table.len(), width)?;
         for row in 0..table.len() {
@@ -252,6 +263,7 @@ pub(super) fn describe(spec: &FeatureSpec) -> Value {
         "categorical_features": spec.categorical_features,
         "problem_inputs": problem_inputs(extractor),
         "kernel_inputs": cells::of_kernel(op),
+        "shared_inputs": cells::of_both(op),
         "name_inputs": NAME_COLUMNS.iter().chain(BESIDE_NAMES).collect::<Vec<_>>(),
         "word_inputs": NAME_COLUMNS.iter().chain(WORD_INPUTS).collect::<Vec<_>>(),
         "needs_vector": extractor.schema.needs_vector(),

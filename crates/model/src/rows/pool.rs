@@ -5,15 +5,16 @@ use std::sync::{Arc, Mutex};
 use super::model::{problem_inputs, refuse_others};
 use super::table::Table;
 use super::{Object, RowModel, RowsError, with_room};
-use crate::cells::{Cell, Fields};
+use crate::cells::{self, Cell, Fields};
 use crate::features::{
     Extractor, FieldError, KernelSide, Named, NamedProblem, ProblemSide, Uncoded, asked_problem,
 };
-use crate::kernel::GemmKernel;
+use crate::kernel::KernelKind;
 use crate::model::Model;
-use crate::problem::{InvalidField, Problem};
+use crate::problem::{InvalidField, Problem, Said as ProblemWords, same_fmha_signature};
 use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
 use crate::select::{Ranked, order};
+use crate::vocab::Op;
 
 /// The kernels of a table, prepared for one forest: everything that depends on them alone is computed once.
 /// It is immutable, so any number of threads may rank at once. No thread waits for a lock, so a process that
@@ -22,9 +23,9 @@ use crate::select::{Ranked, order};
 pub struct RowPool {
     model: Arc<RowModel>,
     kernels: usize,
-    /// Named GEMM kernels by row, of which only those of a problem's variant are ranked; empty where absent
-    /// cells are not errors, because upstream's engines know no variants.
-    variants: Vec<Option<GemmKernel>>,
+    /// What kernels of GEMM and attention can serve, by row; empty where absent cells are not errors, because
+    /// upstream's engines do not look at that.
+    serves: Vec<Serves>,
     way: Way,
     scratches: Scratches,
 }
@@ -35,6 +36,17 @@ enum Way {
     Together(Box<Together>),
     /// Rows whose problem cells differ: each has a problem of its own.
     Apart { kernels: Vec<(KernelSide, Own)> },
+}
+
+/// What a row says about the problems that its kernel can serve.
+#[derive(Debug)]
+enum Serves {
+    /// Nothing.
+    Any,
+    /// By the kernel's name.
+    Named(KernelKind),
+    /// By the signature in its cells.
+    Signed(Object),
 }
 
 /// What a row says about the problem.
@@ -77,13 +89,18 @@ impl RowPool {
         let extractor = model.model().extractor();
         let inputs = problem_inputs(extractor);
         let mut kernels = with_room(table.len(), 1)?;
-        let mut variants = Vec::new();
+        model.check_columns(table)?;
+        let (mut serves, shared) = (Vec::new(), cells::of_both(extractor.schema.op()));
         for row in 0..table.len() {
             let fields = table.row(row);
-            let (side, named, variant) =
+            let (side, named, kernel) =
                 described(extractor, &fields).map_err(|source| RowsError::Row { row, source })?;
             if extractor.rules.uncoded == Uncoded::Error {
-                variants.push(variant);
+                serves.push(match kernel {
+                    Some(kernel @ (KernelKind::Gemm(_) | KernelKind::Fmha(_))) => Serves::Named(kernel),
+                    None if !shared.is_empty() => Serves::Signed(Object::of(&fields, &shared)),
+                    _ => Serves::Any,
+                });
             }
             kernels.push((side, Own { cells: Object::of(&fields, &inputs), named }));
         }
@@ -99,10 +116,10 @@ impl RowPool {
         } else {
             Way::Apart { kernels }
         };
-        if variants.iter().all(Option::is_none) {
-            variants.clear();
+        if serves.iter().all(|one| matches!(one, Serves::Any)) {
+            serves.clear();
         }
-        Ok(Self { model, kernels: count, variants, way, scratches: Scratches::default() })
+        Ok(Self { model, kernels: count, serves, way, scratches: Scratches::default() })
     }
 
     /// The model.
@@ -130,12 +147,13 @@ impl RowPool {
         done
     }
 
-    /// Named kernels of another variant than the problem asks for, such as plain ones for a batch, have no
-    /// score.
-    fn void_other_variants(&self, problem: &dyn Fields, ranking: &mut [Ranked]) -> Result<(), RowsError> {
-        if self.variants.is_empty() {
+    /// Kernels that cannot serve the problem, such as plain ones for a batch, or ones of another mask,
+    /// have no score.
+    fn void_unfit(&self, problem: &dyn Fields, ranking: &mut [Ranked]) -> Result<(), RowsError> {
+        if self.serves.is_empty() {
             return Ok(());
         }
+        let (given, signature) = (problem, ProblemWords::by(problem).signature);
         let extractor = self.model.model().extractor();
         let read = |own: &Own| {
             let merged = Merged { own: &own.cells, problem };
@@ -143,7 +161,16 @@ impl RowPool {
         };
         let mut asked = None;
         for ranked in &mut *ranking {
-            let Some(Some(kernel)) = self.variants.get(ranked.index) else { continue };
+            let kernel = match self.serves.get(ranked.index) {
+                None | Some(Serves::Any) => continue,
+                Some(Serves::Signed(cells)) => {
+                    if !same_fmha_signature(cells, given).map_err(RowsError::Problem)? {
+                        ranked.score = f64::NAN;
+                    }
+                    continue;
+                }
+                Some(Serves::Named(kernel)) => kernel,
+            };
             let own = match &self.way {
                 Way::Together(together) => &together.own,
                 Way::Apart { kernels } => match kernels.get(ranked.index) {
@@ -156,15 +183,26 @@ impl RowPool {
                 _ => read(own)?,
             };
             asked = Some(problem);
-            if matches!(problem, Problem::Gemm(gemm) if !kernel.answers(&gemm)) {
+            let fits = match (&problem, kernel) {
+                (Problem::Gemm(asked), KernelKind::Gemm(kernel)) => kernel.answers(asked),
+                // Sizes alone are for any signature.
+                (Problem::Fmha(asked), KernelKind::Fmha(kernel)) => {
+                    kernel.supports(&if signature { *asked } else { kernel.sign(asked) })
+                }
+                _ => true,
+            };
+            if !fits {
                 ranked.score = f64::NAN;
             }
         }
         if ranking.iter().any(|ranked| !ranked.score.is_nan()) {
             return Ok(());
         }
-        let expected = "kernels for its batch, groups, stream_k, num_d, preshuffle and quant";
-        Err(RowsError::Problem(InvalidField::new("kernels", "none of the problem's variant", expected)))
+        let expected = match extractor.schema.op() {
+            Op::Fmha => "kernels that support its type, mask, bias, lengths and the like",
+            _ => "kernels for its batch, groups, stream_k, num_d, preshuffle and quant",
+        };
+        Err(RowsError::Problem(InvalidField::new("kernels", "none that can serve the problem", expected)))
     }
 
     fn rank_with(&self, problem: &dyn Fields, scratch: &mut RowScratch) -> Result<(), RowsError> {
@@ -197,7 +235,7 @@ impl RowPool {
         }
         let ranked = |(index, &raw)| Ranked { index, score: model.score(target, raw) };
         scratch.ranking.extend(scratch.scores.iter().enumerate().map(ranked));
-        self.void_other_variants(problem, &mut scratch.ranking)?;
+        self.void_unfit(problem, &mut scratch.ranking)?;
         let higher = target.higher_is_better();
         // With the index as a tie-break no two are equal, so an unstable sort, which does not allocate, is
         // enough.
@@ -210,11 +248,11 @@ impl RowPool {
 fn described(
     extractor: &Extractor,
     row: &dyn Fields,
-) -> Result<(KernelSide, NamedProblem, Option<GemmKernel>), FieldError> {
+) -> Result<(KernelSide, NamedProblem, Option<KernelKind>), FieldError> {
     Ok(match Named::read(extractor, row)? {
         Some(named) => {
-            let (side, variant) = (named.side(extractor)?, named.gemm().cloned());
-            (side, named.into_problem(), variant)
+            let (side, kernel) = (named.side(extractor)?, named.kernel().clone());
+            (side, named.into_problem(), Some(kernel))
         }
         None => (KernelSide::read_cells(extractor, row)?, NamedProblem::default(), None),
     })

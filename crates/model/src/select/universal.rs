@@ -6,6 +6,7 @@ use super::RankError;
 use crate::estimate::{Device, DeviceError, Estimator, UniversalPool};
 use crate::features::{Extractor, KernelSide, Schema, SideError};
 use crate::forest::Forest;
+use crate::hardware::Hardware;
 use crate::kernel::KernelKind;
 use crate::model::Model;
 use crate::pool::Pool;
@@ -30,6 +31,8 @@ pub(super) struct Universal {
     /// The architecture if neither problem nor caller names one: the model's, otherwise the one that all
     /// kernels name.
     arch: Option<Arch>,
+    /// Constants to take instead of a profile's.
+    constants: Option<Hardware>,
 }
 
 /// What columns need of a GPU.
@@ -101,6 +104,7 @@ impl Universal {
             given,
             profiles: [const { OnceLock::new() }; Device::PROFILES.len()],
             arch: model.spec().arch.or(common),
+            constants: model.constants(),
         })
     }
 
@@ -135,7 +139,8 @@ impl Universal {
             return Ok(given);
         }
         let arch = problem.arch().or(arch).or(self.arch).ok_or(RankError::NoArch)?;
-        let device = Device::for_arch(arch)?;
+        let mut device = Device::for_arch(arch)?;
+        device.hardware = self.constants.unwrap_or(device.hardware);
         let place = Device::PROFILES.iter().position(|known| *known == arch.as_str());
         let slot = place.and_then(|place| self.profiles.get(place)).ok_or(DeviceError::NoProfile { arch })?;
         Ok(slot.get_or_init(|| OnDevice::new(Estimator::new(device), &self.extractor, self.kernels.iter())))

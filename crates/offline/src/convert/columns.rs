@@ -26,6 +26,8 @@ pub(super) enum Source {
     FmhaInt(fn(&FmhaKernel) -> i64),
     /// An index into [`FMHA_COLUMNS`](ck_select_types::problem::FMHA_COLUMNS).
     FmhaSize(usize),
+    /// An index into [`FMHA_MORE_COLUMNS`](ck_select_types::problem::FMHA_MORE_COLUMNS).
+    FmhaMore(usize),
     /// A list of GEMMs, null if there is none.
     Groups,
     Arch,
@@ -95,6 +97,10 @@ impl Column {
             }),
             Source::FmhaSize(place) => ints_of_problems(chunk, |problem| match problem {
                 Problem::Fmha(problem) => problem.columns().get(*place).copied(),
+                _ => Some(0),
+            }),
+            Source::FmhaMore(place) => ints_of_problems(chunk, |problem| match problem {
+                Problem::Fmha(problem) => problem.more_columns().get(*place).copied(),
                 _ => Some(0),
             }),
             Source::FmhaText(text) => texts_of_kernels(chunk, |k| fmha(k, text).unwrap_or_default()),

@@ -4,7 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use ck_select_types::files::Pending;
-use ck_select_types::problem::{FMHA_COLUMNS, Problem};
+use ck_select_types::problem::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, Problem};
 use ck_select_types::vocab::Op;
 
 use super::chunk::Chunk;
@@ -38,6 +38,11 @@ impl Writer {
                 FMHA_COLUMNS.join(",")
             ),
         };
+        match op {
+            Op::Gemm if extras.many => header.push_str(",batch,groups"),
+            Op::Fmha => extras.more.iter().for_each(|&at| header.extend([",", FMHA_MORE_COLUMNS[at]])),
+            _ => {}
+        }
         if op == Op::GroupedConv {
             for (present, columns) in [
                 (extras.bandwidth, ",bandwidth_gb_s"),
@@ -120,7 +125,11 @@ impl Row<'_> {
             Problem::Gemm(p) => {
                 let arch = p.arch.map(|arch| arch.to_string()).unwrap_or_default();
                 write!(out, "{kernel},{},{},{},{},{arch}", p.m, p.n, p.k, p.split_k)?;
-                writeln!(out, ",{latency},{:?},{bandwidth},{}", figures.tflops, figures.is_valid)
+                write!(out, ",{latency},{:?},{bandwidth},{}", figures.tflops, figures.is_valid)?;
+                if extras.many {
+                    write!(out, ",{},{}", p.request.batch, p.request.groups)?;
+                }
+                writeln!(out)
             }
             Problem::Fmha(p) => {
                 write!(out, "{kernel},{}", or_empty(self.problem_idx))?;
@@ -128,7 +137,12 @@ impl Row<'_> {
                     write!(out, ",{value}")?;
                 }
                 let arch = p.arch.map(|arch| arch.to_string()).unwrap_or_default();
-                writeln!(out, ",{arch},{latency},{:?},{bandwidth},{}", figures.tflops, figures.is_valid)
+                write!(out, ",{arch},{latency},{:?},{bandwidth},{}", figures.tflops, figures.is_valid)?;
+                let more = p.more_columns();
+                for &at in &extras.more {
+                    write!(out, ",{}", more[at])?;
+                }
+                writeln!(out)
             }
         }
     }

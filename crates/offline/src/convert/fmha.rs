@@ -1,13 +1,15 @@
 //! The table of attention: the columns of upstream's benchmark, under its names.
 
-use ck_select_types::problem::FMHA_COLUMNS;
+use ck_select_types::problem::{FMHA_COLUMNS, FMHA_MORE_COLUMNS};
 use ck_select_types::vocab::Op;
 
 use super::columns::{Column, Source};
 
-pub(super) fn columns() -> Vec<Column> {
+/// `more` are indices into [`FMHA_MORE_COLUMNS`].
+pub(super) fn columns(more: &[usize]) -> Vec<Column> {
     use Source::{FmhaInt, FmhaText};
     let sizes = FMHA_COLUMNS.into_iter().enumerate().map(|(place, name)| (name, Source::FmhaSize(place)));
+    let more = more.iter().map(|&place| (FMHA_MORE_COLUMNS[place], Source::FmhaMore(place)));
     let kernel = [
         ("op_type", Source::Text(Op::Fmha.to_string())),
         ("dtype", FmhaText(|k| k.dtype.to_string())),
@@ -45,5 +47,5 @@ pub(super) fn columns() -> Vec<Column> {
         ("problem_idx", Source::ProblemIdx),
         ("run_id", Source::RunText),
     ];
-    sizes.chain(kernel).map(|(name, source)| Column::new(name, source)).collect()
+    sizes.chain(kernel).chain(more).map(|(name, source)| Column::new(name, source)).collect()
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::GemmKernel;
+use ck_select_types::problem::FMHA_MORE_COLUMNS;
 use ck_select_types::vocab::{Op, Pipeline};
 
 use super::columns::{Column, Source};
@@ -11,7 +12,7 @@ use super::{Capture, Options};
 use crate::measurements::{DataError, columns_of};
 
 /// What the inputs have besides the canonical columns.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Extras {
     /// A bandwidth, which the canonical table of convolutions lacks.
     pub(super) bandwidth: bool,
@@ -23,13 +24,14 @@ pub(super) struct Extras {
     pub(super) hardware: bool,
     /// Batches or lists of GEMMs, which the canonical table of GEMMs lacks.
     pub(super) many: bool,
+    /// What else tells problems of attention apart, as indices into [`FMHA_MORE_COLUMNS`].
+    pub(super) more: Vec<usize>,
 }
 
 impl Extras {
     /// Reads the headers of all inputs.
     pub(super) fn of(files: &[PathBuf]) -> Result<Self, DataError> {
-        let mut extras =
-            Self { bandwidth: false, split_k: false, pad_sides: false, hardware: false, many: false };
+        let mut extras = Self::default();
         for file in files {
             let Some(columns) = columns_of(file)? else { continue };
             let has = |name: &str| columns.iter().any(|column| column == name);
@@ -40,7 +42,10 @@ impl Extras {
                 .iter()
                 .any(|axis| has(&format!("pad_{axis}_right")) || has(&format!("pad_{axis}_left")));
             extras.hardware |= Hardware::NAMES.iter().any(|name| has(&format!("hw_{name}")));
+            extras.more.extend((0..FMHA_MORE_COLUMNS.len()).filter(|&at| has(FMHA_MORE_COLUMNS[at])));
         }
+        extras.more.sort_unstable();
+        extras.more.dedup();
         Ok(extras)
     }
 }
@@ -61,7 +66,7 @@ pub(super) fn columns(op: Op, options: &Options, extras: &Extras) -> Vec<Column>
             }
             (options.capture.as_ref(), columns)
         }
-        Op::Fmha => (options.capture.as_ref(), super::fmha::columns()),
+        Op::Fmha => (options.capture.as_ref(), super::fmha::columns(&extras.more)),
     };
     if let Some(capture) = capture {
         for (name, value) in capture.columns() {
@@ -205,8 +210,7 @@ mod tests {
 
     #[test]
     fn tables_have_upstreams_columns() {
-        let extras =
-            Extras { bandwidth: false, split_k: false, pad_sides: false, hardware: false, many: false };
+        let extras = Extras::default();
         let names = |op| -> Vec<&str> {
             columns(op, &Options::default(), &extras).iter().map(|column| column.name).collect()
         };

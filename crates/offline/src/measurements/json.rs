@@ -7,6 +7,7 @@ mod fmha;
 
 use std::io::BufRead;
 
+use ck_select_types::json::Strict;
 use ck_select_types::problem::{HeaderError, Problem, UnknownColumn, check_names};
 use ck_select_types::vocab::{Dtype, Op};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -310,7 +311,7 @@ impl<'de> Visitor<'de> for Root<'_, '_> {
                 found = true;
                 map.next_value_seed(List(self.0))?;
             } else if key == "metadata" {
-                let metadata = map.next_value::<Value>()?;
+                let Strict(metadata) = map.next_value()?;
                 self.0.arch = metadata.get("arch").map(plain);
                 if found && self.0.arch.is_some() {
                     // The results were taken without it.
@@ -349,7 +350,7 @@ impl<'de> Visitor<'de> for List<'_, '_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
         let mut index = 0;
-        while let Some(result) = seq.next_element::<Value>()? {
+        while let Some(Strict(result)) = seq.next_element()? {
             if let Err(error) = self.0.result(index, &result) {
                 self.0.failed = Some(error);
                 return Err(serde::de::Error::custom("stopped"));

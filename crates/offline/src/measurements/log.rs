@@ -3,6 +3,7 @@
 
 use std::io::{self, BufRead};
 
+use ck_select_types::json::Strict;
 use serde_json::Value;
 
 use super::DataError;
@@ -160,8 +161,8 @@ impl Log<'_> {
     }
 
     fn object(&mut self, open: &Open) -> Result<(), DataError> {
-        let row = match serde_json::from_str::<Value>(&open.text) {
-            Ok(value) => self.row(&value),
+        let row = match serde_json::from_str::<Strict>(&open.text) {
+            Ok(Strict(value)) => self.row(&value),
             Err(error) => Err(Fault::Row(format!("no JSON object: {error}"))),
         };
         match row {

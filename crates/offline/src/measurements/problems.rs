@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use ck_select_types::cells::Fields;
 use ck_select_types::kernel::{Kernel, KernelKind};
-use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem, ProblemDefaults, check_names};
+use ck_select_types::problem::{
+    CONV_COLUMNS, FMHA_COLUMNS, FMHA_MORE_COLUMNS, Problem, ProblemDefaults, check_names,
+};
 use ck_select_types::vocab::{Arch, Op};
 use serde_json::Value;
 
@@ -13,7 +15,7 @@ use super::DataError;
 /// Columns that describe the problem. Direction, type and layout are in the kernel's name.
 pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
     let of_attention = FMHA_COLUMNS.into_iter().filter(|name| !OTHER_COLUMNS.contains(name));
-    CONV_COLUMNS.into_iter().chain(OTHER_COLUMNS).chain(of_attention)
+    CONV_COLUMNS.into_iter().chain(OTHER_COLUMNS).chain(of_attention).chain(FMHA_MORE_COLUMNS)
 }
 
 /// Those that not every table of convolutions has, and those of GEMMs.
@@ -161,7 +163,8 @@ struct Sizes<'a>(&'a dyn Fields);
 
 impl Fields for Sizes<'_> {
     fn get(&self, name: &str) -> Option<&str> {
-        if FMHA_COLUMNS.contains(&name) || name == "arch" { self.0.get(name) } else { None }
+        let is_size = FMHA_COLUMNS.contains(&name) || FMHA_MORE_COLUMNS.contains(&name);
+        if is_size || name == "arch" { self.0.get(name) } else { None }
     }
 }
 

@@ -202,6 +202,18 @@ fn read_line(line: &str, direction: Direction) -> Result<Problem, String> {
         return Err(format!("--spatial_dim: found {ndim}, expected 2 or 3"));
     }
     let three_d = ndim == 3 || flags.text("in_d").is_some_and(|d| d != "1");
+    if three_d && flags.text("spatial_dim").is_some_and(|dims| dims == "2") {
+        return Err("--in_d: found a depth, expected 1 with --spatial_dim 2".to_owned());
+    }
+    if !three_d {
+        let depths = [("fil_d", 1), ("conv_stride_d", 1), ("dilation_d", 1), ("pad_d", 0)];
+        for (flag, neutral) in depths {
+            let found = flags.number(flag, Some(neutral))?;
+            if found != neutral {
+                return Err(format!("--{flag}: found {found}, expected {neutral} without --spatial_dim 3"));
+            }
+        }
+    }
     let axes = |names: [&str; 3], default: Option<i64>, neutral: i64| -> Result<[i64; 3], String> {
         let depth = if three_d { flags.number(names[0], default)? } else { neutral };
         Ok([depth, flags.number(names[1], default)?, flags.number(names[2], default)?])
@@ -380,6 +392,9 @@ mod tests {
             ("-R fp8", "--wei_cast_type: found 'fp8', expected -1"),
             ("-_ 1", "--spatial_dim: found 1, expected 2 or 3"),
             ("-F 8", "--forw: found 8, expected 0 to 7"),
+            ("--pad_d 1", "--pad_d: found 1, expected 0 without --spatial_dim 3"),
+            ("-_ 2 --fil_d 3", "--fil_d: found 3, expected 1 without --spatial_dim 3"),
+            ("-_ 2 --in_d 8", "--in_d: found a depth, expected 1 with --spatial_dim 2"),
         ] {
             assert_eq!(problem(&format!("{line} {more}")), Err(reason.to_owned()));
         }

@@ -400,18 +400,25 @@ fn problems(entries: &[Entry], api: FmhaApi, choice: &Choice) -> Vec<Problem> {
 
 /// Forward: the tests that run before a change is accepted.
 pub(super) fn smoke(choice: &Choice) -> Vec<Problem> {
-    super::distinct(problems(&SMOKE, FmhaApi::Fwd, choice))
+    computable(problems(&SMOKE, FmhaApi::Fwd, choice))
 }
 
 /// Forward: the additional tests that run afterwards.
 pub(super) fn full(choice: &Choice) -> Vec<Problem> {
-    super::distinct(problems(&FULL, FmhaApi::Fwd, choice))
+    computable(problems(&FULL, FmhaApi::Fwd, choice))
 }
 
 /// Backward: all tests.
 pub(super) fn backward(choice: &Choice) -> Vec<Problem> {
     let entries = [&BWD_SMOKE[..], &BWD_FULL].map(|entries| problems(entries, FmhaApi::Bwd, choice));
-    super::distinct(entries.concat())
+    computable(entries.concat())
+}
+
+/// Upstream multiplies its lists of heads, so that some key heads do not divide the query heads, which no
+/// kernel can compute.
+fn computable(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.retain(|problem| problem.validate().is_ok());
+    super::distinct(problems)
 }
 
 #[cfg(test)]
@@ -428,7 +435,7 @@ mod tests {
     #[test]
     fn smoke_is_upstreams() {
         let products = problems(&SMOKE, FmhaApi::Fwd, &choice());
-        assert_eq!((products.len(), smoke(&choice()).len()), (770, 698));
+        assert_eq!((products.len(), smoke(&choice()).len()), (770, 658));
         // Sizes with kernels: pairs of head sizes by type.
         let sixteen = [
             (32, 32),

@@ -129,6 +129,11 @@ impl Params {
         params
     }
 
+    /// A parameter's own name, if this is its other one.
+    pub fn name(name: &str) -> &str {
+        KNOWN.iter().find(|known| known.1 == name).map_or(name, |known| known.0)
+    }
+
     /// Sets a parameter from text, by either of its names.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), TrainError> {
         let known = KNOWN.iter().find(|known| known.0 == name || known.1 == name);

@@ -5,11 +5,16 @@ use crate::problem::{GemmProblem, GemmRequest, Problem};
 use crate::vocab::Arch;
 
 impl Kernel {
-    /// Whether the kernel computes what the problem asks for: the operation, for convolutions the direction
-    /// and the number of spatial dimensions, for GEMMs the variant ([`GemmKernel::answers`]), and for
-    /// attention everything but the architecture: there a kernel that breaks a rule computes something else
-    /// ([`FmhaKernel::check`](super::FmhaKernel::check)). Layouts and result types are left to the registry,
-    /// because a model ranks across them.
+    /// Whether the kernel computes the problem: what it asks for, in its types and layouts. The architecture
+    /// is another matter ([`Kernel::runs_on`]).
+    pub fn computes(&self, problem: &Problem) -> bool {
+        self.answers(problem) && self.has_types_of(problem)
+    }
+
+    /// Whether the kernel computes what the problem asks for, in any types and layouts: the operation, for
+    /// convolutions the direction and the number of spatial dimensions, for GEMMs the variant
+    /// ([`GemmKernel::answers`]), and for attention everything: there a kernel that breaks a rule computes
+    /// something else ([`FmhaKernel::check`](super::FmhaKernel::check)).
     pub fn answers(&self, problem: &Problem) -> bool {
         match (&self.kind, problem) {
             (KernelKind::Conv(kernel), Problem::Conv(problem)) => {

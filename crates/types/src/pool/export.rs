@@ -184,6 +184,9 @@ struct GemmAlgorithm<'a> {
     preshuffle: bool,
     transpose_c: bool,
     num_wave_groups: u8,
+    /// CK's keys do not have them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vector_sizes: Option<[u32; 3]>,
 }
 
 #[derive(Serialize)]
@@ -345,6 +348,7 @@ fn registry_gemm<'a>(name: &'a str, kernel: &'a GemmKernel) -> Gemm<'a> {
             preshuffle: kernel.preshuffle,
             transpose_c: kernel.transpose_c,
             num_wave_groups: kernel.num_wave_groups,
+            vector_sizes: Some(kernel.vector).filter(|widths| *widths != [0; 3]),
         },
         gfx_arch: kernel.arch.as_ref().map_or("", |arch| arch.as_str()),
     }

@@ -203,7 +203,7 @@ fn kernel(raw: RawKernel) -> Result<Kernel, PoolError> {
     }
     match (raw.identifier, raw.name) {
         (None, None) => Err(PoolError::value("no name", "a field 'name' or 'identifier'").within("name")),
-        (None, Some(name)) if name.starts_with("grouped_conv_") => {
+        (None, Some(name)) if name.starts_with("grouped_conv_") || is_conv(raw.signature.as_ref()) => {
             let arch = arch(raw.arch, raw.gfx_arch)?;
             conv::kernel(name, raw.signature.unwrap_or_default(), raw.algorithm.unwrap_or_default(), arch)
         }
@@ -213,6 +213,11 @@ fn kernel(raw: RawKernel) -> Result<Kernel, PoolError> {
             gemm::kernel(source, raw.signature.unwrap_or_default(), raw.algorithm.unwrap_or_default(), arch)
         }
     }
+}
+
+/// Whether a signature is a convolution's, whose kernel may have any name.
+fn is_conv(signature: Option<&raw::RawSignature>) -> bool {
+    signature.is_some_and(|signature| signature.ndim_spatial.is_some())
 }
 
 /// The architecture, under the key of either exporter. An empty one counts as unknown.

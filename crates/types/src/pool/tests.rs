@@ -1,6 +1,6 @@
 use super::*;
-use crate::kernel::KernelKind;
-use crate::vocab::{Dtype, Pipeline};
+use crate::kernel::{GemmKernel, KernelKind};
+use crate::vocab::{Dtype, Op, Pipeline};
 
 const CONV: &str = "grouped_conv_forward_bf16_2d_16x64x64_compv3";
 const GEMM: &str = "fp16_rcr_mem_default_auto_True_True_True_False_64x64x64_1x4x1_16x16x32";
@@ -202,4 +202,22 @@ fn long_values_are_not_repeated_whole() {
     ] {
         assert!(pool(&text).unwrap_err().to_string().len() < 500);
     }
+}
+
+#[test]
+fn what_a_name_does_not_tell_is_exported_and_read_back() {
+    let read = |text: &str| pool(text);
+    let options = ExportOptions::default();
+    let KernelKind::Gemm(gemm) = Kernel::from_name(GEMM).unwrap().kind else { panic!("a GEMM") };
+    let kind = KernelKind::Gemm(GemmKernel { vector: [8, 4, 2], ..gemm });
+    let kernel = Kernel { name: GEMM.to_owned(), kind };
+    let text = export_json(Op::Gemm, [&kernel].into_iter(), &options).unwrap();
+    assert_eq!(read(&text).unwrap().kernels(), [kernel]);
+    // A convolution may have any name, if its fields tell what it is.
+    let own = Kernel { name: "mine".to_owned(), ..Kernel::from_name(CONV).unwrap() };
+    let text = export_json(Op::GroupedConv, [&own].into_iter(), &options).unwrap();
+    assert_eq!(read(&text).unwrap().kernels(), [own]);
+    let error = read(&text.replace("\"mine\"", "\"grouped_conv_forward\"")).unwrap_err().to_string();
+    assert!(error.contains("[0].name"), "{error}");
+    assert!(read(r#"[{"name": "mine", "signature": {"ndim_spatial": 2}}]"#).is_err());
 }

@@ -52,7 +52,46 @@ pub const FMHA_COLUMNS: [&str; 13] = [
     "window_right",
 ];
 
+/// What else one call of an attention kernel has, in tables that need it to tell problems apart.
+pub const FMHA_MORE_COLUMNS: [&str; 13] = [
+    "sink_size",
+    "min_seqlen_q",
+    "rotary_dim",
+    "has_seqstart_q_ptr",
+    "has_seqstart_k_ptr",
+    "has_seqlen_q_ptr",
+    "has_seqlen_k_ptr",
+    "has_cu_seqlen_q_ptr",
+    "has_cu_seqlen_k_ptr",
+    "has_block_table_ptr",
+    "has_cache_batch_idx",
+    "is_gappy",
+    "has_rotary_cos_sin",
+];
+
 impl FmhaProblem {
+    /// The values of [`FMHA_MORE_COLUMNS`].
+    pub fn more_columns(&self) -> [i64; 13] {
+        let p = self;
+        let flags = [
+            p.has_seqstart_q_ptr,
+            p.has_seqstart_k_ptr,
+            p.has_seqlen_q_ptr,
+            p.has_seqlen_k_ptr,
+            p.has_cu_seqlen_q_ptr,
+            p.has_cu_seqlen_k_ptr,
+            p.has_block_table_ptr,
+            p.has_cache_batch_idx,
+            p.is_gappy,
+            p.has_rotary_cos_sin,
+        ];
+        let mut values = [p.sink_size, p.min_seqlen_q, p.rotary_dim, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+        for (value, flag) in values.iter_mut().skip(3).zip(flags) {
+            *value = flag.into();
+        }
+        values
+    }
+
     /// The values of [`FMHA_COLUMNS`].
     pub const fn columns(&self) -> [i64; 13] {
         let p = self;

@@ -5,7 +5,8 @@
 use std::fmt;
 
 use super::text::Cells;
-use super::{InvalidField, MAX_EXTENT, ProblemDefaults};
+use super::{FMHA_MORE_COLUMNS, InvalidField, MAX_EXTENT, ProblemDefaults};
+use crate::cells::Fields;
 use crate::vocab::{
     Arch, Dtype, FmhaApi, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaQscale,
     FmhaRope,
@@ -123,6 +124,29 @@ macro_rules! fields {
                 problem.$flag = value;
             })+
             Ok(())
+        }
+
+        /// Whether two sets of cells have the same words and flags, as far as both have them. Masks from either
+        /// corner are equivalent, as for kernels.
+        fn same_signature(one: &Cells<'_>, other: &Cells<'_>) -> Result<bool, InvalidField> {
+            $({
+                let names = &[stringify!($word), $($walias),*];
+                let both: [Option<$type>; 2] = [one.word_of(names)?, other.word_of(names)?];
+                if let [Some(one), Some(other)] = both
+                    && [one, other].map(|word| corner(word.as_str())) != [corner(other.as_str()); 2]
+                {
+                    return Ok(false);
+                }
+            })+
+            $({
+                let names = &[stringify!($flag), $($falias),*];
+                if let (Some(one), Some(other)) = (one.flag_of(names)?, other.flag_of(names)?)
+                    && one != other
+                {
+                    return Ok(false);
+                }
+            })+
+            Ok(true)
         }
 
         fn write_rest(problem: &FmhaProblem, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -243,9 +267,84 @@ impl FmhaProblem {
         self.has_seqstart_k_ptr || self.has_seqlen_k_ptr || self.has_cu_seqlen_k_ptr || self.is_gappy
     }
 
+    /// The same without sizes that this stage and signature do not use: splits without split keys, a window
+    /// without a mask, a page size without pages, a longest sequence where all have the same length.
+    ///
+    /// ```
+    /// use ck_select_types::problem::FmhaProblem;
+    ///
+    /// let problem = FmhaProblem { num_splits: 8, ..FmhaProblem::new([1, 4096], 32, 128) };
+    /// let error = problem.validate().unwrap_err().to_string();
+    /// assert_eq!(error, "num_splits: found 8, expected 1 unless api_family is fwd_splitkv");
+    /// assert_eq!(problem.settled().num_splits, 1);
+    /// ```
+    #[must_use]
+    pub const fn settled(mut self) -> Self {
+        let batch = matches!(self.mode, FmhaMode::Batch);
+        let variable_queries = self.has_seqstart_q_ptr || self.has_seqlen_q_ptr || self.has_cu_seqlen_q_ptr;
+        if batch && !variable_queries && self.max_seqlen_q > 0 && self.seqlen_q > 0 {
+            self.max_seqlen_q = self.seqlen_q;
+        }
+        if batch && !self.has_variable_keys() && self.max_seqlen_k > 0 && self.seqlen_k > 0 {
+            self.max_seqlen_k = self.seqlen_k;
+        }
+        if !self.has_pages() && self.page_size > 1 {
+            self.page_size = 1;
+        }
+        if !matches!(self.api_family, FmhaApi::FwdSplitkv) && self.num_splits > 1 {
+            self.num_splits = 1;
+        }
+        if matches!(self.mask, FmhaMask::No) {
+            if self.window_left > 0 {
+                self.window_left = -1;
+            }
+            if self.window_right > 0 {
+                self.window_right = -1;
+            }
+        }
+        if !self.sink && self.sink_size > 0 {
+            self.sink_size = 0;
+        }
+        if !self.skip && self.min_seqlen_q > 0 {
+            self.min_seqlen_q = 0;
+        }
+        if matches!(self.rope, FmhaRope::None) && self.rotary_dim > 0 {
+            self.rotary_dim = 0;
+        }
+        self
+    }
+
+    const fn has_pages(&self) -> bool {
+        let always = matches!(self.api_family, FmhaApi::FwdPagedkv | FmhaApi::BatchPrefill);
+        always || self.paged_kv || self.has_block_table_ptr
+    }
+
     /// Checks every field. Stricter than upstream, which only requires a type, a batch, heads and head sizes:
-    /// without queries or keys there is nothing to compute.
+    /// without queries or keys there is nothing to compute, key heads must be shared evenly, and a size that
+    /// the call does not use (see [`FmhaProblem::settled`]) means that another problem was meant.
     pub fn validate(&self) -> Result<(), InvalidField> {
+        self.validate_sizes()?;
+        for ((field, value, _), (_, used, _)) in self.limits().into_iter().zip(self.settled().limits()) {
+            if value != used {
+                let expected = match field {
+                    "max_seqlen_q" => format!("{used} as seqlen_q, or mode=group"),
+                    "max_seqlen_k" => format!("{used} as seqlen_k, or mode=group"),
+                    "page_size" => "1 unless keys and values are paged (paged_kv)".to_owned(),
+                    "num_splits" => "1 unless api_family is fwd_splitkv".to_owned(),
+                    "window_left" | "window_right" => "-1 or 0 without a mask".to_owned(),
+                    "sink_size" => "0 without sink".to_owned(),
+                    "min_seqlen_q" => "0 without skip".to_owned(),
+                    _ => "0 without rope".to_owned(),
+                };
+                return Err(InvalidField::new(field, value, expected));
+            }
+        }
+        Ok(())
+    }
+
+    /// The checks of sizes whose signature is a kernel's, not yet known: what one kernel does not use,
+    /// another may.
+    pub(super) fn validate_sizes(&self) -> Result<(), InvalidField> {
         for (field, value, least) in self.limits() {
             if !(least..=MAX_EXTENT).contains(&value) {
                 return Err(InvalidField::new(field, value, format!("{least} to {MAX_EXTENT}")));
@@ -257,6 +356,10 @@ impl FmhaProblem {
         // Appending may only rotate, without new keys.
         if self.longest_k() < 1 && self.api_family != FmhaApi::FwdAppendkv {
             return Err(InvalidField::new("seqlen_k", self.seqlen_k, "at least 1, or a max_seqlen_k"));
+        }
+        if self.nhead_q % self.nhead_k != 0 {
+            let expected = format!("a divisor of nhead_q, which is {}", self.nhead_q);
+            return Err(InvalidField::new("nhead_k", self.nhead_k, expected));
         }
         if self.mode == FmhaMode::Group && self.max_seqlen_q < 1 {
             return Err(InvalidField::new("max_seqlen_q", self.max_seqlen_q, "at least 1 in group mode"));
@@ -303,9 +406,21 @@ pub(super) fn read(cells: &Cells<'_>, defaults: &ProblemDefaults) -> Result<Fmha
     Ok(problem)
 }
 
+fn corner(word: &str) -> &str {
+    if word == "bottom_right" { "top_left" } else { word }
+}
+
+/// Whether the cells of a kernel without a name and those of a problem have the same signature, as far as
+/// both have one.
+pub fn same_fmha_signature(kernel: &dyn Fields, problem: &dyn Fields) -> Result<bool, InvalidField> {
+    same_signature(&Cells(kernel), &Cells(problem))
+}
+
 /// Whether a problem's text contains more than sizes and type, that is, fields that kernels are made for.
 pub(super) fn says_signature(has: impl Fn(&str) -> bool) -> bool {
-    WORDS_AND_FLAGS.iter().any(|name| !["dtype", "data_type"].contains(name) && has(name))
+    let of_kernels =
+        |name: &&&str| !["dtype", "data_type"].contains(*name) && !FMHA_MORE_COLUMNS.contains(*name);
+    WORDS_AND_FLAGS.iter().filter(of_kernels).any(|name| has(name))
 }
 
 /// Fields with defaults are left out, apart from those in `SAID`.
@@ -326,6 +441,7 @@ mod tests {
 
     use super::*;
     use crate::problem::Problem;
+    use crate::problem::text::Pairs;
     use crate::vocab::Op;
 
     fn parse(text: &str) -> Result<FmhaProblem, String> {
@@ -382,6 +498,30 @@ mod tests {
             ),
             ("seqlen_q=8,nhead_q=0,hdim_q=32", "nhead_q: found 0, expected 1 to 2147483647"),
             (
+                "seqlen_q=8,nhead_q=8,nhead_k=3,hdim_q=32",
+                "nhead_k: found 3, expected a divisor of nhead_q, which is 8",
+            ),
+            (
+                "seqlen_q=8,nhead_q=1,hdim_q=32,max_seqlen_q=16,mask=no",
+                "max_seqlen_q: found 16, expected 8 as seqlen_q, or mode=group",
+            ),
+            (
+                "seqlen_q=8,nhead_q=1,hdim_q=32,window_left=4,mask=no",
+                "window_left: found 4, expected -1 or 0 without a mask",
+            ),
+            (
+                "seqlen_q=8,nhead_q=1,hdim_q=32,page_size=64,lse=1",
+                "page_size: found 64, expected 1 unless keys and values are paged (paged_kv)",
+            ),
+            (
+                "seqlen_q=8,nhead_q=1,hdim_q=32,num_splits=4,api_family=fwd",
+                "num_splits: found 4, expected 1 unless api_family is fwd_splitkv",
+            ),
+            (
+                "seqlen_q=8,nhead_q=1,hdim_q=32,rotary_dim=4,rope=none",
+                "rotary_dim: found 4, expected 0 without rope",
+            ),
+            (
                 "seqlen_q=8,nhead_q=1,hdim_q=32,mode=group",
                 "max_seqlen_q: found 0, expected at least 1 in group mode",
             ),
@@ -422,7 +562,12 @@ mod tests {
                     .filter(|(place, _)| *place > 0)
                     .map(|(place, index)| format!("{}={}", word_names[place], word(place, index))),
             );
-            parse(&text.join(",")).ok()
+            let pairs: Vec<(&str, &str)> = text.iter().filter_map(|pair| pair.split_once('=')).collect();
+            let problem = read(&Cells(&Pairs(pairs)), &ProblemDefaults::of(Op::Fmha)).ok()?.settled();
+            // Few random numbers of heads divide another.
+            let shared = problem.nhead_q % problem.nhead_k == 0;
+            let problem = FmhaProblem { nhead_k: if shared { problem.nhead_k } else { 1 }, ..problem };
+            problem.validate().is_ok().then_some(problem)
         })
     }
 

@@ -118,6 +118,16 @@ const STEMS: &[(&str, &[&str])] = &[
     ("arch", &["arch"]),
     ("gfx", &["arch"]),
     ("ndim", &["ndim"]),
+    // What tables of other tools have, and what changes the answer.
+    ("transa", &["layout"]),
+    ("transb", &["layout"]),
+    ("causal", &["mask"]),
+    ("window", &["window_left", "window_right"]),
+    ("seqlen", &["seqlen_q", "seqlen_k"]),
+    ("head", &["nhead_q", "nhead_k", "hdim_q"]),
+    ("mask", &["mask"]),
+    ("bias", &["bias"]),
+    ("dropout", &["dropout"]),
 ];
 
 /// The columns that every problem of an operation needs.

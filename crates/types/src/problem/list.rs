@@ -13,9 +13,12 @@ use std::io::{BufRead, Cursor};
 
 use super::header::{HeaderError, check_columns};
 use super::source::{Lines, Seen, Table, unreadable};
-use super::{InvalidField, Problem, ProblemDefaults, ProblemError, fmha};
+use super::{
+    ConvProblem, FmhaProblem, GemmProblem, InvalidField, Problem, ProblemDefaults, ProblemError, fmha,
+};
 use crate::cells::Fields;
 use crate::hardware::Hardware;
+use crate::kernel::{Kernel, KernelKind};
 use crate::vocab::{Op, UnknownWord};
 
 /// The problems of a file, in its order.
@@ -75,6 +78,53 @@ impl Said {
             dtype: ["dtype", "dtype_in", "dtype_a", "data_type"].into_iter().any(has),
             layout: has("layout"),
             signature: fmha::says_signature(has),
+        }
+    }
+
+    /// A problem of which these words are specified, as a kernel would run it: the other words are the
+    /// kernel's. `None` if the kernel computes something else.
+    pub fn completed(self, problem: &Problem, kernel: &KernelKind) -> Option<Problem> {
+        match (problem, kernel) {
+            (Problem::Conv(asked), KernelKind::Conv(own)) => {
+                let mut problem: ConvProblem = *asked;
+                if !self.direction {
+                    problem.direction = own.direction;
+                }
+                if !self.dtype {
+                    (problem.dtype_in, problem.dtype_wei, problem.dtype_out) =
+                        (own.dtype_in, own.dtype_wei, own.dtype_out);
+                }
+                if !self.layout {
+                    problem.layout = own.layout;
+                }
+                let fits = problem.ndim == own.ndim
+                    && problem.direction == own.direction
+                    && problem.dtype_in == own.dtype_in;
+                fits.then_some(problem.into())
+            }
+            (Problem::Gemm(asked), KernelKind::Gemm(own)) => {
+                let mut problem: GemmProblem = *asked;
+                if !self.dtype {
+                    (problem.dtype_a, problem.dtype_b, problem.dtype_c) =
+                        (own.dtype_a, own.dtype_b, own.dtype_c);
+                }
+                if !self.layout {
+                    problem.layout = own.layout;
+                }
+                let fits = problem.layout == own.layout
+                    && (problem.dtype_a, problem.dtype_b) == (own.dtype_a, own.dtype_b);
+                fits.then_some(problem.into())
+            }
+            // If a file specifies only sizes, the rest comes from the kernel, as in upstream's benchmarks.
+            (Problem::Fmha(asked), KernelKind::Fmha(own)) => {
+                let mut problem = if self.signature { *asked } else { own.sign(asked) };
+                if !self.dtype {
+                    problem.dtype = own.dtype;
+                }
+                let fits = (!self.dtype || asked.dtype == own.dtype) && own.supports(&problem);
+                fits.then_some(problem.into())
+            }
+            _ => None,
         }
     }
 }
@@ -202,6 +252,8 @@ pub struct ProblemReader<'a> {
     format: Format,
     seen: Seen,
     any: bool,
+    hardware: Option<Hardware>,
+    by_kernels: bool,
     /// What was skipped so far.
     pub passed: PassedOver,
 }
@@ -232,6 +284,8 @@ impl<'a> ProblemReader<'a> {
             format: Format::Empty,
             seen: Seen::default(),
             any: false,
+            hardware: None,
+            by_kernels: false,
             passed: PassedOver::default(),
         };
         match reader.head() {
@@ -239,6 +293,24 @@ impl<'a> ProblemReader<'a> {
             Err(fault) => return Err(reader.fault(fault)),
         }
         Ok(reader)
+    }
+
+    /// Refuses rows of a table that were measured with other hardware constants (`hw_num_cus` and the like)
+    /// than these. Without, such columns are ignored, and reported as ignored.
+    #[must_use]
+    pub fn on(mut self, hardware: Hardware) -> Self {
+        self.hardware = Some(hardware);
+        self.passed.unknown.retain(|name| !Hardware::COLUMNS.contains(&name.as_str()));
+        self
+    }
+
+    /// Takes what the rows of a benchmark do not specify (direction, types, layout, the signature of
+    /// attention) from the row's kernel, instead of the defaults. Without, the kernels that will run the
+    /// problems determine it.
+    #[must_use]
+    pub const fn by_kernels(mut self) -> Self {
+        self.by_kernels = true;
+        self
     }
 
     fn fault(&self, fault: ProblemLineFault) -> ProblemListError {
@@ -326,7 +398,18 @@ impl<'a> ProblemReader<'a> {
     }
 
     fn next_row(&mut self) -> Result<Option<ListedProblem>, ProblemLineFault> {
-        let Self { format: Format::Table(table), op, defaults, lines, seen, passed, .. } = self else {
+        let Self {
+            format: Format::Table(table),
+            op,
+            defaults,
+            lines,
+            seen,
+            passed,
+            hardware,
+            by_kernels,
+            ..
+        } = self
+        else {
             return Ok(None);
         };
         while lines.next()? {
@@ -338,12 +421,19 @@ impl<'a> ProblemReader<'a> {
                 continue;
             }
             let problem = Problem::from_fields(*op, &*table, defaults).map_err(ProblemLineFault::Cells)?;
+            if let Some(hardware) = hardware {
+                check_hardware(hardware, &*table).map_err(ProblemLineFault::Cells)?;
+            }
             let said = Said::by(&*table);
+            let what = seen.hashes_of(&(as_numbered(problem), said));
+            let name = ["kernel", "kernel_name"].iter().find_map(|column| table.get(column));
+            let kernel = name.filter(|_| *by_kernels).and_then(|name| Kernel::from_name(name).ok());
+            let completed = kernel.and_then(|kernel| said.completed(&problem, &kernel.kind));
+            let problem = completed.unwrap_or(problem);
             if table.once && !seen.insert(&(problem, said)) {
                 continue;
             }
             let number = table.number().map_err(ProblemLineFault::Cells)?;
-            let what = seen.hashes_of(&(problem, said));
             if let Some(number) = number
                 && *table.numbers.entry(number).or_insert(what) != what
             {
@@ -352,6 +442,27 @@ impl<'a> ProblemReader<'a> {
             return Ok(Some(ListedProblem { number, problem, said }));
         }
         Ok(None)
+    }
+}
+
+fn check_hardware(hardware: &Hardware, row: &dyn Fields) -> Result<(), InvalidField> {
+    for (name, column) in Hardware::NAMES.into_iter().zip(Hardware::COLUMNS) {
+        let (Some(cell), Some(own)) = (row.get(column), hardware.get(name)) else { continue };
+        if cell.parse() != Ok(own as f64) {
+            let expected = format!("{own}, with which kernels are ranked (see --hardware)");
+            return Err(InvalidField::new(column, cell, expected));
+        }
+    }
+    Ok(())
+}
+
+/// What one number stands for: the longest sequence is recorded only for kernels of group mode.
+fn as_numbered(problem: Problem) -> Problem {
+    match problem {
+        Problem::Fmha(p) => {
+            FmhaProblem { max_seqlen_q: p.longest_q(), max_seqlen_k: p.longest_k(), ..p }.into()
+        }
+        other => other,
     }
 }
 

@@ -5,6 +5,7 @@ mod columns;
 pub mod fields;
 mod fmha;
 mod header;
+mod in_order;
 mod limits;
 mod list;
 mod request;
@@ -13,9 +14,10 @@ mod text;
 mod words;
 
 pub use checked::Checked;
-pub use columns::{CONV_COLUMNS, FMHA_COLUMNS};
+pub use columns::{CONV_COLUMNS, FMHA_COLUMNS, FMHA_MORE_COLUMNS};
 pub use fields::FieldSet;
 pub use fmha::FmhaProblem;
+pub use fmha::same_fmha_signature;
 pub use header::{HeaderError, UnknownColumn, check_columns, check_names};
 pub use list::line as problem_line;
 pub use list::{

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::{ConvProblem, GemmProblem, GemmRequest, Groups, InvalidField, MAX_EXTENT, Problem, fmha};
+use super::{
+    ConvProblem, GemmProblem, GemmRequest, Groups, InvalidField, MAX_EXTENT, Problem, fmha, in_order,
+};
 use crate::cells::{self, Fields};
 use crate::kernel::Quant;
 use crate::nearest::Hint;
@@ -162,10 +164,19 @@ impl Problem {
     /// # Ok::<(), ck_select_types::problem::ProblemError>(())
     /// ```
     pub fn parse(op: Op, text: &str, defaults: &ProblemDefaults) -> Result<Self, ProblemError> {
+        // What stores and logs contain was printed by us.
+        if let Some(problem) = in_order::read(op, text) {
+            problem.validate()?;
+            return Ok(problem);
+        }
         let accepted = keys(op);
         let mut pairs: Vec<(&str, &str)> = Vec::new();
         for part in text.split(|c: char| c == ',' || c.is_whitespace()).filter(|part| !part.is_empty()) {
             let (key, value) = part.split_once('=').ok_or_else(|| ProblemError::NotAPair(part.to_owned()))?;
+            // Lists of several operations have it, and a line may be copied from one.
+            if key == "op" && value.parse() == Ok(op) {
+                continue;
+            }
             if !accepted.contains(&key) {
                 return Err(ProblemError::UnknownKey { op, key: key.to_owned(), accepted });
             }
@@ -197,8 +208,8 @@ impl Problem {
         shown.unwrap_or(Op::GroupedConv)
     }
 
-    /// Reads a problem from named cells, such as a row of a benchmark CSV, and validates it. Other cells are
-    /// ignored.
+    /// Reads a problem from named cells, such as a row of a benchmark CSV, and validates it: of attention
+    /// without a signature, only the sizes. Other cells are ignored.
     pub fn from_fields(
         op: Op,
         fields: &dyn Fields,
@@ -208,7 +219,15 @@ impl Problem {
         let problem = match op {
             Op::GroupedConv => Self::Conv(cells.conv(defaults)?),
             Op::Gemm => Self::Gemm(cells.gemm(defaults)?),
-            Op::Fmha => Self::Fmha(fmha::read(&cells, defaults)?),
+            Op::Fmha => {
+                let problem = fmha::read(&cells, defaults)?;
+                // Sizes alone are completed by a kernel's signature.
+                if !fmha::says_signature(|name| fields.cell(name).is_some()) {
+                    problem.validate_sizes()?;
+                    return Ok(Self::Fmha(problem));
+                }
+                Self::Fmha(problem)
+            }
         };
         problem.validate()?;
         Ok(problem)
@@ -289,7 +308,7 @@ fn write_request(f: &mut fmt::Formatter<'_>, request: &GemmRequest) -> fmt::Resu
     Ok(())
 }
 
-struct Pairs<'a>(Vec<(&'a str, &'a str)>);
+pub(super) struct Pairs<'a>(pub(super) Vec<(&'a str, &'a str)>);
 
 impl Fields for Pairs<'_> {
     fn get(&self, name: &str) -> Option<&str> {
@@ -298,7 +317,7 @@ impl Fields for Pairs<'_> {
 }
 
 /// Named cells, read as typed values.
-pub(super) struct Cells<'a>(&'a dyn Fields);
+pub(super) struct Cells<'a>(pub(super) &'a dyn Fields);
 
 impl Cells<'_> {
     /// The value of a field that has several names. All cells that are there must have the same value.
@@ -381,8 +400,13 @@ impl Cells<'_> {
     }
 
     fn word<T: FromStr<Err = UnknownWord>>(&self, name: &str) -> Result<Option<T>, InvalidField> {
-        let Some(text) = self.text(name)? else { return Ok(None) };
-        text.parse().map(Some).map_err(|error| InvalidField::word(name, &error))
+        // Upstream's attention has numbers for words.
+        let number = match self.0.cell(name) {
+            Some(cells::Cell::Whole(number)) => Some(number.to_string()),
+            _ => None,
+        };
+        let text = if number.is_some() { number.as_deref() } else { self.text(name)? };
+        text.map(str::parse).transpose().map_err(|error| InvalidField::word(name, &error))
     }
 
     fn split_k(&self) -> Result<i32, InvalidField> {

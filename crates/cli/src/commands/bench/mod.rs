@@ -288,6 +288,11 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
         }
         return slurm::run(args, &whole, cost, settings.batch, &retry);
     }
+    if args.output == Path::new("-") {
+        return Err(CliError::usage(
+            "--output: found '-', expected a file: a sweep keeps a log that can be resumed",
+        ));
+    }
     let plan = args.shard.of(&whole, cost, settings.batch);
     let start = match (args.resume, args.overwrite) {
         (true, _) => Start::Resume,

@@ -30,6 +30,7 @@ pub(super) fn files(args: &Args) -> Result<(Vec<PathBuf>, Vec<Role>), CliError> 
             roles.push(Role { only_trains, ..Role::default() });
         }
     }
+    let mut weighted = Vec::new();
     for pair in &args.weight {
         let wrong = || {
             CliError::usage(format!("--weight: found '{pair}', expected FILE=WEIGHT with a weight above 0"))
@@ -38,13 +39,57 @@ pub(super) fn files(args: &Args) -> Result<(Vec<PathBuf>, Vec<Role>), CliError> 
         let weight: f64 =
             weight.parse().ok().filter(|weight| *weight > 0.0 && *weight <= 1e6).ok_or_else(wrong)?;
         let named =
-            |file: &PathBuf| file == Path::new(name) || file.file_name().is_some_and(|last| last == name);
-        let place = files.iter().position(named).ok_or_else(|| {
-            CliError::usage(format!("--weight: '{name}' is not a file of --data or --extra-data"))
-        })?;
-        roles[place].weight = weight;
+            |file: &&PathBuf| *file == Path::new(name) || file.file_name().is_some_and(|last| last == name);
+        let reason = match files.iter().filter(named).count() {
+            0 => "is not a file of --data or --extra-data",
+            1 if weighted.contains(&name) => "has two weights",
+            1 => "",
+            _ => "is the name of several files: give its path",
+        };
+        if !reason.is_empty() {
+            return Err(CliError::usage(format!("--weight: '{name}' {reason}")));
+        }
+        weighted.push(name);
+        for (_, role) in files.iter().zip(&mut roles).filter(|(file, _)| named(file)) {
+            role.weight = weight;
+        }
     }
     Ok((files, roles))
+}
+
+/// One of `--params`.
+struct Param<'a> {
+    text: &'a str,
+    /// The forest that it is for; `None` for all.
+    only: Option<Target>,
+    name: &'a str,
+    value: &'a str,
+}
+
+/// The parameters: first those of all forests, so that those of one forest override them wherever they stand.
+fn params(pairs: &[String]) -> Result<Vec<Param<'_>>, CliError> {
+    let mut read: Vec<Param<'_>> = Vec::with_capacity(pairs.len());
+    for pair in pairs {
+        let (name, value) = pair
+            .split_once('=')
+            .ok_or_else(|| CliError::usage(format!("--params: found '{pair}', expected NAME=VALUE")))?;
+        let (only, name) = match name.split_once('.') {
+            Some((target, name)) => {
+                let target: Target =
+                    target.parse().map_err(|error| CliError::usage(format!("--params: {error}")))?;
+                (Some(target), name)
+            }
+            None => (None, name),
+        };
+        let name = Params::name(name);
+        if let Some(other) = read.iter().find(|other| (other.only, other.name) == (only, name)) {
+            let message = format!("--params: '{}' and '{pair}' set one parameter", other.text);
+            return Err(CliError::usage(message));
+        }
+        read.push(Param { text: pair, only, name, value });
+    }
+    read.sort_by_key(|param| param.only.is_some());
+    Ok(read)
 }
 
 /// The forests to train.
@@ -87,18 +132,7 @@ pub(super) fn goals(args: &Args) -> Result<(Vec<Goal>, Target), CliError> {
             goal.params.set("n_estimators", WARM_TREES).map_err(usage)?;
         }
     }
-    for pair in &args.params {
-        let (name, value) = pair
-            .split_once('=')
-            .ok_or_else(|| CliError::usage(format!("--params: found '{pair}', expected NAME=VALUE")))?;
-        let (only, name) = match name.split_once('.') {
-            Some((target, name)) => {
-                let target: Target =
-                    target.parse().map_err(|error| CliError::usage(format!("--params: {error}")))?;
-                (Some(target), name)
-            }
-            None => (None, name),
-        };
+    for Param { text, only, name, value } in params(&args.params)? {
         let mut used = false;
         for goal in goals.iter_mut().filter(|goal| only.is_none_or(|only| only == goal.target)) {
             // Parameters of our own objectives do not apply to the other forests.
@@ -109,7 +143,7 @@ pub(super) fn goals(args: &Args) -> Result<(Vec<Goal>, Target), CliError> {
             used = true;
         }
         if !used {
-            return Err(CliError::usage(format!("--params: no forest of this training uses '{pair}'")));
+            return Err(CliError::usage(format!("--params: no forest of this training uses '{text}'")));
         }
     }
     for goal in &goals {

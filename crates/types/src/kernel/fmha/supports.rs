@@ -35,7 +35,7 @@ impl std::fmt::Display for Unsupported {
 
 impl FmhaKernel {
     /// A problem of these sizes with this kernel's signature: measurements record sizes, and their kernel
-    /// determines the rest.
+    /// determines the rest. Sizes that the kernel does not use are dropped.
     pub fn sign(&self, sizes: &FmhaProblem) -> FmhaProblem {
         let longest = if self.mode == FmhaMode::Group { sizes.longest_q() } else { sizes.max_seqlen_q };
         FmhaProblem {
@@ -63,6 +63,7 @@ impl FmhaKernel {
             deterministic: self.deterministic,
             ..*sizes
         }
+        .settled()
     }
 
     /// Whether it can serve the problem.

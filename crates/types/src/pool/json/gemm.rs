@@ -169,6 +169,12 @@ pub(super) fn kernel(
     let field = "algorithm.num_wave_groups";
     let value = number(field, algorithm.num_wave_groups, 1, MAX_SMALL)?.map(|groups| groups as u8);
     fields.set(&mut kernel.num_wave_groups, field, value, None)?;
+    for axis in 0..3 {
+        let field = format!("algorithm.vector_sizes[{axis}]");
+        let value = number(&field, algorithm.vector_sizes.map(|sizes| sizes[axis]), 0, MAX_EXTENT)?;
+        let written = Some(said.vector[axis]).filter(|width| *width != 0);
+        fields.set(&mut kernel.vector[axis], &field, value, written)?;
+    }
     if let Some(arch) = arch {
         kernel.set_arch(arch);
     }
