@@ -1130,8 +1130,8 @@ typedef struct {
   size_t struct_size;
   /**
    * The name under which it is registered, any single line of text; NULL for CK's identifier, which lacks
-   * the types of B, C and the accumulators, the transposes, `grouped`, the block size, the vector widths and the
-   * architecture.
+   * the types of B, C and the accumulators, the transposes, `grouped`, the block size, the vector widths
+   * and the architecture.
    */
   const char *name;
   /**

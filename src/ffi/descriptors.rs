@@ -93,8 +93,8 @@ pub struct CkGemmKernelDesc {
     /// `sizeof(ck_gemm_kernel_desc)`.
     pub struct_size: usize,
     /// The name under which it is registered, any single line of text; NULL for CK's identifier, which lacks
-    /// the types of B, C and the accumulators, the transposes, `grouped`, the block size, the vector widths and the
-    /// architecture.
+    /// the types of B, C and the accumulators, the transposes, `grouped`, the block size, the vector widths
+    /// and the architecture.
     pub name: *const c_char,
     /// The architecture that it was built for, such as "gfx950"; NULL if unknown: it then runs on any.
     pub arch: *const c_char,

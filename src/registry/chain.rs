@@ -178,8 +178,8 @@ pub enum SelectError {
     Rank(#[from] RankError),
     /// No kernel computes the problem, or none of those that do is supported.
     #[error(
-        "none of the {kernels} kernels fits the problem: {unfit} are for another operation, direction, type, layout or architecture, \
-         {unsupported} do not support it"
+        "none of the {kernels} kernels fits the problem: {unfit} are for another operation, direction, \
+         type, layout or architecture, {unsupported} do not support it"
     )]
     NoKernel {
         /// Number of kernels.

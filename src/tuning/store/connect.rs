@@ -12,7 +12,7 @@ use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, ffi};
 
 use super::error::reason;
-use super::location::shared_file_system;
+use super::location::without_log;
 use super::locks;
 use super::schema::{self, Contents};
 use super::{Journal, StoreError, StoreOptions};
@@ -194,7 +194,7 @@ pub(super) fn read_write(path: &Path, options: &StoreOptions) -> Result<Live, Re
             reason: "the file is not writable".to_owned(),
         }));
     }
-    let journal = options.journal.or_else(|| match shared_file_system(path) {
+    let journal = options.journal.or_else(|| match without_log(path) {
         Some(_) => Some(Journal::Delete),
         None => fresh.then_some(Journal::Wal),
     });

@@ -94,8 +94,13 @@ const SHARED: &[&str] = &[
     "wekafs",
 ];
 
-/// The type of the file system that holds `path`, if hosts share it.
-pub(super) fn shared_file_system(path: &Path) -> Option<String> {
+/// File systems that write every page to a new place. SQLite's write-ahead log has an index in shared memory,
+/// a mapped file: if the disk or the quota is full, there is no place for its page, and the process dies of
+/// SIGBUS.
+const COPY_ON_WRITE: [&str; 3] = ["btrfs", "zfs", "bcachefs"];
+
+/// The type of the file system that holds `path`, if a write-ahead log is not safe there.
+pub(super) fn without_log(path: &Path) -> Option<String> {
     let folder = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
@@ -103,10 +108,10 @@ pub(super) fn shared_file_system(path: &Path) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
     // Linux only; elsewhere the type is unknown, and the write-ahead log is used.
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    shared_mount(&mounts, &folder)
+    unsafe_mount(&mounts, &folder)
 }
 
-fn shared_mount(mounts: &str, folder: &Path) -> Option<String> {
+fn unsafe_mount(mounts: &str, folder: &Path) -> Option<String> {
     let mut deepest: Option<(usize, &str)> = None;
     for line in mounts.lines() {
         // "36 35 98:0 /root /mount/point options optional… - type source options"
@@ -120,7 +125,8 @@ fn shared_mount(mounts: &str, folder: &Path) -> Option<String> {
         }
     }
     let (_, kind) = deepest?;
-    (SHARED.contains(&kind) || kind.starts_with("fuse.")).then(|| kind.to_owned())
+    (SHARED.contains(&kind) || COPY_ON_WRITE.contains(&kind) || kind.starts_with("fuse."))
+        .then(|| kind.to_owned())
 }
 
 /// Mount tables escape blanks and the like as `\040`.
@@ -174,19 +180,21 @@ mod tests {
     }
 
     #[test]
-    fn shared_file_systems_are_found_by_their_deepest_mount() {
+    fn file_systems_without_a_log_are_found_by_their_deepest_mount() {
         let mounts = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n\
                       30 22 0:40 / /home rw shared:1 - nfs4 server:/home rw\n\
                       31 30 8:2 / /home/local rw - xfs /dev/sdb rw\n\
                       32 22 0:41 / /my\\040disk rw - lustre mgs:/l rw\n\
-                      33 22 0:42 / /cloud rw - fuse.sshfs host:/ rw\n";
-        let kind = |path: &str| shared_mount(mounts, Path::new(path));
+                      33 22 0:42 / /cloud rw - fuse.sshfs host:/ rw\n\
+                      34 22 0:43 / /snap rw - btrfs /dev/sdc rw\n";
+        let kind = |path: &str| unsafe_mount(mounts, Path::new(path));
         assert_eq!(kind("/home/ada/.cache").as_deref(), Some("nfs4"));
         assert_eq!(kind("/home/local/ada"), None);
         assert_eq!(kind("/my disk/x").as_deref(), Some("lustre"));
         assert_eq!(kind("/cloud").as_deref(), Some("fuse.sshfs"));
+        assert_eq!(kind("/snap/cache").as_deref(), Some("btrfs"));
         assert_eq!(kind("/homes"), None);
-        assert_eq!(shared_mount("", Path::new("/")), None);
-        assert_eq!(shared_mount("nonsense\n - \n", Path::new("/")), None);
+        assert_eq!(unsafe_mount("", Path::new("/")), None);
+        assert_eq!(unsafe_mount("nonsense\n - \n", Path::new("/")), None);
     }
 }

@@ -138,8 +138,8 @@ fn say_repeated(measurements: &Measurements) {
     let pairs = repeated(measurements);
     if pairs > 0 {
         say!(
-            "ckselect: {pairs} pairs of a kernel and a problem were measured more than once: the median of their \
-             speeds counts"
+            "ckselect: {pairs} pairs of a kernel and a problem were measured more than once: the median of \
+             their speeds counts"
         );
     }
 }

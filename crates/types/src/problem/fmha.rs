@@ -126,8 +126,8 @@ macro_rules! fields {
             Ok(())
         }
 
-        /// Whether two sets of cells have the same words and flags, as far as both have them. Masks from either
-        /// corner are equivalent, as for kernels.
+        /// Whether two sets of cells have the same words and flags, as far as both have them. Masks from
+        /// either corner are equivalent, as for kernels.
         fn same_signature(one: &Cells<'_>, other: &Cells<'_>) -> Result<bool, InvalidField> {
             $({
                 let names = &[stringify!($word), $($walias),*];
