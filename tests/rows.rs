@@ -324,6 +324,18 @@ fn attention_kernels_of_another_signature_have_no_score_where_absent_cells_are_e
     assert_eq!(voids(r#","mask_type":1"#), [0]);
     let error = pool.rank(&problem(r#","mask":"no","lse":1"#), |_| {}).unwrap_err().to_string();
     assert!(error.contains("expected kernels that support its type, mask"), "{error}");
+    // Every name of a field must agree with the kernel's.
+    for (name, cell) in [("mask_type", "1"), ("has_lse", "1"), ("mode", "group"), ("data_type", "bf16")] {
+        let words = Cells::Words { words: vec![NAMES[0], cell], codes: &[0] };
+        let cells = Cells::Words { words: vec![NAMES[0], cell], codes: &[1] };
+        let columns = vec![Column { name: "kernel", cells: words }, Column { name, cells }];
+        let error =
+            RowPool::new(Arc::clone(&model), &Table::new(columns, 1).unwrap()).unwrap_err().to_string();
+        assert!(
+            error.contains("found 'fmha_fwd_fp16") || error.contains("expected 'fp16'"),
+            "{name}: {error}"
+        );
+    }
     let error = pool.rank(&problem(r#","mask":"no","num_splits":4"#), |_| {}).unwrap_err().to_string();
     assert!(error.contains("num_splits: found 4, expected 1 unless"), "{error}");
 }

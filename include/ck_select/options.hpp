@@ -14,7 +14,8 @@
 
 namespace ck_select {
 
-/// Options of a registry, see ck_options.
+/// Options of a registry, see ck_options. As there, 0 for `refine`, `repeats`, `budget`, `cutoff` and `run_timeout` is
+/// the default; `warmup` may be 0.
 struct Options {
   Mode mode = Mode::model;
   /// Ignores the environment, except for CK_SELECT_LOG, which belongs to the process.

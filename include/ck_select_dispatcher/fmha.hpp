@@ -304,9 +304,15 @@ class FmhaSelector : public detail::Selector<CkRegistry, detail::FmhaAdapter> {
     Problem asked = problem;
     using Family = decltype(asked.requested_family);
     asked.requested_family = static_cast<Family>(CK_FMHA_FAMILY_FWD_SPLITKV);
-    asked.num_splits = this->ask(
-        [&](const Registry& registry, const FmhaProblem& as) { return registry.fmha_splits(as, most); }, asked);
-    return plan(asked);
+    // While the number is chosen, kernels are asked about the caller's own, so they may refuse the chosen one.
+    for (;;) {
+      asked.num_splits = problem.num_splits;
+      asked.num_splits = this->ask(
+          [&](const Registry& registry, const FmhaProblem& as) { return registry.fmha_splits(as, most); }, asked);
+      FmhaPlan<Instance> planned = plan(asked);
+      if (!planned.stages.empty() || asked.num_splits <= 1) return planned;
+      most = asked.num_splits / 2;
+    }
   }
 
  private:

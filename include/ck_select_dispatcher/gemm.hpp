@@ -67,6 +67,18 @@ struct GemmAdapter {
     }
   }
 
+  /// Its word; empty without Stream-K.
+  template <class Asking>
+  [[nodiscard]] static std::string reduction_of(const Asking& asking) {
+    if constexpr (is_valid<Streamk, Asking>) {
+      if (!asking.streamk) return {};
+      std::string reduction = word_of(asking.reduction_strategy);
+      return reduction == "none" ? "atomic" : reduction;
+    } else {
+      return {};
+    }
+  }
+
   /// All fields of a key.
   template <class Key>
   [[nodiscard]] static GemmKernel kernel_of(const Key& key, const Signature& types) {
@@ -102,6 +114,7 @@ struct GemmAdapter {
     kernel.preshuffle = algorithm.preshuffle;
     kernel.transpose_c = algorithm.transpose_c;
     kernel.num_wave_groups = std::max(+algorithm.num_wave_groups, 1);
+    kernel.stream_k_reduction = reduction_of(algorithm);
     return kernel;
   }
 
@@ -137,12 +150,8 @@ struct GemmAdapter {
     if (signature.num_d_tensors > 0) name += "_d" + std::to_string(+signature.num_d_tensors);
     if (signature.structured_sparsity) name += "_sparse";
     if (algorithm.preshuffle) name += "_preshuffle";
-    if constexpr (is_valid<Streamk, Algorithm>) {
-      if (algorithm.streamk) {
-        const std::string reduction = word_of(algorithm.reduction_strategy);
-        name += reduction == "atomic" || reduction == "none" ? "_streamk" : "_streamk_" + reduction;
-      }
-    }
+    const std::string reduction = reduction_of(algorithm);
+    if (!reduction.empty()) name += reduction == "atomic" ? "_streamk" : "_streamk_" + reduction;
     // What identifiers do not contain.
     const Signature expected = expected_signature(types.dtype_a, types.layout);
     if (types.dtype_b != expected.dtype_b) name += "_b_" + types.dtype_b;
@@ -219,6 +228,11 @@ struct GemmAdapter {
     }
     auto asked = asked_of<GemmAdapter>(signature, options.arch, state);
     asked.problem.size(problem.M, problem.N, problem.K).split_k(problem.k_batch);
+    const std::string reduction = reduction_of(problem);
+    asked.problem.stream_k(reduction.empty()       ? CK_STREAM_K_NONE
+                           : reduction == "tree"   ? CK_STREAM_K_TREE
+                           : reduction == "linear" ? CK_STREAM_K_LINEAR
+                                                   : CK_STREAM_K_ATOMIC);
     return asked;
   }
 

@@ -180,13 +180,16 @@ macro_rules! same_fields {
         impl AsProblem for CkFmhaProblem {
             unsafe fn problem(&self, arch: Option<Arch>) -> Result<Problem, Failure> {
                 super::input::check_reserved("", self.reserved)?;
-                Ok(Problem::Fmha(FmhaProblem {
+                let problem = FmhaProblem {
                     dtype: words::dtype("dtype", self.dtype)?,
                     $($word: word(stringify!($word), self.$word, $type::ALL, $type::WORDS)?,)+
                     $($number: self.$number,)+
                     $($flag: self.$flag != 0,)+
                     arch,
-                }))
+                };
+                // What contradicts itself is refused as it is.
+                let settled = if problem.validate().is_ok() { problem.settled() } else { problem };
+                Ok(Problem::Fmha(settled))
             }
 
             fn arch(&self) -> *const c_char {

@@ -20,12 +20,13 @@ class Kernel : public ck::FmhaKernelInstance {
   [[nodiscard]] const ck::FmhaKernelKey& get_key() const override { return key_; }
   [[nodiscard]] bool supports(const ck::FmhaProblem& problem) const override {
     ++asked;
-    return works && key_.signature.family == problem.requested_family &&
+    return works && problem.num_splits <= most_splits && key_.signature.family == problem.requested_family &&
            key_.signature.data_type == problem.data_type && problem.hdim_q <= key_.signature.hdim_q &&
            (key_.algorithm.pad_s || problem.seqlen_q % key_.algorithm.tile_shape.m0 == 0);
   }
   [[nodiscard]] std::string get_name() const override { return key_.encode_identifier(); }
   bool works = true;
+  std::int64_t most_splits = 1024;
   mutable int asked = 0;
 
  private:
@@ -122,6 +123,11 @@ void plans_have_a_kernel_for_each_stage() {
   CHECK(plan.stages[0].solution.instance->get_key().algorithm.tile_shape.m0 == 16);
   // Few workgroups and many keys: parts fill the device. Where it is full, they would only be added up.
   CHECK(selector.plan_splits(split(1, 65536), 64).num_splits > 4);
+  // A kernel that takes fewer splits than would be best is given fewer.
+  combine->most_splits = 4;
+  const auto fewer = selector.plan_splits(split(1, 65536), 64);
+  CHECK(fewer.stages.size() == 2 && fewer.num_splits > 1 && fewer.num_splits <= 4);
+  combine->most_splits = 1024;
   ck::FmhaProblem full = split(4096, 4096);
   full.batch = 64;
   CHECK(selector.plan_splits(full, 64).num_splits == 1);

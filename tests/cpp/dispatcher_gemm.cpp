@@ -350,6 +350,8 @@ void stream_k_is_for_those_who_ask() {
     problem.streamk = true;
     problem.reduction_strategy = static_cast<ck::ReductionStrategy>(at + 1);
     CHECK(name_of(selector, problem) == names[at]);
+    // So that its winner is not the plain problem's.
+    CHECK(selector.explain(problem).find("stream_k=") != std::string::npos);
     CHECK(dispatcher.select_kernel(problem)->get_key().encode_identifier() == names[at]);
     CHECK(selector.heuristic()(problem) == std::vector<std::string>{names[at]});
   }

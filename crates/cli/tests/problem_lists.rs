@@ -226,3 +226,17 @@ fn rows_of_a_sweep_are_problems_of_their_kernels() {
     );
     assert_eq!(first(&pool, &write("fmha.csv", &sweep)), causal, "one number, two modes");
 }
+
+#[test]
+fn the_estimate_does_not_rank_kernels_of_another_architecture() {
+    let folder = tempfile::tempdir().unwrap();
+    let pool = folder.path().join("pool.json");
+    let kernel = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
+    fs::write(&pool, format!(r#"[{{"name": "{kernel}", "arch": "gfx942"}}]"#)).unwrap();
+    let line = ["rank", "--estimate", "--pool", pool.to_str().unwrap(), "--problem"];
+    let problem = "C=64,K=64,Hi=28,Wi=28,Y=3,X=3";
+    for (arch, code) in [("gfx942", 0), ("gfx950", 1)] {
+        let output = run(&[&line[..], &[problem, "--arch", arch]].concat());
+        assert_eq!(output.status.code(), Some(code), "{arch}");
+    }
+}

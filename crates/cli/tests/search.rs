@@ -155,3 +155,14 @@ fn a_pool_is_searched_whole() {
     let (code, _, stderr) = run(SHAPE, &["--pool", "configs/forward_bf16.txt"]);
     assert_eq!(code, Some(1), "kernels of convolutions cannot be ranked by a model of GEMMs: {stderr}");
 }
+
+#[test]
+fn a_problem_that_no_kernel_of_the_space_computes_is_an_error() {
+    for more in ["dtype_c=fp32", "batch=4", "stream_k=tree"] {
+        let (code, out, error) = run(&format!("{SHAPE},{more}"), &["--budget", "100"]);
+        assert_eq!((code, out.as_str()), (Some(1), ""), "{more}: {error}");
+        let said =
+            ["the space has plain GEMMs with the usual types", "kernels computes a GEMM of fp8 in rcr"];
+        assert!(said.iter().any(|words| error.contains(words)), "{more}: {error}");
+    }
+}

@@ -185,8 +185,30 @@ mod tests {
         assert_eq!(of(&masked, &plain), None);
         assert!(of(&masked, &causal).unwrap().contains(",mask=bottom_right"), "one mask for both corners");
         assert_eq!(of(&of_causal, &causal), Some(of_causal));
+        assert_eq!(of(&format!("{sizes},mask=no"), &plain), Some(of_plain), "recorded without its signature");
         assert_eq!(of(&format!("{sizes},dtype=fp16"), &plain), None);
         assert_eq!(of("seqlen_q=64,nhead_q=8,hdim_q=256", &plain), None);
+    }
+
+    #[test]
+    fn kernels_run_only_what_they_compute() {
+        let runs = |op: Op, problem: &str, kernel: &str| {
+            let set = ProblemSet::from_bytes(Path::new("p"), problem.as_bytes(), op).unwrap();
+            set.problems[0].for_kernel(&Kernel::from_name(kernel).unwrap()).is_some()
+        };
+        let gemm =
+            "gemm_universal_fp8_rcr_compv3_default_intrawave_True_True_True_False_64x64x64_2x2x1_32x32x16";
+        assert!(runs(Op::Gemm, "M=512,N=512,K=512\n", gemm));
+        for more in
+            ["quant=rowcolquant", "stream_k=tree", "num_d=1", "preshuffle=1", "dtype_c=fp32", "batch=4"]
+        {
+            assert!(!runs(Op::Gemm, &format!("M=512,N=512,K=512,{more}\n"), gemm), "{more}");
+        }
+        let conv = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
+        assert!(runs(Op::GroupedConv, "C=64,K=64,Hi=8,Wi=8,Y=1,X=1\n", conv));
+        for more in ["layout=ngchw", "dtype_out=fp32", "dtype_wei=fp32", "dtype=fp16"] {
+            assert!(!runs(Op::GroupedConv, &format!("C=64,K=64,Hi=8,Wi=8,Y=1,X=1,{more}\n"), conv), "{more}");
+        }
     }
 
     #[test]

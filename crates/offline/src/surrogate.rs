@@ -72,6 +72,12 @@ pub struct Outcome {
 /// Why a search is impossible.
 #[derive(Debug, thiserror::Error)]
 pub enum SearchError {
+    /// A problem that no kernel of the space computes.
+    #[error(
+        "the space has plain GEMMs with the usual types of B and of results, such as '{0}', and none that \
+         computes the problem; give a pool"
+    )]
+    Unfit(String),
     /// Convolutions have no space of parameters.
     #[error(
         "the model is for {0}; only {gemm} has a space of parameters to search, give a pool",
@@ -146,5 +152,12 @@ pub fn search(
     scorer.sort(&mut scored);
     scored.truncate(settings.top);
     let found = scored.into_iter().map(|(point, score)| Found { kernel: space.kernel(&point), score });
-    Ok(Outcome { found: found.collect(), scored: count })
+    let found: Vec<Found> = found.collect();
+    // All points have the same types and variant. A name is all that the caller gets.
+    if let Some(Found { kernel, .. }) = found.first()
+        && !Kernel::from_name(&kernel.name).is_ok_and(|named| named.computes(problem))
+    {
+        return Err(SearchError::Unfit(kernel.name.clone()));
+    }
+    Ok(Outcome { found, scored: count })
 }

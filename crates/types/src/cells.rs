@@ -76,8 +76,8 @@ pub fn of_problem(op: Op) -> Vec<&'static str> {
 /// the others.
 pub fn beside_problem(op: Op) -> Vec<&'static str> {
     let names = match op {
-        Op::GroupedConv => &["variant", "ndim_spatial", "op_type"][..],
-        Op::Gemm | Op::Fmha => &["op_type"][..],
+        Op::GroupedConv => &["variant", "ndim_spatial", "op_type", "op"][..],
+        Op::Gemm | Op::Fmha => &["op_type", "op"][..],
     };
     let known = [&of_problem(op), of_kernel(op)].concat();
     problem::keys(op).iter().filter(|field| !known.contains(field)).chain(names).copied().collect()

@@ -50,10 +50,10 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
     let mut rows = None;
     let mut skipped = Skipped::default();
     let mut push = |label: Option<&str>, problem: &Problem| -> Result<(), CliError> {
-        let refused = asked
-            .on
-            .check(problem)
-            .and_then(|()| ranked.rank_with(problem, &mut scratch).map_err(|error| error.to_string()));
+        let refused = asked.on.check(problem).and_then(|()| {
+            let problem = problem.on(problem.arch().or(asked.on.arch));
+            ranked.rank_with(&problem, &mut scratch).map_err(|error| error.to_string())
+        });
         match refused {
             Ok(()) => {}
             Err(reason) if label.is_some() => {

@@ -30,12 +30,18 @@ impl Fields for Asked<'_> {
 
 /// Refuses a row of another operation.
 pub(super) fn check_op(op: Op, row: &dyn Fields) -> Result<(), FieldError> {
-    if let Some(Cell::Word(word)) = row.cell("op_type")
-        && word.parse() != Ok(op)
-        // Upstream's converters write this word where they could not read a kernel's name.
-        && word != "grouped"
-    {
-        return Err(InvalidField::new("op_type", format_args!("'{word}'"), format!("{op}, as of the model")));
+    for column in ["op_type", "op"] {
+        if let Some(Cell::Word(word)) = row.cell(column)
+            && word.parse() != Ok(op)
+            // Upstream's converters write this word where they could not read a kernel's name.
+            && word != "grouped"
+        {
+            return Err(InvalidField::new(
+                column,
+                format_args!("'{word}'"),
+                format!("{op}, as of the model"),
+            ));
+        }
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::fields::Reader;
 use super::{Extractor, FieldError, KernelMapping, KernelSide, ProblemSide, SideError};
 use crate::cells::{self, Cell, Fields};
 use crate::kernel::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind, Mnk};
-use crate::problem::InvalidField;
+use crate::problem::{FmhaProblem, InvalidField, fmha_signature_differs};
 use crate::vocab::{ConvLayout, Direction, Pipeline};
 
 /// The cells that may hold a kernel's name: our tables and upstream's have the first, benchmark CSVs the
@@ -157,6 +157,12 @@ impl Named {
         match &kernel {
             KernelKind::Conv(conv) => agree_on_blocks(extractor, conv, &reader, by)?,
             KernelKind::Gemm(gemm) => agree_on_pads(gemm, &reader, by)?,
+            KernelKind::Fmha(fmha) if !reader.is_lenient() => {
+                if let Some(field) = fmha_signature_differs(row, &fmha.sign(&FmhaProblem::USUAL))? {
+                    let expected = format!("the {field} of the row's cells");
+                    return Err(InvalidField::new(column, format_args!("'{name}'"), expected));
+                }
+            }
             KernelKind::Fmha(_) => {}
         }
         Ok(Some(Self { kernel, problem }))

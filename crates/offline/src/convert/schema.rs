@@ -66,7 +66,13 @@ pub(super) fn columns(op: Op, options: &Options, extras: &Extras) -> Vec<Column>
             }
             (options.capture.as_ref(), columns)
         }
-        Op::Fmha => (options.capture.as_ref(), super::fmha::columns(&extras.more)),
+        Op::Fmha => {
+            let mut columns = super::fmha::columns(&extras.more);
+            if extras.hardware && options.capture.is_none() {
+                hardware(&mut columns, None);
+            }
+            (options.capture.as_ref(), columns)
+        }
     };
     if let Some(capture) = capture {
         for (name, value) in capture.columns() {
@@ -218,6 +224,10 @@ mod tests {
         assert_eq!(names(Op::Gemm)[28..], ["persistent", "run_id"]);
         assert_eq!(names(Op::GroupedConv).len(), 49);
         assert_eq!(names(Op::GroupedConv)[47..], ["is_valid", "run_id"]);
+        let more = Extras { hardware: true, more: vec![0], ..Extras::default() };
+        let names: Vec<&str> =
+            columns(Op::Fmha, &Options::default(), &more).iter().map(|column| column.name).collect();
+        assert!(names.contains(&"hw_num_cus") && names.contains(&"sink_size"), "{names:?}");
         for (name, column) in HARDWARE_COLUMNS {
             assert_eq!(format!("hw_{name}"), column);
             assert!(Hardware::NAMES.contains(&name));

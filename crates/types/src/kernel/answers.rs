@@ -8,6 +8,28 @@ impl Kernel {
     /// Whether the kernel computes the problem: what it asks for, in its types and layouts. The architecture
     /// is another matter ([`Kernel::runs_on`]).
     pub fn computes(&self, problem: &Problem) -> bool {
+        self.kind.computes(problem)
+    }
+
+    /// See [`KernelKind::answers`].
+    pub fn answers(&self, problem: &Problem) -> bool {
+        self.kind.answers(problem)
+    }
+
+    /// See [`KernelKind::has_types_of`].
+    pub fn has_types_of(&self, problem: &Problem) -> bool {
+        self.kind.has_types_of(problem)
+    }
+
+    /// Whether it may run on an architecture; unknown ones on either side match all.
+    pub fn runs_on(&self, arch: Option<Arch>) -> bool {
+        !matches!((self.kind.arch(), arch), (Some(own), Some(asked)) if own != asked)
+    }
+}
+
+impl KernelKind {
+    /// See [`Kernel::computes`].
+    pub fn computes(&self, problem: &Problem) -> bool {
         self.answers(problem) && self.has_types_of(problem)
     }
 
@@ -16,38 +38,33 @@ impl Kernel {
     /// ([`GemmKernel::answers`]), and for attention everything: there a kernel that breaks a rule computes
     /// something else ([`FmhaKernel::check`](super::FmhaKernel::check)).
     pub fn answers(&self, problem: &Problem) -> bool {
-        match (&self.kind, problem) {
-            (KernelKind::Conv(kernel), Problem::Conv(problem)) => {
+        match (self, problem) {
+            (Self::Conv(kernel), Problem::Conv(problem)) => {
                 kernel.direction == problem.direction && kernel.ndim == problem.ndim
             }
-            (KernelKind::Gemm(kernel), Problem::Gemm(problem)) => kernel.answers(problem),
-            (KernelKind::Fmha(kernel), Problem::Fmha(problem)) => kernel.supports(problem),
+            (Self::Gemm(kernel), Problem::Gemm(problem)) => kernel.answers(problem),
+            (Self::Fmha(kernel), Problem::Fmha(problem)) => kernel.supports(problem),
             _ => false,
         }
-    }
-
-    /// Whether it may run on an architecture; unknown ones on either side match all.
-    pub fn runs_on(&self, arch: Option<Arch>) -> bool {
-        !matches!((self.kind.arch(), arch), (Some(own), Some(asked)) if own != asked)
     }
 
     /// Whether operand types and layouts match the problem's. Convolution layouts that differ only in the
     /// number of dimensions (`nhwgc`, `ndhwgc`) count as equal: CK's tools use either for 3D.
     pub fn has_types_of(&self, problem: &Problem) -> bool {
-        match (&self.kind, problem) {
-            (KernelKind::Conv(k), Problem::Conv(p)) => {
+        match (self, problem) {
+            (Self::Conv(k), Problem::Conv(p)) => {
                 k.dtype_in == p.dtype_in
                     && k.dtype_wei == p.dtype_wei
                     && k.dtype_out == p.dtype_out
                     && k.layout.order() == p.layout.order()
             }
-            (KernelKind::Gemm(k), Problem::Gemm(p)) => {
+            (Self::Gemm(k), Problem::Gemm(p)) => {
                 k.dtype_a == p.dtype_a
                     && k.dtype_b == p.dtype_b
                     && k.dtype_c == p.dtype_c
                     && k.layout == p.layout
             }
-            (KernelKind::Fmha(kernel), Problem::Fmha(problem)) => kernel.dtype == problem.dtype,
+            (Self::Fmha(kernel), Problem::Fmha(problem)) => kernel.dtype == problem.dtype,
             _ => false,
         }
     }

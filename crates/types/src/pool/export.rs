@@ -90,6 +90,9 @@ type RegistryConv<'a> = Conv<'a, ConvSignature<'a>, RegistryWords<'a>>;
 #[derive(Serialize)]
 struct Conv<'a, S, W> {
     name: &'a str,
+    /// All fields, if the name does not tell them. CK's names do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    identifier: Option<String>,
     signature: S,
     algorithm: ConvAlgorithm<W>,
     arch: &'a str,
@@ -295,8 +298,11 @@ fn registry_conv<'a>(name: &'a str, kernel: &'a ConvKernel) -> RegistryConv<'a> 
 }
 
 fn exported_conv<'a, S, W>(name: &'a str, kernel: &'a ConvKernel, signature: S, words: W) -> Conv<'a, S, W> {
+    let told =
+        Kernel::from_name(name).is_ok_and(|told| matches!(told.kind, KernelKind::Conv(k) if k == *kernel));
     Conv {
         name,
+        identifier: (!told).then(|| kernel.long_name()),
         signature,
         algorithm: ConvAlgorithm {
             tile_m: kernel.tile.m,

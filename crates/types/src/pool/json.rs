@@ -203,9 +203,13 @@ fn kernel(raw: RawKernel) -> Result<Kernel, PoolError> {
     }
     match (raw.identifier, raw.name) {
         (None, None) => Err(PoolError::value("no name", "a field 'name' or 'identifier'").within("name")),
-        (None, Some(name)) if name.starts_with("grouped_conv_") || is_conv(raw.signature.as_ref()) => {
+        (identifier, Some(name))
+            if [Some(name.as_str()), identifier.as_deref()].into_iter().flatten().any(is_of_a_conv) =>
+        {
             let arch = arch(raw.arch, raw.gfx_arch)?;
-            conv::kernel(name, raw.signature.unwrap_or_default(), raw.algorithm.unwrap_or_default(), arch)
+            let (signature, algorithm) =
+                (raw.signature.unwrap_or_default(), raw.algorithm.unwrap_or_default());
+            conv::kernel(name, identifier.as_deref(), signature, algorithm, arch)
         }
         (identifier, name) => {
             let arch = arch(raw.arch, raw.gfx_arch)?;
@@ -215,9 +219,8 @@ fn kernel(raw: RawKernel) -> Result<Kernel, PoolError> {
     }
 }
 
-/// Whether a signature is a convolution's, whose kernel may have any name.
-fn is_conv(signature: Option<&raw::RawSignature>) -> bool {
-    signature.is_some_and(|signature| signature.ndim_spatial.is_some())
+fn is_of_a_conv(name: &str) -> bool {
+    name.starts_with("grouped_conv_")
 }
 
 /// The architecture, under the key of either exporter. An empty one counts as unknown.

@@ -149,6 +149,24 @@ macro_rules! fields {
             Ok(true)
         }
 
+        /// The first word or flag in which cells differ from a signature.
+        fn differs(cells: &Cells<'_>, signed: &FmhaProblem) -> Result<Option<&'static str>, InvalidField> {
+            $({
+                let said: Option<$type> = cells.word_of(&[stringify!($word), $($walias),*])?;
+                if said.is_some_and(|said| corner(said.as_str()) != corner(signed.$word.as_str())) {
+                    return Ok(Some(stringify!($word)));
+                }
+            })+
+            $({
+                let said = cells.flag_of(&[stringify!($flag), $($falias),*])?;
+                let of_kernels = !FMHA_MORE_COLUMNS.contains(&stringify!($flag));
+                if of_kernels && said.is_some_and(|said| said != signed.$flag) {
+                    return Ok(Some(stringify!($flag)));
+                }
+            })+
+            Ok(None)
+        }
+
         fn write_rest(problem: &FmhaProblem, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             let usual = FmhaProblem::USUAL;
             $(if problem.$word != usual.$word && !SAID.contains(&stringify!($word)) {
@@ -267,22 +285,10 @@ impl FmhaProblem {
         self.has_seqstart_k_ptr || self.has_seqlen_k_ptr || self.has_cu_seqlen_k_ptr || self.is_gappy
     }
 
-    /// The same without sizes that this stage and signature do not use: splits without split keys, a window
-    /// without a mask, a page size without pages, a longest sequence where all have the same length.
-    ///
-    /// ```
-    /// use ck_select_types::problem::FmhaProblem;
-    ///
-    /// let problem = FmhaProblem { num_splits: 8, ..FmhaProblem::new([1, 4096], 32, 128) };
-    /// let error = problem.validate().unwrap_err().to_string();
-    /// assert_eq!(error, "num_splits: found 8, expected 1 unless api_family is fwd_splitkv");
-    /// assert_eq!(problem.settled().num_splits, 1);
-    /// ```
-    #[must_use]
-    pub const fn settled(mut self) -> Self {
+    /// The same with neutral values for sizes that contradict this stage and signature.
+    const fn consistent(mut self) -> Self {
         let batch = matches!(self.mode, FmhaMode::Batch);
-        let variable_queries = self.has_seqstart_q_ptr || self.has_seqlen_q_ptr || self.has_cu_seqlen_q_ptr;
-        if batch && !variable_queries && self.max_seqlen_q > 0 && self.seqlen_q > 0 {
+        if !self.has_variable_queries() && self.max_seqlen_q > 0 && self.seqlen_q > 0 {
             self.max_seqlen_q = self.seqlen_q;
         }
         if batch && !self.has_variable_keys() && self.max_seqlen_k > 0 && self.seqlen_k > 0 {
@@ -314,6 +320,42 @@ impl FmhaProblem {
         self
     }
 
+    /// The same, written in one way: without sizes that this stage and signature do not use: splits without split keys, a window
+    /// without a mask, a page size without pages, a longest sequence where all have the same length.
+    /// Whatever reads problems returns them so, because equal calls must be equal problems.
+    ///
+    /// ```
+    /// use ck_select_types::problem::FmhaProblem;
+    ///
+    /// let problem = FmhaProblem { num_splits: 8, ..FmhaProblem::new([1, 4096], 32, 128) };
+    /// let error = problem.validate().unwrap_err().to_string();
+    /// assert_eq!(error, "num_splits: found 8, expected 1 unless api_family is fwd_splitkv");
+    /// assert_eq!(problem.settled().num_splits, 1);
+    /// ```
+    #[must_use]
+    pub const fn settled(self) -> Self {
+        let mut settled = self.consistent();
+        if !self.has_variable_queries() && self.seqlen_q > 0 {
+            settled.max_seqlen_q = 0;
+        }
+        if matches!(self.mode, FmhaMode::Batch) && !self.has_variable_keys() && self.seqlen_k > 0 {
+            settled.max_seqlen_k = 0;
+        }
+        if matches!(self.mask, FmhaMask::No) {
+            (settled.window_left, settled.window_right) = (0, 0);
+        }
+        // Only these kernels are made for one or the other.
+        if !matches!(self.api_family, FmhaApi::BatchPrefill) {
+            (settled.kv_layout, settled.kv_lookup) = (Self::USUAL.kv_layout, Self::USUAL.kv_lookup);
+        }
+        settled
+    }
+
+    const fn has_variable_queries(&self) -> bool {
+        let pointers = self.has_seqstart_q_ptr || self.has_seqlen_q_ptr || self.has_cu_seqlen_q_ptr;
+        pointers || !matches!(self.mode, FmhaMode::Batch)
+    }
+
     const fn has_pages(&self) -> bool {
         let always = matches!(self.api_family, FmhaApi::FwdPagedkv | FmhaApi::BatchPrefill);
         always || self.paged_kv || self.has_block_table_ptr
@@ -324,7 +366,7 @@ impl FmhaProblem {
     /// the call does not use (see [`FmhaProblem::settled`]) means that another problem was meant.
     pub fn validate(&self) -> Result<(), InvalidField> {
         self.validate_sizes()?;
-        for ((field, value, _), (_, used, _)) in self.limits().into_iter().zip(self.settled().limits()) {
+        for ((field, value, _), (_, used, _)) in self.limits().into_iter().zip(self.consistent().limits()) {
             if value != used {
                 let expected = match field {
                     "max_seqlen_q" => format!("{used} as seqlen_q, or mode=group"),
@@ -416,6 +458,15 @@ pub fn same_fmha_signature(kernel: &dyn Fields, problem: &dyn Fields) -> Result<
     same_signature(&Cells(kernel), &Cells(problem))
 }
 
+/// The first field in which cells, under any of their names, differ from a signature
+/// ([`FmhaKernel::sign`](crate::kernel::FmhaKernel::sign)); `None` if none does.
+pub fn fmha_signature_differs(
+    cells: &dyn Fields,
+    signed: &FmhaProblem,
+) -> Result<Option<&'static str>, InvalidField> {
+    differs(&Cells(cells), signed)
+}
+
 /// Whether a problem's text contains more than sizes and type, that is, fields that kernels are made for.
 pub(super) fn says_signature(has: impl Fn(&str) -> bool) -> bool {
     let of_kernels =
@@ -483,6 +534,10 @@ mod tests {
              max_seqlen_q=8,has_lse=true",
         );
         assert_eq!(upstreams.unwrap(), ours);
+        // One call in other words.
+        let base = "seqlen_q=8,nhead_q=1,hdim_q=32,mask=no";
+        let same = parse(&format!("{base},window_left=-1,window_right=-1,max_seqlen_q=8,max_seqlen_k=8"));
+        assert_eq!(same, parse(base));
         let twice = parse("seqlen_q=8,nhead_q=1,hdim_q=32,mask=no,mask_type=1").unwrap_err();
         assert_eq!(twice, "mask_type: found '1', expected 'no' as in mask");
     }

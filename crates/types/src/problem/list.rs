@@ -63,6 +63,8 @@ pub struct Said {
     pub direction: bool,
     /// The element types.
     pub dtype: bool,
+    /// The types of weights, of B, or of results.
+    pub other_types: bool,
     /// The memory layout.
     pub layout: bool,
     /// Of attention, what kernels are made for: family, mask, bias and the like.
@@ -76,6 +78,7 @@ impl Said {
         Self {
             direction: has("direction"),
             dtype: ["dtype", "dtype_in", "dtype_a", "data_type"].into_iter().any(has),
+            other_types: ["dtype_wei", "dtype_out", "dtype_b", "dtype_c"].into_iter().any(has),
             layout: has("layout"),
             signature: fmha::says_signature(has),
         }
@@ -91,29 +94,33 @@ impl Said {
                     problem.direction = own.direction;
                 }
                 if !self.dtype {
-                    (problem.dtype_in, problem.dtype_wei, problem.dtype_out) =
-                        (own.dtype_in, own.dtype_wei, own.dtype_out);
+                    problem.dtype_in = own.dtype_in;
+                }
+                if !self.other_types {
+                    (problem.dtype_wei, problem.dtype_out) = (own.dtype_wei, own.dtype_out);
                 }
                 if !self.layout {
                     problem.layout = own.layout;
                 }
-                let fits = problem.ndim == own.ndim
-                    && problem.direction == own.direction
-                    && problem.dtype_in == own.dtype_in;
-                fits.then_some(problem.into())
+                let problem = problem.into();
+                kernel.computes(&problem).then_some(problem)
             }
             (Problem::Gemm(asked), KernelKind::Gemm(own)) => {
                 let mut problem: GemmProblem = *asked;
                 if !self.dtype {
-                    (problem.dtype_a, problem.dtype_b, problem.dtype_c) =
-                        (own.dtype_a, own.dtype_b, own.dtype_c);
+                    problem.dtype_a = own.dtype_a;
+                }
+                if !self.other_types {
+                    (problem.dtype_b, problem.dtype_c) = (own.dtype_b, own.dtype_c);
                 }
                 if !self.layout {
                     problem.layout = own.layout;
                 }
-                let fits = problem.layout == own.layout
-                    && (problem.dtype_a, problem.dtype_b) == (own.dtype_a, own.dtype_b);
-                fits.then_some(problem.into())
+                // Stream-K and scales are the kernel's, unless they are asked for.
+                problem.request.stream_k = problem.request.stream_k.or(own.variant.stream_k);
+                problem.request.quant = problem.request.quant.or(own.variant.quant);
+                let problem = problem.into();
+                kernel.computes(&problem).then_some(problem)
             }
             // If a file specifies only sizes, the rest comes from the kernel, as in upstream's benchmarks.
             (Problem::Fmha(asked), KernelKind::Fmha(own)) => {

@@ -226,7 +226,8 @@ impl Problem {
                     problem.validate_sizes()?;
                     return Ok(Self::Fmha(problem));
                 }
-                Self::Fmha(problem)
+                problem.validate()?;
+                return Ok(Self::Fmha(problem.settled()));
             }
         };
         problem.validate()?;

@@ -5,32 +5,19 @@ use super::raw::{RawAlgorithm, RawSignature};
 use crate::kernel::{ConvName, Kernel, KernelKind, MAX_EXTENT, MAX_SMALL, Mnk};
 use crate::pool::error::quoted;
 use crate::pool::{PoolError, PoolFault};
-use crate::vocab::{Arch, Direction};
-
-/// The name that fields give; `None` if they lack any of its parts.
-fn told_by(signature: &RawSignature, algorithm: &RawAlgorithm) -> Option<ConvName> {
-    let direction: Direction = signature.op.as_ref().or(signature.variant.as_ref())?.parse().ok()?;
-    let dtype = signature.dtype_in.as_ref().or(signature.dtype.as_ref())?;
-    let (ndim, pipeline) = (signature.ndim_spatial?, algorithm.pipeline.as_ref()?);
-    let (m, n, k) = (algorithm.tile_m?, algorithm.tile_n?, algorithm.tile_k?);
-    ConvName::parse(&format!("grouped_conv_{direction}_{dtype}_{ndim}d_{m}x{n}x{k}_{pipeline}")).ok()
-}
+use crate::vocab::Arch;
 
 /// The kernel of a convolution export, whichever of the two wrote it.
 pub(super) fn kernel(
     name: String,
+    identifier: Option<&str>,
     signature: RawSignature,
     algorithm: RawAlgorithm,
     arch: Option<Arch>,
 ) -> Result<Kernel, PoolError> {
-    let said = match ConvName::parse(&name) {
-        Ok(said) => said,
-        // A name of the caller's own: the fields tell everything.
-        Err(error) => Some(())
-            .filter(|()| !name.starts_with("grouped_conv_"))
-            .and_then(|()| told_by(&signature, &algorithm))
-            .ok_or_else(|| PoolError::new(PoolFault::Name(error)).within("name"))?,
-    };
+    // A name of the caller's own tells nothing; then the identifier does.
+    let (field, text) = identifier.map_or(("name", name.as_str()), |text| ("identifier", text));
+    let said = ConvName::parse(text).map_err(|error| PoolError::new(PoolFault::Name(error)).within(field))?;
     let mut kernel = said.kernel();
     let fields = Fields { name: &name };
     let sig = |field: &str| format!("signature.{field}");
