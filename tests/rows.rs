@@ -9,7 +9,8 @@ use ck_select::kernel::Kernel;
 use ck_select::model::Target;
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::rows::{
-    Cells, Column, EngineChoice, Object, RowModel, RowModelOptions, RowPool, Table, describe_spec,
+    Cells, Column, EngineChoice, Object, RowModel, RowModelOptions, RowPool, Table, describe_name,
+    describe_spec,
 };
 use ck_select::select::Ranked;
 use ck_select::vocab::Op;
@@ -324,6 +325,25 @@ fn attention_kernels_of_another_signature_have_no_score_where_absent_cells_are_e
     assert_eq!(voids(r#","mask_type":1"#), [0]);
     let error = pool.rank(&problem(r#","mask":"no","lse":1"#), |_| {}).unwrap_err().to_string();
     assert!(error.contains("expected kernels that support its type, mask"), "{error}");
+    // Kernels without a name by what their cells say.
+    let said = NAMES.map(|name| describe_name(name).unwrap());
+    let mut columns = Vec::new();
+    for (key, first) in said[0].as_object().unwrap() {
+        let both = [first, &said[1][key]];
+        let cells = match both.map(serde_json::Value::as_i64) {
+            [Some(one), Some(other)] => Cells::Whole(Box::leak(Box::new([one, other]))),
+            _ => Cells::Words { words: both.map(|word| word.as_str().unwrap()).to_vec(), codes: &[0, 1] },
+        };
+        columns.push(Column { name: key, cells });
+    }
+    columns.push(Column { name: "qscale", cells: Cells::Words { words: vec!["no"], codes: &[0, 0] } });
+    let unnamed = RowPool::new(Arc::clone(&model), &Table::new(columns, 2).unwrap()).unwrap();
+    for (more, void) in [("", None), (r#","mask":"no""#, Some(1)), (r#","mask_type":2"#, Some(0))] {
+        let ranked = rank(&unnamed, &problem(more));
+        assert_eq!(ranked.iter().find(|one| one.score.is_nan()).map(|one| one.index), void, "{more}");
+        let named: Vec<u64> = rank(&pool, &problem(more)).iter().map(|one| one.score.to_bits()).collect();
+        assert_eq!(ranked.iter().map(|one| one.score.to_bits()).collect::<Vec<_>>(), named, "{more}");
+    }
     // Every name of a field must agree with the kernel's.
     for (name, cell) in [("mask_type", "1"), ("has_lse", "1"), ("mode", "group"), ("data_type", "bf16")] {
         let words = Cells::Words { words: vec![NAMES[0], cell], codes: &[0] };

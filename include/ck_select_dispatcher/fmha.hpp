@@ -236,7 +236,7 @@ struct FmhaAdapter {
                        raw.paged_kv || raw.has_block_table_ptr;
     if (!pages) raw.page_size = 1;
     if (raw.api_family != CK_FMHA_API_FWD_SPLITKV) raw.num_splits = 1;
-    if (raw.mask == 0) raw.window_left = raw.window_right = -1;
+    if (raw.mask == 0) raw.window_left = raw.window_right = 0;
     if (!raw.sink) raw.sink_size = 0;
     if (!raw.skip) raw.min_seqlen_q = 0;
     if (raw.rope == 0) raw.rotary_dim = 0;

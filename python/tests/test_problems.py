@@ -149,5 +149,7 @@ def test_misspelt_columns_of_kernels_are_refused():
     predictor = Predictor(OURS)
     with pytest.raises(InvalidInputError, match="column 'Pipeline', expected pipeline"):
         predictor.rank_kernels(PROBLEM, [{"kernel_name": name, "Pipeline": "compv3"} for name in NAMES])
+    with pytest.raises(InvalidInputError, match="column 'Pipeline', expected pipeline"):
+        predictor.predict_tflops(PROBLEM, {"kernel_name": NAMES[0], "Pipeline": "compv3"})
     named = [{"kernel_name": name, "note": name} for name in NAMES]
     assert predictor.rank_kernels(PROBLEM, named) == predictor.rank_kernels(PROBLEM, NAMES)

@@ -187,9 +187,7 @@ macro_rules! same_fields {
                     $($flag: self.$flag != 0,)+
                     arch,
                 };
-                // What contradicts itself is refused as it is.
-                let settled = if problem.validate().is_ok() { problem.settled() } else { problem };
-                Ok(Problem::Fmha(settled))
+                Ok(Problem::Fmha(problem.canonical()))
             }
 
             fn arch(&self) -> *const c_char {

@@ -367,7 +367,7 @@ class Predictor:
         if self._uncoded != _DEFAULTS:
             # The library looks for misspelt names among the others, whose cells do not matter.
             unknown = [name for name in _table.names(rows) if name not in self._inputs_set]
-            absent = array("i", [-1]) * len(rows)
+            absent = array("i", [-1]) * (len(rows) if unknown else 0)
             read += [Cells(name, codes=absent) for name in unknown]
         return read, len(rows)
 
@@ -402,6 +402,7 @@ class Predictor:
         asked, cells = _rows.mapping(problem, "problem"), _rows.kernel(kernel)
         row = {name: asked[name] for name in self._problem_inputs.intersection(asked)}
         self._add_unknown(row, asked)
+        self._add_unknown(row, cells)
         row.update({name: cells[name] for name in self._kernel_inputs.intersection(cells)})
         for name in self._name_inputs.intersection(cells):
             if _is_plain(cells[name]) and _table.is_absent(row.get(name)):
@@ -427,10 +428,10 @@ class Predictor:
         self._add_unknown(row, asked)
         return _table.row_json(row, lambda name: "problem")
 
-    def _add_unknown(self, row: dict[str, Any], problem: Mapping[str, Any]) -> None:
-        """Adds the problem's unknown names, among which the library looks for misspelt ones."""
-        if self._uncoded != _DEFAULTS and not self._inputs_set.issuperset(problem):
-            unknown = (name for name in problem if isinstance(name, str) and name not in self._inputs_set)
+    def _add_unknown(self, row: dict[str, Any], cells: Mapping[str, Any]) -> None:
+        """Adds unknown names, among which the library looks for misspelt ones."""
+        if self._uncoded != _DEFAULTS and not self._inputs_set.issuperset(cells):
+            unknown = (name for name in cells if isinstance(name, str) and name not in self._inputs_set)
             # The value is ignored, and may be anything.
             row.update(dict.fromkeys(unknown, 0))
 

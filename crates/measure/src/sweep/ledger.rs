@@ -97,23 +97,23 @@ impl<'a> Ledger<'a> {
             tally: Tally::default(),
             written: 0,
         };
-        let index = plan.index();
+        let (index, names) = (plan.index(), ledger.columns.names());
         for row in rows {
             let pair = index.find(&row.kernel, row.problem_idx).ok_or_else(|| {
                 let reason =
                     format!("kernel '{}' on problem {} is not in the plan", row.kernel, row.problem_idx);
                 MeasureError::file(&files.log, reason)
             })?;
-            let asked = ledger.columns.problem(&plan.problem(pair));
-            let names = ledger.columns.names();
+            let cells = ledger.columns.problem(&plan.problem(pair));
             let asked: Vec<String> =
-                names[2..].iter().zip(asked).map(|(name, cell)| format!("{name}={cell}")).collect();
+                names[2..].iter().zip(cells).map(|(name, cell)| format!("{name}={cell}")).collect();
+            let asked = asked.join(",");
             let fault = |reason: &str| {
                 let what = format!("kernel '{}' on problem {}", row.kernel, row.problem_idx);
                 MeasureError::file(&files.log, format!("{what}: {reason}"))
             };
-            if asked.join(",") != row.problem {
-                let reason = format!("found {}, the plan's problem is {}", row.problem, asked.join(","));
+            if asked != row.problem {
+                let reason = format!("found {}, the plan's problem is {asked}", row.problem);
                 return Err(fault(&reason));
             }
             if ledger.has(pair) {

@@ -6,15 +6,14 @@
 use super::asked;
 use super::conv::{ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
 use super::gemm::{GemmInputs, GemmKernelSide, GemmSide};
-use super::named::{NAME_COLUMNS, Named};
+use super::named::Named;
 use super::rules::{coded_element_bytes, coded_word};
 use super::schema::{EPILOGUES, SCHEDULERS};
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
 use super::{Extractor, KTile, KernelSide, ProblemSide, SideError, Uncoded};
 use crate::cells::{Cell, Fields};
 use crate::hardware::Hardware;
-use crate::kernel::KernelKind;
-use crate::problem::{Groups, InvalidField, Problem};
+use crate::problem::{Groups, InvalidField};
 use crate::vocab::{Arch, Direction, Dtype, Epilogue, GemmLayout, Op};
 
 /// A cell that cannot be used: its column, what it holds, what it may hold.
@@ -52,20 +51,9 @@ pub(crate) fn sides(
 ) -> Result<(ProblemSide, KernelSide), FieldError> {
     match Named::read(extractor, row)? {
         Some(named) => {
+            named.check_variant(extractor, row)?;
             let kernel = named.side(extractor)?;
-            let gemm = match named.kernel() {
-                KernelKind::Gemm(gemm) if extractor.rules.uncoded == Uncoded::Error => Some(gemm.clone()),
-                _ => None,
-            };
-            let problem = named.into_problem();
-            if let Some(gemm) = gemm
-                && let Problem::Gemm(asked) = problem.over(row, |all| asked::read(extractor, all))?
-                && !gemm.answers(&asked)
-            {
-                let expected = "one for the row's batch, groups, stream_k, num_d, preshuffle and quant";
-                return Err(InvalidField::new(NAME_COLUMNS[0], "a kernel of another variant", expected));
-            }
-            Ok((problem.complete(extractor, row)?, kernel))
+            Ok((named.into_problem().complete(extractor, row)?, kernel))
         }
         None => Ok((ProblemSide::read(extractor, row)?, KernelSide::read_cells(extractor, row)?)),
     }

@@ -1,10 +1,11 @@
 //! Rows that name their kernel: the name describes it, and the other cells must agree.
 
+use super::asked;
 use super::fields::Reader;
-use super::{Extractor, FieldError, KernelMapping, KernelSide, ProblemSide, SideError};
+use super::{Extractor, FieldError, KernelMapping, KernelSide, ProblemSide, SideError, Uncoded};
 use crate::cells::{self, Cell, Fields};
 use crate::kernel::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind, Mnk};
-use crate::problem::{FmhaProblem, InvalidField, fmha_signature_differs};
+use crate::problem::{FmhaProblem, InvalidField, Problem, fmha_signature_differs};
 use crate::vocab::{ConvLayout, Direction, Pipeline};
 
 /// The cells that may hold a kernel's name: our tables and upstream's have the first, benchmark CSVs the
@@ -180,6 +181,18 @@ impl Named {
     /// The kernel.
     pub(crate) const fn kernel(&self) -> &KernelKind {
         &self.kernel
+    }
+
+    /// Refuses a GEMM kernel of another variant than the row's problem, if absent cells are errors.
+    pub(crate) fn check_variant(&self, extractor: &Extractor, row: &dyn Fields) -> Result<(), FieldError> {
+        if let (KernelKind::Gemm(kernel), Uncoded::Error) = (&self.kernel, extractor.rules.uncoded)
+            && let Problem::Gemm(asked) = self.problem.over(row, |all| asked::read(extractor, all))?
+            && !kernel.answers(&asked)
+        {
+            let expected = "one for the row's batch, groups, stream_k, num_d, preshuffle and quant";
+            return Err(InvalidField::new(NAME_COLUMNS[0], "a kernel of another variant", expected));
+        }
+        Ok(())
     }
 
     /// What the name says about problems.

@@ -11,7 +11,7 @@ use crate::features::{
 };
 use crate::kernel::KernelKind;
 use crate::model::Model;
-use crate::problem::{InvalidField, Problem, Said as ProblemWords, same_fmha_signature};
+use crate::problem::{InvalidField, Problem, Said as ProblemWords, fmha_signature_differs};
 use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
 use crate::select::{Ranked, order};
 use crate::vocab::Op;
@@ -153,7 +153,7 @@ impl RowPool {
         if self.serves.is_empty() {
             return Ok(());
         }
-        let (given, signature) = (problem, ProblemWords::by(problem).signature);
+        let signature = ProblemWords::by(problem).signature;
         let extractor = self.model.model().extractor();
         let read = |own: &Own| {
             let merged = Merged { own: &own.cells, problem };
@@ -161,15 +161,8 @@ impl RowPool {
         };
         let mut asked = None;
         for ranked in &mut *ranking {
-            let kernel = match self.serves.get(ranked.index) {
-                None | Some(Serves::Any) => continue,
-                Some(Serves::Signed(cells)) => {
-                    if !same_fmha_signature(cells, given).map_err(RowsError::Problem)? {
-                        ranked.score = f64::NAN;
-                    }
-                    continue;
-                }
-                Some(Serves::Named(kernel)) => kernel,
+            let Some(serves @ (Serves::Named(_) | Serves::Signed(_))) = self.serves.get(ranked.index) else {
+                continue;
             };
             let own = match &self.way {
                 Way::Together(together) => &together.own,
@@ -183,11 +176,14 @@ impl RowPool {
                 _ => read(own)?,
             };
             asked = Some(problem);
-            let fits = match (&problem, kernel) {
-                (Problem::Gemm(asked), KernelKind::Gemm(kernel)) => kernel.answers(asked),
-                // Sizes alone are for any signature.
-                (Problem::Fmha(asked), KernelKind::Fmha(kernel)) => {
+            // Sizes alone are for any signature.
+            let fits = match (&problem, serves) {
+                (Problem::Gemm(asked), Serves::Named(KernelKind::Gemm(kernel))) => kernel.answers(asked),
+                (Problem::Fmha(asked), Serves::Named(KernelKind::Fmha(kernel))) => {
                     kernel.supports(&if signature { *asked } else { kernel.sign(asked) })
+                }
+                (Problem::Fmha(asked), Serves::Signed(cells)) if signature => {
+                    fmha_signature_differs(cells, asked).map_err(RowsError::Problem)?.is_none()
                 }
                 _ => true,
             };

@@ -126,34 +126,13 @@ macro_rules! fields {
             Ok(())
         }
 
-        /// Whether two sets of cells have the same words and flags, as far as both have them. Masks from
-        /// either corner are equivalent, as for kernels.
-        fn same_signature(one: &Cells<'_>, other: &Cells<'_>) -> Result<bool, InvalidField> {
-            $({
-                let names = &[stringify!($word), $($walias),*];
-                let both: [Option<$type>; 2] = [one.word_of(names)?, other.word_of(names)?];
-                if let [Some(one), Some(other)] = both
-                    && [one, other].map(|word| corner(word.as_str())) != [corner(other.as_str()); 2]
-                {
-                    return Ok(false);
-                }
-            })+
-            $({
-                let names = &[stringify!($flag), $($falias),*];
-                if let (Some(one), Some(other)) = (one.flag_of(names)?, other.flag_of(names)?)
-                    && one != other
-                {
-                    return Ok(false);
-                }
-            })+
-            Ok(true)
-        }
-
-        /// The first word or flag in which cells differ from a signature.
+        /// The first word or flag in which cells differ from a signature. Masks from either corner are
+        /// equivalent, as for kernels, and only batch prefill has kernels of an order and a look-up of pages.
         fn differs(cells: &Cells<'_>, signed: &FmhaProblem) -> Result<Option<&'static str>, InvalidField> {
             $({
                 let said: Option<$type> = cells.word_of(&[stringify!($word), $($walias),*])?;
-                if said.is_some_and(|said| corner(said.as_str()) != corner(signed.$word.as_str())) {
+                let counts = has_pages_of_an_order(signed) || !stringify!($word).starts_with("kv_");
+                if counts && said.is_some_and(|said| corner(said.as_str()) != corner(signed.$word.as_str())) {
                     return Ok(Some(stringify!($word)));
                 }
             })+
@@ -320,9 +299,36 @@ impl FmhaProblem {
         self
     }
 
-    /// The same, written in one way: without sizes that this stage and signature do not use: splits without split keys, a window
-    /// without a mask, a page size without pages, a longest sequence where all have the same length.
-    /// Whatever reads problems returns them so, because equal calls must be equal problems.
+    /// The same call, written in one way: a longest sequence that is `seqlen_q` is 0, as are windows of -1
+    /// without a mask. Whatever reads problems returns them so, because equal calls must be equal problems.
+    /// Contradictions stay, for [`FmhaProblem::validate`].
+    #[must_use]
+    pub const fn canonical(mut self) -> Self {
+        if !self.has_variable_queries() && self.max_seqlen_q == self.seqlen_q && self.seqlen_q > 0 {
+            self.max_seqlen_q = 0;
+        }
+        let same_keys = matches!(self.mode, FmhaMode::Batch) && !self.has_variable_keys();
+        if same_keys && self.max_seqlen_k == self.seqlen_k && self.seqlen_k > 0 {
+            self.max_seqlen_k = 0;
+        }
+        if matches!(self.mask, FmhaMask::No) {
+            if self.window_left == -1 {
+                self.window_left = 0;
+            }
+            if self.window_right == -1 {
+                self.window_right = 0;
+            }
+        }
+        // Only these kernels are made for one or the other.
+        if !matches!(self.api_family, FmhaApi::BatchPrefill) {
+            (self.kv_layout, self.kv_lookup) = (Self::USUAL.kv_layout, Self::USUAL.kv_lookup);
+        }
+        self
+    }
+
+    /// The canonical problem without sizes that contradict its stage and signature: splits without split
+    /// keys, a window without a mask, a page size without pages, a longest sequence where all have the same
+    /// length.
     ///
     /// ```
     /// use ck_select_types::problem::FmhaProblem;
@@ -334,21 +340,7 @@ impl FmhaProblem {
     /// ```
     #[must_use]
     pub const fn settled(self) -> Self {
-        let mut settled = self.consistent();
-        if !self.has_variable_queries() && self.seqlen_q > 0 {
-            settled.max_seqlen_q = 0;
-        }
-        if matches!(self.mode, FmhaMode::Batch) && !self.has_variable_keys() && self.seqlen_k > 0 {
-            settled.max_seqlen_k = 0;
-        }
-        if matches!(self.mask, FmhaMask::No) {
-            (settled.window_left, settled.window_right) = (0, 0);
-        }
-        // Only these kernels are made for one or the other.
-        if !matches!(self.api_family, FmhaApi::BatchPrefill) {
-            (settled.kv_layout, settled.kv_lookup) = (Self::USUAL.kv_layout, Self::USUAL.kv_lookup);
-        }
-        settled
+        self.consistent().canonical()
     }
 
     const fn has_variable_queries(&self) -> bool {
@@ -366,7 +358,11 @@ impl FmhaProblem {
     /// the call does not use (see [`FmhaProblem::settled`]) means that another problem was meant.
     pub fn validate(&self) -> Result<(), InvalidField> {
         self.validate_sizes()?;
-        for ((field, value, _), (_, used, _)) in self.limits().into_iter().zip(self.consistent().limits()) {
+        let consistent = self.consistent();
+        if consistent == *self {
+            return Ok(());
+        }
+        for ((field, value, _), (_, used, _)) in self.limits().into_iter().zip(consistent.limits()) {
             if value != used {
                 let expected = match field {
                     "max_seqlen_q" => format!("{used} as seqlen_q, or mode=group"),
@@ -448,14 +444,12 @@ pub(super) fn read(cells: &Cells<'_>, defaults: &ProblemDefaults) -> Result<Fmha
     Ok(problem)
 }
 
-fn corner(word: &str) -> &str {
-    if word == "bottom_right" { "top_left" } else { word }
+fn has_pages_of_an_order(problem: &FmhaProblem) -> bool {
+    problem.api_family == FmhaApi::BatchPrefill
 }
 
-/// Whether the cells of a kernel without a name and those of a problem have the same signature, as far as
-/// both have one.
-pub fn same_fmha_signature(kernel: &dyn Fields, problem: &dyn Fields) -> Result<bool, InvalidField> {
-    same_signature(&Cells(kernel), &Cells(problem))
+fn corner(word: &str) -> &str {
+    if word == "bottom_right" { "top_left" } else { word }
 }
 
 /// The first field in which cells, under any of their names, differ from a signature

@@ -432,15 +432,15 @@ impl<'a> ProblemReader<'a> {
                 check_hardware(hardware, &*table).map_err(ProblemLineFault::Cells)?;
             }
             let said = Said::by(&*table);
-            let what = seen.hashes_of(&(as_numbered(problem), said));
             let name = ["kernel", "kernel_name"].iter().find_map(|column| table.get(column));
             let kernel = name.filter(|_| *by_kernels).and_then(|name| Kernel::from_name(name).ok());
             let completed = kernel.and_then(|kernel| said.completed(&problem, &kernel.kind));
-            let problem = completed.unwrap_or(problem);
+            let (written, problem) = (problem, completed.unwrap_or(problem));
             if table.once && !seen.insert(&(problem, said)) {
                 continue;
             }
             let number = table.number().map_err(ProblemLineFault::Cells)?;
+            let what = seen.hashes_of(&(as_numbered(written), said));
             if let Some(number) = number
                 && *table.numbers.entry(number).or_insert(what) != what
             {

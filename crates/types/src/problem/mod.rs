@@ -17,7 +17,7 @@ pub use checked::Checked;
 pub use columns::{CONV_COLUMNS, FMHA_COLUMNS, FMHA_MORE_COLUMNS};
 pub use fields::FieldSet;
 pub use fmha::FmhaProblem;
-pub use fmha::{fmha_signature_differs, same_fmha_signature};
+pub use fmha::fmha_signature_differs;
 pub use header::{HeaderError, UnknownColumn, check_columns, check_names};
 pub use list::line as problem_line;
 pub use list::{

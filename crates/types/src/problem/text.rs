@@ -227,7 +227,7 @@ impl Problem {
                     return Ok(Self::Fmha(problem));
                 }
                 problem.validate()?;
-                return Ok(Self::Fmha(problem.settled()));
+                return Ok(Self::Fmha(problem.canonical()));
             }
         };
         problem.validate()?;
