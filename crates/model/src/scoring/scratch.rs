@@ -22,6 +22,9 @@ pub struct Scratch {
     /// Small trees: the answers of each tree's nodes.
     #[cfg(target_arch = "x86_64")]
     pub(super) lines: Vec<Line>,
+    /// Small trees: the leaf of each lane, tree by tree.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) leaf_of: Vec<Bytes>,
     /// The sum of each lane.
     pub(super) sums: Vec<f64>,
     /// Wide: nodes that split their set.
@@ -56,6 +59,12 @@ pub struct Scratch {
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(super) struct Row(pub(super) [f64; LANES]);
+
+/// A byte for each lane of a narrow pool.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C, align(32))]
+pub(super) struct Bytes(pub(super) [u8; LANES]);
 
 /// The words of a vector.
 #[cfg(target_arch = "x86_64")]

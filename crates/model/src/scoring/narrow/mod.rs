@@ -26,6 +26,8 @@ mod avx512;
 mod flat;
 #[cfg(target_arch = "x86_64")]
 mod rungs;
+#[cfg(target_arch = "x86_64")]
+mod sieve;
 
 use std::ops::Range;
 
@@ -44,6 +46,8 @@ use crate::scoring::{Values, low_bits};
 use flat::Flat;
 #[cfg(target_arch = "x86_64")]
 use rungs::Rungs;
+#[cfg(target_arch = "x86_64")]
+use sieve::Sieve;
 
 /// Room for answers after the last question's.
 pub(in crate::scoring) const BEHIND: usize = 16;
@@ -61,14 +65,23 @@ pub(in crate::scoring) struct Narrow {
     /// Another form of the ladders, if this CPU has the instructions.
     #[cfg(target_arch = "x86_64")]
     rungs: Option<Rungs>,
-    /// Another form of the forest, if in addition its trees are small.
+    form: Form,
+}
+
+/// How the forest is evaluated.
+#[derive(Debug)]
+enum Form {
+    /// Small trees with AVX-512.
     #[cfg(target_arch = "x86_64")]
-    flat: Option<Flat>,
+    Flat(Flat),
+    /// Small trees with AVX2.
+    #[cfg(target_arch = "x86_64")]
+    Sieve(Sieve),
+    /// By the walk.
+    Walk,
 }
 
 impl Narrow {
-    // Only the AVX-512 form needs the cells here.
-    #[cfg_attr(not(target_arch = "x86_64"), allow(unused_variables))]
     pub(in crate::scoring) fn new(
         lanes: &Lanes,
         ladders: &Ladders,
@@ -90,9 +103,16 @@ impl Narrow {
             }
         }
         #[cfg(target_arch = "x86_64")]
-        let (rungs, flat) = match isa {
-            Isa::Avx512(_) => (Rungs::new(ladders, lanes, classes), Flat::new(cells, ladders.questions)),
-            _ => (None, None),
+        let rungs = match isa {
+            Isa::Avx512(_) => Rungs::new(ladders, lanes, classes),
+            _ => None,
+        };
+        let form = match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512(_) => Flat::new(cells, ladders.questions).map(Form::Flat),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2(_) => Sieve::new(cells).map(Form::Sieve),
+            Isa::Portable => None,
         };
         Narrow {
             lanes: lanes.len(),
@@ -101,8 +121,7 @@ impl Narrow {
             isa,
             #[cfg(target_arch = "x86_64")]
             rungs,
-            #[cfg(target_arch = "x86_64")]
-            flat,
+            form: form.unwrap_or(Form::Walk),
         }
     }
 
@@ -118,19 +137,15 @@ impl Narrow {
             rungs.fetch();
         }
         // Small trees are read in order, and prefetching them disturbs that (docs/what-did-not-work.md).
-        #[cfg(target_arch = "x86_64")]
-        if self.flat.is_some() {
-            return;
+        if matches!(self.form, Form::Walk) {
+            cells.fetch(0);
         }
-        cells.fetch(0);
     }
 
     /// What it does, for logs.
     pub(in crate::scoring) fn describe(&self) -> String {
-        let walk = "narrow walk";
-        #[cfg(target_arch = "x86_64")]
-        let walk = if self.flat.is_some() { "small trees" } else { walk };
-        format!("{walk}, {}", self.isa.name())
+        let form = if matches!(self.form, Form::Walk) { "narrow walk" } else { "small trees" };
+        format!("{form}, {}", self.isa.name())
     }
 
     /// Grows a scratch to the needed size.
@@ -139,6 +154,8 @@ impl Narrow {
         grow(&mut scratch.answers, ladders.questions + BEHIND);
         #[cfg(target_arch = "x86_64")]
         Flat::fit(scratch);
+        #[cfg(target_arch = "x86_64")]
+        Sieve::fit(scratch);
         grow(&mut scratch.rows, BATCH);
         grow(&mut scratch.sums, LANES);
     }
@@ -152,13 +169,16 @@ impl Narrow {
         scratch: &mut Scratch,
     ) {
         self.answer(ladders, values, &mut scratch.answers);
-        #[cfg(target_arch = "x86_64")]
-        if let (Isa::Avx512(isa), Some(flat)) = (self.isa, &self.flat) {
-            scratch.answers[ladders.questions] = self.all();
-            flat.sum(isa, scratch);
-            return;
+        match (&self.form, self.isa) {
+            #[cfg(target_arch = "x86_64")]
+            (Form::Flat(flat), Isa::Avx512(isa)) => {
+                scratch.answers[ladders.questions] = self.all();
+                flat.sum(isa, scratch);
+            }
+            #[cfg(target_arch = "x86_64")]
+            (Form::Sieve(sieve), Isa::Avx2(isa)) => sieve.sum(isa, self.lanes, scratch),
+            _ => sum(self.isa, cells, self.lanes, scratch),
         }
-        sum(self.isa, cells, self.lanes, scratch);
     }
 
     /// Counts what a call visits.
