@@ -440,11 +440,11 @@ impl<'a> ProblemReader<'a> {
                 continue;
             }
             let number = table.number().map_err(ProblemLineFault::Cells)?;
-            let what = seen.hashes_of(&(as_numbered(written), said));
-            if let Some(number) = number
-                && *table.numbers.entry(number).or_insert(what) != what
-            {
-                return Err(ProblemLineFault::Number(number));
+            if let Some(number) = number {
+                let what = seen.hashes_of(&(as_numbered(written), said));
+                if *table.numbers.entry(number).or_insert(what) != what {
+                    return Err(ProblemLineFault::Number(number));
+                }
             }
             return Ok(Some(ListedProblem { number, problem, said }));
         }

@@ -83,7 +83,7 @@ impl<'a> Lines<'a> {
 
 /// A table's columns by name, and the row that was read last.
 pub(super) struct Table {
-    columns: HashMap<String, usize>,
+    columns: Columns,
     /// Rows are measurements, so that a problem occurs once for each kernel.
     pub(super) once: bool,
     /// The header, then rows.
@@ -95,19 +95,19 @@ pub(super) struct Table {
 impl Table {
     pub(super) fn new(lines: &mut Lines<'_>) -> Result<Self, ProblemLineFault> {
         let mut table = Self {
-            columns: HashMap::new(),
+            columns: Columns::default(),
             once: false,
             record: StringRecord::new(),
             numbers: HashMap::new(),
         };
         table.cut(lines)?;
-        table.columns = table.record.iter().map(str::to_owned).zip(0..).collect();
-        table.once = ["kernel", "kernel_name"].iter().any(|name| table.columns.contains_key(*name));
+        table.columns = Columns::new(&table.record);
+        table.once = ["kernel", "kernel_name"].iter().any(|name| table.columns.place(name).is_some());
         Ok(table)
     }
 
     pub(super) fn read(&mut self, lines: &mut Lines<'_>) -> Result<(), ProblemLineFault> {
-        let expected = self.columns.len();
+        let expected = self.columns.0.len();
         self.cut(lines)?;
         let found = self.record.len();
         if found == expected {
@@ -145,7 +145,7 @@ impl Table {
     }
 
     pub(super) fn number(&self) -> Result<Option<u64>, InvalidField> {
-        let Some(&column) = self.columns.get("problem_idx") else { return Ok(None) };
+        let Some(column) = self.columns.place("problem_idx") else { return Ok(None) };
         let cell = self.record.get(column).unwrap_or_default();
         cell.parse().map(Some).map_err(|_| {
             InvalidField::new("problem_idx", format_args!("'{cell}'"), "a whole number, 0 or more")
@@ -155,12 +155,31 @@ impl Table {
 
 impl Fields for Table {
     fn get(&self, name: &str) -> Option<&str> {
-        let column = self.columns.get(name).or_else(|| match name {
-            "direction" => self.columns.get("variant"),
-            "ndim" => self.columns.get("ndim_spatial"),
+        let column = self.columns.place(name).or_else(|| match name {
+            "direction" => self.columns.place("variant"),
+            "ndim" => self.columns.place("ndim_spatial"),
             _ => None,
         });
-        self.record.get(*column?).filter(|cell| !cell.is_empty())
+        self.record.get(column?).filter(|cell| !cell.is_empty())
+    }
+}
+
+/// Names of columns, sorted by length and then by letters: every row asks for each of a problem's fields, most
+/// of which a table does not have, and hashing the name would take longer than finding it.
+#[derive(Default)]
+struct Columns(Vec<(String, usize)>);
+
+impl Columns {
+    fn new(header: &StringRecord) -> Self {
+        let mut columns: Vec<_> = header.iter().map(str::to_owned).zip(0..).collect();
+        columns.sort_unstable_by(|(a, _), (b, _)| (a.len(), a).cmp(&(b.len(), b)));
+        Self(columns)
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        let order = |column: &str| (column.len(), column).cmp(&(name.len(), name));
+        let found = self.0.binary_search_by(|(column, _)| order(column));
+        found.ok().map(|found| self.0[found].1)
     }
 }
 
