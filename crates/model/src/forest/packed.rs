@@ -74,16 +74,20 @@ impl<R: Read> Parts<R> {
 }
 
 /// Four independent sums, so that none waits for another. Any change of one word changes a sum. The writer's
-/// copy is in `build/pack.rs`, which a published crate below the library cannot share.
+/// is in `build/pack.rs`, shorter and slower, and a published crate below the library cannot share it.
 fn checksum(bytes: &[u8]) -> u64 {
     let step = |sum: u64, word: u64| (sum ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
     let mut sums = [bytes.len() as u64; 4];
-    for block in bytes.chunks(32) {
-        for (sum, word) in sums.iter_mut().zip(block.chunks(8)) {
-            let mut whole = [0; 8];
-            whole[..word.len()].copy_from_slice(word);
-            *sum = step(*sum, u64::from_le_bytes(whole));
+    let (blocks, rest) = bytes.as_chunks::<32>();
+    for block in blocks {
+        for (sum, word) in sums.iter_mut().zip(block.as_chunks().0) {
+            *sum = step(*sum, u64::from_le_bytes(*word));
         }
+    }
+    for (sum, word) in sums.iter_mut().zip(rest.chunks(8)) {
+        let mut whole = [0; 8];
+        whole[..word.len()].copy_from_slice(word);
+        *sum = step(*sum, u64::from_le_bytes(whole));
     }
     sums.into_iter().fold(0, step)
 }
