@@ -7,7 +7,8 @@
 //! One program without files, to be carried to another machine. Each case runs SECONDS (1) to count calls,
 //! and again to time each of them; a call that is timed takes a look at the clock longer. The writer changes
 //! a kernel and the model ten times a second. *Apart*, each thread has a registry of its own, so that nothing
-//! is shared: what is lost there is the machine's. *Efficiency* is the rate of all threads over that of one,
+//! is shared: what is lost there is the machine's. *Beside*, the writer changes a registry that nobody asks:
+//! what is lost there is not due to what it changes. *Efficiency* is the rate of all threads over that of one,
 //! times the threads or cores, whichever are fewer. *Changes* is how many of the ten a second the writer got
 //! done: it prepares what it has changed.
 
@@ -105,12 +106,14 @@ enum Asked {
     New,
 }
 
-/// What threads have in common.
+/// What threads have in common, and whether something changes meanwhile.
 #[derive(Clone, Copy, PartialEq)]
 enum Way {
     Shared,
     Written,
     Apart,
+    /// A writer changes a registry that no thread asks: what a writer costs by being there.
+    Beside,
 }
 
 struct Case<'a> {
@@ -207,18 +210,23 @@ fn run(seconds: f64, threads: &[usize]) -> Result<(), Failure> {
         };
         let most = threads.iter().copied().max().unwrap_or(1);
         let registries: Vec<Registry> = (0..most).map(|_| registry()).collect::<Result<_, _>>()?;
+        let unasked = registry()?;
         for asked in [Asked::Repeated, Asked::New] {
-            for way in [Way::Shared, Way::Apart, Way::Written] {
+            for way in [Way::Shared, Way::Apart, Way::Beside, Way::Written] {
                 let mut alone = None;
                 for &threads in threads {
                     let registries = if way == Way::Apart { &registries[..] } else { &registries[..1] };
-                    let registry = &registries[0];
+                    let written = match way {
+                        Way::Shared | Way::Apart => None,
+                        Way::Beside => Some(&unasked),
+                        Way::Written => Some(&registries[0]),
+                    };
                     let case = Case { registries, asked, threads, time, numbers: &numbers };
                     let stop = AtomicBool::new(false);
                     let began = Instant::now();
                     let (calls, times, changes) = std::thread::scope(|scope| {
-                        let writer = (way == Way::Written)
-                            .then(|| scope.spawn(|| write(registry, &last, &models, &stop)));
+                        let writer = written
+                            .map(|registry| scope.spawn(|| write(registry, &last, &models, &stop)));
                         let (calls, _) = case.run(false);
                         let (_, times) = case.run(true);
                         stop.store(true, Ordering::Relaxed);
@@ -236,6 +244,7 @@ fn run(seconds: f64, threads: &[usize]) -> Result<(), Failure> {
                             Way::Shared => "no",
                             Way::Written => "yes",
                             Way::Apart => "apart",
+                            Way::Beside => "beside",
                         },
                         100.0 * rate / (one * threads.min(cores) as f64),
                         median / 1e3,

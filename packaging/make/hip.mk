@@ -14,10 +14,17 @@ hip-tools: browser
 	fi
 
 # Skipped with a message if HIP is missing and cannot be installed.
-# With the features of all other tests, so that their dependencies are not compiled again.
+# With the features of all other tests, so that their dependencies are not compiled again. Cargo gives the library the same file with
+# this feature and without, and believes the other one to be there afterwards.
+HIP_KEPT := $(TARGET_DIR)/debug/deps/libck_select
 test-hip-link: needs-cargo needs-cc lightgbm-tools hip-tools
 	@if [ -f '$(HIP_HEADER)' ]; then \
-		$(LIGHTGBM_TEST_ENV) HIP_PATH='$(HIP_PATH)' $(CARGO) test $(TEST_CRATES),ck-select/hip-link --test hip_link --test search_load; \
+		for file in $(HIP_KEPT).so $(HIP_KEPT).a; do if [ -f $$file ]; then cp -p $$file $$file.kept; fi; done; \
+		status=0; \
+		( $(LIGHTGBM_TEST_ENV) HIP_PATH='$(HIP_PATH)' $(CARGO) test $(TEST_CRATES),ck-select/hip-link --test hip_link --test search_load ) \
+			|| status=$$?; \
+		for file in $(HIP_KEPT).so $(HIP_KEPT).a; do if [ -f $$file.kept ]; then mv $$file.kept $$file; fi; done; \
+		exit $$status; \
 	else \
 		echo 'test-hip-link: SKIPPED, no HIP headers in $(HIP_PATH) (apt-get install libamdhip64-dev, or dnf install rocm-hip-devel; or set HIP_PATH)'; \
 	fi

@@ -4,15 +4,16 @@
 PYTHON_ENV     := $(TARGET_DIR)/python/venv
 PYTHON_TOOLS   := $(PYTHON_ENV)/.tools
 PYTHON_WHEELS  := $(TARGET_DIR)/python/wheels
-# What tests run with and the wheel holds: the build that the Rust tests have made anyway. `make python-wheel
-# PYTHON_PROFILE=release` makes one to give away, `make bench-python` takes the optimised library.
+# What tests run with and the wheel holds: what the Rust tests run with, too. `make python-wheel PYTHON_PROFILE=release` makes one
+# to give away, `make bench-python` takes the optimised library.
 PYTHON_PROFILE := dev
 bench-python:    PYTHON_PROFILE := release
 PYTHON_BUILT    = $(TARGET_DIR)/$(subst dev,debug,$(PYTHON_PROFILE))
-PYTHON_LIBRARY  = $(PYTHON_BUILT)/libck_select.so
+# Of a library that is built for tests, cargo leaves the file where it puts dependencies.
+PYTHON_LIBRARY  = $(PYTHON_BUILT)/$(if $(filter dev,$(PYTHON_PROFILE)),deps/)libck_select.so
 # How python/ runs from the sources: the package as it lies there, with the library that cargo has just built.
 PYTHON_RUN      = cd python && PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 CK_SELECT_LIBRARY='$(PYTHON_LIBRARY)' \
-	'$(PYTHON_ENV)/bin/python'
+	CK_SELECT_COMMAND='$(PYTHON_BUILT)/ckselect' '$(PYTHON_ENV)/bin/python'
 
 .PHONY: python-tools test-python lint-python bench-python python-library python-wheel
 
@@ -29,7 +30,7 @@ bench-python: needs-cargo needs-cc needs-python $(PYTHON_TOOLS)
 	$(CARGO) build --release --quiet --package ck-select --lib
 	$(PYTHON_RUN) benches/compare.py $(if $(JSON),--json '$(abspath $(JSON))')
 
-python-library: $(if $(filter dev,$(PYTHON_PROFILE)),test-build)
+python-library: $(if $(filter dev,$(PYTHON_PROFILE)),test-programs)
 	$(if $(filter dev,$(PYTHON_PROFILE)),,$(CARGO) build --profile $(PYTHON_PROFILE) --quiet --package ck-select --lib --package ckselect --bin ckselect)
 
 python-wheel: needs-python $(PYTHON_TOOLS) python-library
