@@ -91,7 +91,8 @@ examples: needs-cargo needs-cxx
 
 # All crates and tests with the same features, so that nothing is compiled twice.
 TEST_CRATES := --workspace --exclude ck-select-loom --features ckselect/train
-TEST := $(LIGHTGBM_TEST_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" $(CARGO) test $(TEST_CRATES)
+# Not with make's flags: cargo has jobs of its own, and tests run make, too.
+TEST := $(LIGHTGBM_TEST_ENV) CK_SELECT_PYTHON="$(OFFLINE_PYTHON)" MAKEFLAGS= $(CARGO) test $(TEST_CRATES)
 .PHONY: test-tools test-programs test-native test-rust
 test-tools: browser offline-python python-tools hip-tools
 

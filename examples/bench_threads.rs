@@ -225,8 +225,8 @@ fn run(seconds: f64, threads: &[usize]) -> Result<(), Failure> {
                     let stop = AtomicBool::new(false);
                     let began = Instant::now();
                     let (calls, times, changes) = std::thread::scope(|scope| {
-                        let writer = written
-                            .map(|registry| scope.spawn(|| write(registry, &last, &models, &stop)));
+                        let writer =
+                            written.map(|registry| scope.spawn(|| write(registry, &last, &models, &stop)));
                         let (calls, _) = case.run(false);
                         let (_, times) = case.run(true);
                         stop.store(true, Ordering::Relaxed);

@@ -1,20 +1,24 @@
 //! Compilers, the library, and running what was built.
 
+use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 pub(crate) const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 
-/// Whether a tool is installed; says so when it is not.
+/// Whether a tool is installed; says so once when it is not.
 pub(crate) fn installed(tool: &str) -> bool {
-    let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
-    if !found {
-        // Past the test's captured output: that something was left out must be seen.
-        let _ = writeln!(std::io::stderr(), "SKIPPED what needs {tool}: it is not installed");
-    }
-    found
+    static ASKED: Mutex<BTreeMap<String, bool>> = Mutex::new(BTreeMap::new());
+    *ASKED.lock().unwrap().entry(tool.to_owned()).or_insert_with(|| {
+        let found = Command::new(tool).arg("--version").output().is_ok_and(|output| output.status.success());
+        if !found {
+            // Past the test's captured output: that something was left out must be seen.
+            let _ = writeln!(std::io::stderr(), "SKIPPED what needs {tool}: it is not installed");
+        }
+        found
+    })
 }
 
 /// A C compiler and the C++ compiler of the same make.
