@@ -246,8 +246,7 @@ impl Registry {
     /// The decision for an equal problem since the last change, if its kernel's owner still supports the
     /// problem. An invalid problem was never decided.
     fn remembered(&self, key: &Key, problem: &Problem) -> Option<Selection<'_>> {
-        let generation = self.current.get();
-        self.cache.get(key, generation, |id| {
+        self.cache.get(key, self.current.settled()?, |id| {
             let entry = self.entries.get(id).filter(|entry| entry.supports(problem))?;
             if let Some(asked) = self.asked.get() {
                 asked.count(key);

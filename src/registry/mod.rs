@@ -59,10 +59,6 @@ use state::State;
 /// Number of simultaneous calls whose working memory is kept for later calls; more allocate.
 const SCRATCHES: usize = 64;
 
-/// How often a selection polls for a state that another thread is publishing before it sleeps: a few
-/// microseconds.
-const LOOKS: usize = 100;
-
 /// Kernels, models and options, shared by any number of threads.
 ///
 /// ```
@@ -414,27 +410,20 @@ impl Registry {
         self.entries.get(*state.ids().get(index)?)
     }
 
-    /// The state after the latest change.
+    /// The state after the latest change. It may be newer, but not older, than the generation that is looked
+    /// at first.
     fn state(&self) -> Guard<Arc<State>> {
-        for _ in 0..LOOKS {
-            let state = self.state.load();
-            if state.generation() == self.current.get() {
-                return state;
-            }
-            if let Ok(roster) = self.writer.try_lock() {
-                return self.bring_up_to_date(&roster);
-            }
-            // Another thread is publishing one, which takes less time than sleeping and waking up.
-            std::hint::spin_loop();
-        }
-        self.bring_up_to_date(&self.turn())
+        let least = self.current.least();
+        let state = self.state.load();
+        if state.generation() >= least { state } else { self.bring_up_to_date(&self.turn()) }
     }
 
     /// Reads the state, or the roster if the state is outdated, so that reading between changes does not
     /// build states.
     fn read<T>(&self, state: impl FnOnce(&State) -> T, roster: impl FnOnce(&Roster) -> T) -> T {
+        let least = self.current.least();
         let known = self.state.load();
-        if known.generation() == self.current.get() { state(&known) } else { roster(&self.turn()) }
+        if known.generation() >= least { state(&known) } else { roster(&self.turn()) }
     }
 
     /// Builds a state from pending changes. Only the thread that has the turn does this.
@@ -464,7 +453,7 @@ impl Registry {
     /// Ends a turn that has changed kernels. Only the first of many changes in a row is prepared at once.
     fn announce(&self, mut roster: MutexGuard<'_, Roster>) {
         if !std::mem::take(&mut roster.is_prepared) {
-            self.current.publish(self.current.get() + 1, || ());
+            self.current.announce(self.current.get() + 1);
             return;
         }
         let state = self.with_kernels(&roster, &self.state.load());
@@ -483,7 +472,10 @@ impl Registry {
     fn publish(&self, mut state: State) {
         let generation = self.current.get() + 1;
         state.set_generation(generation);
-        self.current.publish(generation, || self.state.store(Arc::new(state)));
+        let state = Arc::new(state);
+        // The old one is dropped later: that may take longer, and until then nothing is remembered.
+        let replaced = self.current.publish(generation, || self.state.swap(state));
+        drop(replaced);
     }
 }
 

@@ -87,7 +87,8 @@ fn who_has_seen_a_state_gets_no_decision_of_an_older_one() {
     impl Small {
         /// As `Registry::choose`: remembered, or decided on the state and kept.
         fn choose(&self) -> u64 {
-            if let Some([decided_on]) = self.slot.get(self.current.get(), &[7]) {
+            let settled = self.current.settled();
+            if let Some([decided_on]) = settled.and_then(|generation| self.slot.get(generation, &[7])) {
                 return decided_on;
             }
             let state = self.state.load(Ordering::Acquire);
@@ -114,5 +115,27 @@ fn who_has_seen_a_state_gets_no_decision_of_an_older_one() {
         writer.join().unwrap();
         assert_eq!(registry.choose(), 1);
         other.join().unwrap();
+    });
+}
+
+/// A selection waits for nobody while a change is published.
+#[test]
+fn there_is_always_a_state_that_may_answer() {
+    model(|| {
+        let current = Arc::new((Generation::new(), AtomicU64::new(0)));
+        let writer = {
+            let current = current.clone();
+            thread::spawn(move || {
+                for generation in 1..3 {
+                    current.0.publish(generation, || current.1.store(generation, Ordering::Release));
+                }
+            })
+        };
+        for _ in 0..2 {
+            let least = current.0.least();
+            assert!(current.1.load(Ordering::Acquire) >= least);
+        }
+        writer.join().unwrap();
+        assert_eq!((current.0.get(), current.0.least(), current.0.settled()), (2, 2, Some(2)));
     });
 }
