@@ -157,24 +157,36 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
                 let block = std::iter::from_fn(next).take(at_once);
                 block.map(|next| next.map(|(label, problem)| (Some(label), problem))).collect()
             };
+            // In file order, regardless of which thread ranked which.
+            let mut write = |ranked: Vec<Result<Vec<Vec<Cell>>, CliError>>| {
+                ranked
+                    .into_iter()
+                    .try_for_each(|ranked| ranked?.into_iter().try_for_each(|row| rows.push(row)))
+            };
             let mut block = read()?;
+            let mut before = Vec::new();
             while !block.is_empty() {
                 let task = (block.len() / (4 * rayon::current_num_threads())).clamp(1, TASK);
                 let mut ranked = Vec::new();
-                let next = rayon::in_place_scope(|scope| {
+                let (written, next) = rayon::in_place_scope(|scope| {
                     scope.spawn(|_| {
                         let tasks = block.par_chunks(task);
                         let rank = |memory: &mut _, task| ranking.rows(task, memory);
                         ranked = tasks.map_init(Memory::default, rank).collect();
                     });
-                    read()
+                    (write(std::mem::take(&mut before)), read())
                 });
-                // In file order, regardless of which thread ranked which.
-                for ranked in ranked {
-                    ranked?.into_iter().try_for_each(|row| rows.push(row))?;
-                }
-                block = next?;
+                written?;
+                before = ranked;
+                block = match next {
+                    Ok(next) => next,
+                    Err(error) => {
+                        write(before)?;
+                        return Err(error);
+                    }
+                };
             }
+            write(before)?;
             problems.finish();
             ranking.notes.say(&path.display().to_string())?;
             rows.finish()
