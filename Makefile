@@ -109,10 +109,10 @@ test-rust: test-programs
 # Two kinds of tests at a time, since many wait for processes or use one processor; each prints what it has to say when it ends. The
 # last has other features, and so another library of the same name.
 test: needs-cargo needs-cxx needs-python
-	@echo 'test: about 16 minutes on two cores the first time; see CONTRIBUTING.md'
+	@echo 'test: 15 to 20 minutes on two cores the first time; see CONTRIBUTING.md'
 	@# Tools wait for networks, compilers for processors.
 	@$(MAKE) --no-print-directory -j5 test-programs test-tools
-	@echo 'test: C, C++, Rust and Python, about 7 minutes'
+	@echo 'test: C, C++, Rust and Python, 7 to 9 minutes'
 	@$(MAKE) --no-print-directory --output-sync=target -j2 test-native test-rust loom test-python
 	@$(MAKE) --no-print-directory test-hip-link
 

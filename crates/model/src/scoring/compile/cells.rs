@@ -66,6 +66,15 @@ impl Batch {
     fn new(start: usize) -> Batch {
         Batch { roots: Vec::new(), lone_leaves: Vec::new(), start, trees: 0, nodes: 0 }
     }
+
+    /// Where each tree starts, in their order, and whether it is a single leaf.
+    #[cfg(target_arch = "x86_64")]
+    pub(in crate::scoring) fn starts(&self) -> impl Iterator<Item = (u32, bool)> {
+        let roots = self.roots.iter().map(|&place| (place, false));
+        let mut starts: Vec<_> = roots.chain(self.lone_leaves.iter().map(|&place| (place, true))).collect();
+        starts.sort_unstable_by_key(|(place, _)| place >> TREE_SHIFT);
+        starts.into_iter().map(|(place, leaf)| (place & CELL, leaf))
+    }
 }
 
 /// The lanes that can reach a node, as far as the kernels determine it.

@@ -25,9 +25,7 @@ use std::arch::x86_64::*;
 
 use crate::isa::Avx512;
 use crate::scoring::compile::cells::leaf_value;
-use crate::scoring::compile::cells::{
-    CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT,
-};
+use crate::scoring::compile::cells::{Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION};
 use crate::scoring::compile::ladder::Question;
 use crate::scoring::compile::lanes::LANES;
 use crate::scoring::scratch::{Line, SLACK, Scratch, grow};
@@ -68,11 +66,8 @@ impl Flat {
         let always = Question::try_from(always).ok()?;
         let mut flat = Flat { questions: Vec::new(), steps: Vec::new(), values: Vec::new() };
         for batch in &cells.batches {
-            let mut roots: Vec<(u32, bool)> = batch.roots.iter().map(|&place| (place, false)).collect();
-            roots.extend(batch.lone_leaves.iter().map(|&place| (place, true)));
-            roots.sort_unstable_by_key(|(place, _)| place >> TREE_SHIFT);
-            for (place, leaf) in roots {
-                let small = Small::new(&cells.cells[batch.start..], place & CELL, leaf)?;
+            for (place, leaf) in batch.starts() {
+                let small = Small::new(&cells.cells[batch.start..], place, leaf)?;
                 let mut questions = [always; WIDTH];
                 let mut values = [0.0; WIDTH];
                 questions.iter_mut().zip(&small.nodes).for_each(|(to, (question, _))| *to = *question);

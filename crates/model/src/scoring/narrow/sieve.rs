@@ -25,7 +25,7 @@ use std::arch::x86_64::*;
 use super::BATCH;
 use crate::isa::Avx2;
 use crate::scoring::compile::cells::{
-    CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT, leaf_value,
+    Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, leaf_value,
 };
 use crate::scoring::compile::ladder::Question;
 use crate::scoring::scratch::{Bytes, Scratch, grow};
@@ -65,12 +65,9 @@ impl Sieve {
     pub(in crate::scoring) fn new(cells: &Cells) -> Option<Sieve> {
         let mut trees = Vec::new();
         for batch in &cells.batches {
-            let mut roots: Vec<(u32, bool)> = batch.roots.iter().map(|&place| (place, false)).collect();
-            roots.extend(batch.lone_leaves.iter().map(|&place| (place, true)));
-            roots.sort_unstable_by_key(|(place, _)| place >> TREE_SHIFT);
-            for (place, leaf) in roots {
+            for (place, leaf) in batch.starts() {
                 let mut tree = Tree::default();
-                tree.add(&cells.cells[batch.start..], place & CELL, leaf)?;
+                tree.add(&cells.cells[batch.start..], place, leaf)?;
                 trees.push(tree);
             }
         }
