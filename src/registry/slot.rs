@@ -3,6 +3,10 @@
 //! A writer makes the counter odd, writes, makes it even; a reader takes what it read only if the counter was
 //! even and the same before and after. So readers write nothing, never wait, and do not slow each other down,
 //! however many there are; a writer that finds the slot taken gives up.
+//!
+//! A reader that meets a writer finds nothing, decides for itself and becomes a writer. If that writer then
+//! wrote what is there already, others would meet it in turn, and with a dozen threads this would never end. So
+//! equal contents are not written again.
 
 use super::atomic::{AtomicU64, Ordering, fence};
 
@@ -41,8 +45,11 @@ impl<const KEY: usize, const FACTS: usize> Slot<KEY, FACTS> {
         (self.counter.load(Ordering::Relaxed) == before).then_some(facts)
     }
 
-    /// Replaces the contents; false if another thread is doing so.
+    /// Replaces the contents, unless they are equal; false if another thread is doing so.
     pub(super) fn put(&self, generation: u64, key: &[u64; KEY], facts: &[u64; FACTS]) -> bool {
+        if self.get(generation, key).as_ref() == Some(facts) {
+            return true;
+        }
         let before = self.counter.load(Ordering::Relaxed);
         let taken = before % 2 == 1
             || self

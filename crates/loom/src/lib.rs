@@ -74,6 +74,20 @@ fn facts_are_of_their_generation() {
     });
 }
 
+#[test]
+fn whoever_writes_equal_facts_disturbs_no_reader() {
+    model(|| {
+        let slot = Arc::new(Slot::<1, 2>::new());
+        slot.put(1, &[7], &facts(1));
+        let writer = {
+            let slot = slot.clone();
+            thread::spawn(move || slot.put(1, &[7], &facts(1)))
+        };
+        assert_eq!(slot.get(1, &[7]), Some(facts(1)));
+        assert!(writer.join().unwrap());
+    });
+}
+
 /// The registry in small: a state that is published whole (there by `ArcSwap`), and decisions that are made
 /// on it.
 #[test]
