@@ -91,8 +91,9 @@ fn model(args: &Args) -> Result<Option<PathBuf>, CliError> {
     Ok(serves.then(|| PathBuf::from(format!("{}{UNIVERSAL}", EmbeddedModel::PREFIX))))
 }
 
-/// How many problems are ranked in one parallel block.
+/// How many rows are ranked in one parallel block, and how many problems at most.
 const BLOCK: usize = 1 << 16;
+const MOST: usize = 1 << 12;
 /// How many problems a thread takes at a time, at most: as many rows as the forest predicts together.
 const TASK: usize = 32;
 
@@ -151,7 +152,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             let mut problems = Problems::open(path, model.spec().op(), &defaults, Some(hardware))?;
             let mut rows = output()?;
             let at_once =
-                (BLOCK / top.min(ranker.pool().len()).max(1)).clamp(2 * rayon::current_num_threads(), 1024);
+                (BLOCK / top.min(ranker.pool().len()).max(1)).clamp(2 * rayon::current_num_threads(), MOST);
             let mut read = || -> Result<Vec<_>, CliError> {
                 let next = || problems.next().transpose();
                 let block = std::iter::from_fn(next).take(at_once);

@@ -19,12 +19,9 @@ pub struct Scratch {
     pub(super) leaf_set: Vec<u32>,
     /// Narrow: the value of each lane, one row per tree.
     pub(super) rows: Vec<Row>,
-    /// Small trees: the answers of each tree's nodes.
-    #[cfg(target_arch = "x86_64")]
-    pub(super) lines: Vec<Line>,
     /// Small trees: the leaf of each lane, tree by tree.
     #[cfg(target_arch = "x86_64")]
-    pub(super) leaf_of: Vec<Bytes>,
+    pub(super) leaf_of: Vec<Words>,
     /// The sum of each lane.
     pub(super) sums: Vec<f64>,
     /// Wide: nodes that split their set.
@@ -60,17 +57,11 @@ pub struct Scratch {
 #[repr(C, align(64))]
 pub(super) struct Row(pub(super) [f64; LANES]);
 
-/// A byte for each lane of a narrow pool.
-#[cfg(target_arch = "x86_64")]
-#[derive(Debug, Clone, Copy, Default)]
-#[repr(C, align(32))]
-pub(super) struct Bytes(pub(super) [u8; LANES]);
-
-/// The words of a vector.
+/// Two bytes for each lane of a narrow pool.
 #[cfg(target_arch = "x86_64")]
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(64))]
-pub(super) struct Line(pub(super) [u32; 16]);
+pub(super) struct Words(pub(super) [u16; LANES]);
 
 /// A kernel of a shortlist.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -84,6 +84,8 @@ impl<'a> Lines<'a> {
 /// A table's columns by name, and the row that was read last.
 pub(super) struct Table {
     columns: Columns,
+    /// Cells of a row.
+    width: usize,
     /// Rows are measurements, so that a problem occurs once for each kernel.
     pub(super) once: bool,
     /// The header, then rows.
@@ -96,20 +98,21 @@ impl Table {
     pub(super) fn new(lines: &mut Lines<'_>) -> Result<Self, ProblemLineFault> {
         let mut table = Self {
             columns: Columns::default(),
+            width: 0,
             once: false,
             record: StringRecord::new(),
             numbers: HashMap::new(),
         };
         table.cut(lines)?;
         table.columns = Columns::new(&table.record);
+        table.width = table.record.len();
         table.once = ["kernel", "kernel_name"].iter().any(|name| table.columns.place(name).is_some());
         Ok(table)
     }
 
     pub(super) fn read(&mut self, lines: &mut Lines<'_>) -> Result<(), ProblemLineFault> {
-        let expected = self.columns.0.len();
         self.cut(lines)?;
-        let found = self.record.len();
+        let (found, expected) = (self.record.len(), self.width);
         if found == expected {
             return Ok(());
         }
@@ -164,22 +167,22 @@ impl Fields for Table {
     }
 }
 
-/// Names of columns, sorted by length and then by letters: every row asks for each of a problem's fields, most
-/// of which a table does not have, and hashing the name would take longer than finding it.
+/// Names of columns and their places, by length: every row asks for each of a problem's fields, most of which a
+/// table does not have, and hashing the name would take longer than finding it.
 #[derive(Default)]
-struct Columns(Vec<(String, usize)>);
+struct Columns(Vec<Vec<(String, usize)>>);
 
 impl Columns {
     fn new(header: &StringRecord) -> Self {
-        let mut columns: Vec<_> = header.iter().map(str::to_owned).zip(0..).collect();
-        columns.sort_unstable_by(|(a, _), (b, _)| (a.len(), a).cmp(&(b.len(), b)));
+        let mut columns = vec![Vec::new(); header.iter().map(|name| name.len() + 1).max().unwrap_or(0)];
+        for (place, name) in header.iter().enumerate() {
+            columns[name.len()].push((name.to_owned(), place));
+        }
         Self(columns)
     }
 
     fn place(&self, name: &str) -> Option<usize> {
-        let order = |column: &str| (column.len(), column).cmp(&(name.len(), name));
-        let found = self.0.binary_search_by(|(column, _)| order(column));
-        found.ok().map(|found| self.0[found].1)
+        self.0.get(name.len())?.iter().find(|(column, _)| column == name).map(|&(_, place)| place)
     }
 }
 

@@ -185,6 +185,14 @@ impl Ladders {
     pub(in crate::scoring) fn of(&self, scope: Column) -> impl Iterator<Item = &Ladder> {
         self.ladders.iter().filter(move |ladder| ladder.scope == scope)
     }
+
+    /// The questions of a scope, which are contiguous.
+    #[cfg(target_arch = "x86_64")]
+    pub(in crate::scoring) fn range(&self, scope: Column) -> Range<Question> {
+        let start = self.of(scope).map(|ladder| ladder.questions.start).min().unwrap_or(0);
+        let end = self.of(scope).map(|ladder| ladder.questions.end).max().unwrap_or(0);
+        start as Question..end as Question
+    }
 }
 
 const SIGN: u64 = 1 << 63;

@@ -23,8 +23,6 @@
 #[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "x86_64")]
-mod flat;
-#[cfg(target_arch = "x86_64")]
 mod rungs;
 #[cfg(target_arch = "x86_64")]
 mod sieve;
@@ -43,8 +41,6 @@ use crate::scoring::unchecked::{get, set};
 use crate::scoring::work::Work;
 use crate::scoring::{Values, low_bits};
 #[cfg(target_arch = "x86_64")]
-use flat::Flat;
-#[cfg(target_arch = "x86_64")]
 use rungs::Rungs;
 #[cfg(target_arch = "x86_64")]
 use sieve::Sieve;
@@ -62,7 +58,7 @@ pub(in crate::scoring) struct Narrow {
     /// Answers, filled in for the questions about kernels alone.
     answers: Vec<u32>,
     isa: Isa,
-    /// Another form of the ladders, if this CPU has the instructions.
+    /// Another form of the ladders, for AVX-512.
     #[cfg(target_arch = "x86_64")]
     rungs: Option<Rungs>,
     form: Form,
@@ -71,10 +67,7 @@ pub(in crate::scoring) struct Narrow {
 /// How the forest is evaluated.
 #[derive(Debug)]
 enum Form {
-    /// Small trees with AVX-512.
-    #[cfg(target_arch = "x86_64")]
-    Flat(Flat),
-    /// Small trees with AVX2.
+    /// Small trees.
     #[cfg(target_arch = "x86_64")]
     Sieve(Sieve),
     /// By the walk.
@@ -109,9 +102,9 @@ impl Narrow {
         };
         let form = match isa {
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512(_) => Flat::new(cells, ladders.questions).map(Form::Flat),
+            Isa::Avx512(_) => Sieve::wide(cells, ladders, lanes.len(), &answers).map(Form::Sieve),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2(_) => Sieve::new(cells).map(Form::Sieve),
+            Isa::Avx2(_) => Sieve::halved(cells, ladders, lanes.len(), &answers).map(Form::Sieve),
             Isa::Portable => None,
         };
         Narrow {
@@ -153,8 +146,6 @@ impl Narrow {
         scratch.fit_lists(cells.most_nodes, BATCH);
         grow(&mut scratch.answers, ladders.questions + BEHIND);
         #[cfg(target_arch = "x86_64")]
-        Flat::fit(scratch);
-        #[cfg(target_arch = "x86_64")]
         Sieve::fit(scratch);
         grow(&mut scratch.rows, BATCH);
         grow(&mut scratch.sums, LANES);
@@ -171,12 +162,9 @@ impl Narrow {
         self.answer(ladders, values, &mut scratch.answers);
         match (&self.form, self.isa) {
             #[cfg(target_arch = "x86_64")]
-            (Form::Flat(flat), Isa::Avx512(isa)) => {
-                scratch.answers[ladders.questions] = self.all();
-                flat.sum(isa, scratch);
-            }
+            (Form::Sieve(sieve), Isa::Avx512(isa)) => sieve.sum_wide(isa, self.lanes, scratch),
             #[cfg(target_arch = "x86_64")]
-            (Form::Sieve(sieve), Isa::Avx2(isa)) => sieve.sum(isa, self.lanes, scratch),
+            (Form::Sieve(sieve), Isa::Avx2(isa)) => sieve.sum_halved(isa, self.lanes, scratch),
             _ => sum(self.isa, cells, self.lanes, scratch),
         }
     }
@@ -227,7 +215,8 @@ impl Narrow {
             Column::Uniform => {
                 let (no, yes) = answers.split_at_mut(ladder.position(values.uniform[ladder.column]));
                 no.fill(0);
-                yes.fill(self.all());
+                // Also for lanes that there are not.
+                yes.fill(u32::MAX);
             }
             Column::Kernel => self.answer_kernel(ladder.questions.clone(), all_answers),
             Column::Pair => {

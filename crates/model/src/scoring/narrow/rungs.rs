@@ -72,21 +72,20 @@ impl Rungs {
         if classes > LANES {
             return None;
         }
+        let kernel = ladders.range(Column::Kernel);
         let class_of = |lane: usize| lanes.classes.get(lane).map_or(0, |&class| class as u16);
         let mut rungs = Rungs {
             class_of: PerLane(std::array::from_fn(class_of)),
             numeric: Vec::new(),
             eights: Vec::new(),
-            kernel: 0..0,
+            kernel: usize::from(kernel.start)..usize::from(kernel.end),
             others: Vec::new(),
         };
         for (place, ladder) in ladders.ladders.iter().enumerate() {
-            let Range { start, end } = ladder.questions;
             if ladder.scope == Column::Kernel {
-                // Scopes are contiguous.
-                let first = if rungs.kernel.is_empty() { start } else { rungs.kernel.start };
-                rungs.kernel = first..end;
-            } else if let Some(numeric) = Numeric::new(ladder, &mut rungs.eights) {
+                continue;
+            }
+            if let Some(numeric) = Numeric::new(ladder, &mut rungs.eights) {
                 rungs.numeric.push(numeric);
             } else {
                 rungs.others.push(place);
@@ -128,7 +127,8 @@ impl Rungs {
             if numeric.pair {
                 numeric.answer_classes(eights, values.pair(column), &self.class_of, all, answers);
             } else {
-                numeric.answer_all(eights, values.uniform[column], all, answers);
+                // Also for lanes that there are not.
+                numeric.answer_all(eights, values.uniform[column], u32::MAX, answers);
             }
         }
     }

@@ -1,12 +1,12 @@
-//! Small trees: of at most sixteen leaves, for pools of at most 32 lanes, with AVX2.
+//! Small trees: of at most sixteen leaves, for pools of at most 32 lanes, with AVX2 or AVX-512.
 //!
-//! Such a tree's leaves are the bits of two bytes, so there is no search: every lane begins with all leaves,
-//! and every node takes away those that the lane cannot reach.
+//! Such a tree's leaves are the bits of a word, so there is no search: every lane begins with the leaves that
+//! its kernel can reach, and every other node takes away those that the lane cannot reach.
 //!
 //! ```text
 //! for each tree:
-//!     reach[lane] = all leaves
-//!     for each of its nodes:
+//!     reach[lane] = all leaves, without those that nodes about kernels take away        when it is compiled
+//!     for each of its other nodes:
 //!         reach[lane] &= all leaves if the lane answers yes, else those that are not behind the yes
 //!     leaf[lane] = the lowest bit of reach[lane]
 //! for each lane: sum += value[tree][leaf[lane]], in the order of the trees
@@ -17,68 +17,148 @@
 //! leaf is the first that remains, whatever other nodes took away.
 //!
 //! Unlike the walk of [`narrow`](super), which visits five of a tree's fourteen nodes, this evaluates all of
-//! them, but a vector of lanes at once, without dependencies or unpredictable branches.
+//! them, but a vector of lanes at once, without dependencies, and with few branches: the trees of a batch are
+//! visited by their number of nodes, so that the branch predictor knows it.
 
 #[allow(clippy::wildcard_imports)] // some intrinsics
 use std::arch::x86_64::*;
+use std::ops::Range;
 
 use super::BATCH;
-use crate::isa::Avx2;
+use crate::isa::{Avx2, Avx512};
 use crate::scoring::compile::cells::{
     Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, leaf_value,
 };
-use crate::scoring::compile::ladder::Question;
-use crate::scoring::scratch::{Bytes, Scratch, grow};
+use crate::scoring::compile::ladder::{Ladders, Question};
+use crate::scoring::compile::lanes::{Column, LANES};
+use crate::scoring::scratch::{Scratch, Words, grow};
 use crate::scoring::unchecked::get;
 
 /// Maximum number of leaves of a tree.
 const LEAVES: usize = 16;
 /// Lanes whose sums are kept in registers.
 const GROUP: usize = 8;
+/// Multiplied by a word with one bit, gives a word whose upper four bits are different for every bit: a De
+/// Bruijn sequence.
+const SEQUENCE: u16 = 0x09af;
+/// The place of those bits.
+const UPPER: i32 = 12;
 
 /// A forest of small trees.
 #[derive(Debug)]
 pub(in crate::scoring) struct Sieve {
-    /// The nodes of each tree, filled up to the same number with nodes that take nothing away.
+    /// The trees of each batch, by their number of nodes.
+    trees: Vec<Tree>,
+    /// The leaves that their elements begin with.
+    starts: Vec<Words>,
+    /// Their nodes.
     nodes: Vec<Node>,
-    nodes_per_tree: usize,
-    /// The values of each tree's leaves.
+    /// The values of the leaves of each tree, in the order of the trees, each at its [`place`].
     values: Vec<[f64; LEAVES]>,
+    /// The element of each lane.
+    elements: [u8; LANES],
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
+struct Tree {
+    /// Its number in the batch.
+    number: u16,
+    /// How many nodes it has.
+    nodes: u16,
+}
+
+#[derive(Debug, Clone, Copy)]
 struct Node {
-    question: Question,
-    /// The leaves that remain for a lane that answers no: the first eight, and the others.
-    rest: [u8; 2],
+    question: u32,
+    /// The leaves that remain for a lane that answers no, twice.
+    rest: u32,
+}
+
+/// Trees whose leaves are found before their values are added.
+struct Batch<'a> {
+    trees: &'a [Tree],
+    starts: &'a [Words],
+    values: &'a [[f64; LEAVES]],
 }
 
 /// A tree while it is converted.
 #[derive(Default)]
-struct Tree {
-    nodes: Vec<Node>,
+struct Draft {
+    /// Questions, and the leaves that remain after a no.
+    nodes: Vec<(Question, u16)>,
     values: Vec<f64>,
 }
 
+/// Where a leaf's value is: what the vectors make of its bit.
+const fn place(leaf: usize) -> usize {
+    (SEQUENCE.wrapping_shl(leaf as u32) >> UPPER) as usize
+}
+
 impl Sieve {
-    /// `None` if a tree has more leaves.
-    pub(in crate::scoring) fn new(cells: &Cells) -> Option<Sieve> {
-        let mut trees = Vec::new();
+    /// A sieve of 512 bits, whose elements are the lanes. `None` if a tree has more leaves.
+    ///
+    /// The answers are those about kernels alone.
+    pub(in crate::scoring) fn wide(
+        cells: &Cells,
+        ladders: &Ladders,
+        lanes: usize,
+        answers: &[u32],
+    ) -> Option<Sieve> {
+        Self::new(cells, ladders, lanes, answers, |lane| lane)
+    }
+
+    /// A sieve of twice 256 bits. Answers come to it as pairs of half words: every element of even number is a
+    /// lane of the lower half.
+    pub(in crate::scoring) fn halved(
+        cells: &Cells,
+        ladders: &Ladders,
+        lanes: usize,
+        answers: &[u32],
+    ) -> Option<Sieve> {
+        Self::new(cells, ladders, lanes, answers, |lane| lane % (LANES / 2) * 2 + lane / (LANES / 2))
+    }
+
+    fn new(
+        cells: &Cells,
+        ladders: &Ladders,
+        lanes: usize,
+        answers: &[u32],
+        element: impl Fn(usize) -> usize,
+    ) -> Option<Sieve> {
+        let kernel = ladders.range(Column::Kernel);
+        let elements = std::array::from_fn(|lane| element(lane) as u8);
+        let mut sieve =
+            Sieve { trees: Vec::new(), starts: Vec::new(), nodes: Vec::new(), values: Vec::new(), elements };
+        let mut drafts = Vec::new();
         for batch in &cells.batches {
-            for (place, leaf) in batch.starts() {
-                let mut tree = Tree::default();
-                tree.add(&cells.cells[batch.start..], place, leaf)?;
-                trees.push(tree);
+            for (at, leaf) in batch.starts() {
+                let mut draft = Draft::default();
+                draft.add(&cells.cells[batch.start..], at, leaf)?;
+                drafts.push(draft);
             }
         }
-        let nodes_per_tree = trees.iter().map(|tree| tree.nodes.len()).max().unwrap_or(0);
-        let idle = Node { question: 0, rest: [u8::MAX; 2] };
-        let (mut nodes, mut values) = (Vec::new(), Vec::new());
-        for tree in trees {
-            nodes.extend(tree.nodes.into_iter().chain(std::iter::repeat(idle)).take(nodes_per_tree));
-            values.push(std::array::from_fn(|leaf| tree.values.get(leaf).copied().unwrap_or(0.0)));
+        for drafts in drafts.chunks_mut(BATCH) {
+            let mut batch = Vec::new();
+            for (number, draft) in drafts.iter_mut().enumerate() {
+                let mut values = [0.0; LEAVES];
+                draft.values.iter().enumerate().for_each(|(leaf, &value)| values[place(leaf)] = value);
+                sieve.values.push(values);
+                batch.push((number, draft.start(lanes, &kernel, answers), &draft.nodes));
+            }
+            batch.sort_by_key(|(_, _, nodes)| nodes.len());
+            let node = |&(question, rest): &(Question, u16)| Node {
+                question: question.into(),
+                rest: u32::from(rest) << 16 | u32::from(rest),
+            };
+            for (number, reach, nodes) in batch {
+                let mut start = Words::default();
+                reach.iter().enumerate().for_each(|(lane, &leaves)| start.0[element(lane)] = leaves);
+                sieve.trees.push(Tree { number: number as u16, nodes: nodes.len() as u16 });
+                sieve.starts.push(start);
+                sieve.nodes.extend(nodes.iter().map(node));
+            }
         }
-        Some(Sieve { nodes, nodes_per_tree, values })
+        Some(sieve)
     }
 
     /// Grows a scratch to the needed size.
@@ -87,87 +167,177 @@ impl Sieve {
     }
 
     /// Adds all trees to `scratch.sums`, for this many lanes. Their answers are in the scratch.
-    pub(in crate::scoring) fn sum(&self, _proof: Avx2, lanes: usize, scratch: &mut Scratch) {
+    pub(in crate::scoring) fn sum_wide(&self, _proof: Avx512, lanes: usize, scratch: &mut Scratch) {
         // SAFETY: the token proves that the CPU has the features.
-        unsafe { sum(self, lanes, scratch) }
+        unsafe { sum_wide(self, lanes, scratch) }
+    }
+
+    /// The same.
+    pub(in crate::scoring) fn sum_halved(&self, _proof: Avx2, lanes: usize, scratch: &mut Scratch) {
+        // SAFETY: the token proves that the CPU has the features.
+        unsafe { sum_halved(self, lanes, scratch) }
+    }
+
+    fn batches(&self) -> impl Iterator<Item = Batch<'_>> {
+        let trees = self.trees.chunks(BATCH).zip(self.starts.chunks(BATCH));
+        let values = self.values.chunks(BATCH);
+        trees.zip(values).map(|((trees, starts), values)| Batch { trees, starts, values })
+    }
+
+    /// The number of elements up to the last one that is a lane.
+    fn used(&self, lanes: usize) -> usize {
+        self.elements[..lanes].iter().max().map_or(0, |&last| usize::from(last) + 1)
     }
 }
 
-impl Tree {
+impl Draft {
     /// Adds a subtree, and returns its leaves.
-    fn add(&mut self, cells: &[u32], place: u32, leaf: bool) -> Option<u16> {
+    fn add(&mut self, cells: &[u32], at: u32, leaf: bool) -> Option<u16> {
         if leaf {
-            self.values.push(leaf_value(cells, place));
+            self.values.push(leaf_value(cells, at));
             return (self.values.len() <= LEAVES).then(|| 1 << (self.values.len() - 1));
         }
-        let (cell, node) = (cells[place as usize], self.nodes.len());
+        let (cell, node) = (cells[at as usize], self.nodes.len());
         if node == LEAVES {
             return None;
         }
-        self.nodes.push(Node { question: (cell & QUESTION) as Question, rest: [0; 2] });
-        let near = (place + 1, cell & NEAR_LEAF != 0);
-        let far = (place + ((cell >> FAR_SHIFT) & FAR_MAX as u32), cell & FAR_LEAF != 0);
+        self.nodes.push(((cell & QUESTION) as Question, 0));
+        let near = (at + 1, cell & NEAR_LEAF != 0);
+        let far = (at + ((cell >> FAR_SHIFT) & FAR_MAX as u32), cell & FAR_LEAF != 0);
         let (yes, no) = if cell & FLIPPED == 0 { (near, far) } else { (far, near) };
         let yes = self.add(cells, yes.0, yes.1)?;
-        self.nodes[node].rest = (!yes).to_le_bytes();
+        self.nodes[node].1 = !yes;
         Some(yes | self.add(cells, no.0, no.1)?)
     }
+
+    /// The leaves that each lane begins with; leaves only the nodes that can take away one of them.
+    fn start(&mut self, lanes: usize, kernel: &Range<Question>, answers: &[u32]) -> [u16; LANES] {
+        let mut reach = [u16::MAX; LANES];
+        self.nodes.retain(|(question, rest)| {
+            let about_kernels = kernel.contains(question);
+            if about_kernels {
+                let no = |lane: usize| answers[usize::from(*question)] >> lane & 1 == 0;
+                (0..lanes).filter(|&lane| no(lane)).for_each(|lane| reach[lane] &= rest);
+            }
+            !about_kernels
+        });
+        let any = reach[..lanes].iter().fold(0, |any, leaves| any | leaves);
+        self.nodes.retain(|(_, rest)| any & !rest != 0);
+        reach
+    }
 }
 
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn sum(sieve: &Sieve, lanes: usize, scratch: &mut Scratch) {
+fn sum_halved(sieve: &Sieve, lanes: usize, scratch: &mut Scratch) {
     let Scratch { answers, leaf_of, sums, .. } = scratch;
-    let sums = &mut sums[..lanes.next_multiple_of(GROUP)];
-    sums.fill(0.0);
-    for (batch, values) in sieve.values.chunks(BATCH).enumerate() {
-        for (tree, leaf) in leaf_of[..values.len()].iter_mut().enumerate() {
-            let first = (batch * BATCH + tree) * sieve.nodes_per_tree;
-            *leaf = leaves(&sieve.nodes[first..first + sieve.nodes_per_tree], answers);
+    let used = sieve.used(lanes).next_multiple_of(GROUP);
+    let mut totals = [0.0; LANES];
+    let mut nodes = &sieve.nodes[..];
+    for Batch { trees, starts, values } in sieve.batches() {
+        for (tree, start) in trees.iter().zip(starts) {
+            let (own, others) = nodes.split_at(usize::from(tree.nodes));
+            leaf_of[usize::from(tree.number)] = halved_leaves(tree.number, start, own, answers);
+            nodes = others;
         }
-        for (group, sums) in sums.chunks_exact_mut(GROUP).enumerate() {
-            let mut totals: [f64; GROUP] = std::array::from_fn(|lane| sums[lane]);
-            for (leaf, values) in leaf_of.iter().zip(values) {
-                for (total, &leaf) in totals.iter_mut().zip(&leaf.0[group * GROUP..][..GROUP]) {
-                    // SAFETY: `leaves` gives numbers below sixteen.
-                    *total += unsafe { get(values, usize::from(leaf)) };
+        for (group, totals) in totals[..used].chunks_exact_mut(GROUP).enumerate() {
+            let mut sums: [f64; GROUP] = std::array::from_fn(|lane| totals[lane]);
+            for leaf in &leaf_of[..values.len()] {
+                for (sum, &leaf) in sums.iter_mut().zip(&leaf.0[group * GROUP..][..GROUP]) {
+                    // SAFETY: `halved_leaves` gives places in the values of the tree, one of these.
+                    *sum += unsafe { get(values.as_flattened(), usize::from(leaf)) };
                 }
             }
-            sums.copy_from_slice(&totals);
+            totals.copy_from_slice(&sums);
         }
     }
+    for (sum, &element) in sums.iter_mut().zip(&sieve.elements[..lanes]) {
+        *sum = totals[usize::from(element)];
+    }
 }
 
-/// The leaf of each lane, in a tree of these nodes.
+/// The place of each element's leaf in its batch, in a tree of these nodes.
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn leaves(nodes: &[Node], answers: &[u32]) -> Bytes {
-    let byte = _mm256_set_epi64x(0x0303_0303_0303_0303, 0x0202_0202_0202_0202, 0x0101_0101_0101_0101, 0);
-    let bit = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
-    let (mut low, mut high) = (_mm256_set1_epi8(-1), _mm256_set1_epi8(-1));
+fn halved_leaves(number: u16, start: &Words, nodes: &[Node], answers: &[u32]) -> Words {
+    // Both elements of a pair have the same bit, in their halves of the answer.
+    let lower = _mm256_sllv_epi32(_mm256_set1_epi32(0x0001_0001), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+    let upper = _mm256_slli_epi16::<8>(lower);
+    // SAFETY: 32 words, aligned to a line.
+    let (mut first, mut second) = unsafe {
+        let words = start.0.as_ptr();
+        (_mm256_load_si256(words.cast()), _mm256_load_si256(words.add(LANES / 2).cast()))
+    };
     for node in nodes {
         // SAFETY: questions are of this forest; all have answers (`Narrow::fit`).
-        let answer = unsafe { get(answers, usize::from(node.question)) };
-        // The byte with a lane's bit, the bit, and then all bits if it is set.
-        let own = _mm256_and_si256(_mm256_shuffle_epi8(_mm256_set1_epi32(answer as i32), byte), bit);
-        let yes = _mm256_cmpeq_epi8(own, bit);
-        let [rest_low, rest_high] = node.rest;
-        low = _mm256_and_si256(low, _mm256_or_si256(yes, _mm256_set1_epi8(rest_low as i8)));
-        high = _mm256_and_si256(high, _mm256_or_si256(yes, _mm256_set1_epi8(rest_high as i8)));
+        let answer = _mm256_set1_epi32(unsafe { get(answers, node.question as usize) } as i32);
+        let rest = _mm256_set1_epi32(node.rest as i32);
+        let yes = |bits| _mm256_cmpeq_epi16(_mm256_and_si256(answer, bits), bits);
+        first = _mm256_and_si256(first, _mm256_or_si256(yes(lower), rest));
+        second = _mm256_and_si256(second, _mm256_or_si256(yes(upper), rest));
     }
-    let (low, high) = (Bytes::from(low), Bytes::from(high));
-    // The compiler makes vectors of this.
-    Bytes(std::array::from_fn(|lane| {
-        let (bits, first) = if low.0[lane] == 0 { (high.0[lane], 8) } else { (low.0[lane], 0) };
-        let lowest = bits & bits.wrapping_neg();
-        let bit = |mask, value| if lowest & mask == 0 { 0 } else { value };
-        first | bit(0xaa, 1) | bit(0xcc, 2) | bit(0xf0, 4)
-    }))
+    let sequence = _mm256_set1_epi16(SEQUENCE as i16);
+    let before = _mm256_set1_epi16((usize::from(number) * LEAVES) as i16);
+    let place = |reach| {
+        let lowest = _mm256_and_si256(reach, _mm256_sub_epi16(_mm256_setzero_si256(), reach));
+        _mm256_or_si256(_mm256_srli_epi16::<UPPER>(_mm256_mullo_epi16(lowest, sequence)), before)
+    };
+    let mut leaves = Words::default();
+    // SAFETY: as before.
+    unsafe {
+        let words = leaves.0.as_mut_ptr();
+        _mm256_store_si256(words.cast(), place(first));
+        _mm256_store_si256(words.add(LANES / 2).cast(), place(second));
+    }
+    leaves
 }
 
-impl From<__m256i> for Bytes {
-    #[inline]
-    fn from(vector: __m256i) -> Bytes {
-        // SAFETY: both are 32 bytes, of any value.
-        unsafe { std::mem::transmute(vector) }
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+fn sum_wide(sieve: &Sieve, lanes: usize, scratch: &mut Scratch) {
+    let Scratch { answers, leaf_of, sums, .. } = scratch;
+    let mut totals = [_mm512_setzero_pd(); LANES / GROUP];
+    let totals = &mut totals[..lanes.div_ceil(GROUP)];
+    let mut nodes = &sieve.nodes[..];
+    for Batch { trees, starts, values } in sieve.batches() {
+        for (tree, start) in trees.iter().zip(starts) {
+            let (own, others) = nodes.split_at(usize::from(tree.nodes));
+            leaf_of[usize::from(tree.number)] = wide_leaves(start, own, answers);
+            nodes = others;
+        }
+        for (leaf, values) in leaf_of.iter().zip(values) {
+            // SAFETY: sixteen values; 32 words.
+            unsafe {
+                let (low, high) =
+                    (_mm512_loadu_pd(values.as_ptr()), _mm512_loadu_pd(values[LEAVES / 2..].as_ptr()));
+                for (total, leaf) in totals.iter_mut().zip(leaf.0.chunks_exact(GROUP)) {
+                    let leaf = _mm512_cvtepu16_epi64(_mm_load_si128(leaf.as_ptr().cast()));
+                    *total = _mm512_add_pd(*total, _mm512_permutex2var_pd(low, leaf, high));
+                }
+            }
+        }
     }
+    for (total, sums) in totals.iter().zip(sums.chunks_exact_mut(GROUP)) {
+        // SAFETY: eight sums.
+        unsafe { _mm512_storeu_pd(sums.as_mut_ptr(), *total) };
+    }
+}
+
+/// The place of each lane's leaf, in a tree of these nodes.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,bmi1,bmi2,lzcnt,popcnt")]
+fn wide_leaves(start: &Words, nodes: &[Node], answers: &[u32]) -> Words {
+    // SAFETY: 32 words, aligned to a line.
+    let mut reach = unsafe { _mm512_load_si512(start.0.as_ptr().cast()) };
+    for node in nodes {
+        // SAFETY: questions are of this forest; all have answers (`Narrow::fit`).
+        let yes = unsafe { get(answers, node.question as usize) };
+        let rest = _mm512_and_si512(reach, _mm512_set1_epi32(node.rest as i32));
+        reach = _mm512_mask_mov_epi16(rest, yes, reach);
+    }
+    let lowest = _mm512_and_si512(reach, _mm512_sub_epi16(_mm512_setzero_si512(), reach));
+    let place =
+        _mm512_srli_epi16::<{ UPPER as u32 }>(_mm512_mullo_epi16(lowest, _mm512_set1_epi16(SEQUENCE as i16)));
+    let mut leaves = Words::default();
+    // SAFETY: as before.
+    unsafe { _mm512_store_si512(leaves.0.as_mut_ptr().cast(), place) };
+    leaves
 }
