@@ -415,6 +415,38 @@ fn predict_scores_a_bare_file_as_lightgbm_does() {
 }
 
 #[test]
+fn the_choice_of_a_universal_model_is_explained() {
+    let asked = format!("--pool configs/forward_bf16.txt --problem '{RESNET}' --format json");
+    let json = |line: &str| serde_json::from_str::<Vec<serde_json::Value>>(&good(line)).unwrap();
+    let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    let page = tempfile::NamedTempFile::new().unwrap();
+    let html =
+        if cfg!(feature = "offline") { format!("--html {}", page.path().display()) } else { String::new() };
+    for arch in ["gfx942", "sm_90"] {
+        let ranked = json(&format!("rank --model embedded:universal --arch {arch} {asked}"));
+        let rows = json(&format!("explain --model embedded:universal --arch {arch} {html} {asked}"));
+        let names: Vec<_> = rows[..3].iter().map(|row| row["feature"].as_str().unwrap()).collect();
+        assert_eq!(names, ["(score)", "(estimate)", "(raw score)"]);
+        for (kernel, place) in ["first", "second"].into_iter().zip(&ranked) {
+            let [score, estimate, raw] = [0, 1, 2].map(|row| number(&rows[row][kernel]));
+            assert_eq!(score.to_bits(), number(&place["score"]).to_bits(), "{arch} {kernel}");
+            assert_eq!(score.to_bits(), (raw + estimate).to_bits(), "{arch} {kernel}");
+        }
+        // The GPU may as well be the problem's.
+        let named = asked.replace("pad_w=1", &format!("pad_w=1,arch={arch}"));
+        assert_eq!(json(&format!("explain --model embedded:universal {named}")), rows);
+        if cfg!(feature = "offline") {
+            let text = fs::read_to_string(page.path()).unwrap();
+            assert!(text.contains("the estimate") && !text.contains("Nothing:"), "{text}");
+        }
+    }
+    let error = bad(&format!("explain --model embedded:universal {asked}"), 1);
+    assert!(error.contains("neither the problem, nor the caller, nor the kernels name"), "{error}");
+    let own = format!("explain {} --arch gfx942 --problem '{RESNET}'", &RANK[5..]);
+    assert!(bad(&own, 2).contains("--arch is for the estimate and for universal models"), "{own}");
+}
+
+#[test]
 fn explain_adds_up_and_inspect_shows_what_is_inside() {
     let explain = format!("explain {} --problem '{RESNET}' --format json", &RANK[5..]);
     let rows: serde_json::Value = serde_json::from_str(&good(&explain)).unwrap();

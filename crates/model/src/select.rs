@@ -469,34 +469,39 @@ impl Ranker {
     pub fn features(&self, problem: Checked<'_>, index: usize) -> Result<Vec<f64>, RankError> {
         self.check_key(&problem)?;
         match &self.universal {
-            Some(_) => self.universal_row(problem, index),
+            Some(_) => Ok(self.universal_row(problem, index)?.0),
             None => self.row(&self.problem_side(&problem)?, index),
         }
     }
 
-    /// The columns of one kernel among those of the pool.
-    fn universal_row(&self, problem: Checked<'_>, index: usize) -> Result<Vec<f64>, RankError> {
+    /// The columns of one kernel among those of the pool, and the logarithm of its time over the shortest.
+    fn universal_row(&self, problem: Checked<'_>, index: usize) -> Result<(Vec<f64>, f64), RankError> {
         let mut scratch = RankScratch::default();
         self.fill(problem, None, &mut scratch)?;
         let place = self.places.binary_search(&index).map_err(|_| self.not_ranked(index))?;
-        if scratch.log_times.get(place).is_none_or(|time| time.is_nan()) {
+        let Some(&time) = scratch.log_times.get(place).filter(|time| !time.is_nan()) else {
             return Err(self.no_kernel(&problem));
-        }
-        Ok(scratch.values.pair.iter().skip(place).step_by(self.places.len()).copied().collect())
+        };
+        Ok((scratch.values.pair.iter().skip(place).step_by(self.places.len()).copied().collect(), time))
     }
 
     /// Explains why the ranking forest distinguishes two kernels of the pool.
     pub fn compare(&self, problem: &Problem, first: usize, second: usize) -> Result<Comparison, RankError> {
-        self.check(problem)?;
-        let side = self.problem_side(problem)?;
+        let problem = self.check(problem)?;
         let forest = self.model.ranking_forest().ok_or(RankError::NoForest)?;
-        let judged = |index| -> Result<(Vec<f64>, Contributions), RankError> {
-            let row = self.row(&side, index)?;
+        let judged = |index| -> Result<(Vec<f64>, Contributions, Option<f64>), RankError> {
+            let (row, estimate) = match &self.universal {
+                Some(universal) => {
+                    let (row, log_time) = self.universal_row(problem, index)?;
+                    (row, Some(universal.score(0.0, log_time)))
+                }
+                None => (self.row(&self.problem_side(&problem)?, index)?, None),
+            };
             let parts = forest.contributions(&row)?;
-            Ok((row, parts))
+            Ok((row, parts, estimate))
         };
-        let (first_row, first) = judged(first)?;
-        let (second_row, second) = judged(second)?;
+        let (first_row, first, first_estimate) = judged(first)?;
+        let (second_row, second, second_estimate) = judged(second)?;
         let names = self.model.extractor().schema.names();
         let mut terms: Vec<_> = names
             .into_iter()
@@ -508,7 +513,13 @@ impl Ranker {
             })
             .collect();
         terms.sort_by(|a, b| b.difference().abs().total_cmp(&a.difference().abs()));
-        Ok(Comparison { raw: [first.raw_score(), second.raw_score()], parts: [first, second], terms })
+        let estimate = first_estimate.zip(second_estimate).map(|(first, second)| [first, second]);
+        Ok(Comparison {
+            raw: [first.raw_score(), second.raw_score()],
+            estimate,
+            parts: [first, second],
+            terms,
+        })
     }
 
     fn problem_side(&self, problem: &Problem) -> Result<ProblemSide, RankError> {
@@ -559,10 +570,20 @@ pub(crate) fn order(a: f64, b: f64, higher_is_better: bool) -> Ordering {
 pub struct Comparison {
     /// The forest's raw scores.
     pub raw: [f64; 2],
+    /// What the estimated times add to them, if the model is a universal one.
+    pub estimate: Option<[f64; 2]>,
     /// Each kernel's contributions; they add up to its raw score exactly.
     pub parts: [Contributions; 2],
     /// The same by feature, the largest difference first.
     pub terms: Vec<Term>,
+}
+
+impl Comparison {
+    /// What orders the two kernels: the raw scores, and what the estimate adds to them.
+    pub fn scores(&self) -> [f64; 2] {
+        let estimate = self.estimate.unwrap_or_default();
+        [0, 1].map(|kernel| self.raw[kernel] + estimate[kernel])
+    }
 }
 
 /// One feature's part in a [`Comparison`].

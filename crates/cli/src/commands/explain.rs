@@ -15,6 +15,7 @@ use ck_select_offline::{
 };
 
 use super::ModelAndPool;
+use super::estimate::EstimateOption;
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, Table};
@@ -26,9 +27,11 @@ const EXAMPLES: &str = "Examples:
       --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3'
   ckselect explain --model models/M --pool kernels.txt --problem '…' --first NAME --second NAME
   ckselect explain --model models/M --pool kernels.txt --problem '…' --html choice.html
+  ckselect explain --model embedded:universal --arch gfx942 --pool kernels.txt --problem '…'
 
 A feature's contribution is what the splits on it add along the kernel's path through the trees. Bias, \
-contributions and rounding add up to the raw score exactly.";
+contributions and rounding add up to the raw score exactly. A universal model's score is the raw score and \
+what the estimated time adds to it.";
 
 /// Explain which features make a model rank one kernel above another
 #[derive(clap::Args)]
@@ -36,8 +39,9 @@ contributions and rounding add up to the raw score exactly.";
 pub(crate) struct Args {
     #[command(flatten)]
     ranker: ModelAndPool,
-    /// The architecture that a model without a spec was trained for
-    #[arg(long, value_name = "ARCH", requires = "schema", value_parser = super::word::<Arch>)]
+    /// The architecture to rank for, if the model is a universal one; or the one that a model without a spec
+    /// was trained for
+    #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
     arch: Option<Arch>,
     /// The problem, as key=value pairs
     #[arg(long, value_name = "PAIRS")]
@@ -62,7 +66,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let (ranker, defaults) = args.ranker.load(args.arch)?;
+    let on = EstimateOption { estimate: false, arch: args.arch };
+    let (ranker, defaults) = args.ranker.load(&on)?;
     let problem = super::parse_problem(&ranker, &args.problem, &defaults)?;
     let ranking = ranker.rank(&problem)?;
     super::say_out_of_range(&ranker, &problem)?;
@@ -110,6 +115,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             difference.into(),
         ]);
     };
+    if let Some(estimate) = comparison.estimate {
+        total("(score)", comparison.scores());
+        total("(estimate)", estimate);
+    }
     total("(raw score)", comparison.raw);
     total("(bias)", comparison.parts.each_ref().map(|part| part.bias));
     total("(rounding)", comparison.parts.each_ref().map(|part| part.rounding));

@@ -65,6 +65,7 @@ use ck_select::vocab::{Arch, UnknownWord};
 use clap::ValueEnum;
 use serde_json::Value;
 
+use self::estimate::EstimateOption;
 use self::hardware::HardwareOption;
 use crate::error::CliError;
 
@@ -178,11 +179,34 @@ pub(crate) fn target(word: &str) -> Result<Target, String> {
 }
 
 impl ModelAndPool {
-    /// Loads model and pool, and the defaults for what a problem leaves out. `arch` is the architecture of a
-    /// model without a spec.
-    pub(crate) fn load(&self, arch: Option<Arch>) -> Result<(Ranker, ProblemDefaults), CliError> {
+    /// Loads model and pool, and the defaults for what a problem leaves out. A universal model ranks for the
+    /// GPU of `on`; of a model without a spec, its architecture is the one that it was trained for.
+    pub(crate) fn load(&self, on: &EstimateOption) -> Result<(Ranker, ProblemDefaults), CliError> {
         let directory = self.model.as_ref().ok_or_else(|| CliError::usage("give --model"))?;
-        self.load_with(directory, arch, |model| self.hardware.ask(model))
+        self.load_other(directory, on)
+    }
+
+    /// The same for another model.
+    pub(crate) fn load_other(
+        &self,
+        directory: &Path,
+        on: &EstimateOption,
+    ) -> Result<(Ranker, ProblemDefaults), CliError> {
+        let mut model = self.force.apply(self.bare.load(directory, on.arch, self.unknown)?);
+        if let Some(target) = self.rank_by {
+            model = model.ranking_by(target)?;
+        }
+        model = match self.bare.schema {
+            Some(_) => self.hardware.ask(model)?,
+            None => on.place(model, &self.hardware)?,
+        };
+        let pool = Pool::read(&self.pool)?;
+        let mut defaults = model.spec().problem_defaults();
+        let spec = model.spec();
+        take_what_is_common(&pool, &mut defaults, spec.direction.is_none(), spec.dtype.is_none());
+        let ranker = Ranker::new(Arc::new(model), Arc::new(pool))?;
+        say_left_out(&ranker);
+        Ok((ranker, defaults))
     }
 
     /// The model's place, for a page that names its inputs.
@@ -195,27 +219,6 @@ impl ModelAndPool {
             Some(model) => ModelPlace::Embedded(model?),
             None => ModelPlace::Directory(path),
         })
-    }
-
-    /// The same for another model, as modified by `place`.
-    pub(crate) fn load_with(
-        &self,
-        directory: &Path,
-        arch: Option<Arch>,
-        place: impl FnOnce(Model) -> Result<Model, CliError>,
-    ) -> Result<(Ranker, ProblemDefaults), CliError> {
-        let mut model = self.force.apply(self.bare.load(directory, arch, self.unknown)?);
-        if let Some(target) = self.rank_by {
-            model = model.ranking_by(target)?;
-        }
-        model = place(model)?;
-        let pool = Pool::read(&self.pool)?;
-        let mut defaults = model.spec().problem_defaults();
-        let spec = model.spec();
-        take_what_is_common(&pool, &mut defaults, spec.direction.is_none(), spec.dtype.is_none());
-        let ranker = Ranker::new(Arc::new(model), Arc::new(pool))?;
-        say_left_out(&ranker);
-        Ok((ranker, defaults))
     }
 }
 

@@ -111,13 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             output: args.output.as_deref(),
         });
     };
-    let (ranker, defaults) = args.ranker.load_with(&model, args.estimate.arch, |model| {
-        // For a forest without a spec, --arch is the architecture that it was trained for.
-        match args.ranker.bare.schema {
-            Some(_) => args.ranker.hardware.ask(model),
-            None => args.estimate.place(model, &args.ranker.hardware),
-        }
-    })?;
+    let (ranker, defaults) = args.ranker.load_other(&model, &args.estimate)?;
     let mut others = Vec::new();
     for target in [Target::Tflops, Target::Latency, Target::Bandwidth] {
         if target != ranker.model().spec().rank_by {

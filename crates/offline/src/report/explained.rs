@@ -38,7 +38,10 @@ pub fn explained(explained: &Explained<'_>, made: &Made) -> String {
     let text = problem.to_string();
     page.raw(&format!("<p class=\"lead\">For <code>{}</code></p>\n", escape(&super::brief(&text))));
     page.details("the whole problem", |page| page.raw(&format!("<p><code>{}</code></p>\n", escape(&text))));
-    let [ours, theirs] = comparison.raw;
+    let scores = comparison.scores();
+    let [ours, theirs] = scores;
+    // Of a universal model, with what the estimate adds.
+    let score = if comparison.estimate.is_some() { "score" } else { "raw score" };
     let sign = if ours == theirs {
         "as high as"
     } else if ours > theirs {
@@ -47,16 +50,16 @@ pub fn explained(explained: &Explained<'_>, made: &Made) -> String {
         "below"
     };
     page.table(
-        &["kernel", "rank", "raw score"],
+        &["kernel", "rank", score],
         [(first, 0), (second, 1)].map(|(name, side)| {
             let rank = explained.ranking.iter().position(|ranked| ranked.index == kernels[side]);
             let rank = rank.map_or_else(|| "not ranked".to_owned(), |rank| count(rank + 1));
-            vec![code(name), rank, number(comparison.raw[side])]
+            vec![code(name), rank, number(scores[side])]
         }),
     );
     if let Some(most) = comparison.terms.first() {
         page.text(&format!(
-            "The raw score of the first is {sign} that of the second by {}. The feature with the largest \
+            "The {score} of the first is {sign} that of the second by {}. The feature with the largest \
              part in it is {}: {} of the first and {} of the second.",
             number((ours - theirs).abs()),
             most.feature,
@@ -113,7 +116,10 @@ fn terms(page: &mut Page, comparison: &Comparison) {
         vec![escape(name), first, second, number(parts[0]), number(parts[1]), number(difference), bar]
     };
     let none = || [String::new(), String::new()];
-    let sum = [("all: raw score", comparison.raw), ("bias", bias), ("rounding", rounding)];
+    let mut sum = vec![("all: raw score", comparison.raw), ("bias", bias), ("rounding", rounding)];
+    if let Some(estimate) = comparison.estimate {
+        sum.extend([("the estimate", estimate), ("score", comparison.scores())]);
+    }
     let features = |page: &mut Page, from: usize, to: usize, sums: bool| {
         let of = |term: &ck_select_model::select::Term| {
             row(term.feature, term.values.map(number), term.contributions)
@@ -142,10 +148,13 @@ fn terms(page: &mut Page, comparison: &Comparison) {
 fn estimate(page: &mut Page, explained: &Explained<'_>) {
     let Explained { ranker, problem, kernels, .. } = *explained;
     let arch = problem.arch().or(ranker.model().spec().arch);
-    let device = match arch.map(Device::for_arch) {
-        Some(Ok(device)) => device,
-        Some(Err(error)) => return page.text(&format!("Nothing: {error}.")),
-        None => return page.text("Nothing: neither the problem nor the model names an architecture."),
+    let device = match (ranker.model().device(), arch.map(Device::for_arch)) {
+        (Some(device), _) => *device,
+        (None, Some(Ok(device))) => device,
+        (None, Some(Err(error))) => return page.text(&format!("Nothing: {error}.")),
+        (None, None) => {
+            return page.text("Nothing: neither the problem nor the model names an architecture.");
+        }
     };
     let estimator = Estimator::new(device);
     let load = estimator.load(problem);
