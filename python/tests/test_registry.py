@@ -15,6 +15,7 @@ from ck_select import (
     GemmProblem,
     GroupedConvProblem,
     GroupedConvRegistry,
+    InvalidModelError,
     NoKernelError,
     Predictor,
     Registry,
@@ -217,6 +218,16 @@ def test_mistakes_are_exceptions(registry):
 def test_the_estimate_chooses_without_a_model():
     chosen = GroupedConvRegistry("gfx942", kernels=FORWARD, environment=False).select(PROBLEM)
     assert chosen.source == "estimate" and chosen.score is not None and chosen.score > 0
+
+
+def test_a_universal_model_ranks_in_a_registry_alone():
+    universal = GOLDEN.parents[1] / "models" / "universal"
+    registry = GroupedConvRegistry(arch="gfx942", kernels=FORWARD, models=[universal], environment=False)
+    selection = registry.select(PROBLEM)
+    assert (selection.source, selection.generic) == ("model", True)
+    assert registry.rank(PROBLEM)[0] == (selection.name, selection.score)
+    with pytest.raises(InvalidModelError, match="a registry and `ckselect rank` ask it"):
+        Predictor(universal).rank_kernels(PROBLEM.to_dict(), FORWARD)
 
 
 def test_priority_chooses_without_a_model():

@@ -60,6 +60,8 @@ class Predictor:
     A problem or a kernel whose direction, type or architecture differs from the spec's is refused. With ``force_model``
     it is predicted anyway; the quality of these predictions is unknown.
 
+    A universal model scores the kernels of a pool relative to each other, and so ranks in a ``Registry``, not here.
+
     ``keep_unpacked`` writes ``model_<target>.lgbm`` next to a ``.gz`` when it is first loaded, as in upstream.
     Without it, nothing is ever written.
 

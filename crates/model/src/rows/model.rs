@@ -83,7 +83,7 @@ pub enum RowModelError {
     /// A universal model, which cannot score single rows.
     #[error(
         "{0}: a universal model ranks the kernels of a pool, relative to its best; \
-         rows alone have no features"
+         rows alone have no features; a registry and `ckselect rank` ask it"
     )]
     Universal(String),
 }
