@@ -139,6 +139,7 @@ fn figures_are_those_of_the_choices() {
     // The first three find 100 for two problems.
     assert_eq!(figure("best_of_top3_mean"), (1.0 + 1.0 + 0.7 + 0.8 + 0.9) / 5.0);
     assert_eq!(figure("best_of_top5_mean"), (1.0 + 1.0 + 1.0 + 1.0 + 0.9) / 5.0);
+    assert_eq!(figure("best_of_top10_mean"), 1.0);
     let filters = metrics["filter_metrics"].as_object().unwrap();
     assert_eq!(filters["3x3"]["count"], 2);
     assert_eq!(filters["3x3"]["mean"], f64::midpoint(0.5, 0.7));

@@ -2,13 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use ck_select::estimate::Estimator;
 use ck_select::kernel::Kernel;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use sha2::{Digest, Sha256};
 
 use crate::problems::{AskedProblem, ProblemSet};
+
+mod order;
 
 /// A kernel on a problem, as indices into their plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,7 +35,7 @@ pub struct Plan {
     kernels: Vec<Kernel>,
     problems: Vec<PlannedProblem>,
     left_out: usize,
-    left_out_by_estimate: usize,
+    left_out_by_order: usize,
 }
 
 impl Plan {
@@ -51,7 +52,7 @@ impl Plan {
             PlannedProblem { asked: asked.clone(), kernels: fitting }
         });
         let problems = problems.collect();
-        Self { kernels, problems, left_out, left_out_by_estimate: 0 }
+        Self { kernels, problems, left_out, left_out_by_order: 0 }
     }
 
     /// The kernels, in order.
@@ -109,37 +110,9 @@ impl Plan {
         asked.for_kernel(self.kernel(pair)).unwrap_or(asked.problem)
     }
 
-    /// The same plan with the kernels of each problem ordered by the estimate, fastest first, so that the
-    /// cut-off has a good time to compare with from the start. Kernels whose estimate is more than `within`
-    /// times the fastest one are left out; those without an estimate come last.
-    #[must_use]
-    pub fn by_estimate(&self, estimator: &Estimator, within: Option<f64>) -> Self {
-        let mut plan = self.clone();
-        let shapes: Vec<_> = self.kernels.iter().map(|kernel| estimator.shape(&kernel.kind).ok()).collect();
-        for planned in &mut plan.problems {
-            let asked = &planned.asked;
-            let time = |kernel: u32| -> f64 {
-                let place = kernel as usize;
-                let problem = asked.for_kernel(&self.kernels[place]).unwrap_or(asked.problem);
-                let time = |shape| estimator.time(&estimator.load(&problem), shape);
-                shapes[place].as_ref().map_or(f64::INFINITY, time)
-            };
-            let mut times: Vec<(f64, u32)> =
-                planned.kernels.iter().map(|&kernel| (time(kernel), kernel)).collect();
-            // A stable sort: equal times keep the order of the pool.
-            times.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let most = times.first().map_or(f64::INFINITY, |best| within.unwrap_or(f64::INFINITY) * best.0);
-            let before = times.len();
-            times.retain(|(time, _)| *time <= most || time.is_infinite());
-            plan.left_out_by_estimate += before - times.len();
-            planned.kernels = times.into_iter().map(|(_, kernel)| kernel).collect();
-        }
-        plan
-    }
-
-    /// How many pairs were left out because the estimate considers them too slow.
-    pub const fn left_out_by_estimate(&self) -> usize {
-        self.left_out_by_estimate
+    /// How many pairs were left out because of their places in an order.
+    pub const fn left_out_by_order(&self) -> usize {
+        self.left_out_by_order
     }
 
     /// The same kernels and problems, with only the pairs that `keep` accepts.
@@ -228,7 +201,6 @@ impl Cost {
 mod tests {
     use std::path::Path;
 
-    use ck_select::estimate::Device;
     use ck_select::vocab::Op;
 
     use super::*;
@@ -244,27 +216,6 @@ mod tests {
                         grouped_conv_forward_bf16_2d_64x64x64_compv4\n\
                         grouped_conv_forward_bf16_2d_64x64x64_compv3\n";
     const PROBLEMS: &str = "C,K,Hi,Wi,Y,X,Di,Z,pad_d\n64,64,8,8,1,1,1,1,0\n64,64,8,8,1,1,4,3,1\n";
-
-    #[test]
-    fn the_estimate_orders_kernels_and_leaves_out_slow_ones() {
-        let names = ["16x64x64_compv3", "128x128x64_compv4", "64x64x64_compv3"];
-        let names = names.map(|rest| format!("grouped_conv_forward_bf16_2d_{rest}")).join("\n");
-        let plan = plan(&names, "C,K,Hi,Wi,Y,X,N\n256,256,56,56,3,3,64\n64,64,7,7,1,1,1\n");
-        let estimator = Estimator::new(Device::for_arch("gfx950".parse().unwrap()).unwrap());
-        let time = |pair: Pair| {
-            let shape = estimator.shape(&plan.kernel(pair).kind).unwrap();
-            estimator.time(&estimator.load(&plan.problem(pair)), &shape)
-        };
-        let ordered = plan.by_estimate(&estimator, None);
-        assert_eq!((ordered.len(), ordered.left_out_by_estimate()), (6, 0));
-        let times: Vec<f64> = ordered.pairs().map(time).collect();
-        assert!(times[..3].is_sorted() && times[3..].is_sorted(), "{times:?}");
-        let factor = times[1] / times[0] * 1.001;
-        let near = plan.by_estimate(&estimator, Some(factor));
-        let kept: Vec<Pair> = near.pairs().filter(|pair| pair.problem == 0).collect();
-        assert_eq!(kept, ordered.pairs().take(2).collect::<Vec<_>>());
-        assert_eq!(near.len() + near.left_out_by_estimate(), 6);
-    }
 
     #[test]
     fn kernels_meet_the_problems_that_they_compute() {

@@ -57,6 +57,8 @@ pub struct Summary {
     pub best_of_top3_mean: f64,
     /// The same of the first 5.
     pub best_of_top5_mean: f64,
+    /// The same of the first 10.
+    pub best_of_top10_mean: f64,
     /// Errors of predicted TFLOPS, if the model predicts them.
     pub errors: Option<Errors>,
     /// Number of rows judged.
@@ -227,6 +229,7 @@ impl Summary {
             top10_hit_rate: hits(10),
             best_of_top3_mean: best_of_top(trials, orders, 3),
             best_of_top5_mean: best_of_top(trials, orders, 5),
+            best_of_top10_mean: best_of_top(trials, orders, 10),
             errors: Errors::of(&pairs),
             rows: trials.iter().map(|trial| trial.candidates.len()).sum(),
         }

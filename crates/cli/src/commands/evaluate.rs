@@ -264,6 +264,7 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements, roof: Option<&R
     };
     single("best of top 3", Some(summary.best_of_top3_mean));
     single("best of top 5", Some(summary.best_of_top5_mean));
+    single("best of top 10", Some(summary.best_of_top10_mean));
     single("oracle chosen", Some(summary.top1));
     single("oracle in top 3", Some(summary.top3_hit_rate));
     single("oracle in top 5", Some(summary.top5_hit_rate));

@@ -87,6 +87,9 @@ impl Unknown {
     }
 }
 
+/// The model for any GPU, of the library.
+pub(crate) const UNIVERSAL: &str = "embedded:universal";
+
 /// Reads a word of a vocabulary; for use as a value parser.
 pub(crate) fn word<T: std::str::FromStr<Err = UnknownWord>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: UnknownWord| error.to_string())

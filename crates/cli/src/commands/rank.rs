@@ -1,9 +1,9 @@
 //! `ckselect rank`: the best kernels of a pool for a problem.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ck_select::embedded;
-use ck_select::model::{EmbeddedModel, Target};
+use ck_select::model::Target;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::select::{RankScratch, Ranker, TargetScorer};
@@ -76,19 +76,17 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-/// The model to use if none is given.
-const UNIVERSAL: &str = "universal";
-
 /// The model to use. By default this is the universal model, which supports every GPU that the estimate
 /// knows, if it is for the pool's operation. `None` means the estimate.
 fn model(args: &Args) -> Result<Option<PathBuf>, CliError> {
     if args.ranker.model.is_some() || args.estimate.estimate {
         return Ok(args.ranker.model.clone());
     }
-    let Ok(universal) = embedded::find(UNIVERSAL) else { return Ok(None) };
+    let path = Path::new(super::UNIVERSAL);
+    let Some(Ok(universal)) = embedded::named(path) else { return Ok(None) };
     let op = universal.spec()?.op();
     let serves = Pool::read(&args.ranker.pool)?.iter().any(|kernel| kernel.op() == op);
-    Ok(serves.then(|| PathBuf::from(format!("{}{UNIVERSAL}", EmbeddedModel::PREFIX))))
+    Ok(serves.then(|| path.to_owned()))
 }
 
 /// How many rows are ranked in one parallel block, and how many problems at most.

@@ -49,6 +49,9 @@ fn wrong_use_is_told() {
         ("--output a.csv --executables bin", "executables of convolutions have no standard flags"),
         ("--output a.csv --simulate analytic --slurm-dry-run", "--slurm <SHARDS>"),
         ("--output a.csv --simulate analytic --max-cv 0", "--max-cv: expected a percentage above 0"),
+        ("--output a.csv --simulate analytic --first 3", "--order estimate or --order model"),
+        ("--output a.csv --simulate analytic --order model --within 2x", "--within needs --order estimate"),
+        ("--output a.csv --simulate analytic --model m", "--model needs --order model"),
     ] {
         let stderr = fails(&mut fakes.bench(words), 2);
         assert!(stderr.contains(message), "{words}: {stderr}");
@@ -225,4 +228,32 @@ fn a_dry_run_finds_what_a_run_would_fail_for() {
         let _ = fs::remove_file(fakes.path("a.csv"));
         let _ = fs::remove_file(fakes.path("a.csv.meta.json"));
     }
+}
+
+/// What `ckselect rank` puts first is what is measured, in that order.
+#[test]
+fn a_model_says_what_is_measured_first() {
+    let fakes = Fakes::library(45, 3);
+    let line = "--simulate analytic --output a.csv --order model --arch gfx942 --first 10";
+    let output = fakes.bench(line).output().unwrap();
+    assert!(
+        String::from_utf8_lossy(&output.stderr).contains("105 pairs are left out as too slow, 30 are kept")
+    );
+    succeeded(&output);
+    let line_of_rank = "--pool pool.txt --problems problems.csv --arch gfx942 --top 10 --format csv";
+    let ranked = succeeded(&fakes.command("rank").args(line_of_rank.split(' ')).output().unwrap());
+    let kernels = |text: &str, column: &str| -> Vec<String> {
+        let mut reader = csv::Reader::from_reader(text.as_bytes());
+        let place = reader.headers().unwrap().iter().position(|name| name == column).unwrap();
+        reader.records().map(|row| row.unwrap()[place].to_owned()).collect()
+    };
+    let measured = kernels(&fs::read_to_string(fakes.path("a.csv")).unwrap(), "kernel");
+    assert_eq!(measured.len(), 30);
+    assert_eq!(measured, kernels(&ranked, "kernel"));
+
+    let stderr = fails(&mut fakes.bench(&line.replace("gfx942", "gfx900")), 2);
+    assert!(stderr.contains("gfx900"), "{stderr}");
+    let other =
+        fails(&mut fakes.bench(&format!("{line} --model embedded:grouped_conv_forward_bf16_gfx950")), 2);
+    assert!(other.contains("--arch is for the estimate and for universal models"), "{other}");
 }

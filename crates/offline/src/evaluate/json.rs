@@ -64,6 +64,7 @@ impl Evaluation {
                 "top10_hit_rate": summary.top10_hit_rate,
                 "best_of_top3_mean": summary.best_of_top3_mean,
                 "best_of_top5_mean": summary.best_of_top5_mean,
+                "best_of_top10_mean": summary.best_of_top10_mean,
                 "r2": errors.map(|errors| errors.r2),
                 "rmse": errors.map(|errors| errors.rmse),
                 "mae": errors.map(|errors| errors.mae),

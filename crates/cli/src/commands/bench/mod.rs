@@ -49,7 +49,7 @@ const EXAMPLES: &str = "Examples:
   ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so --gpus 0,1 \\
       --cutoff 5x --budget 30m --output sweep.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so \\
-      --order estimate --arch gfx942 --within 1.4x --cutoff 2x --output sweep.csv
+      --order model --arch gfx942 --first 10 --cutoff 2x --output sweep.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so \\
       --output sweep.csv --html sweep.html --serve 8000
   ckselect bench --pool kernels.txt --problems shapes.csv --runner runner.json --output sweep.csv \\
@@ -107,15 +107,22 @@ pub(crate) struct Args {
     overwrite: bool,
     #[command(flatten)]
     care: Care,
-    /// The order in which a problem's kernels are measured: the pool's, or the estimate's, fastest first,
-    /// which needs --arch or --hardware
+    /// The order in which a problem's kernels are measured: the pool's; or, most promising first, the
+    /// estimate's or a model's, which need --arch or --hardware unless the model is for one GPU
     #[arg(long, value_enum, default_value = "pool")]
     order: Order,
+    /// The model of --order model: a directory, or embedded:NAME [default: embedded:universal]
+    #[arg(long, value_name = "DIR")]
+    model: Option<PathBuf>,
+    /// Measure only the first COUNT kernels of each problem: with the universal model, a third of the kernels
+    /// has 99.8 % of the best speed (docs/estimate.md)
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    first: Option<u32>,
     /// Leave out kernels that are more than this many times slower than the fastest by the estimate: 1.4x
-    /// keeps about a third of 30 kernels and 99.8 % of the best speed (docs/estimate.md)
+    /// keeps about a third of 30 kernels
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     within: Option<f64>,
-    /// The architecture that the estimate is for
+    /// The architecture that the estimate or a universal model is for
     #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
     arch: Option<Arch>,
     #[command(flatten)]
@@ -147,6 +154,7 @@ pub(crate) struct Args {
 enum Order {
     Pool,
     Estimate,
+    Model,
 }
 
 /// How carefully to measure
@@ -245,6 +253,39 @@ fn factor(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a factor of 1 or more, such as 5x".to_owned())
 }
 
+/// The plan in the order that is asked for, without the kernels that it leaves out.
+fn in_order(args: &Args, plan: Plan) -> Result<Plan, CliError> {
+    if args.within.is_some() && args.order != Order::Estimate {
+        return Err(CliError::usage("--within needs --order estimate"));
+    }
+    if args.model.is_some() && args.order != Order::Model {
+        return Err(CliError::usage("--model needs --order model"));
+    }
+    let asked = EstimateOption { estimate: args.order == Order::Estimate, arch: args.arch };
+    let plan = match args.order {
+        Order::Pool if args.first.is_some() || args.arch.is_some() || args.hardware.is_given() => {
+            let message = "--first, --arch and --hardware need --order estimate or --order model";
+            return Err(CliError::usage(message));
+        }
+        Order::Pool => plan,
+        Order::Estimate => plan.by_estimate(&asked.estimator(&args.hardware)?, args.within),
+        Order::Model => {
+            let universal = Path::new(super::UNIVERSAL);
+            let model = super::load_model(args.model.as_deref().unwrap_or(universal), None)?;
+            plan.by_model(asked.place(model, &args.hardware)?)?
+        }
+    };
+    let plan = match args.first {
+        Some(count) => plan.first(count as usize),
+        None => plan,
+    };
+    if plan.left_out_by_order() > 0 {
+        let (count, kept) = (plan.left_out_by_order(), plan.len());
+        say!("ckselect: {count} pairs are left out as too slow, {kept} are kept");
+    }
+    Ok(plan)
+}
+
 pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
     let pool = Arc::new(Pool::read(&args.pool)?);
     let mut problems = ProblemSet::read(&args.problems, pool.op())?;
@@ -258,17 +299,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
     if !(settings.max_cv > 0.0 && settings.max_cv.is_finite()) {
         return Err(CliError::usage("--max-cv: expected a percentage above 0"));
     }
-    let mut whole = Plan::new(&pool, &problems);
-    if args.order == Order::Estimate {
-        let asked = EstimateOption { estimate: true, arch: args.arch };
-        whole = whole.by_estimate(&asked.estimator(&args.hardware)?, args.within);
-        if whole.left_out_by_estimate() > 0 {
-            let (count, kept) = (whole.left_out_by_estimate(), whole.len());
-            say!("ckselect: the estimate leaves out {count} pairs as too slow and keeps {kept}");
-        }
-    } else if args.within.is_some() || args.arch.is_some() || args.hardware.is_given() {
-        return Err(CliError::usage("--within, --arch and --hardware need --order estimate"));
-    }
+    let whole = in_order(args, Plan::new(&pool, &problems))?;
     if whole.is_empty() {
         return Err(CliError::failed("no kernel of the pool computes any of the problems"));
     }

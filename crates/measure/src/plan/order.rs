@@ -1,0 +1,181 @@
+//! Orders in which the kernels of a problem are measured, most promising first.
+
+use std::sync::Arc;
+
+use ck_select::estimate::Estimator;
+use ck_select::model::Model;
+use ck_select::pool::Pool;
+use ck_select::problem::Problem;
+use ck_select::select::{RankScratch, Ranker};
+
+use super::Plan;
+use crate::error::MeasureError;
+
+impl Plan {
+    /// The same plan with the kernels of each problem ordered by the estimate, fastest first, so that the
+    /// cut-off has a good time to compare with from the start. Kernels whose estimate is more than `within`
+    /// times the fastest one are left out; those without an estimate come last.
+    #[must_use]
+    pub fn by_estimate(&self, estimator: &Estimator, within: Option<f64>) -> Self {
+        let mut plan = self.clone();
+        let shapes: Vec<_> = self.kernels.iter().map(|kernel| estimator.shape(&kernel.kind).ok()).collect();
+        for planned in &mut plan.problems {
+            let asked = &planned.asked;
+            let time = |kernel: u32| -> f64 {
+                let place = kernel as usize;
+                let problem = asked.for_kernel(&self.kernels[place]).unwrap_or(asked.problem);
+                let time = |shape| estimator.time(&estimator.load(&problem), shape);
+                shapes[place].as_ref().map_or(f64::INFINITY, time)
+            };
+            let mut times: Vec<(f64, u32)> =
+                planned.kernels.iter().map(|&kernel| (time(kernel), kernel)).collect();
+            // A stable sort: equal times keep the order of the pool.
+            times.sort_by(|a, b| a.0.total_cmp(&b.0));
+            let most = times.first().map_or(f64::INFINITY, |best| within.unwrap_or(f64::INFINITY) * best.0);
+            let before = times.len();
+            times.retain(|(time, _)| *time <= most || time.is_infinite());
+            plan.left_out_by_order += before - times.len();
+            planned.kernels = times.into_iter().map(|(_, kernel)| kernel).collect();
+        }
+        plan
+    }
+
+    /// The same plan with the kernels of each problem in the order of a model, best first. Kernels that the
+    /// model does not rank come last; a problem with no other kernels is an error.
+    ///
+    /// A problem that leaves something open, such as its type, is a different problem for some kernels, whose
+    /// scores cannot be compared. The places of such rankings take turns.
+    pub fn by_model(&self, model: Model) -> Result<Self, MeasureError> {
+        let unusable = |error: &dyn std::fmt::Display| MeasureError::Settings(error.to_string());
+        let pool = Pool::new(self.kernels.clone()).map_err(|error| unusable(&error))?;
+        let ranker = Ranker::new(Arc::new(model), Arc::new(pool)).map_err(|error| unusable(&error))?;
+        let mut scratch = RankScratch::default();
+        let mut plan = self.clone();
+        let mut places = vec![usize::MAX; self.kernels.len()];
+        for planned in &mut plan.problems {
+            let mut rankings: Vec<(Problem, Vec<u32>)> = Vec::new();
+            for &kernel in &planned.kernels {
+                let problem =
+                    planned.asked.for_kernel(&self.kernels[kernel as usize]).unwrap_or(planned.asked.problem);
+                match rankings.iter_mut().find(|ranking| ranking.0 == problem) {
+                    Some(ranking) => ranking.1.push(kernel),
+                    None => rankings.push((problem, vec![kernel])),
+                }
+            }
+            places.fill(usize::MAX);
+            let mut refused = None;
+            for (problem, kernels) in &rankings {
+                if let Err(error) = ranker.rank_with(problem, &mut scratch) {
+                    refused = Some(error.to_string());
+                    continue;
+                }
+                let ranked = scratch.ranking().iter().map(|ranked| ranked.index);
+                let asked = ranked.filter(|&kernel| kernels.binary_search(&(kernel as u32)).is_ok());
+                asked.enumerate().for_each(|(place, kernel)| places[kernel] = place);
+            }
+            // A stable sort: equal places keep the order of the pool.
+            planned.kernels.sort_by_key(|&kernel| places[kernel as usize]);
+            if planned.kernels.first().is_some_and(|&kernel| places[kernel as usize] == usize::MAX) {
+                let why = refused.unwrap_or_else(|| "the model ranks none of its kernels".to_owned());
+                return Err(MeasureError::Settings(format!("{}: {why}", planned.asked.problem)));
+            }
+        }
+        Ok(plan)
+    }
+
+    /// The same plan with only the first kernels of each problem.
+    #[must_use]
+    pub fn first(mut self, count: usize) -> Self {
+        for planned in &mut self.problems {
+            self.left_out_by_order += planned.kernels.len().saturating_sub(count);
+            planned.kernels.truncate(count);
+        }
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ck_select::estimate::Device;
+    use ck_select::model::Target;
+
+    use super::super::Pair;
+    use super::super::tests::plan;
+    use super::*;
+
+    #[test]
+    fn the_estimate_orders_kernels_and_leaves_out_slow_ones() {
+        let names = ["16x64x64_compv3", "128x128x64_compv4", "64x64x64_compv3"];
+        let names = names.map(|rest| format!("grouped_conv_forward_bf16_2d_{rest}")).join("\n");
+        let plan = plan(&names, "C,K,Hi,Wi,Y,X,N\n256,256,56,56,3,3,64\n64,64,7,7,1,1,1\n");
+        let estimator = Estimator::new(Device::for_arch("gfx950".parse().unwrap()).unwrap());
+        let time = |pair: Pair| {
+            let shape = estimator.shape(&plan.kernel(pair).kind).unwrap();
+            estimator.time(&estimator.load(&plan.problem(pair)), &shape)
+        };
+        let ordered = plan.by_estimate(&estimator, None);
+        assert_eq!((ordered.len(), ordered.left_out_by_order()), (6, 0));
+        let times: Vec<f64> = ordered.pairs().map(time).collect();
+        assert!(times[..3].is_sorted() && times[3..].is_sorted(), "{times:?}");
+        let factor = times[1] / times[0] * 1.001;
+        let near = plan.by_estimate(&estimator, Some(factor));
+        let kept: Vec<Pair> = near.pairs().filter(|pair| pair.problem == 0).collect();
+        assert_eq!(kept, ordered.pairs().take(2).collect::<Vec<_>>());
+        assert_eq!(near.len() + near.left_out_by_order(), 6);
+    }
+
+    /// A universal model whose forest prefers tiles of 64 rows to what the estimate says.
+    fn model(columns: &str) -> Model {
+        let spec = format!(
+            r#"{{"op_type":"grouped_conv","arch":"gfx950","feature_names":["est_slower","est_tile_m"],
+                 "ck_select":{{"prior":10,"rank_by":"relative"}}{columns}}}"#
+        );
+        let forest = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n\
+            max_feature_idx=1\nobjective=none\nfeature_names=est_slower est_tile_m\nfeature_infos=none none\n\n\
+            Tree=0\nnum_leaves=3\nnum_cat=0\nsplit_feature=1 1\nsplit_gain=1 1\nthreshold=63 65\n\
+            decision_type=2 2\nleft_child=-1 -2\nright_child=1 -3\nleaf_value=0 100 0\n\
+            leaf_weight=1 1 1\nleaf_count=1 1 1\ninternal_value=0 0\ninternal_weight=0 0\n\
+            internal_count=3 2\nis_linear=0\nshrinkage=1\n\n\nend of trees\n";
+        Model::from_bytes("mine", spec.as_bytes(), &[(Target::Relative, forest.as_bytes())]).unwrap()
+    }
+
+    fn tiles(plan: &Plan) -> Vec<&str> {
+        let tile = |pair: Pair| {
+            let name = &plan.kernel(pair).name;
+            name.split("2d_").nth(1).and_then(|rest| rest.split('_').next()).unwrap_or(name)
+        };
+        plan.pairs().map(tile).collect()
+    }
+
+    #[test]
+    fn a_model_orders_kernels_and_the_first_are_kept() {
+        let names = ["bf16_2d_128x128x64_compv4", "bf16_2d_64x64x64_compv3", "bf16_2d_16x64x64_compv3"];
+        let names = names.map(|rest| format!("grouped_conv_forward_{rest}")).join("\n");
+        let problems = "C,K,Hi,Wi,Y,X,N\n256,256,56,56,3,3,64\n64,64,7,7,1,1,1\n";
+        let whole = plan(&names, problems);
+        let estimator = Estimator::new(Device::for_arch("gfx950".parse().unwrap()).unwrap());
+        let by_estimate = whole.by_estimate(&estimator, None);
+        let ordered = whole.by_model(model("")).unwrap();
+        // The forest's favourite first, then as the estimate has them.
+        for problem in 0..2 {
+            let others = tiles(&by_estimate)[3 * problem..][..3].to_vec();
+            let expected =
+                [vec!["64x64x64"], others.into_iter().filter(|tile| *tile != "64x64x64").collect()];
+            assert_eq!(tiles(&ordered)[3 * problem..][..3], expected.concat());
+        }
+        let first = ordered.first(1);
+        assert_eq!((tiles(&first), first.left_out_by_order()), (vec!["64x64x64"; 2], 4));
+
+        // Kernels of another type are problems of another type; the rankings take turns.
+        let both = format!("{names}\n{}", names.replace("bf16", "fp16"));
+        let ordered = plan(&both, problems).by_model(model("")).unwrap();
+        assert_eq!(tiles(&ordered)[..2], ["64x64x64"; 2]);
+        // Of a model for one type, the other's kernels come last.
+        let ordered = plan(&both, problems).by_model(model(r#","dtype":"fp16""#)).unwrap();
+        let types: Vec<bool> =
+            ordered.pairs().take(6).map(|pair| ordered.kernel(pair).name.contains("fp16")).collect();
+        assert_eq!(types, [true, true, true, false, false, false]);
+        let error = plan(&names, problems).by_model(model(r#","dtype":"fp16""#)).unwrap_err().to_string();
+        assert!(error.contains("fp16"), "{error}");
+    }
+}
