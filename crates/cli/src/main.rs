@@ -87,6 +87,8 @@ enum Command {
     Pack(commands::pack::Args),
     Store(commands::store::Args),
     Doctor(commands::doctor::Args),
+    #[command(name = "hardware")]
+    ThisGpu(commands::this_gpu::Args),
     #[cfg(feature = "offline")]
     Evaluate(commands::evaluate::Args),
     #[cfg(feature = "offline")]
@@ -199,6 +201,7 @@ fn run(command: Command) -> Result<ExitCode, CliError> {
         Command::Pack(args) => commands::pack::run(&args),
         Command::Store(args) => commands::store::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
+        Command::ThisGpu(args) => commands::this_gpu::run(&args),
         #[cfg(feature = "offline")]
         Command::Evaluate(args) => commands::evaluate::run(&args),
         #[cfg(feature = "offline")]

@@ -13,6 +13,7 @@ use ck_select::tuning::hip::{Hip, HipError, LIBRARY_VARIABLE};
 use ck_select::tuning::store::{Filter, Location, Mode as StoreMode, Store};
 use rustix::fs::{Access, access};
 
+use super::this_gpu;
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Format, Table};
@@ -171,7 +172,17 @@ fn device(hip: &Hip, index: u32) -> Finding {
             let effect = match arch.map(|arch| (arch, estimate::Device::for_arch(arch))) {
                 None => "the architecture has to be given by the options or by problems".to_owned(),
                 Some((arch, Err(_))) => format!("no profile of {arch}: no estimate without --hardware"),
-                Some((arch, Ok(_))) => format!("the estimate and the universal model know {arch}"),
+                Some((arch, Ok(profile))) => {
+                    let known = format!("the estimate and the universal model know {arch}");
+                    let profile = profile.hardware.num_cus;
+                    match this_gpu::compute_units(facts, this_gpu::wgp_mode()) {
+                        Some(units) if i64::from(units) != profile => format!(
+                            "{known} with {profile} compute units instead of {units}: `ckselect hardware` \
+                             describes this one"
+                        ),
+                        _ => known,
+                    }
+                }
             };
             Finding::new(&what, State::Ok, format!("{}, {target}", facts.name), effect)
         }

@@ -42,6 +42,7 @@ pub(crate) mod search;
 #[cfg(feature = "offline")]
 pub(crate) mod shapes;
 pub(crate) mod store;
+pub(crate) mod this_gpu;
 #[cfg(feature = "offline")]
 pub(crate) mod train;
 #[cfg(feature = "offline")]
