@@ -7,7 +7,7 @@
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::ptr::{null, null_mut};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -51,7 +51,11 @@ fn child() {
     let _ = std::io::stdin().read_line(&mut String::new());
 }
 
-struct Holder(Child);
+struct Holder {
+    child: Child,
+    /// Kept open for what the test harness prints in the end.
+    _output: ChildStdout,
+}
 
 impl Holder {
     fn of(path: &Path, lock: &str) -> Self {
@@ -59,15 +63,16 @@ impl Holder {
         command.args(["child", "--exact", "--nocapture", "--test-threads=1"]);
         command.env(PATH, path).env(LOCK, lock).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut output = child.stdout.take().unwrap();
+        let mut lines = BufReader::new(&mut output).lines();
         assert!(lines.any(|line| line.unwrap().contains("@@held")), "the child holds the lock");
-        Self(child)
+        Self { child, _output: output }
     }
 
     /// Gives the lock back.
     fn release(mut self) {
-        drop(self.0.stdin.take());
-        assert!(self.0.wait().unwrap().code().is_some());
+        drop(self.child.stdin.take());
+        assert!(self.child.wait().unwrap().success());
     }
 }
 
