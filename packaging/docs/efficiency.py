@@ -1,9 +1,9 @@
 """How fast the chosen kernels are on the MI355X problems, for the figure in README: `make efficiency MI355X=FOLDER`.
 
-    efficiency.py OUT_OF_FOLD.parquet ESTIMATE.csv UPSTREAM.csv > docs/images/efficiency.csv
+    efficiency.py OUT_OF_FOLD.parquet ESTIMATE.csv UNIVERSAL.csv UPSTREAM.csv > docs/images/efficiency.csv
 
-Takes what `ckselect train`, `ckselect evaluate --estimate --problems` and `ckselect validate --predictions --output`
-wrote about the same problems. Each column is sorted by itself, so a line is no problem.
+Takes what `ckselect train`, `ckselect evaluate --problems` (of the estimate and of a universal model that has not seen
+the MI355X) and `ckselect validate --predictions --output` wrote about the same problems. Each column is sorted by itself, so a line is no problem.
 """
 
 import csv
@@ -36,9 +36,9 @@ def column(path: str) -> list[float]:
         return [float(row["efficiency"]) for row in csv.DictReader(file)]
 
 
-ours, estimate, upstream = held_out(sys.argv[1]), column(sys.argv[2]), column(sys.argv[3])
-if not len(ours) == len(estimate) == len(upstream):
-    sys.exit(f"efficiency: {len(ours)}, {len(estimate)} and {len(upstream)} problems, which should be the same")
+columns = [held_out(sys.argv[1]), *(column(path) for path in sys.argv[2:5])]
+if len(counts := {len(values) for values in columns}) != 1:
+    sys.exit(f"efficiency: found columns of {sorted(counts)} problems, which should be the same")
 print(
     "# Speed of the chosen kernel relative to the fastest measured one, 142 convolution problems on an MI355X, "
     "each column sorted."
@@ -47,6 +47,6 @@ print(
     "# Made by `make efficiency MI355X=FOLDER` (packaging/make/docs.mk has the commands); "
     "docs/model-quality.md explains the figures."
 )
-print("ck_select,estimate,upstream")
-for row in zip(sorted(ours), sorted(estimate), sorted(upstream)):
+print("ck_select,estimate,universal,upstream")
+for row in zip(*map(sorted, columns)):
     print(",".join(f"{value:.6f}" for value in row))

@@ -1,11 +1,12 @@
-"""Draws the figures of README from committed results: `make figures`.
+"""Draws the figures of README and docs/estimate.md from committed results: `make figures`.
 
     figures.py [--check]
 
 docs/images/efficiency.svg  from docs/images/efficiency.csv, which says how it was made
+docs/images/curve.svg       from docs/images/curve.csv, which `make efficiency` writes with it
 docs/images/time.svg        from the table "Scoring and ranking" of docs/performance.md, which says how it was measured
 
-`--check` only compares. What README and docs/model-quality.md say has to be what is drawn.
+`--check` only compares. What README and docs/estimate.md say has to be what is drawn.
 """
 
 import csv
@@ -24,12 +25,12 @@ LEFT, RIGHT, TOP, BOTTOM = 62, 742, 46, 344
 STYLE = """
     .axis { stroke: #8c959f; } .grid { stroke: #d8dee4; } .tick { fill: #57606a; font-size: 12px; } .head { fill: #1f2328; font-weight: 600; }
     .label { font-size: 13px; } .line { fill: none; stroke-width: 2.2; stroke-linejoin: round; } .dashed { stroke-dasharray: 6 4; }
-    .a { stroke: #0969da; } .b { stroke: #1a7f37; } .c { stroke: #bc4c00; } text.a, .dot.a { fill: #0969da; stroke: none; }
-    text.b, .dot.b { fill: #1a7f37; stroke: none; } text.c, .dot.c { fill: #bc4c00; stroke: none; }
+    .a { stroke: #0969da; } .b { stroke: #1a7f37; } .c { stroke: #bc4c00; } .d { stroke: #8250df; } text.a, .dot.a { fill: #0969da; stroke: none; }
+    text.b, .dot.b { fill: #1a7f37; stroke: none; } text.c, .dot.c { fill: #bc4c00; stroke: none; } text.d { fill: #8250df; stroke: none; }
     @media (prefers-color-scheme: dark) {
       .axis { stroke: #656c76; } .grid { stroke: #2b3138; } .tick { fill: #9198a1; } .head { fill: #f0f6fc; }
-      .a { stroke: #4493f8; } .b { stroke: #3fb950; } .c { stroke: #f0883e; } text.a, .dot.a { fill: #4493f8; stroke: none; }
-      text.b, .dot.b { fill: #3fb950; stroke: none; } text.c, .dot.c { fill: #f0883e; stroke: none; }
+      .a { stroke: #4493f8; } .b { stroke: #3fb950; } .c { stroke: #f0883e; } .d { stroke: #a371f7; } text.a, .dot.a { fill: #4493f8; stroke: none; }
+      text.b, .dot.b { fill: #3fb950; stroke: none; } text.c, .dot.c { fill: #f0883e; stroke: none; } text.d { fill: #a371f7; stroke: none; }
     }
 """
 
@@ -77,21 +78,22 @@ def percentile(values: list[float], share: float) -> float:
     return values[low] + (values[min(low + 1, len(values) - 1)] - values[low]) * (place - low)
 
 
-def stated(page: str, figures: list[str]) -> None:
+def stated(page: str, figures: list[str], source: str) -> None:
     """A page has to say what is drawn."""
     found = (ROOT / page).read_text()
     for figure in figures:
         if figure not in found:
-            sys.exit(f"figures: {page} does not say {figure}, which docs/images/efficiency.csv gives")
+            sys.exit(f"figures: {page} does not say {figure}, which docs/images/{source} gives")
 
 
 def efficiency() -> str:
-    """Efficiency over problems, sorted, of three ways to choose."""
+    """Efficiency over problems, sorted, of four ways to choose."""
     with open(IMAGES / "efficiency.csv") as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     names = {
         "ck_select": ("a", "ck-select, problems held out of training"),
         "estimate": ("b", "ck-select's estimate, no model"),
+        "universal": ("d", "a universal model without MI355X data"),
         "upstream": ("c", "upstream's predictor"),
     }
 
@@ -108,13 +110,13 @@ def efficiency() -> str:
     for at, (column, (kind, label)) in enumerate(names.items()):
         speeds = sorted(float(row[column]) for row in rows)
         mean, tenth = f"{sum(speeds) / len(speeds):.2%}", f"{percentile(speeds, 0.1):.2%}"
-        stated("README.md", [mean.replace("%", " %"), tenth.replace("%", " %")])
+        stated("README.md", [mean.replace("%", " %"), tenth.replace("%", " %")], "efficiency.csv")
         points = " ".join(
             f"{x_of(place / (len(speeds) - 1)):.1f},{y_of(speed):.1f}" for place, speed in enumerate(speeds)
         )
         words = f"{label}: mean {mean.replace('%', ' %')}, P10 {tenth.replace('%', ' %')}"
         parts.append(f'<polyline class="line {kind}" points="{points}"><title>{escape(words)}</title></polyline>')
-        y = y_of(0.735) + 24 * at
+        y = y_of(0.735) + 22 * at
         key += [
             f'<line class="line {kind}" x1="{x_of(0.26):.1f}" y1="{y - 4:.1f}" x2="{x_of(0.30):.1f}" y2="{y - 4:.1f}"/>'
         ]
@@ -122,6 +124,41 @@ def efficiency() -> str:
         told.append(words)
     title = f"Speed of the chosen kernel, relative to the fastest: {len(rows)} convolutions, MI355X"
     return svg(title, f"Efficiency of the choices, sorted. {'. '.join(told)}.", parts + key)
+
+
+def curve() -> str:
+    """Efficiency over measured problems, of three ways to learn."""
+    with open(IMAGES / "curve.csv") as file:
+        rows = list(csv.DictReader(file))
+    names = {
+        "tuned": ("a", "ckselect tune, on top of a model of the H200"),
+        "alone": ("b", "ckselect train on these problems alone"),
+        "upstream": ("c", "upstream's recipe on these problems"),
+    }
+    most = max(int(row["measured"]) for row in rows)
+
+    def x_of(count: float) -> float:
+        return LEFT + 20 + math.log2(1 + count / 5) / math.log2(1 + most / 5) * (RIGHT - LEFT - 40)
+
+    def y_of(value: float) -> float:
+        return BOTTOM - max(value - 0.5, 0) / 0.5 * (BOTTOM - TOP)
+
+    counts = {count: str(count) for count in sorted({int(row["measured"]) for row in rows})}
+    values = {value / 100: f"{value} %" for value in range(50, 101, 10)}
+    parts, key, told = axes(x_of, y_of, counts, values, "measured problems"), [], []
+    for at, (way, (kind, label)) in enumerate(names.items()):
+        points = [row for row in rows if row["way"] == way]
+        for column, dashed in (("mean", ""), ("p10", " dashed")):
+            line = " ".join(f"{x_of(int(row['measured'])):.1f},{y_of(float(row[column])):.1f}" for row in points)
+            parts.append(f'<polyline class="line {kind}{dashed}" points="{line}"/>')
+        for row in points:
+            mean, tenth = (f"{float(row[column]) * 100:.2f}" for column in ("mean", "p10"))
+            stated("docs/estimate.md", [f"{mean}, {tenth}"], "curve.csv")
+            told.append(f"{label}, {row['measured']} problems: mean {mean} %, P10 {tenth} %")
+        key.append(text(x_of(most), y_of(0.65) + 20 * at, label, f"label {kind}", "end"))
+    key.append(text(x_of(most), y_of(0.65) + 62, "solid: mean, dashed: P10; other problems than those measured", anchor="end"))
+    title = "Speed of the chosen kernel by the number of measured problems, MI355X"
+    return svg(title, f"{'. '.join(told)}.", parts + key)
 
 
 def measured() -> dict[str, list[tuple[int, float, float]]]:
@@ -185,7 +222,7 @@ def time() -> str:
 def main() -> int:
     """Draws or compares; 1 when a committed figure is not what its data give."""
     wrong = 0
-    for name, draw in (("efficiency.svg", efficiency), ("time.svg", time)):
+    for name, draw in (("efficiency.svg", efficiency), ("curve.svg", curve), ("time.svg", time)):
         path, drawn = IMAGES / name, draw()
         if "--check" not in sys.argv[1:]:
             path.write_text(drawn)

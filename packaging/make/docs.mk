@@ -2,7 +2,7 @@
 #
 #     make docs [RUSTDOC=FOLDER]       target/site/index.html; RUSTDOC takes what `cargo doc` wrote there before
 #     make figures                     draws docs/images/*.svg again from committed results
-#     make efficiency MI355X=FOLDER    the results of one of them, from the measurements that are not in the repository
+#     make efficiency MI355X=FOLDER    the results of two of them, from measurements that are not in the repository
 #
 # packaging/docs has the scripts. Everything is checked: that the figures are what their data give, that each link leads somewhere, also to an
 # anchor, that each page is in README's list, and, where there is a headless Chromium, that the search finds something.
@@ -39,11 +39,17 @@ efficiency: ckselect offline-python
 	'$(TARGET_DIR)/release/ckselect' train --data '$(MI355X)/forward_bf16_oracle_dev.csv' --extra-data '$(MI355X)/forward_bf16_training_20k.csv' \
 		--out '$(EFFICIENCY)/model' --op grouped_conv --variant forward --dtype bf16 --arch gfx950 --objective listwise --early-stopping off
 	'$(TARGET_DIR)/release/ckselect' evaluate --estimate --arch gfx950 --data '$(MI355X)/forward_bf16_oracle_dev.csv' --problems '$(EFFICIENCY)/estimate.csv'
+	'$(TARGET_DIR)/release/ckselect' train --universal --data $(filter-out %.cold.parquet,$(wildcard data/h200/*.parquet)) \
+		--out '$(EFFICIENCY)/h200' --folds 1
+	'$(TARGET_DIR)/release/ckselect' evaluate --model '$(EFFICIENCY)/h200' --arch gfx950 --data '$(MI355X)/forward_bf16_oracle_dev.csv' \
+		--problems '$(EFFICIENCY)/universal.csv'
 	'$(TARGET_DIR)/release/ckselect' validate --predictions '$(MI355X)/upstream_picks_dev.csv' --data '$(MI355X)/forward_bf16_oracle_dev.csv' \
 		--output '$(EFFICIENCY)/upstream.csv'
 	'$(OFFLINE_PYTHON)' -B packaging/docs/efficiency.py '$(EFFICIENCY)/model/oof_predictions.parquet' '$(EFFICIENCY)/estimate.csv' \
-		'$(EFFICIENCY)/upstream.csv' >'$(EFFICIENCY)/efficiency.csv'
-	cp '$(EFFICIENCY)/efficiency.csv' docs/images/efficiency.csv
+		'$(EFFICIENCY)/universal.csv' '$(EFFICIENCY)/upstream.csv' >'$(EFFICIENCY)/efficiency.csv'
+	'$(TARGET_DIR)/release/ckselect' curve --arch gfx950 --model '$(EFFICIENCY)/h200' --data '$(MI355X)/forward_bf16_oracle_dev.csv' \
+		--draws 10 --format csv >'$(EFFICIENCY)/curve.csv'
+	cp '$(EFFICIENCY)/efficiency.csv' '$(EFFICIENCY)/curve.csv' docs/images/
 
 # The stamp is written last, so that an interrupted installation is begun again.
 $(DOCS_READY): packaging/docs/requirements.txt | needs-python
