@@ -51,27 +51,29 @@ impl Plan {
         let ranker = Ranker::new(Arc::new(model), Arc::new(pool)).map_err(|error| unusable(&error))?;
         let mut scratch = RankScratch::default();
         let mut plan = self.clone();
+        // By kernel: its place, and which of the rankings it is in.
         let mut places = vec![usize::MAX; self.kernels.len()];
+        let mut ranking_of = vec![0; self.kernels.len()];
         for planned in &mut plan.problems {
-            let mut rankings: Vec<(Problem, Vec<u32>)> = Vec::new();
-            for &kernel in &planned.kernels {
-                let problem =
-                    planned.asked.for_kernel(&self.kernels[kernel as usize]).unwrap_or(planned.asked.problem);
-                match rankings.iter_mut().find(|ranking| ranking.0 == problem) {
-                    Some(ranking) => ranking.1.push(kernel),
-                    None => rankings.push((problem, vec![kernel])),
-                }
+            let mut problems: Vec<Problem> = Vec::new();
+            for place in planned.kernels.iter().map(|&kernel| kernel as usize) {
+                let problem = planned.asked.for_kernel(&self.kernels[place]).unwrap_or(planned.asked.problem);
+                ranking_of[place] =
+                    problems.iter().position(|known| *known == problem).unwrap_or_else(|| {
+                        problems.push(problem);
+                        problems.len() - 1
+                    });
             }
             places.fill(usize::MAX);
             let mut refused = None;
-            for (problem, kernels) in &rankings {
+            for (ranking, problem) in problems.iter().enumerate() {
                 if let Err(error) = ranker.rank_with(problem, &mut scratch) {
                     refused = Some(error.to_string());
                     continue;
                 }
                 let ranked = scratch.ranking().iter().map(|ranked| ranked.index);
-                let asked = ranked.filter(|&kernel| kernels.binary_search(&(kernel as u32)).is_ok());
-                asked.enumerate().for_each(|(place, kernel)| places[kernel] = place);
+                let of_it = ranked.filter(|&kernel| ranking_of[kernel] == ranking);
+                of_it.enumerate().for_each(|(place, kernel)| places[kernel] = place);
             }
             // A stable sort: equal places keep the order of the pool.
             planned.kernels.sort_by_key(|&kernel| places[kernel as usize]);
@@ -156,6 +158,7 @@ mod tests {
         let estimator = Estimator::new(Device::for_arch("gfx950".parse().unwrap()).unwrap());
         let by_estimate = whole.by_estimate(&estimator, None);
         let ordered = whole.by_model(model("")).unwrap();
+        assert_eq!(by_estimate.by_model(model("")).unwrap(), ordered);
         // The forest's favourite first, then as the estimate has them.
         for problem in 0..2 {
             let others = tiles(&by_estimate)[3 * problem..][..3].to_vec();
