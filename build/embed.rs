@@ -23,8 +23,9 @@ fn fault(path: &Path, error: &dyn std::fmt::Display) -> String {
 }
 
 /// The source of the table of all model directories inside `models`, by name, but for those of NVIDIA's GPUs,
-/// which no user of the dispatcher has. Files beside them are passed over. Forests are packed into files
-/// inside `out`.
+/// which no user of the dispatcher has. Files beside them are passed over. Specs are copied and forests packed
+/// into files inside `out`, where the source is to be, too: it names them without their folder, so that a
+/// checkout may be moved together with what was built in it.
 pub(crate) fn table(models: &Path, out: &Path) -> Result<String, String> {
     let mut directories = Vec::new();
     for entry in fs::read_dir(models).map_err(|error| fault(models, &error))? {
@@ -46,15 +47,18 @@ pub(crate) fn table(models: &Path, out: &Path) -> Result<String, String> {
             return Err(fault(&directory, &format!("no {SPEC}, so it is no model directory")));
         }
         // Writing to a string does not fail.
-        let _ = writeln!(source, "EmbeddedModel::new(c{name:?}, {}, &[", bytes(&spec));
+        let copy = format!("{name}.{SPEC}");
+        fs::copy(&spec, out.join(&copy)).map_err(|error| fault(&spec, &error))?;
+        let _ = writeln!(source, "EmbeddedModel::new(c{name:?}, {}, &[", bytes(&copy));
         let mut forests = 0;
         for (file, target) in FORESTS {
             // As in a directory that is loaded, a plain forest goes before a compressed one.
             let files = [directory.join(file), directory.join(format!("{file}.gz"))];
             if let Some(path) = files.iter().find(|path| path.is_file()) {
-                let packed = out.join(format!("{name}.{file}.packed"));
+                let packed = format!("{name}.{file}.packed");
                 let contents = pack(&text(path)?).map_err(|error| fault(path, &error))?;
-                fs::write(&packed, contents).map_err(|error| fault(&packed, &error))?;
+                let place = out.join(&packed);
+                fs::write(&place, contents).map_err(|error| fault(&place, &error))?;
                 let _ = writeln!(source, "(Target::{target}, {}),", bytes(&packed));
                 forests += 1;
             }
@@ -87,6 +91,6 @@ fn is_for_nvidia(directory: &Path) -> bool {
     !number.is_empty() && number.bytes().all(|digit| digit.is_ascii_digit())
 }
 
-fn bytes(path: &Path) -> String {
-    format!("include_bytes!({:?}).as_slice()", path.display().to_string())
+fn bytes(file: &str) -> String {
+    format!("include_bytes!({file:?}).as_slice()")
 }

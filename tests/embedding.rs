@@ -36,13 +36,20 @@ fn every_model_directory_is_in_the_table() {
     let source = table().unwrap();
     let names: Vec<_> = source.lines().filter(|line| line.contains("EmbeddedModel::new(")).collect();
     assert!(names[0].contains("(c\"first\", ") && names[1].contains("(c\"second\", "), "{source}");
+    for folder in [&folder, &out] {
+        assert!(
+            !source.contains(folder.path().to_str().unwrap()),
+            "a moved checkout has other folders: {source}"
+        );
+    }
+    assert_eq!(fs::read(out.path().join("first.feature_spec.json")).unwrap(), b"{}");
     let forests: Vec<_> = source.lines().filter(|line| line.starts_with("(Target::")).collect();
     assert_eq!(forests.len(), 3, "a plain forest goes before a compressed one: {source}");
     fs::create_dir(folder.path().join("conv_bf16_sm90")).unwrap();
     assert_eq!(table().unwrap(), source, "models for NVIDIA's GPUs stay files");
     assert!(
         forests[1].starts_with("(Target::Latency, ")
-            && forests[1].contains("first.model_latency.lgbm.packed\"")
+            && forests[1].contains("\"first.model_latency.lgbm.packed\"")
     );
 
     fs::create_dir(folder.path().join("with blank")).unwrap();

@@ -39,7 +39,7 @@ efficiency: ckselect offline-python
 	'$(TARGET_DIR)/release/ckselect' train --data '$(MI355X)/forward_bf16_oracle_dev.csv' --extra-data '$(MI355X)/forward_bf16_training_20k.csv' \
 		--out '$(EFFICIENCY)/model' --op grouped_conv --variant forward --dtype bf16 --arch gfx950 --objective listwise --early-stopping off
 	'$(TARGET_DIR)/release/ckselect' evaluate --estimate --arch gfx950 --data '$(MI355X)/forward_bf16_oracle_dev.csv' --problems '$(EFFICIENCY)/estimate.csv'
-	'$(TARGET_DIR)/release/ckselect' train --universal --data $(filter-out %.cold.parquet,$(wildcard data/h200/*.parquet)) \
+	'$(TARGET_DIR)/release/ckselect' train --universal --data $(sort $(filter-out %.cold.parquet,$(wildcard data/h200/*.parquet))) \
 		--out '$(EFFICIENCY)/h200' --folds 1
 	'$(TARGET_DIR)/release/ckselect' evaluate --model '$(EFFICIENCY)/h200' --arch gfx950 --data '$(MI355X)/forward_bf16_oracle_dev.csv' \
 		--problems '$(EFFICIENCY)/universal.csv'

@@ -237,7 +237,8 @@ fn a_model_says_what_is_measured_first() {
     let line = "--simulate analytic --output a.csv --order model --arch gfx942 --first 10";
     let output = fakes.bench(line).output().unwrap();
     assert!(
-        String::from_utf8_lossy(&output.stderr).contains("105 pairs are left out as too slow, 30 are kept")
+        String::from_utf8_lossy(&output.stderr)
+            .contains("105 pairs are left out as less promising, 30 are kept")
     );
     succeeded(&output);
     let line_of_rank = "--pool pool.txt --problems problems.csv --arch gfx942 --top 10 --format csv";

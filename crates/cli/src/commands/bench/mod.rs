@@ -281,7 +281,7 @@ fn in_order(args: &Args, plan: Plan) -> Result<Plan, CliError> {
     };
     if plan.left_out_by_order() > 0 {
         let (count, kept) = (plan.left_out_by_order(), plan.len());
-        say!("ckselect: {count} pairs are left out as too slow, {kept} are kept");
+        say!("ckselect: {count} pairs are left out as less promising, {kept} are kept");
     }
     Ok(plan)
 }
