@@ -622,8 +622,8 @@ typedef struct {
    */
   int32_t mode;
   /**
-   * Not 0: ignores the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`). `CK_SELECT_LOG`
-   * applies to the process, not to a registry: it still sets the log's destination, unless
+   * Not 0: ignores the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_HARDWARE`, `_STORE`, `_CAPTURE`).
+   * `CK_SELECT_LOG` applies to the process, not to a registry: it still sets the log's destination, unless
    * `ck_log_set_callback` was called before.
    */
   int32_t ignore_environment;
@@ -702,6 +702,13 @@ typedef struct {
    * kernel of a callback that returns too late is abandoned.
    */
   double run_timeout_ms;
+  /**
+   * A file that describes the GPU, as `ckselect hardware` writes it, or "hip" for what the HIP runtime
+   * reports now of the current device; NULL for the profile of the architecture. The estimate and universal
+   * models take it instead of the profile of `arch`, or else of the architecture that the file is
+   * `based_on`; models of one architecture keep the constants that they were trained with. Copied.
+   */
+  const char *hardware;
 } ck_options;
 
 /**

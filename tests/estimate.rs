@@ -9,12 +9,13 @@ use ck_select::hardware::Hardware;
 use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
-use ck_select::problem::{ConvProblem, Problem};
+use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select::registry::{Hooks, Mode, NewKernel, Options, Priority, Registry, Source, UserData};
 use ck_select::select::{RankScratch, Ranker, universal_rows};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
+use ck_select::vocab::Op;
 
 /// Counts the allocations of each thread.
 struct Counting;
@@ -167,6 +168,134 @@ fn a_universal_model_ranks_with_the_callers_constants() {
     let expected = scores(model().on_device(device));
     assert_eq!(scores(model().with_hardware(constants)), expected);
     assert_ne!(scores(model()), expected);
+}
+
+/// A described GPU takes the place of its architecture's profile, for the estimate and for universal models.
+#[test]
+fn a_described_gpu_replaces_its_profile() {
+    let place = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = place.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let small = file("small.json", r#"{"based_on": "gfx942", "num_cus": 20}"#);
+    let described = |arch: &str| Options { hardware: Some(small.clone()), ..on(arch) };
+    let problem: Problem = conv(16).into();
+    let scores = |registry: &Registry, problem: &Problem| {
+        let chosen = registry.select(problem).unwrap();
+        let ranking = registry.rank(problem);
+        let places = ranking.iter().flat_map(|ranking| &ranking.places);
+        let places = places.map(|place| (place.index, place.score.to_bits())).collect::<Vec<_>>();
+        (chosen.source, chosen.score.map(f64::to_bits), places)
+    };
+    let universal = || Arc::new(Model::load(root("models/universal")).unwrap());
+    let mut device = Device::for_arch("gfx942".parse().unwrap()).unwrap();
+    device.hardware.num_cus = 20;
+    let estimator = Estimator::new(device);
+    for with_model in [false, true] {
+        let registry = |options: Options| {
+            let registry = filled(options);
+            if with_model {
+                registry.set_model(universal(), None);
+            }
+            registry
+        };
+        let own = scores(&registry(described("gfx942")), &problem);
+        let profile = scores(&registry(on("gfx942")), &problem);
+        assert_ne!(own, profile);
+        if with_model {
+            let given = registry(on("gfx942"));
+            given.set_model(Arc::new(Model::clone(&universal()).on_device(device)), None);
+            assert_eq!(own, scores(&given, &problem));
+        } else {
+            let best = PoolEstimate::new(estimator, Arc::new(pool()));
+            let mut scratch = EstimateScratch::default();
+            best.rank_with(&problem, &mut scratch).unwrap();
+            assert_eq!(own.1, Some(scratch.ranking()[0].time_us.to_bits()));
+        }
+        // Without an architecture, the description says which one; others keep their profiles.
+        assert_eq!(scores(&registry(Options { arch: None, ..described("gfx942") }), &problem), own);
+        let other: Problem = ConvProblem { arch: "gfx90a".parse().ok(), ..conv(16) }.into();
+        let described = registry(described("gfx942"));
+        assert_eq!(scores(&described, &other), scores(&registry(on("gfx942")), &other));
+        // New options, and back.
+        described.set_options(on("gfx942")).unwrap();
+        assert_eq!(scores(&described, &problem), profile);
+        described.set_options(Options { hardware: Some(small.clone()), ..on("gfx942") }).unwrap();
+        assert_eq!(scores(&described, &problem), own);
+        let text = described.explain(&problem).unwrap();
+        assert!(with_model || text.contains(&format!("gfx942, described by {}", small.display())), "{text}");
+    }
+    // Of an architecture without a profile.
+    let strix = Options { hardware: Some(file("strix.json", r#"{"based_on": "gfx1201"}"#)), ..on("gfx1151") };
+    assert_eq!(filled(strix).select(&problem).unwrap().source, Source::Estimate);
+    // From the environment.
+    let variable = |name: &str| (name == "CK_SELECT_HARDWARE").then(|| small.clone().into());
+    assert_eq!(on("gfx942").with_environment(variable).unwrap(), described("gfx942"));
+
+    for (hardware, reason) in [
+        (place.path().join("missing.json"), "missing.json: No such file"),
+        (file("zero.json", r#"{"based_on": "gfx942", "num_cus": 0}"#), "zero.json: num_cus: found 0"),
+        (file("base.json", r#"{"num_cus": 20}"#), "base.json: the estimate has no profile of gfx1151"),
+    ] {
+        let options = Options { hardware: Some(hardware), ..on("gfx1151") };
+        let error = Registry::new(options.clone()).err().unwrap().to_string();
+        assert!(error.starts_with("hardware: ") && error.contains(reason), "{error}");
+        // Wrong options change nothing.
+        let registry = filled(on("gfx942"));
+        assert!(registry.set_options(options).is_err());
+        assert_eq!(registry.select(&problem).unwrap().source, Source::Estimate);
+    }
+}
+
+/// What the runtime reports, on request.
+#[test]
+fn the_runtime_describes_its_gpu() {
+    let problem: Problem = conv(16).into();
+    let asked = |options: Options, units: Option<u32>| {
+        let device = MockDevice::new().with_facts(|facts| {
+            (facts.compute_units, facts.clock_khz) = (units, Some(2_100_000));
+        });
+        let registry = Registry::with_device(options, Box::new(device)).map_err(|error| error.to_string())?;
+        registry.add_all(pool().iter().cloned().map(|kernel| new(kernel, None)).collect()).unwrap();
+        Ok::<_, String>(registry.select(&problem).unwrap().score.unwrap())
+    };
+    let by_runtime = Options { hardware: Some("hip".into()), ..on("gfx942") };
+    let profile = asked(on("gfx942"), Some(20)).unwrap();
+    let own = asked(by_runtime.clone(), Some(20)).unwrap();
+    assert!(own > 2.0 * profile, "{own} {profile}");
+    assert_eq!(asked(Options { arch: None, ..by_runtime.clone() }, Some(20)), Ok(own));
+    let error = asked(by_runtime, None).unwrap_err();
+    assert_eq!(error, "hardware: device 0: the runtime does not report num_cus");
+}
+
+/// A GEMM is a 1x1 convolution to a universal model.
+#[test]
+#[cfg(feature = "embedded-models")]
+fn a_universal_model_ranks_gemms() {
+    let names = ["64x64x64", "128x128x64", "256x128x64", "256x256x64"].map(|tile| {
+        format!(
+            "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_{tile}_2x2x1_32x32x16"
+        )
+    });
+    let kernels: Vec<Kernel> = names.iter().map(|name| Kernel::from_name(name).unwrap()).collect();
+    let registry = Registry::new(Options { embedded_models: true, ..on("gfx942") }).unwrap();
+    registry.add_all(kernels.iter().cloned().map(|kernel| new(kernel, None)).collect()).unwrap();
+    let problem: Problem = GemmProblem::new(4096, 4096, 4096).into();
+    let chosen = registry.select(&problem).unwrap();
+    assert_eq!((chosen.source, chosen.generic), (Source::Model, true));
+    assert_ne!(chosen.entry.name(), names[0], "a large problem wants a large tile");
+    // It was trained on bf16.
+    assert_eq!(chosen.outside.names(Op::Gemm).collect::<Vec<_>>(), ["dtype_a", "dtype_b", "dtype_c"]);
+    // The same scores as with the model and the pool alone.
+    let model = Arc::new(Model::load(root("models/universal")).unwrap());
+    let device = Device::for_arch("gfx942".parse().unwrap()).unwrap();
+    let model = Arc::new(Model::clone(&model).on_device(device));
+    let ranker = Ranker::new(model, Arc::new(Pool::new(kernels).unwrap())).unwrap();
+    assert_eq!(ranker.rank(&problem).unwrap()[0].score.to_bits(), chosen.score.unwrap().to_bits());
+    let text = registry.explain(&problem).unwrap();
+    assert!(text.contains("embedded:universal (gemm_universal, generic)"), "{text}");
 }
 
 /// Sums of leaf values are the forest's own bits, the score is theirs less the prior, and nothing is

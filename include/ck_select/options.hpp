@@ -24,6 +24,9 @@ struct Options {
   std::string override_file;
   /// The architecture of problems that name none; empty for any.
   std::string arch;
+  /// A file that describes the GPU, as `ckselect hardware` writes it, or "hip" for what the HIP runtime reports; empty
+  /// for the profile of the architecture.
+  std::string hardware;
   /// The file that keeps measured winners, or "off" for memory only; empty leaves it to the environment.
   std::string store;
   /// The device whose winners the store keeps; empty asks the HIP runtime.
@@ -147,6 +150,7 @@ template <class Body>
 void with(const Options& options, Body body) {
   const CText override_file(options.override_file, "override_file");
   const CText arch(options.arch, "arch");
+  const CText hardware(options.hardware, "hardware");
   auto raw = sized<ck_options>();
   raw.mode = static_cast<std::int32_t>(options.mode);
   raw.ignore_environment = options.ignore_environment ? 1 : 0;
@@ -167,6 +171,7 @@ void with(const Options& options, Body body) {
   raw.no_estimate = options.estimate ? 0 : 1;
   raw.override_file = override_file.get_optional();
   raw.arch = arch.get_optional();
+  raw.hardware = hardware.get_optional();
   body(raw);
 }
 

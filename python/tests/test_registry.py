@@ -215,6 +215,25 @@ def test_mistakes_are_exceptions(registry):
         Registry(mode="magic")
 
 
+def test_a_gpu_is_described_by_a_file(tmp_path):
+    file = tmp_path / "small.json"
+    file.write_text('{"based_on": "gfx942", "num_cus": 20}')
+
+    def time(**options):
+        registry = GroupedConvRegistry("gfx942", kernels=FORWARD, environment=False, **options)
+        return registry.select(PROBLEM).score
+
+    assert time(hardware=file) > time()
+    with pytest.raises(OSError, match="hardware: .*missing.json"):
+        time(hardware=tmp_path / "missing.json")
+
+
+def test_the_universal_model_is_built_in():
+    registry = GroupedConvRegistry("gfx942", kernels=FORWARD, environment=False, embedded_models=True)
+    chosen = registry.select(PROBLEM)
+    assert chosen.source == "model" and chosen.generic
+
+
 def test_the_estimate_chooses_without_a_model():
     chosen = GroupedConvRegistry("gfx942", kernels=FORWARD, environment=False).select(PROBLEM)
     assert chosen.source == "estimate" and chosen.score is not None and chosen.score > 0

@@ -242,8 +242,10 @@ fn set_model(registry: &Registry, mut model: Model, usage: &Usage) -> Result<(),
     if let Some(key) = &usage.key
         && key.op != model.spec().op()
     {
-        let message = format!("{} is a model of {}, not of {}", model.name(), model.spec().op(), key.op);
-        return Err(Failure::new(CkStatus::InvalidArgument, message));
+        model = model.for_op(key.op).ok_or_else(|| {
+            let message = format!("{} is a model of {}, not of {}", model.name(), model.spec().op(), key.op);
+            Failure::new(CkStatus::InvalidArgument, message)
+        })?;
     }
     if let Some(hardware) = &usage.hardware {
         model = model.with_hardware(hardware.hardware()?);

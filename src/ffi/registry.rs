@@ -45,8 +45,8 @@ pub struct CkOptions {
     pub struct_size: usize,
     /// A `ck_mode`.
     pub mode: i32,
-    /// Not 0: ignores the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_STORE`, `_CAPTURE`). `CK_SELECT_LOG`
-    /// applies to the process, not to a registry: it still sets the log's destination, unless
+    /// Not 0: ignores the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_HARDWARE`, `_STORE`, `_CAPTURE`).
+    /// `CK_SELECT_LOG` applies to the process, not to a registry: it still sets the log's destination, unless
     /// `ck_log_set_callback` was called before.
     pub ignore_environment: i32,
     /// A file of rules `problem -> kernel name`, which take precedence over all other sources; NULL for none.
@@ -92,6 +92,11 @@ pub struct CkOptions {
     /// `host_timing`. Other threads wait one second longer than this limit and then measure without it; the
     /// kernel of a callback that returns too late is abandoned.
     pub run_timeout_ms: f64,
+    /// A file that describes the GPU, as `ckselect hardware` writes it, or "hip" for what the HIP runtime
+    /// reports now of the current device; NULL for the profile of the architecture. The estimate and universal
+    /// models take it instead of the profile of `arch`, or else of the architecture that the file is
+    /// `based_on`; models of one architecture keep the constants that they were trained with. Copied.
+    pub hardware: *const c_char,
 }
 
 // SAFETY: `repr(C)`, begins with its size, and holds only integers and addresses.
@@ -281,11 +286,13 @@ unsafe fn read_options(options: *const CkOptions) -> Result<Options, Failure> {
         let raw = unsafe { read_struct(options) }?;
         read.mode = mode(&raw)?;
         // SAFETY: by contract, `raw.override_file` is NULL or NUL-terminated; `raw.arch` is NULL or
-        // NUL-terminated; `raw.store` is NULL or NUL-terminated; `raw.device_name` is NULL or NUL-terminated.
+        // NUL-terminated; `raw.store` is NULL or NUL-terminated; `raw.device_name` is NULL or NUL-terminated;
+        // `raw.hardware` is NULL or NUL-terminated.
         unsafe {
             read.override_file = read_optional_text(raw.override_file, "override_file")?.map(Into::into);
             read.arch = read_arch(raw.arch, "arch")?;
             read.store = read_optional_text(raw.store, "store")?.map(Into::into);
+            read.hardware = read_optional_text(raw.hardware, "hardware")?.map(Into::into);
             read.device_name = read_optional_text(raw.device_name, "device_name")?.map(Into::into);
         }
         read.search = raw.search != 0;
@@ -344,7 +351,9 @@ fn measuring(raw: &CkOptions) -> Result<SearchOptions, Failure> {
 fn options_failure(error: OptionsError) -> Failure {
     let status = match error {
         OptionsError::Mode { .. } | OptionsError::HostArch => CkStatus::InvalidArgument,
-        OptionsError::Override(_) | OptionsError::Capture { .. } => CkStatus::Io,
+        OptionsError::Override(_) | OptionsError::Capture { .. } | OptionsError::Hardware { .. } => {
+            CkStatus::Io
+        }
         OptionsError::Model(_) => CkStatus::InvalidModel,
     };
     Failure::new(status, error)

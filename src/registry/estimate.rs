@@ -3,12 +3,12 @@
 
 use std::cmp::Reverse;
 use std::fmt::Write;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::prepared::Prepared;
 use super::state::State;
 use super::{Entry, Registry, Selection, Source};
-use crate::estimate::{Device, DeviceError, EstimateScratch, Estimator, Shape, Terms};
+use crate::estimate::{Described, DeviceError, EstimateScratch, Estimator, PerDevice, Shape, Terms};
 use crate::problem::{Checked, Problem};
 use crate::vocab::Arch;
 
@@ -26,7 +26,7 @@ pub(super) enum NoEstimate {
     Device(#[from] DeviceError),
 }
 
-/// The estimates of some kernels, for each device with a profile that was requested.
+/// The estimates of some kernels, for each device that was requested.
 #[derive(Default)]
 pub(super) struct Estimates {
     /// The kernels, by their numbers in the arena.
@@ -35,7 +35,7 @@ pub(super) struct Estimates {
     arch: Option<Arch>,
     /// Whether their priorities differ.
     prefers: bool,
-    devices: [OnceLock<PreparedEstimate>; Device::PROFILES.len()],
+    devices: PerDevice<PreparedEstimate>,
 }
 
 /// What depends on kernels and device alone.
@@ -47,13 +47,16 @@ pub(super) struct PreparedEstimate {
 }
 
 impl Estimates {
-    /// Reuses those of an earlier state if its kernels were the same.
+    /// Reuses those of an earlier state if its kernels and its GPU were the same.
     pub(super) fn of(
         ids: &Arc<[usize]>,
+        described: Option<Described>,
         entries: &boxcar::Vec<Entry>,
         earlier: Option<&Arc<Self>>,
     ) -> Arc<Self> {
-        if let Some(earlier) = earlier.filter(|earlier| earlier.ids == *ids) {
+        if let Some(earlier) =
+            earlier.filter(|earlier| earlier.ids == *ids && earlier.devices.described().copied() == described)
+        {
             return Arc::clone(earlier);
         }
         let kernels = || ids.iter().filter_map(|&id| entries.get(id));
@@ -61,25 +64,23 @@ impl Estimates {
         let arch =
             first.and_then(Entry::arch).filter(|&arch| kernels().all(|entry| entry.arch() == Some(arch)));
         let prefers = first.is_some_and(|first| kernels().any(|entry| entry.priority() != first.priority()));
-        Arc::new(Self { ids: Arc::clone(ids), arch, prefers, devices: Default::default() })
+        Arc::new(Self { ids: Arc::clone(ids), arch, prefers, devices: PerDevice::new(described) })
     }
 
     /// The estimates for an architecture, computed on first use.
     fn device(&self, arch: Arch, entries: &boxcar::Vec<Entry>) -> Result<&PreparedEstimate, DeviceError> {
-        let device = Device::for_arch(arch)?;
-        let place = Device::PROFILES.iter().position(|known| *known == arch.as_str());
-        let slot = place.and_then(|place| self.devices.get(place)).ok_or(DeviceError::NoProfile { arch })?;
-        Ok(slot.get_or_init(|| {
+        self.devices.get(arch, |device| {
             let estimator = Estimator::new(device);
             let shape = |&id: &usize| estimator.shape(&entries.get(id)?.kernel().kind).ok();
             PreparedEstimate { arch, estimator, shapes: self.ids.iter().map(shape).collect() }
-        }))
+        })
     }
 }
 
 impl Registry {
     /// Ranks the kernels that fit, or says why not. `supports` is not called. The architecture is the
-    /// problem's, otherwise the options'; without either, the one that all kernels name.
+    /// problem's, otherwise the options', otherwise that of the described GPU; without any, the one that all
+    /// kernels name.
     fn ask_estimate<'p>(
         &self,
         state: &State,
@@ -90,8 +91,10 @@ impl Registry {
         if !state.options().estimate {
             return Err(NoEstimate::Off);
         }
-        let Estimates { arch, prefers, .. } = *prepared.estimates;
-        let arch = problem.arch().or(state.options().arch).or(arch).ok_or(NoEstimate::NoArch)?;
+        let Estimates { arch, prefers, ref devices, .. } = *prepared.estimates;
+        let described = devices.described().map(|described| described.arch);
+        let arch = problem.arch().or(state.options().arch).or(described).or(arch);
+        let arch = arch.ok_or(NoEstimate::NoArch)?;
         let estimate = prepared.estimates.device(arch, &self.entries)?;
         let fitting = estimate.shapes.iter().enumerate().filter_map(|(place, shape)| {
             let entry = self.entry_at(state, place)?;
@@ -169,6 +172,10 @@ impl Registry {
             return "no kernel that fits has an estimate".to_owned();
         }
         let mut text = format!("{} kernels on {}", ranking.len(), estimate.arch);
+        if state.described().is_some_and(|described| described.arch == estimate.arch) {
+            let by = state.options().hardware.as_deref().unwrap_or_else(|| "the caller".as_ref());
+            let _ = write!(text, ", described by {}", by.display());
+        }
         let load = estimate.estimator.load(&problem);
         for (rank, one) in ranking.iter().take(EXPLAINED).enumerate() {
             let entry = self.entry_at(state, one.index);

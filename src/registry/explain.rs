@@ -313,8 +313,9 @@ fn described(selection: &Selection<'_>) -> String {
 
 /// Why no model serves a problem, model by model, and what can be done.
 pub(super) fn no_model(state: &State, problem: &Problem) -> String {
-    let misfits = state.models().iter().map(|loaded| misfit(loaded, problem, state.options().arch));
-    let misfits: Vec<String> = misfits.collect();
+    // That built-in models are for other operations tells nothing.
+    let told = state.models().iter().filter(|loaded| !loaded.embedded || loaded.key.op == problem.op());
+    let misfits: Vec<String> = told.map(|loaded| misfit(loaded, problem, state.options().arch)).collect();
     if misfits.is_empty() {
         return "none is loaded".to_owned();
     }

@@ -54,7 +54,7 @@ use generation::Generation;
 use measure::Labs;
 use prepared::Prepared;
 use roster::Roster;
-use state::State;
+use state::{Files, State};
 
 /// Number of simultaneous calls whose working memory is kept for later calls; more allocate.
 const SCRATCHES: usize = 64;
@@ -140,7 +140,8 @@ impl Registry {
     }
 
     fn with_labs(options: Options, labs: Labs) -> Result<Self, OptionsError> {
-        let state = State::new(options)?;
+        let files = Files::read(&options, || labs.facts(&options))?;
+        let state = State::new(options, files)?;
         Ok(Self {
             entries: boxcar::Vec::new(),
             state: ArcSwap::from_pointee(state),
@@ -302,10 +303,9 @@ impl Registry {
         self.state.load().model_keys()
     }
 
-    /// Replaces the options; their override file is read now.
+    /// Replaces the options; the files that they name are read now.
     pub fn set_options(&self, options: Options) -> Result<(), OptionsError> {
-        let overrides = options.read_overrides()?;
-        let capture = options.open_capture()?;
+        let files = Files::read(&options, || self.labs.facts(&options))?;
         let roster = self.turn();
         let mut state = self.successor(&roster);
         if let Some(Ok(winners)) = state.known().map(|prepared| &prepared.winners) {
@@ -313,7 +313,7 @@ impl Registry {
             // dropped.
             let _ = winners.store().flush();
         }
-        state.set_options(options, overrides, capture)?;
+        state.set_options(options, files)?;
         self.publish(state);
         Ok(())
     }

@@ -1,19 +1,23 @@
 //! Options of a registry, from its owner and from the environment.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
 use super::{OverrideError, Overrides};
 use crate::capture::Capture;
+use crate::estimate::Described;
 use crate::log::{self, Level};
 use crate::model::ModelError;
 use crate::nearest::Hint;
-use crate::tuning::device::Stream;
+use crate::tuning::device::{DeviceFacts, Stream};
 use crate::tuning::search::SearchOptions;
 use crate::tuning::store::Location;
 use crate::vocab::Arch;
+
+/// The value of [`Options::hardware`] for what the runtime reports.
+pub(super) const BY_RUNTIME: &str = "hip";
 
 /// Which sources are tried, and in which order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -56,6 +60,11 @@ pub struct Options {
     pub override_file: Option<PathBuf>,
     /// The architecture of problems that name none.
     pub arch: Option<Arch>,
+    /// A file that describes the GPU, as `ckselect hardware` writes it, or `hip` for what the HIP runtime
+    /// reports now of the current device. The estimate and universal models take it instead of the profile of
+    /// `arch`, or else of the architecture that the file is `based_on`; models of one architecture keep the
+    /// constants that they were trained with.
+    pub hardware: Option<PathBuf>,
     /// The file that keeps measured winners; `off` for memory only. `None`: `CK_SELECT_STORE`, or a file in
     /// the user's cache folder, which is opened only by a registry that measures.
     pub store: Option<PathBuf>,
@@ -90,6 +99,7 @@ impl Default for Options {
             mode: Mode::default(),
             override_file: None,
             arch: None,
+            hardware: None,
             store: None,
             device_name: None,
             search: false,
@@ -127,6 +137,12 @@ pub enum OptionsError {
         /// Why not.
         error: std::io::Error,
     },
+    /// A description of the GPU that cannot be used.
+    #[error("hardware: {reason}")]
+    Hardware {
+        /// Why not, with the file.
+        reason: String,
+    },
     /// Measuring on the host, which has no GPU architecture, without naming one.
     #[error("host_timing: arch is not set, expected the architecture that the host's kernels stand for")]
     HostArch,
@@ -137,7 +153,7 @@ pub enum OptionsError {
 
 impl Options {
     /// These options, overridden by the environment: `CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`,
-    /// `CK_SELECT_STORE`, `CK_SELECT_CAPTURE`.
+    /// `CK_SELECT_HARDWARE`, `CK_SELECT_STORE`, `CK_SELECT_CAPTURE`.
     ///
     /// `variable` looks up a variable, usually [`std::env::var_os`].
     pub fn with_environment(
@@ -154,6 +170,9 @@ impl Options {
         if let Some(path) = set("CK_SELECT_OVERRIDE") {
             self.override_file = Some(path.into());
         }
+        if let Some(path) = set("CK_SELECT_HARDWARE") {
+            self.hardware = Some(path.into());
+        }
         if let Some(path) = set(Location::VARIABLE) {
             self.store = Some(path.into());
         }
@@ -169,6 +188,26 @@ impl Options {
             Mode::Search | Mode::Refine(_) => true,
             Mode::Model => self.search || self.refine_out_of_range > 0,
             Mode::Priority => false,
+        }
+    }
+
+    /// The GPU of [`Options::hardware`]. `facts` is called only if the runtime describes it.
+    pub(super) fn described(
+        &self,
+        facts: impl FnOnce() -> Result<DeviceFacts, String>,
+    ) -> Result<Option<Described>, OptionsError> {
+        let failed = |reason| OptionsError::Hardware { reason };
+        match self.hardware.as_deref() {
+            None => Ok(None),
+            Some(path) if path == Path::new(BY_RUNTIME) => {
+                let facts = facts().map_err(failed)?;
+                let fields = facts.constants(None).map_err(|error| failed(error.to_string()))?;
+                let described = Described::from_json(&fields, self.arch.or(facts.arch()));
+                described.map(Some).map_err(|error| failed(error.to_string()))
+            }
+            Some(path) => {
+                Described::read(path, self.arch).map(Some).map_err(|error| failed(error.to_string()))
+            }
         }
     }
 

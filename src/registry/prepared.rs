@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::estimate::Estimates;
 use super::state::{LoadedModel, State};
 use super::{Entry, ModelKey, reproduce};
+use crate::estimate::Described;
 use crate::log::{self, Level};
 use crate::model::Model;
 use crate::pool::Pool;
@@ -32,6 +33,8 @@ pub(super) struct Prepared {
 pub(super) struct PreparedModel {
     model: Arc<Model>,
     key: ModelKey,
+    /// The GPU that it was prepared for, if it is not a profile.
+    described: Option<Described>,
     /// The kernels that it was prepared for, by their numbers in the arena.
     ids: Arc<[usize]>,
     /// `None` if the model can rank none of the kernels.
@@ -57,11 +60,13 @@ impl Prepared {
         let models = state.models().iter().map(|loaded| {
             let known = earlier.and_then(|earlier| {
                 earlier.models.iter().find(|known| {
-                    Arc::ptr_eq(&known.model, &loaded.model) && known.key == loaded.key && known.ids == *ids
+                    Arc::ptr_eq(&known.model, &loaded.model)
+                        && (known.key, known.described) == (loaded.key, state.described())
+                        && known.ids == *ids
                 })
             });
             known.cloned().unwrap_or_else(|| {
-                let model = PreparedModel::new(loaded, ids, entries);
+                let model = PreparedModel::new(loaded, state.described(), ids, entries);
                 // A process that has just started may never ask twice; a running one should not wait within a
                 // selection.
                 if earlier.is_some() {
@@ -71,7 +76,8 @@ impl Prepared {
             })
         });
         let models = models.collect();
-        let estimates = Estimates::of(ids, entries, earlier.map(|earlier| &earlier.estimates));
+        let estimates =
+            Estimates::of(ids, state.described(), entries, earlier.map(|earlier| &earlier.estimates));
         // Only winners need more than names.
         let all = ids.iter().filter_map(|&id| entries.get(id));
         let names: Vec<Cow<'_, str>> = if asks_for_winners(state) {
@@ -95,7 +101,12 @@ impl Prepared {
 }
 
 impl PreparedModel {
-    fn new(loaded: &LoadedModel, ids: &Arc<[usize]>, entries: &boxcar::Vec<Entry>) -> Self {
+    fn new(
+        loaded: &LoadedModel,
+        described: Option<Described>,
+        ids: &Arc<[usize]>,
+        entries: &boxcar::Vec<Entry>,
+    ) -> Self {
         let (model, key) = (loaded.model.clone(), loaded.key);
         let (mut kernels, mut places) = (Vec::new(), Vec::new());
         for (place, &id) in ids.iter().enumerate() {
@@ -107,13 +118,13 @@ impl PreparedModel {
         }
         let pool = Pool::new(kernels).map_err(|error| error.to_string());
         let ranker = pool.and_then(|pool| {
-            Ranker::deferred(model.clone(), key, Arc::new(pool)).map_err(|error| error.to_string())
+            Ranker::deferred(model.clone(), key, described, Arc::new(pool)).map_err(|error| error.to_string())
         });
         let (ranker, fault) = match ranker {
             Ok(ranker) => (Some(ranker), None),
             Err(reason) => (None, Some(reason)),
         };
-        Self { model, key, ids: ids.clone(), ranker, fault, places, pool_file: OnceLock::new() }
+        Self { model, key, described, ids: ids.clone(), ranker, fault, places, pool_file: OnceLock::new() }
     }
 
     /// Compiles the forest for the kernels, if that is not done yet.

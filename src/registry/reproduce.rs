@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::options::BY_RUNTIME;
 use super::prepared::{Prepared, PreparedModel};
 use super::state::State;
 use super::{ModelKey, Selection, Source};
@@ -53,7 +54,21 @@ fn ranked(
     let (model, pool) = (quoted(model)?, quoted(compiled.pool_file()?)?);
     let (problem, top) = (problem.on(problem.arch().or(arch)), selection.rank + 1);
     let force = if loaded.key == ModelKey::of(loaded.model.spec()) { "" } else { " --force-model" };
-    Ok(format!("ckselect rank --model {model} --pool {pool} --problem '{problem}' --top {top}{force}"))
+    let device = state.described().filter(|_| loaded.model.is_generic());
+    let device = device.filter(|device| problem.arch().is_none_or(|arch| arch == device.arch));
+    let device = match (device, state.options().hardware.as_deref()) {
+        (Some(_), Some(path)) if path == Path::new(BY_RUNTIME) => {
+            return Err("the runtime described the GPU; `ckselect hardware` writes a file of it".to_owned());
+        }
+        (Some(device), Some(path)) => {
+            let path = std::path::absolute(path).map_err(|error| error.to_string())?;
+            format!(" --arch {} --hardware {}", device.arch, quoted(&path)?)
+        }
+        _ => String::new(),
+    };
+    Ok(format!(
+        "ckselect rank --model {model} --pool {pool} --problem '{problem}' --top {top}{force}{device}"
+    ))
 }
 
 /// The winners with the selected kernel, including the problem's.

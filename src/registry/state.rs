@@ -7,9 +7,11 @@ use super::roster::Kernels;
 use super::{ModelKey, Options, OptionsError, Overrides};
 use crate::capture::Capture;
 use crate::embedded;
-use crate::model::{EmbeddedModel, Model, ModelError};
+use crate::estimate::Described;
+use crate::model::{Model, ModelError};
 use crate::problem::{Checked, Problem};
-use crate::vocab::Arch;
+use crate::tuning::device::DeviceFacts;
+use crate::vocab::{Arch, Op};
 
 /// A model, and the problems that it is for.
 #[derive(Clone)]
@@ -18,6 +20,27 @@ pub(super) struct LoadedModel {
     pub(super) model: Arc<Model>,
     /// Part of the library, so that any loaded model takes precedence.
     pub(super) embedded: bool,
+}
+
+/// What the files that options name contain.
+pub(super) struct Files {
+    overrides: Arc<Overrides>,
+    capture: Option<Arc<Capture>>,
+    described: Option<Described>,
+}
+
+impl Files {
+    /// Reads them. `facts` is called only if the options ask for the runtime's description of the GPU.
+    pub(super) fn read(
+        options: &Options,
+        facts: impl FnOnce() -> Result<DeviceFacts, String>,
+    ) -> Result<Self, OptionsError> {
+        Ok(Self {
+            overrides: Arc::new(options.read_overrides()?),
+            capture: options.open_capture()?,
+            described: options.described(facts)?,
+        })
+    }
 }
 
 /// One state of a registry.
@@ -37,12 +60,12 @@ pub(super) struct State {
     options: Options,
     overrides: Arc<Overrides>,
     capture: Option<Arc<Capture>>,
+    described: Option<Described>,
 }
 
 impl State {
-    pub(super) fn new(options: Options) -> Result<Self, OptionsError> {
-        let overrides = Arc::new(options.read_overrides()?);
-        let capture = options.open_capture()?;
+    pub(super) fn new(options: Options, files: Files) -> Result<Self, OptionsError> {
+        let Files { overrides, capture, described } = files;
         let models = if options.embedded_models { embedded()? } else { Vec::new() };
         Ok(Self {
             generation: 0,
@@ -55,6 +78,7 @@ impl State {
             options,
             overrides,
             capture,
+            described,
         })
     }
 
@@ -102,6 +126,11 @@ impl State {
         }
     }
 
+    /// The GPU in the place of its architecture's profile.
+    pub(super) const fn described(&self) -> Option<Described> {
+        self.described
+    }
+
     pub(super) fn overrides(&self) -> &Overrides {
         &self.overrides
     }
@@ -143,20 +172,14 @@ impl State {
         self.models.iter().map(|loaded| loaded.key).collect()
     }
 
-    pub(super) fn set_options(
-        &mut self,
-        options: Options,
-        overrides: Overrides,
-        capture: Option<Arc<Capture>>,
-    ) -> Result<(), OptionsError> {
+    pub(super) fn set_options(&mut self, options: Options, files: Files) -> Result<(), OptionsError> {
         if options.embedded_models != self.options.embedded_models {
             let embedded = if options.embedded_models { embedded()? } else { Vec::new() };
             self.models.retain(|known| !known.embedded);
             self.models.extend(embedded);
         }
         self.options = options;
-        self.capture = capture;
-        self.overrides = Arc::new(overrides);
+        (self.overrides, self.capture, self.described) = (files.overrides, files.capture, files.described);
         self.unprepare();
         // Compiled models are reused; the winners may have to come from elsewhere.
         self.reopens_winners = true;
@@ -206,9 +229,18 @@ impl State {
 
 /// The models of this build.
 fn embedded() -> Result<Vec<LoadedModel>, ModelError> {
-    let load = |embedded: &EmbeddedModel| {
+    let mut loaded = Vec::new();
+    for embedded in embedded::all() {
         let model = embedded.load()?;
-        Ok(LoadedModel { key: ModelKey::of(model.spec()), model: Arc::new(model), embedded: true })
-    };
-    embedded::all().iter().map(load).collect()
+        // A universal model also serves other operations that the estimate sees alike.
+        let others = Op::ALL.iter().filter(|&&op| op != model.spec().op());
+        let others: Vec<Model> = others.filter_map(|&op| model.for_op(op)).collect();
+        let all = std::iter::once(model).chain(others);
+        loaded.extend(all.map(|model| LoadedModel {
+            key: ModelKey::of(model.spec()),
+            model: Arc::new(model),
+            embedded: true,
+        }));
+    }
+    Ok(loaded)
 }

@@ -75,9 +75,9 @@ impl MockDevice {
         }
     }
 
-    /// The same device with a driver of this version.
-    pub fn with_driver(mut self, version: u32) -> Self {
-        self.facts.driver_version = Some(version);
+    /// The same device with other facts.
+    pub fn with_facts(mut self, change: impl FnOnce(&mut DeviceFacts)) -> Self {
+        change(&mut self.facts);
         self
     }
 

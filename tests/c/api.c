@@ -1444,6 +1444,11 @@ static void measuring_falls_through(void) {
     options.repeats = -1;
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_set_options(registry, &options));
     options = quiet_options();
+    options.hardware = "there is no file of this name";
+    ANSWERS(CK_STATUS_IO, ck_registry_set_options(registry, &options));
+    options.hardware = NOT_UTF8;
+    ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_set_options(registry, &options));
+    options = quiet_options();
     options.no_estimate = 1;
     ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &options));
     ck_registry_destroy(registry);

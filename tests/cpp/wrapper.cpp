@@ -210,6 +210,11 @@ void models_by_key(const std::string& repository) {
   CHECK(registry.select(resnet_from_elsewhere()).source == Source::model);
   options.key->op = Op::gemm;
   CHECK(thrown([&] { registry.load_model(model, options); }) == Status::invalid_argument);
+  // A universal model also ranks GEMMs.
+  ModelOptions for_gemms;
+  for_gemms.key.emplace();
+  for_gemms.key->op = Op::gemm;
+  registry.load_model(repository + "/models/universal", for_gemms);
   for (const std::string_view name : embedded_models()) {
     registry.load_embedded(name);
     registry.load_model("embedded:" + std::string(name));

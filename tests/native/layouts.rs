@@ -70,7 +70,7 @@ fn structs_have_the_same_layout_on_both_sides() {
         CkOptions = "ck_options" {
             struct_size, mode, ignore_environment, override_file, arch, store, device_name, stream, refine,
             refine_out_of_range, search, repeats, warmup, host_timing, embedded_models, no_estimate,
-            budget_ms, cutoff, run_timeout_ms,
+            budget_ms, cutoff, run_timeout_ms, hardware,
         }
         CkConvKernelDesc = "ck_conv_kernel_desc" {
             struct_size, name, arch, pipeline, scheduler, epilogue, specialization, stream_k_reduction,

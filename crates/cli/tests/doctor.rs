@@ -44,7 +44,8 @@ fn a_fresh_user_has_nothing_wrong_and_nothing_is_made() {
     let (state, found) = about(&rows, "store");
     assert_eq!(state, "none");
     assert_eq!(found, format!("{}/.cache/ck-select/winners.db: no file yet", text(home.path())));
-    for name in ["CK_SELECT_MODE", "CK_SELECT_OVERRIDE", "CK_SELECT_CAPTURE", "CK_SELECT_LOG"] {
+    for name in ["MODE", "OVERRIDE", "HARDWARE", "CAPTURE", "LOG"].map(|name| format!("CK_SELECT_{name}")) {
+        let name = name.as_str();
         assert_eq!(about(&rows, name), ("none".to_owned(), "not set".to_owned()));
     }
     let (state, found) = about(&rows, "embedded:universal");
@@ -60,6 +61,8 @@ fn what_is_set_is_judged() {
     fs::write(path("rules"), "C=8,K=8,Hi=4,Wi=4,Y=1,X=1 -> a_kernel # a comment\n\nM=1,N=2,K=3 -> another\n")
         .unwrap();
     fs::write(path("broken"), "N=1,C=8,K=8\n").unwrap();
+    fs::write(path("gpu.json"), r#"{"based_on": "gfx942", "num_cus": 304}"#).unwrap();
+    fs::write(path("no_gpu.json"), r#"{"based_on": "gfx942", "cus": 304}"#).unwrap();
     fs::write(path("no.db"), "this is no store").unwrap();
     fs::write(path("no.so"), "this is no library").unwrap();
     let at = |name: &str| text(&path(name)).to_owned();
@@ -82,6 +85,9 @@ fn what_is_set_is_judged() {
         ("CK_SELECT_OVERRIDE", at("rules"), "ok", ": 2 rules"),
         ("CK_SELECT_OVERRIDE", at("broken"), "wrong", "broken: line 1: expected 'problem -> kernel name'"),
         ("CK_SELECT_OVERRIDE", at("absent"), "wrong", "No such file"),
+        ("CK_SELECT_HARDWARE", "hip".to_owned(), "ok", "hip"),
+        ("CK_SELECT_HARDWARE", at("gpu.json"), "ok", "gpu.json: 304 compute units"),
+        ("CK_SELECT_HARDWARE", at("no_gpu.json"), "wrong", "no_gpu.json: hardware: found cus"),
         ("CK_SELECT_STORE", "off".to_owned(), "none", "off"),
         ("CK_SELECT_STORE", at("no.db"), "wrong", "no.db"),
         ("CK_SELECT_STORE", at("rules/winners.db"), "wrong", "rules is not a folder"),

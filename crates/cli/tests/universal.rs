@@ -111,6 +111,49 @@ fn a_model_of_two_devices_ranks_for_a_third() {
     assert!(judged.starts_with("figure,") && judged.contains("efficiency,30,"), "{judged}");
 }
 
+/// To a universal model, a GEMM is a 1x1 convolution.
+#[test]
+fn a_model_of_convolutions_ranks_gemms() {
+    let folder = Folder::new();
+    folder.trained();
+    let name = |tile: &str| {
+        format!(
+            "gemm_universal_bf16_rcr_compv3_default_intrawave_False_False_False_False_{tile}_2x2x1_32x32x16"
+        )
+    };
+    let names = ["64x64x64", "128x128x64", "256x128x64"].map(name);
+    fs::write(folder.path("pool.txt"), names.join("\n")).unwrap();
+    let mut rows = String::from("M,N,K,kernel,latency_ms,tflops,dtype,layout,arch\n");
+    for (m, slow) in [(16, 2), (512, 1), (4096, 0)] {
+        for (at, name) in names.iter().enumerate() {
+            let time = if at == slow { 0.02 } else { 0.01 };
+            let _ = writeln!(rows, "{m},512,512,{name},{time},{},bf16,rcr,sm_90", f64::from(m) * 5e-7 / time);
+        }
+    }
+    fs::write(folder.path("gemms.csv"), rows).unwrap();
+    let problem = "--pool pool.txt --problem M=4096,N=4096,K=4096 --arch sm_90 --format csv";
+    for model in ["", "--model any"] {
+        let table = folder.good(&format!("rank {problem} {model}"));
+        assert_eq!(column(&table, "kernel").len(), 3, "{table}");
+        assert_ne!(column(&table, "kernel")[0], names[0]);
+    }
+    let evaluate = "evaluate --arch sm_90 --data gemms.csv --format csv";
+    let judged = folder.good(&format!("{evaluate} --model any --op gemm_universal"));
+    assert!(judged.contains("efficiency,3,"), "{judged}");
+    folder.bad(&format!("{evaluate} --model any"), "rows are of another operation");
+    folder.bad(
+        &format!("{evaluate} --model any --op fmha"),
+        "--op: found fmha, but the model is for grouped_conv",
+    );
+    let validated =
+        folder.good("validate --model any --op gemm_universal --arch sm_90 --data gemms.csv --format csv");
+    assert!(validated.contains("mean"), "{validated}");
+    let compared = "compare estimate any --op gemm_universal --arch sm_90 --data gemms.csv --max-problem-loss 1 --max-mean-loss 1 \
+         --max-median-loss 1 --max-p10-loss 1";
+    folder.good(compared);
+    folder.good("search --model any --pool pool.txt --problem M=4096,N=4096,K=4096,dtype=bf16 --arch sm_90");
+}
+
 #[test]
 fn data_that_cannot_be_is_named() {
     let folder = Folder::new();

@@ -13,6 +13,7 @@ pub use universal::{universal_rows, universal_score};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use crate::estimate::Described;
 use crate::features::{KernelSide, ProblemSide};
 use crate::forest::Contributions;
 use crate::kernel::Kernel;
@@ -152,10 +153,14 @@ fn compile(model: &Model, sides: &[KernelSide]) -> Result<(PoolFeatures, PoolSco
 }
 
 impl Ranker {
-    /// Prepares a model for the kernels of a pool that it serves ([`Model::key`]).
-    pub fn new(model: Arc<Model>, pool: Arc<Pool>) -> Result<Self, RankError> {
+    /// Prepares a model for the kernels of a pool that it serves ([`Model::key`]). A universal model also
+    /// serves other operations ([`Model::for_op`]).
+    pub fn new(mut model: Arc<Model>, pool: Arc<Pool>) -> Result<Self, RankError> {
+        if let Some(other) = model.for_op(pool.op()).filter(|other| other.key().op != model.key().op) {
+            model = Arc::new(other);
+        }
         let key = model.key();
-        let ranker = Self::deferred(model, key, pool)?;
+        let ranker = Self::deferred(model, key, None, pool)?;
         ranker.prepare();
         Ok(ranker)
     }
@@ -166,8 +171,13 @@ impl Ranker {
     }
 
     /// [`Ranker::new`] with `key` instead of the model's, and with compilation postponed to the second
-    /// ranking ([`PoolScorer::deferred`]).
-    pub fn deferred(model: Arc<Model>, key: ModelKey, pool: Arc<Pool>) -> Result<Self, RankError> {
+    /// ranking ([`PoolScorer::deferred`]). To a universal model, `described` is the GPU of its architecture.
+    pub fn deferred(
+        model: Arc<Model>,
+        key: ModelKey,
+        described: Option<Described>,
+        pool: Arc<Pool>,
+    ) -> Result<Self, RankError> {
         let (mut sides, mut places, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
         let is_universal = model.spec().prior.is_some();
         let own = model.extractor().of_own_features(&model.extractor().hardware);
@@ -196,7 +206,7 @@ impl Ranker {
             });
         }
         let sides_of_universal = if is_universal { std::mem::take(&mut sides) } else { Vec::new() };
-        let universal = Universal::new(&model, &pool, &places, sides_of_universal);
+        let universal = Universal::new(&model, described, &pool, &places, sides_of_universal);
         let (features, scorer) = if let Some(universal) = &universal {
             (None, universal.scorer(model.ranking_forest().ok_or(RankError::NoForest)?)?)
         } else {

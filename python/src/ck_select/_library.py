@@ -227,6 +227,7 @@ class RegistryOptions(Sized):
         ("budget_ms", c_double),
         ("cutoff", c_double),
         ("run_timeout_ms", c_double),
+        ("hardware", c_char_p),
     ]
 
 

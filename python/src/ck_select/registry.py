@@ -266,9 +266,12 @@ class Registry:
 
     ``arch`` is the architecture of problems that name none. ``mode`` is ``"model"``, ``"search"``, ``"refine"`` or
     ``"priority"``; the environment (``CK_SELECT_MODE`` and others) overrides it unless ``environment`` is false.
-    ``store`` is the file of measured winners, ``"off"`` for memory only. Without ``estimate``, the priority decides
-    if nothing was measured and no model serves the problem. With ``host_timing``, kernels are measured with the
-    host's clock, without a GPU.
+    ``store`` is the file of measured winners, ``"off"`` for memory only. ``hardware`` is a file that describes the GPU,
+    as ``ckselect hardware`` writes it, or ``"hip"`` for what the HIP runtime reports. With ``embedded_models``, the
+    models in the library answer problems that no loaded model serves, the universal one on any GPU.
+
+    Without ``estimate``, the priority decides if nothing was measured and no model serves the problem. With
+    ``host_timing``, kernels are measured with the host's clock, without a GPU.
     """
 
     def __init__(
@@ -280,8 +283,10 @@ class Registry:
         mode: str = "model",
         override_file: str | os.PathLike[str] | None = None,
         store: str | os.PathLike[str] | None = None,
+        hardware: str | os.PathLike[str] | None = None,
         environment: bool = True,
         estimate: bool = True,
+        embedded_models: bool = False,
         host_timing: bool = False,
     ) -> None:
         options = _library.RegistryOptions(
@@ -290,7 +295,9 @@ class Registry:
             override_file=os.fsencode(override_file) if override_file is not None else None,
             arch=arch.encode() if arch else None,
             store=os.fsencode(store) if store is not None else None,
+            hardware=os.fsencode(hardware) if hardware is not None else None,
             no_estimate=0 if estimate else 1,
+            embedded_models=1 if embedded_models else 0,
             host_timing=1 if host_timing else 0,
         )
         address = ctypes.c_void_p()

@@ -14,7 +14,7 @@ use ck_select_offline::judge::{Judge, Order};
 use ck_select_offline::measurements::Measurements;
 use serde_json::json;
 
-use super::data::{Data, as_measured};
+use super::data::{Data, as_measured, serving};
 use super::estimate::EstimateOption;
 use super::hardware::HardwareOption;
 use super::{Force, is_embedded};
@@ -49,7 +49,8 @@ pub(crate) struct Args {
     arch: Option<Arch>,
     #[command(flatten)]
     hardware: HardwareOption,
-    /// The operation, if neither is a model, which would determine it [default: grouped_conv]
+    /// The operation, if no model determines it, or for universal models [default: the models', or
+    /// grouped_conv]
     #[arg(long, value_name = "OP", value_parser = super::data::op)]
     op: Option<Op>,
     /// How much lower the mean may be
@@ -96,11 +97,6 @@ impl Chooser {
             Some(Self::Model(model)) => Some(model.spec().op()),
             _ => None,
         });
-        if let (Some(own), Some(asked)) = (op, args.op)
-            && own != asked
-        {
-            return Err(CliError::usage(format!("--op: found {asked}, but a model is for {own}")));
-        }
         let is_on_a_gpu = |side: &Option<Self>| match side {
             Some(Self::Model(model)) => model.spec().prior.is_some(),
             Some(Self::File(_)) => false,
@@ -118,7 +114,7 @@ impl Chooser {
 
     fn open(path: &Path, args: &Args) -> Result<Self, CliError> {
         if path.is_dir() || is_embedded(path) {
-            let model = args.force.apply(embedded::open(path)?);
+            let model = serving(args.force.apply(embedded::open(path)?), args.op)?;
             let asked = EstimateOption { estimate: true, arch: args.arch };
             // The options' GPU is for the other side; this model has its own.
             if model.spec().prior.is_none() {

@@ -36,6 +36,17 @@ pub(crate) fn op(word: &str) -> Result<Op, String> {
     word.parse().map_err(|error: ck_select::vocab::UnknownWord| error.to_string())
 }
 
+/// A model for the requested operation: its own, or for a universal model one that the estimate sees alike.
+pub(crate) fn serving(model: Model, op: Option<Op>) -> Result<Model, CliError> {
+    let own = model.spec().op();
+    match op.filter(|&op| op != own) {
+        None => Ok(model),
+        Some(op) => model
+            .for_op(op)
+            .ok_or_else(|| CliError::usage(format!("--op: found {op}, but the model is for {own}"))),
+    }
+}
+
 impl Data {
     /// Reads the rows that a model is for. For a forced or a generic model, these are rows of any
     /// architecture unless one is requested.

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ck_select::embedded;
-use ck_select::estimate;
+use ck_select::estimate::{self, Described};
 use ck_select::log::Level;
 use ck_select::model::{EmbeddedModel, FeatureSpec, Model};
 use ck_select::nearest::Hint;
@@ -13,7 +13,6 @@ use ck_select::tuning::hip::{Hip, HipError, LIBRARY_VARIABLE};
 use ck_select::tuning::store::{Filter, Location, Mode as StoreMode, Store};
 use rustix::fs::{Access, access};
 
-use super::this_gpu;
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Format, Table};
@@ -26,9 +25,10 @@ A state is ok, none (nothing is there, which is not an error) or wrong. The exit
 wrong. Nothing is written or measured; only the HIP runtime is loaded.";
 
 /// The variables that the library, its tools and its Python package read.
-const VARIABLES: [&str; 9] = [
+const VARIABLES: [&str; 10] = [
     "CK_SELECT_MODE",
     "CK_SELECT_OVERRIDE",
+    "CK_SELECT_HARDWARE",
     Location::VARIABLE,
     "CK_SELECT_CAPTURE",
     LIBRARY_VARIABLE,
@@ -79,7 +79,14 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         vec![library()],
         gpus(&variable),
         models(),
-        vec![store(), mode(&variable), overrides(&variable), capture(&variable), log(&variable)],
+        vec![
+            store(),
+            mode(&variable),
+            overrides(&variable),
+            described(&variable),
+            capture(&variable),
+            log(&variable),
+        ],
         strangers(std::env::vars_os().map(|(name, _)| name)),
     ]
     .into_iter()
@@ -175,7 +182,7 @@ fn device(hip: &Hip, index: u32) -> Finding {
                 Some((arch, Ok(profile))) => {
                     let known = format!("the estimate and the universal model know {arch}");
                     let profile = profile.hardware.num_cus;
-                    match this_gpu::compute_units(facts, this_gpu::wgp_mode()) {
+                    match facts.all_compute_units() {
                         Some(units) if i64::from(units) != profile => format!(
                             "{known} with {profile} compute units instead of {units}: `ckselect hardware` \
                              describes this one"
@@ -319,6 +326,25 @@ fn overrides(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
             let found = format!("{}: {} rules", path.display(), rules.len());
             Finding::new(name, State::Ok, found, "these problems get these kernels, whatever else is known")
         }
+    }
+}
+
+fn described(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
+    let name = "CK_SELECT_HARDWARE";
+    let Some(value) = variable(name) else {
+        return Finding::new(name, State::None, "not set", "GPUs are those of the architectures' profiles");
+    };
+    if value == "hip" {
+        return Finding::new(name, State::Ok, "hip", "the GPU is what the HIP runtime reports");
+    }
+    let path = PathBuf::from(value);
+    match Described::read(&path, None) {
+        Ok(Described { arch, device }) => {
+            let found = format!("{}: {} compute units", path.display(), device.hardware.num_cus);
+            let effect = format!("the estimate and universal models take it for {arch}");
+            Finding::new(name, State::Ok, found, effect)
+        }
+        Err(error) => Finding::new(name, State::Wrong, error.to_string(), "creating a registry fails"),
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use ck_select::estimate::{Device, Estimator};
+use ck_select::estimate::{Device, Estimator, constants_of};
 use ck_select::model::Model;
 use ck_select::problem::Problem;
 use ck_select::vocab::{Arch, Op};
 
-use super::hardware::{HardwareOption, read_object};
+use super::hardware::HardwareOption;
 use crate::error::CliError;
 
 /// Whether the estimate is asked, and for which GPU.
@@ -111,9 +111,10 @@ impl EstimateOption {
 
 /// Reads a device; it is based on `arch` unless the file names a base.
 fn read(path: &str, arch: Option<Arch>) -> Result<Device, CliError> {
-    let mut fields = read_object(path)?;
+    let path = Path::new(path);
+    let mut fields = constants_of(path).map_err(|error| CliError::failed(error.to_string()))?;
     if let Some(arch) = arch {
         fields.entry("based_on").or_insert_with(|| arch.as_str().into());
     }
-    Device::from_json(&fields).map_err(|error| CliError::failed(format!("{path}: {error}")))
+    Device::from_json(&fields).map_err(|error| CliError::failed(format!("{}: {error}", path.display())))
 }

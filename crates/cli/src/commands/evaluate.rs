@@ -16,7 +16,7 @@ use ck_select_offline::report;
 use ck_select_offline::tuned::{Roof, RoofFigures};
 use serde_json::{Value, json};
 
-use super::data::{Data, as_measured};
+use super::data::{Data, as_measured, serving};
 use super::estimate::EstimateOption;
 use super::hardware::HardwareOption;
 use super::{Force, Unknown, load_model};
@@ -32,6 +32,7 @@ const EXAMPLES: &str = "Examples:
   ckselect evaluate --estimate --arch gfx942 --data oracle.csv
   ckselect evaluate --model models/M --data oracle.csv --roof roof.txt
   ckselect evaluate --model embedded:universal --arch gfx942 --data oracle.csv
+  ckselect evaluate --model embedded:universal --op gemm_universal --arch gfx950 --data gemms.csv
 
 Efficiency is the measured speed of the kernel that the model chooses divided by that of the fastest \
 measured one; only valid rows count. Rows that the model was trained on say little about its quality: hold \
@@ -49,14 +50,9 @@ pub(crate) struct Args {
     model: Option<PathBuf>,
     #[command(flatten)]
     estimate: EstimateOption,
-    /// The operation on which the estimate is evaluated; a model has its own
-    #[arg(
-        long,
-        value_name = "OP",
-        value_parser = super::data::op,
-        requires = "estimate",
-        conflicts_with = "model"
-    )]
+    /// The operation on which the estimate or a universal model is evaluated; other models have their own
+    /// [default: the model's, or grouped_conv]
+    #[arg(long, value_name = "OP", value_parser = super::data::op)]
     op: Option<Op>,
     #[command(flatten)]
     data: Data,
@@ -99,7 +95,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         let evaluation = Evaluation::of_estimate(&estimator, &measurements)?;
         return write(args, &evaluation, &measurements, None);
     };
-    let mut model = args.force.apply(load_model(directory, args.unknown)?);
+    let mut model = serving(args.force.apply(load_model(directory, args.unknown)?), args.op)?;
     if let Some(target) = args.rank_by {
         model = model.ranking_by(target)?;
     }

@@ -2,13 +2,11 @@
 
 use std::path::Path;
 
-use ck_select::files;
+use ck_select::estimate::constants_of;
 use ck_select::hardware::Hardware;
-use ck_select::json::Strict;
 use ck_select::model::Model;
 use ck_select::nearest::Hint;
 use ck_select::vocab::Arch;
-use serde_json::{Map, Value};
 
 use crate::error::CliError;
 
@@ -67,18 +65,8 @@ impl HardwareOption {
     }
 }
 
-/// The object in a JSON file.
-pub(super) fn read_object(path: &str) -> Result<Map<String, Value>, CliError> {
-    let text = files::read_to_string(path).map_err(|error| CliError::io(path, &error))?;
-    match serde_json::from_str(&text) {
-        Ok(Strict(Value::Object(object))) => Ok(object),
-        Ok(_) => Err(CliError::failed(format!("{path}: expected a JSON object"))),
-        Err(error) => Err(CliError::failed(format!("{path}: {error}"))),
-    }
-}
-
 fn read(path: &str, own: Hardware) -> Result<Hardware, CliError> {
-    let fields = read_object(path)?;
+    let fields = constants_of(Path::new(path)).map_err(|error| CliError::failed(error.to_string()))?;
     if fields.is_empty() {
         let known = Hardware::NAMES.join(", ");
         return Err(CliError::failed(format!("{path}: found no constants, expected some of {known}")));

@@ -205,6 +205,7 @@ impl ModelAndPool {
             None => on.place(model, &self.hardware)?,
         };
         let pool = Pool::read(&self.pool)?;
+        model = model.for_op(pool.op()).unwrap_or(model);
         let mut defaults = model.spec().problem_defaults();
         let spec = model.spec();
         take_what_is_common(&pool, &mut defaults, spec.direction.is_none(), spec.dtype.is_none());

@@ -77,15 +77,15 @@ pub(crate) struct Args {
 }
 
 /// The model to use. By default this is the universal model, which supports every GPU that the estimate
-/// knows, if it is for the pool's operation. `None` means the estimate.
+/// knows, if it serves the pool's operation. `None` means the estimate.
 fn model(args: &Args) -> Result<Option<PathBuf>, CliError> {
     if args.ranker.model.is_some() || args.estimate.estimate {
         return Ok(args.ranker.model.clone());
     }
     let path = Path::new(super::UNIVERSAL);
     let Some(Ok(universal)) = embedded::named(path) else { return Ok(None) };
-    let op = universal.spec()?.op();
-    let serves = Pool::read(&args.ranker.pool)?.iter().any(|kernel| kernel.op() == op);
+    let columns = universal.spec()?.extractor.schema;
+    let serves = columns.for_op(Pool::read(&args.ranker.pool)?.op()).is_some();
     Ok(serves.then(|| path.to_owned()))
 }
 

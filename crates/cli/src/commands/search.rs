@@ -104,7 +104,9 @@ fn constraints(word: &str) -> Result<Constraints, String> {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let model = match &args.model {
         Some(path) => {
-            args.estimate.place(args.force.apply(load_model(path, args.unknown)?), &args.hardware)?
+            let model = args.force.apply(load_model(path, args.unknown)?);
+            let model = model.for_op(Problem::op_of(&args.problem)).unwrap_or(model);
+            args.estimate.place(model, &args.hardware)?
         }
         None => args.estimate.model(Problem::op_of(&args.problem), &args.hardware)?,
     };

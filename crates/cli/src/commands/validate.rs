@@ -13,7 +13,7 @@ use ck_select_offline::predictions::{Labels, Predictions};
 use ck_select_offline::validate::Validation;
 
 use super::Force;
-use super::data::{Data, as_measured};
+use super::data::{Data, as_measured, serving};
 use super::estimate::EstimateOption;
 use super::hardware::HardwareOption;
 use crate::error::CliError;
@@ -51,15 +51,10 @@ pub(crate) struct Args {
     hardware: HardwareOption,
     #[command(flatten)]
     data: Data,
-    /// The operation, if no model determines it
-    #[arg(
-        long,
-        value_name = "OP",
-        value_parser = super::data::op,
-        default_value = "grouped_conv",
-        conflicts_with = "model"
-    )]
-    op: Op,
+    /// The operation, if no model determines it, or for a universal model [default: the model's, or
+    /// grouped_conv]
+    #[arg(long, value_name = "OP", value_parser = super::data::op)]
+    op: Option<Op>,
     #[command(flatten)]
     force: Force,
     /// Required minimum figures: any of mean, median, p10, min and match
@@ -97,9 +92,12 @@ fn requirement(text: &str) -> Result<Requirement, String> {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let model = match &args.model {
         Some(directory) => {
-            Some(args.estimate.place(args.force.apply(embedded::open(directory)?), &args.hardware)?)
+            let model = serving(args.force.apply(embedded::open(directory)?), args.op)?;
+            Some(args.estimate.place(model, &args.hardware)?)
         }
-        None if args.estimate.estimate => Some(args.estimate.model(args.op, &args.hardware)?),
+        None if args.estimate.estimate => {
+            Some(args.estimate.model(args.op.unwrap_or(Op::GroupedConv), &args.hardware)?)
+        }
         None => None,
     };
     let (measurements, validation) = match (model, &args.predictions) {
@@ -120,7 +118,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             return Err(CliError::usage(message));
         }
         (None, Some(path)) => {
-            let measurements = args.data.read_all(args.op, None)?;
+            let measurements = args.data.read_all(args.op.unwrap_or(Op::GroupedConv), None)?;
             let predictions = read_predictions(path, &args.data, &measurements)?;
             let trials = trials(&measurements);
             let validation = Validation::of_predictions(&predictions, &measurements, &trials);

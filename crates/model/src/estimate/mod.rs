@@ -8,6 +8,7 @@
 //! ```
 //!
 //! - [`device`](Device), `profiles`: what is known about a GPU, with sources, or from a user's JSON file
+//! - `described`: such a GPU in the place of a profile
 //! - `constants`: properties of a library's kernels, from measurements
 //! - `load`, `shape`: what depends on the problem or on the kernel alone
 //! - `terms`: the formula
@@ -20,6 +21,7 @@
 
 mod columns;
 mod constants;
+mod described;
 mod device;
 mod fmha;
 mod fmha_columns;
@@ -31,6 +33,7 @@ mod shape;
 mod terms;
 
 pub use columns::{UniversalColumn, UniversalPool, universal_columns};
+pub use described::{Described, DescribedError, DescribedFault, PerDevice, constants_of};
 pub use device::{Device, DeviceError, Library, Rates};
 pub use fmha::{FMHA_TERMS, FmhaShape};
 pub use fmha_load::FmhaLoad;

@@ -214,6 +214,16 @@ impl Schema {
         }
     }
 
+    /// The same columns for another operation, if the estimate sees both alike. `None` for features of
+    /// problem and kernel.
+    pub fn for_op(&self, op: Op) -> Option<Self> {
+        let Columns::Universal(own, columns, None) = &self.columns else { return None };
+        let names = |op| universal_columns(op).iter().map(|column| column.name);
+        names(*own)
+            .eq(names(op))
+            .then(|| Self { columns: Columns::Universal(op, columns.clone(), None), needs: Needs::NONE })
+    }
+
     /// The columns of an upstream engine.
     pub fn of_engine(engine: Engine) -> Self {
         match Self::by_names(engine.op(), &engine.feature_names()) {

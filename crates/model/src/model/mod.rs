@@ -31,7 +31,7 @@ use crate::estimate::Device;
 use crate::features::Extractor;
 use crate::forest::Forest;
 use crate::hardware::Hardware;
-use crate::vocab::{Arch, UnknownWord};
+use crate::vocab::{Arch, Op, UnknownWord};
 
 /// What a forest predicts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -183,6 +183,33 @@ impl Model {
     /// trained for specific ones takes precedence.
     pub const fn is_generic(&self) -> bool {
         self.spec.prior.is_some() && self.spec.arch.is_none()
+    }
+
+    /// The same universal model for another operation that the estimate sees alike: a GEMM is a 1x1
+    /// convolution. `None` for operations with other columns, and for models that are not universal.
+    ///
+    /// ```
+    /// use ck_select_model::model::Model;
+    /// use ck_select_types::vocab::Op;
+    ///
+    /// let model = Model::load(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/universal"))?;
+    /// assert_eq!(model.for_op(Op::Gemm).map(|model| model.key().op), Some(Op::Gemm));
+    /// assert!(model.for_op(Op::Fmha).is_none());
+    /// # Ok::<(), ck_select_model::model::ModelError>(())
+    /// ```
+    pub fn for_op(&self, op: Op) -> Option<Self> {
+        if !self.is_generic() {
+            return None;
+        }
+        if self.spec.op() == op {
+            return Some(self.clone());
+        }
+        let schema = self.spec.extractor.schema.for_op(op)?;
+        let extractor = Extractor { schema, ..self.spec.extractor.clone() };
+        let trained_on = self.spec.trained_on.as_ref().map(|trained| trained.for_op(self.spec.op(), op));
+        let spec = FeatureSpec { extractor, direction: None, trained_on, ..self.spec.clone() };
+        let key = if self.forced { ModelKey::any(op) } else { ModelKey { op, direction: None, ..self.key } };
+        Some(Self { spec, key, ..self.clone() })
     }
 
     /// The same universal model for this GPU, whatever problems and kernels name.

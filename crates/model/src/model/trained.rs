@@ -93,6 +93,20 @@ impl TrainedOn {
         trained
     }
 
+    /// What holds for problems of another operation, too: the element types, by the fields of that operation,
+    /// the kernels and the files.
+    pub(super) fn for_op(&self, own: Op, op: Op) -> Self {
+        let fields = |op| match op {
+            Op::GroupedConv => ["dtype_in", "dtype_wei", "dtype_out"].as_slice(),
+            Op::Gemm => &["dtype_a", "dtype_b", "dtype_c"],
+            Op::Fmha => &[],
+        };
+        let pairs = fields(own).iter().zip(fields(op));
+        let words =
+            pairs.filter_map(|(own, other)| Some(((*other).to_owned(), self.words.get(*own)?.clone())));
+        Self { numbers: BTreeMap::new(), words: words.collect(), ..self.clone() }
+    }
+
     /// The smallest and the largest value of a number.
     pub fn range(&self, field: &str) -> Option<[i64; 2]> {
         self.numbers.get(field).copied()

@@ -1,9 +1,9 @@
 //! A universal model and a pool: each device in use is prepared once.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use super::RankError;
-use crate::estimate::{Device, DeviceError, Estimator, UniversalPool};
+use crate::estimate::{Described, Estimator, PerDevice, UniversalPool};
 use crate::features::{Extractor, KernelSide, Schema, SideError};
 use crate::forest::Forest;
 use crate::hardware::Hardware;
@@ -26,10 +26,10 @@ pub(super) struct Universal {
     sides: Vec<KernelSide>,
     /// The GPU given by [`Model::on_device`].
     given: Option<OnDevice>,
-    /// One for each device with a profile.
-    profiles: [OnceLock<OnDevice>; Device::PROFILES.len()],
-    /// The architecture if neither problem nor caller names one: the model's, otherwise the one that all
-    /// kernels name.
+    /// The others.
+    devices: PerDevice<OnDevice>,
+    /// The architecture if neither problem nor caller names one: the model's, otherwise the described one,
+    /// otherwise the one that all kernels name.
     arch: Option<Arch>,
     /// Constants to take instead of a profile's.
     constants: Option<Hardware>,
@@ -86,7 +86,13 @@ impl OnDevice {
 impl Universal {
     /// `None` for a model that is not universal. `sides` are those of the kernels, if features follow its
     /// columns.
-    pub(super) fn new(model: &Model, pool: &Pool, places: &[usize], sides: Vec<KernelSide>) -> Option<Self> {
+    pub(super) fn new(
+        model: &Model,
+        described: Option<Described>,
+        pool: &Pool,
+        places: &[usize],
+        sides: Vec<KernelSide>,
+    ) -> Option<Self> {
         model.extractor().schema.universal_columns()?;
         let ranked = || places.iter().filter_map(|&index| pool.get(index));
         let kernels: Vec<KernelKind> = ranked().map(|kernel| kernel.kind.clone()).collect();
@@ -102,8 +108,8 @@ impl Universal {
             kernels,
             sides,
             given,
-            profiles: [const { OnceLock::new() }; Device::PROFILES.len()],
-            arch: model.spec().arch.or(common),
+            devices: PerDevice::new(described),
+            arch: model.spec().arch.or(described.map(|described| described.arch)).or(common),
             constants: model.constants(),
         })
     }
@@ -139,11 +145,11 @@ impl Universal {
             return Ok(given);
         }
         let arch = problem.arch().or(arch).or(self.arch).ok_or(RankError::NoArch)?;
-        let mut device = Device::for_arch(arch)?;
-        device.hardware = self.constants.unwrap_or(device.hardware);
-        let place = Device::PROFILES.iter().position(|known| *known == arch.as_str());
-        let slot = place.and_then(|place| self.profiles.get(place)).ok_or(DeviceError::NoProfile { arch })?;
-        Ok(slot.get_or_init(|| OnDevice::new(Estimator::new(device), &self.extractor, self.kernels.iter())))
+        let device = self.devices.get(arch, |mut device| {
+            device.hardware = self.constants.unwrap_or(device.hardware);
+            OnDevice::new(Estimator::new(device), &self.extractor, self.kernels.iter())
+        });
+        Ok(device?)
     }
 
     /// The score of a kernel, from the forest's score and the logarithm of its time.
@@ -188,6 +194,7 @@ pub fn universal_rows<'k>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::estimate::Device;
     use crate::model::Target;
     use crate::problem::ConvProblem;
     use crate::select::{RankScratch, Ranker};

@@ -1,0 +1,196 @@
+//! A GPU that the user describes in a file, in the place of an architecture's profile.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::{fmt, io};
+
+use serde_json::{Map, Value};
+
+use super::device::{Device, DeviceError};
+use crate::files;
+use crate::json::Strict;
+use crate::vocab::Arch;
+
+/// A GPU in the place of an architecture's profile.
+///
+/// ```
+/// use ck_select_model::estimate::Described;
+///
+/// let fields = serde_json::from_str(r#"{"based_on": "gfx942", "num_cus": 304}"#)?;
+/// let mi300x = Described::from_json(&fields, None)?;
+/// assert_eq!((mi300x.arch.as_str(), mi300x.device.hardware.num_cus), ("gfx942", 304));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Described {
+    /// The architecture whose profile it replaces.
+    pub arch: Arch,
+    /// What is known about it.
+    pub device: Device,
+}
+
+impl Described {
+    /// Reads a JSON object, as [`Device::from_json`] does. The GPU is one of `arch`; without it, of the
+    /// architecture that the object is `based_on`.
+    pub fn from_json(fields: &Map<String, Value>, arch: Option<Arch>) -> Result<Self, DescribedFault> {
+        let mut fields = fields.clone();
+        if let Some(arch) = arch {
+            fields.entry("based_on").or_insert_with(|| arch.as_str().into());
+        }
+        let device = Device::from_json(&fields)?;
+        let base = fields.get("based_on").and_then(Value::as_str).and_then(|base| base.parse().ok());
+        Ok(Self { arch: arch.or(base).ok_or(DescribedFault::NoArch)?, device })
+    }
+
+    /// Reads a file with such an object.
+    pub fn read(path: &Path, arch: Option<Arch>) -> Result<Self, DescribedError> {
+        let fields = constants_of(path)?;
+        Self::from_json(&fields, arch).map_err(|fault| DescribedError { path: path.to_owned(), fault })
+    }
+}
+
+/// The JSON object of a file of hardware constants.
+pub fn constants_of(path: &Path) -> Result<Map<String, Value>, DescribedError> {
+    let read = || {
+        let text = files::read_to_string(path)?;
+        match serde_json::from_str(&text)? {
+            Strict(Value::Object(fields)) => Ok(fields),
+            _ => Err(DescribedFault::NotAnObject),
+        }
+    };
+    read().map_err(|fault| DescribedError { path: path.to_owned(), fault })
+}
+
+/// Why a description of a GPU cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DescribedFault {
+    /// The file cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// It is not JSON.
+    #[error(transparent)]
+    Json(#[from] serde_json::Error),
+    /// It is JSON of another kind.
+    #[error("expected a JSON object")]
+    NotAnObject,
+    /// A value cannot be used.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// Nothing says which architecture the GPU has.
+    #[error("based_on: found nothing, expected the GPU's architecture, as none is given otherwise")]
+    NoArch,
+}
+
+/// The same, with the file.
+#[derive(Debug)]
+pub struct DescribedError {
+    path: PathBuf,
+    fault: DescribedFault,
+}
+
+impl fmt::Display for DescribedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path.display(), self.fault)
+    }
+}
+
+impl std::error::Error for DescribedError {}
+
+/// A value for each GPU that is asked for: the described one, and the profiles of other architectures.
+#[derive(Debug)]
+pub struct PerDevice<T> {
+    described: Option<Described>,
+    of_described: OnceLock<T>,
+    of_profiles: [OnceLock<T>; Device::PROFILES.len()],
+}
+
+impl<T> PerDevice<T> {
+    /// Without values yet.
+    pub const fn new(described: Option<Described>) -> Self {
+        let of_profiles = [const { OnceLock::new() }; Device::PROFILES.len()];
+        Self { described, of_described: OnceLock::new(), of_profiles }
+    }
+
+    /// The described GPU.
+    pub const fn described(&self) -> Option<&Described> {
+        self.described.as_ref()
+    }
+
+    /// The value for a GPU of this architecture, made on first use.
+    pub fn get(&self, arch: Arch, make: impl FnOnce(Device) -> T) -> Result<&T, DeviceError> {
+        if let Some(Described { device, .. }) = self.described.filter(|described| described.arch == arch) {
+            return Ok(self.of_described.get_or_init(|| make(device)));
+        }
+        let device = Device::for_arch(arch)?;
+        let place = Device::PROFILES.iter().position(|known| *known == arch.as_str());
+        let slot = place.and_then(|place| self.of_profiles.get(place));
+        Ok(slot.ok_or(DeviceError::NoProfile { arch })?.get_or_init(|| make(device)))
+    }
+}
+
+impl<T> Default for PerDevice<T> {
+    fn default() -> Self {
+        Self::new(None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn described(json: &str, arch: Option<&str>) -> Result<Described, String> {
+        let fields = serde_json::from_str(json).unwrap();
+        let arch = arch.map(|arch| arch.parse().unwrap());
+        Described::from_json(&fields, arch).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_architecture_is_the_given_one_or_the_base() {
+        let of = |json, arch| described(json, arch).map(|own| (own.arch.to_string(), own.device.hardware));
+        let (arch, mi300x) = of(r#"{"based_on": "gfx942", "num_cus": 304}"#, None).unwrap();
+        assert_eq!((arch.as_str(), mi300x.num_cus), ("gfx942", 304));
+        assert_eq!(of(r#"{"num_cus": 304}"#, Some("gfx942")).unwrap(), (arch, mi300x));
+        // An architecture without a profile needs a base.
+        let based = of(r#"{"based_on": "gfx1201", "num_cus": 40}"#, Some("gfx1151")).unwrap();
+        assert_eq!((based.0.as_str(), based.1.wavefront_size), ("gfx1151", 32));
+        let error = of(r#"{"num_cus": 40}"#, Some("gfx1151")).unwrap_err();
+        assert!(error.contains("no profile of gfx1151"), "{error}");
+        let error = of(r#"{"num_cus": 0}"#, Some("gfx942")).unwrap_err();
+        assert!(error.starts_with("num_cus: found 0"), "{error}");
+    }
+
+    #[test]
+    fn the_described_gpu_replaces_one_profile() {
+        let own = described(r#"{"based_on": "gfx942", "num_cus": 304}"#, None).unwrap();
+        let values = PerDevice::new(Some(own));
+        let units = |arch: &str| {
+            let units = values.get(arch.parse().unwrap(), |device| device.hardware.num_cus);
+            units.copied().map_err(|error| error.to_string())
+        };
+        assert_eq!([units("gfx942"), units("gfx950")], [Ok(304), Ok(256)]);
+        assert!(units("gfx1151").unwrap_err().contains("no profile of gfx1151"));
+        assert_eq!(values.get("gfx942".parse().unwrap(), |_| 1), Ok(&304), "made once");
+    }
+
+    #[test]
+    #[cfg_attr(miri, ignore = "reads files")]
+    fn faults_name_the_file() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("gpu.json");
+        for (text, expected) in [
+            ("[1]", "expected a JSON object"),
+            ("{", "EOF while parsing an object at line 1 column 1"),
+            (r#"{"num_cus": 4}"#, "simds_per_cu: found nothing, expected"),
+            (
+                r#"{"based_on": "gfx942", "cus": 4}"#,
+                "hardware: found cus, expected based_on or one of num_cus",
+            ),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let error = Described::read(&path, None).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{}: {expected}", path.display())), "{error}");
+        }
+        let missing = place.path().join("missing.json");
+        assert!(Described::read(&missing, None).unwrap_err().to_string().contains("missing.json: "));
+    }
+}
