@@ -54,6 +54,33 @@ fn tables_give_as_many_kernels_as_upstreams() {
     assert_eq!([count("gfx942", "{}", &older), count("gfx950", "{}", &older)], [11_676, 11_980]);
 }
 
+/// Tiles by rules give as many kernels as were counted apart from these rules.
+#[test]
+fn swept_tiles_give_nearly_a_million_kernels() {
+    let rules = Rules::built_in().unwrap();
+    let count = |arch: &str, dtype: &str, receipt: u32| {
+        let text = format!(
+            r#"{{"variant": "fwd", "trait_config": {{"data_type": {{"values": [{dtype}]}}}},
+                "ck_select": {{"tiles": "sweep", "receipt": {receipt}}}}}"#
+        );
+        let found = kernels(arch, &text, &rules).unwrap();
+        assert_eq!(found.repeated, 0);
+        found.kernels.len()
+    };
+    for (dtypes, receipt, gfx942, gfx950) in [
+        (r#""fp8bf16""#, 0, 23_544, 18_360),
+        (r#""fp8fp32""#, 0, 324, 324),
+        (r#""fp8bf16", "fp8fp32""#, 888, 23_868, 18_684),
+        (r#""bf16", "fp8bf16", "fp8fp32""#, 2, 186_768 / 2, 144_168 / 2),
+        (r#""fp16", "fp8fp32""#, 4, 270_336 / 2, 255_408 / 2),
+    ] {
+        let found = [count("gfx942", dtypes, receipt), count("gfx950", dtypes, receipt)];
+        assert_eq!(found, [gfx942, gfx950], "{dtypes} {receipt}");
+    }
+    // With the other of fp16 and bf16, and with 8 bits: 1,062,588 and 864,300.
+    assert_eq!(count("gfx950", r#""fp16""#, 0), (864_300 - 18_360 - 324) / 2);
+}
+
 #[test]
 fn names_read_back_but_for_what_they_leave_out() {
     let rules = Rules::built_in().unwrap();
@@ -93,6 +120,15 @@ fn a_sweep_narrows_what_there_is() {
         (
             r#"{"variant": "fwd", "ck_select": {"receipt": 7}}"#,
             "no build has the receipt 7, expected one of: 0, 1, 100",
+        ),
+        (
+            r#"{"variant": "fwd", "ck_select": {"tiles": "sweep", "receipt": 3}}"#,
+            "no build has the receipt 3, expected one of: 0, 1, 100, 2, 200, 4, 600, 888",
+        ),
+        (r#"{"variant": "fwd", "ck_select": {"tiles": "all"}}"#, "found 'all', expected table or sweep"),
+        (
+            r#"{"variant": "fwd", "ck_select": {"tiles": "sweep", "tuning_tiles": true}}"#,
+            "found sweep, expected table beside tuning_tiles",
         ),
     ] {
         let error = kernels("gfx942", text, &rules).unwrap_err();

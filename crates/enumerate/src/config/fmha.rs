@@ -31,8 +31,11 @@ pub struct FmhaConfig {
     pub block_per_cu: Option<Vec<i64>>,
     /// The build to enumerate for, by its number in the rules.
     pub receipt: u32,
-    /// Whether to include tiles that are only for tuning.
+    /// Whether to include tiles of the table that are only for tuning.
     pub tuning_tiles: bool,
+    /// Whether tiles are products of sizes that pass CK's tests, as in its tile engine, instead of those of
+    /// the table.
+    pub swept_tiles: bool,
 }
 
 /// Advice for wrong keys that are often found in `trait_config`.
@@ -74,6 +77,14 @@ pub(super) fn read(root: &mut Object<'_>) -> Result<FmhaConfig, Fault> {
     if let Some(mut ours) = root.object("ck_select")? {
         config.receipt = ours.optional("receipt", super::reader::count(0, 9999))?.unwrap_or(0);
         config.tuning_tiles = ours.optional("tuning_tiles", flag)?.unwrap_or(false);
+        let tuning = config.tuning_tiles;
+        let tiles = ours.optional("tiles", |value| match value.as_str() {
+            Some("table") => Ok(false),
+            Some("sweep") if tuning => Err("found sweep, expected table beside tuning_tiles".to_owned()),
+            Some("sweep") => Ok(true),
+            _ => Err(format!("found {}, expected table or sweep", kind(value))),
+        })?;
+        config.swept_tiles = tiles.unwrap_or(false);
         ours.finish()?;
     }
     Ok(config)

@@ -4,6 +4,7 @@
 use ck_select_types::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
 use ck_select_types::vocab::{Arch, FmhaBias, FmhaFamily, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale};
 
+use super::fmha_tiles::Tiles;
 use super::{EnumerateError, Kernels};
 use crate::config::FmhaConfig;
 use crate::rules::{FmhaRules, FmhaTileRule};
@@ -18,28 +19,17 @@ pub(super) fn expand(rules: &FmhaRules, config: &FmhaConfig, arch: Arch) -> Resu
     if !rules.archs.iter().any(|known| known == named) {
         return Err(EnumerateError::NoTables { arch, known: rules.archs.join(", ") });
     }
+    let tiles = Tiles::new(rules, config, named);
     let receipt = config.receipt.to_string();
-    let Some(build) = rules.receipts.get(&receipt) else {
-        let known = rules.receipts.keys().cloned().collect::<Vec<_>>().join(", ");
+    let Some(build) = tiles.receipts().get(&receipt) else {
+        let known = tiles.receipts().keys().cloned().collect::<Vec<_>>().join(", ");
         return Err(EnumerateError::NoReceipt { receipt: config.receipt, known });
     };
     let mut kernels = Kernels::default();
     for dtype in rules.dtypes.iter().map(|word| word.0).filter(|dtype| allows(config.dtypes.as_ref(), dtype))
     {
-        let of_type = |rule: &&FmhaTileRule| {
-            rule.dtypes.iter().any(|word| word.0 == dtype)
-                && (config.tuning_tiles || !rule.tuning)
-                && rule.archs.as_ref().is_none_or(|archs| archs.iter().any(|known| known == named))
-        };
-        let mut heads: Vec<[u16; 2]> = Vec::new();
-        for rule in rules.tiles.iter().filter(of_type) {
-            if !heads.contains(&rule.hdims) {
-                heads.push(rule.hdims);
-            }
-        }
-        for hdims in heads {
-            let tiles: Vec<_> =
-                rules.tiles.iter().filter(of_type).filter(|rule| rule.hdims == hdims).collect();
+        for hdims in tiles.heads(dtype) {
+            let accepted = tiles.by_pipeline(dtype, hdims);
             for mode in [FmhaMode::Batch, FmhaMode::Group]
                 .into_iter()
                 .filter(|mode| allows(config.modes.as_ref(), mode))
@@ -49,7 +39,7 @@ pub(super) fn expand(rules: &FmhaRules, config: &FmhaConfig, arch: Arch) -> Resu
                         FmhaKernel::plain(FmhaFamily::Fwd, hdims, FmhaPipeline::Qr, FmhaTile::default());
                     (plain.dtype, plain.mode, plain.arch) = (dtype, mode, Some(arch));
                     features.give(&mut plain);
-                    if rules.refused.iter().any(|refused| refused.fit(&plain)) || !build.fit(&plain) {
+                    if tiles.refused().iter().any(|refused| refused.fit(&plain)) || !build.fit(&plain) {
                         continue;
                     }
                     for spec in rules.specs.iter().filter(|spec| spec.is_for(&plain, named, config.receipt)) {
@@ -65,8 +55,8 @@ pub(super) fn expand(rules: &FmhaRules, config: &FmhaConfig, arch: Arch) -> Resu
                             if mode == FmhaMode::Group && !(padded.pad[0] && padded.pad[1]) {
                                 continue;
                             }
-                            for rule in tiles.iter().filter(|rule| rules.takes(padded.pipeline, rule, named))
-                            {
+                            let own = accepted.iter().filter(|(pipeline, _)| *pipeline == padded.pipeline);
+                            for rule in own.flat_map(|(_, rules)| rules) {
                                 push(&mut kernels, &padded, rule, config.block_per_cu.as_deref())?;
                             }
                         }

@@ -2,6 +2,7 @@
 
 mod conv;
 mod fmha;
+mod fmha_tiles;
 mod gemm;
 mod instances;
 
@@ -119,7 +120,7 @@ pub enum EnumerateError {
         most: u64,
     },
     /// More kernels than fit into a pool.
-    #[error("more than {} kernels", Pool::MAX_KERNELS)]
+    #[error("more than {} kernels; narrow the configuration, or filter them", Pool::MAX_KERNELS)]
     TooManyKernels,
     /// A filter that cannot be evaluated for a kernel.
     #[error("{filter}: {error}\n  for {kernel}")]
@@ -132,6 +133,9 @@ pub enum EnumerateError {
         error: Box<FilterError>,
     },
 }
+
+/// The most kernels before filters: four pools.
+const MOST: usize = 4 * Pool::MAX_KERNELS;
 
 /// The kernels found so far.
 #[derive(Default)]
@@ -149,7 +153,7 @@ impl Kernels {
     fn push(&mut self, kernel: Kernel) -> Result<(), EnumerateError> {
         self.expanded += 1;
         if self.names.insert(kernel.name.clone()) {
-            if self.list.len() == Pool::MAX_KERNELS {
+            if self.list.len() == MOST {
                 return Err(EnumerateError::TooManyKernels);
             }
             self.list.push(kernel);
@@ -216,6 +220,9 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
     }
     let before = kernels.list.len() + kernels.others.len();
     let list = filtered(kernels.list, &request.filters)?;
+    if list.len() > Pool::MAX_KERNELS {
+        return Err(EnumerateError::TooManyKernels);
+    }
     if !request.filters.is_empty() {
         kernels.others.clear();
     }

@@ -26,11 +26,74 @@ pub struct FmhaRules {
     pub refused: Vec<FmhaFeatures>,
     /// Which tiles a pipeline accepts.
     pub tile_rules: Vec<FmhaTileTest>,
+    /// Tiles by rules instead of the table.
+    pub sweep: FmhaSweep,
     /// The single tile of the third version: that pipeline accepts no other, and no other pipeline accepts
     /// it.
     pub v3_tile: FmhaV3,
     /// Builds by number.
     pub receipts: BTreeMap<String, FmhaFeatures>,
+}
+
+/// Tiles by rules: products of sizes. `crates/enumerate/src/expand/fmha_tiles.rs` has the tests that they have
+/// to pass.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FmhaSweep {
+    #[serde(rename = "about")]
+    _about: String,
+    /// Queries of a tile.
+    pub m0: Vec<u16>,
+    /// Keys.
+    pub n0: Vec<u16>,
+    /// Steps of the first product.
+    pub k0: Vec<u16>,
+    /// Matrix instructions and head sizes.
+    pub types: Vec<FmhaSweepTypes>,
+    /// Padded head sizes of queries that differ from the size.
+    pub k0max: BTreeMap<u16, u16>,
+    /// Step of the second product for types of 16 bits; for those of 8 bits, it is that of the first.
+    pub k1: u16,
+    /// Tiles with another one.
+    pub narrow_k1: Vec<FmhaNarrow>,
+    /// Shared memory for the synchronous pipelines.
+    pub lds_bytes: u32,
+    /// The same for the asynchronous ones.
+    pub async_lds_bytes: u32,
+    /// Queries of tiles for head sizes other than 128.
+    pub m0_of_other_heads: Vec<u16>,
+    /// Combinations of features that are never built.
+    pub refused: Vec<FmhaFeatures>,
+    /// Builds by number.
+    pub receipts: BTreeMap<String, FmhaFeatures>,
+}
+
+/// Matrix instructions and head sizes of some types.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FmhaSweepTypes {
+    /// The types.
+    pub dtypes: Vec<Word<Dtype>>,
+    /// Their instructions, in sweep order.
+    pub warps: Vec<[u16; 3]>,
+    /// Head sizes, in sweep order.
+    pub hdims: Vec<[u16; 2]>,
+}
+
+/// A tile with a step of its own in the second product.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FmhaNarrow {
+    /// Queries.
+    pub m0: u16,
+    /// Keys.
+    pub n0: u16,
+    /// Step of the first product.
+    pub k0: u16,
+    /// Elements of a query.
+    pub hdim_q: u16,
+    /// The step.
+    pub k1: u16,
 }
 
 /// A tile.

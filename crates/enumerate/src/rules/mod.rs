@@ -11,7 +11,10 @@ mod words;
 
 pub use arch::{ArchRules, ArchTable, LdsBudget, TraitRefusal};
 pub use conv::{ConvRules, DirectionRules, PoolEntry, Rewrite, ThreadCoverage, TileRule};
-pub use fmha::{FmhaFeatures, FmhaRules, FmhaSpec, FmhaTileRule, FmhaTileTest, FmhaV3};
+pub use fmha::{
+    FmhaFeatures, FmhaNarrow, FmhaRules, FmhaSpec, FmhaSweep, FmhaSweepTypes, FmhaTileRule, FmhaTileTest,
+    FmhaV3,
+};
 pub use full::{Assignment, FullRules};
 pub use gemm::GemmRules;
 pub use sweep::{SweepRules, SweepSpec};

@@ -1,0 +1,240 @@
+//! Tiles of forward attention for a type and a pair of head sizes: those of the table, or all products of
+//! sizes that pass the tests of CK's tile engine.
+
+use ck_select_types::vocab::{Dtype, FmhaPipeline};
+
+use crate::config::FmhaConfig;
+use crate::rules::{FmhaFeatures, FmhaRules, FmhaSweep, FmhaTileRule};
+
+/// Where tiles come from, and what is built of them.
+pub(super) struct Tiles<'a> {
+    rules: &'a FmhaRules,
+    config: &'a FmhaConfig,
+    arch: &'a str,
+}
+
+impl<'a> Tiles<'a> {
+    pub(super) const fn new(rules: &'a FmhaRules, config: &'a FmhaConfig, arch: &'a str) -> Self {
+        Self { rules, config, arch }
+    }
+
+    const fn swept(&self) -> Option<&'a FmhaSweep> {
+        if self.config.swept_tiles { Some(&self.rules.sweep) } else { None }
+    }
+
+    /// Builds by number.
+    pub(super) fn receipts(&self) -> &'a std::collections::BTreeMap<String, FmhaFeatures> {
+        self.swept().map_or(&self.rules.receipts, |sweep| &sweep.receipts)
+    }
+
+    /// Combinations of features that are never built.
+    pub(super) fn refused(&self) -> &'a [FmhaFeatures] {
+        self.swept().map_or(&self.rules.refused, |sweep| &sweep.refused)
+    }
+
+    /// The head sizes of a type, in order.
+    pub(super) fn heads(&self, dtype: Dtype) -> Vec<[u16; 2]> {
+        if let Some(sweep) = self.swept() {
+            let of_type = sweep.types.iter().filter(|types| types.dtypes.iter().any(|word| word.0 == dtype));
+            return of_type.flat_map(|types| types.hdims.iter().copied()).collect();
+        }
+        let mut heads: Vec<[u16; 2]> = Vec::new();
+        for rule in self.of_table(dtype) {
+            if !heads.contains(&rule.hdims) {
+                heads.push(rule.hdims);
+            }
+        }
+        heads
+    }
+
+    /// The tiles that each pipeline accepts, in order.
+    pub(super) fn by_pipeline(
+        &self,
+        dtype: Dtype,
+        hdims: [u16; 2],
+    ) -> Vec<(FmhaPipeline, Vec<FmhaTileRule>)> {
+        let all: Vec<FmhaTileRule> = match self.swept() {
+            Some(sweep) => products(sweep, dtype, hdims),
+            None => self.of_table(dtype).filter(|rule| rule.hdims == hdims).cloned().collect(),
+        };
+        let accepts = |pipeline, rule: &FmhaTileRule| match self.swept() {
+            Some(sweep) => stands(sweep, self.rules, pipeline, (dtype, rule), self.arch),
+            None => self.rules.takes(pipeline, rule, self.arch),
+        };
+        let mut pipelines: Vec<FmhaPipeline> = Vec::new();
+        for spec in &self.rules.specs {
+            if !pipelines.contains(&spec.pipeline.0) {
+                pipelines.push(spec.pipeline.0);
+            }
+        }
+        let of = |pipeline| all.iter().filter(|rule| accepts(pipeline, rule)).cloned().collect();
+        pipelines.into_iter().map(|pipeline| (pipeline, of(pipeline))).collect()
+    }
+
+    fn of_table(&self, dtype: Dtype) -> impl Iterator<Item = &'a FmhaTileRule> {
+        let (tuning, arch) = (self.config.tuning_tiles, self.arch);
+        self.rules.tiles.iter().filter(move |rule| {
+            rule.dtypes.iter().any(|word| word.0 == dtype)
+                && (tuning || !rule.tuning)
+                && rule.archs.as_ref().is_none_or(|archs| archs.iter().any(|known| known == arch))
+        })
+    }
+}
+
+/// All products of sizes that divide the heads and that instructions divide.
+fn products(sweep: &FmhaSweep, dtype: Dtype, hdims: [u16; 2]) -> Vec<FmhaTileRule> {
+    let [hdim_q, hdim_v] = hdims;
+    let wide = dtype.bits() > 8;
+    let types = sweep.types.iter().find(|types| types.dtypes.iter().any(|word| word.0 == dtype));
+    let warps = types.map_or(&[][..], |types| &types.warps);
+    let mut found = Vec::new();
+    for &m0 in &sweep.m0 {
+        for &n0 in &sweep.n0 {
+            for &k0 in sweep.k0.iter().filter(|&&k0| k0 <= hdim_q && hdim_q % k0 == 0) {
+                let narrow = sweep
+                    .narrow_k1
+                    .iter()
+                    .find(|narrow| (narrow.m0, narrow.n0, narrow.k0, narrow.hdim_q) == (m0, n0, k0, hdim_q));
+                let k1 = if wide { narrow.map_or(sweep.k1, |narrow| narrow.k1) } else { k0 };
+                let k0max = sweep.k0max.get(&hdim_q).copied().unwrap_or(hdim_q);
+                for &warp in warps {
+                    let [m, n, k] = warp;
+                    if m0 % m == 0 && n0 % n == 0 && k0 % k == 0 {
+                        found.push(FmhaTileRule {
+                            dtypes: Vec::new(),
+                            hdims,
+                            tile: [m0, n0, k0, hdim_v, k1, k0max],
+                            waves: u8::try_from(m0 / m).unwrap_or(u8::MAX),
+                            warp,
+                            warp1: None,
+                            archs: None,
+                            block_per_cu: None,
+                            tuning: false,
+                        });
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Whether a pipeline can be built with a tile.
+fn stands(
+    sweep: &FmhaSweep,
+    rules: &FmhaRules,
+    pipeline: FmhaPipeline,
+    (dtype, rule): (Dtype, &FmhaTileRule),
+    arch: &str,
+) -> bool {
+    let [m0, n0, k0, ..] = rule.tile.map(u32::from);
+    let bytes = (dtype.bits() / 8).max(1);
+    let loads = Loads { bytes, of_16_bytes: arch == "gfx950", rule };
+    let is_asynchronous = !matches!(pipeline, FmhaPipeline::Qr | FmhaPipeline::Qs);
+    let fits = if is_asynchronous {
+        loads.staged_bytes() <= sweep.async_lds_bytes
+    } else {
+        (m0 + n0) * k0 * bytes <= sweep.lds_bytes
+    };
+    let heads_of_128 = rule.hdims == [128, 128];
+    let of_heads = match pipeline {
+        FmhaPipeline::Qr | FmhaPipeline::Qs | FmhaPipeline::QrAsync if heads_of_128 => {
+            n0 == 128 && if is_asynchronous { m0 == 128 } else { k0 != 64 }
+        }
+        FmhaPipeline::Qr | FmhaPipeline::Qs | FmhaPipeline::QrAsync => {
+            sweep.m0_of_other_heads.contains(&rule.tile[0])
+        }
+        FmhaPipeline::QrAsyncTrload => !(heads_of_128 && n0 == 128),
+        _ => pipeline != rules.v3_tile.pipeline.0 || rule.tile[0] == rules.v3_tile.m0,
+    };
+    let of_pipeline = match pipeline {
+        // The second product's instructions are issued eight at a time, asked of the tile's own instruction
+        // and of the type's first.
+        FmhaPipeline::Qr if rule.hdims[0] == 256 => {
+            let first = sweep.types.iter().find(|types| types.dtypes.iter().any(|word| word.0 == dtype));
+            let first = first.and_then(|types| types.warps.first()).copied().unwrap_or(rule.warp);
+            [rule.warp, first].iter().all(|warp| {
+                let [_, n, k] = warp.map(u32::from);
+                (n0 / n) * (k0 / k) % 8 == 0
+            })
+        }
+        FmhaPipeline::QrAsync => (n0 * k0) % (64 * u32::from(rule.waves) * loads.elements()) == 0,
+        _ => true,
+    };
+    fits && of_heads && of_pipeline
+}
+
+/// How an asynchronous pipeline loads a tile.
+struct Loads<'a> {
+    /// Bytes of an element.
+    bytes: u32,
+    /// Whether a thread loads 16 bytes at a time, not 4, and shared memory has 64 banks, not 32.
+    of_16_bytes: bool,
+    rule: &'a FmhaTileRule,
+}
+
+impl Loads<'_> {
+    /// Elements that a thread loads at a time.
+    fn elements(&self) -> u32 {
+        if self.of_16_bytes { 16 / self.bytes } else { 4 / self.bytes }
+    }
+
+    /// Bytes of shared memory for three buffers, each large enough for keys or values with their padding.
+    fn staged_bytes(&self) -> u32 {
+        let (bytes, waves) = (self.bytes, u32::from(self.rule.waves));
+        let [_, n0, k0, hdim_v, ..] = self.rule.tile.map(u32::from);
+        let padding = 16 / bytes;
+        let row = if self.of_16_bytes { 64 } else { 32 } * 4 / bytes;
+        let values = (32 / padding) * (hdim_v / (row / padding)) * (row + padding);
+        let elements = self.elements();
+        let lines = 64_u32.checked_div(k0 / elements).unwrap_or(1);
+        let loads = n0.checked_div(lines * waves).unwrap_or(0);
+        let keys = loads * waves * (64 * elements + padding);
+        3 * keys.max(values) * bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rules::Rules;
+
+    /// The numbers of tiles that stand were counted apart from these rules.
+    #[test]
+    fn as_many_tiles_stand_as_were_counted() {
+        let rules = Rules::built_in().unwrap().fmha;
+        let config = FmhaConfig { swept_tiles: true, ..FmhaConfig::default() };
+        let count = |arch: &str, dtype, hdims| {
+            let found = Tiles::new(&rules, &config, arch).by_pipeline(dtype, hdims);
+            let of = |asked| found.iter().find(|(pipeline, _)| *pipeline == asked).unwrap().1.len();
+            [
+                FmhaPipeline::Qr,
+                FmhaPipeline::QrAsync,
+                FmhaPipeline::QrAsyncTrload,
+                FmhaPipeline::QrAsyncTrloadV3,
+            ]
+            .map(of)
+        };
+        for (dtype, hdims, gfx942, gfx950) in [
+            (Dtype::Fp16, [32, 32], [88, 69], [88, 40]),
+            (Dtype::Fp16, [64, 64], [144, 119], [144, 80]),
+            (Dtype::Bf16, [80, 96], [28, 22], [28, 11]),
+            (Dtype::Bf16, [96, 128], [126, 109], [126, 69]),
+            (Dtype::Fp16, [128, 128], [23, 7], [23, 7]),
+            (Dtype::Fp16, [160, 160], [88, 69], [88, 40]),
+            (Dtype::Fp16, [192, 128], [182, 159], [182, 109]),
+            (Dtype::Fp16, [192, 192], [182, 159], [182, 109]),
+            (Dtype::Fp16, [256, 256], [91, 207], [91, 135]),
+            (Dtype::Fp8Bf16, [64, 64], [56, 46], [56, 29]),
+            (Dtype::Fp8Bf16, [128, 128], [10, 3], [10, 3]),
+            (Dtype::Fp8Bf16, [192, 128], [84, 72], [84, 43]),
+            (Dtype::Fp8Bf16, [256, 256], [45, 87], [45, 68]),
+        ] {
+            assert_eq!(count("gfx942", dtype, hdims)[..2], gfx942, "{dtype} {hdims:?}");
+            assert_eq!(count("gfx950", dtype, hdims)[..2], gfx950, "{dtype} {hdims:?}");
+        }
+        let trload = |hdims| count("gfx950", Dtype::Fp16, hdims)[2];
+        assert_eq!([trload([64, 64]), trload([128, 128])], [201, 224]);
+        assert_eq!(count("gfx950", Dtype::Fp16, [128, 128])[3], 48);
+    }
+}
