@@ -108,6 +108,8 @@ pub struct Plan {
     pub roles: Vec<Role>,
     /// The model to continue.
     pub warm_start: Option<WarmStart>,
+    /// Whether it is adapted to one GPU, so that a forest of these problems alone is added.
+    pub adapts: bool,
 }
 
 /// Receives the progress of a training.
@@ -198,6 +200,7 @@ fn one(
         recipe.params = recipe.params.with_trees(trees);
     }
     task.start = plan.warm_start.as_ref().and_then(|warm| warm.forest(goal.target).map(str::to_owned));
+    task.adapts = plan.adapts;
     let text = task.forest(&everything, &recipe)?;
     watcher.trained();
 

@@ -1,29 +1,38 @@
-//! Combines forests of several seeds: all trees, each with its share.
+//! Combines forests: all their trees, each with its share.
 
 use std::fmt::Write;
 
-/// The text of a forest whose score is the mean of the forests' scores: all their trees, with the values of
-/// leaves and nodes divided by the number of forests.
+/// The text of a forest whose score is the mean of the forests' scores.
+pub(super) fn average(forests: &[String]) -> Result<String, String> {
+    match forests {
+        [] => Err("nothing to average".to_owned()),
+        [one] => Ok(one.clone()),
+        several => {
+            let count = several.len() as f64;
+            sum(&several.iter().map(|forest| (forest.as_str(), count)).collect::<Vec<_>>())
+        }
+    }
+}
+
+/// The text of a forest whose score is the sum of the forests' scores, each divided by its number: all their
+/// trees, with the values of leaves and nodes divided by it. It begins as the first one does.
 ///
 /// It is a forest like any other, for LightGBM and for us, so both give it the same bits.
-pub(super) fn average(forests: &[String]) -> Result<String, String> {
-    let [first, .., _] = forests else {
-        return forests.first().cloned().ok_or_else(|| "nothing to average".to_owned());
-    };
-    let share = forests.len() as f64;
+pub(super) fn sum(forests: &[(&str, f64)]) -> Result<String, String> {
+    let [(first, _), ..] = forests else { return Err("nothing to add".to_owned()) };
     let head = head_of(first)?;
     let mut trees = String::new();
     let mut sizes = Vec::new();
-    for forest in forests {
-        if head_of(forest)? != head {
-            return Err("forests of other columns cannot be averaged".to_owned());
+    for (forest, divisor) in forests {
+        if columns_of(forest) != columns_of(first) {
+            return Err("forests of other columns cannot be combined".to_owned());
         }
         for tree in trees_of(forest)? {
             let start = trees.len();
             let _ = writeln!(trees, "Tree={}", sizes.len());
             for line in tree.lines() {
                 if let Some((key @ ("leaf_value" | "internal_value"), values)) = line.split_once('=') {
-                    let values = values.split_whitespace().map(|value| divided(value, share));
+                    let values = values.split_whitespace().map(|value| divided(value, *divisor));
                     let values: Vec<String> = values.collect::<Result<_, _>>()?;
                     let _ = writeln!(trees, "{key}={}", values.join(" "));
                 } else {
@@ -38,6 +47,11 @@ pub(super) fn average(forests: &[String]) -> Result<String, String> {
     }
     let tail = first.split_once("end of trees").map_or("", |(_, tail)| tail);
     Ok(format!("{head}tree_sizes={}\n\n{trees}end of trees{}", sizes.join(" "), without_importances(tail)))
+}
+
+/// The line with the names of the columns.
+fn columns_of(forest: &str) -> Option<&str> {
+    forest.lines().find(|line| line.starts_with("feature_names="))
 }
 
 /// The lines before the sizes of the trees.
@@ -66,5 +80,39 @@ fn without_importances(tail: &str) -> String {
     match (tail.find("feature_importances:"), tail.find("\nparameters:")) {
         (Some(start), Some(end)) if start < end => format!("{}{}", &tail[..start], &tail[end + 1..]),
         _ => tail.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ck_select_model::forest::Forest;
+
+    use super::*;
+
+    fn forest(names: &str, leaves: &str) -> String {
+        let tree = format!(
+            "Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=0\nsplit_gain=1\nthreshold=0.5\ndecision_type=2\n\
+             left_child=-1\nright_child=-2\nleaf_value={leaves}\nleaf_weight=1 1\nleaf_count=1 1\n\
+             internal_value=0\ninternal_weight=0\ninternal_count=2\nis_linear=0\nshrinkage=1\n\n\n"
+        );
+        format!(
+            "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx=0\n\
+             objective=none\nfeature_names={names}\nfeature_infos=none\ntree_sizes={}\n\n{tree}end of trees\n",
+            tree.len()
+        )
+    }
+
+    #[test]
+    fn scores_are_added_with_their_shares() {
+        let (first, second) = (forest("a", "1 2"), forest("a", "10 30"));
+        let scores = |text: &str| {
+            let forest = Forest::parse(text.as_bytes()).unwrap();
+            [0.0, 1.0].map(|value| forest.predict(&[value]).unwrap())
+        };
+        assert_eq!(scores(&sum(&[(&first, 1.0), (&second, 0.5)]).unwrap()), [21.0, 62.0]);
+        assert_eq!(scores(&average(&[first.clone(), second]).unwrap()), [5.5, 16.0]);
+        assert_eq!(average(std::slice::from_ref(&first)).unwrap(), first);
+        let error = sum(&[(&first, 1.0), (&forest("b", "1 2"), 1.0)]).unwrap_err();
+        assert_eq!(error, "forests of other columns cannot be combined");
     }
 }

@@ -10,9 +10,10 @@ use crate::lightgbm::{Booster, Matrix};
 
 use super::data::TrainingData;
 use super::objective::Lists;
-use super::{Objective, Params, TrainError, average, metrics};
+use super::{Objective, Params, TrainError, average, metrics, tune};
 
 /// The data and the settings of a training.
+#[derive(Clone)]
 pub(super) struct Task<'a> {
     pub(super) data: &'a TrainingData,
     pub(super) target: Target,
@@ -29,6 +30,8 @@ pub(super) struct Task<'a> {
     pub(super) start: Option<String>,
     /// The weight of the estimate, for a universal model.
     pub(super) prior: Option<f64>,
+    /// Whether the forest to continue is of other devices, so that one of these problems alone is added.
+    pub(super) adapts: bool,
 }
 
 /// The progress of a training on validation problems, tree by tree.
@@ -73,6 +76,7 @@ impl<'a> Task<'a> {
             seeds: 1,
             start: None,
             prior: None,
+            adapts: false,
         }
     }
 
@@ -87,7 +91,16 @@ impl<'a> Task<'a> {
         let texts = (0..self.seeds as u64)
             .map(|offset| self.one_seed(problems, recipe, self.seed + offset))
             .collect::<Result<Vec<_>, _>>()?;
-        average::average(&texts).map_err(|message| TrainError::Forest { target: self.target, message })
+        let wrong = |message| TrainError::Forest { target: self.target, message };
+        let continued = average::average(&texts).map_err(wrong)?;
+        if !self.adapts {
+            return Ok(continued);
+        }
+        let alone = Self { start: None, prior: None, adapts: false, seeds: 1, ..self.clone() };
+        let params = tune::alone_params();
+        let share = tune::share_of_alone(problems.len(), self.prior.unwrap_or(1.0) / params.sharpness());
+        let alone = alone.forest(problems, &Recipe { params, weights: recipe.weights.clone() })?;
+        average::sum(&[(&continued, 1.0), (&alone, 1.0 / share)]).map_err(wrong)
     }
 
     fn one_seed(&self, problems: &[usize], recipe: &Recipe, seed: u64) -> Result<String, TrainError> {

@@ -5,10 +5,12 @@
 //! score = - prior * ln(estimated time / shortest)     without measurements
 //!         + trees of the universal model              from others' measurements
 //!         + trees on the user's own problems          more of them for more problems
+//!         + share * a forest of these problems alone  the share grows with their number
 //! ```
 //!
 //! The user's trees start where the others end, so that nothing changes without measurements, and a leaf that
-//! no measurement reaches adds nothing. They may also use the features of models for one GPU, such as
+//! no measurement reaches adds nothing. The forest of these problems alone errs elsewhere: from a hundred
+//! problems on, both together choose better than either. The user's trees may also use the features of models for one GPU, such as
 //! extents, which do not transfer to GPUs that were not measured. The measured problems are far from each
 //! other: disagreement between models is a worse indicator of where they err (`docs/model-quality.md`).
 
@@ -41,6 +43,24 @@ pub fn own_params() -> Params {
     params.put("problems_a_tree", 0.1);
     params.put("sharpness", Params::universal().sharpness());
     params
+}
+
+/// Parameters of the forest of these problems alone: those of a model for one GPU, with fewer trees for few
+/// problems.
+pub(super) fn alone_params() -> Params {
+    let mut params = Params::of(Objective::Listwise);
+    params.put("problems_a_tree", 0.1);
+    params
+}
+
+/// How many problems have to be measured for the forest of these problems alone to count as much as the
+/// adapted model. Chosen on the H200's data.
+const EVEN: f64 = 150.0;
+
+/// The weight of the scores of a forest of these problems alone, beside those of the adapted model; `sharper`
+/// is how many times as sharp the latter's are.
+pub(super) fn share_of_alone(problems: usize, sharper: f64) -> f64 {
+    problems as f64 / EVEN * sharper
 }
 
 /// Number of random candidates of which the one farthest from all previous problems is measured next: fewer
@@ -222,7 +242,7 @@ impl<'a> Simulation<'a> {
         };
         let mut task = Task::new(&self.data, target, self.way.objective(), &categories, groups);
         if let Some((text, prior)) = self.base {
-            (task.start, task.prior) = (Some(text.to_owned()), Some(prior));
+            (task.start, task.prior, task.adapts) = (Some(text.to_owned()), Some(prior), true);
         }
         task
     }

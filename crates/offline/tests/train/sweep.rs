@@ -125,5 +125,6 @@ pub(crate) fn plan(goals: Vec<Goal>) -> Plan {
         seeds: 1,
         roles: Vec::new(),
         warm_start: None,
+        adapts: false,
     }
 }

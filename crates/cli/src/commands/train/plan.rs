@@ -260,6 +260,7 @@ pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
         seeds: args.seeds.into(),
         roles,
         warm_start,
+        adapts: false,
     })
 }
 

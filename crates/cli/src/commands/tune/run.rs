@@ -168,6 +168,7 @@ fn write(
         seeds: 1,
         roles: Vec::new(),
         warm_start: Some(base),
+        adapts: true,
     };
     let trained = train(measured, &plan, &())?;
     let name =
