@@ -172,8 +172,9 @@ impl Registry {
             return "no kernel that fits has an estimate".to_owned();
         }
         let mut text = format!("{} kernels on {}", ranking.len(), estimate.arch);
-        if state.described().is_some_and(|described| described.arch == estimate.arch) {
-            let by = state.options().hardware.as_deref().unwrap_or_else(|| "the caller".as_ref());
+        if let (Some(described), Some(by)) = (state.described(), &state.options().hardware)
+            && described.arch == estimate.arch
+        {
             let _ = write!(text, ", described by {}", by.display());
         }
         let load = estimate.estimator.load(&problem);

@@ -16,9 +16,6 @@ use crate::tuning::search::SearchOptions;
 use crate::tuning::store::Location;
 use crate::vocab::Arch;
 
-/// The value of [`Options::hardware`] for what the runtime reports.
-pub(super) const BY_RUNTIME: &str = "hip";
-
 /// Which sources are tried, and in which order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
@@ -61,7 +58,7 @@ pub struct Options {
     /// The architecture of problems that name none.
     pub arch: Option<Arch>,
     /// A file that describes the GPU, as `ckselect hardware` writes it, or `hip` for what the HIP runtime
-    /// reports now of the current device. The estimate and universal models take it instead of the profile of
+    /// reports of the device that the registry measures on. The estimate and universal models take it instead of the profile of
     /// `arch`, or else of the architecture that the file is `based_on`; models of one architecture keep the
     /// constants that they were trained with.
     pub hardware: Option<PathBuf>,
@@ -152,6 +149,9 @@ pub enum OptionsError {
 }
 
 impl Options {
+    /// The value of [`hardware`](Self::hardware) for what the runtime reports.
+    pub const BY_RUNTIME: &str = "hip";
+
     /// These options, overridden by the environment: `CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`,
     /// `CK_SELECT_HARDWARE`, `CK_SELECT_STORE`, `CK_SELECT_CAPTURE`.
     ///
@@ -199,7 +199,7 @@ impl Options {
         let failed = |reason| OptionsError::Hardware { reason };
         match self.hardware.as_deref() {
             None => Ok(None),
-            Some(path) if path == Path::new(BY_RUNTIME) => {
+            Some(path) if path == Path::new(Self::BY_RUNTIME) => {
                 let facts = facts().map_err(failed)?;
                 let fields = facts.constants(None).map_err(|error| failed(error.to_string()))?;
                 let described = Described::from_json(&fields, self.arch.or(facts.arch()));

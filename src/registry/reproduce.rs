@@ -5,7 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::options::BY_RUNTIME;
+use super::options::Options;
 use super::prepared::{Prepared, PreparedModel};
 use super::state::State;
 use super::{ModelKey, Selection, Source};
@@ -57,7 +57,7 @@ fn ranked(
     let device = state.described().filter(|_| loaded.model.is_generic());
     let device = device.filter(|device| problem.arch().is_none_or(|arch| arch == device.arch));
     let device = match (device, state.options().hardware.as_deref()) {
-        (Some(_), Some(path)) if path == Path::new(BY_RUNTIME) => {
+        (Some(_), Some(path)) if path == Path::new(Options::BY_RUNTIME) => {
             return Err("the runtime described the GPU; `ckselect hardware` writes a file of it".to_owned());
         }
         (Some(device), Some(path)) => {

@@ -156,7 +156,9 @@ impl Ranker {
     /// Prepares a model for the kernels of a pool that it serves ([`Model::key`]). A universal model also
     /// serves other operations ([`Model::for_op`]).
     pub fn new(mut model: Arc<Model>, pool: Arc<Pool>) -> Result<Self, RankError> {
-        if let Some(other) = model.for_op(pool.op()).filter(|other| other.key().op != model.key().op) {
+        if pool.op() != model.key().op
+            && let Some(other) = model.for_op(pool.op())
+        {
             model = Arc::new(other);
         }
         let key = model.key();

@@ -12,7 +12,7 @@ use serde_json::json;
 fn choices() -> BTreeMap<usize, f64> {
     // An H100 has slower memory than the profile's H200.
     let device = json!({ "based_on": "sm_90", "memory_gb_s": 3350.0 });
-    let estimator = Estimator::new(Device::from_json(device.as_object().unwrap()).unwrap());
+    let estimator = Estimator::new(Device::from_json(device.as_object().unwrap(), None).unwrap());
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../data/h100/attention.csv.gz");
     let mut text = String::new();
     flate2::read::GzDecoder::new(std::fs::File::open(path).unwrap()).read_to_string(&mut text).unwrap();

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ck_select::embedded;
-use ck_select::estimate::{self, Described};
+use ck_select::estimate::{self, Described, constants_of};
 use ck_select::log::Level;
 use ck_select::model::{EmbeddedModel, FeatureSpec, Model};
 use ck_select::nearest::Hint;
@@ -334,8 +334,8 @@ fn described(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
     let Some(value) = variable(name) else {
         return Finding::new(name, State::None, "not set", "GPUs are those of the architectures' profiles");
     };
-    if value == "hip" {
-        return Finding::new(name, State::Ok, "hip", "the GPU is what the HIP runtime reports");
+    if value == Options::BY_RUNTIME {
+        return Finding::new(name, State::Ok, Options::BY_RUNTIME, "the GPU is what the HIP runtime reports");
     }
     let path = PathBuf::from(value);
     match Described::read(&path, None) {
@@ -344,7 +344,11 @@ fn described(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
             let effect = format!("the estimate and universal models take it for {arch}");
             Finding::new(name, State::Ok, found, effect)
         }
-        Err(error) => Finding::new(name, State::Wrong, error.to_string(), "creating a registry fails"),
+        Err(error) => {
+            let has_base = constants_of(&path).is_ok_and(|fields| fields.contains_key("based_on"));
+            let unless = if has_base { "" } else { ", at least if its options name no architecture" };
+            Finding::new(name, State::Wrong, error.to_string(), format!("creating a registry fails{unless}"))
+        }
     }
 }
 

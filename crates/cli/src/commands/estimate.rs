@@ -112,9 +112,6 @@ impl EstimateOption {
 /// Reads a device; it is based on `arch` unless the file names a base.
 fn read(path: &str, arch: Option<Arch>) -> Result<Device, CliError> {
     let path = Path::new(path);
-    let mut fields = constants_of(path).map_err(|error| CliError::failed(error.to_string()))?;
-    if let Some(arch) = arch {
-        fields.entry("based_on").or_insert_with(|| arch.as_str().into());
-    }
-    Device::from_json(&fields).map_err(|error| CliError::failed(format!("{}: {error}", path.display())))
+    let fields = constants_of(path).map_err(|error| CliError::failed(error.to_string()))?;
+    Device::from_json(&fields, arch).map_err(|error| CliError::failed(format!("{}: {error}", path.display())))
 }

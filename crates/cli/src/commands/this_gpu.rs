@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         FactsError::NoProfile { .. } => CliError::usage(format!("{error} by --based-on")),
         FactsError::Unreported { .. } => CliError::failed(error.to_string()),
     })?;
-    Device::from_json(&fields)?;
+    Device::from_json(&fields, None)?;
     let target = facts.target.as_deref().unwrap_or("no architecture reported");
     let base = fields["based_on"].as_str().unwrap_or_default();
     say!(

@@ -35,8 +35,7 @@ impl<'a> Tiles<'a> {
     /// The head sizes of a type, in order.
     pub(super) fn heads(&self, dtype: Dtype) -> Vec<[u16; 2]> {
         if let Some(sweep) = self.swept() {
-            let of_type = sweep.types.iter().filter(|types| types.dtypes.iter().any(|word| word.0 == dtype));
-            return of_type.flat_map(|types| types.hdims.iter().copied()).collect();
+            return sweep.of_type(dtype).map_or_else(Vec::new, |types| types.hdims.clone());
         }
         let mut heads: Vec<[u16; 2]> = Vec::new();
         for rule in self.of_table(dtype) {
@@ -85,12 +84,11 @@ impl<'a> Tiles<'a> {
 fn products(sweep: &FmhaSweep, dtype: Dtype, hdims: [u16; 2]) -> Vec<FmhaTileRule> {
     let [hdim_q, hdim_v] = hdims;
     let wide = dtype.bits() > 8;
-    let types = sweep.types.iter().find(|types| types.dtypes.iter().any(|word| word.0 == dtype));
-    let warps = types.map_or(&[][..], |types| &types.warps);
+    let warps = sweep.of_type(dtype).map_or(&[][..], |types| &types.warps);
     let mut found = Vec::new();
     for &m0 in &sweep.m0 {
         for &n0 in &sweep.n0 {
-            for &k0 in sweep.k0.iter().filter(|&&k0| k0 <= hdim_q && hdim_q % k0 == 0) {
+            for &k0 in sweep.k0.iter().filter(|&&k0| hdim_q.checked_rem(k0) == Some(0)) {
                 let narrow = sweep
                     .narrow_k1
                     .iter()
@@ -99,7 +97,9 @@ fn products(sweep: &FmhaSweep, dtype: Dtype, hdims: [u16; 2]) -> Vec<FmhaTileRul
                 let k0max = sweep.k0max.get(&hdim_q).copied().unwrap_or(hdim_q);
                 for &warp in warps {
                     let [m, n, k] = warp;
-                    if m0 % m == 0 && n0 % n == 0 && k0 % k == 0 {
+                    // Rule files are the user's: no number is assumed to be above 0.
+                    let divides = [(m0, m), (n0, n), (k0, k)].map(|(of, by)| of.checked_rem(by) == Some(0));
+                    if divides == [true; 3] {
                         found.push(FmhaTileRule {
                             dtypes: Vec::new(),
                             hdims,
@@ -127,8 +127,8 @@ fn stands(
     (dtype, rule): (Dtype, &FmhaTileRule),
     arch: &str,
 ) -> bool {
-    let [m0, n0, k0, ..] = rule.tile.map(u32::from);
-    let bytes = (dtype.bits() / 8).max(1);
+    let [m0, n0, k0, ..] = rule.tile.map(u64::from);
+    let bytes = u64::from(dtype.bits() / 8).max(1);
     let loads = Loads { bytes, of_16_bytes: arch == "gfx950", rule };
     let is_asynchronous = !matches!(pipeline, FmhaPipeline::Qr | FmhaPipeline::Qs);
     let fits = if is_asynchronous {
@@ -151,14 +151,16 @@ fn stands(
         // The second product's instructions are issued eight at a time, asked of the tile's own instruction
         // and of the type's first.
         FmhaPipeline::Qr if rule.hdims[0] == 256 => {
-            let first = sweep.types.iter().find(|types| types.dtypes.iter().any(|word| word.0 == dtype));
-            let first = first.and_then(|types| types.warps.first()).copied().unwrap_or(rule.warp);
+            let first =
+                sweep.of_type(dtype).and_then(|types| types.warps.first()).copied().unwrap_or(rule.warp);
             [rule.warp, first].iter().all(|warp| {
-                let [_, n, k] = warp.map(u32::from);
-                (n0 / n) * (k0 / k) % 8 == 0
+                let [_, n, k] = warp.map(u64::from);
+                matches!((n0.checked_div(n), k0.checked_div(k)), (Some(columns), Some(steps)) if columns * steps % 8 == 0)
             })
         }
-        FmhaPipeline::QrAsync => (n0 * k0) % (64 * u32::from(rule.waves) * loads.elements()) == 0,
+        FmhaPipeline::QrAsync => {
+            (n0 * k0).checked_rem(64 * u64::from(rule.waves) * loads.elements()) == Some(0)
+        }
         _ => true,
     };
     fits && of_heads && of_pipeline
@@ -167,7 +169,7 @@ fn stands(
 /// How an asynchronous pipeline loads a tile.
 struct Loads<'a> {
     /// Bytes of an element.
-    bytes: u32,
+    bytes: u64,
     /// Whether a thread loads 16 bytes at a time, not 4, and shared memory has 64 banks, not 32.
     of_16_bytes: bool,
     rule: &'a FmhaTileRule,
@@ -175,19 +177,19 @@ struct Loads<'a> {
 
 impl Loads<'_> {
     /// Elements that a thread loads at a time.
-    fn elements(&self) -> u32 {
-        if self.of_16_bytes { 16 / self.bytes } else { 4 / self.bytes }
+    fn elements(&self) -> u64 {
+        (if self.of_16_bytes { 16 } else { 4 } / self.bytes).max(1)
     }
 
     /// Bytes of shared memory for three buffers, each large enough for keys or values with their padding.
-    fn staged_bytes(&self) -> u32 {
-        let (bytes, waves) = (self.bytes, u32::from(self.rule.waves));
-        let [_, n0, k0, hdim_v, ..] = self.rule.tile.map(u32::from);
+    fn staged_bytes(&self) -> u64 {
+        let (bytes, waves) = (self.bytes, u64::from(self.rule.waves));
+        let [_, n0, k0, hdim_v, ..] = self.rule.tile.map(u64::from);
         let padding = 16 / bytes;
         let row = if self.of_16_bytes { 64 } else { 32 } * 4 / bytes;
         let values = (32 / padding) * (hdim_v / (row / padding)) * (row + padding);
         let elements = self.elements();
-        let lines = 64_u32.checked_div(k0 / elements).unwrap_or(1);
+        let lines = 64_u64.checked_div(k0 / elements).unwrap_or(1);
         let loads = n0.checked_div(lines * waves).unwrap_or(0);
         let keys = loads * waves * (64 * elements + padding);
         3 * keys.max(values) * bytes

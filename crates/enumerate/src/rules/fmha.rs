@@ -57,9 +57,9 @@ pub struct FmhaSweep {
     /// Tiles with another one.
     pub narrow_k1: Vec<FmhaNarrow>,
     /// Shared memory for the synchronous pipelines.
-    pub lds_bytes: u32,
+    pub lds_bytes: u64,
     /// The same for the asynchronous ones.
-    pub async_lds_bytes: u32,
+    pub async_lds_bytes: u64,
     /// Queries of tiles for head sizes other than 128.
     pub m0_of_other_heads: Vec<u16>,
     /// Combinations of features that are never built.
@@ -228,6 +228,13 @@ impl FmhaFeatures {
             && flag(self.dropout, kernel.dropout)
             && flag(self.skip, kernel.skip)
             && flag(self.sink, kernel.sink)
+    }
+}
+
+impl FmhaSweep {
+    /// The instructions and head sizes of a type.
+    pub fn of_type(&self, dtype: Dtype) -> Option<&FmhaSweepTypes> {
+        self.types.iter().find(|types| types.dtypes.iter().any(|word| word.0 == dtype))
     }
 }
 

@@ -33,11 +33,7 @@ impl Described {
     /// Reads a JSON object, as [`Device::from_json`] does. The GPU is one of `arch`; without it, of the
     /// architecture that the object is `based_on`.
     pub fn from_json(fields: &Map<String, Value>, arch: Option<Arch>) -> Result<Self, DescribedFault> {
-        let mut fields = fields.clone();
-        if let Some(arch) = arch {
-            fields.entry("based_on").or_insert_with(|| arch.as_str().into());
-        }
-        let device = Device::from_json(&fields)?;
+        let device = Device::from_json(fields, arch)?;
         let base = fields.get("based_on").and_then(Value::as_str).and_then(|base| base.parse().ok());
         Ok(Self { arch: arch.or(base).ok_or(DescribedFault::NoArch)?, device })
     }
@@ -118,13 +114,18 @@ impl<T> PerDevice<T> {
 
     /// The value for a GPU of this architecture, made on first use.
     pub fn get(&self, arch: Arch, make: impl FnOnce(Device) -> T) -> Result<&T, DeviceError> {
-        if let Some(Described { device, .. }) = self.described.filter(|described| described.arch == arch) {
-            return Ok(self.of_described.get_or_init(|| make(device)));
+        if let Some(described) = self.described.as_ref().filter(|described| described.arch == arch) {
+            return Ok(self.of_described.get_or_init(|| make(described.device)));
         }
-        let device = Device::for_arch(arch)?;
         let place = Device::PROFILES.iter().position(|known| *known == arch.as_str());
         let slot = place.and_then(|place| self.of_profiles.get(place));
-        Ok(slot.ok_or(DeviceError::NoProfile { arch })?.get_or_init(|| make(device)))
+        let slot = slot.ok_or(DeviceError::NoProfile { arch })?;
+        // A selection only looks; the profile is needed once.
+        if let Some(value) = slot.get() {
+            return Ok(value);
+        }
+        let device = Device::for_arch(arch)?;
+        Ok(slot.get_or_init(|| make(device)))
     }
 }
 

@@ -91,15 +91,17 @@ impl Device {
     }
 
     /// Reads a JSON object of constants: those of [`Hardware`] and of [`Rates`], by name. They override the
-    /// profile that `based_on` names; without it, every needed constant must be given.
-    pub fn from_json(fields: &Map<String, Value>) -> Result<Self, DeviceError> {
-        let mut device = match fields.get("based_on") {
-            Some(Value::String(word)) => {
+    /// profile that `based_on` names, or else that of `base`; without either, every needed constant must be
+    /// given.
+    pub fn from_json(fields: &Map<String, Value>, base: Option<Arch>) -> Result<Self, DeviceError> {
+        let mut device = match (fields.get("based_on"), base) {
+            (Some(Value::String(word)), _) => {
                 let arch = word.parse().map_err(|_| field("based_on", word, Self::PROFILES.join(", ")))?;
                 Self::for_arch(arch)?
             }
-            Some(other) => return Err(field("based_on", other, "the name of a profile").into()),
-            None => {
+            (Some(other), _) => return Err(field("based_on", other, "the name of a profile").into()),
+            (None, Some(base)) => Self::for_arch(base)?,
+            (None, None) => {
                 let all = NEEDED.iter().chain(&Rates::NAMES);
                 if let Some(missing) = all.copied().find(|name| !fields.contains_key(*name)) {
                     let expected = "a number, as the file is not based_on a profile";

@@ -208,7 +208,7 @@ fn what_a_device_cannot_multiply_has_no_estimate() {
 #[test]
 fn devices_are_read_and_faults_named() {
     let read = |text: &str| {
-        Device::from_json(serde_json::from_str::<serde_json::Value>(text).unwrap().as_object().unwrap())
+        Device::from_json(serde_json::from_str::<serde_json::Value>(text).unwrap().as_object().unwrap(), None)
     };
     let mi300x = read(r#"{"based_on": "gfx942", "num_cus": 304, "memory_gb_s": 5300.5}"#).unwrap();
     assert_eq!((mi300x.hardware.num_cus, mi300x.rates.memory_gb_s), (304, 5300.5));

@@ -205,11 +205,11 @@ impl Model {
             return Some(self.clone());
         }
         let schema = self.spec.extractor.schema.for_op(op)?;
-        let extractor = Extractor { schema, ..self.spec.extractor.clone() };
-        let trained_on = self.spec.trained_on.as_ref().map(|trained| trained.for_op(self.spec.op(), op));
-        let spec = FeatureSpec { extractor, direction: None, trained_on, ..self.spec.clone() };
-        let key = if self.forced { ModelKey::any(op) } else { ModelKey { op, direction: None, ..self.key } };
-        Some(Self { spec, key, ..self.clone() })
+        let mut model = self.clone();
+        model.spec.trained_on = model.spec.trained_on.map(|trained| trained.for_op(self.spec.op(), op));
+        (model.spec.extractor.schema, model.spec.direction) = (schema, None);
+        (model.key.op, model.key.direction) = (op, None);
+        Some(model)
     }
 
     /// The same universal model for this GPU, whatever problems and kernels name.
