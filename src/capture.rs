@@ -153,7 +153,7 @@ impl Writer {
         let (is_first, mut problems, mut others) = (self.read_to == 0, 0, 0);
         for line in bytes[..whole].split(|&byte| byte == b'\n') {
             match std::str::from_utf8(line).map(ProblemLine::parse) {
-                Ok(Ok(ProblemLine::Problem(problem))) => {
+                Ok(Ok(ProblemLine::Problem(problem) | ProblemLine::Behind(problem))) => {
                     problems += 1;
                     if !known.insert(&words_of(&problem)) {
                         return Err(Ended::Full);

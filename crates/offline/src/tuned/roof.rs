@@ -47,7 +47,9 @@ impl Roof {
                     self.0.entry(what(&problem)).or_default().push((problem.arch(), time));
                 }
                 ProblemLine::Nothing => {}
-                ProblemLine::Incomplete => return Err(wrong("expected a problem with op=…".to_owned())),
+                ProblemLine::Incomplete | ProblemLine::Behind(_) => {
+                    return Err(wrong("expected a problem with op=…".to_owned()));
+                }
             }
         }
         Ok(())

@@ -195,6 +195,8 @@ pub enum ProblemLine {
     Incomplete,
     /// A problem.
     Problem(Problem),
+    /// A problem behind the beginning of another line, whose writer was stopped while this one's wrote.
+    Behind(Problem),
 }
 
 impl ProblemList {
@@ -383,22 +385,26 @@ impl<'a> ProblemReader<'a> {
             } else {
                 parse_silent_line(line, self.op, &self.defaults)
             };
+            let torn = matches!(read, Ok(ProblemLine::Incomplete | ProblemLine::Behind(_)))
+                || (read.is_err() && !all_say_op && !self.lines.whole);
+            if torn {
+                if self.passed.torn == 0 {
+                    self.passed.first_torn = self.lines.number;
+                }
+                self.passed.torn += 1;
+            }
             match read {
-                Ok(ProblemLine::Problem(problem)) if problem.op() == self.op => {
+                Ok(ProblemLine::Problem(problem) | ProblemLine::Behind(problem))
+                    if problem.op() == self.op =>
+                {
                     let said = Said::by(&Keys(line));
                     if self.seen.insert(&(problem, said)) {
                         return Ok(Some(ListedProblem { number: None, problem, said }));
                     }
                 }
-                Ok(ProblemLine::Problem(_)) => self.passed.others += 1,
-                Ok(ProblemLine::Nothing) => {}
-                Err(fault) if all_say_op || self.lines.whole => return Err(fault),
-                Ok(ProblemLine::Incomplete) | Err(_) => {
-                    if self.passed.torn == 0 {
-                        self.passed.first_torn = self.lines.number;
-                    }
-                    self.passed.torn += 1;
-                }
+                Ok(ProblemLine::Problem(_) | ProblemLine::Behind(_)) => self.passed.others += 1,
+                Err(fault) if !torn => return Err(fault),
+                Ok(ProblemLine::Nothing | ProblemLine::Incomplete) | Err(_) => {}
             }
         }
         Ok(None)
@@ -509,6 +515,31 @@ fn parse_line(line: &str, mine: Op, defaults: &ProblemDefaults) -> Result<Proble
     if line.is_empty() || line.starts_with('#') {
         return Ok(ProblemLine::Nothing);
     }
+    let read = parse_pairs(line, mine, defaults);
+    match read {
+        Err(_) => behind(line).map_or(read, |problem| Ok(ProblemLine::Behind(problem))),
+        read => read,
+    }
+}
+
+/// The problem at the end of a line if it stands there exactly as [`line`] writes it, behind the beginning of
+/// another such line.
+fn behind(text: &str) -> Option<Problem> {
+    const BEGINNINGS: [&str; 3] = ["direction=", "M=", "api_family="];
+    let places = BEGINNINGS.iter().flat_map(|beginning| text.match_indices(beginning));
+    places.filter(|(place, _)| *place > 0).find_map(|(place, _)| {
+        let (start, end) = text.split_at(place);
+        if !BEGINNINGS.iter().any(|begins| begins.starts_with(start) || start.starts_with(begins)) {
+            return None;
+        }
+        match parse_pairs(end, Op::GroupedConv, &ProblemDefaults::of(Op::GroupedConv)) {
+            Ok(ProblemLine::Problem(problem)) if line(&problem) == end => Some(problem),
+            _ => None,
+        }
+    })
+}
+
+fn parse_pairs(line: &str, mine: Op, defaults: &ProblemDefaults) -> Result<ProblemLine, ProblemLineFault> {
     let Some(word) = op_of(line) else { return Ok(ProblemLine::Incomplete) };
     let op: Op = match word.parse() {
         Ok(op) => op,
@@ -605,6 +636,37 @@ mod tests {
             let error = read(Op::Gemm, text).unwrap_err();
             assert!(error.starts_with(message), "{error}");
         }
+    }
+
+    /// A process is killed within its write, and another one, which saw nothing of it yet, writes behind it.
+    #[test]
+    fn a_line_behind_the_beginning_of_another_is_read() {
+        let fmha = Problem::parse(
+            Op::Fmha,
+            "seqlen_q=5,nhead_q=2,hdim_q=64,page_size=16,api_family=fwd_pagedkv",
+            &ProblemDefaults::of(Op::Fmha),
+        );
+        let all: Vec<Problem> = problems().into_iter().chain([fmha.unwrap()]).collect();
+        for (torn, whole) in all.iter().flat_map(|torn| all.iter().map(move |whole| (torn, whole))) {
+            let (torn, end) = (line(torn), line(whole));
+            for cut in 1..=torn.len() {
+                let text = format!("{}{end}\n", &torn[..cut]);
+                let list = read(whole.op(), &text).unwrap_or_else(|error| panic!("{text}{error}"));
+                assert_eq!(
+                    list.problems.iter().map(|one| one.problem).collect::<Vec<_>>(),
+                    [*whole],
+                    "{text}"
+                );
+            }
+        }
+        let text = format!("{}{}\n", &line(&all[0])[..8], line(&all[1]));
+        let list = conv(&text).unwrap();
+        assert_eq!((list.passed.torn, list.passed.first_torn), (1, 1));
+        // What somebody wrote is not repaired.
+        let error = read(Op::Gemm, "X=1,M=1,N=2,K=3,op=gemm_universal").unwrap_err();
+        assert!(error.contains("no field 'X'"), "{error}");
+        let error = read(Op::Gemm, "M=7,X=1,M=1,N=2,K=3,op=gemm_universal").unwrap_err();
+        assert!(error.starts_with("l: line 1: "), "{error}");
     }
 
     #[test]
