@@ -30,6 +30,9 @@ class Kernel : public FmhaKernelInstance {
     return to_string(key_.signature.family) + " " + std::to_string(key_.algorithm.tile_shape.m0) + "x" +
            std::to_string(key_.algorithm.tile_shape.n0);
   }
+  void launch(const FmhaInvocation& /*invocation*/, const ck_tile::stream_config& /*config*/) const override {
+    std::printf("  %s runs\n", get_name().c_str());
+  }
 
  private:
   FmhaKernelKey key_;
@@ -82,6 +85,13 @@ int main() {
     FmhaDispatcher dispatcher(&registry);
     dispatcher.set_heuristic(selector.heuristic());
     std::printf("stages of CK's plan: %zu\n", dispatcher.plan(problem).stages.size());
+    // Instead of CK's dispatcher: exactly the chosen kernels, with the operands of a call.
+    options.arch = "gfx950";
+    const ck_select::FmhaRunner runner(&registry, options);
+    FmhaInvocation invocation;
+    invocation.sizes = problem;
+    std::printf("a call:\n");
+    runner.run(invocation);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s\n", error.what());
     return 1;

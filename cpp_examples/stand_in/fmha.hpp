@@ -9,6 +9,25 @@
 #include "base.hpp"
 
 namespace ck_tile {
+
+/// How a kernel is launched.
+struct stream_config {
+  void* stream_id_ = nullptr;
+  bool time_kernel_ = false;
+  int log_level_ = 0;
+  int cold_niters_ = 3;
+  int nrepeat_ = 10;
+  bool is_gpu_timer_ = true;
+};
+
+/// All of these, in order. Nothing takes time here.
+template <class... Callables>
+float launch_kernel(const stream_config& config, Callables&&... callables) {
+  const int runs = config.time_kernel_ ? config.cold_niters_ + config.nrepeat_ : 1;
+  for (int run = 0; run < runs; ++run) (callables(config), ...);
+  return 0.0F;
+}
+
 namespace dispatcher {
 
 enum class FmhaApiFamily : std::uint8_t { Fwd, FwdPagedKv, FwdSplitKv, FwdAppendKv, BatchPrefill, Bwd };
@@ -20,6 +39,8 @@ inline std::string to_string(FmhaKernelFamily family) {
                                "batch_prefill", "bwd_dot_do_o", "bwd_dq_dk_dv", "bwd_convert_dq"};
   return words[static_cast<int>(family)];
 }
+
+struct FmhaInvocation;
 
 struct FmhaProblem {
   FmhaApiFamily api_family = FmhaApiFamily::Fwd;
@@ -39,6 +60,8 @@ struct FmhaProblem {
        has_cu_seqlen_q_ptr = false, has_cu_seqlen_k_ptr = false, has_block_table_ptr = false,
        has_cache_batch_idx = false, is_gappy = false, has_rotary_cos_sin = false;
 
+  static FmhaProblem from_invocation(const FmhaInvocation& invocation, const std::string& gfx_arch);
+
   /// Lengths are not looked at.
   [[nodiscard]] bool is_valid() const {
     return !data_type.empty() && batch > 0 && hdim_q > 0 && hdim_v > 0 && nhead_q > 0 && nhead_k > 0;
@@ -46,6 +69,20 @@ struct FmhaProblem {
   [[nodiscard]] std::int64_t effective_max_seqlen_q() const { return max_seqlen_q > 0 ? max_seqlen_q : seqlen_q; }
   [[nodiscard]] std::int64_t effective_max_seqlen_k() const { return max_seqlen_k > 0 ? max_seqlen_k : seqlen_k; }
 };
+
+/// A call with its operands; CK has a pair of types for each API.
+struct FmhaInvocation {
+  FmhaProblem sizes;
+  const void* q = nullptr;
+  const void* k = nullptr;
+  const void* v = nullptr;
+  void* o = nullptr;
+};
+inline FmhaProblem FmhaProblem::from_invocation(const FmhaInvocation& invocation, const std::string& gfx_arch) {
+  FmhaProblem problem = invocation.sizes;
+  problem.gfx_arch = gfx_arch;
+  return problem;
+}
 
 struct FmhaKernelKey {
   struct Signature {
@@ -114,6 +151,11 @@ class FmhaKernelInstance {
   [[nodiscard]] virtual const FmhaKernelKey& get_key() const = 0;
   [[nodiscard]] virtual bool supports(const FmhaProblem& problem) const = 0;
   [[nodiscard]] virtual std::string get_name() const = 0;
+  virtual void launch(const FmhaInvocation& invocation, const stream_config& config) const = 0;
+  /// Kernels that do not time themselves are timed.
+  [[nodiscard]] virtual float run(const FmhaInvocation& invocation, const stream_config& config) const {
+    return launch_kernel(config, [&](const stream_config& inner) { launch(invocation, inner); });
+  }
 };
 using FmhaKernelInstancePtr = std::shared_ptr<FmhaKernelInstance>;
 

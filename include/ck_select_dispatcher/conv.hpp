@@ -228,7 +228,9 @@ struct ConvAdapter {
 
   static void add(Registry& registry, const std::vector<NewConvKernel>& kernels) { registry.add_conv(kernels); }
 
-  [[nodiscard]] static bool may_run(const SelectorOptions& options) noexcept { return options.run_convolutions; }
+  [[nodiscard]] static bool may_run(const SelectorOptions& options, const ConvKernel& /*kernel*/) noexcept {
+    return options.run_convolutions;
+  }
 
   /// One run on the search's own operands. The kernel times itself.
   template <class Known, class Problem, class Buffers = CkBuffers, class Context = CkContext>

@@ -235,7 +235,7 @@ class Core {
       // A higher one replaces the kernel; for a lower one it has to be removed first.
       if (!is_new && priority < slot.priority) registry_.remove(kernel.key);
       slot.priority = priority;
-      added.push_back({kernel.kernel, hooks_of(slot)});
+      added.push_back({kernel.kernel, hooks_of(slot, kernel.kernel)});
       added.back().kernel.name = kernel.key;
       // Kernels of several architectures share a name; which of them runs is decided here.
       added.back().kernel.arch.clear();
@@ -255,7 +255,7 @@ class Core {
     }
   }
 
-  [[nodiscard]] Hooks hooks_of(Slot& slot) const {
+  [[nodiscard]] Hooks hooks_of(Slot& slot, const Kernel& kernel) const {
     Hooks hooks;
     hooks.user = &slot;
     hooks.priority = slot.priority;
@@ -266,7 +266,7 @@ class Core {
     hooks.supports_conv = supports;
     hooks.supports_gemm = supports;
     hooks.supports_fmha = supports;
-    if (Adapter::may_run(options_)) {
+    if (Adapter::may_run(options_, kernel)) {
       const auto run = [this, index = slot.index](const auto&, void* stream) {
         const Asking* now = asking();
         return now != nullptr && now->core == this ? now->run(*now, index, stream) : -1.0F;

@@ -38,6 +38,36 @@ namespace detail {
 
 template <class T> using KeyPipeline = decltype(std::string(a<T>().pipeline));
 template <class T> using KeyPads = decltype(a<T>().pad_sk);
+template <class T> using ItsInvocation = decltype(*a<T>().invocation);
+
+/// The types of a call, which no header of CK's leads to but that of its kernels.
+template <class Launch>
+struct FmhaLaunchOf;
+template <class Instance, class TheInvocation, class TheConfig>
+struct FmhaLaunchOf<void (Instance::*)(const TheInvocation&, const TheConfig&) const> {
+  using Invocation = TheInvocation;
+  using Config = TheConfig;
+};
+template <class Instance>
+using FmhaLaunch = FmhaLaunchOf<decltype(&Instance::launch)>;
+
+template <class Supports>
+struct FmhaProblemOf;
+template <class Instance, class TheProblem>
+struct FmhaProblemOf<bool (Instance::*)(const TheProblem&) const> {
+  using Problem = TheProblem;
+};
+
+/// CK's settings of a launch, as its dispatcher makes them.
+template <class Config>
+[[nodiscard]] Config fmha_stream(void* stream, bool is_timed, int warmup, int repeat) {
+  Config config;
+  config.stream_id_ = static_cast<decltype(config.stream_id_)>(stream);
+  config.time_kernel_ = config.is_gpu_timer_ = is_timed;
+  config.cold_niters_ = is_timed ? warmup : 0;
+  config.nrepeat_ = is_timed ? repeat : 1;
+  return config;
+}
 
 struct FmhaAdapter {
   using LibraryProblem = FmhaProblem;
@@ -138,11 +168,29 @@ struct FmhaAdapter {
 
   static void add(Registry& registry, const std::vector<NewFmhaKernel>& kernels) { registry.add_fmha(kernels); }
 
-  /// A search would need all kinds of operands that attention has.
-  [[nodiscard]] static bool may_run(const SelectorOptions& /*options*/) noexcept { return false; }
+  /// Appending turns queries in place, and backward adds to gradients: neither can be run twice on one call's operands.
+  [[nodiscard]] static bool may_run(const SelectorOptions& options, const FmhaKernel& kernel) noexcept {
+    switch (kernel.key.family) {
+      case CK_FMHA_FAMILY_FWD:
+      case CK_FMHA_FAMILY_FWD_PAGEDKV:
+      case CK_FMHA_FAMILY_FWD_SPLITKV:
+      case CK_FMHA_FAMILY_FWD_SPLITKV_COMBINE:
+      case CK_FMHA_FAMILY_BATCH_PREFILL: return options.run_attention;
+      default: return false;
+    }
+  }
+
+  /// One run on the operands of the problem's invocation. The kernel times itself.
   template <class Known, class Problem>
-  [[nodiscard]] static float run(const Known&, const Problem&, void*, const SelectorOptions&, LazyOperands&) {
-    return -1.0F;
+  [[nodiscard]] static float run(const Known& known, const Problem& problem, void* stream,
+                                 const SelectorOptions& /*options*/, LazyOperands& /*operands*/) {
+    if constexpr (is_valid<ItsInvocation, Problem>) {
+      using Config = typename FmhaLaunch<std::decay_t<decltype(*known.instance)>>::Config;
+      const float ms = known.instance->run(*problem.invocation, fmha_stream<Config>(stream, true, 0, 1));
+      return ms > 0 ? ms : -1.0F;
+    } else {
+      return -1.0F;
+    }
   }
 
   /// A problem of a signature's type.
@@ -266,6 +314,9 @@ struct FmhaAdapter {
 
 }  // namespace detail
 
+template <class CkRegistry>
+class FmhaRunner;
+
 /// Chooses among the kernels of an FmhaRegistry: for one stage, or all stages of a plan. CK's FmhaDispatcher keeps
 /// running them, by heuristic() or by run_explicit with the identifiers of a plan.
 template <class CkRegistry>
@@ -273,8 +324,11 @@ class FmhaSelector : public detail::Selector<CkRegistry, detail::FmhaAdapter> {
   using Base = detail::Selector<CkRegistry, detail::FmhaAdapter>;
 
  public:
-  using Base::Base;
   using typename Base::Instance;
+
+  /// Searches need operands, which an FmhaRunner has.
+  explicit FmhaSelector(const CkRegistry& registry, SelectorOptions options = {})
+      : Base(registry, without_runs(std::move(options))) {}
 
   /// The kernels of all stages of the problem's API, each chosen by itself. If a stage has no kernel, the plan has no
   /// stages, except for the last stage of backward, which is optional, as in CK.
@@ -316,6 +370,17 @@ class FmhaSelector : public detail::Selector<CkRegistry, detail::FmhaAdapter> {
   }
 
  private:
+  template <class>
+  friend class FmhaRunner;
+  struct WithRuns {};
+  FmhaSelector(const CkRegistry& registry, SelectorOptions options, WithRuns /*tag*/)
+      : Base(registry, std::move(options)) {}
+
+  [[nodiscard]] static SelectorOptions without_runs(SelectorOptions options) {
+    options.run_attention = false;
+    return options;
+  }
+
   [[nodiscard]] static std::vector<ck_fmha_family> stages_of(int api) {
     switch (api) {
       case CK_FMHA_API_FWD: return {CK_FMHA_FAMILY_FWD};

@@ -161,7 +161,7 @@ struct GemmAdapter {
 
   static void add(Registry& registry, const std::vector<NewGemmKernel>& kernels) { registry.add_gemm(kernels); }
 
-  [[nodiscard]] static bool may_run(const SelectorOptions& options) noexcept {
+  [[nodiscard]] static bool may_run(const SelectorOptions& options, const GemmKernel& /*kernel*/) noexcept {
     return options.run_gemms || static_cast<bool>(options.gemm_operands);
   }
 

@@ -111,6 +111,10 @@ struct SelectorOptions {
   /// is not measured.
   bool run_convolutions = false;
   bool run_gemms = false;
+  /// The same for an FmhaRunner, on the operands of the invocation, which selectors do not have: each kernel that is
+  /// measured writes its results. Kernels that append keys or go backward are never measured, because they add to what
+  /// is there.
+  bool run_attention = false;
   /// The device to measure on, for generations whose kernels need its number; less than 0 for the current one.
   int device = -1;
   /// How the operands of searches are allocated and filled; empty for HIP.

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "fmha.hpp"
 #include "selector.hpp"
 
 namespace ck_select {
@@ -37,6 +38,18 @@ float run_conv(const Instance& instance, const Problem& problem, const ConvBuffe
   now.repeat = buffers.repeat;
   const InvocationScope<> scope(now, std::move(arch_provider));
   return instance.run(problem, stream);
+}
+
+template <class CkRegistry>
+[[nodiscard]] const CkRegistry& there(const CkRegistry* registry) {
+  if (registry == nullptr) throw Error(Status::null_pointer, "a runner's registry is null");
+  return *registry;
+}
+
+/// Runners are on the hot path.
+[[nodiscard]] inline SelectorOptions hot(SelectorOptions options) {
+  if (!options.follow) options.follow = Follow::often;
+  return options;
 }
 
 }  // namespace detail
@@ -81,7 +94,7 @@ class GroupedConvRunner {
 
   /// Follows the registry by Follow::often, unless the options say otherwise.
   explicit GroupedConvRunner(const CkRegistry* registry, SelectorOptions options = {})
-      : GroupedConvRunner(GroupedConvSelector<CkRegistry>(there(registry), hot(std::move(options)))) {}
+      : GroupedConvRunner(GroupedConvSelector<CkRegistry>(detail::there(registry), detail::hot(std::move(options)))) {}
 
   explicit GroupedConvRunner(GroupedConvSelector<CkRegistry> selector) : selector_(std::move(selector)) {}
 
@@ -131,16 +144,6 @@ class GroupedConvRunner {
   static constexpr int usual_warmup = has_context ? 0 : 3;
   static constexpr int usual_repeat = has_context ? 1 : 10;
 
-  [[nodiscard]] static const CkRegistry& there(const CkRegistry* registry) {
-    if (registry == nullptr) throw Error(Status::null_pointer, "GroupedConvRunner: the registry is null");
-    return *registry;
-  }
-
-  [[nodiscard]] static SelectorOptions hot(SelectorOptions options) {
-    if (!options.follow) options.follow = Follow::often;
-    return options;
-  }
-
   template <class Problem>
   [[nodiscard]] Solution<Instance> solve(const Problem& problem) const {
     Solution<Instance> solution;
@@ -172,6 +175,70 @@ template <class CkRegistry>
 GroupedConvRunner(CkRegistry*, SelectorOptions) -> GroupedConvRunner<std::remove_const_t<CkRegistry>>;
 template <class CkRegistry>
 GroupedConvRunner(GroupedConvSelector<CkRegistry>) -> GroupedConvRunner<CkRegistry>;
+
+/// A replacement for CK's FmhaDispatcher: it runs exactly the kernels that were chosen, stage by stage, and may measure
+/// them on the operands of the call (SelectorOptions::run_attention).
+template <class CkRegistry>
+class FmhaRunner {
+ public:
+  using Instance = typename FmhaSelector<CkRegistry>::Instance;
+  using Invocation = typename detail::FmhaLaunch<Instance>::Invocation;
+  using Problem = typename detail::FmhaProblemOf<decltype(&Instance::supports)>::Problem;
+
+  /// Follows the registry by Follow::often, unless the options say otherwise. Their `arch` is that of all invocations.
+  explicit FmhaRunner(const CkRegistry* registry, SelectorOptions options = {})
+      : arch_(options.arch), selector_(detail::there(registry), detail::hot(std::move(options)), {}) {}
+
+  /// Whether a run is timed: with `warmup` and `repeat` runs.
+  void set_benchmarking(bool enable, int warmup = 5, int repeat = 10) noexcept {
+    benchmarking_ = enable;
+    warmup_ = warmup;
+    repeat_ = repeat;
+  }
+
+  /// The kernels that run() would run. If they are measured for it, the results of the call are overwritten.
+  [[nodiscard]] FmhaPlan<Instance> plan(const Invocation& invocation) const {
+    return selector_.plan(Invoked{Problem::from_invocation(invocation, arch_), &invocation});
+  }
+
+  /// Returns what CK's dispatcher does: the milliseconds while benchmarking, else 0. Throws CK's NoKernelFound if a stage
+  /// has no kernel, and whatever the kernels throw.
+  float run(const Invocation& invocation, void* stream = nullptr) const {
+    const FmhaPlan<Instance> chosen = plan(invocation);
+    const auto config = detail::fmha_stream<Config>(stream, benchmarking_, warmup_, repeat_);
+    const auto stage = [&](std::size_t at) {
+      return [&invocation, kernel = chosen.stages[at].solution.instance](const Config& inner) {
+        kernel->launch(invocation, inner);
+      };
+    };
+    // CK's, found by the namespace of its settings: all stages under one timer.
+    switch (chosen.stages.size()) {
+      case 0: throw detail::CkNoKernelFound("ck_select: a stage of the attention problem has no kernel");
+      case 1: return chosen.stages[0].solution.instance->run(invocation, config);
+      case 2: return launch_kernel(config, stage(0), stage(1));
+      default: return launch_kernel(config, stage(0), stage(1), stage(2));
+    }
+  }
+
+  [[nodiscard]] const FmhaSelector<CkRegistry>& selector() const noexcept { return selector_; }
+
+ private:
+  using Config = typename detail::FmhaLaunch<Instance>::Config;
+  /// A problem that knows where its operands are.
+  struct Invoked : Problem {
+    const Invocation* invocation;
+  };
+
+  std::string arch_;
+  FmhaSelector<CkRegistry> selector_;
+  bool benchmarking_ = false;
+  int warmup_ = 5;
+  int repeat_ = 10;
+};
+template <class CkRegistry>
+FmhaRunner(CkRegistry*) -> FmhaRunner<std::remove_const_t<CkRegistry>>;
+template <class CkRegistry>
+FmhaRunner(CkRegistry*, SelectorOptions) -> FmhaRunner<std::remove_const_t<CkRegistry>>;
 
 }  // namespace ck_select
 

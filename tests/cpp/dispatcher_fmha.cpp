@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "../c/check.h"
 #include "ck_select_dispatcher.hpp"
@@ -25,6 +26,17 @@ class Kernel : public ck::FmhaKernelInstance {
            (key_.algorithm.pad_s || problem.seqlen_q % key_.algorithm.tile_shape.m0 == 0);
   }
   [[nodiscard]] std::string get_name() const override { return key_.encode_identifier(); }
+  void launch(const ck::FmhaInvocation& invocation, const ck_tile::stream_config& /*config*/) const override {
+    CHECK(invocation.q == &launched);
+    launched.push_back(get_name());
+  }
+  [[nodiscard]] float run(const ck::FmhaInvocation& invocation, const ck_tile::stream_config& config) const override {
+    launch(invocation, config);
+    return config.time_kernel_ ? ms : 0.0F;
+  }
+  float ms = 1;
+  /// All kernels, in the order in which they ran.
+  static inline std::vector<std::string> launched;
   bool works = true;
   std::int64_t most_splits = 1024;
   mutable int asked = 0;
@@ -150,6 +162,81 @@ void dispatchers_take_the_heuristic() {
   }
 }
 
+void runners_run_what_was_chosen() {
+  ck::FmhaRegistry registry;
+  for (const std::uint16_t m0 : {std::uint16_t{16}, std::uint16_t{64}})
+    registry.register_kernel(std::make_shared<Kernel>(key(ck::FmhaKernelFamily::FwdSplitKv, m0, 64)));
+  SelectorOptions at = options();
+  at.arch = "gfx950";
+  const FmhaRunner runner(&registry, at);
+  ck::FmhaInvocation invocation{split(1, 8192), &Kernel::launched, nullptr, nullptr, nullptr};
+  bool is_told = false;
+  try {
+    (void)runner.run(invocation);
+  } catch (const ck::NoKernelFound&) {
+    is_told = true;
+  }
+  CHECK(is_told && Kernel::launched.empty());
+  registry.register_kernel(std::make_shared<Kernel>(key(ck::FmhaKernelFamily::FwdSplitKvCombine, 32, 128)));
+  const auto plan = runner.plan(invocation);
+  CHECK(plan.stages.size() == 2 && Kernel::launched.empty());
+  CHECK(runner.run(invocation) == 0.0F && Kernel::launched.size() == 2);
+  for (std::size_t stage = 0; stage < 2; ++stage)
+    CHECK(Kernel::launched[stage] == plan.stages[stage].solution.instance->get_name());
+  bool refused = false;
+  try {
+    const FmhaRunner<ck::FmhaRegistry> without(nullptr);
+  } catch (const Error& error) {
+    refused = error.status() == Status::null_pointer;
+  }
+  CHECK(refused);
+  Kernel::launched.clear();
+}
+
+void searches_run_on_the_operands_of_the_call() {
+  SelectorOptions measured = options();
+  measured.arch = "gfx950";
+  measured.registry.mode = Mode::search;
+  measured.registry.host_timing = true;
+  measured.registry.arch = "gfx950";
+  measured.registry.store = "off";
+  measured.registry.warmup = 0;
+  measured.registry.repeats = 2;
+  ck::FmhaRegistry registry;
+  // The estimate prefers a flat tile for one query.
+  auto small = std::make_shared<Kernel>(key(ck::FmhaKernelFamily::Fwd, 16, 64));
+  auto large = std::make_shared<Kernel>(key(ck::FmhaKernelFamily::Fwd, 128, 64));
+  small->ms = 3;
+  large->ms = 2;
+  registry.register_kernel(small);
+  registry.register_kernel(large);
+  ck::FmhaInvocation invocation{problem(1, 4096), &Kernel::launched, nullptr, nullptr, nullptr};
+  invocation.sizes.batch = 64;
+  CHECK(FmhaRunner(&registry, measured).plan(invocation).stages[0].solution.instance == small);
+  CHECK(Kernel::launched.empty());
+  measured.run_attention = true;
+  const FmhaRunner runner(&registry, measured);
+  const auto found = runner.plan(invocation).stages[0].solution;
+  CHECK(found.instance == large && found.selection.source == Source::search);
+  CHECK(found.selection.measured->count() == 2.0 && Kernel::launched.size() == 4);
+  // Measured once; then it only runs.
+  runner.run(invocation);
+  CHECK(Kernel::launched.size() == 5 && Kernel::launched.back() == large->get_name());
+  // A selector has no operands.
+  Kernel::launched.clear();
+  CHECK(FmhaSelector(registry, measured).find(invocation.sizes).selection.source == Source::estimate);
+  // Appending twice would not be appending once.
+  ck::FmhaRegistry appending;
+  ck::FmhaKernelKey append = key(ck::FmhaKernelFamily::FwdAppendKv, 64, 64);
+  append.algorithm.pipeline = "appendkv";
+  append.signature.has_lse = false;
+  appending.register_kernel(std::make_shared<Kernel>(append));
+  invocation.sizes.api_family = ck::FmhaApiFamily::FwdAppendKv;
+  invocation.sizes.requested_family = ck::FmhaKernelFamily::FwdAppendKv;
+  const auto plan = FmhaRunner(&appending, measured).plan(invocation);
+  CHECK(plan.stages.size() == 1 && Kernel::launched.empty());
+}
+
 void kernels_of_one_identifier_are_two() {
   // The soft cap is in no identifier of this revision: only one of them can be registered, and what it is counts.
   ck::FmhaRegistry registry;
@@ -187,6 +274,8 @@ int main() {
   only_what_supports_the_problem_is_chosen();
   plans_have_a_kernel_for_each_stage();
   dispatchers_take_the_heuristic();
+  runners_run_what_was_chosen();
+  searches_run_on_the_operands_of_the_call();
   kernels_of_one_identifier_are_two();
   what_cannot_be_described_is_told();
   return finish("attention");

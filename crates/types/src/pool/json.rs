@@ -1,10 +1,11 @@
-//! Pools in JSON: three exporters' dialects, and bare names.
+//! Pools in JSON: three exporters' dialects, attention's configurations, and bare names.
 //!
 //! Elements become kernels one by one while the text is read, so memory does not grow with what is discarded.
 
 mod conv;
 mod fields;
 mod fmha;
+mod fmha_config;
 mod gemm;
 mod raw;
 
@@ -14,7 +15,7 @@ use serde::Deserialize as _;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use self::raw::RawKernel;
+use self::raw::{RawKernel, part};
 use super::{Builder, PoolError, PoolFault};
 use crate::kernel::Kernel;
 use crate::vocab::Arch;
@@ -93,7 +94,7 @@ impl<'de> Visitor<'de> for Document<'_> {
         if several {
             return Ok(());
         }
-        if one.name.is_none() && one.identifier.is_none() {
+        if !one.is_kernel() {
             *self.fault = Some(PoolError::value(
                 "an object without 'kernels' and without 'name'",
                 "an export, an array of kernels or names, or one kernel",
@@ -202,20 +203,32 @@ fn kernel(raw: RawKernel) -> Result<Kernel, PoolError> {
         return fmha::kernel(raw, arch);
     }
     match (raw.identifier, raw.name) {
+        (None, None) if fmha_config::is_one(raw.signature.as_ref(), raw.algorithm.as_ref()) => {
+            fmha_config::kernel(raw.signature, raw.algorithm, arch(raw.arch, raw.gfx_arch)?)
+        }
         (None, None) => Err(PoolError::value("no name", "a field 'name' or 'identifier'").within("name")),
         (identifier, Some(name))
             if [Some(name.as_str()), identifier.as_deref()].into_iter().flatten().any(is_of_a_conv) =>
         {
             let arch = arch(raw.arch, raw.gfx_arch)?;
             let (signature, algorithm) =
-                (raw.signature.unwrap_or_default(), raw.algorithm.unwrap_or_default());
+                (part("signature", raw.signature)?, part("algorithm", raw.algorithm)?);
             conv::kernel(name, identifier.as_deref(), signature, algorithm, arch)
         }
         (identifier, name) => {
             let arch = arch(raw.arch, raw.gfx_arch)?;
             let source = gemm::Source::new(identifier, name)?;
-            gemm::kernel(source, raw.signature.unwrap_or_default(), raw.algorithm.unwrap_or_default(), arch)
+            gemm::kernel(source, part("signature", raw.signature)?, part("algorithm", raw.algorithm)?, arch)
         }
+    }
+}
+
+impl RawKernel {
+    /// Whether it has what makes an object a kernel.
+    fn is_kernel(&self) -> bool {
+        self.name.is_some()
+            || self.identifier.is_some()
+            || fmha_config::is_one(self.signature.as_ref(), self.algorithm.as_ref())
     }
 }
 

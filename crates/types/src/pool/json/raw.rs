@@ -1,13 +1,26 @@
 //! Kernels as the exporters write them. Every field may be missing; unlisted fields are ignored.
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::json::Strict;
+use crate::pool::{PoolError, PoolFault};
+
+/// The fields of a signature or an algorithm, whose meaning depends on the operation.
+pub(super) type Part = Strict;
+
+/// Reads a part.
+pub(super) fn part<T: DeserializeOwned + Default>(field: &str, part: Option<Part>) -> Result<T, PoolError> {
+    let Some(Strict(part)) = part else { return Ok(T::default()) };
+    T::deserialize(part).map_err(|error| PoolError::new(PoolFault::Syntax(error.to_string())).within(field))
+}
 
 #[derive(Default, Deserialize)]
 pub(super) struct RawKernel {
     pub(super) name: Option<String>,
     pub(super) identifier: Option<String>,
-    pub(super) signature: Option<RawSignature>,
-    pub(super) algorithm: Option<RawAlgorithm>,
+    pub(super) signature: Option<Part>,
+    pub(super) algorithm: Option<Part>,
     pub(super) arch: Option<String>,
     pub(super) gfx_arch: Option<String>,
     // attention
