@@ -66,7 +66,7 @@ const BAD: &[(&str, &str)] = &[
         ", line 2, [0].algorithm.pipeline: found 'unknown', expected 'compv4', \
          which the name gives and the exporter can spell",
     ),
-    ("negative_tile.json", ", line 2: JSON, column 28: invalid value: integer `-1`, expected u64"),
+    ("negative_tile.json", ", line 2, [0].algorithm.tile_m: invalid value: integer `-1`, expected u64"),
     (
         "no_kernel_column.csv",
         ", line 1: found the columns 'problem_idx, N, tflops', expected a column 'kernel' or 'kernel_name', \

@@ -243,7 +243,7 @@ mod tests {
         for (text, message) in [
             (
                 r#"{"signature": {"family": "fwd", "head_grouping": true}}"#,
-                "signature: unknown field `head_grouping`, expected one of `family`, `data_type`",
+                "signature.head_grouping: unknown field `head_grouping`, expected one of `family`, `data_type`",
             ),
             (
                 r#"{"signature": {"family": "forward"}}"#,

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
 
 use crate::json::Strict;
 use crate::pool::{PoolError, PoolFault};
@@ -9,10 +10,19 @@ use crate::pool::{PoolError, PoolFault};
 /// The fields of a signature or an algorithm, whose meaning depends on the operation.
 pub(super) type Part = Strict;
 
-/// Reads a part.
+/// Reads a part, the field `field` of a kernel.
 pub(super) fn part<T: DeserializeOwned + Default>(field: &str, part: Option<Part>) -> Result<T, PoolError> {
     let Some(Strict(part)) = part else { return Ok(T::default()) };
-    T::deserialize(part).map_err(|error| PoolError::new(PoolFault::Syntax(error.to_string())).within(field))
+    T::deserialize(&part).map_err(|error| {
+        let fault = PoolError::new(PoolFault::Syntax(error.to_string()));
+        // serde does not say which key it was: the one that is as wrong alone.
+        let alone = |(key, value): (&String, &Value)| T::deserialize(json!({ key: value })).is_err();
+        match part.as_object().and_then(|part| part.iter().find(|pair| alone(*pair))) {
+            Some((key, _)) => fault.within(key),
+            None => fault,
+        }
+        .within(field)
+    })
 }
 
 #[derive(Default, Deserialize)]
