@@ -165,7 +165,7 @@ fn a_universal_model_ranks_with_the_callers_constants() {
         let ranking = registry.rank(&conv(16).into()).unwrap();
         ranking.places.iter().map(|place| (place.index, place.score.to_bits())).collect::<Vec<_>>()
     };
-    let expected = scores(model().on_device(device));
+    let expected = scores(model().on_device(device, Some(gfx950)));
     assert_eq!(scores(model().with_hardware(constants)), expected);
     assert_ne!(scores(model()), expected);
 }
@@ -206,7 +206,10 @@ fn a_described_gpu_replaces_its_profile() {
         assert_ne!(own, profile);
         if with_model {
             let given = registry(on("gfx942"));
-            given.set_model(Arc::new(Model::clone(&universal()).on_device(device)), None);
+            given.set_model(
+                Arc::new(Model::clone(&universal()).on_device(device, "gfx942".parse().ok())),
+                None,
+            );
             assert_eq!(own, scores(&given, &problem));
         } else {
             let best = PoolEstimate::new(estimator, Arc::new(pool()));
@@ -290,8 +293,8 @@ fn a_universal_model_ranks_gemms() {
     assert_eq!(chosen.outside.names(Op::Gemm).collect::<Vec<_>>(), ["dtype_a", "dtype_b", "dtype_c"]);
     // The same scores as with the model and the pool alone.
     let model = Arc::new(Model::load(root("models/universal")).unwrap());
-    let device = Device::for_arch("gfx942".parse().unwrap()).unwrap();
-    let model = Arc::new(Model::clone(&model).on_device(device));
+    let gfx942 = "gfx942".parse().unwrap();
+    let model = Arc::new(Model::clone(&model).on_device(Device::for_arch(gfx942).unwrap(), Some(gfx942)));
     let ranker = Ranker::new(model, Arc::new(Pool::new(kernels).unwrap())).unwrap();
     assert_eq!(ranker.rank(&problem).unwrap()[0].score.to_bits(), chosen.score.unwrap().to_bits());
     let text = registry.explain(&problem).unwrap();
@@ -303,10 +306,13 @@ fn a_universal_model_ranks_gemms() {
 #[test]
 fn a_universal_score_is_the_forests_and_the_priors() {
     let model = Arc::new(Model::load(root("models/universal")).unwrap());
-    let prior = model.spec().prior.unwrap();
-    let device = Device::for_arch("gfx942".parse().unwrap()).unwrap();
+    // It has seen no gfx942, so that the estimate counts twice.
+    let prior = 2.0 * model.spec().prior.unwrap();
+    let gfx942 = "gfx942".parse().unwrap();
+    let device = Device::for_arch(gfx942).unwrap();
     let pool = Arc::new(pool());
-    let ranker = Ranker::new(Arc::new(Model::clone(&model).on_device(device)), pool.clone()).unwrap();
+    let ranker =
+        Ranker::new(Arc::new(Model::clone(&model).on_device(device, Some(gfx942))), pool.clone()).unwrap();
     let kernels = pool.iter().map(|kernel| &kernel.kind);
     let (estimator, forest) = (Estimator::new(device), model.ranking_forest().unwrap());
     let mut scratch = RankScratch::default();

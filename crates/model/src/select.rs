@@ -8,7 +8,7 @@ mod universal;
 pub use error::{LeftOut, LeftOutReason, RankError};
 pub use outside::OutOfRange;
 pub use targets::TargetScorer;
-pub use universal::{universal_rows, universal_score};
+pub use universal::{universal_prior, universal_rows, universal_score};
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -110,8 +110,9 @@ pub struct RankScratch {
     /// How many places are in order; the rest are worse.
     ordered: usize,
     outside: FieldSet,
-    /// By kernel, for universal models.
+    /// By kernel, for universal models, and the weight of the estimate.
     log_times: Vec<f64>,
+    prior: f64,
 }
 
 impl RankScratch {
@@ -295,16 +296,18 @@ impl Ranker {
     /// Scores all kernels that compute the problem from the values in the scratch.
     fn score_all(&self, problem: Checked<'_>, scratch: &mut RankScratch) -> Result<(), RankError> {
         (scratch.is_shortlist, scratch.ordered) = (false, 0);
-        let RankScratch { values: CallValues { uniform, pair }, scratch, scores, ranking, log_times, .. } =
-            scratch;
+        let RankScratch { values, scratch, scores, ranking, log_times, prior, .. } = scratch;
+        let CallValues { uniform, pair } = values;
         scores.resize(self.places.len(), 0.0);
         self.scorer.score(uniform, pair, scratch, scores)?;
         ranking.clear();
         for (at, (&index, &sum)) in self.places.iter().zip(&*scores).enumerate() {
             let score = match &self.universal {
                 // A kernel that does not answer the problem, or has no estimate, has no time.
-                Some(universal) => match log_times.get(at) {
-                    Some(&log_time) if !log_time.is_nan() => universal.score(self.score(sum), log_time),
+                Some(_) => match log_times.get(at) {
+                    Some(&log_time) if !log_time.is_nan() => {
+                        universal_score(self.score(sum), *prior, log_time)
+                    }
                     _ => continue,
                 },
                 None if self.pool.get(index).is_some_and(|kernel| self.ranks(kernel, &problem)) => {
@@ -361,7 +364,9 @@ impl Ranker {
             };
             // Its columns are relative and have no range.
             scratch.outside = self.known.outside(&problem, arch, &[]);
-            return universal.fill(&problem, arch, counts, &mut scratch.values, &mut scratch.log_times);
+            scratch.prior =
+                universal.fill(&problem, arch, counts, &mut scratch.values, &mut scratch.log_times)?;
+            return Ok(());
         }
         if let Some(features) = &self.features {
             features.fill(&self.problem_side(&problem)?, &mut scratch.values);
@@ -486,7 +491,7 @@ impl Ranker {
         }
     }
 
-    /// The columns of one kernel among those of the pool, and the logarithm of its time over the shortest.
+    /// The columns of one kernel among those of the pool, and what the estimate adds to its score.
     fn universal_row(&self, problem: Checked<'_>, index: usize) -> Result<(Vec<f64>, f64), RankError> {
         let mut scratch = RankScratch::default();
         self.fill(problem, None, &mut scratch)?;
@@ -494,7 +499,8 @@ impl Ranker {
         let Some(&time) = scratch.log_times.get(place).filter(|time| !time.is_nan()) else {
             return Err(self.no_kernel(&problem));
         };
-        Ok((scratch.values.pair.iter().skip(place).step_by(self.places.len()).copied().collect(), time))
+        let row = scratch.values.pair.iter().skip(place).step_by(self.places.len()).copied().collect();
+        Ok((row, universal_score(0.0, scratch.prior, time)))
     }
 
     /// Explains why the ranking forest distinguishes two kernels of the pool.
@@ -503,9 +509,9 @@ impl Ranker {
         let forest = self.model.ranking_forest().ok_or(RankError::NoForest)?;
         let judged = |index| -> Result<(Vec<f64>, Contributions, Option<f64>), RankError> {
             let (row, estimate) = match &self.universal {
-                Some(universal) => {
-                    let (row, log_time) = self.universal_row(problem, index)?;
-                    (row, Some(universal.score(0.0, log_time)))
+                Some(_) => {
+                    let (row, estimate) = self.universal_row(problem, index)?;
+                    (row, Some(estimate))
                 }
                 None => (self.row(&self.problem_side(&problem)?, index)?, None),
             };

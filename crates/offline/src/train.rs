@@ -200,6 +200,7 @@ fn one(
         recipe.params = recipe.params.with_trees(trees);
     }
     task.start = plan.warm_start.as_ref().and_then(|warm| warm.forest(goal.target).map(str::to_owned));
+    task.seen = plan.warm_start.iter().flat_map(WarmStart::archs).collect();
     task.adapts = plan.adapts;
     let text = task.forest(&everything, &recipe)?;
     watcher.trained();

@@ -84,7 +84,7 @@ pub(crate) fn as_measured(
         return Ok(model);
     }
     match asked.arch.or(measurements.common_arch()?) {
-        Some(arch) => Ok(model.on_device(measurements.device(arch)?)),
+        Some(arch) => Ok(model.on_device(measurements.device(arch)?, Some(arch))),
         None => Ok(model),
     }
 }

@@ -27,7 +27,7 @@ pub(crate) struct EstimateOption {
 impl EstimateOption {
     /// The estimate for the requested device, as a model.
     pub(crate) fn model(&self, op: Op, hardware: &HardwareOption) -> Result<Model, CliError> {
-        let model = Model::of_estimate(op, *self.estimator(hardware)?.device())?;
+        let model = Model::of_estimate(op, self.device(hardware)?.0)?;
         Ok(match self.arch {
             Some(arch) => model.of_arch(arch),
             None => model,
@@ -46,7 +46,8 @@ impl EstimateOption {
         if self.arch.is_none() && !hardware.is_given() {
             return Ok(model);
         }
-        let model = model.on_device(*self.estimator(hardware)?.device());
+        let (device, arch) = self.device(hardware)?;
+        let model = model.on_device(device, arch);
         match (self.arch, model.key().arch) {
             (Some(asked), Some(own)) if asked != own => {
                 let message = format!(
@@ -84,34 +85,41 @@ impl EstimateOption {
 
     /// The estimate for the requested device.
     pub(crate) fn estimator(&self, hardware: &HardwareOption) -> Result<Estimator, CliError> {
-        let device = match (hardware.asked(), self.arch) {
-            (Some(path), arch) if Path::new(path).is_file() => read(path, arch)?,
+        Ok(Estimator::new(self.device(hardware)?.0))
+    }
+
+    /// The requested device, and its architecture if the options or the file name one.
+    fn device(&self, hardware: &HardwareOption) -> Result<(Device, Option<Arch>), CliError> {
+        match (hardware.asked(), self.arch) {
+            (Some(path), arch) if Path::new(path).is_file() => read(path, arch),
             (Some(word), None) => {
                 let arch = word.parse().map_err(|_| {
                     CliError::usage(format!("--hardware: '{word}' is neither a file nor an architecture"))
                 })?;
-                Device::for_arch(arch).map_err(|error| CliError::usage(format!("--hardware: {error}")))?
+                let device = Device::for_arch(arch);
+                let device = device.map_err(|error| CliError::usage(format!("--hardware: {error}")))?;
+                Ok((device, Some(arch)))
             }
             (Some(_), Some(_)) => {
-                return Err(CliError::usage("--hardware: no such file; with --arch it has to be a file"));
+                Err(CliError::usage("--hardware: no such file; with --arch it has to be a file"))
             }
             (None, Some(arch)) => {
-                Device::for_arch(arch).map_err(|error| CliError::usage(format!("--arch: {error}")))?
+                let device = Device::for_arch(arch);
+                Ok((device.map_err(|error| CliError::usage(format!("--arch: {error}")))?, Some(arch)))
             }
-            (None, None) => {
-                return Err(CliError::usage(format!(
-                    "the estimate needs a GPU: give --arch (one of {}) or --hardware FILE",
-                    Device::PROFILES.join(", ")
-                )));
-            }
-        };
-        Ok(Estimator::new(device))
+            (None, None) => Err(CliError::usage(format!(
+                "the estimate needs a GPU: give --arch (one of {}) or --hardware FILE",
+                Device::PROFILES.join(", ")
+            ))),
+        }
     }
 }
 
 /// Reads a device; it is based on `arch` unless the file names a base.
-fn read(path: &str, arch: Option<Arch>) -> Result<Device, CliError> {
+fn read(path: &str, arch: Option<Arch>) -> Result<(Device, Option<Arch>), CliError> {
     let path = Path::new(path);
     let fields = constants_of(path).map_err(|error| CliError::failed(error.to_string()))?;
-    Device::from_json(&fields, arch).map_err(|error| CliError::failed(format!("{}: {error}", path.display())))
+    let device = Device::from_json(&fields, arch)
+        .map_err(|error| CliError::failed(format!("{}: {error}", path.display())))?;
+    Ok((device, arch.or_else(|| fields.get("based_on")?.as_str()?.parse().ok())))
 }

@@ -10,13 +10,21 @@ use ck_select::select::{RankScratch, Ranker};
 
 use super::Plan;
 use crate::error::MeasureError;
+use crate::outcome::{FailureClass, Outcome};
+use crate::runner::Answers;
 
 impl Plan {
     /// The same plan with the kernels of each problem ordered by the estimate, fastest first, so that the
-    /// cut-off has a good time to compare with from the start. Kernels whose estimate is more than `within`
-    /// times the fastest one are left out; those without an estimate come last.
+    /// cut-off has a good time to compare with from the start; those without an estimate come last.
     #[must_use]
-    pub fn by_estimate(&self, estimator: &Estimator, within: Option<f64>) -> Self {
+    pub fn by_estimate(&self, estimator: &Estimator) -> Self {
+        self.within(estimator, f64::INFINITY, usize::MAX)
+    }
+
+    /// The same, without the kernels whose estimate is more than `factor` times the fastest one, but with
+    /// `at_least` so many of each problem: the estimate errs, and more so the fewer it leaves.
+    #[must_use]
+    pub fn within(&self, estimator: &Estimator, factor: f64, at_least: usize) -> Self {
         let mut plan = self.clone();
         let shapes: Vec<_> = self.kernels.iter().map(|kernel| estimator.shape(&kernel.kind).ok()).collect();
         for planned in &mut plan.problems {
@@ -31,9 +39,13 @@ impl Plan {
                 planned.kernels.iter().map(|&kernel| (time(kernel), kernel)).collect();
             // A stable sort: equal times keep the order of the pool.
             times.sort_by(|a, b| a.0.total_cmp(&b.0));
-            let most = times.first().map_or(f64::INFINITY, |best| within.unwrap_or(f64::INFINITY) * best.0);
+            let most = times.first().map_or(f64::INFINITY, |best| factor * best.0);
             let before = times.len();
-            times.retain(|(time, _)| *time <= most || time.is_infinite());
+            let mut place = 0;
+            times.retain(|(time, _)| {
+                place += 1;
+                place <= at_least || *time <= most || time.is_infinite()
+            });
             plan.left_out_by_order += before - times.len();
             planned.kernels = times.into_iter().map(|(_, kernel)| kernel).collect();
         }
@@ -94,6 +106,32 @@ impl Plan {
         }
         self
     }
+
+    /// What this part of a plan keeps of the speed of `whole`, by answers to both: that of its fastest kernel
+    /// relative to the fastest of all, the mean over problems, and the number of problems. It is 0 where all
+    /// that is kept fails. Problems without a time, and those of which not everything is recorded, do not
+    /// count.
+    pub fn kept_speed(&self, whole: &Self, answers: &dyn Answers) -> Option<(f64, usize)> {
+        let outcomes = |plan: &Self, place: usize| -> Option<Vec<Outcome>> {
+            let planned = plan.problems.get(place)?;
+            let outcome = |&kernel: &u32| {
+                let kernel = &plan.kernels[kernel as usize];
+                Some(answers.answer(kernel, &planned.asked.for_kernel(kernel)?))
+            };
+            planned.kernels.iter().map(outcome).collect()
+        };
+        let fastest =
+            |outcomes: &[Outcome]| outcomes.iter().filter_map(Outcome::latency_ms).min_by(f64::total_cmp);
+        let is_missing = |outcome: &Outcome| matches!(outcome, Outcome::Failed(failure) if failure.class == FailureClass::NotRecorded);
+        let share = |place: usize| {
+            let all = outcomes(whole, place).filter(|all| !all.iter().any(is_missing))?;
+            let best = fastest(&all)?;
+            Some(fastest(&outcomes(self, place)?).map_or(0.0, |kept| best / kept))
+        };
+        let shares: Vec<f64> = (0..whole.problems.len()).filter_map(share).collect();
+        let mean = shares.iter().sum::<f64>() / shares.len() as f64;
+        (!shares.is_empty()).then_some((mean, shares.len()))
+    }
 }
 
 #[cfg(test)]
@@ -104,6 +142,8 @@ mod tests {
     use super::super::Pair;
     use super::super::tests::plan;
     use super::*;
+    use crate::outcome::Measurement;
+    use crate::runner::Recorded;
 
     #[test]
     fn the_estimate_orders_kernels_and_leaves_out_slow_ones() {
@@ -115,15 +155,38 @@ mod tests {
             let shape = estimator.shape(&plan.kernel(pair).kind).unwrap();
             estimator.time(&estimator.load(&plan.problem(pair)), &shape)
         };
-        let ordered = plan.by_estimate(&estimator, None);
+        let ordered = plan.by_estimate(&estimator);
         assert_eq!((ordered.len(), ordered.left_out_by_order()), (6, 0));
         let times: Vec<f64> = ordered.pairs().map(time).collect();
         assert!(times[..3].is_sorted() && times[3..].is_sorted(), "{times:?}");
         let factor = times[1] / times[0] * 1.001;
-        let near = plan.by_estimate(&estimator, Some(factor));
+        let near = plan.within(&estimator, factor, 1);
         let kept: Vec<Pair> = near.pairs().filter(|pair| pair.problem == 0).collect();
         assert_eq!(kept, ordered.pairs().take(2).collect::<Vec<_>>());
         assert_eq!(near.len() + near.left_out_by_order(), 6);
+        let two = plan.within(&estimator, 1.0, 2);
+        assert_eq!((two.len(), two.left_out_by_order()), (4, 2));
+        assert_eq!(tiles(&two)[..2], tiles(&ordered)[..2]);
+
+        // By the pool's order the first kernel is the fastest, by the estimate's it is left out or not.
+        let mut answers = Recorded::new("records");
+        for (place, pair) in plan.pairs().enumerate() {
+            let outcome = Outcome::Measured(Measurement::of((place % 3 + 1) as f64, 1.0));
+            answers.insert(&plan.kernel(pair).name, &plan.problem(pair), outcome);
+        }
+        let first = ordered.clone().first(1);
+        let places: Vec<f64> = first
+            .pairs()
+            .map(|pair| names.split('\n').position(|name| name == plan.kernel(pair).name).unwrap() as f64)
+            .collect();
+        let expected = places.iter().map(|place| 1.0 / (place + 1.0)).sum::<f64>() / 2.0;
+        assert_eq!(first.kept_speed(&plan, &answers), Some((expected, 2)));
+        assert_eq!(ordered.kept_speed(&plan, &answers), Some((1.0, 2)));
+        assert_eq!(first.kept_speed(&plan, &Recorded::new("nothing")), None);
+        let failed = plan.pairs().find(|pair| pair.problem == 1).unwrap();
+        let outcome = Outcome::failed(FailureClass::NotRecorded, "");
+        answers.insert(&plan.kernel(failed).name, &plan.problem(failed), outcome);
+        assert_eq!(ordered.kept_speed(&plan, &answers), Some((1.0, 1)));
     }
 
     /// A universal model whose forest prefers tiles of 64 rows to what the estimate says.
@@ -156,7 +219,7 @@ mod tests {
         let problems = "C,K,Hi,Wi,Y,X,N\n256,256,56,56,3,3,64\n64,64,7,7,1,1,1\n";
         let whole = plan(&names, problems);
         let estimator = Estimator::new(Device::for_arch("gfx950".parse().unwrap()).unwrap());
-        let by_estimate = whole.by_estimate(&estimator, None);
+        let by_estimate = whole.by_estimate(&estimator);
         let ordered = whole.by_model(model("")).unwrap();
         assert_eq!(by_estimate.by_model(model("")).unwrap(), ordered);
         // The forest's favourite first, then as the estimate has them.

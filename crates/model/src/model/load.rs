@@ -124,7 +124,7 @@ impl Model {
             vec!["none"; names.len()].join(" "),
         );
         let model = Self::from_bytes("estimate", spec.as_bytes(), &[(Target::Relative, forest.as_bytes())])?;
-        Ok(model.on_device(device))
+        Ok(model.on_device(device, None))
     }
 
     /// A model whose forests the build script packed. The one that ranks is read at once.

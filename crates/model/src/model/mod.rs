@@ -104,7 +104,7 @@ pub struct Model {
     key: ModelKey,
     forced: bool,
     /// The GPU of a universal model, if it is not the profile of an architecture.
-    device: Option<Device>,
+    device: Option<(Device, Option<Arch>)>,
     /// The constants of [`Model::with_hardware`].
     constants: Option<Hardware>,
     forests: [Option<Arc<Forest>>; Target::ALL.len()],
@@ -212,16 +212,17 @@ impl Model {
         Some(model)
     }
 
-    /// The same universal model for this GPU, whatever problems and kernels name.
-    pub fn on_device(mut self, device: Device) -> Self {
-        self.device = Some(device);
+    /// The same universal model for this GPU, whatever problems and kernels name. Its architecture, if known,
+    /// says whether the model has seen it ([`TrainedOn::has_seen`]).
+    pub fn on_device(mut self, device: Device, arch: Option<Arch>) -> Self {
+        self.device = Some((device, arch));
         self.place = None;
         self
     }
 
     /// The GPU given by [`Model::on_device`].
-    pub const fn device(&self) -> Option<&Device> {
-        self.device.as_ref()
+    pub const fn device(&self) -> Option<(Device, Option<Arch>)> {
+        self.device
     }
 
     /// How problems and kernels become rows.

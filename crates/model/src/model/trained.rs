@@ -15,7 +15,7 @@ use crate::vocab::{Arch, Op};
 /// ```json
 /// {"ck_select": {"trained_on": {
 ///     "numbers": {"N": [1, 64], "G": [1, 1]}, "words": {"dtype_in": ["bf16"]},
-///     "pipelines": ["compv3"], "suffixes": ["dsb"],
+///     "pipelines": ["compv3"], "suffixes": ["dsb"], "archs": ["gfx950"],
 ///     "files": [{"file": "sweep.csv", "rows": 3760, "sha256": "c89b4a06…"}]
 /// }}}
 /// ```
@@ -32,6 +32,9 @@ pub struct TrainedOn {
     pipelines: BTreeSet<String>,
     /// Properties of the kernels besides tile and pipeline, such as `dsb` or `gm2`.
     suffixes: BTreeSet<String>,
+    /// The architectures on which they were measured, where the data say it.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    archs: BTreeSet<String>,
     /// The files of measurements.
     files: Vec<TrainedFile>,
 }
@@ -91,6 +94,22 @@ impl TrainedOn {
             trained.suffixes.extend(kernel.suffixes());
         }
         trained
+    }
+
+    /// The same record of rows that were measured on these architectures.
+    pub fn on(mut self, archs: impl IntoIterator<Item = Arch>) -> Self {
+        self.archs.extend(archs.into_iter().map(|arch| arch.to_string()));
+        self
+    }
+
+    /// The architectures on which they were measured; empty if that is not recorded.
+    pub fn archs(&self) -> impl Iterator<Item = Arch> {
+        self.archs.iter().filter_map(|arch| arch.parse().ok())
+    }
+
+    /// Whether rows were measured on an architecture; true if that is not recorded.
+    pub fn has_seen(&self, arch: Option<Arch>) -> bool {
+        self.archs.is_empty() || arch.is_some_and(|arch| self.archs.contains(arch.as_str()))
     }
 
     /// What holds for problems of another operation, too: the element types, by the fields of that operation,
@@ -163,6 +182,9 @@ impl TrainedOn {
                 let found = format!("[{min}, {max}]");
                 return Err(InvalidField::new(field(name), found, "the smallest value, then the largest"));
             }
+        }
+        if let Some(arch) = self.archs.iter().find(|arch| arch.parse::<Arch>().is_err()) {
+            return Err(InvalidField::new(field("archs"), format_args!("'{arch}'"), "architectures"));
         }
         for (name, found) in &self.words {
             if !words.contains(&name.as_str()) {

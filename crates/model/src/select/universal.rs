@@ -8,7 +8,7 @@ use crate::features::{Extractor, KernelSide, Schema, SideError};
 use crate::forest::Forest;
 use crate::hardware::Hardware;
 use crate::kernel::KernelKind;
-use crate::model::Model;
+use crate::model::{Model, TrainedOn};
 use crate::pool::Pool;
 use crate::problem::Problem;
 use crate::scoring::{CallValues, Column, PoolError, PoolScorer, PoolTable};
@@ -17,8 +17,9 @@ use crate::vocab::Arch;
 /// What a [`super::Ranker`] has for a universal model.
 #[derive(Debug)]
 pub(super) struct Universal {
-    /// The weight of the estimate.
+    /// The weight of the estimate, and what the forest was trained on.
     prior: f64,
+    trained_on: Option<TrainedOn>,
     /// Columns, with the features that may follow.
     extractor: Extractor,
     /// The ranked kernels, by index, and the inputs of the features that follow for each.
@@ -41,16 +42,19 @@ struct OnDevice {
     pool: UniversalPool,
     /// The extractor of the features that follow.
     own: Option<Extractor>,
+    /// The weight of the estimate there.
+    prior: f64,
 }
 
 impl OnDevice {
     fn new<'k>(
         estimator: Estimator,
         extractor: &Extractor,
+        prior: f64,
         kernels: impl Iterator<Item = &'k KernelKind>,
     ) -> Self {
         let own = extractor.of_own_features(&estimator.device().hardware);
-        Self { pool: UniversalPool::new(estimator, kernels), own }
+        Self { pool: UniversalPool::new(estimator, kernels), own, prior }
     }
 
     /// Fills in all columns of the kernels that `counts`, as [`UniversalPool::fill`] does. `row` is working
@@ -97,13 +101,18 @@ impl Universal {
         let ranked = || places.iter().filter_map(|&index| pool.get(index));
         let kernels: Vec<KernelKind> = ranked().map(|kernel| kernel.kind.clone()).collect();
         let extractor = model.extractor().clone();
-        let given =
-            model.device().map(|device| OnDevice::new(Estimator::new(*device), &extractor, kernels.iter()));
+        let prior = model.spec().prior.unwrap_or_default();
+        let trained_on = model.spec().trained_on.clone();
+        let given = model.device().map(|(device, arch)| {
+            let prior = prior_on(prior, trained_on.as_ref(), arch);
+            OnDevice::new(Estimator::new(device), &extractor, prior, kernels.iter())
+        });
         let mut named = ranked().map(|kernel| kernel.kind.arch());
         let first = named.next().flatten();
         let common = first.filter(|_| named.all(|arch| arch == first));
         Some(Self {
-            prior: model.spec().prior.unwrap_or_default(),
+            prior,
+            trained_on,
             extractor,
             kernels,
             sides,
@@ -122,7 +131,7 @@ impl Universal {
         PoolScorer::deferred(forest, &PoolTable { columns: &columns, classes: &classes, kernel_values: &[] })
     }
 
-    /// Fills in the columns of the kernels that count for a problem.
+    /// Fills in the columns of the kernels that count for a problem, and returns the weight of the estimate.
     pub(super) fn fill(
         &self,
         problem: &Problem,
@@ -130,14 +139,14 @@ impl Universal {
         counts: impl Fn(usize) -> bool,
         values: &mut CallValues,
         log_times: &mut Vec<f64>,
-    ) -> Result<(), RankError> {
+    ) -> Result<f64, RankError> {
         let device = self.on(problem, arch)?;
         let CallValues { uniform: row, pair } = values;
         device
             .fill(&self.extractor.schema, &self.sides, problem, counts, (pair, log_times), row)
             .map_err(RankError::ProblemSide)?;
         row.clear();
-        Ok(())
+        Ok(device.prior)
     }
 
     fn on(&self, problem: &Problem, arch: Option<Arch>) -> Result<&OnDevice, RankError> {
@@ -147,15 +156,22 @@ impl Universal {
         let arch = problem.arch().or(arch).or(self.arch).ok_or(RankError::NoArch)?;
         let device = self.devices.get(arch, |mut device| {
             device.hardware = self.constants.unwrap_or(device.hardware);
-            OnDevice::new(Estimator::new(device), &self.extractor, self.kernels.iter())
+            let prior = prior_on(self.prior, self.trained_on.as_ref(), Some(arch));
+            OnDevice::new(Estimator::new(device), &self.extractor, prior, self.kernels.iter())
         });
         Ok(device?)
     }
+}
 
-    /// The score of a kernel, from the forest's score and the logarithm of its time.
-    pub(super) fn score(&self, raw: f64, log_time: f64) -> f64 {
-        universal_score(raw, self.prior, log_time)
-    }
+fn prior_on(prior: f64, trained_on: Option<&TrainedOn>, arch: Option<Arch>) -> f64 {
+    universal_prior(prior, trained_on.is_none_or(|trained_on| trained_on.has_seen(arch)))
+}
+
+/// The weight of the estimate beside a forest whose training had this prior. It doubles on a device of
+/// which the forest has seen no measurement: what it learned elsewhere about the estimate's errors holds there
+/// only in part (`docs/model-quality.md`).
+pub fn universal_prior(prior: f64, has_seen_device: bool) -> f64 {
+    if has_seen_device { prior } else { 2.0 * prior }
 }
 
 /// A universal model's score, from its forest's score and the logarithm of the estimated time over the pool's
@@ -172,7 +188,7 @@ pub fn universal_rows<'k>(
     problem: &Problem,
     kernels: impl Iterator<Item = &'k KernelKind> + Clone,
 ) -> Result<(Vec<f64>, Vec<f64>), SideError> {
-    let device = OnDevice::new(estimator, extractor, kernels.clone());
+    let device = OnDevice::new(estimator, extractor, 0.0, kernels.clone());
     let sides = match &device.own {
         Some(own) => kernels.map(|kernel| own.kernel_side(kernel)).collect::<Result<_, _>>()?,
         None => Vec::new(),
@@ -244,5 +260,46 @@ mod tests {
                 assert_eq!(ranked.score.to_bits(), expected.to_bits());
             }
         }
+    }
+
+    /// On a GPU of which no measurement was trained on, the estimate counts twice.
+    #[test]
+    fn what_was_learned_elsewhere_counts_less() {
+        let spec = r#"{"op_type":"grouped_conv","feature_names":["est_slower","est_rounds","C","tile_mn"],
+            "ck_select":{"prior":10,"rank_by":"relative","trained_on":{"archs":["gfx950"]}}}"#;
+        let model =
+            Model::from_bytes("mine", spec.as_bytes(), &[(Target::Relative, FOREST.as_bytes())]).unwrap();
+        let model = Arc::new(model);
+        let names =
+            b"grouped_conv_forward_bf16_2d_16x64x64_compv3\ngrouped_conv_forward_bf16_2d_128x128x64_compv3\n";
+        let pool = Arc::new(Pool::from_bytes("names", names).unwrap());
+        let problem: Problem =
+            ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.into();
+        let kinds = || pool.iter().map(|kernel| &kernel.kind);
+        for (arch, prior) in [("gfx950", 10.0), ("gfx942", 20.0)] {
+            let arch: Arch = arch.parse().unwrap();
+            let device = Device::for_arch(arch).unwrap();
+            let (rows, times) =
+                universal_rows(model.extractor(), Estimator::new(device), &problem, kinds()).unwrap();
+            let forest = model.ranking_forest().unwrap();
+            let expected: Vec<f64> = (0..2)
+                .map(|kernel| {
+                    let raw = forest.predict(&rows[4 * kernel..][..4]).unwrap();
+                    universal_score(raw, prior, times[kernel])
+                })
+                .collect();
+            let placed = Model::clone(&model).on_device(device, Some(arch));
+            for (model, asked) in [(Arc::clone(&model), Some(arch)), (Arc::new(placed), None)] {
+                let ranker = Ranker::new(model, Arc::clone(&pool)).unwrap();
+                let mut scratch = RankScratch::default();
+                ranker.lead_with(problem.checked().unwrap(), asked, usize::MAX, &mut scratch).unwrap();
+                for ranked in scratch.ranking() {
+                    assert_eq!(ranked.score.to_bits(), expected[ranked.index].to_bits(), "{arch}");
+                }
+            }
+        }
+        // A described GPU whose architecture nobody named was not seen either.
+        assert_eq!(prior_on(10.0, model.spec().trained_on.as_ref(), None), 20.0);
+        assert_eq!(prior_on(10.0, None, None), 10.0);
     }
 }

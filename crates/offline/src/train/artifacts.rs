@@ -137,7 +137,7 @@ fn spec(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &
         "log_targets": log_targets,
         "params": ranking.map(|one| one.goal.params.to_json()),
         "hardware": plan.prior.is_none().then(|| hardware(&plan.extractor.hardware)),
-        "ck_select": extension(plan, trained, &trained_on(measurements, trained, &inputs.digests)),
+        "ck_select": extension(plan, trained, &trained_on(measurements, plan, trained, &inputs.digests)),
     });
     if let (Some(variant), Some(object)) = (&inputs.direction, spec.as_object_mut()) {
         object.insert("variant".to_owned(), json!(variant));

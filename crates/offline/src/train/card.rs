@@ -48,7 +48,7 @@ pub(super) fn text(
     data(out, measurements, plan, inputs);
     forests(out, trained);
     validation(out, plan, trained);
-    limits(out, plan, trained, &facts::trained_on(measurements, trained, &inputs.digests));
+    limits(out, plan, trained, &facts::trained_on(measurements, plan, trained, &inputs.digests));
     let _ = write!(out, "\n## Train it again\n\n```console\n$ {}\n```\n", inputs.command);
     let _ = writeln!(out, "\nThe same data, version and command give the same forests, byte for byte.");
     card
@@ -181,7 +181,9 @@ fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &Train
             "\n## Limits\n\nA universal model: it answers for every GPU that the estimate knows, whatever it \
              was trained on, and selections by it are flagged as generic. A score is the forest's less \
              {prior} times the logarithm of the estimated time over the pool's shortest, so that scores \
-             order the kernels of one problem and pool, and say nothing else."
+             order the kernels of one problem and pool, and say nothing else. It was trained on {}; \
+             elsewhere the estimate counts twice.",
+            trained_on.archs().map(|arch| arch.to_string()).collect::<Vec<_>>().join(", ")
         );
         return;
     }

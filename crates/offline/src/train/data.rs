@@ -8,6 +8,8 @@ use ck_select_model::features::Extractor;
 use ck_select_model::model::Target;
 use ck_select_model::select::universal_rows;
 
+use ck_select_types::vocab::Arch;
+
 use crate::features;
 use crate::measurements::{Measurements, Row, Run};
 
@@ -48,6 +50,8 @@ pub struct TrainingData {
 pub struct Item {
     /// Index into [`Measurements::problems`].
     pub problem: u32,
+    /// The architecture on which it was measured, if the problem or the training names one.
+    pub arch: Option<Arch>,
     /// Its rows.
     pub span: Range<usize>,
     /// Its weight.
@@ -142,7 +146,8 @@ impl TrainingData {
                 let best = data.tflops[span.clone()].iter().copied().fold(0.0, f64::max);
                 data.efficiency.extend(data.tflops[span.clone()].iter().map(|tflops| tflops / best));
                 weight /= span.len() as f64;
-                data.problems.push(Item { problem, span, weight, only_trains });
+                let arch = measurements.problems()[problem as usize].arch().or(extractor.arch);
+                data.problems.push(Item { problem, arch, span, weight, only_trains });
             }
         }
         if data.rows.is_empty() {
@@ -183,8 +188,7 @@ impl TrainingData {
         let mut features = Features::default();
         for item in &self.problems {
             let problem = &measurements.problems()[item.problem as usize];
-            let arch =
-                problem.arch().or(extractor.arch).ok_or_else(|| TrainError::NoArch(problem.to_string()))?;
+            let arch = item.arch.ok_or_else(|| TrainError::NoArch(problem.to_string()))?;
             let estimator = Estimator::new(measurements.device(arch)?);
             let kernel =
                 |row: &u32| &measurements.kernels()[measurements.rows()[*row as usize].kernel as usize];

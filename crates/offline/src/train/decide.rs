@@ -129,7 +129,7 @@ fn inner_choices(
         let forest = task.forest(&trained, recipe)?;
         for problem in held {
             let one = [problem];
-            let scores = task.predict(&forest, &one)?;
+            let scores = task.predict(&forest, &trained, &one)?;
             let choice = task.choices(&scores, &one).first().copied().unwrap_or((1.0, 1.0));
             let squares = task
                 .data

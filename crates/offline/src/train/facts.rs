@@ -9,12 +9,20 @@ use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem};
 use crate::measurements::Measurements;
 use crate::trained;
 
-use super::Trained;
+use super::{Plan, Trained, WarmStart};
 
-/// The problems, kernels and files of the rows of all targets.
-pub(super) fn trained_on(measurements: &Measurements, trained: &[Trained], digests: &[String]) -> TrainedOn {
+/// The problems, kernels, architectures and files of the rows of all targets. A forest that was continued
+/// has also seen the architectures of its own training.
+pub(super) fn trained_on(
+    measurements: &Measurements,
+    plan: &Plan,
+    trained: &[Trained],
+    digests: &[String],
+) -> TrainedOn {
     let rows = trained.iter().flat_map(|one| one.data.rows.iter().copied());
-    trained::trained_on(measurements, rows, digests)
+    let archs = trained.iter().flat_map(|one| one.data.problems.iter().filter_map(|item| item.arch));
+    let before = plan.warm_start.iter().flat_map(WarmStart::archs);
+    trained::trained_on(measurements, rows, digests).on(archs.chain(before))
 }
 
 /// The ranges of the features over the rows of all targets.

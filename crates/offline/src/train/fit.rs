@@ -1,10 +1,12 @@
 //! Trains a forest on some problems, and finds its number of trees.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use ck_select_model::forest::Forest;
 use ck_select_model::model::Target;
-use ck_select_model::select::universal_score;
+use ck_select_model::select::{universal_prior, universal_score};
+use ck_select_types::vocab::Arch;
 
 use crate::lightgbm::{Booster, Matrix};
 
@@ -30,6 +32,8 @@ pub(super) struct Task<'a> {
     pub(super) start: Option<String>,
     /// The weight of the estimate, for a universal model.
     pub(super) prior: Option<f64>,
+    /// The architectures that the forest to continue has seen.
+    pub(super) seen: Vec<Arch>,
     /// Whether the forest to continue is of other devices, so that one of these problems alone is added.
     pub(super) adapts: bool,
 }
@@ -76,6 +80,7 @@ impl<'a> Task<'a> {
             seeds: 1,
             start: None,
             prior: None,
+            seen: Vec::new(),
             adapts: false,
         }
     }
@@ -227,19 +232,33 @@ impl<'a> Task<'a> {
         matrix
     }
 
-    /// A forest's predictions for the rows of some problems, in the space of the labels.
-    pub(super) fn predict(&self, text: &str, problems: &[usize]) -> Result<Vec<f64>, TrainError> {
+    /// The predictions for the rows of some problems, in the space of the labels, of a forest that was
+    /// trained on others.
+    pub(super) fn predict(
+        &self,
+        text: &str,
+        trained: &[usize],
+        problems: &[usize],
+    ) -> Result<Vec<f64>, TrainError> {
+        let of_trained = trained.iter().filter_map(|&problem| self.data.problems[problem].arch);
+        let seen: BTreeSet<Arch> = self.seen.iter().copied().chain(of_trained).collect();
+        let prior_of = |problem: usize| {
+            let arch = self.data.problems[problem].arch;
+            let has_seen = seen.is_empty() || arch.is_some_and(|arch| seen.contains(&arch));
+            self.prior.map(|prior| universal_prior(prior, has_seen))
+        };
         let wrong = |message: String| TrainError::Forest { target: self.target, message };
         // Our own reader and scorer, because selections will use them.
         let forest = Forest::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
-        self.data
-            .rows_of(problems)
-            .map(|row| {
-                let raw = forest.predict(self.data.row(row)).map_err(|error| wrong(error.to_string()))?;
-                let score = |prior| universal_score(raw, prior, self.data.log_time(row));
-                Ok(self.prior.map_or(raw, score))
-            })
-            .collect()
+        let rows = problems
+            .iter()
+            .flat_map(|&problem| self.data.problems[problem].span.clone().map(move |row| (row, problem)));
+        rows.map(|(row, problem)| {
+            let raw = forest.predict(self.data.row(row)).map_err(|error| wrong(error.to_string()))?;
+            let score = |prior| universal_score(raw, prior, self.data.log_time(row));
+            Ok(prior_of(problem).map_or(raw, score))
+        })
+        .collect()
     }
 
     /// How well a forest chooses among the kernels of each of these problems.

@@ -118,7 +118,7 @@ mod tests {
         let first = format!("{header}{}{}", row("forward", 16), row("bwd_data", 16));
         measurements.add_text("a.csv", first.as_bytes()).unwrap();
         measurements.add_text("b.csv", format!("{header}{}", row("forward", 32)).as_bytes()).unwrap();
-        let item = |problem| Item { problem, span: 0..1, weight: 1.0, only_trains: false };
+        let item = |problem| Item { problem, arch: None, span: 0..1, weight: 1.0, only_trains: false };
         (measurements, (0..3).map(item).collect())
     }
 

@@ -19,6 +19,7 @@ use std::path::Path;
 use ck_select_model::features::{Engine, Extractor};
 use ck_select_model::model::Target;
 use ck_select_types::problem::Problem;
+use ck_select_types::vocab::Arch;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::{RngExt, SeedableRng};
 use rayon::prelude::*;
@@ -160,7 +161,7 @@ pub struct Simulation<'a> {
     measurements: &'a Measurements,
     data: TrainingData,
     way: Way,
-    base: Option<(&'a str, f64)>,
+    base: Option<(&'a str, f64, Vec<Arch>)>,
     /// Problems that are judged and never measured; if there are none, those that were not measured.
     held_back: Vec<u32>,
 }
@@ -182,7 +183,7 @@ impl<'a> Simulation<'a> {
         };
         let data = TrainingData::new(measurements, &extractor, target, &[])?;
         let base = match (way, base.forest(Target::Relative), base.prior()) {
-            (Way::Tuned, Some(text), Some(prior)) => Some((text, prior)),
+            (Way::Tuned, Some(text), Some(prior)) => Some((text, prior, base.archs().collect())),
             (Way::Tuned, ..) => return Err(TrainError::NotUniversal(base.directory().display().to_string())),
             _ => None,
         };
@@ -241,8 +242,9 @@ impl<'a> Simulation<'a> {
             _ => Vec::new(),
         };
         let mut task = Task::new(&self.data, target, self.way.objective(), &categories, groups);
-        if let Some((text, prior)) = self.base {
-            (task.start, task.prior, task.adapts) = (Some(text.to_owned()), Some(prior), true);
+        if let Some((text, prior, seen)) = &self.base {
+            (task.start, task.prior, task.adapts) = (Some((*text).to_owned()), Some(*prior), true);
+            task.seen.clone_from(seen);
         }
         task
     }
@@ -254,15 +256,15 @@ impl<'a> Simulation<'a> {
         measured: &[usize],
         rest: &[usize],
     ) -> Result<Option<Vec<(f64, f64)>>, TrainError> {
-        let text = match (measured.is_empty(), self.base) {
+        let text = match (measured.is_empty(), &self.base) {
             (true, None) => return Ok(None),
-            (true, Some((text, _))) => text.to_owned(),
+            (true, Some((text, ..))) => (*text).to_owned(),
             (false, _) => {
                 let weights = vec![1.0; self.data.problems.len()];
                 task.forest(measured, &Recipe { params: self.way.params(), weights })?
             }
         };
-        Ok(Some(task.choices(&task.predict(&text, rest)?, rest)))
+        Ok(Some(task.choices(&task.predict(&text, measured, rest)?, rest)))
     }
 
     /// Holds each measured problem out once.

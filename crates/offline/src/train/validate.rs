@@ -92,7 +92,7 @@ pub(super) fn validate(
         let trees = rounds.as_ref().map_or(recipe.params.trees(), |rounds| rounds.best);
         recipe.params = recipe.params.with_trees(trees);
         let forest = task.forest(&trained, &recipe)?;
-        let scores = task.predict(&forest, &held)?;
+        let scores = task.predict(&forest, &trained, &held)?;
         let choices = task.choices(&scores, &held);
         watcher.trained();
         Ok(Fold {

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use ck_select_model::features::{Engine, Extractor, Schema};
 use ck_select_model::forest::Forest;
-use ck_select_model::model::{FeatureSpec, ModelError, Target};
+use ck_select_model::model::{FeatureSpec, ModelError, Target, TrainedOn};
 use ck_select_types::files;
+use ck_select_types::vocab::Arch;
 use serde_json::Value;
 
 use super::{Plan, TrainError};
@@ -58,6 +59,11 @@ impl WarmStart {
     /// Columns, rules and hardware that its forests were trained with.
     pub const fn extractor(&self) -> &Extractor {
         &self.spec.extractor
+    }
+
+    /// The architectures of its measurements; none if its spec does not record them.
+    pub fn archs(&self) -> impl Iterator<Item = Arch> {
+        self.spec.trained_on.iter().flat_map(TrainedOn::archs)
     }
 
     /// The weight of the estimate, for a universal model.
