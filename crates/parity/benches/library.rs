@@ -12,7 +12,7 @@ use ck_select::forest::Forest;
 use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
-use ck_select::problem::{ConvProblem, Problem, ProblemDefaults};
+use ck_select::problem::{ConvProblem, FmhaProblem, Problem, ProblemDefaults};
 use ck_select::registry::{NewKernel, Options, Priority, Registry, UserData};
 use ck_select::select::{RankScratch, Ranker};
 use ck_select::vocab::Op;
@@ -87,15 +87,28 @@ fn estimating(criterion: &mut Criterion) {
     group.finish();
 }
 
-fn selecting(criterion: &mut Criterion) {
-    let (model, pool) = conv();
+fn registry(model: Arc<Model>, pool: &Pool) -> Registry {
     let registry = Registry::new(Options::default()).expect("a registry");
     let new =
         |kernel| NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None };
     registry.add_all(pool.kernels().iter().cloned().map(new).collect()).expect("different kernels");
     registry.set_model(model, None);
     registry.prepare();
+    registry
+}
+
+fn selecting(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("selecting");
+    let attention = Model::load(root("tests/golden/models/fmha_small")).expect("a model");
+    let kernels = Pool::read(root("tests/golden/models/fmha_small/pool.txt")).expect("a pool");
+    let attention = registry(Arc::new(attention), &kernels);
+    let asked: Problem = FmhaProblem::new([2048, 2048], 32, 128).into();
+    attention.select(&asked).expect("a kernel");
+    group.bench_function("the same problem of attention", |bencher| {
+        bencher.iter(|| attention.select(black_box(&asked)).map(|selection| selection.index));
+    });
+    let (model, pool) = conv();
+    let registry = registry(model, &pool);
     let again = problem(1);
     group.bench_function("the same problem", |bencher| {
         bencher.iter(|| registry.select(black_box(&again)).map(|selection| selection.index));
