@@ -44,8 +44,40 @@ def test_supports_gets_the_problem():
     with pytest.raises(NoKernelError):
         registry.select(DECODE)
     # The estimate asks, and then the priority.
-    whole = dataclasses.replace(DECODE, hdim_v=128, api_family="fwd", family="fwd", arch=None)
+    derived = {"hdim_v": 128, "api_family": "fwd", "family": "fwd", "window_left": 0, "window_right": 0}
+    whole = dataclasses.replace(DECODE, **derived, arch=None)
     assert set(map(repr, seen)) == {repr(whole)}
+
+
+def test_a_generic_mask_without_windows_leaves_everything():
+    def windows(**fields):
+        struct = FmhaProblem(seqlen_q=8, nhead_q=1, hdim_q=64, **fields).as_struct()
+        return struct.window_left, struct.window_right
+
+    assert windows() == (0, 0)
+    assert windows(mask="generic") == (-1, -1)
+    assert windows(mask="generic", window_left=3) == (3, 0)
+    assert windows(mask="top_left", window_left=3) == (3, 0)
+
+
+def test_the_engine_has_the_constants_of_upstreams():
+    from ck_select.engines import FmhaFwdFeatureEngine
+
+    engine = FmhaFwdFeatureEngine()
+    assert list(engine.hardware_config) == [
+        "num_cus",
+        "lds_capacity",
+        "max_clock_mhz",
+        "simds_per_cu",
+        "shader_engines",
+        "wavefront_size",
+        "num_xcd",
+    ]
+    problem = {"batch": 1, "seqlen_q": 128, "seqlen_k": 128, "nhead_q": 4, "nhead_k": 4, "hdim_q": 128, "hdim_v": 128}
+    kernel = {"pipeline": "qr", "tile_m0": 128, "tile_n0": 128, "mask": "no", "bias": "no"}
+    row = dict(zip(engine.get_feature_names(), engine.extract(problem, kernel)))
+    assert (row["hw_num_cus"], row["hw_total_simds"], row["cu_utilization"]) == (304, 1216, 4 / 304)
+    assert FmhaFwdFeatureEngine(num_cus=256).hardware["num_cus"] == 256
 
 
 def test_structs_hold_every_field():

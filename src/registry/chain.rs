@@ -179,7 +179,8 @@ pub enum SelectError {
     /// No kernel computes the problem, or none of those that do is supported.
     #[error(
         "none of the {kernels} kernels fits the problem: {unfit} are for another operation, direction, \
-         type, layout or architecture, {unsupported} do not support it"
+         type, layout or architecture, {unsupported} do not support it{}",
+        .why.as_ref().map_or_else(String::new, |why| format!("; the first, {why}"))
     )]
     NoKernel {
         /// Number of kernels.
@@ -188,6 +189,8 @@ pub enum SelectError {
         unfit: usize,
         /// Those whose owners said no.
         unsupported: usize,
+        /// The first kernel, and why it computes something else.
+        why: Option<String>,
     },
 }
 
@@ -480,7 +483,8 @@ impl Registry {
         let no_model = || SelectError::NoModel { why: String::new() };
         let at = state.model_for(&problem, state.options().arch).ok_or_else(no_model)?;
         let model = prepared.models.get(at).ok_or_else(no_model)?;
-        let nothing = SelectError::NoKernel { kernels: state.len(), unfit: state.len(), unsupported: 0 };
+        let nothing =
+            SelectError::NoKernel { kernels: state.len(), unfit: state.len(), unsupported: 0, why: None };
         let ranker = model.ranker.as_ref().ok_or(nothing)?;
         match ranker.lead_with(problem, state.options().arch, count, scratch) {
             Ok(whole) => Ok((model, ranker, whole)),
@@ -506,7 +510,12 @@ impl Registry {
             unsupported += 1;
             rank += 1;
         }
-        Err(SelectError::NoKernel { kernels: state.len(), unfit, unsupported })
+        let first = state.by_priority().find_map(|index| self.entry_at(state, index));
+        let why = first.and_then(|entry| {
+            let reason = entry.kernel().misfit(problem)?;
+            Some(format!("'{}': {reason}", entry.name()))
+        });
+        Err(SelectError::NoKernel { kernels: state.len(), unfit, unsupported, why })
     }
 
     /// Ranks all matching kernels by the model that serves the problem. `supports` is not called.

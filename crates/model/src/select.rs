@@ -570,7 +570,14 @@ impl Ranker {
             Problem::Gemm(p) => format!("a GEMM of {} in {} with {} results", p.dtype_a, p.layout, p.dtype_c),
             Problem::Fmha(problem) => format!("attention ({}, {})", problem.family, problem.dtype),
         };
-        RankError::NoKernel { kernels: self.pool.len(), asked, first: self.name(0).to_owned() }
+        let first = self.pool.get(0);
+        let why = first.and_then(|kernel| kernel.misfit(problem));
+        RankError::NoKernel {
+            kernels: self.pool.len(),
+            asked,
+            first: self.name(0).to_owned(),
+            why: why.unwrap_or_else(|| "it has no estimate there".to_owned()),
+        }
     }
 }
 

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::io::Read;
 
 use ck_select_model::estimate::{Device, Estimator};
-use ck_select_types::kernel::{Kernel, KernelKind};
+use ck_select_types::kernel::{FmhaKernel, Kernel, KernelKind};
 use ck_select_types::problem::FmhaProblem;
+use ck_select_types::vocab::{FmhaFamily, FmhaPipeline};
 use serde_json::json;
 
 /// Speed of the chosen kernel relative to the fastest, by problem.
@@ -93,4 +94,22 @@ fn more_sequences_never_take_less_time() {
             }
         }
     }
+}
+
+/// Tiles of backward kernels have other numbers in the places of the head sizes: the work grows with the heads
+/// of the kernel.
+#[test]
+fn backward_work_grows_with_the_heads() {
+    let estimator = Estimator::new(Device::for_arch("gfx942".parse().unwrap()).unwrap());
+    let products = |heads: u16, tile: [u16; 6]| {
+        let kernel = FmhaKernel::plain(FmhaFamily::BwdDqDkDv, [heads; 2], FmhaPipeline::Qr, tile.into());
+        let problem = kernel.sign(&FmhaProblem { batch: 4, ..FmhaProblem::new([4096; 2], 32, heads.into()) });
+        let shape = estimator.shape(&KernelKind::Fmha(kernel)).unwrap();
+        let terms = estimator.terms(&estimator.load(&problem.into()), &shape);
+        terms.named().find(|(name, _)| *name == "products").unwrap().1
+    };
+    let of_128 = products(128, [16, 128, 128, 16, 128, 16]);
+    let of_256 = products(256, [16, 128, 256, 16, 256, 16]);
+    let growth = of_256 / of_128;
+    assert!((1.9..2.2).contains(&growth), "{growth}");
 }

@@ -153,16 +153,28 @@ impl Hardware {
         }
     }
 
-    /// These constants, overridden one by one by those of a JSON object.
+    /// These constants, overridden one by one by those of a JSON object. It may repeat `total_simds`, as
+    /// upstream's specs do, which has to be the product of the others.
     pub fn overridden_by(mut self, fields: &Map<String, Value>) -> Result<Self, InvalidField> {
+        let mut total = None;
         for (name, value) in fields {
             let number = value
                 .as_i64()
                 .or_else(|| value.as_f64().filter(|x| x.fract() == 0.0 && x.abs() < 9.0e15).map(|x| x as i64))
                 .ok_or_else(|| InvalidField::new(name, value, "a whole number"))?;
-            self.set(name, number)?;
+            if name == "total_simds" {
+                total = Some(number);
+            } else {
+                self.set(name, number)?;
+            }
         }
-        Ok(self)
+        match total {
+            Some(total) if total != self.total_simds() => {
+                let expected = format!("{}, which is num_cus * simds_per_cu", self.total_simds());
+                Err(InvalidField::new("total_simds", total, expected))
+            }
+            _ => Ok(self),
+        }
     }
 
     /// SIMD units of the whole GPU.
@@ -225,9 +237,11 @@ mod tests {
             Hardware::default().overridden_by(value.as_object().unwrap())
         };
         assert_eq!(overridden(r#"{"num_cus": 304.0}"#).unwrap().num_cus, 304);
-        assert!(
-            overridden(r#"{"total_simds": 4}"#).unwrap_err().to_string().contains("expected one of num_cus")
-        );
+        assert!(overridden(r#"{"cus": 4}"#).unwrap_err().to_string().contains("expected one of num_cus"));
+        let total = overridden(r#"{"total_simds": 1216, "num_cus": 304}"#).unwrap();
+        assert_eq!((total.num_cus, total.total_simds()), (304, 1216));
+        let error = overridden(r#"{"total_simds": 4}"#).unwrap_err().to_string();
+        assert_eq!(error, "total_simds: found 4, expected 1024, which is num_cus * simds_per_cu");
         assert!(overridden(r#"{"num_cus": 0}"#).is_err());
         assert!(overridden(r#"{"num_cus": 1.5}"#).is_err());
         assert!(overridden(r#"{"num_cus": "many"}"#).is_err());

@@ -12,7 +12,7 @@ pub use error::{PoolError, PoolFault};
 pub use export::{ExportOptions, config_json, export_json, kernel_json};
 
 use crate::files;
-use crate::kernel::Kernel;
+use crate::kernel::{Kernel, KernelKind};
 use crate::vocab::Op;
 
 /// Kernels of one operation, in the order of their source, which decides ties.
@@ -179,6 +179,13 @@ impl Builder {
                 first_op: first.op(),
                 first_name: first.name.clone(),
             }));
+        }
+        // What registries refuse, too: a tile without rows, a group without waves.
+        if let KernelKind::Fmha(fmha) = &kernel.kind
+            && let Err(wrong) = fmha.validate()
+        {
+            let fault = PoolFault::Value { found: wrong.found, expected: wrong.expected };
+            return Err(PoolError::new(fault).within(&format!("{}: {}", kernel.name, wrong.field)));
         }
         self.kernels.push(kernel);
         Ok(())

@@ -255,6 +255,34 @@ class FmhaFwdFeatureEngine(_OfLibrary):
     _engine = "fmha68_python"
     _categories = ("dtype", "pipeline", "mask", "bias", "qscale")
 
+    def __init__(
+        self,
+        num_cus: int = 304,
+        lds_capacity: int = HARDWARE["lds_capacity"],
+        max_clock_mhz: int = HARDWARE["max_clock_mhz"],
+        simds_per_cu: int = HARDWARE["simds_per_cu"],
+        shader_engines: int = HARDWARE["shader_engines"],
+        wavefront_size: int = HARDWARE["wavefront_size"],
+        num_xcd: int = HARDWARE["num_xcd"],
+    ) -> None:
+        super().__init__(
+            num_cus=num_cus,
+            lds_capacity=lds_capacity,
+            max_clock_mhz=max_clock_mhz,
+            simds_per_cu=simds_per_cu,
+            shader_engines=shader_engines,
+            wavefront_size=wavefront_size,
+            num_xcd=num_xcd,
+        )
+        # Upstream's engine knows neither caches nor waves; no feature depends on them.
+        unknown = ("max_waves_per_cu", "l1_cache_kb", "l2_cache_kb", "l3_cache_kb")
+        self._hw = MappingProxyType({name: value for name, value in self._hw.items() if name not in unknown})
+
+    @property
+    def hardware(self) -> dict[str, int]:
+        """The constants of the GPU."""
+        return {name: self._hw.get(name, usual) for name, usual in HARDWARE.items()}
+
 
 class ForeignEngine(Protocol):
     """An engine of another origin with the methods of upstream's."""

@@ -41,7 +41,8 @@ class FmhaProblem:
 
     ``nhead_k``, ``seqlen_k`` and ``hdim_v`` default to those of the queries. ``family`` is the stage for which a kernel
     is chosen; if None, the stage of ``api_family`` that does most of the work. Without an ``api_family`` it is the one
-    that has the stage, or forward.
+    that has the stage, or forward. A generic mask without windows leaves all keys (-1, -1); otherwise a window that is
+    not given is 0.
     """
 
     seqlen_q: int
@@ -65,8 +66,8 @@ class FmhaProblem:
     max_seqlen_k: int = 0
     page_size: int = 1
     num_splits: int = 1
-    window_left: int = 0
-    window_right: int = 0
+    window_left: int | None = None
+    window_right: int | None = None
     sink_size: int = 0
     min_seqlen_q: int = 0
     rotary_dim: int = 0
@@ -105,7 +106,9 @@ class FmhaProblem:
             api = "bwd" if family.startswith("bwd_") else family.removesuffix("_combine")
         main = {"bwd": "bwd_dq_dk_dv"}.get(api, api)
         sizes = {"seqlen_k": self.seqlen_q, "nhead_k": self.nhead_q, "hdim_v": self.hdim_q}
-        follows = {**sizes, "api_family": api, "family": main}
+        given = self.window_left is not None or self.window_right is not None
+        window = -1 if self.mask == "generic" and not given else 0
+        follows = {**sizes, "api_family": api, "family": main, "window_left": window, "window_right": window}
         return {name: follows.get(name) if value is None else value for name, value in vars(self).items()}
 
     def as_struct(self) -> _library.FmhaProblem:

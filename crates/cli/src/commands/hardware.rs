@@ -49,6 +49,12 @@ impl HardwareOption {
     /// The model with the requested constants. Differences from its training are printed: it has never seen
     /// such a GPU.
     pub(crate) fn ask(&self, model: Model) -> Result<Model, CliError> {
+        if let (Some(assumed), false) = (model.spec().assumed_hardware(), self.is_given()) {
+            say!(
+                "ckselect: note: the model's spec names no hardware: {assumed} are assumed, as upstream does, \
+                 which are another GPU's; --hardware takes others"
+            );
+        }
         let own = model.extractor().hardware;
         let hardware = self.over(own)?;
         let differs = |name: &&str| hardware.get(name) != own.get(name);

@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     let staged = Staged::create(&args.output).map_err(|error| io(&args.output, &error))?;
     forests(args, &model, &staged)?;
-    papers(args, &staged)?;
+    papers(args, &model, &staged)?;
     staged.commit(false).map_err(|error| io(&args.output, &error))
 }
 
@@ -60,11 +60,17 @@ fn forests(args: &Args, model: &Model, staged: &Staged) -> Result<(), CliError> 
     Ok(())
 }
 
-fn papers(args: &Args, staged: &Staged) -> Result<(), CliError> {
+fn papers(args: &Args, model: &Model, staged: &Staged) -> Result<(), CliError> {
     let there = PAPERS.into_iter().filter(|name| args.model.join(name).exists());
     for name in there.chain([SPEC]) {
         let from = args.model.join(name);
-        let bytes = files::read(&from).map_err(|error| io(&from, &error))?;
+        let mut bytes = files::read(&from).map_err(|error| io(&from, &error))?;
+        // The copy has another name, by which nothing could be filled in.
+        if name == SPEC && !model.spec().filled.is_empty() {
+            let document = serde_json::from_slice(&bytes).map_err(|error| io(&from, &error.into()))?;
+            let whole = model.spec().completed(document);
+            bytes = serde_json::to_vec_pretty(&whole).map_err(|error| io(&from, &error.into()))?;
+        }
         staged.write(name, &bytes).map_err(|error| io(&args.output.join(name), &error))?;
     }
     Ok(())

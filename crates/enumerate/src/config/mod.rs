@@ -20,7 +20,7 @@ use std::path::Path;
 
 use ck_select_types::files;
 use ck_select_types::json::Strict;
-use ck_select_types::vocab::Op;
+use ck_select_types::vocab::{FmhaPipeline, Op};
 use serde_json::Value;
 
 use reader::{Fault, Object, in_file};
@@ -88,8 +88,8 @@ impl Config {
     }
 
     /// Reads the contents of a file; `label` names it in errors. Without `op`, the file determines the
-    /// operation: a `variant` means convolution, a `tile_config` GEMM. Attention must be requested, since its
-    /// files have a `variant`, too.
+    /// operation: a `tile_config` means GEMM, a `variant` convolution or, if it is one of attention's families,
+    /// attention. `fwd` is a word of both, so that the traits decide.
     ///
     /// ```
     /// use ck_select_enumerate::config::Config;
@@ -109,9 +109,13 @@ impl Config {
 
     fn of_value(root: &Value, op: Option<Op>) -> Result<Self, Fault> {
         let mut object = Object::at(String::new(), root)?;
-        let op = op.or_else(|| root.get("variant").map(|_| Op::GroupedConv)).or_else(|| {
-            root.get("tile_config").or_else(|| root.pointer("/ck_select/kernels")).map(|_| Op::Gemm)
-        });
+        let op = match (op, root.get("variant")) {
+            (Some(op), _) => Some(op),
+            (None, Some(variant)) => Some(op_of(variant, root.get("trait_config"))?),
+            (None, None) => {
+                root.get("tile_config").or_else(|| root.pointer("/ck_select/kernels")).map(|_| Op::Gemm)
+            }
+        };
         match op {
             Some(Op::GroupedConv) if root.get("instances").is_some() => {
                 let config = instances::read(&mut object)?;
@@ -138,6 +142,38 @@ impl Config {
                 "neither 'variant' (a grouped convolution) nor 'tile_config' (a GEMM) is there".to_owned(),
             )),
         }
+    }
+}
+
+/// Traits that only attention has.
+const OF_ATTENTION: [&str; 10] =
+    ["mask", "bias", "mode", "lse", "dropout", "logits", "sink", "paged_kv", "qscale", "block_per_cu"];
+
+/// The operation of a sweep, by its variant and, for `fwd`, by its traits.
+fn op_of(variant: &Value, traits: Option<&Value>) -> Result<Op, Fault> {
+    match variant.as_str() {
+        Some("splitkv" | "pagedkv" | "appendkv" | "batch_prefill" | "bwd") => Ok(Op::Fmha),
+        Some("fwd") => {
+            let names = traits.and_then(Value::as_object);
+            let has = |name: &&str| names.is_some_and(|names| names.contains_key(*name));
+            let pipelines = traits.and_then(|traits| traits.pointer("/pipeline/values")?.as_array());
+            let is_of_attention = |pipeline: &Value| {
+                pipeline.as_str().is_some_and(|pipeline| pipeline.parse::<FmhaPipeline>().is_ok())
+            };
+            let said = OF_ATTENTION.iter().any(has)
+                || pipelines.is_some_and(|pipelines| pipelines.iter().any(is_of_attention));
+            match (said, names.is_some_and(|names| names.keys().any(|name| name != "data_type"))) {
+                (true, _) => Ok(Op::Fmha),
+                (false, true) => Ok(Op::GroupedConv),
+                (false, false) => Err((
+                    "variant".to_owned(),
+                    "found fwd, which is attention or a forward convolution: say which by the operation (--op), \
+                     or write forward"
+                        .to_owned(),
+                )),
+            }
+        }
+        _ => Ok(Op::GroupedConv),
     }
 }
 

@@ -123,3 +123,22 @@ fn the_operation_can_be_forced() {
             .starts_with("/no/such/file: ")
     );
 }
+
+#[test]
+fn the_traits_tell_attention_from_convolutions() {
+    let op = |text: &str| Config::from_json("f", text.as_bytes(), None).map(|config| config.op());
+    let traits = |traits: &str| format!(r#"{{"variant": "fwd", "trait_config": {{{traits}}}}}"#);
+    assert_eq!(op(&traits(r#""mask": {"values": ["no"]}"#)), Ok(Op::Fmha));
+    assert_eq!(op(&traits(r#""pipeline": {"values": ["qr_async"]}"#)), Ok(Op::Fmha));
+    assert_eq!(op(&traits(r#""pipeline": {"values": ["compv3"]}"#)), Ok(Op::GroupedConv));
+    assert_eq!(op(r#"{"variant": "forward"}"#), Ok(Op::GroupedConv));
+    for text in [r#"{"variant": "fwd"}"#.to_owned(), traits(r#""data_type": {"values": ["fp16"]}"#)] {
+        let error = op(&text).unwrap_err().to_string();
+        assert!(
+            error.starts_with("f, variant: found fwd, which is attention or a forward convolution"),
+            "{error}"
+        );
+    }
+    let error = op(r#"{"variant": "splitkv"}"#).unwrap_err().to_string();
+    assert!(error.starts_with("f, variant: found 'splitkv', expected fwd"), "{error}");
+}

@@ -153,14 +153,19 @@ impl FmhaShape {
         let hardware = &device.hardware;
         let [m0, n0, k0, n1, _, k0max] = kernel.tile.numbers().map(f64::from);
         let (m0, n0) = (m0.max(1.0), n0.max(1.0));
-        // Kernels that do not multiply have tiles without a depth of their own.
-        let depth = if k0max > 0.0 { k0max } else { f64::from(kernel.hdim_q) };
-        let values = if n1 > 0.0 { n1 } else { f64::from(kernel.hdim_v) };
+        // Tiles of kernels that do not multiply have no depth of their own, and those of backward kernels have
+        // other numbers in its place.
+        let whole = kernel.family == FmhaFamily::BwdDqDkDv;
+        let depth = if k0max > 0.0 && !whole { k0max } else { f64::from(kernel.hdim_q) };
+        let values = if n1 > 0.0 && !whole { n1 } else { f64::from(kernel.hdim_v) };
         let bytes = f64::from(dtype.bits()) / 8.0;
         let waves = f64::from(kernel.waves().max(1));
         let threads = waves * hardware.wavefront_size.max(1) as f64;
 
-        let ahead = !matches!(kernel.pipeline, FmhaPipeline::Qr | FmhaPipeline::Qs | FmhaPipeline::QrPagedkv);
+        let ahead = !matches!(
+            kernel.pipeline,
+            FmhaPipeline::Qr | FmhaPipeline::Qs | FmhaPipeline::QrPagedkv | FmhaPipeline::QrHpad
+        );
         let staged = n0 * (depth + values) * bytes;
         let held = match (device.library, ahead) {
             // All keys and values of a step, twice if the next step's are loaded meanwhile.

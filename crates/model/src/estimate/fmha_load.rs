@@ -49,10 +49,13 @@ impl FmhaLoad {
         let lengths = [p.longest_q(), p.longest_k()].map(|length| length.max(1) as f64);
         let heads = [p.nhead_q, p.nhead_k].map(|heads| p.batch as f64 * heads as f64);
         let side = |keys: i64| if keys < 0 { f64::INFINITY } else { keys as f64 };
+        // A mask from a corner may be a sliding window, too; a window of 0 is then what nobody gave.
+        let before = side(if p.window_left == 0 { -1 } else { p.window_left });
+        let corner = [before, p.window_right.max(0) as f64];
         let (window, shift) = match p.mask {
             FmhaMask::No => ([f64::INFINITY; 2], 0.0),
-            FmhaMask::TopLeft => ([f64::INFINITY, 0.0], 0.0),
-            FmhaMask::BottomRight => ([f64::INFINITY, 0.0], lengths[1] - lengths[0]),
+            FmhaMask::TopLeft => (corner, 0.0),
+            FmhaMask::BottomRight => (corner, lengths[1] - lengths[0]),
             FmhaMask::Generic => ([side(p.window_left), side(p.window_right)], 0.0),
         };
         Self {
@@ -176,6 +179,11 @@ mod tests {
         assert_eq!(steps(window).most, 3.0);
         let all = FmhaProblem { window_left: -1, window_right: -1, ..window };
         assert_eq!(steps(all).mean, 64.0);
+        // A sliding window from a corner is the same window.
+        let sliding = FmhaProblem { window_left: 63, ..long };
+        let corner = |mask| steps(FmhaProblem { mask, ..sliding });
+        assert_eq!(corner(FmhaMask::TopLeft), steps(window));
+        assert_eq!(corner(FmhaMask::BottomRight).most, 3.0);
     }
 
     #[test]

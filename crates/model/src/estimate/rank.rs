@@ -68,13 +68,13 @@ pub enum EstimateError {
     /// No kernel of the pool computes the problem and has an estimate.
     #[error(
         "the estimate can rank none of the {kernels} kernels for the problem{}",
-        .why.map_or_else(String::new, |why| format!(": {why}"))
+        .why.as_ref().map_or_else(String::new, |why| format!(": {why}"))
     )]
     NothingToRank {
         /// Kernels in the pool.
         kernels: usize,
-        /// Why the first kernel without an estimate has none.
-        why: Option<ShapeError>,
+        /// Why the first kernel has no time.
+        why: Option<String>,
     },
 }
 
@@ -116,10 +116,21 @@ impl PoolEstimate {
         let kernels = self.shapes.iter().map(|(index, shape)| (*index, shape));
         scratch.rank(&self.estimator, problem, kernels.filter(|(index, _)| computes(*index)));
         if scratch.ranking.is_empty() {
-            let why = self.left_out.first().map(|(_, error)| *error);
-            return Err(EstimateError::NothingToRank { kernels: self.pool.len(), why });
+            return Err(EstimateError::NothingToRank {
+                kernels: self.pool.len(),
+                why: self.why_not(problem),
+            });
         }
         Ok(())
+    }
+
+    /// Why the first kernel has no time for the problem.
+    fn why_not(&self, problem: &Problem) -> Option<String> {
+        let first = self.pool.get(0)?;
+        let without = self.left_out.first().filter(|(index, _)| *index == 0);
+        let reason = without.map(|(_, error)| error.to_string()).or_else(|| first.misfit(problem));
+        let reason = reason.unwrap_or_else(|| "it does not run on the problem's architecture".to_owned());
+        Some(format!("the first, '{}': {reason}", first.name))
     }
 
     /// The terms of a kernel's time; `None` if it has no estimate.

@@ -1,7 +1,5 @@
 //! `feature_spec.json`: what a model's columns mean.
 
-use std::path::Path;
-
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -189,9 +187,7 @@ impl FeatureSpec {
             params: parsed.params,
             filled,
         };
-        // A model's name is that of its directory.
-        let name = Path::new(file).parent().and_then(Path::file_name).and_then(|name| name.to_str());
-        spec.fill_in(name.unwrap_or_default(), parsed.hardware.is_some());
+        spec.fill_in(file, parsed.hardware.is_some() || parsed.hw_profile.is_some());
         Ok(spec)
     }
 

@@ -48,7 +48,7 @@ pub enum RankError {
         reason: Box<LeftOutReason>,
     },
     /// No kernel of the pool computes what the problem asks for.
-    #[error("none of the {kernels} kernels computes {asked}; the first, '{first}', does not")]
+    #[error("none of the {kernels} kernels computes {asked}; the first, '{first}', does not: {why}")]
     NoKernel {
         /// Kernels in the pool.
         kernels: usize,
@@ -56,6 +56,8 @@ pub enum RankError {
         asked: String,
         /// The name of the first kernel.
         first: String,
+        /// Why it does not.
+        why: String,
     },
     /// An index outside the pool.
     #[error("the pool has {kernels} kernels, none at index {index}")]

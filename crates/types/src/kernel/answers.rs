@@ -2,7 +2,7 @@
 
 use super::{GemmKernel, Kernel, KernelKind};
 use crate::problem::{GemmProblem, GemmRequest, Problem};
-use crate::vocab::Arch;
+use crate::vocab::{Arch, Pipeline, QuantMode};
 
 impl Kernel {
     /// Whether the kernel computes the problem: what it asks for, in its types and layouts. The architecture
@@ -24,6 +24,7 @@ impl Kernel {
     /// Whether it may run on an architecture; unknown ones on either side match all.
     pub fn runs_on(&self, arch: Option<Arch>) -> bool {
         !matches!((self.kind.arch(), arch), (Some(own), Some(asked)) if own != asked)
+            && (!self.kind.needs_scaled_instructions() || arch.is_none_or(|arch| arch.multiplies_scaled()))
     }
 }
 
@@ -34,17 +35,35 @@ impl KernelKind {
     }
 
     /// Whether the kernel computes what the problem asks for, in any types and layouts: the operation, for
-    /// convolutions the direction and the number of spatial dimensions, for GEMMs the variant
+    /// convolutions the direction, the number of spatial dimensions and what the kernel is made for
+    /// ([`ConvKernel::is_made_for`](super::ConvKernel::is_made_for)), for GEMMs the variant
     /// ([`GemmKernel::answers`]), and for attention everything: there a kernel that breaks a rule computes
     /// something else ([`FmhaKernel::check`](super::FmhaKernel::check)).
     pub fn answers(&self, problem: &Problem) -> bool {
         match (self, problem) {
             (Self::Conv(kernel), Problem::Conv(problem)) => {
-                kernel.direction == problem.direction && kernel.ndim == problem.ndim
+                kernel.direction == problem.direction
+                    && kernel.ndim == problem.ndim
+                    && kernel.is_made_for(problem)
             }
             (Self::Gemm(kernel), Problem::Gemm(problem)) => kernel.answers(problem),
             (Self::Fmha(kernel), Problem::Fmha(problem)) => kernel.supports(problem),
             _ => false,
+        }
+    }
+
+    /// Whether it needs the matrix instructions of gfx950 and gfx1250 that scale their operands, or multiply 128
+    /// elements of at most 8 bits at once. Compiled for another architecture, such kernels compute zeros. Other
+    /// instructions are not judged: CK composes larger ones of what there is.
+    fn needs_scaled_instructions(&self) -> bool {
+        match self {
+            Self::Gemm(kernel) => {
+                kernel.variant.quant.is_some_and(|quant| quant.mode == QuantMode::Mx)
+                    || kernel.pipeline == Pipeline::Microscale
+                    || kernel.dtype_a.bits() <= 8 && kernel.warp_tile.k >= 128
+            }
+            Self::Conv(kernel) => kernel.dtype_in.bits() <= 8 && kernel.warp_tile.k >= 128,
+            Self::Fmha(_) => false,
         }
     }
 
@@ -117,6 +136,62 @@ mod tests {
                 let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::of(Op::Gemm)).unwrap();
                 assert_eq!(kernel.answers(&problem), name == other, "{name} {request}");
             }
+        }
+    }
+
+    #[test]
+    fn a_kernel_answers_only_what_it_is_made_for() {
+        let name = |direction: &str, end: &str| {
+            let name = format!(
+                "grouped_conv_{direction}_fp16_nhwgc_2d_compv3_cshuffle_intrawave_64x64x64_2x2x1_32x32x16{end}"
+            );
+            Kernel::from_name(&name).unwrap()
+        };
+        let plain = "N=1,C=64,K=64,Hi=8,Wi=8";
+        for (end, problem, expected) in [
+            ("", "Y=3,X=3,pad_h=1,pad_w=1", true),
+            ("_filter1x1_stride1_pad0", "Y=1,X=1", true),
+            ("_filter1x1_stride1_pad0", "Y=1,X=1,stride_h=2,stride_w=2", false),
+            ("_filter1x1_stride1_pad0", "Y=3,X=3", false),
+            ("_filter1x1_pad0", "Y=1,X=1,stride_h=2,stride_w=2", true),
+            ("_filter1x1_pad0", "Y=1,X=1,pad_h=1,pad_w=1", false),
+            ("_filter3x3", "Y=3,X=3,G=64", true),
+            ("_filter3x3", "Y=3,X=3", false),
+            ("_filter3x3", "Y=5,X=5,G=64", false),
+            ("_gm8", "Y=3,X=3,G=64", true),
+            ("_gm8", "Y=3,X=3", false),
+            ("_gm8", "Y=3,X=3,G=4", false),
+            ("_gm8", "Y=3,X=3,G=8", false),
+        ] {
+            let text = format!("{plain},{problem},dtype=fp16");
+            let defaults = ProblemDefaults::of(Op::GroupedConv);
+            let problem = Problem::parse(Op::GroupedConv, &text, &defaults).unwrap();
+            let kernel = name("fwd", end);
+            assert_eq!(kernel.answers(&problem), expected, "{end} {text}");
+            assert_eq!(kernel.misfit(&problem).is_none(), expected, "{end} {text}");
+        }
+        // Kernels of other directions read along groups of several channels, too.
+        let text = format!("{plain},Y=3,X=3,G=8,dtype=fp16,direction=bwd_weight");
+        let problem = Problem::parse(Op::GroupedConv, &text, &ProblemDefaults::of(Op::GroupedConv)).unwrap();
+        assert!(name("bwdw", "_gm8").answers(&problem), "{text}");
+    }
+
+    #[test]
+    fn scaled_instructions_are_not_everywhere() {
+        let deep = QUANT.replace("16x16x32", "16x16x128");
+        for (name, [gfx942, gfx950, gfx1250]) in [
+            (format!("gemm_universal_fp8_rcr_{BODY}"), [true; 3]),
+            (
+                format!("gemm_universal_fp8_rcr_{}", BODY.replace("32x32x16", "16x16x128")),
+                [false, true, true],
+            ),
+            (format!("gemm_abquant_fp8_rcr_{deep}_aqg1x1x128_bqg1x1x128"), [false, true, true]),
+        ] {
+            let kernel = Kernel::from_name(&name).unwrap();
+            for (arch, expected) in [("gfx942", gfx942), ("gfx950", gfx950), ("gfx1250", gfx1250)] {
+                assert_eq!(kernel.runs_on(arch.parse().ok()), expected, "{name} {arch}");
+            }
+            assert!(kernel.runs_on(None));
         }
     }
 

@@ -8,6 +8,7 @@ mod gemm_family;
 mod gemm_name;
 mod gemm_quant_name;
 mod gemm_variant;
+mod misfit;
 mod name;
 mod scan;
 mod suffixes;

@@ -205,7 +205,8 @@ fields! {
         page_size: 1 = 1, [], "Keys per page.";
         num_splits: 1 = 1, [], "Parts into which the keys of a sequence are split.";
         window_left: -1 = 0, ["window_size_left"],
-            "Keys that a query attends to before its own position; -1 for all.";
+            "Keys that a query attends to before its own position; -1 for all. With a mask from a corner, 0 also \
+             means all.";
         window_right: -1 = 0, ["window_size_right"],
             "Keys that a query attends to after its own position; -1 for all.";
         sink_size: 0 = 0, [], "Number of first keys that every query attends to.";
@@ -326,6 +327,14 @@ impl FmhaProblem {
         self
     }
 
+    /// Lets a generic mask for which no window is given leave everything, as CK's tools do for -1, instead of
+    /// each query's own key, which is what windows of 0 mean.
+    pub(crate) const fn open_window(&mut self) {
+        if matches!(self.mask, FmhaMask::Generic) {
+            (self.window_left, self.window_right) = (-1, -1);
+        }
+    }
+
     /// The canonical problem without sizes that contradict its stage and signature: splits without split
     /// keys, a window without a mask, a page size without pages, a longest sequence where all have the same
     /// length.
@@ -438,6 +447,10 @@ pub(super) fn read(cells: &Cells<'_>, defaults: &ProblemDefaults) -> Result<Fmha
     problem.api_family = api.or(family.map(FmhaFamily::api)).unwrap_or(FmhaApi::Fwd);
     problem.family = problem.api_family.main_stage();
     fill(cells, &mut problem)?;
+    let window = [["window_left", "window_size_left"], ["window_right", "window_size_right"]];
+    if cells.int_of(&window[0])?.is_none() && cells.int_of(&window[1])?.is_none() {
+        problem.open_window();
+    }
     if let Some(arch) = cells.word_of(&["arch"])? {
         problem.arch = Some(arch);
     }
@@ -476,6 +489,10 @@ impl fmt::Display for FmhaProblem {
         write!(f, ",nhead_q={},nhead_k={}", self.nhead_q, self.nhead_k)?;
         write!(f, ",hdim_q={},hdim_v={}", self.hdim_q, self.hdim_v)?;
         write_rest(self, f)?;
+        // Windows that are not given mean something else with this mask.
+        if self.mask == FmhaMask::Generic && self.window_left == 0 && self.window_right == 0 {
+            f.write_str(",window_left=0,window_right=0")?;
+        }
         self.arch.map_or(Ok(()), |arch| write!(f, ",arch={arch}"))
     }
 }
@@ -504,6 +521,13 @@ mod tests {
         let text = "api_family=fwd,family=fwd,dtype=fp16,batch=1,seqlen_q=1024,seqlen_k=1024,nhead_q=16,\
                     nhead_k=16,hdim_q=64,hdim_v=64";
         assert_eq!(problem.to_string(), text);
+        // A window that nobody gave leaves all keys; one of 0 leaves one.
+        let base = "seqlen_q=8,nhead_q=1,hdim_q=32,mask=generic";
+        for (more, windows) in [("", (-1, -1)), (",window_left=3", (3, 0)), (",window_right=0", (0, 0))] {
+            let problem = parse(&format!("{base}{more}")).unwrap();
+            assert_eq!((problem.window_left, problem.window_right), windows);
+            assert_eq!(parse(&problem.to_string()).unwrap(), problem);
+        }
         let split = parse(
             "family=fwd_splitkv_combine seqlen_q=1 seqlen_k=4096 nhead_q=32 nhead_k=8 \
              hdim_q=128 num_splits=8 has_lse=1",

@@ -81,6 +81,7 @@ vocabulary! {
         QrAsyncTrloadV3 = "qr_async_trload_v3", QrPagedkv = "qr_pagedkv", Qs = "qs",
         QrNwarpSshuffle = "qr_nwarp_sshuffle", V3 = "v3", SplitkvCombine = "splitkv_combine",
         Appendkv = "appendkv", Bwd = "bwd", BatchPrefillGfx11 = "batch_prefill_gfx11",
+        QrHpad = "qr_hpad", QrTdm = "qr_tdm",
     }
 }
 

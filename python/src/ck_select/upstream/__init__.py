@@ -18,6 +18,7 @@ REPLACED = (
     "feature_engine",
     "feature_engine_vec",
     "feature_engine_grouped_conv",
+    "fmha_feature_engine",
     "search",
     "dispatcher_integration",
 )

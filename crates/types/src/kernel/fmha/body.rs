@@ -102,7 +102,7 @@ impl FmhaKernel {
         let mut scan = Scan::whole(name)?;
         let family = family(&mut scan)?;
         let after = scan.rest().strip_prefix('_').unwrap_or_default();
-        if family == FmhaFamily::Fwd
+        if matches!(family, FmhaFamily::Fwd | FmhaFamily::BatchPrefill)
             && after.strip_prefix('d').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
         {
             return Self::parse_ck_name(name);

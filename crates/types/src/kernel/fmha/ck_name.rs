@@ -3,7 +3,7 @@
 //! ```text
 //! fmha_fwd_d{q}_{dtype}_{mode}_b{6}_r{3}_r{3}_w{3}_w{3}[_o{n}]_{pipeline}_v{r|c}_{p[s][sk][d][dv]|npad}
 //! _{logits|nlogits}_{bias|alibi|nbias}_{mask|mc|mg|nmask}_{lse|nlse}_{dropout|ndropout}_{skip|nskip}
-//! _{pertensor|blockscale|…|nqscale}_{trload|ntrload}_{sink|nsink}
+//! _{pertensor|blockscale|…|nqscale}_{trload|ntrload}_{sink|nsink}[_gfx…][.cpp]
 //! ```
 //!
 //! The head size of values is taken from the tile. `mask` and `mc` are causal masks, which compile to one
@@ -116,6 +116,14 @@ impl FmhaKernel {
         kernel.qscale = choice(scan, &QSCALES)?;
         kernel.trload = flag(scan, "trload")?;
         kernel.sink = flag(scan, "sink")?;
+        if scan.rest().starts_with("_gfx") {
+            scan.eat("_");
+            // A generation (gfx9, gfx11) is no architecture.
+            let word = scan.token().trim_end_matches(".cpp");
+            scan.eat(word);
+            kernel.arch = word.parse().ok();
+        }
+        scan.eat(".cpp");
         scan.end("the end of the name")?;
         Ok(kernel)
     }
@@ -151,6 +159,7 @@ impl FmhaKernel {
         );
         parts.push(word_of(&QSCALES, self.qscale).to_owned());
         parts.extend([(self.trload, "trload"), (self.sink, "sink")].map(|(has, word)| flag(has, word)));
+        parts.extend(self.arch.map(|arch| arch.to_string()));
         parts.join("_")
     }
 }

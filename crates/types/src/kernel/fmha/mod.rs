@@ -217,6 +217,13 @@ impl FmhaKernel {
                 return Err(InvalidField::new(field, value, "at least 1"));
             }
         }
+        let [m0, n0, ..] = self.tile.numbers();
+        let multiplies = self.family.is_forward() || self.family == FmhaFamily::BwdDqDkDv;
+        for (field, extent) in [("tile_m0", m0), ("tile_n0", if multiplies { n0 } else { 1 })] {
+            if extent == 0 {
+                return Err(InvalidField::new(field, extent, "at least 1"));
+            }
+        }
         if let Some(wave) = self.wave[..6].iter().find(|waves| **waves == 0) {
             return Err(InvalidField::new("wave", wave, "1 to 255"));
         }

@@ -38,7 +38,7 @@ impl FmhaKernel {
     /// determines the rest. Sizes that the kernel does not use are dropped.
     pub fn sign(&self, sizes: &FmhaProblem) -> FmhaProblem {
         let longest = if self.mode == FmhaMode::Group { sizes.longest_q() } else { sizes.max_seqlen_q };
-        FmhaProblem {
+        let mut problem = FmhaProblem {
             api_family: self.family.api(),
             family: self.family,
             dtype: self.dtype,
@@ -62,8 +62,11 @@ impl FmhaKernel {
             store_randval: self.store_randval,
             deterministic: self.deterministic,
             ..*sizes
+        };
+        if sizes.mask != self.mask && sizes.window_left == 0 && sizes.window_right == 0 {
+            problem.open_window();
         }
-        .settled()
+        problem.settled()
     }
 
     /// Whether it can serve the problem.

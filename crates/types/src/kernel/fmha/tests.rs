@@ -29,6 +29,44 @@ fn read(name: &str) -> FmhaKernel {
     }
 }
 
+/// Names as they stand in scripts and logs around CK, with the architecture or its generation at the end.
+#[test]
+fn names_of_ck_may_end_with_an_architecture() {
+    for (name, arch, pipeline) in [
+        (
+            "fmha_fwd_d256_bf16_group_b128x64x32x256x32x256_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_vr_pssk_nlogits\
+             _nbias_nmask_nlse_ndropout_nskip_nqscale_ntrload_nsink_gfx950",
+            Some("gfx950"),
+            "qr",
+        ),
+        (
+            "fmha_fwd_d128_bf16_batch_b128x128x32x128x32x128_r4x1x1_r4x1x1_w32x32x16_w32x32x16_qr_async_vr_psddv\
+             _nlogits_nbias_mask_lse_ndropout_nskip_nqscale_ntrload_nsink_gfx9",
+            None,
+            "qr_async",
+        ),
+        (
+            "fmha_fwd_d128_fp16_batch_b128x64x32x128x32x128_r8x1x1_r8x1x1_w16x16x16_w16x16x16_o6_qr_hpad_vr\
+             _psskddv_nlogits_nbias_mask_nlse_ndropout_nskip_nqscale_ntrload_nsink_gfx11.cpp",
+            None,
+            "qr_hpad",
+        ),
+        (
+            "fmha_fwd_d128_bf16_batch_b64x64x32x128x32x128_r4x1x1_r4x1x1_w16x16x32_w16x16x32_qr_tdm_vr_npad\
+             _nlogits_nbias_nmask_nlse_ndropout_nskip_nqscale_ntrload_nsink_gfx125.cpp",
+            None,
+            "qr_tdm",
+        ),
+    ] {
+        let kernel = read(name);
+        assert_eq!(kernel.arch.map(|arch| arch.to_string()).as_deref(), arch, "{name}");
+        assert_eq!(kernel.pipeline.as_str(), pipeline);
+        let end = name.find("_gfx").unwrap();
+        let written = if arch.is_some() { name } else { &name[..end] };
+        assert_eq!(kernel.ck_name().replace("_mc_", "_mask_"), written);
+    }
+}
+
 #[test]
 fn identifiers_read_back_in_the_newest_form() {
     for name in OTHERS.into_iter().chain([FP16]) {

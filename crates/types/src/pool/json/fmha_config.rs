@@ -1,6 +1,7 @@
 //! Attention kernels as upstream's generator is asked for them: a configuration, which has no name.
 
 use serde::Deserialize;
+use serde_json::Map;
 
 use super::fields::{number, word};
 use super::raw::Part;
@@ -72,10 +73,13 @@ impl Flag {
     }
 }
 
-/// Whether an object without a name is such a configuration.
+/// Whether an object without a name is such a configuration. One that leaves everything to the defaults is one,
+/// too.
 pub(super) fn is_one(signature: Option<&Part>, algorithm: Option<&Part>) -> bool {
     let has = |part: Option<&Part>, field: &str| part.is_some_and(|part| part.0.get(field).is_some());
-    has(signature, "family") || has(signature, "hdim_q") || has(algorithm, "tile")
+    let is_empty = |part: &Part| part.0.as_object().is_some_and(Map::is_empty);
+    let by_default = signature.is_some_and(is_empty) && algorithm.is_some_and(is_empty);
+    by_default || has(signature, "family") || has(signature, "hdim_q") || has(algorithm, "tile")
 }
 
 /// The kernel that upstream generates from it. Its name is its identifier.
@@ -227,6 +231,8 @@ mod tests {
              _det0_km0_kl1_ps1_t128x128x32x128x32x128_w04x1x1_w14x1x1_wt032x32x16_wt132x32x16_pads1111_tr0\
              _bpc255_wg1_ms0_mq0_aq128_av128_r0_sc0_rc-1"
         );
+        let defaults = read(r#"{"arch": "gfx950", "signature": {}, "algorithm": {}}"#).unwrap();
+        assert_eq!((defaults.hdim_q, defaults.tile.numbers()[0], defaults.wave[0]), (128, 128, 2));
         // In a list, and with what the generator takes if nothing is said.
         let plain = read(
             r#"[{"signature": {"family": "bwd_dq_dk_dv", "mask": "causal", "dropout_variant":
