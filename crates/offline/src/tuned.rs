@@ -24,6 +24,8 @@ pub use roof::{Roof, RoofFigures};
 pub struct Tuned {
     /// The problem.
     pub problem: Problem,
+    /// Compute units of the GPU, if the table says them: one architecture is sold with several numbers.
+    pub num_cus: Option<u32>,
     /// The time in milliseconds.
     pub milliseconds: f64,
     /// The kernel's name in the table.
@@ -47,6 +49,7 @@ pub struct Table {
 struct Said {
     op: Op,
     problem: String,
+    num_cus: Option<u32>,
     milliseconds: f64,
     by: String,
 }
@@ -61,7 +64,7 @@ pub fn read(file: &str, text: &str, fields: &str) -> Result<Table, DataError> {
     let text = text.trim_start_matches('\u{feff}');
     let first = text.lines().next().unwrap_or_default();
     let mut unknown = Vec::new();
-    let (kind, places) = if first.starts_with("- ") {
+    let (kind, places) = if first.starts_with("- ") || first.starts_with("MinimumRequiredVersion:") {
         ("hipBLASLt", hipblaslt::places(text).map_err(|(line, reason)| wrong(line, reason))?)
     } else if aiter::is_header(first) {
         let (places, others) = aiter::places(text, fields).map_err(|reason| wrong(1, reason))?;
@@ -70,21 +73,21 @@ pub fn read(file: &str, text: &str, fields: &str) -> Result<Table, DataError> {
     } else if miopen::is_record(first) {
         ("MIOpen", miopen::places(text))
     } else {
-        let expected = "a header with M,N,K,us (AITER), '- {MinimumRequiredVersion: …}' (hipBLASLt), or \
+        let expected = "a header with M,N,K,us (AITER), 'MinimumRequiredVersion: …', in a list or not (hipBLASLt), or \
                         '576-4-4-1x1-192-4-4-8-1x1-2x2-3x3-0-NCHW-FP32-F=…' (MIOpen)";
         let found: String = first.chars().take(60).collect();
         return Err(wrong(1, format!("found '{found}', expected {expected}")));
     };
     let mut table = Table { kind, tuned: Vec::new(), left_out: Vec::new(), unknown };
-    let mut known: HashMap<Problem, usize> = HashMap::new();
+    let mut known: HashMap<(Problem, Option<u32>), usize> = HashMap::new();
     for (line, said) in places {
         match said.and_then(|said| tuned(said, fields)) {
             Err(reason) => table.left_out.push((line, reason)),
-            Ok(new) => match known.get(&new.problem) {
+            Ok(new) => match known.get(&(new.problem, new.num_cus)) {
                 Some(&place) if table.tuned[place].milliseconds <= new.milliseconds => {}
                 Some(&place) => table.tuned[place] = new,
                 None => {
-                    known.insert(new.problem, table.tuned.len());
+                    known.insert((new.problem, new.num_cus), table.tuned.len());
                     table.tuned.push(new);
                 }
             },
@@ -94,7 +97,7 @@ pub fn read(file: &str, text: &str, fields: &str) -> Result<Table, DataError> {
 }
 
 fn tuned(said: Said, fields: &str) -> Result<Tuned, String> {
-    let Said { op, problem, milliseconds, by } = said;
+    let Said { op, problem, num_cus, milliseconds, by } = said;
     let text = if fields.is_empty() { problem } else { format!("{problem},{fields}") };
     let problem = Problem::parse(op, &text, &ProblemDefaults::of(op)).map_err(|error| error.to_string())?;
     if !(milliseconds > 0.0 && milliseconds.is_finite()) {
@@ -103,13 +106,14 @@ fn tuned(said: Said, fields: &str) -> Result<Tuned, String> {
     problem
         .check_figures(problem.flops() / milliseconds / 1e9, milliseconds)
         .map_err(|error| error.to_string())?;
-    Ok(Tuned { problem, milliseconds, by })
+    Ok(Tuned { problem, num_cus, milliseconds, by })
 }
 
 /// Writes the problems as a list that every command can read, each after a comment with its time.
 pub fn write(tuned: &[Tuned], out: &mut dyn Write) -> io::Result<()> {
-    for Tuned { problem, milliseconds, by } in tuned {
-        writeln!(out, "# {milliseconds} ms: {by}\n{}", problem_line(problem))?;
+    for Tuned { problem, num_cus, milliseconds, by } in tuned {
+        let on = num_cus.map_or_else(String::new, |units| format!(" on {units} compute units"));
+        writeln!(out, "# {milliseconds} ms{on}: {by}\n{}", problem_line(problem))?;
     }
     Ok(())
 }
@@ -145,10 +149,10 @@ mod tests {
         let table = read("a.csv", &text, "").unwrap();
         assert_eq!(table.kind, "AITER");
         let expected = [
-            "# 0.0079191 ms: fast",
+            "# 0.0079191 ms on 256 compute units: fast",
             "M=64,N=256,K=5120,split_k=1,dtype_a=bf16,dtype_b=bf16,dtype_c=fp32,layout=rcr,arch=gfx950,\
              op=gemm_universal",
-            "# 0.0075 ms: shuffled",
+            "# 0.0075 ms on 256 compute units: shuffled",
             "M=64,N=256,K=5120,split_k=1,dtype_a=bf16,dtype_b=bf16,dtype_c=bf16,layout=rcr,preshuffle=true,\
              arch=gfx950,op=gemm_universal",
         ];
@@ -166,8 +170,36 @@ mod tests {
             "{error}"
         );
         let told = read("b.csv", scaled, "dtype=fp8,quant=rowcolquant,arch=gfx942").unwrap();
-        assert_eq!(lines(&told)[0], "# 0.0205 ms: name");
+        assert_eq!(lines(&told)[0], "# 0.0205 ms on 304 compute units: name");
         assert!(lines(&told)[1].contains("quant=rowcolquant,arch=gfx942,op="), "{:?}", lines(&told));
+    }
+
+    #[test]
+    fn what_names_and_compute_units_say_counts() {
+        let header = "cu_num,M,N,K,kernelId,splitK,us,kernelName,tflops,bw,errRatio";
+        let row = |units: u32, us: f64, name: &str| format!("{units},16,1536,7168,8,0,{us},{name},1,1,0.0");
+        let text = format!(
+            "{header}\n{}\n{}\n{}\n{}\n",
+            row(304, 19.3, "a8w8_rowwise_256x16x64x256"),
+            row(80, 40.5, "a8w8_rowwise_256x16x64x256"),
+            row(304, 9.5, "a8w8_blockscale_1x128x128_256x16x64x256"),
+            row(304, 12.5, "a8w8_bpreshuffle_cktile_0x0x8x4"),
+        );
+        let table = read("a.csv", &text, "dtype=fp8,quant=rowcolquant,arch=gfx942").unwrap();
+        let times: Vec<_> = table.tuned.iter().map(|tuned| (tuned.num_cus, tuned.milliseconds)).collect();
+        assert_eq!(times, [(Some(304), 0.0193), (Some(80), 0.0405), (Some(304), 0.0125)]);
+        assert!(table.tuned[2].problem.to_string().contains("preshuffle=true"), "{table:?}");
+        let reason = "kernelName: found a8w8_blockscale_1x128x128_256x16x64x256, which is of quant=abquant, \
+                      expected rowcolquant as the fields say";
+        assert_eq!(table.left_out, [(4, reason.to_owned())]);
+        let other = read("a.csv", &text, "dtype=fp8,quant=abquant,group_b=1x128x128,arch=gfx942").unwrap();
+        assert_eq!((other.tuned.len(), other.left_out.len()), (2, 2), "{other:?}");
+        let mut roof = Roof::default();
+        let list = lines(&table).join("\n");
+        roof.add("roof.txt", &list).unwrap();
+        let best = |units| roof.best(&table.tuned[0].problem, units);
+        assert_eq!([best(None), best(Some(304)), best(Some(80))], [Some(0.0193), Some(0.0193), Some(0.0405)]);
+        assert_eq!(best(Some(228)), None);
     }
 
     #[test]
@@ -296,6 +328,20 @@ mod tests {
             assert!(second.problem.to_string().contains(",batch=4"), "{}", second.problem);
             assert_eq!(table.left_out.len(), 1, "a speed of 0");
         }
+        // Newer files are one mapping, and so are their figures.
+        let newer = "MinimumRequiredVersion: 5.0.0\nScheduleName: aquavanjaram\nArchitectureName: gfx942\n\
+            CUCount: 80\nDeviceNames: [Device 0049]\nProblemType:\n  DataTypeA: 7\n  DataTypeB: 7\n  \
+            DestDataType: 7\n  TransposeA: true\n  TransposeB: false\nSolutions:\n- SolutionIndex: 0\n\
+            IndexOrder: [2, 3, 0, 1]\nExactLogic:\n- - [8, 2048, 1, 15360, 8, 8, 8, 8]\n  - [0, 31474.0]\n\
+            - - [6144, 1024, 1, 24576]\n  - [0, 247.57]\nRangeLogic: null\nLibraryType: Equality\n";
+        let table = read("m.yaml", newer, "").unwrap();
+        assert_eq!((table.tuned.len(), table.tuned[0].num_cus), (1, Some(80)));
+        assert!(table.tuned[0].problem.to_string().ends_with("layout=rcr,arch=gfx942"), "{table:?}");
+        let reason = "speed: found 247.57 GFLOPS, so slow that it must mean something else";
+        assert_eq!(table.left_out, [(19, reason.to_owned())]);
+        let grid = newer.replace("Equality", "GridBased");
+        let error = read("m.yaml", &grid, "").unwrap_err().to_string();
+        assert!(error.contains("line 21: found 'GridBased', expected Equality"), "{error}");
         let error = |text: String| read("l.yaml", &text, "").unwrap_err().to_string();
         assert!(
             error(file([true, false], 11, "Equality"))

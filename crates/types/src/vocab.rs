@@ -155,8 +155,8 @@ vocabulary! {
 vocabulary! {
     /// Which operands of a GEMM come with scales, and for how many elements each.
     QuantMode, "quantisation" {
-        A = "aquant", B = "bquant", AB = "abquant", RowCol = "rowcolquant",
-        Tensor = "tensor_quant" | "tensorquant", Mx = "mx",
+        A = "aquant", B = "bquant", AB = "abquant", RowCol = "rowcolquant" | "rowcol",
+        Tensor = "tensor_quant" | "tensorquant" | "tensor", Mx = "mx",
     }
 }
 
@@ -248,6 +248,14 @@ impl Dtype {
             Self::Fp8 | Self::Bf8 => Self::Fp16,
             Self::Int8 => Self::Int32,
             other => other,
+        }
+    }
+
+    /// The same of kernels with scales: floats of 4 bits give `fp16`, too.
+    pub(crate) const fn scaled_result(self) -> Self {
+        match self {
+            Self::PkFp4 => Self::Fp16,
+            other => other.result(),
         }
     }
 }

@@ -36,9 +36,12 @@ pub(super) fn read(
     let mut rows = Rows::new(file, Header::new(file, &columns, names.filter().dtype)?);
     need_columns(file, &columns, names.filter().op)?;
     let mut counts = Counts { unknown, ..Counts::default() };
+    // Files that were joined repeat it.
+    let header = columns.join(",");
     while let Some(line) = lines.next().map_err(|error| DataError::io(file, error))? {
         let taken = match line {
             Line::TooLong => Err(Fault::Row("longer than 1 MiB".to_owned())),
+            Line::Plain(line) if line.trim_ascii() == header.as_bytes() => continue,
             Line::Plain(line) => rows.take_plain(line, names, sink),
             Line::Quoted(line) => rows.take_quoted(line, names, sink),
         };

@@ -149,8 +149,7 @@ fn estimate(page: &mut Page, explained: &Explained<'_>) {
     let Explained { ranker, problem, kernels, .. } = *explained;
     let arch = problem.arch().or(ranker.model().spec().arch);
     let device = match (ranker.model().device(), arch.map(Device::for_arch)) {
-        (Some((device, _)), _) => device,
-        (None, Some(Ok(device))) => device,
+        (Some((device, _)), _) | (None, Some(Ok(device))) => device,
         (None, Some(Err(error))) => return page.text(&format!("Nothing: {error}.")),
         (None, None) => {
             return page.text("Nothing: neither the problem nor the model names an architecture.");

@@ -17,8 +17,10 @@ const TYPES: [(&str, &str); 6] = [
 ];
 
 /// The columns that are read.
-const READ: [&str; 14] = [
+const READ: [&str; 16] = [
     "gfx",
+    "cu_num",
+    "layout",
     "B",
     "M",
     "N",
@@ -35,8 +37,8 @@ const READ: [&str; 14] = [
 ];
 
 /// What else such tables have: about the kernel and its result, not about the problem.
-const BESIDE: [&str; 9] =
-    ["cu_num", "libtype", "solidx", "splitK", "kernelId", "err_ratio", "errRatio", "tflops", "bw"];
+const BESIDE: [&str; 8] =
+    ["libtype", "solidx", "splitK", "kernelId", "err_ratio", "errRatio", "tflops", "bw"];
 
 fn cells_of(line: &str) -> Vec<&str> {
     line.split(',').map(str::trim).collect()
@@ -66,7 +68,10 @@ pub(super) fn places(text: &str, fields: &str) -> Result<(Places, Vec<String>), 
                     scaled; give it as fields, such as dtype=fp8,quant=rowcolquant"
             .to_owned());
     }
-    let row = |(index, line): (usize, &str)| (index + 1, said(&header, &cells_of(line), has_type));
+    let quant =
+        fields.split(',').filter_map(|field| field.split_once('=')).find(|(key, _)| key.trim() == "quant");
+    let quant = quant.map(|(_, mode)| mode.trim());
+    let row = |(index, line): (usize, &str)| (index + 1, said(&header, &cells_of(line), has_type, quant));
     Ok((lines.filter(|(_, line)| !line.trim().is_empty()).map(row).collect(), unknown))
 }
 
@@ -99,7 +104,17 @@ fn unknown(header: &[&str]) -> Result<Vec<String>, String> {
     Ok(unknown)
 }
 
-fn said(header: &[&str], cells: &[&str], has_type: bool) -> Result<Said, String> {
+/// How a kernel's operands are scaled, by its name.
+fn quant_of(kernel: &str) -> Option<&'static str> {
+    match kernel {
+        name if name.contains("a4w4") => Some("mx"),
+        name if name.contains("blockscale") => Some("abquant"),
+        name if name.contains("rowwise") => Some("rowcolquant"),
+        _ => None,
+    }
+}
+
+fn said(header: &[&str], cells: &[&str], has_type: bool, quant: Option<&str>) -> Result<Said, String> {
     if cells.len() != header.len() {
         return Err(format!("found {} cells, expected {} as in the header", cells.len(), header.len()));
     }
@@ -120,7 +135,7 @@ fn said(header: &[&str], cells: &[&str], has_type: bool) -> Result<Said, String>
     if let Some(batch) = cell("B").filter(|batch| *batch != "1") {
         add("batch", batch);
     }
-    add("layout", "rcr");
+    add("layout", cell("layout").unwrap_or("rcr"));
     let mut has_type = has_type;
     for (column, key) in
         [("dtype", "dtype"), ("q_dtype_w", "dtype"), ("q_dtype_a", "dtype_a"), ("outdtype", "dtype_c")]
@@ -144,7 +159,16 @@ fn said(header: &[&str], cells: &[&str], has_type: bool) -> Result<Said, String>
             ));
         }
     }
-    if flag("bpreshuffle")? {
+    let kernel = cell("kernelName").unwrap_or_default();
+    if let (Some(told), Some(named)) = (quant, quant_of(kernel))
+        && told != named
+        && !named.starts_with(told)
+    {
+        return Err(format!(
+            "kernelName: found {kernel}, which is of quant={named}, expected {told} as the fields say"
+        ));
+    }
+    if flag("bpreshuffle")? || kernel.contains("bpreshuffle") {
         add("preshuffle", "true");
     }
     if let Some(arch) = cell("gfx") {
@@ -152,6 +176,10 @@ fn said(header: &[&str], cells: &[&str], has_type: bool) -> Result<Said, String>
     }
     let time = cell("us").unwrap_or_default();
     let microseconds: f64 = time.parse().map_err(|_| format!("us: found '{time}', expected a number"))?;
+    let units = |text: &str| {
+        text.parse().map_err(|_| format!("cu_num: found '{text}', expected a number of compute units"))
+    };
+    let num_cus = cell("cu_num").map(units).transpose()?;
     let by = cell("kernelName").unwrap_or("a kernel without a name").to_owned();
-    Ok(Said { op: Op::Gemm, problem: problem.join(","), milliseconds: microseconds / 1e3, by })
+    Ok(Said { op: Op::Gemm, problem: problem.join(","), num_cus, milliseconds: microseconds / 1e3, by })
 }

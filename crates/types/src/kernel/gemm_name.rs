@@ -30,10 +30,13 @@
 use std::fmt::Write as _;
 
 use super::gemm_family::{Family, PLAIN};
+use super::gemm_profile_name as profile_name;
 use super::gemm_quant_name as quant_name;
 use super::scan::{MAX_EXTENT, MAX_SMALL, Scan};
-use super::{GemmBody, GemmKernel, NameError};
-use crate::vocab::{Arch, Elementwise, Epilogue, GemmLayout, Major, Pipeline, Scheduler, StreamKReduction};
+use super::{GemmBody, GemmKernel, Mnk, NameError, Quant};
+use crate::vocab::{
+    Arch, Elementwise, Epilogue, GemmLayout, Major, Pipeline, QuantMode, Scheduler, StreamKReduction,
+};
 
 /// What [`GemmKernel::parse_name`] understood, and the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,6 +85,10 @@ impl GemmKernel {
             (Some(vec), Some(text)) => Scan::without(name, text, vec.at, vec.len),
             _ => whole,
         };
+        if scan.eat(profile_name::PREFIX) {
+            let kernel = profile_name::parse(&mut scan)?;
+            return Ok(ParsedGemmName { tail: String::new(), kernel });
+        }
         let Some(family) = Family::of_name(scan.rest()) else {
             return Err(scan.fail("expected 'gemm_', 'gemm_universal_' or another family of GEMM kernels"));
         };
@@ -218,10 +225,15 @@ impl GemmKernel {
         if let (true, Some(reduction)) = (family.stream_k, self.variant.stream_k) {
             let _ = write!(out, "_{reduction}");
         }
-        let flags = if family.batched { 3 } else { 4 };
         if quant_name::has_flags(self, family) {
-            for flag in self.pad.into_iter().chain([self.persistent]).take(flags) {
+            let scales = family.flagged_scales().iter().map(|&operand| self.variant.shuffled_scales[operand]);
+            let persistent = !family.batched && family.flagged_scales().is_empty();
+            let flags = self.pad.into_iter().chain(scales).chain(persistent.then_some(self.persistent));
+            for flag in flags {
                 out.push_str(if flag { "_True" } else { "_False" });
+            }
+            if let Some(Quant { mode: QuantMode::AB, group_b: Some(group), .. }) = self.variant.quant {
+                let _ = write!(out, "_gsn{}", group.n);
             }
         }
         let _ = write!(out, "_{tile}_{wave}_{warp_tile}");
@@ -298,17 +310,22 @@ fn body(scan: &mut Scan<'_>, family: &Family) -> Result<(GemmKernel, bool), Name
     };
     let had_flags =
         family.has_flags() || ["_True", "_False"].iter().any(|flag| scan.rest().starts_with(flag));
-    let (mut pad, mut persistent) = ([false; 3], false);
+    let (mut pad, mut persistent, mut shuffled_scales) = ([false; 3], false, [false; 2]);
     if had_flags {
         let mut flag = |what: &str| {
             scan.separator(what)?;
             scan.flag(what)
         };
         pad = [flag("pad_m")?, flag("pad_n")?, flag("pad_k")?];
-        if !family.batched {
+        // The tile engine's kernels with scales of groups are never persistent, and have other flags there.
+        for operand in family.flagged_scales() {
+            shuffled_scales[*operand] = flag(["a_preshuffle_quant", "b_preshuffle_quant"][*operand])?;
+        }
+        if !family.batched && family.flagged_scales().is_empty() {
             persistent = flag("persistent")?;
         }
     }
+    let group_n = scan.numbered("_gsn", 1, MAX_EXTENT)?;
     let mut triple = |what: &str, max| {
         scan.separator(what)?;
         scan.triple(what, max)
@@ -323,9 +340,20 @@ fn body(scan: &mut Scan<'_>, family: &Family) -> Result<(GemmKernel, bool), Name
         GemmKernel { dtype_b, grouped: family.grouped, preshuffle: family.preshuffle, ..body.into() };
     kernel.variant.batched = family.batched;
     kernel.variant.stream_k = stream_k;
-    kernel.variant.d_layout = d_layout;
     if family.quant.is_some() {
-        kernel.dtype_c = quant_name::result(dtype_a);
+        kernel.dtype_c = dtype_a.scaled_result();
+    }
+    kernel.variant.d_layout = d_layout;
+    kernel.variant.shuffled_scales = shuffled_scales;
+    match (group_n, family.quant) {
+        (None, _) => {}
+        // Taken over where the groups are read.
+        (Some(n), Some(mode @ QuantMode::AB)) => {
+            let usual = Quant::usual(mode);
+            let group_b = usual.group_b.map(|group| Mnk { n, ..group });
+            kernel.variant.quant = Some(Quant { group_b, ..usual });
+        }
+        (Some(_), _) => return Err(scan.fail("found '_gsn' in a name of kernels without groups along n")),
     }
     Ok((kernel, had_flags))
 }

@@ -47,14 +47,6 @@ pub(super) fn types(scan: &mut Scan<'_>) -> Result<(bool, Dtype, Dtype), NameErr
     Ok((microscale, a, b))
 }
 
-/// The type of C: that of A unless it has 8 bits or less.
-pub(super) const fn result(a: Dtype) -> Dtype {
-    match a {
-        Dtype::Fp8 | Dtype::Bf8 | Dtype::PkFp4 => Dtype::Fp16,
-        other => other.result(),
-    }
-}
-
 fn word(dtype: Dtype) -> &'static str {
     WORDS.iter().find(|(_, known)| *known == dtype).map_or(dtype.as_str(), |(word, _)| word)
 }
@@ -77,7 +69,7 @@ pub(super) fn parts(
     mode: QuantMode,
     had_flags: bool,
 ) -> Result<(), NameError> {
-    let mut quant = Quant::usual(mode);
+    let mut quant = kernel.variant.quant.unwrap_or(Quant::usual(mode));
     let mut group = |prefixes: &[&str], place: &mut Option<super::Mnk>| {
         if place.is_none() || mode == QuantMode::Mx {
             return Ok(());
@@ -98,8 +90,8 @@ pub(super) fn parts(
     kernel.variant.quant = Some(quant);
     kernel.preshuffle |= scan.eat_whole("_preshuffleb");
     let [scales_a, scales_b] = &mut kernel.variant.shuffled_scales;
-    *scales_a = scan.eat_whole("_preshuffleaq") || scan.eat_whole("_preshufflequant");
-    *scales_b = scan.eat_whole("_preshufflebq");
+    *scales_a |= scan.eat_whole("_preshuffleaq") || scan.eat_whole("_preshufflequant");
+    *scales_b |= scan.eat_whole("_preshufflebq");
     if scan.rest().starts_with("_eightwaves") && kernel.pipeline != Pipeline::EightWaves {
         return Err(scan.fail(format!("found '_eightwaves' in a name of pipeline {}", kernel.pipeline)));
     }

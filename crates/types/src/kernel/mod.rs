@@ -6,6 +6,7 @@ mod fmha;
 mod gemm_body;
 mod gemm_family;
 mod gemm_name;
+mod gemm_profile_name;
 mod gemm_quant_name;
 mod gemm_variant;
 mod misfit;

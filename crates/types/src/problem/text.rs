@@ -482,7 +482,10 @@ impl Cells<'_> {
             split_k: self.split_k()?,
             dtype_a,
             dtype_b: self.word("dtype_b")?.unwrap_or(dtype_a),
-            dtype_c: self.word("dtype_c")?.unwrap_or(dtype_a.result()),
+            dtype_c: self.word("dtype_c")?.unwrap_or(match request.quant {
+                Some(_) => dtype_a.scaled_result(),
+                None => dtype_a.result(),
+            }),
             layout: self.word("layout")?.unwrap_or(defaults.gemm_layout),
             request,
             arch: self.word("arch")?.or(defaults.arch),

@@ -1,0 +1,135 @@
+//! Names of the tile engine's `gemm_quant` kernels, whose profile says what has scales and which pipeline reads
+//! them.
+//!
+//! ```text
+//! name := "gemm_quant_" dtype "_" [rc]{3} "_" profile "_" epilogue "_" scheduler 4("_" ("True" | "False"))
+//!         "_" group_a "_" group_b "_" tile "_" waves "_" instruction
+//! ```
+//!
+//! Such kernels are also named by [`GemmKernel::name`], without the profile.
+
+use super::scan::{MAX_EXTENT, MAX_SMALL, Scan};
+use super::{GemmBody, GemmKernel, NameError, Quant};
+use crate::vocab::{Epilogue, Pipeline, QuantMode, Scheduler};
+
+/// What names begin with.
+pub(super) const PREFIX: &str = "gemm_quant_";
+
+/// Profiles: what has scales, the pipeline, and whether scales of A and of B are stored as they are read.
+const PROFILES: [(&str, QuantMode, Pipeline, [bool; 2]); 9] = [
+    ("aquantdecode", QuantMode::A, Pipeline::Mem, [false; 2]),
+    ("aquantprefill", QuantMode::A, Pipeline::Mem, [false; 2]),
+    ("aquantpreshufflequant", QuantMode::A, Pipeline::CompV3, [true, false]),
+    ("bquantdecode", QuantMode::B, Pipeline::CompV3, [false; 2]),
+    ("bquantprefill", QuantMode::B, Pipeline::CompV3, [false; 2]),
+    ("bquantpreshufflequant", QuantMode::B, Pipeline::CompV3, [false, true]),
+    ("bquantpreshufflequantprefill", QuantMode::B, Pipeline::CompV3, [false, true]),
+    ("rowcol", QuantMode::RowCol, Pipeline::CompV3, [false; 2]),
+    ("tensor", QuantMode::Tensor, Pipeline::CompV3, [false; 2]),
+];
+
+/// Reads a name after its prefix.
+pub(super) fn parse(scan: &mut Scan<'_>) -> Result<GemmKernel, NameError> {
+    let dtype = scan.element()?;
+    scan.separator("the layout")?;
+    let layout = scan.word(&[])?;
+    scan.separator("the profile")?;
+    let word = scan.token();
+    let Some(&(_, mode, pipeline, shuffled)) = PROFILES.iter().find(|profile| profile.0 == word) else {
+        let known: Vec<&str> = PROFILES.iter().map(|profile| profile.0).collect();
+        return Err(scan.fail(format!("unknown profile '{word}', expected one of: {}", known.join(", "))));
+    };
+    scan.eat(word);
+    scan.separator("the epilogue")?;
+    let epilogue = scan.word(Epilogue::WORDS)?;
+    scan.separator("the scheduler")?;
+    let scheduler = scan.word(Scheduler::WORDS)?;
+    let mut flag = |what: &str| {
+        scan.separator(what)?;
+        scan.flag(what)
+    };
+    let pad = [flag("pad_m")?, flag("pad_n")?, flag("pad_k")?];
+    let persistent = flag("persistent")?;
+    let mut triple = |what: &str, most| {
+        scan.separator(what)?;
+        scan.triple(what, most)
+    };
+    let groups = [triple("the group of A", MAX_EXTENT)?, triple("the group of B", MAX_EXTENT)?];
+    let tile = triple("the tile", MAX_EXTENT)?;
+    let wave = triple("the wave shape", MAX_SMALL)?;
+    let warp_tile = triple("the warp tile", MAX_SMALL)?;
+    scan.end("the end of the name")?;
+    let body =
+        GemmBody { dtype, layout, pipeline, epilogue, scheduler, pad, persistent, tile, wave, warp_tile };
+    let mut kernel = GemmKernel { dtype_c: dtype.scaled_result(), ..body.into() };
+    let Quant { group_a, group_b, .. } = Quant::usual(mode);
+    // Operands without groups have 1x1x1 in names.
+    let group_a = group_a.map(|_| groups[0]);
+    let group_b = group_b.map(|_| groups[1]);
+    kernel.variant.quant = Some(Quant { mode, group_a, group_b });
+    kernel.variant.shuffled_scales = shuffled;
+    Ok(kernel)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::kernel::{GemmKernel, Kernel, KernelKind};
+    use crate::vocab::{Dtype, Pipeline, QuantMode};
+
+    fn read(name: &str) -> GemmKernel {
+        match Kernel::from_name(name).unwrap_or_else(|error| panic!("{error}")).kind {
+            KernelKind::Gemm(kernel) => kernel,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_profile_says_what_has_scales() {
+        let name = |profile: &str, a: &str, b: &str| {
+            format!(
+                "gemm_quant_fp8_rcr_{profile}_cshuffle_intrawave_False_False_True_False_{a}_{b}_128x128x128_1x4x1\
+                 _16x16x64"
+            )
+        };
+        let kernel = read(&name("bquantprefill", "1x1x1", "1x32x128"));
+        let quant = kernel.variant.quant.unwrap();
+        assert_eq!((quant.mode, quant.group_a, quant.group_b.unwrap().n), (QuantMode::B, None, 32));
+        assert_eq!((kernel.pipeline, kernel.dtype_c, kernel.pad[2]), (Pipeline::CompV3, Dtype::Fp16, true));
+        let kernel = read(&name("aquantpreshufflequant", "1x1x128", "1x1x1"));
+        assert_eq!((kernel.variant.shuffled_scales, kernel.pad), ([true, false], [false, false, true]));
+        // The other spelling is the same kernel.
+        assert_eq!(read(&kernel.name()), kernel);
+        assert_eq!(read(&name("tensor", "1x1x1", "1x1x1")).variant.quant.unwrap().mode, QuantMode::Tensor);
+        let error = Kernel::from_name(&name("cquant", "1x1x1", "1x1x1")).unwrap_err();
+        assert!(
+            error.reason.starts_with("unknown profile 'cquant', expected one of: aquantdecode, "),
+            "{error}"
+        );
+    }
+
+    /// Where other kernels have `persistent`, these have which scales are shuffled.
+    #[test]
+    fn flags_of_the_tile_engine_are_about_scales() {
+        let tile = "128x128x128_2x2x1_16x16x64";
+        let ab = read(&format!(
+            "gemm_abquant_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_True_gsn128_{tile}"
+        ));
+        let quant = ab.variant.quant.unwrap();
+        assert_eq!((ab.variant.shuffled_scales, ab.persistent), ([false, true], false));
+        assert_eq!(
+            (quant.group_a.unwrap().n, quant.group_b.unwrap().n, quant.group_b.unwrap().k),
+            (1, 128, 128)
+        );
+        assert_eq!(read(&ab.name()), ab);
+        for (family, scales) in [("gemm_aquant", [true, false]), ("gemm_bquant", [false, true])] {
+            let name = format!("{family}_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_True_{tile}");
+            let kernel = read(&name);
+            assert_eq!((kernel.variant.shuffled_scales, kernel.persistent), (scales, false), "{name}");
+            assert_eq!(read(&kernel.name()), kernel);
+        }
+        let error = Kernel::from_name(&format!(
+            "gemm_aquant_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_True_gsn4_{tile}"
+        ));
+        assert!(error.unwrap_err().reason.contains("'_gsn'"));
+    }
+}
