@@ -272,3 +272,65 @@ fn a_newer_file_of_upstream_becomes_rules() {
         "words that the library lacks are refused"
     );
 }
+
+/// The tile engine's own files. The counts agree with an independent program.
+#[test]
+fn profiles_of_quantised_kernels_are_expanded() {
+    let values = |text: &str| format!(r#"{{"values": [{text}]}}"#);
+    let config = |tile: [&str; 3], profiles: &str, b: &str| {
+        let [m, n, k] = tile;
+        format!(
+            r#"{{"tile_config": {{"tile_m": {m}, "tile_n": {n}, "tile_k": {k}, "warp_m": {one}, "warp_n": {four},
+                "warp_k": {one}, "warp_tile_m": {sixteen}, "warp_tile_n": {sixteen}, "warp_tile_k": {depths}}},
+                "trait_config": {{"profile": {}, "epilogue": {}, "pad_m": {no}, "pad_n": {no}, "pad_k": {},
+                "persistent": {no}}},
+                "quant_config": {{"a_group": {}, "b_group": {}}}, "k_block_per_cu": 1}}"#,
+            values(profiles),
+            values(r#""cshuffle""#),
+            values("true"),
+            values(r#""1x1x1", "1x1x128""#),
+            values(b),
+            one = values("1"),
+            four = values("4"),
+            sixteen = values("16"),
+            depths = values("32, 64"),
+            no = values("false"),
+        )
+    };
+    let range = r#"{"min": 64, "max": 256, "step": 64}"#;
+    let all = r#""aquantdecode", "aquantprefill", "aquantpreshufflequant", "bquantdecode", "bquantprefill",
+        "bquantpreshufflequant", "bquantpreshufflequantprefill", "rowcol", "tensor""#;
+    let groups = r#""1x1x1", "1x1x128", "1x8x128", "1x32x128", "1x64x128", "1x128x128""#;
+    let whole = config([range; 3], all, groups);
+    for (arch, count, of_each) in [("gfx942", 898, [34, 170, 58]), ("gfx950", 1248, [48, 240, 72])] {
+        let found = run(&whole, &on(arch, Dtype::Fp8)).kernels;
+        assert_eq!(found.len(), count, "{arch}");
+        let named = |word: &str| found.iter().filter(|kernel| kernel.name.contains(word)).count();
+        assert_eq!([named("_aquantprefill_"), named("_bquantdecode_"), named("_tensor_")], of_each, "{arch}");
+        for kernel in &found {
+            let read = Kernel::from_name(&kernel.name).unwrap();
+            let (KernelKind::Gemm(read), KernelKind::Gemm(listed)) = (read.kind, &kernel.kind) else {
+                panic!()
+            };
+            assert_eq!(
+                (read.variant, read.pipeline, read.pad),
+                (listed.variant, listed.pipeline, listed.pad)
+            );
+        }
+    }
+    let fixed = ["16", "64", "256"].map(values);
+    let ci = config(
+        [&fixed[0], &fixed[1], &fixed[2]],
+        r#""aquantdecode", "bquantdecode", "rowcol", "tensor""#,
+        r#""1x1x1", "1x1x128", "1x32x128""#,
+    );
+    for arch in ["gfx942", "gfx950"] {
+        assert_eq!(run(&ci, &on(arch, Dtype::Fp8)).kernels.len(), 10, "{arch}");
+    }
+    let wrong = whole.replace("aquantprefill", "aquant");
+    let error = Config::from_json("f", wrong.as_bytes(), None).unwrap_err().to_string();
+    assert!(
+        error.starts_with("f, trait_config.profile.values[1]: found 'aquant', expected one of: "),
+        "{error}"
+    );
+}

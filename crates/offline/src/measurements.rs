@@ -602,7 +602,7 @@ mod tests {
         let row = |c: i64| format!("grouped_conv_forward_bf16_2d_16x64x64_compv3,{c},64,8,8,3,3,0.5,10\n");
         let text = format!("{header}{}{header}{}", row(16), row(32));
         measurements.add_text("a.csv", text.as_bytes()).unwrap();
-        assert_eq!((measurements.rows().len(), measurements.sources()[0].rejected), (2, 0));
+        assert_eq!((measurements.rows().len(), measurements.sources()[0].rows), (2, 2));
     }
 
     #[test]

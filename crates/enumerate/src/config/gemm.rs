@@ -1,5 +1,6 @@
 //! Configurations of GEMM enumerations.
 
+use ck_select_types::kernel::Mnk;
 use ck_select_types::vocab::{Elementwise, Epilogue, Pipeline, Scheduler, StreamKReduction};
 
 use super::reader::{Fault, Object, count, flag, kind, word};
@@ -53,6 +54,64 @@ pub enum GemmVariants {
     Batched,
     /// Grouped GEMMs, which take lists of products.
     Grouped,
+    /// The tile engine's `gemm_quant`: profiles in place of pipelines and schedulers.
+    Quant(QuantRanges),
+}
+
+/// What `gemm_quant` varies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuantRanges {
+    /// What has scales and how they are read.
+    pub profiles: Vec<QuantProfile>,
+    /// Elements of A that share a scale; 1x1x1 for one of its own.
+    pub groups_a: Vec<Mnk>,
+    /// The same of B.
+    pub groups_b: Vec<Mnk>,
+}
+
+/// A profile of `gemm_quant`, by its place among the words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuantProfile(usize);
+
+/// Their words; whether the pipeline is `mem`, as which the builder judges the tile; and whether waves interleave.
+const PROFILES: [(&str, bool, bool); 9] = [
+    ("aquantdecode", true, true),
+    ("aquantprefill", true, false),
+    ("aquantpreshufflequant", false, false),
+    ("bquantdecode", false, false),
+    ("bquantprefill", false, false),
+    ("bquantpreshufflequant", false, false),
+    ("bquantpreshufflequantprefill", false, false),
+    ("rowcol", false, false),
+    ("tensor", false, false),
+];
+
+impl QuantProfile {
+    /// Its word.
+    pub fn as_str(self) -> &'static str {
+        PROFILES[self.0].0
+    }
+
+    /// Whether its pipeline is `mem`; that of the others is `compv3`.
+    pub(crate) fn is_mem(self) -> bool {
+        PROFILES[self.0].1
+    }
+
+    /// The word of its scheduler.
+    pub(crate) fn scheduler(self) -> Scheduler {
+        if PROFILES[self.0].2 { Scheduler::Interwave } else { Scheduler::Intrawave }
+    }
+
+    /// The operand whose groups have scales: `a`, `b`, or none.
+    pub(crate) fn operand(self) -> Option<char> {
+        self.as_str().split_once("quant").and_then(|(operand, _)| operand.chars().next())
+    }
+
+    fn read(value: &serde_json::Value) -> Result<Self, String> {
+        let place = PROFILES.iter().position(|profile| value.as_str() == Some(profile.0));
+        let words = PROFILES.map(|profile| profile.0).join(", ");
+        place.map(Self).ok_or_else(|| format!("found {}, expected one of: {words}", kind(value)))
+    }
 }
 
 /// How much shared memory a tile may take.
@@ -99,6 +158,19 @@ pub(super) fn read(root: &mut Object<'_>) -> Result<GemmConfig, Fault> {
     if sweep {
         return Ok(GemmConfig::Sweep);
     }
+    // Only its files have this key.
+    if let Some(mut groups) = root.object("quant_config")? {
+        if variant != GemmVariants::Universal {
+            return Err(("quant_config".to_owned(), "only for the variant gemm_quant".to_owned()));
+        }
+        let [groups_a, groups_b] = ["a_group", "b_group"].map(|key| needed(&mut groups, key, group));
+        variant = GemmVariants::Quant(QuantRanges {
+            profiles: Vec::new(),
+            groups_a: groups_a?,
+            groups_b: groups_b?,
+        });
+        groups.finish()?;
+    }
     if let GemmVariants::Preshuffle(permute) = &mut variant {
         *permute = root.optional("permute_n", flag)?.unwrap_or(false);
     }
@@ -120,13 +192,19 @@ pub(super) fn read(root: &mut Object<'_>) -> Result<GemmConfig, Fault> {
     {
         *reductions = listed;
     }
+    let (pipelines, schedulers) = if let GemmVariants::Quant(quant) = &mut variant {
+        quant.profiles = needed(&mut traits, "profile", QuantProfile::read)?;
+        (Vec::new(), Vec::new())
+    } else {
+        (needed(&mut traits, "pipeline", word)?, needed(&mut traits, "scheduler", word)?)
+    };
     let ranges = GemmRanges {
         tile,
         wave,
         warp_tile,
-        pipelines: needed(&mut traits, "pipeline", word)?,
+        pipelines,
         epilogues: needed(&mut traits, "epilogue", word)?,
-        schedulers: needed(&mut traits, "scheduler", word)?,
+        schedulers,
         pad: [
             needed(&mut traits, "pad_m", flag)?,
             needed(&mut traits, "pad_n", flag)?,
@@ -159,6 +237,14 @@ const FAMILIES: [(&str, Family); 6] = [
     ("batched_gemm", Family::Batched),
     ("grouped_gemm", Family::Grouped),
 ];
+
+/// Elements that share a scale: three numbers joined by `x`.
+fn group(value: &serde_json::Value) -> Result<Mnk, String> {
+    let text = value.as_str().and_then(|text| text.parse().ok());
+    text.ok_or_else(|| {
+        format!("found {}, expected three numbers joined by 'x', such as 1x1x128", kind(value))
+    })
+}
 
 /// The reduction of a Stream-K kernel; upstream's word `none` belongs to other kernels.
 fn reduction(value: &serde_json::Value) -> Result<StreamKReduction, String> {

@@ -11,7 +11,7 @@ mod reader;
 
 pub use conv::{Compv4Tiles, ConvConfig, NameForm, TraitSource};
 pub use fmha::FmhaConfig;
-pub use gemm::{GemmConfig, GemmRanges, GemmVariants, LdsLimit};
+pub use gemm::{GemmConfig, GemmRanges, GemmVariants, LdsLimit, QuantProfile, QuantRanges};
 pub use instances::{Family, Instances, OtherKernel};
 
 use std::fmt;

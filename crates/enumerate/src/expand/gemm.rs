@@ -3,7 +3,7 @@
 use ck_select_types::kernel::{GemmBody, GemmKernel, Kernel, KernelKind, Mnk};
 use ck_select_types::vocab::{Arch, Dtype, GemmLayout, Pipeline};
 
-use super::{EnumerateError, Kernels};
+use super::{EnumerateError, Kernels, gemm_quant};
 use crate::config::{GemmConfig, GemmRanges, GemmVariants, LdsLimit};
 use crate::rules::Rules;
 use crate::valid::{GemmRefusal, GemmValidator};
@@ -28,7 +28,10 @@ pub(super) fn expand(
     valid_only: bool,
 ) -> Result<Kernels, EnumerateError> {
     match config {
-        GemmConfig::Ranges(ranges) => expand_ranges(shared, ranges),
+        GemmConfig::Ranges(ranges) => match &ranges.variant {
+            GemmVariants::Quant(quant) => gemm_quant::expand(shared, ranges, quant),
+            _ => expand_ranges(shared, ranges),
+        },
         GemmConfig::Sweep => expand_sweep(shared, valid_only),
     }
 }
@@ -115,7 +118,8 @@ fn variants(arch: Arch, body: GemmBody, variant: &GemmVariants) -> Vec<Kernel> {
         named(arch, kernel)
     };
     match variant {
-        GemmVariants::Universal => vec![named(arch, plain)],
+        // Those of profiles are expanded apart.
+        GemmVariants::Universal | GemmVariants::Quant(_) => vec![named(arch, plain)],
         GemmVariants::StreamK(reductions) => {
             let of = |&reduction| with(&|kernel| kernel.variant.stream_k = Some(reduction));
             reductions.iter().map(of).collect()
@@ -166,7 +170,7 @@ fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, Enumera
     Ok(kernels)
 }
 
-fn validator(
+pub(super) fn validator(
     shared: Shared<'_>,
     lds: LdsLimit,
     preshuffle: bool,
@@ -183,6 +187,6 @@ fn named(arch: Arch, mut kernel: GemmKernel) -> Kernel {
 }
 
 /// All combinations, the last axis fastest.
-fn triples([m, n, k]: &[Vec<u32>; 3]) -> impl Iterator<Item = Mnk> + '_ {
+pub(super) fn triples([m, n, k]: &[Vec<u32>; 3]) -> impl Iterator<Item = Mnk> + '_ {
     m.iter().flat_map(move |&m| n.iter().flat_map(move |&n| k.iter().map(move |&k| Mnk::new(m, n, k))))
 }

@@ -4,11 +4,12 @@ mod conv;
 mod fmha;
 mod fmha_tiles;
 mod gemm;
+mod gemm_quant;
 mod instances;
 
 use std::collections::{BTreeMap, HashSet};
 
-use ck_select_types::kernel::{Kernel, KernelKind};
+use ck_select_types::kernel::{Kernel, KernelKind, NameError};
 use ck_select_types::pool::Pool;
 use ck_select_types::vocab::{Arch, Direction, Dtype, GemmLayout, UnknownWord};
 
@@ -72,6 +73,9 @@ pub struct Enumeration {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnumerateError {
+    /// A kernel whose name is none.
+    #[error(transparent)]
+    Name(#[from] NameError),
     /// Not the name of an architecture.
     #[error(transparent)]
     Arch(#[from] UnknownWord),

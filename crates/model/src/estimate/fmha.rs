@@ -273,8 +273,10 @@ impl FmhaParts {
             if multiplies { workgroups * cut.steps.mean * shape.staged } else { load.bytes(shape.family) };
         let accesses = shape.staged / 16.0;
         let [begin, each] = constants.workgroup;
-        // Parts are written and read in 32 bits, with their sums.
-        let parts = if cut.parts > 1.0 { load.results * 8.0 * cut.parts / cache_rate } else { 0.0 };
+        // Parts are written in 32 bits. The CUDA kernels' times include what adds them up, which reads them again;
+        // composable_kernel has a stage of its own for that.
+        let bytes = if device.library == Library::Cuda { 8.0 } else { 4.0 };
+        let parts = if cut.parts > 1.0 { load.results * bytes * cut.parts / cache_rate } else { 0.0 };
         Self {
             products: or_none(shape.products),
             softmax: or_none(shape.softmax + shape.masked * cut.steps.cut),
