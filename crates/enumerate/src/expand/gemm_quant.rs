@@ -69,6 +69,6 @@ fn fits(profile: QuantProfile, [a, b]: [Mnk; 2], tile: Mnk, warp_tile: Mnk) -> b
         None => a == NONE && b == NONE,
     };
     groups
-        && [a, b].iter().all(|group| tile.m % group.m == 0 && tile.k % group.k == 0)
-        && (profile.operand() != Some('b') || b.k % warp_tile.k == 0)
+        && [a, b].iter().all(|group| tile.m.is_multiple_of(group.m) && tile.k.is_multiple_of(group.k))
+        && (profile.operand() != Some('b') || b.k.is_multiple_of(warp_tile.k))
 }
