@@ -709,9 +709,8 @@ fn sweeps_of_the_dsl_have_kernels_by_their_tiles() {
     let (reports, rejects) = converted(std::slice::from_ref(&path), &output, &options);
     assert_eq!(reports[0].rows, 1);
     let reasons: Vec<&str> = rejects.iter().map(|reject| reject.reason.as_str()).collect();
-    // The header of a second shard, and a pipeline that there is not.
-    assert!(reasons[0].contains("unknown pipeline 'pipeline'"), "{reasons:?}");
-    assert!(reasons[1].contains("unknown pipeline 'compv9'"), "{reasons:?}");
+    // A pipeline that there is not; the header of a second shard is passed over.
+    assert!(reasons.len() == 1 && reasons[0].contains("unknown pipeline 'compv9'"), "{reasons:?}");
     let data = measured(&output, Op::GroupedConv);
     let row = &data.rows()[0];
     let kernel = &data.kernels()[row.kernel as usize];
