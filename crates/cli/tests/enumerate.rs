@@ -309,4 +309,11 @@ fn mistakes_in_instances_name_their_place() {
         let error = bad(&["enumerate", config, "--count-only"], 1);
         assert!(error.contains(message), "{message}\n{error}");
     }
+    let (before, _) = INSTANCES.split_once('[').unwrap();
+    fs::write(&path, format!("{before}[]}}")).unwrap();
+    let error = bad(&["enumerate", config, "--count-only"], 1);
+    assert!(
+        error.contains("f.json, instances: found an empty list, expected at least one instance"),
+        "{error}"
+    );
 }

@@ -211,6 +211,18 @@ fn gfx1250_has_waves_and_instructions_of_its_own() {
     assert_eq!(found.warnings, ["'gfx1250' has no instructions for int8_int8_int32, it gives no kernels"]);
 }
 
+/// Upstream's validator knew instructions of three pipelines only, and let every other one have any.
+#[test]
+fn instructions_are_judged_for_every_pipeline() {
+    let text = small(r#""pipeline": {"values": ["comp_tdm", "comp_async", "wavelet"]},"#, "");
+    let deep = text.replace(r#""warp_tile_k": {"values": [16]}"#, r#""warp_tile_k": {"values": [128]}"#);
+    let deep = deep.replace(r#""tile_k": {"values": [32]}"#, r#""tile_k": {"values": [128]}"#);
+    let count = |text: &str, arch: &str, dtype: Dtype| run(text, &on(arch, dtype)).kernels.len();
+    assert_eq!(count(&text, "gfx942", Dtype::Fp16), 6, "16x16x16");
+    assert_eq!(["gfx942", "gfx950", "gfx1250"].map(|arch| count(&deep, arch, Dtype::Fp16)), [0; 3]);
+    assert_eq!(["gfx942", "gfx950", "gfx1250"].map(|arch| count(&deep, arch, Dtype::Fp8)), [0, 6, 6]);
+}
+
 /// The script that turns upstream's file into ours, on a small one: what changed is said, and our own keys
 /// stay.
 #[test]

@@ -74,8 +74,12 @@ pub(super) fn read(root: &mut Object<'_>) -> Result<Instances, Fault> {
         layout: root.needed("layout", "a layout such as nhwgc", word)?,
         dtype: root.needed("datatype", "a type such as bf16", word)?,
     };
-    let list = root.needed("instances", "a list", |value| {
-        value.as_array().ok_or_else(|| format!("found {}, expected a list", kind(value))).cloned()
+    let list = root.needed("instances", "a list", |value| match value.as_array() {
+        Some(list) if list.is_empty() => {
+            Err("found an empty list, expected at least one instance".to_owned())
+        }
+        Some(list) => Ok(list.clone()),
+        None => Err(format!("found {}, expected a list", kind(value))),
     })?;
     let mut instances = Instances { direction, kernels: Vec::new(), others: Vec::new() };
     for (index, value) in list.iter().enumerate() {

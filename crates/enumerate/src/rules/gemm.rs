@@ -21,7 +21,7 @@ pub struct GemmRules {
     /// Pipelines that keep two tiles in shared memory, so that each tile may use half of it.
     #[serde(deserialize_with = "words::list")]
     pub double_buffered: Vec<Pipeline>,
-    /// Pipelines whose coverage and instructions are checked.
+    /// Pipelines whose coverage is checked.
     #[serde(deserialize_with = "words::list")]
     pub cover_pipelines: Vec<Pipeline>,
     /// Load widths in bytes, in the order in which they are tried; widths of 4 or less are tried only for
