@@ -250,6 +250,10 @@ fn set_model(registry: &Registry, mut model: Model, usage: &Usage) -> Result<(),
     if let Some(hardware) = &usage.hardware {
         model = model.with_hardware(hardware.hardware()?);
     }
+    model
+        .spec()
+        .check_hardware()
+        .map_err(|missing| Failure::new(CkStatus::InvalidModel, format!("{}: {missing}", model.name())))?;
     let key = usage.force.then(|| ModelKey::any(model.spec().op())).or(usage.key);
     registry.set_model(Arc::new(model), key);
     Ok(())

@@ -211,3 +211,63 @@ fn this_machines_gpu_becomes_a_file() {
     let (code, _, said) = hardware(&["--based-on", "gfx908"]);
     assert!(code == Some(2) && said.contains("no profile of gfx908"), "{said}");
 }
+
+/// A model of CK DSL, by its name, whose score says how many compute units it was asked with.
+fn of_ck_dsl(folder: &Path, name: &str) -> PathBuf {
+    let model = folder.join(name);
+    fs::create_dir(&model).unwrap();
+    let spec = r#"{"op_type": "grouped_conv", "dtype": "fp16", "arch": "gfx942",
+                   "feature_names": ["N", "hw_num_cus"], "log_targets": []}"#;
+    fs::write(model.join("feature_spec.json"), spec).unwrap();
+    let tree = "Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=1\nsplit_gain=1\nthreshold=240\n\
+                decision_type=2\nleft_child=-1\nright_child=-2\nleaf_value=228 256\nleaf_weight=1 1\n\
+                leaf_count=1 1\ninternal_value=0\ninternal_weight=2\ninternal_count=2\nis_linear=0\n\
+                shrinkage=1\n\n\n";
+    let forest = format!(
+        "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx=1\n\
+         objective=regression\nfeature_names=N hw_num_cus\nfeature_infos=[0:9] [0:999]\ntree_sizes={}\n\n\
+         {tree}end of trees\n",
+        tree.len()
+    );
+    fs::write(model.join("model_tflops.lgbm"), forest).unwrap();
+    model
+}
+
+#[test]
+fn a_known_model_is_known_by_every_path_and_another_is_asked_for() {
+    let folder = TempDir::new().unwrap();
+    let model = of_ck_dsl(folder.path(), "grouped_conv_forward_fp16_gfx942");
+    let pool = folder.path().join("pool.txt");
+    fs::write(&pool, "grouped_conv_forward_fp16_2d_64x64x64_compv3_intrawave\n").unwrap();
+    let rank = |place: &str, within: &Path, more: &[&str]| {
+        let problem = "N=1,C=64,K=64,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1,dtype=fp16,arch=gfx942";
+        let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+            .current_dir(within)
+            .args(["rank", "--format", "csv", "--model", place, "--pool", pool.to_str().unwrap()])
+            .args(["--problem", problem])
+            .args(more)
+            .output()
+            .unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (text(output.stdout), text(output.stderr))
+    };
+    let link = folder.path().join("link");
+    std::os::unix::fs::symlink(&model, &link).unwrap();
+    let packed = folder.path().join("packed");
+    good(&["pack", "--model", model.to_str().unwrap(), "--output", packed.to_str().unwrap()]);
+    let (whole, errors) = rank(model.to_str().unwrap(), folder.path(), &[]);
+    assert!(whole.contains(",228"), "{whole}{errors}");
+    assert_eq!(rank(".", &model, &[]).0, whole);
+    assert_eq!(rank("link", folder.path(), &[]).0, whole);
+    assert_eq!(rank("packed", folder.path(), &[]).0, whole);
+
+    let renamed = of_ck_dsl(folder.path(), "renamed");
+    let (nothing, errors) = rank("renamed", folder.path(), &[]);
+    let expected = "ckselect: renamed: hardware: found nothing, expected the constants of the GPU that the \
+                    model was trained on (gfx942)";
+    assert!(nothing.is_empty() && errors.starts_with(expected), "{nothing}{errors}");
+    assert!(rank("renamed", folder.path(), &["--hardware", "gfx942"]).0.contains(",228"));
+    assert!(rank("renamed", folder.path(), &["--unknown", "upstream"]).0.contains(",256"));
+    let facts = good(&["inspect", "--model", renamed.to_str().unwrap()]);
+    assert!(facts.contains("does not rank until --hardware gives those"), "{facts}");
+}

@@ -181,6 +181,8 @@ impl Ranker {
         described: Option<Described>,
         pool: Arc<Pool>,
     ) -> Result<Self, RankError> {
+        let unknown = |source| RankError::Hardware { model: model.name().to_owned(), source };
+        model.spec().check_hardware().map_err(unknown)?;
         let (mut sides, mut places, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
         let is_universal = model.spec().prior.is_some();
         let own = model.extractor().of_own_features(&model.extractor().hardware);

@@ -526,6 +526,30 @@ fn reserved_fields_must_be_0() {
 }
 
 #[test]
+fn a_model_of_unknown_hardware_asks_for_it() {
+    let registry = Owned::new();
+    let spec = br#"{"op_type": "grouped_conv", "arch": "gfx942", "feature_names": ["hw_num_cus"]}"#;
+    let text = String::from_utf8(FOREST.to_vec()).unwrap();
+    let names = text.lines().find_map(|line| line.strip_prefix("feature_names=")).unwrap();
+    let text = text.replace(names, "hw_num_cus");
+    let forest = zeroed(|forest: &mut CkForestBytes| {
+        forest.struct_size = size_of::<CkForestBytes>();
+        (forest.bytes, forest.len) = (text.as_ptr(), text.len());
+    });
+    // SAFETY: a registry, a name, a struct with its size, and the bytes that are counted.
+    let status = unsafe {
+        let (spec, len) = (spec.as_ptr(), spec.len());
+        ck_registry_load_model_bytes(registry.0, c"mine".as_ptr(), spec, len, &raw const forest, 1, null())
+    };
+    assert_eq!(status, CkStatus::InvalidModel);
+    assert!(
+        last_error().starts_with("mine: hardware: found nothing, expected the constants"),
+        "{}",
+        last_error()
+    );
+}
+
+#[test]
 fn a_failure_writes_no_count() {
     let registry = Owned::filled();
     registry.load_model();

@@ -49,12 +49,6 @@ impl HardwareOption {
     /// The model with the requested constants. Differences from its training are printed: it has never seen
     /// such a GPU.
     pub(crate) fn ask(&self, model: Model) -> Result<Model, CliError> {
-        if let (Some(assumed), false) = (model.spec().assumed_hardware(), self.is_given()) {
-            say!(
-                "ckselect: note: the model's spec names no hardware: {assumed} are assumed, as upstream does, \
-                 which are another GPU's; --hardware takes others"
-            );
-        }
         let own = model.extractor().hardware;
         let hardware = self.over(own)?;
         let differs = |name: &&str| hardware.get(name) != own.get(name);
@@ -64,7 +58,12 @@ impl HardwareOption {
             .map(|name| format!("{name} {} instead of {}", shown(hardware, name), shown(own, name)))
             .collect();
         if differences.is_empty() {
-            return Ok(model);
+            // A model whose own constants are not known asks for them, even if they are the default.
+            let asks = self.is_given() && model.spec().check_hardware().is_err();
+            return Ok(if asks { model.with_hardware(hardware) } else { model });
+        }
+        if model.spec().check_hardware().is_err() {
+            return Ok(model.with_hardware(hardware));
         }
         say!("ckselect: --hardware: not what the model was trained with: {}", differences.join(", "));
         Ok(model.with_hardware(hardware))

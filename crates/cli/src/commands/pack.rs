@@ -8,6 +8,7 @@ use ck_select::model::{Model, Target};
 use ck_select::packed;
 use ck_select_offline::forest_text;
 use ck_select_offline::staged::Staged;
+use serde_json::{Map, Value};
 
 use super::model_directory;
 use crate::error::CliError;
@@ -65,15 +66,23 @@ fn papers(args: &Args, model: &Model, staged: &Staged) -> Result<(), CliError> {
     for name in there.chain([SPEC]) {
         let from = args.model.join(name);
         let mut bytes = files::read(&from).map_err(|error| io(&from, &error))?;
-        // The copy has another name, by which nothing could be filled in.
-        if name == SPEC && !model.spec().filled.is_empty() {
-            let document = serde_json::from_slice(&bytes).map_err(|error| io(&from, &error.into()))?;
-            let whole = model.spec().completed(document);
-            bytes = serde_json::to_vec_pretty(&whole).map_err(|error| io(&from, &error.into()))?;
+        if let (true, Some(known)) = (name == SPEC, model.spec().known_as()) {
+            bytes = named(&bytes, known).map_err(|error| io(&from, &error.into()))?;
         }
         staged.write(name, &bytes).map_err(|error| io(&args.output.join(name), &error))?;
     }
     Ok(())
+}
+
+/// The spec with the name by which the model is known: what is filled in by that name must not depend on what
+/// the copy is called.
+fn named(spec: &[u8], name: &str) -> serde_json::Result<Vec<u8>> {
+    let spec = spec.strip_prefix(b"\xef\xbb\xbf").unwrap_or(spec);
+    let mut keys: Map<String, Value> = serde_json::from_slice(spec)?;
+    keys.insert("model_name".to_owned(), name.into());
+    let mut bytes = serde_json::to_vec_pretty(&keys)?;
+    bytes.push(b'\n');
+    Ok(bytes)
 }
 
 fn io(path: &Path, error: &std::io::Error) -> CliError {

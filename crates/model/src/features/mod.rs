@@ -24,6 +24,7 @@ pub mod fmha;
 mod fmha_codes;
 pub mod gemm;
 mod gemm_pair;
+mod hardware;
 mod named;
 mod pairs;
 mod rules;

@@ -5,7 +5,9 @@ use super::fmha::{FmhaKernelSide, FmhaSide};
 use super::gemm::{GemmInputs, GemmKernelSide, GemmSide, VECTOR};
 use super::rules::{coded_element_bytes, coded_word};
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
-use super::{Engine, Feature, KTile, KernelMapping, Meets, Rules, Value, conv, conv_work, fmha, gemm};
+use super::{
+    Engine, Feature, KTile, KernelMapping, Meets, Rules, Value, conv, conv_work, fmha, gemm, hardware,
+};
 use crate::estimate::{UniversalColumn, universal_columns};
 use crate::hardware::Hardware;
 use crate::kernel::{ConvKernel, GemmKernel, KernelKind};
@@ -278,6 +280,11 @@ impl Schema {
                 columns.iter().map(|_| "pool").chain(own).collect()
             }
         )
+    }
+
+    /// Whether a value may depend on the hardware.
+    pub(crate) fn reads_hardware(&self) -> bool {
+        self.names().iter().zip(self.scopes()).any(|(name, scope)| hardware::is_read_by(name, scope))
     }
 
     /// Whether there are vector widths among the columns, which need more of a kernel and a problem.

@@ -3,11 +3,10 @@
 
 use std::path::Path;
 
-use serde_json::{Map, Value};
-
 use super::FeatureSpec;
-use crate::features::KernelMapping;
+use crate::features::{KernelMapping, Uncoded};
 use crate::hardware::Hardware;
+use crate::problem::InvalidField;
 use crate::vocab::{Direction, Op};
 
 /// A value that a spec lacks, and its substitute.
@@ -21,7 +20,8 @@ pub struct Filled {
     pub reason: &'static str,
 }
 
-/// A model of CK's DSL provider for convolutions, forward and fp16. Its converter of measurements writes the
+/// A model of CK's DSL provider for convolutions, forward and fp16, or a copy in rocKE, which has models of
+/// the same names and, where that is recorded, of as many rows. Its converter of measurements writes the
 /// hardware, 256 threads per workgroup and the tile into the training rows; its trainer records none of that
 /// in the spec.
 struct Known {
@@ -72,30 +72,43 @@ const KNOWN: [Known; 3] = [
     },
 ];
 
+/// The architecture whose constants are those of upstream's constructor.
+const OF_CONSTRUCTOR: &str = "gfx950";
+
 const CONVERTER: &str = "CK DSL's convert_dsl_csv_to_parquet.py, by the model's name";
 const CONSTRUCTOR: &str = "upstream's constructor, as the spec says none; --hardware takes others";
+const NOT_ASKED_WITH: &str = "upstream's constructor, whose constants are gfx950's, so that the model does \
+                              not rank until --hardware gives those that it was trained with";
 
 impl FeatureSpec {
-    /// Fills in what the spec of a model omits; `file` is the spec's. Hardware and direction that it has are
-    /// kept. A model's name is that of its directory, whatever path leads there.
-    pub(super) fn fill_in(&mut self, file: &str, says_hardware: bool) {
-        let file = Path::new(file);
-        let whole = file.is_file().then(|| file.canonicalize().ok()).flatten();
-        let name_of = |file: &Path| Some(file.parent()?.file_name()?.to_str()?.to_owned());
-        let names = [name_of(file), whole.as_deref().and_then(name_of)];
+    /// The name in the table of known models by which missing values were filled in. A copy under another
+    /// name has to say it as `model_name`.
+    pub const fn known_as(&self) -> Option<&'static str> {
+        self.known_as
+    }
+
+    /// Fills in what the spec of a model with one of these names omits. Hardware and direction that it has
+    /// are kept.
+    pub(super) fn fill_in(&mut self, names: &[String], says_hardware: bool) {
         let known = KNOWN.iter().find(|known| {
-            names.iter().flatten().any(|name| name == known.name)
+            names.iter().any(|name| known.name == name)
                 && self.op() == Op::GroupedConv
                 && self.arch.is_some_and(|arch| arch.as_str() == known.arch)
                 && self.dtype.is_some_and(|dtype| dtype.as_str() == "fp16")
         });
+        self.known_as = known.map(|known| known.name);
         let mut fill = |field, value: String, reason| self.filled.push(Filled { field, value, reason });
         match known {
             Some(known) if !says_hardware => {
                 self.extractor.hardware = known.hardware;
                 fill("hardware", short(&known.hardware), CONVERTER);
             }
-            _ if !says_hardware => fill("hardware", short(&self.extractor.hardware), CONSTRUCTOR),
+            _ if !says_hardware => {
+                let other = self.arch.is_some_and(|arch| arch.as_str() != OF_CONSTRUCTOR);
+                self.asks_hardware = other && self.prior.is_none() && self.extractor.schema.reads_hardware();
+                let reason = if self.asks_hardware { NOT_ASKED_WITH } else { CONSTRUCTOR };
+                fill("hardware", short(&self.extractor.hardware), reason);
+            }
             _ => {}
         }
         let (Some(_), None) = (known, self.direction) else { return };
@@ -107,42 +120,28 @@ impl FeatureSpec {
 }
 
 impl FeatureSpec {
-    /// The constants that were assumed for lack of better ones, if features depend on them and the model is
-    /// not for the GPU whose constants upstream assumes. Upstream asks it with the same, but it was probably
-    /// trained with others.
-    pub fn assumed_hardware(&self) -> Option<&str> {
-        let assumed = self.filled.iter().find(|filled| filled.reason == CONSTRUCTOR)?;
-        let foreign = self.arch.is_some_and(|arch| arch.as_str() != "gfx950");
-        let names = self.extractor.schema.names();
-        let depends = names.iter().any(|name| name.starts_with("hw_") || name.contains("cu_"));
-        (foreign && depends).then_some(assumed.value.as_str())
-    }
-
-    /// The document of this spec with what was filled in written down, so that it does not depend on the name
-    /// of its directory any more.
-    pub fn completed(&self, mut document: Value) -> Value {
-        let Some(object) = document.as_object_mut() else { return document };
-        for filled in &self.filled {
-            match filled.field {
-                "hardware" if filled.reason == CONVERTER => {
-                    let hardware = &self.extractor.hardware;
-                    let constants = Hardware::NAMES.map(|name| (name.to_owned(), hardware.get(name).into()));
-                    object.insert("hardware".to_owned(), Value::Object(constants.into_iter().collect()));
-                }
-                "variant" => {
-                    object.insert("variant".to_owned(), filled.value.clone().into());
-                }
-                "ck_select.kernel_mapping" => {
-                    let ours = object.entry("ck_select").or_insert_with(|| Value::Object(Map::new()));
-                    if let Some(ours) = ours.as_object_mut() {
-                        ours.insert("kernel_mapping".to_owned(), filled.value.clone().into());
-                    }
-                }
-                _ => {}
-            }
+    /// Whether it is known with which hardware the model was trained, if its features depend on that.
+    /// Upstream's constants are gfx950's: a model of another architecture was trained with others, unless
+    /// upstream's defaults are requested ([`Uncoded::Upstream`]).
+    pub fn check_hardware(&self) -> Result<(), InvalidField> {
+        if !self.asks_hardware || self.extractor.rules.uncoded == Uncoded::Upstream {
+            return Ok(());
         }
-        document
+        let arch = self.arch.map_or_else(String::new, |arch| format!(" ({arch})"));
+        let expected = format!(
+            "the constants of the GPU that the model was trained on{arch}, such as num_cus, on which its \
+             features depend: in the spec, or from the caller (`--hardware` of ckselect, `hardware` of \
+             ck_model_options and of Python's Predictor, `Model::with_hardware`)"
+        );
+        Err(InvalidField::new("hardware", "nothing", expected))
     }
+}
+
+/// The names of a model's directory: as it was given, and without links and `.`.
+pub(crate) fn names_of(directory: &Path) -> Vec<String> {
+    let resolved = directory.canonicalize().ok();
+    let name = |path: &Path| path.file_name().and_then(|name| name.to_str()).map(str::to_owned);
+    [Some(directory), resolved.as_deref()].into_iter().flatten().filter_map(name).collect()
 }
 
 fn short(hardware: &Hardware) -> String {
@@ -183,40 +182,50 @@ mod tests {
         for other in ["grouped_conv_forward_fp16_gfx950", "mine"] {
             let spec = spec(other, "");
             assert_eq!((spec.extractor.hardware, spec.direction), (Hardware::default(), None), "{other}");
-            assert!(spec.filled.iter().any(|filled| filled.reason == CONSTRUCTOR));
+            assert!(spec.filled.iter().any(|filled| filled.reason == NOT_ASKED_WITH));
         }
         let said = spec("grouped_conv_forward_fp16_gfx942", r#", "hardware": {"num_cus": 100}"#);
         assert_eq!(said.extractor.hardware.num_cus, 100);
         assert!(said.filled.iter().all(|filled| filled.field != "hardware"));
+        let named = spec("mine", r#", "model_name": "grouped_conv_forward_fp16_gfx942""#);
+        assert_eq!(named.extractor.hardware.num_cus, 228);
+        assert_eq!(named.known_as(), Some("grouped_conv_forward_fp16_gfx942"));
+        // A key of a trainer's own.
+        assert_eq!(spec("mine", r#", "model_name": 3"#).known_as(), None);
     }
 
     #[test]
-    fn other_paths_lead_to_the_same_model_and_a_copy_can_say_it_all() {
-        let place = tempfile::tempdir().unwrap();
-        let named = place.path().join("grouped_conv_forward_fp16_gfx942");
-        std::fs::create_dir(&named).unwrap();
-        let text = r#"{"op_type": "grouped_conv", "dtype": "fp16", "arch": "gfx942",
-            "feature_names": ["N", "K_per_C", "hw_num_cus"], "ck_select": {"rank_by": "tflops"}}"#;
-        std::fs::write(named.join("feature_spec.json"), text).unwrap();
-        let link = place.path().join("link");
-        std::os::unix::fs::symlink(&named, &link).unwrap();
-        let read =
-            |file: &Path| FeatureSpec::from_json(&file.display().to_string(), text.as_bytes()).unwrap();
-        let spec = read(&named.join("feature_spec.json"));
-        assert_eq!((spec.extractor.hardware.num_cus, spec.assumed_hardware()), (228, None));
-        for other in [
-            link.join("feature_spec.json"),
-            named.join("../grouped_conv_forward_fp16_gfx942/./feature_spec.json"),
-        ] {
-            assert_eq!(read(&other).extractor.hardware, spec.extractor.hardware, "{}", other.display());
-        }
-        // A renamed one is another model, of which that is said.
-        let renamed = read(&place.path().join("mine/feature_spec.json"));
-        assert_eq!(renamed.assumed_hardware(), Some("256 compute units, 32 shader engines, 2400 MHz"));
-        let whole = spec.completed(serde_json::from_str(text).unwrap()).to_string();
-        let copy = FeatureSpec::from_json("mine/feature_spec.json", whole.as_bytes()).unwrap();
-        let all = |spec: &FeatureSpec| (spec.extractor.hardware, spec.extractor.rules, spec.direction);
-        assert_eq!(all(&copy), all(&spec));
+    fn hardware_that_is_not_known_is_asked_for() {
+        let read = |arch: &str, features: &str, more: &str| {
+            let text = format!(
+                r#"{{"op_type": "grouped_conv", "feature_names": [{features}], "arch": "{arch}"{more}}}"#
+            );
+            FeatureSpec::from_json("mine/feature_spec.json", text.as_bytes()).unwrap()
+        };
+        let asks = |spec: FeatureSpec| spec.check_hardware().is_err();
+        assert!(asks(read("gfx942", r#""N", "hw_num_cus""#, "")));
+        assert!(asks(read("gfx90a", r#""N", "log_cu_fill""#, "")));
+        assert!(!asks(read("gfx942", r#""N", "C""#, "")), "no feature depends on it");
+        assert!(!asks(read("gfx950", r#""hw_num_cus""#, "")), "upstream's constants are gfx950's");
+        assert!(!asks(read("gfx942", r#""hw_num_cus""#, r#", "hardware": {"num_cus": 304}"#)));
+        assert!(!asks(read("gfx942", r#""hw_num_cus""#, r#", "ck_select": {"uncoded": "upstream"}"#)));
+        let error = read("gfx942", r#""hw_num_cus""#, "").check_hardware().unwrap_err().to_string();
+        assert!(error.starts_with("hardware: found nothing, expected the constants of the GPU"), "{error}");
+        assert!(error.contains("(gfx942)") && error.contains("`--hardware` of ckselect"), "{error}");
+    }
+
+    #[test]
+    fn a_directory_has_the_name_of_its_target_and_of_its_link() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("target");
+        std::fs::create_dir(&target).unwrap();
+        std::os::unix::fs::symlink(&target, folder.path().join("link")).unwrap();
+        assert_eq!(names_of(&folder.path().join("link")), ["link", "target"]);
+        assert_eq!(names_of(&folder.path().join("link/../target/.")), ["target", "target"]);
+        assert_eq!(
+            names_of(Path::new(".")),
+            [std::env::current_dir().unwrap().file_name().unwrap().to_str().unwrap()]
+        );
     }
 
     #[test]

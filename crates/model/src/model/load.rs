@@ -9,6 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 use crate::estimate::{Device, universal_columns};
 use crate::vocab::Op;
 
+use super::known::names_of;
 use super::{FeatureSpec, Later, Model, ModelError, ModelKey, Target};
 use crate::files;
 use crate::forest::{Forest, ReadError};
@@ -45,8 +46,7 @@ impl Model {
     /// [`Model::load`] with other limits.
     pub fn load_with(directory: impl AsRef<Path>, limits: &Limits) -> Result<Self, ModelError> {
         let directory = directory.as_ref();
-        let spec_path = directory.join(SPEC);
-        let spec = FeatureSpec::from_json(&label(&spec_path), &read(&spec_path, limits.spec_bytes)?)?;
+        let spec = read_spec(directory, SPEC.as_ref(), limits)?;
         let mut forests = [const { None }; Target::ALL.len()];
         for target in Target::ALL {
             if let Some(path) = Self::forest_file(directory, target)? {
@@ -77,8 +77,10 @@ impl Model {
         forest_path: impl AsRef<Path>,
         spec_path: impl AsRef<Path>,
     ) -> Result<Self, ModelError> {
-        let (limits, spec_path) = (Limits::default(), spec_path.as_ref());
-        let spec = FeatureSpec::from_json(&label(spec_path), &read(spec_path, limits.spec_bytes)?)?;
+        let spec_path = spec_path.as_ref();
+        let directory = spec_path.parent().unwrap_or_else(|| Path::new(""));
+        let spec =
+            read_spec(directory, spec_path.file_name().unwrap_or_default().as_ref(), &Limits::default())?;
         Self::load_forest(target, forest_path, spec)
     }
 
@@ -170,6 +172,12 @@ impl Model {
             later: [const { None }; Target::ALL.len()],
         })
     }
+}
+
+/// Reads the spec of a directory, which may be called by another name than its own (`.`, a link).
+fn read_spec(directory: &Path, file: &Path, limits: &Limits) -> Result<FeatureSpec, ModelError> {
+    let path = directory.join(file);
+    FeatureSpec::from_json_of(&names_of(directory), &label(&path), &read(&path, limits.spec_bytes)?)
 }
 
 /// The bytes of a directory's spec.

@@ -15,6 +15,7 @@ pub use error::ModelError;
 pub use key::listed;
 pub use key::{Misfit, ModelKey};
 pub use known::Filled;
+pub(crate) use known::names_of;
 pub use load::Limits;
 pub(crate) use load::spec_bytes;
 pub use range::TrainedRange;
@@ -267,6 +268,7 @@ impl Model {
     /// was not trained on.
     pub fn with_hardware(mut self, hardware: Hardware) -> Self {
         self.spec.extractor.hardware = hardware;
+        self.spec.asks_hardware = false;
         self.constants = Some(hardware);
         self.place = None;
         self

@@ -1,5 +1,7 @@
 //! `feature_spec.json`: what a model's columns mean.
 
+use std::path::Path;
+
 use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
@@ -41,11 +43,17 @@ pub struct FeatureSpec {
     pub params: Value,
     /// Values that it lacks, or that are ignored, and their substitutes.
     pub filled: Vec<Filled>,
+    /// See [`FeatureSpec::check_hardware`].
+    pub(crate) asks_hardware: bool,
+    /// See [`FeatureSpec::known_as`].
+    pub(super) known_as: Option<&'static str>,
 }
 
 /// The file's keys. Unknown ones are tolerated: trainers add their own.
 #[derive(Deserialize)]
 struct File {
+    /// A name other than that of the directory, by which the table of known models knows the model.
+    model_name: Option<Value>,
     op_type: Option<String>,
     op: Option<String>,
     feature_engine: Option<String>,
@@ -99,8 +107,14 @@ where
 }
 
 impl FeatureSpec {
-    /// Reads a spec; `file` is its name in errors.
+    /// Reads a spec; `file` is its name in errors, and its folder is the model's name.
     pub fn from_json(file: &str, text: &[u8]) -> Result<Self, ModelError> {
+        let name = Path::new(file).parent().and_then(Path::file_name).and_then(|name| name.to_str());
+        Self::from_json_of(&name.map(str::to_owned).into_iter().collect::<Vec<_>>(), file, text)
+    }
+
+    /// Reads the spec of a model that has these names.
+    pub(crate) fn from_json_of(names: &[String], file: &str, text: &[u8]) -> Result<Self, ModelError> {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
         let field = |source| ModelError::Field { file: file.to_owned(), source };
         // A list would be read as the keys' values in order.
@@ -128,10 +142,10 @@ impl FeatureSpec {
             (None, names) => Schema::by_names(kind.op(), &names.unwrap_or_else(usual)),
         };
         let schema = schema.map_err(|source| ModelError::Schema { file: file.to_owned(), source })?;
-        let names: Vec<String> = schema.names().into_iter().map(str::to_owned).collect();
+        let columns: Vec<String> = schema.names().into_iter().map(str::to_owned).collect();
         let mut filled = Vec::new();
         let (categorical_features, stray): (Vec<String>, Vec<String>) =
-            parsed.categorical_features.into_iter().partition(|name| names.contains(name));
+            parsed.categorical_features.into_iter().partition(|name| columns.contains(name));
         // A trainer that narrows its features may keep the list of all categories, but a name that no engine
         // has is a mistake.
         for stray in stray {
@@ -153,7 +167,7 @@ impl FeatureSpec {
             None => kind.engine().hardware(),
         };
         if let Some(range) = &extension.trained_range {
-            range.validate(&names).map_err(field)?;
+            range.validate(&columns).map_err(field)?;
         }
         if let Some(trained) = &extension.trained_on {
             trained.validate(kind.op()).map_err(field)?;
@@ -168,7 +182,7 @@ impl FeatureSpec {
         let mut spec = Self {
             extractor: Extractor {
                 schema,
-                rules: extension.rules(Rules::of_upstream(&names)),
+                rules: extension.rules(Rules::of_upstream(&columns)),
                 hardware,
                 arch,
                 direction: direction.unwrap_or(Direction::Forward),
@@ -186,8 +200,14 @@ impl FeatureSpec {
             prior: extension.prior,
             params: parsed.params,
             filled,
+            asks_hardware: false,
+            known_as: None,
         };
-        spec.fill_in(file, parsed.hardware.is_some() || parsed.hw_profile.is_some());
+        let said = parsed.model_name.as_ref().and_then(Value::as_str).map(|name| [name.to_owned()]);
+        spec.fill_in(
+            said.as_ref().map_or(names, |said| said),
+            parsed.hardware.is_some() || parsed.hw_profile.is_some(),
+        );
         Ok(spec)
     }
 

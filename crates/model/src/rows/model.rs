@@ -357,7 +357,8 @@ pub(super) fn make_spec(
         keys.remove("arch");
         bytes = Value::Object(keys).to_string().into_bytes();
     }
-    let mut spec = FeatureSpec::from_json(&file, &bytes)?;
+    let called = Path::new(&file).parent().map(crate::model::names_of).unwrap_or_default();
+    let mut spec = FeatureSpec::from_json_of(&called, &file, &bytes)?;
     if let EngineChoice::Class(engine) | EngineChoice::Named(engine) = options.engine
         && engine.op() != spec.op()
     {
@@ -376,6 +377,8 @@ pub(super) fn make_spec(
     }
     spec.extractor.hardware =
         spec.extractor.hardware.overridden_by(&options.hardware).map_err(RowModelError::Hardware)?;
+    spec.asks_hardware &= options.hardware.is_empty();
+    spec.check_hardware().map_err(|source| ModelError::Field { file, source })?;
     Ok(spec)
 }
 

@@ -13,6 +13,14 @@ pub enum RankError {
     /// Invalid problem.
     #[error("problem: {0}")]
     Problem(#[from] InvalidField),
+    /// It is not known with which hardware the model was trained.
+    #[error("{model}: {source}")]
+    Hardware {
+        /// The model's name.
+        model: String,
+        /// What is missing.
+        source: InvalidField,
+    },
     /// The model's features cannot describe the problem.
     #[error("problem: {0}")]
     ProblemSide(SideError),
