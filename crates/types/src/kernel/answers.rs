@@ -22,6 +22,7 @@ impl Kernel {
     }
 
     /// Whether it may run on an architecture; unknown ones on either side match all.
+    #[inline]
     pub fn runs_on(&self, arch: Option<Arch>) -> bool {
         !matches!((self.kind.arch(), arch), (Some(own), Some(asked)) if own != asked)
             && (!self.kind.needs_scaled_instructions() || arch.is_none_or(|arch| arch.multiplies_scaled()))
@@ -55,14 +56,15 @@ impl KernelKind {
     /// Whether it needs the matrix instructions of gfx950 and gfx1250 that scale their operands, or multiply 128
     /// elements of at most 8 bits at once. Compiled for another architecture, such kernels compute zeros. Other
     /// instructions are not judged: CK composes larger ones of what there is.
+    #[inline]
     fn needs_scaled_instructions(&self) -> bool {
         match self {
             Self::Gemm(kernel) => {
                 kernel.variant.quant.is_some_and(|quant| quant.mode == QuantMode::Mx)
                     || kernel.pipeline == Pipeline::Microscale
-                    || kernel.dtype_a.bits() <= 8 && kernel.warp_tile.k >= 128
+                    || kernel.warp_tile.k >= 128 && kernel.dtype_a.bits() <= 8
             }
-            Self::Conv(kernel) => kernel.dtype_in.bits() <= 8 && kernel.warp_tile.k >= 128,
+            Self::Conv(kernel) => kernel.warp_tile.k >= 128 && kernel.dtype_in.bits() <= 8,
             Self::Fmha(_) => false,
         }
     }

@@ -77,11 +77,15 @@ impl ConvKernel {
     /// Whether its specialization and its merged groups admit the problem, as the kernels of CK check at launch.
     /// What a name leaves out admits everything. The widths of memory accesses are not judged: short names do
     /// not tell them, and which extent they divide depends on the layout.
+    #[inline]
     pub fn is_made_for(&self, problem: &ConvProblem) -> bool {
+        // Nearly all kernels are made for everything.
+        (self.specialization == Specialization::Default && self.num_groups_to_merge <= 1)
+            || self.admits(problem)
+    }
+
+    fn admits(&self, problem: &ConvProblem) -> bool {
         let merges = self.num_groups_to_merge > 1;
-        if self.specialization == Specialization::Default && !merges {
-            return true;
-        }
         let fits = match self.specialization {
             Specialization::Default => true,
             Specialization::Filter3x3 => is_3x3(problem),
