@@ -12,6 +12,7 @@
 use std::io::{BufRead, Cursor};
 
 use super::header::{HeaderError, check_columns};
+use super::json_list;
 use super::source::{Lines, Seen, Table, unreadable};
 use super::{
     ConvProblem, FmhaProblem, GemmProblem, InvalidField, Problem, ProblemDefaults, ProblemError, fmha,
@@ -251,6 +252,7 @@ impl PassedOver {
 /// * A **list** has one problem per line, as `key=value` pairs. If any line names its operation as `op=…`,
 ///   as captured ones do, a line that does not was truncated and is skipped. A last line without a line end
 ///   that is not a problem was torn by a crash of its writer, and is skipped, too.
+/// * **JSON** has the same fields: an array of objects, or an object on each line.
 /// * A **table** is a CSV with a column per field, and optionally `problem_idx` and `op`. `variant` and
 ///   `ndim_spatial`, which upstream's tables have, give direction and dimensions.
 pub struct ProblemReader<'a> {
@@ -335,6 +337,9 @@ impl<'a> ProblemReader<'a> {
         if !self.lines.next()? {
             return Ok(Format::Empty);
         }
+        if json_list::is_one(self.lines.line()) {
+            return self.json();
+        }
         if !self.lines.line().contains('=') {
             let table = Table::new(&mut self.lines)?;
             let names: Vec<&str> = table.record.iter().collect();
@@ -354,6 +359,20 @@ impl<'a> ProblemReader<'a> {
                 rest.lines().any(|line| !line.trim_start().starts_with('#') && op_of(line).is_some());
             self.lines.source = Box::new(Cursor::new(rest));
         }
+        Ok(Format::List { all_say_op })
+    }
+
+    /// Reads the whole file, whose first line was read.
+    fn json(&mut self) -> Result<Format, ProblemLineFault> {
+        let before = "\n".repeat(self.lines.number.saturating_sub(1) as usize);
+        let mut text = before + self.lines.whole_line();
+        self.lines.source.read_to_string(&mut text).map_err(unreadable)?;
+        let lines = json_list::lines_of(&text).map_err(|(line, reason)| {
+            self.lines.number = line;
+            ProblemLineFault::Row(reason)
+        })?;
+        let all_say_op = lines.lines().any(|line| op_of(line).is_some());
+        self.lines = Lines::new(Box::new(Cursor::new(lines)));
         Ok(Format::List { all_say_op })
     }
 

@@ -6,6 +6,7 @@ pub mod fields;
 mod fmha;
 mod header;
 mod in_order;
+mod json_list;
 mod limits;
 mod list;
 mod request;

@@ -76,6 +76,11 @@ impl<'a> Lines<'a> {
         Ok(read > 0)
     }
 
+    /// The last line with its end.
+    pub(super) fn whole_line(&self) -> &str {
+        &self.text
+    }
+
     pub(super) fn line(&self) -> &str {
         self.text.trim()
     }
