@@ -298,6 +298,12 @@ impl Measurements {
         &self.failures
     }
 
+    /// The compute units that the data records of the device of an architecture's rows.
+    pub fn num_cus(&self, arch: Option<Arch>) -> Option<u32> {
+        let count = self.hardware.iter().find(|recorded| recorded.0 == arch && recorded.1 == "num_cus")?;
+        u32::try_from(count.2).ok()
+    }
+
     /// The hardware constants that the data records, overriding those of its architecture (or upstream's
     /// defaults if that is unknown); `None` if it records none.
     pub fn hardware(&self) -> Option<Hardware> {

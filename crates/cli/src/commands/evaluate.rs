@@ -200,20 +200,29 @@ fn roof(
         let text = ck_select::files::read_to_string(path).map_err(|error| CliError::io(&name, &error))?;
         roof.add(&name, &text)?;
     }
-    let figures = roof.compare(evaluation, measurements);
-    figures
-        .map(Some)
-        .ok_or_else(|| CliError::failed("--roof: none of the measured problems has a best known time"))
+    let figures = roof
+        .compare(evaluation, measurements)
+        .map_err(|reason| CliError::failed(format!("--roof: {reason}")))?;
+    if figures.other_devices > 0 {
+        say!(
+            "ckselect: --roof: {} problems are left out: their times are of devices with other numbers of \
+             compute units, or of several while the data does not say its own (hw_num_cus)",
+            figures.other_devices
+        );
+    }
+    Ok(Some(figures))
 }
 
 fn to_json(evaluation: &Evaluation, measurements: &Measurements, roof: Option<&RoofFigures>) -> Value {
     let mut value = evaluation.to_json(measurements);
-    if let Some(RoofFigures { chosen, fastest }) = roof {
+    if let Some(RoofFigures { chosen, fastest, other_devices }) = roof {
         let spread = |spread: &Spread| {
             let Spread { count, mean, p50, p10, min } = *spread;
             json!({"problems": count, "mean": mean, "p50": p50, "p10": p10, "min": min})
         };
-        value["roof"] = json!({"chosen": spread(chosen), "fastest": spread(fastest)});
+        value["roof"] = json!({
+            "chosen": spread(chosen), "fastest": spread(fastest), "other_devices": other_devices,
+        });
     }
     value
 }
@@ -236,7 +245,7 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements, roof: Option<&R
     };
     let summary = &evaluation.summary;
     spread("efficiency".to_owned(), &summary.efficiency);
-    if let Some(RoofFigures { chosen, fastest }) = roof {
+    if let Some(RoofFigures { chosen, fastest, .. }) = roof {
         spread("share of the roof, chosen".to_owned(), chosen);
         spread("share of the roof, fastest measured".to_owned(), fastest);
     }

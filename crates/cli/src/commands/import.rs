@@ -14,8 +14,8 @@ const EXAMPLES: &str = "Examples:
   ckselect evaluate --model models/M --data oracle.csv --roof roof.txt
 
 Reads AITER's tuned CSVs of GEMMs, hipBLASLt's logic files of exact solutions (YAML) and MIOpen's find-db as \
-text. The output is a list of problems, as --problems reads it, each after a comment with its time and \
-kernel.";
+text. The output is a list of problems, as --problems reads it, each after a comment with its time, the number \
+of compute units of its device where the table says it, and its kernel.";
 
 /// How many skipped lines are printed.
 const SHOWN: usize = 10;
@@ -30,6 +30,10 @@ pub(crate) struct Args {
     /// Fields of the problems that the tables do not record, as KEY=VALUE,...
     #[arg(long, value_name = "FIELDS", default_value = "")]
     fields: String,
+    /// Take only times of devices with this many compute units (cu_num, CUCount); tables that say none are
+    /// left out
+    #[arg(long, value_name = "COUNT")]
+    num_cus: Option<u32>,
     /// Output file [default: standard output]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -40,7 +44,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     for path in &args.files {
         let name = path.display().to_string();
         let text = ck_select::files::read_to_string(path).map_err(|error| CliError::io(&name, &error))?;
-        let table = tuned::read(&name, &text, &args.fields)?;
+        let mut table = tuned::read(&name, &text, &args.fields)?;
         for (line, reason) in table.left_out.iter().take(SHOWN) {
             say!("ckselect: {name}: line {line}: {reason}");
         }
@@ -49,6 +53,15 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         }
         let (problems, left_out) = (table.tuned.len(), table.left_out.len());
         say!("ckselect: {name}: {}: {problems} problems, {left_out} lines are left out", table.kind);
+        if let Some(asked) = args.num_cus {
+            table.tuned.retain(|tuned| tuned.num_cus == Some(asked));
+            let others = problems - table.tuned.len();
+            if others > 0 {
+                say!(
+                    "ckselect: {name}: {others} problems are of devices with other numbers of compute units"
+                );
+            }
+        }
         if table.tuned.is_empty() {
             return Err(CliError::failed(format!("{name}: no problem found")));
         }

@@ -4,6 +4,7 @@
 use ck_select_types::nearest::distance;
 use ck_select_types::vocab::Op;
 
+use super::aiter_names::{self, Names, Quant, told};
 use super::{Places, Said};
 
 /// The names of types in `torch`, and ours.
@@ -49,8 +50,8 @@ pub(super) fn is_header(line: &str) -> bool {
     ["M", "N", "K", "us"].into_iter().all(|name| columns.contains(&name))
 }
 
-/// The entries, and the columns that are not known.
-pub(super) fn places(text: &str, fields: &str) -> Result<(Places, Vec<String>), String> {
+/// The entries, and the columns that are not known. A table's name may say what its columns do not.
+pub(super) fn places(text: &str, fields: &str, file: &str) -> Result<(Places, Vec<String>), String> {
     let mut lines = text.lines().enumerate();
     let header = cells_of(lines.next().unwrap_or_default().1);
     let unknown = unknown(&header)?;
@@ -58,21 +59,22 @@ pub(super) fn places(text: &str, fields: &str) -> Result<(Places, Vec<String>), 
     if !has("kernelName") {
         return Err("no column 'kernelName'".to_owned());
     }
-    let is_told = |names: &[&str]| {
-        let mut keys = fields.split(',').filter_map(|field| Some(field.split_once('=')?.0.trim()));
-        keys.any(|key| names.contains(&key))
+    let has_type = told(fields, "dtype").or_else(|| told(fields, "dtype_a")).is_some();
+    let table = Table { header: &header, fields, has_type, names: aiter_names::read(file) };
+    let lines: Vec<(usize, &str)> = lines.filter(|(_, line)| !line.trim().is_empty()).collect();
+    // Names may say how operands are scaled, but if none does, all rows lack it.
+    let scaled = || {
+        told(fields, "quant").is_some()
+            || table.names.quant.is_some()
+            || lines.iter().any(|(_, line)| aiter_names::read(line).quant.is_some())
     };
-    let has_type = is_told(&["dtype", "dtype_a"]);
-    if !has("dtype") && !(is_told(&["quant"]) && (has("q_dtype_w") || has_type)) {
+    if !has("dtype") && !((has("q_dtype_w") || has_type) && scaled()) {
         return Err("no column 'dtype': such tables are of scaled operands, and none says how they are \
                     scaled; give it as fields, such as dtype=fp8,quant=rowcolquant"
             .to_owned());
     }
-    let quant =
-        fields.split(',').filter_map(|field| field.split_once('=')).find(|(key, _)| key.trim() == "quant");
-    let quant = quant.map(|(_, mode)| mode.trim());
-    let row = |(index, line): (usize, &str)| (index + 1, said(&header, &cells_of(line), has_type, quant));
-    Ok((lines.filter(|(_, line)| !line.trim().is_empty()).map(row).collect(), unknown))
+    let places = lines.into_iter().map(|(index, line)| (index + 1, table.said(&cells_of(line))));
+    Ok((places.collect(), unknown))
 }
 
 /// Refuses repeated and misspelt columns, which would leave a field out. Returns the other unknown ones.
@@ -104,82 +106,104 @@ fn unknown(header: &[&str]) -> Result<Vec<String>, String> {
     Ok(unknown)
 }
 
-/// How a kernel's operands are scaled, by its name.
-fn quant_of(kernel: &str) -> Option<&'static str> {
-    match kernel {
-        name if name.contains("a4w4") => Some("mx"),
-        name if name.contains("blockscale") => Some("abquant"),
-        name if name.contains("rowwise") => Some("rowcolquant"),
-        _ => None,
-    }
+/// What is the same for all rows.
+struct Table<'a> {
+    header: &'a [&'a str],
+    fields: &'a str,
+    /// Whether the fields have a type.
+    has_type: bool,
+    /// What the file's name says.
+    names: Names,
 }
 
-fn said(header: &[&str], cells: &[&str], has_type: bool, quant: Option<&str>) -> Result<Said, String> {
-    if cells.len() != header.len() {
-        return Err(format!("found {} cells, expected {} as in the header", cells.len(), header.len()));
-    }
-    let cell = |name: &str| {
-        let place = header.iter().position(|column| *column == name)?;
-        Some(cells[place]).filter(|text| !text.is_empty())
-    };
-    let flag = |name: &str| match cell(name) {
-        None | Some("false" | "False" | "FALSE" | "0") => Ok(false),
-        Some("true" | "True" | "TRUE" | "1") => Ok(true),
-        Some(found) => Err(format!("{name}: found '{found}', expected true or false")),
-    };
-    let mut problem = Vec::new();
-    let mut add = |key: &str, value: &str| problem.push(format!("{key}={value}"));
-    for extent in ["M", "N", "K"] {
-        add(extent, cell(extent).unwrap_or_default());
-    }
-    if let Some(batch) = cell("B").filter(|batch| *batch != "1") {
-        add("batch", batch);
-    }
-    add("layout", cell("layout").unwrap_or("rcr"));
-    let mut has_type = has_type;
-    for (column, key) in
-        [("dtype", "dtype"), ("q_dtype_w", "dtype"), ("q_dtype_a", "dtype_a"), ("outdtype", "dtype_c")]
-    {
-        let Some(found) = cell(column) else { continue };
-        let ours = TYPES.iter().find(|(name, _)| *name == found).map(|(_, ours)| *ours).ok_or_else(|| {
-            let names: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
-            format!("{column}: found {found}, expected {}", names.join(", "))
-        })?;
-        add(key, ours);
-        has_type |= key != "dtype_c";
-    }
-    if !has_type {
-        return Err("dtype: found nothing, expected a type such as torch.bfloat16".to_owned());
-    }
-    for column in ["bias", "scaleAB"] {
-        if flag(column)? {
-            return Err(format!(
-                "{column}: found {}, which no problem has",
-                cell(column).unwrap_or_default()
-            ));
+impl Table<'_> {
+    fn said(&self, cells: &[&str]) -> Result<Said, String> {
+        let header = self.header;
+        if cells.len() != header.len() {
+            return Err(format!("found {} cells, expected {} as in the header", cells.len(), header.len()));
         }
+        let cell = |name: &str| {
+            let place = header.iter().position(|column| *column == name)?;
+            Some(cells[place]).filter(|text| !text.is_empty())
+        };
+        let flag = |name: &str| match cell(name) {
+            None | Some("false" | "False" | "FALSE" | "0") => Ok(false),
+            Some("true" | "True" | "TRUE" | "1") => Ok(true),
+            Some(found) => Err(format!("{name}: found '{found}', expected true or false")),
+        };
+        let mut problem = Vec::new();
+        let mut add = |key: &str, value: &str| problem.push(format!("{key}={value}"));
+        for extent in ["M", "N", "K"] {
+            add(extent, cell(extent).unwrap_or_default());
+        }
+        if let Some(batch) = cell("B").filter(|batch| *batch != "1") {
+            add("batch", batch);
+        }
+        add("layout", cell("layout").unwrap_or("rcr"));
+        let mut has_type = self.has_type;
+        for (column, key) in
+            [("dtype", "dtype"), ("q_dtype_w", "dtype"), ("q_dtype_a", "dtype_a"), ("outdtype", "dtype_c")]
+        {
+            let Some(found) = cell(column) else { continue };
+            let ours =
+                TYPES.iter().find(|(name, _)| *name == found).map(|(_, ours)| *ours).ok_or_else(|| {
+                    let names: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
+                    format!("{column}: found {found}, expected {}", names.join(", "))
+                })?;
+            add(key, ours);
+            has_type |= key != "dtype_c";
+        }
+        if !has_type {
+            return Err("dtype: found nothing, expected a type such as torch.bfloat16".to_owned());
+        }
+        for column in ["bias", "scaleAB"] {
+            if flag(column)? {
+                return Err(format!(
+                    "{column}: found {}, which no problem has",
+                    cell(column).unwrap_or_default()
+                ));
+            }
+        }
+        let by = cell("kernelName").unwrap_or("a kernel without a name").to_owned();
+        let names = aiter_names::read(&by).with(self.names, self.fields)?;
+        let shuffled = flag("bpreshuffle")?;
+        if names.preshuffle && !shuffled && cell("bpreshuffle").is_some() {
+            return Err(
+                "bpreshuffle: found False, but the kernel's name or the file's says bpreshuffle".to_owned()
+            );
+        }
+        if (names.preshuffle || shuffled) && told(self.fields, "preshuffle").is_none() {
+            add("preshuffle", "true");
+        }
+        let width = cell("q_dtype_w").or_else(|| cell("dtype"));
+        let width =
+            width.and_then(|found| TYPES.iter().find(|(name, _)| *name == found)).map(|(_, ours)| *ours);
+        let of_b = ["dtype_b", "dtype", "dtype_a"].iter().find_map(|key| told(self.fields, key));
+        width.or(of_b).map_or(Ok(()), |dtype| names.check_type(dtype))?;
+        let quant = told(self.fields, "quant");
+        if let (Some(found), None) = (names.quant, quant) {
+            add("quant", found.word());
+        }
+        if let (Some(Quant::Groups([m, n, k])), None) = (names.quant, told(self.fields, "group_a")) {
+            add("group_a", &format!("{m}x1x{k}"));
+            add("group_b", &format!("1x{n}x{k}"));
+        }
+        if names.quant.is_none() && quant.is_none() && cell("dtype").is_none() {
+            return Err(
+                "quant: neither the kernel's name nor the file's says how operands are scaled; give it as \
+                    fields, such as quant=rowcolquant"
+                    .to_owned(),
+            );
+        }
+        if let Some(arch) = cell("gfx") {
+            add("arch", arch);
+        }
+        let time = cell("us").unwrap_or_default();
+        let microseconds: f64 = time.parse().map_err(|_| format!("us: found '{time}', expected a number"))?;
+        let num_cus = cell("cu_num").map(|count| count.parse().map_err(|_| count));
+        let num_cus = num_cus
+            .transpose()
+            .map_err(|found| format!("cu_num: found '{found}', expected a number of compute units"))?;
+        Ok(Said { op: Op::Gemm, problem: problem.join(","), milliseconds: microseconds / 1e3, num_cus, by })
     }
-    let kernel = cell("kernelName").unwrap_or_default();
-    if let (Some(told), Some(named)) = (quant, quant_of(kernel))
-        && told != named
-        && !named.starts_with(told)
-    {
-        return Err(format!(
-            "kernelName: found {kernel}, which is of quant={named}, expected {told} as the fields say"
-        ));
-    }
-    if flag("bpreshuffle")? || kernel.contains("bpreshuffle") {
-        add("preshuffle", "true");
-    }
-    if let Some(arch) = cell("gfx") {
-        add("arch", arch);
-    }
-    let time = cell("us").unwrap_or_default();
-    let microseconds: f64 = time.parse().map_err(|_| format!("us: found '{time}', expected a number"))?;
-    let units = |text: &str| {
-        text.parse().map_err(|_| format!("cu_num: found '{text}', expected a number of compute units"))
-    };
-    let num_cus = cell("cu_num").map(units).transpose()?;
-    let by = cell("kernelName").unwrap_or("a kernel without a name").to_owned();
-    Ok(Said { op: Op::Gemm, problem: problem.join(","), num_cus, milliseconds: microseconds / 1e3, by })
 }

@@ -43,7 +43,7 @@ fn said(line: &str) -> Result<Said, String> {
     let best =
         values.trim().split(';').filter_map(time_of).min_by(|a: &(f64, String), b| a.0.total_cmp(&b.0));
     let (milliseconds, by) = best.ok_or("no solver with a time")?;
-    Ok(Said { op: Op::GroupedConv, num_cus: None, problem, milliseconds, by })
+    Ok(Said { op: Op::GroupedConv, problem, milliseconds, num_cus: None, by })
 }
 
 fn word<'a>(name: &str, found: &str, words: &[(&str, &'a str)]) -> Result<&'a str, String> {

@@ -1,6 +1,6 @@
 //! Compares choices with the best known times from elsewhere.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use ck_select_types::problem::{FmhaProblem, Problem, ProblemLine};
 use ck_select_types::vocab::Arch;
@@ -11,14 +11,14 @@ use crate::measurements::{DataError, Measurements};
 
 /// The best known times of problems.
 #[derive(Debug, Clone, Default)]
-pub struct Roof(HashMap<Problem, Vec<Best>>);
+pub struct Roof(HashMap<Problem, Vec<Known>>);
 
-/// A best known time, and where it was measured, as far as that is known.
+/// A known time in milliseconds, and the device, as far as a list says it.
 #[derive(Debug, Clone, Copy)]
-struct Best {
+struct Known {
     arch: Option<Arch>,
     num_cus: Option<u32>,
-    time: f64,
+    milliseconds: f64,
 }
 
 /// How close choices come to the roof: time of the roof over time of the kernel, above 1 if the kernel is
@@ -29,6 +29,20 @@ pub struct RoofFigures {
     pub chosen: Spread,
     /// Of the fastest measured ones.
     pub fastest: Spread,
+    /// Problems whose times in the lists are left out, because they are of devices with other numbers of
+    /// compute units than the measurements', or of several while the measurements do not say theirs.
+    pub other_devices: usize,
+}
+
+/// The best known time of a problem.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Best {
+    /// It is not in the lists.
+    Unknown,
+    /// Its times are of other devices, or of several that cannot be told apart.
+    OtherDevices,
+    /// The time in milliseconds.
+    Milliseconds(f64),
 }
 
 impl Roof {
@@ -38,21 +52,21 @@ impl Roof {
         for (place, line) in (1..).zip(text.lines()) {
             let wrong = |reason: String| DataError::format(file, format_args!("line {place}: {reason}"));
             if let Some(comment) = line.strip_prefix("# ") {
-                time = time_of(comment);
+                time = super::of_comment(comment);
                 continue;
             }
             match ProblemLine::parse(line).map_err(|error| wrong(error.to_string()))? {
                 ProblemLine::Problem(problem) => {
-                    let (time, num_cus) =
-                        time.take().filter(|(time, _)| *time > 0.0 && time.is_finite()).ok_or_else(|| {
-                            wrong(
-                                "no time before the problem, expected a line '# 0.25 ms: KERNEL' \
-                                 as ckselect import writes it"
-                                    .to_owned(),
-                            )
-                        })?;
-                    let best = Best { arch: problem.arch(), num_cus, time };
-                    self.0.entry(what(&problem)).or_default().push(best);
+                    let time = time.take().filter(|(time, _)| *time > 0.0 && time.is_finite());
+                    let (milliseconds, num_cus) = time.ok_or_else(|| {
+                        wrong(
+                            "no time before the problem, expected a line '# 0.25 ms: KERNEL' or \
+                             '# 0.25 ms on 304 compute units: KERNEL' as ckselect import writes it"
+                                .to_owned(),
+                        )
+                    })?;
+                    let known = Known { arch: problem.arch(), num_cus, milliseconds };
+                    self.0.entry(what(&problem)).or_default().push(known);
                 }
                 ProblemLine::Nothing => {}
                 ProblemLine::Incomplete | ProblemLine::Behind(_) => {
@@ -63,42 +77,59 @@ impl Roof {
         Ok(())
     }
 
-    /// The best known time of a problem in milliseconds, on its architecture and with as many compute units, if
-    /// both are known.
-    pub fn best(&self, problem: &Problem, num_cus: Option<u32>) -> Option<f64> {
+    /// The best known time of a problem on its architecture, and on a device with as many compute units, if
+    /// both name one.
+    pub fn best(&self, problem: &Problem, num_cus: Option<u32>) -> Best {
+        let Some(known) = self.0.get(&what(problem)) else { return Best::Unknown };
         let arch = problem.arch();
-        let fits = |known: &&Best| {
-            (known.arch.is_none() || arch.is_none() || known.arch == arch)
-                && (known.num_cus.is_none() || num_cus.is_none() || known.num_cus == num_cus)
-        };
-        let times = self.0.get(&what(problem))?.iter().filter(fits).map(|best| best.time);
-        times.min_by(f64::total_cmp)
+        let here = |known: &&Known| known.arch.is_none() || arch.is_none() || known.arch == arch;
+        let known: Vec<&Known> = known.iter().filter(here).collect();
+        let counts: BTreeSet<u32> = known.iter().filter_map(|known| known.num_cus).collect();
+        if known.is_empty() {
+            return Best::Unknown;
+        }
+        if num_cus.is_none() && counts.len() > 1 {
+            return Best::OtherDevices;
+        }
+        let fits = |known: &&&Known| known.num_cus.is_none() || num_cus.is_none() || known.num_cus == num_cus;
+        let times = known.iter().filter(fits).map(|known| known.milliseconds);
+        times.min_by(f64::total_cmp).map_or(Best::OtherDevices, Best::Milliseconds)
     }
 
-    /// Compares the choices on problems with a best known time; `None` if there is none.
-    pub fn compare(&self, evaluation: &Evaluation, measurements: &Measurements) -> Option<RoofFigures> {
+    /// Compares the choices on problems with a best known time; an error if there is none.
+    pub fn compare(
+        &self,
+        evaluation: &Evaluation,
+        measurements: &Measurements,
+    ) -> Result<RoofFigures, String> {
         let mut figures = [Vec::new(), Vec::new()];
-        let num_cus = measurements.hardware().and_then(|hardware| u32::try_from(hardware.num_cus).ok());
+        let mut other_devices = 0;
         for outcome in &evaluation.outcomes {
             let problem = &measurements.problems()[outcome.problem as usize];
-            let Some(best) = self.best(problem, num_cus) else { continue };
+            let best = match self.best(problem, measurements.num_cus(problem.arch())) {
+                Best::Milliseconds(best) => best,
+                Best::Unknown => continue,
+                Best::OtherDevices => {
+                    other_devices += 1;
+                    continue;
+                }
+            };
             let speed = problem.flops() / best / 1e9;
             figures[0].push(outcome.selected_tflops / speed);
             figures[1].push(outcome.oracle_tflops / speed);
         }
         let [chosen, fastest] = figures;
-        (!chosen.is_empty()).then(|| RoofFigures { chosen: Spread::of(chosen), fastest: Spread::of(fastest) })
+        if chosen.is_empty() {
+            let others = match other_devices {
+                0 => String::new(),
+                count => format!(
+                    "; the times of {count} are of devices with other numbers of compute units (hw_num_cus)"
+                ),
+            };
+            return Err(format!("none of the measured problems has a best known time{others}"));
+        }
+        Ok(RoofFigures { chosen: Spread::of(chosen), fastest: Spread::of(fastest), other_devices })
     }
-}
-
-/// Milliseconds and compute units of `0.25 ms on 304 compute units: KERNEL`.
-fn time_of(comment: &str) -> Option<(f64, Option<u32>)> {
-    let (time, rest) = comment.split_once(" ms")?;
-    let units = match rest.strip_prefix(" on ") {
-        Some(rest) => Some(rest.split_once(" compute units: ")?.0.parse().ok()?),
-        None => rest.strip_prefix(": ").map(|_| None)?,
-    };
-    Some((time.parse().ok()?, units))
 }
 
 /// The computation without how and where: tables may differ in the type of the result and in split K.
