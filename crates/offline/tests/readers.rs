@@ -709,8 +709,9 @@ fn sweeps_of_the_dsl_have_kernels_by_their_tiles() {
     let (reports, rejects) = converted(std::slice::from_ref(&path), &output, &options);
     assert_eq!(reports[0].rows, 1);
     let reasons: Vec<&str> = rejects.iter().map(|reject| reject.reason.as_str()).collect();
-    // A pipeline that there is not; the header of a second shard is passed over.
-    assert!(reasons.len() == 1 && reasons[0].contains("unknown pipeline 'compv9'"), "{reasons:?}");
+    // The header of a second shard is no row; a pipeline that there is not makes a bad one.
+    let [reason] = &reasons[..] else { panic!("{reasons:?}") };
+    assert!(reason.contains("unknown pipeline 'compv9'") && rejects[0].place == "line 4", "{rejects:?}");
     let data = measured(&output, Op::GroupedConv);
     let row = &data.rows()[0];
     let kernel = &data.kernels()[row.kernel as usize];
@@ -720,6 +721,29 @@ fn sweeps_of_the_dsl_have_kernels_by_their_tiles() {
     let mut noted = Noted::default();
     let error = convert(&[path], &output, &unsaid, &AtomicBool::new(false), &mut noted).unwrap_err();
     assert!(error.to_string().contains("say --dtype fp16 or bf16"), "{error}");
+}
+
+/// Shards are joined with `cat`, whatever their columns.
+#[test]
+fn a_header_in_the_middle_is_no_row() {
+    let folder = TempDir::new().unwrap();
+    let header = "\u{feff}kernel,N,C,K,Hi,Wi,Y,X,tflops,latency_ms";
+    let row = |n: u32| {
+        format!(
+            "grouped_conv_forward_bf16_2d_64x64x64_compv3,{n},64,64,28,28,1,1,1,{}",
+            f64::from(n) * 0.006_422_528
+        )
+    };
+    let again = header.trim_start_matches('\u{feff}');
+    for end in ["\n", "\r\n"] {
+        let text = [header, &row(1), again, &row(2), again].map(|line| format!("{line}{end}")).concat();
+        let data = measured(&file(&folder, "joined.csv", &text), Op::GroupedConv);
+        assert_eq!(data.rows().len(), 2);
+    }
+    let other = format!("{header}\n{}\n{again},more\n", row(1));
+    let error = Measurements::read(&[&file(&folder, "other.csv", &other)], Wanted::all(Op::GroupedConv));
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("line 3: found 11 cells, expected 10 as in the header"), "{error}");
 }
 
 /// What a variant's kernel computes is the problem's, too; what only the cells can say has to be there.

@@ -31,23 +31,25 @@ pub(super) fn read(
     sink: &mut dyn Sink,
 ) -> Result<Counts, DataError> {
     let mut lines = Lines::new(reader);
-    let columns = names_of(file, &mut lines)?;
+    let header = header_of(file, &mut lines)?.to_vec();
+    let columns = names_of(file, &header)?;
     let unknown = check_columns(file, &columns, names.filter().op, true)?;
     let mut rows = Rows::new(file, Header::new(file, &columns, names.filter().dtype)?);
     need_columns(file, &columns, names.filter().op)?;
     let mut counts = Counts { unknown, ..Counts::default() };
-    // Files that were joined repeat it.
-    let header = columns.join(",");
     while let Some(line) = lines.next().map_err(|error| DataError::io(file, error))? {
+        // A file that is joined from others has the header once more for each. It is no row, so that only
+        // what cannot be taken needs the comparison.
+        let again = |line: &[u8], fault| if line == header { Fault::Header } else { fault };
         let taken = match line {
             Line::TooLong => Err(Fault::Row("longer than 1 MiB".to_owned())),
-            Line::Plain(line) if line.trim_ascii() == header.as_bytes() => continue,
-            Line::Plain(line) => rows.take_plain(line, names, sink),
-            Line::Quoted(line) => rows.take_quoted(line, names, sink),
+            Line::Plain(line) => rows.take_plain(line, names, sink).map_err(|fault| again(line, fault)),
+            Line::Quoted(line) => rows.take_quoted(line, names, sink).map_err(|fault| again(line, fault)),
         };
         match taken {
             Ok(true) => counts.rows += 1,
             Ok(false) => counts.other += 1,
+            Err(Fault::Header) => {}
             Err(Fault::Sink(error)) => return Err(error),
             Err(Fault::Row(reason)) => {
                 counts.rejected += 1;
@@ -63,19 +65,24 @@ pub(super) fn read(
 
 /// The names of all columns.
 pub(super) fn columns(file: &str, reader: &mut dyn BufRead) -> Result<Vec<String>, DataError> {
-    names_of(file, &mut Lines::new(reader))
+    names_of(file, header_of(file, &mut Lines::new(reader))?)
 }
 
-/// Reads the header.
-fn names_of(file: &str, lines: &mut Lines<'_>) -> Result<Vec<String>, DataError> {
+/// Reads the header's line.
+fn header_of<'a>(file: &str, lines: &'a mut Lines<'_>) -> Result<&'a [u8], DataError> {
     let line = match lines.next().map_err(|error| DataError::io(file, error))? {
         None => return Err(DataError::format(file, "no header: the file is empty")),
         Some(Line::TooLong) => return Err(DataError::format(file, "line 1: longer than 1 MiB, no CSV")),
         Some(Line::Plain(line) | Line::Quoted(line)) => line,
     };
+    Ok(line.strip_prefix("\u{feff}".as_bytes()).unwrap_or(line))
+}
+
+/// The names in a header.
+fn names_of(file: &str, line: &[u8]) -> Result<Vec<String>, DataError> {
     let text = std::str::from_utf8(line)
         .map_err(|_| DataError::format(file, "line 1: not UTF-8, expected the header of a CSV"))?;
-    let text = text.trim_start_matches('\u{feff}').as_bytes();
+    let text = text.as_bytes();
     let mut reader = csv::ReaderBuilder::new().has_headers(false).trim(csv::Trim::All).from_reader(text);
     let mut record = csv::StringRecord::new();
     reader
@@ -85,6 +92,8 @@ fn names_of(file: &str, lines: &mut Lines<'_>) -> Result<Vec<String>, DataError>
 }
 
 enum Fault {
+    /// The header once more.
+    Header,
     Row(String),
     Sink(DataError),
 }

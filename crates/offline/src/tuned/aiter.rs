@@ -53,7 +53,8 @@ pub(super) fn is_header(line: &str) -> bool {
 /// The entries, and the columns that are not known. A table's name may say what its columns do not.
 pub(super) fn places(text: &str, fields: &str, file: &str) -> Result<(Places, Vec<String>), String> {
     let mut lines = text.lines().enumerate();
-    let header = cells_of(lines.next().unwrap_or_default().1);
+    let first = lines.next().unwrap_or_default().1;
+    let header = cells_of(first);
     let unknown = unknown(&header)?;
     let has = |name: &str| header.contains(&name);
     if !has("kernelName") {
@@ -61,7 +62,9 @@ pub(super) fn places(text: &str, fields: &str, file: &str) -> Result<(Places, Ve
     }
     let has_type = told(fields, "dtype").or_else(|| told(fields, "dtype_a")).is_some();
     let table = Table { header: &header, fields, has_type, names: aiter_names::read(file) };
-    let lines: Vec<(usize, &str)> = lines.filter(|(_, line)| !line.trim().is_empty()).collect();
+    // Joined tables have the header once more for each.
+    let lines = lines.filter(|(_, line)| !line.trim().is_empty() && *line != first);
+    let lines: Vec<(usize, &str)> = lines.collect();
     // Names may say how operands are scaled, but if none does, all rows lack it.
     let scaled = || {
         told(fields, "quant").is_some()

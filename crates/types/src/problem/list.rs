@@ -446,6 +446,9 @@ impl<'a> ProblemReader<'a> {
         };
         while lines.next()? {
             table.read(lines)?;
+            if table.is_header() {
+                continue;
+            }
             if let Some(said) = table.op().map_err(ProblemLineFault::Op)?
                 && said != *op
             {
@@ -725,6 +728,12 @@ mod tests {
         assert_eq!((conv(both).unwrap().passed.others, read(Op::Gemm, both).unwrap().problems.len()), (1, 1));
         let quoted = "\"C\",K,Hi,Wi,Y,X,note\n64,64,8,8,1,1,\"a,\n\"\"b\"\"\"\n64,64,8,8,1,\"one\",\n";
         assert_eq!(conv(quoted).unwrap_err(), "l: line 4: X: found 'one', expected a whole number");
+    }
+
+    #[test]
+    fn a_header_in_the_middle_of_a_joined_table_is_no_row() {
+        let text = "N,C,K,Hi,Wi,Y,X\n1,8,8,4,4,1,1\nN,C,K,Hi,Wi,Y,X\n2,8,8,4,4,1,1\n";
+        assert_eq!(conv(text).unwrap().problems.len(), 2);
     }
 
     #[test]

@@ -95,6 +95,7 @@ pub(super) struct Table {
     pub(super) once: bool,
     /// The header, then rows.
     pub(super) record: StringRecord,
+    header: StringRecord,
     /// The problem of each number, as its hashes.
     pub(super) numbers: HashMap<u64, [u64; 2]>,
 }
@@ -106,11 +107,13 @@ impl Table {
             width: 0,
             once: false,
             record: StringRecord::new(),
+            header: StringRecord::new(),
             numbers: HashMap::new(),
         };
         table.cut(lines)?;
         table.columns = Columns::new(&table.record);
         table.width = table.record.len();
+        table.header = table.record.clone();
         table.once = ["kernel", "kernel_name"].iter().any(|name| table.columns.place(name).is_some());
         Ok(table)
     }
@@ -122,6 +125,11 @@ impl Table {
             return Ok(());
         }
         Err(ProblemLineFault::Row(format!("found {found} cells, expected {expected} as in the header")))
+    }
+
+    /// Whether the row is the header once more, as in files that are joined from others.
+    pub(super) fn is_header(&self) -> bool {
+        self.record == self.header
     }
 
     /// Cuts a line into cells; a quoted cell may span several lines.
