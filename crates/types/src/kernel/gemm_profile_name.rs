@@ -2,14 +2,15 @@
 //! them.
 //!
 //! ```text
-//! name := "gemm_quant_" dtype "_" [rc]{3} "_" profile "_" epilogue "_" scheduler 4("_" ("True" | "False"))
+//! name := "gemm_quant_" types "_" [rc]{3} "_" profile "_" epilogue "_" scheduler 4("_" ("True" | "False"))
 //!         "_" group_a "_" group_b "_" tile "_" waves "_" instruction
 //! ```
 //!
 //! Such kernels are also named by [`GemmKernel::name`], without the profile.
 
+use super::gemm_quant_name as quant_name;
 use super::scan::{MAX_EXTENT, MAX_SMALL, Scan};
-use super::{GemmBody, GemmKernel, NameError, Quant};
+use super::{GemmBody, GemmKernel, Mnk, NameError, Quant};
 use crate::vocab::{Epilogue, Pipeline, QuantMode, Scheduler};
 
 /// What names begin with.
@@ -28,9 +29,16 @@ const PROFILES: [(&str, QuantMode, Pipeline, [bool; 2]); 9] = [
     ("tensor", QuantMode::Tensor, Pipeline::CompV3, [false; 2]),
 ];
 
+/// What operands without groups have in names.
+const NO_GROUP: Mnk = Mnk::new(1, 1, 1);
+
 /// Reads a name after its prefix.
 pub(super) fn parse(scan: &mut Scan<'_>) -> Result<GemmKernel, NameError> {
-    let dtype = scan.element()?;
+    let at = scan.clone();
+    let (microscale, dtype, dtype_b) = quant_name::types(scan)?;
+    if microscale {
+        return Err(at.fail("'mx_' before the types, but no profile has pipeline microscale"));
+    }
     scan.separator("the layout")?;
     let layout = scan.word(&[])?;
     scan.separator("the profile")?;
@@ -49,24 +57,39 @@ pub(super) fn parse(scan: &mut Scan<'_>) -> Result<GemmKernel, NameError> {
         scan.flag(what)
     };
     let pad = [flag("pad_m")?, flag("pad_n")?, flag("pad_k")?];
-    let persistent = flag("persistent")?;
+    scan.separator("persistent")?;
+    let at = scan.clone();
+    let persistent = scan.flag("persistent")?;
+    let mut quant = Quant::usual(mode);
+    // Upstream builds none, and no other spelling could say it.
+    if persistent && (quant.group_a.is_some() || quant.group_b.is_some()) {
+        return Err(at.fail(format!("found True for persistent, expected False with profile {word}")));
+    }
+    for (what, group) in [("the group of A", &mut quant.group_a), ("the group of B", &mut quant.group_b)] {
+        scan.separator(what)?;
+        let at = scan.clone();
+        let found = scan.triple(what, MAX_EXTENT)?;
+        match group {
+            Some(group) => *group = found,
+            None if found == NO_GROUP => {}
+            None => {
+                let expected = format!("expected {NO_GROUP}, as profile {word} has none");
+                return Err(at.fail(format!("found {found} for {what}, {expected}")));
+            }
+        }
+    }
     let mut triple = |what: &str, most| {
         scan.separator(what)?;
         scan.triple(what, most)
     };
-    let groups = [triple("the group of A", MAX_EXTENT)?, triple("the group of B", MAX_EXTENT)?];
     let tile = triple("the tile", MAX_EXTENT)?;
     let wave = triple("the wave shape", MAX_SMALL)?;
     let warp_tile = triple("the warp tile", MAX_SMALL)?;
     scan.end("the end of the name")?;
     let body =
         GemmBody { dtype, layout, pipeline, epilogue, scheduler, pad, persistent, tile, wave, warp_tile };
-    let mut kernel = GemmKernel { dtype_c: dtype.scaled_result(), ..body.into() };
-    let Quant { group_a, group_b, .. } = Quant::usual(mode);
-    // Operands without groups have 1x1x1 in names.
-    let group_a = group_a.map(|_| groups[0]);
-    let group_b = group_b.map(|_| groups[1]);
-    kernel.variant.quant = Some(Quant { mode, group_a, group_b });
+    let mut kernel = GemmKernel { dtype_b, dtype_c: dtype.scaled_result(), ..body.into() };
+    kernel.variant.quant = Some(quant);
     kernel.variant.shuffled_scales = shuffled;
     Ok(kernel)
 }
@@ -105,6 +128,71 @@ mod tests {
             error.reason.starts_with("unknown profile 'cquant', expected one of: aquantdecode, "),
             "{error}"
         );
+    }
+
+    /// Also what no builder of upstream gives.
+    #[test]
+    fn whatever_is_read_prints_as_what_it_is() {
+        let shapes = "64x128x128_1x4x1_16x16x32";
+        let flag = |set: bool| if set { "True" } else { "False" };
+        let mut names = Vec::new();
+        for bits in 0..32 {
+            let flags: Vec<&str> = (0..5).map(|bit| flag(bits >> bit & 1 == 1)).collect();
+            let (four, five) = (flags[..4].join("_"), flags.join("_"));
+            for pipeline in Pipeline::WORDS.iter().filter(|word| **word != "microscale") {
+                names.push(format!("gemm_abquant_fp8i4_rrr_{pipeline}_default_auto_{five}_gsn32_{shapes}"));
+                for family in ["aquant", "bquant"] {
+                    names.push(format!("gemm_{family}_fp8_rcr_{pipeline}_default_auto_{four}_{shapes}"));
+                }
+            }
+            for (word, mode, ..) in super::PROFILES {
+                let group = |has: bool| if has { "1x32x128" } else { "1x1x1" };
+                let (a, b) = (group(mode == QuantMode::A), group(mode == QuantMode::B));
+                if a != b && bits >> 3 & 1 == 1 {
+                    continue;
+                }
+                names.push(format!("gemm_quant_bf16fp4_rcr_{word}_default_auto_{four}_{a}_{b}_{shapes}"));
+            }
+        }
+        let wrong: Vec<String> = names
+            .into_iter()
+            .filter_map(|name| {
+                let kernel = match Kernel::from_name(&name) {
+                    Ok(kernel) => kernel.kind,
+                    Err(error) => return Some(format!("{name}: {error}")),
+                };
+                let KernelKind::Gemm(kernel) = kernel else { return Some(name) };
+                let printed = kernel.name();
+                let again = Kernel::from_name(&printed).map(|again| again.kind == KernelKind::Gemm(kernel));
+                (!again.unwrap_or(false)).then(|| format!("{name}: {printed}"))
+            })
+            .collect();
+        assert!(wrong.is_empty(), "{} such as {:#?}", wrong.len(), &wrong[..wrong.len().min(5)]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let flags = "cshuffle_intrawave_False_False_True_False";
+        let tile = "64x64x64_1x4x1_16x16x32";
+        for (middle, reason) in [
+            (
+                format!("bquantprefill_{flags}_1x1x128_1x1x128"),
+                "found 1x1x128 for the group of A, expected 1x1x1, as profile bquantprefill has none",
+            ),
+            (
+                format!("tensor_{flags}_1x1x1_1x32x128"),
+                "found 1x32x128 for the group of B, expected 1x1x1, as profile tensor has none",
+            ),
+            (
+                "bquantprefill_cshuffle_intrawave_False_False_True_True_1x1x1_1x1x128".to_owned(),
+                "found True for persistent, expected False with profile bquantprefill",
+            ),
+        ] {
+            let error = Kernel::from_name(&format!("gemm_quant_fp8_rcr_{middle}_{tile}")).unwrap_err();
+            assert!(error.reason.starts_with(reason), "{error}");
+        }
+        let error = Kernel::from_name("gemm_quant_fp64_rcr_tensor_x").unwrap_err();
+        assert!(error.reason.starts_with("found 'fp64' for the types"), "{error}");
     }
 
     /// Where other kernels have `persistent`, these have which scales are shuffled.
