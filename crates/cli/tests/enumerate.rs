@@ -317,3 +317,54 @@ fn mistakes_in_instances_name_their_place() {
         "{error}"
     );
 }
+
+/// Upstream's files as they are: a key tells the variant, or the message how to name it.
+#[test]
+fn variants_of_gemms_are_recognised() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("f.json");
+    let config = path.to_str().unwrap();
+    let tile = |tile: &str, wave: &str, k: u32| {
+        let names = ["tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "warp_k"];
+        let values = tile.split('x').chain(wave.split('x'));
+        let list: Vec<String> = names
+            .iter()
+            .zip(values)
+            .map(|(name, value)| format!(r#""{name}": {{"values": [{value}]}}"#))
+            .collect();
+        let sides = r#""warp_tile_m": {"values": [16]}, "warp_tile_n": {"values": [16]}"#;
+        format!(r#""tile_config": {{{}, {sides}, "warp_tile_k": {{"values": [{k}]}}}}"#, list.join(", "))
+    };
+    let no = r#"{"values": [false]}"#;
+    let flags = format!(r#""pad_m": {no}, "pad_n": {no}, "persistent": {no}"#);
+    let quant = format!(
+        r#"{{{}, "trait_config": {{"profile": {{"values": ["bquantprefill", "tensor"]}}, {flags},
+            "epilogue": {{"values": ["cshuffle"]}}, "pad_k": {{"values": [true]}}}},
+            "quant_config": {{"a_group": {{"values": ["1x1x1"]}}, "b_group": {{"values": ["1x1x1", "1x8x128"]}}}}}}"#,
+        tile("16x64x256", "1x4x1", 64)
+    );
+    fs::write(&path, &quant).unwrap();
+    let (list, _) = good(&["enumerate", config, "--arch", "gfx942", "--list", "--format", "csv"]);
+    let common = "cshuffle_intrawave_False_False_True_False_1x1x1";
+    let shapes = "16x64x256_1x4x1_16x16x64";
+    assert_eq!(
+        list,
+        format!(
+            "index,kernel\n0,gemm_quant_fp8_rcr_bquantprefill_{common}_1x8x128_{shapes}\n\
+             1,gemm_quant_fp8_rcr_tensor_{common}_1x1x1_{shapes}\n"
+        )
+    );
+    let mx = format!(
+        r#"{{{}, "trait_config": {{"pipeline": {{"values": ["comp_tdm"]}}, {flags}, "pad_k": {no},
+            "epilogue": {{"values": ["tdm"]}}, "scheduler": {{"values": ["intrawave"]}}}}}}"#,
+        tile("64x64x128", "2x2x1", 128)
+    );
+    fs::write(&path, &mx).unwrap();
+    let arguments = ["enumerate", config, "--arch", "gfx1250", "--dtype", "fp4", "--list", "--format", "csv"];
+    let error = bad(&arguments, 1);
+    assert!(error.contains(r#"it needs "ck_select": {"variant": "mx_gemm"}"#), "{error}");
+    fs::write(&path, mx.replacen('{', r#"{"ck_select": {"variant": "mx_gemm"}, "#, 1)).unwrap();
+    let (list, _) = good(&arguments);
+    let name = "mx_gemm_fp4_rcr_comp_tdm_tdm_intrawave_False_False_False_False_64x64x128_2x2x1_16x16x128";
+    assert_eq!(list, format!("index,kernel\n0,{name}\n"));
+}

@@ -6,12 +6,14 @@
 mod conv;
 mod fmha;
 mod gemm;
+mod gemm_variant;
 mod instances;
 mod reader;
 
 pub use conv::{Compv4Tiles, ConvConfig, NameForm, TraitSource};
 pub use fmha::FmhaConfig;
-pub use gemm::{GemmConfig, GemmRanges, GemmVariants, LdsLimit, QuantProfile, QuantRanges};
+pub use gemm::{GemmConfig, GemmRanges, LdsLimit};
+pub use gemm_variant::{GemmProfiles, GemmScales, GemmVariants};
 pub use instances::{Family, Instances, OtherKernel};
 
 use std::fmt;
@@ -128,8 +130,8 @@ impl Config {
                 Ok(Self::Conv(Box::new(config)))
             }
             Some(Op::Gemm) => {
-                let config = gemm::read(&mut object)?;
-                object.finish()?;
+                let config = gemm::read(&mut object, root)?;
+                object.finish_with(gemm_variant::ROOT_HINTS)?;
                 Ok(Self::Gemm(config))
             }
             Some(Op::Fmha) => {
@@ -137,6 +139,12 @@ impl Config {
                 object.finish()?;
                 Ok(Self::Fmha(Box::new(config)))
             }
+            None if root.get("tile_configs").is_some() => Err((
+                "tile_configs".to_owned(),
+                "a key of the code generators, whose configurations are not enumerated; the tile engine's have \
+                 'tile_config'"
+                    .to_owned(),
+            )),
             None => Err((
                 String::new(),
                 "neither 'variant' (a grouped convolution) nor 'tile_config' (a GEMM) is there".to_owned(),

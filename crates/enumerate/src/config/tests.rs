@@ -16,6 +16,10 @@ fn every_mistake_is_named_with_its_place() {
         ("[1]", "f.json: found a list, expected an object"),
         ("{}", "f.json: neither 'variant' (a grouped convolution) nor 'tile_config' (a GEMM) is there"),
         (
+            r#"{"tile_configs": [], "variant_keys": ["fp8"]}"#,
+            "f.json, tile_configs: a key of the code generators, whose configurations are not enumerated",
+        ),
+        (
             r#"{"variant": "backward"}"#,
             "f.json, variant: unknown direction 'backward', expected one of: forward, bwd_data",
         ),
@@ -141,4 +145,43 @@ fn the_traits_tell_attention_from_convolutions() {
     }
     let error = op(r#"{"variant": "splitkv"}"#).unwrap_err().to_string();
     assert!(error.starts_with("f, variant: found 'splitkv', expected fwd"), "{error}");
+}
+
+#[test]
+fn own_keys_tell_the_variant() {
+    let of = |traits: &str, rest: &str| {
+        let range = r#"{"values": [16]}"#;
+        let tiles = ["tile", "warp", "warp_tile"]
+            .map(|name| ["m", "n", "k"].map(|axis| format!(r#""{name}_{axis}": {range}"#)).join(", "));
+        let no = r#"{"values": [false]}"#;
+        let text = format!(
+            r#"{{"tile_config": {{{}}}, "trait_config": {{{traits} "epilogue": {{"values": ["cshuffle"]}},
+                "pad_m": {no}, "pad_n": {no}, "pad_k": {no}, "persistent": {no}}} {rest}}}"#,
+            tiles.join(", ")
+        );
+        match Config::from_json("f", text.as_bytes(), None) {
+            Ok(Config::Gemm(GemmConfig::Ranges(ranges))) => ranges.variant.as_str(),
+            other => panic!("{text}\n{other:?}"),
+        }
+    };
+    let plain = r#""pipeline": {"values": ["comp_async"]}, "scheduler": {"values": ["intrawave"]},"#;
+    let with = |more: &str| format!("{plain} {more}: {{\"values\": [false]}},");
+    let (of_a, of_b) = (with(r#""a_preshuffle_quant""#), with(r#""b_preshuffle_quant""#));
+    let both = format!(r#"{of_a} "b_preshuffle_quant": {{"values": [true]}},"#);
+    let groups =
+        r#", "quant_config": {"a_group": {"values": ["1x1x1"]}, "b_group": {"values": ["1x8x128"]}}"#;
+    for (traits, rest, expected) in [
+        (plain, "", "gemm_universal"),
+        (plain, r#", "ck_select": {"variant": "mx_gemm"}"#, "mx_gemm"),
+        (&plain.replace("comp_async", "weight_preshuffle"), "", "mx_gemm"),
+        (plain, r#", "permute_n": false"#, "gemm_preshuffle"),
+        (plain, r#", "group_size_n": 1"#, "gemm_abquant"),
+        (&of_a, "", "gemm_aquant"),
+        (&of_b, r#", "group_size_k": 64"#, "gemm_bquant"),
+        (&both, r#", "group_size_k": 64"#, "gemm_abquant"),
+        (r#""profile": {"values": ["rowcol"]},"#, groups, "gemm_quant"),
+        (&format!(r#"{plain} "reduction_strategy": {{"values": ["tree"]}},"#), "", "gemm_streamk"),
+    ] {
+        assert_eq!(of(traits, rest), expected, "{traits} {rest}");
+    }
 }

@@ -1,11 +1,12 @@
 //! GEMM kernels: ranges through the tile engine's validator, and the machine-learning sweep.
 
 use ck_select_types::kernel::{GemmBody, GemmKernel, Kernel, KernelKind, Mnk};
-use ck_select_types::vocab::{Arch, Dtype, GemmLayout, Pipeline};
+use ck_select_types::vocab::{Arch, Dtype, GemmLayout, Pipeline, QuantMode};
 
-use super::{EnumerateError, Kernels, gemm_quant};
-use crate::config::{GemmConfig, GemmRanges, GemmVariants, LdsLimit};
-use crate::rules::Rules;
+use super::gemm_traits::Traits;
+use super::{EnumerateError, Kernels, gemm_names, gemm_traits};
+use crate::config::{GemmConfig, GemmRanges, GemmScales, GemmVariants, LdsLimit};
+use crate::rules::{BuiltRule, FamilyRules, Rules};
 use crate::valid::{GemmRefusal, GemmValidator};
 
 /// The highest number of combinations that are examined.
@@ -28,26 +29,42 @@ pub(super) fn expand(
     valid_only: bool,
 ) -> Result<Kernels, EnumerateError> {
     match config {
-        GemmConfig::Ranges(ranges) => match &ranges.variant {
-            GemmVariants::Quant(quant) => gemm_quant::expand(shared, ranges, quant),
-            _ => expand_ranges(shared, ranges),
-        },
+        GemmConfig::Ranges(ranges) => expand_ranges(shared, ranges),
         GemmConfig::Sweep => expand_sweep(shared, valid_only),
     }
 }
 
 /// Tile by tile, and for each tile trait by trait. Each pipeline's own rules decide about a tile.
 fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, EnumerateError> {
+    let of_traits = match &ranges.variant {
+        GemmVariants::Profiles(profiles) => profiles.profiles.len(),
+        _ => ranges.pipelines.len(),
+    };
     let lengths = [&ranges.tile, &ranges.wave, &ranges.warp_tile].into_iter().flatten().map(Vec::len);
-    let combinations = lengths.chain([ranges.pipelines.len()]).map(|len| len as u64);
+    let combinations = lengths.chain([of_traits]).map(|len| len as u64);
     let combinations = combinations.fold(1u64, u64::saturating_mul);
     if combinations > MAX_COMBINATIONS {
         return Err(EnumerateError::TooManyCombinations { found: combinations, most: MAX_COMBINATIONS });
     }
+    let name = ranges.variant.as_str();
+    let family = shared.rules.gemm_families.families.get(name);
+    if let Some(warning) = family.and_then(|family| outside(shared, name, family)) {
+        return Ok(Kernels { warnings: vec![warning], ..Kernels::default() });
+    }
     let preshuffle = matches!(ranges.variant, GemmVariants::Preshuffle(_));
     let permuted = ranges.variant == GemmVariants::Preshuffle(true);
     let validator = validator(shared, ranges.lds, preshuffle)?;
+    let validator = match family {
+        Some(family) => validator.with_family(family, shared.dtype),
+        None => validator,
+    };
+    let all = gemm_traits::all(shared, ranges, family)?;
     let mut kernels = Kernels { warnings: validator.warnings(), ..Kernels::default() };
+    if all.is_empty() && family.is_some() {
+        kernels
+            .warnings
+            .push(format!("{name} has no kernels of these traits on {}, it gives none", shared.arch));
+    }
     for tile in triples(&ranges.tile) {
         for wave in triples(&ranges.wave) {
             for warp_tile in triples(&ranges.warp_tile) {
@@ -55,62 +72,86 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
                 if permuted && !repeats.is_multiple_of(2) {
                     continue;
                 }
-                for &pipeline in &ranges.pipelines {
-                    if validator.refusal(tile, wave, warp_tile, pipeline).is_some() {
-                        continue;
+                // Combinations of one pipeline follow each other.
+                let mut judged = None;
+                for traits in &all {
+                    let pipeline = traits.pipeline;
+                    if judged.is_none_or(|(known, _)| known != pipeline) {
+                        let refusal = validator.refusal(tile, wave, warp_tile, pipeline);
+                        judged = Some((pipeline, refusal.is_none()));
                     }
-                    push_traits(&mut kernels, shared, ranges, [tile, wave, warp_tile], pipeline)?;
+                    let takes = |rule: &&BuiltRule| validator.takes(rule, tile, wave, warp_tile);
+                    if judged.is_some_and(|(_, passes)| passes)
+                        && gemm_traits::groups_fit(traits, tile, warp_tile)
+                        && traits.rules.as_ref().is_none_or(|rules| rules.iter().any(takes))
+                    {
+                        push(&mut kernels, shared, &ranges.variant, [tile, wave, warp_tile], traits)?;
+                    }
                 }
             }
         }
     }
+    if kernels.list.is_empty() && ranges.variant == GemmVariants::Universal {
+        kernels.warnings.extend(perhaps_mx(shared, ranges));
+    }
     Ok(kernels)
 }
 
-fn push_traits(
+/// Configurations of microscaled GEMMs have no key of their own; types and pipelines may give them away.
+fn perhaps_mx(shared: Shared<'_>, ranges: &GemmRanges) -> Option<String> {
+    let mx = GemmVariants::Scaled(GemmScales::of(QuantMode::Mx, false)).as_str();
+    let family = shared.rules.gemm_families.families.get(mx)?;
+    let of_family = |pipeline: &Pipeline| family.built.iter().any(|rule| rule.pipelines.contains(pipeline));
+    let hint = shared.dtype == Dtype::PkFp4 || ranges.pipelines.iter().any(of_family);
+    hint.then(|| {
+        format!("read as plain GEMMs; of microscaled ones, it needs \"ck_select\": {{\"variant\": \"{mx}\"}}")
+    })
+}
+
+/// Why a family has no kernels at all of the type or the memory orders.
+fn outside(shared: Shared<'_>, name: &str, family: &FamilyRules) -> Option<String> {
+    let Shared { dtype, layout, .. } = shared;
+    let says = |what: String, known: Vec<String>| {
+        format!("{name} has no kernels of {what}, it gives none; expected {}", known.join(", "))
+    };
+    match (&family.dtypes, &family.layouts) {
+        (Some(known), _) if !known.contains(&dtype) => {
+            Some(says(dtype.to_string(), known.iter().map(Dtype::to_string).collect()))
+        }
+        (_, Some(known)) if !known.contains(&layout) => {
+            Some(says(format!("layout {layout}"), known.iter().map(GemmLayout::to_string).collect()))
+        }
+        _ => None,
+    }
+}
+
+fn push(
     kernels: &mut Kernels,
     shared: Shared<'_>,
-    ranges: &GemmRanges,
+    variant: &GemmVariants,
     [tile, wave, warp_tile]: [Mnk; 3],
-    pipeline: Pipeline,
+    traits: &Traits<'_>,
 ) -> Result<(), EnumerateError> {
-    let [pad_m, pad_n, pad_k] = &ranges.pad;
-    for &epilogue in &ranges.epilogues {
-        for &scheduler in &ranges.schedulers {
-            if !shared.rules.gemm.allows(pipeline, epilogue, scheduler) {
-                continue;
-            }
-            for &m in pad_m {
-                for &n in pad_n {
-                    for &k in pad_k {
-                        for &persistent in &ranges.persistent {
-                            let pad = [m, n, k];
-                            let body = GemmBody {
-                                dtype: shared.dtype,
-                                layout: shared.layout,
-                                tile,
-                                wave,
-                                warp_tile,
-                                pipeline,
-                                epilogue,
-                                scheduler,
-                                pad,
-                                persistent,
-                            };
-                            for kernel in variants(shared.arch, body, &ranges.variant) {
-                                kernels.push(kernel)?;
-                            }
-                        }
-                    }
-                }
-            }
-        }
+    let body = GemmBody {
+        dtype: shared.dtype,
+        layout: shared.layout,
+        tile,
+        wave,
+        warp_tile,
+        pipeline: traits.pipeline,
+        epilogue: traits.epilogue,
+        scheduler: traits.scheduler,
+        pad: traits.pad,
+        persistent: traits.persistent,
+    };
+    for kernel in variants(shared.arch, body, variant, traits) {
+        kernels.push(kernel)?;
     }
     Ok(())
 }
 
 /// The kernels of a variant that agree in everything else.
-fn variants(arch: Arch, body: GemmBody, variant: &GemmVariants) -> Vec<Kernel> {
+fn variants(arch: Arch, body: GemmBody, variant: &GemmVariants, traits: &Traits<'_>) -> Vec<Kernel> {
     let plain = GemmKernel::from(body);
     let with = |change: &dyn Fn(&mut GemmKernel)| {
         let mut kernel = plain.clone();
@@ -118,8 +159,7 @@ fn variants(arch: Arch, body: GemmBody, variant: &GemmVariants) -> Vec<Kernel> {
         named(arch, kernel)
     };
     match variant {
-        // Those of profiles are expanded apart.
-        GemmVariants::Universal | GemmVariants::Quant(_) => vec![named(arch, plain)],
+        GemmVariants::Universal => vec![named(arch, plain)],
         GemmVariants::StreamK(reductions) => {
             let of = |&reduction| with(&|kernel| kernel.variant.stream_k = Some(reduction));
             reductions.iter().map(of).collect()
@@ -133,6 +173,18 @@ fn variants(arch: Arch, body: GemmBody, variant: &GemmVariants) -> Vec<Kernel> {
             vec![with(&|kernel| (kernel.variant.batched, kernel.persistent) = (true, false))]
         }
         GemmVariants::Grouped => vec![with(&|kernel| kernel.grouped = true)],
+        GemmVariants::Profiles(_) | GemmVariants::Scaled(_) => {
+            let mut kernel = plain;
+            kernel.grouped = matches!(variant, GemmVariants::Scaled(scales) if scales.grouped);
+            kernel.variant.quant = traits.quant;
+            kernel.variant.shuffled_scales = traits.shuffled_scales;
+            if kernel.dtype_a == Dtype::PkFp4 {
+                kernel.dtype_c = Dtype::Fp16;
+            }
+            kernel.set_arch(arch);
+            let name = gemm_names::scaled(variant, traits, &kernel);
+            vec![Kernel { name, kind: KernelKind::Gemm(kernel) }]
+        }
     }
 }
 
@@ -170,7 +222,7 @@ fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, Enumera
     Ok(kernels)
 }
 
-pub(super) fn validator(
+fn validator(
     shared: Shared<'_>,
     lds: LdsLimit,
     preshuffle: bool,
@@ -187,6 +239,6 @@ fn named(arch: Arch, mut kernel: GemmKernel) -> Kernel {
 }
 
 /// All combinations, the last axis fastest.
-pub(super) fn triples([m, n, k]: &[Vec<u32>; 3]) -> impl Iterator<Item = Mnk> + '_ {
+fn triples([m, n, k]: &[Vec<u32>; 3]) -> impl Iterator<Item = Mnk> + '_ {
     m.iter().flat_map(move |&m| n.iter().flat_map(move |&n| k.iter().map(move |&k| Mnk::new(m, n, k))))
 }

@@ -4,12 +4,13 @@ mod conv;
 mod fmha;
 mod fmha_tiles;
 mod gemm;
-mod gemm_quant;
+mod gemm_names;
+mod gemm_traits;
 mod instances;
 
 use std::collections::{BTreeMap, HashSet};
 
-use ck_select_types::kernel::{Kernel, KernelKind, NameError};
+use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::pool::Pool;
 use ck_select_types::vocab::{Arch, Direction, Dtype, GemmLayout, UnknownWord};
 
@@ -73,9 +74,6 @@ pub struct Enumeration {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnumerateError {
-    /// A kernel whose name is none.
-    #[error(transparent)]
-    Name(#[from] NameError),
     /// Not the name of an architecture.
     #[error(transparent)]
     Arch(#[from] UnknownWord),
@@ -122,6 +120,22 @@ pub enum EnumerateError {
         found: u64,
         /// How many are allowed.
         most: u64,
+    },
+    /// A configuration combines too many traits.
+    #[error("{found} combinations of traits, expected at most {most}")]
+    TooManyTraits {
+        /// How many there are.
+        found: u64,
+        /// How many are allowed.
+        most: u64,
+    },
+    /// The rules lack a profile of quantised GEMMs.
+    #[error("trait_config.profile: unknown profile '{profile}', expected one of: {known}")]
+    NoProfile {
+        /// The profile in the configuration.
+        profile: String,
+        /// The profiles of the rules.
+        known: String,
     },
     /// More kernels than fit into a pool.
     #[error("more than {} kernels; narrow the configuration, or filter them", Pool::MAX_KERNELS)]

@@ -98,6 +98,16 @@ pub const GEMM_FIELDS: &[Field<GemmKernel>] = fields! {
     pad_n, "handles an n that the tile does not divide", |_, k| Value::Bool(k.pad[1]);
     pad_k, "handles a k that the tile does not divide", |_, k| Value::Bool(k.pad[2]);
     persistent, "workgroups stay resident", |_, k| Value::Bool(k.persistent);
+    quant, "which operands have scales: aquant, bquant, abquant, rowcolquant, tensor_quant, mx or None",
+        |_, k| k.variant.quant.map_or(Value::None, |quant| Value::text(quant.mode.as_str()));
+    group_a, "elements of A with one scale as MxNxK, None without groups",
+        |_, k| k.variant.quant.and_then(|quant| quant.group_a).map_or(Value::None, triple);
+    group_b, "elements of B with one scale as MxNxK, None without groups",
+        |_, k| k.variant.quant.and_then(|quant| quant.group_b).map_or(Value::None, triple);
+    a_preshuffle_quant, "scales of A lie in the order in which they are read",
+        |_, k| Value::Bool(k.variant.shuffled_scales[0]);
+    b_preshuffle_quant, "scales of B lie in the order in which they are read",
+        |_, k| Value::Bool(k.variant.shuffled_scales[1]);
 };
 
 /// Fields of attention: the columns of upstream's tables, and the waves.

@@ -33,6 +33,9 @@ pub struct GemmRules {
     /// accept any.
     #[serde(deserialize_with = "nested_shapes")]
     pub warp_tiles: BTreeMap<String, BTreeMap<String, Vec<Mnk>>>,
+    /// The same for kernels with a shuffled B, where they differ from those of `arch.json`.
+    #[serde(default, deserialize_with = "nested_shapes")]
+    pub preshuffle_warp_tiles: BTreeMap<String, BTreeMap<String, Vec<Mnk>>>,
     /// Combinations that are refused on every architecture.
     pub refused_traits: Vec<TraitRefusal>,
 }

@@ -6,6 +6,7 @@ mod conv;
 mod fmha;
 mod full;
 mod gemm;
+mod gemm_families;
 mod sweep;
 mod words;
 
@@ -17,6 +18,9 @@ pub use fmha::{
 };
 pub use full::{Assignment, FullRules};
 pub use gemm::GemmRules;
+pub use gemm_families::{
+    BuiltRule, BuiltTraits, FamilyRules, GemmFamilies, Instructions, ProfileRule, ResultTile,
+};
 pub use sweep::{SweepRules, SweepSpec};
 pub use words::Word;
 
@@ -40,6 +44,8 @@ pub struct Rules {
     pub sweep: SweepRules,
     /// Forward attention (`fmha.json`).
     pub fmha: FmhaRules,
+    /// Families of GEMMs with conditions of their own (`gemm_families.json`).
+    pub gemm_families: GemmFamilies,
 }
 
 /// Rules that cannot be read.
@@ -53,13 +59,14 @@ pub struct RulesError {
 }
 
 /// Each file's name and built-in text.
-pub const FILES: [(&str, &str); 6] = [
+pub const FILES: [(&str, &str); 7] = [
     ("arch.json", include_str!("../../rules/arch.json")),
     ("conv.json", include_str!("../../rules/conv.json")),
     ("conv_full.json", include_str!("../../rules/conv_full.json")),
     ("gemm.json", include_str!("../../rules/gemm.json")),
     ("ml_sweep.json", include_str!("../../rules/ml_sweep.json")),
     ("fmha.json", include_str!("../../rules/fmha.json")),
+    ("gemm_families.json", include_str!("../../rules/gemm_families.json")),
 ];
 
 impl Rules {
@@ -91,7 +98,7 @@ impl Rules {
     fn from_texts(
         mut text: impl FnMut(&str, &str) -> Result<(String, String), RulesError>,
     ) -> Result<Self, RulesError> {
-        let [arch, conv, conv_full, gemm, sweep, fmha] = FILES;
+        let [arch, conv, conv_full, gemm, sweep, fmha, gemm_families] = FILES;
         let mut labelled = |(file, built_in): (&str, &str)| text(file, built_in);
         Ok(Self {
             arch: parse(&labelled(arch)?)?,
@@ -100,6 +107,7 @@ impl Rules {
             gemm: parse(&labelled(gemm)?)?,
             sweep: parse(&labelled(sweep)?)?,
             fmha: parse(&labelled(fmha)?)?,
+            gemm_families: parse(&labelled(gemm_families)?)?,
         })
     }
 }

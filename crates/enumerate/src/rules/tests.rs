@@ -3,7 +3,7 @@ use std::fs;
 use ck_select_types::kernel::{ConvTile, Mnk};
 use ck_select_types::vocab::{Direction, Dtype, Pipeline};
 
-use super::{FILES, Rules, parse};
+use super::{FILES, ResultTile, Rules, parse};
 
 fn rules() -> Rules {
     Rules::built_in().unwrap()
@@ -115,4 +115,42 @@ fn every_built_in_file_says_what_it_is() {
         let value: serde_json::Value = parse(&(name.to_owned(), text.to_owned())).unwrap();
         assert!(value["about"].as_str().is_some_and(|about| about.len() > 20), "{name}");
     }
+}
+
+#[test]
+fn families_of_gemms_are_checked_when_they_are_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let (name, text) = FILES[6];
+    let path = folder.path().join(name);
+    for (from, to, message) in [
+        (r#""pads": ["k"]"#, r#""pads": ["km"]"#, "found 'km', expected letters of mnk, in this order"),
+        (
+            r#""mode": "aquant""#,
+            r#""mode": "cquant""#,
+            "unknown quantisation 'cquant', expected one of: aquant",
+        ),
+        (r#""result": "packed""#, r#""result": "rows""#, "unknown variant `rows`, expected one of `packed`"),
+        (r#""whole_loads""#, r#""loads""#, "unknown field `loads`, expected one of `architectures`"),
+    ] {
+        assert!(text.contains(from), "{from}");
+        std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        let error = Rules::read(folder.path()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{}: {message}", path.display())), "{error}");
+    }
+    // Every name of instructions is there.
+    let families = rules().gemm_families;
+    let named = families.families.values().filter_map(|family| family.instructions.as_ref());
+    assert!(
+        named.clone().count() > 0 && named.into_iter().all(|name| families.instructions.contains_key(name))
+    );
+}
+
+/// A row of 64 elements of fp16 takes 128 bytes: two make a layer of 64 words, which is even.
+#[test]
+fn tiles_of_results_have_their_padding() {
+    assert_eq!(ResultTile::Packed.bytes(128, 64, 2), 16_384);
+    assert_eq!(ResultTile::PaddedRows.bytes(128, 64, 2), 16_384 + 127 * 2);
+    assert_eq!(ResultTile::PaddedLayers.bytes(128, 64, 2), 16_384 + 63 * 4);
+    // 130 elements make 65 words.
+    assert_eq!(ResultTile::PaddedLayers.bytes(4, 130, 2), 4 * 260);
 }

@@ -77,6 +77,13 @@ pub(super) fn shapes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<M
     Ok(Vec::<Shape>::deserialize(deserializer)?.into_iter().map(|Shape(mnk)| mnk).collect())
 }
 
+/// A list that may be absent.
+pub(super) fn optional_shapes<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Vec<Mnk>>, D::Error> {
+    shapes(deserializer).map(Some)
+}
+
 pub(super) fn named_shapes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NamedShapes, D::Error> {
     let map = BTreeMap::<String, Vec<Shape>>::deserialize(deserializer)?;
     Ok(map.into_iter().map(|(key, list)| (key, list.into_iter().map(|Shape(mnk)| mnk).collect())).collect())

@@ -7,7 +7,7 @@ use ck_select_types::kernel::Mnk;
 use ck_select_types::vocab::{Dtype, GemmLayout, Major, Pipeline};
 
 use crate::config::LdsLimit;
-use crate::rules::Rules;
+use crate::rules::{BuiltRule, FamilyRules, Rules};
 
 /// The shared memory of the architectures for which upstream wrote its limits.
 const FLAT_LDS: u64 = 64 << 10;
@@ -67,14 +67,18 @@ pub struct GemmValidator<'a> {
     /// As the user wrote it: the tile engine's tables are searched for exactly this text.
     target: &'a str,
     lds_bytes: u64,
+    dtype: Dtype,
     layout: GemmLayout,
     warp_size: u32,
     bits: u64,
     bits_c: u64,
     types: String,
     lds: LdsLimit,
-    preshuffle: bool,
+    /// With a shuffled B, the pipelines for it.
+    shuffled_b: Option<Vec<Pipeline>>,
     waves: Option<&'a [Mnk]>,
+    /// Whether the rules of a family have the waves.
+    own_waves: bool,
     warp_tiles: Option<&'a [Mnk]>,
 }
 
@@ -92,7 +96,8 @@ impl<'a> GemmValidator<'a> {
         lds: LdsLimit,
     ) -> Option<Self> {
         let bits = |dtype: Dtype| rules.arch.element_bits.get(&dtype).copied().map(u64::from);
-        let c = dtype.result();
+        // The tile engine's C of packed fp4 is that of fp8.
+        let c = if dtype == Dtype::PkFp4 { Dtype::Fp16 } else { dtype.result() };
         let types = format!("{dtype}_{dtype}_{c}");
         let table = rules.arch.architectures.get(target.split(':').next().unwrap_or(target));
         let own = table.filter(|_| !target.contains(':'));
@@ -103,31 +108,68 @@ impl<'a> GemmValidator<'a> {
             rules,
             target,
             lds_bytes: table.map_or(FLAT_LDS, |table| table.lds_bytes),
+            dtype,
             layout,
             warp_size: if target.starts_with("gfx9") { 64 } else { 32 },
             bits: bits(dtype)?,
             bits_c: bits(c)?,
             types,
             lds,
-            preshuffle: false,
+            shuffled_b: None,
             waves: waves.map(Vec::as_slice),
+            own_waves: false,
             warp_tiles,
         })
     }
 
     /// The same for kernels with preshuffled B, which have their own instructions and loads.
     pub fn with_shuffled_b(mut self, dtype: Dtype) -> Self {
-        self.preshuffle = true;
-        let table = self.rules.arch.architectures.get(self.target);
-        self.warp_tiles = table.map(|table| instructions(&table.preshuffle_warp_tiles, dtype));
+        let Rules { arch, gemm, gemm_families, .. } = self.rules;
+        let name = self.target.split(':').next().unwrap_or(self.target);
+        let own = gemm_families.families.get("gemm_preshuffle").map_or(&[][..], |family| &family.built);
+        let here =
+            |rule: &&BuiltRule| rule.architectures.as_ref().is_none_or(|list| list.iter().any(|a| a == name));
+        let pipelines = own.iter().filter(here).flat_map(|rule| &rule.pipelines);
+        self.shuffled_b = Some(arch.preshuffle_pipelines.iter().chain(pipelines).copied().collect());
+        let of_engine =
+            gemm.preshuffle_warp_tiles.get(self.target).and_then(|tables| tables.get(&self.types));
+        let table = arch.architectures.get(self.target);
+        let of_arch = || table.map(|table| instructions(&table.preshuffle_warp_tiles, dtype));
+        self.warp_tiles = of_engine.map(Vec::as_slice).or_else(of_arch);
         self
+    }
+
+    /// The same for a family with conditions of its own. Its waves are not checked if each of its rules has
+    /// them.
+    pub fn with_family(mut self, family: &'a FamilyRules, dtype: Dtype) -> Self {
+        if let Some(own) = &family.instructions {
+            let name = self.target.split(':').next().unwrap_or(self.target);
+            let tables = self.rules.gemm_families.instructions.get(own);
+            let table = tables.and_then(|tables| tables.get(name)?.0.get(dtype.as_str()));
+            self.warp_tiles = Some(table.map_or(&[], Vec::as_slice));
+        }
+        if family.built.iter().all(|rule| rule.waves.is_some()) {
+            self.waves = None;
+            self.own_waves = true;
+        }
+        self
+    }
+
+    /// Whether a rule of the family takes a tile that passes the other steps.
+    pub fn takes(&self, rule: &BuiltRule, tile: Mnk, wave: Mnk, warp_tile: Mnk) -> bool {
+        let threads = u64::from(wave.m) * u64::from(wave.n) * u64::from(wave.k) * u64::from(self.warp_size);
+        let [m, n, k] = [tile.m, tile.n, tile.k].map(u64::from);
+        rule.takes_tile(tile, wave, warp_tile)
+            && (!rule.whole_loads || self.loads([m, n, k], threads).is_none())
+            && (!rule.whole_stores || self.shuffles(n, m / u64::from(wave.m), threads))
+            && rule.result.is_none_or(|result| result.bytes(m, n, self.bits_c / 8) <= self.lds_bytes)
     }
 
     /// What the rules cannot check for this target, and types that it cannot multiply.
     pub fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         let Self { target, types, .. } = self;
-        if self.waves.is_none() {
+        if self.waves.is_none() && !self.own_waves {
             warnings.push(format!("the rules know no waves of '{target}', any are accepted"));
         }
         match self.warp_tiles {
@@ -155,14 +197,14 @@ impl<'a> GemmValidator<'a> {
         if axes.iter().any(|&(tile, step)| tile % step != 0) {
             return Some(GemmRefusal::Indivisible);
         }
-        if self.lds_bits(tile) > self.lds_limit(pipeline) * 8 {
+        if self.lds_bits(tile, pipeline) > self.lds_limit(pipeline) * 8 {
             return Some(GemmRefusal::Lds);
         }
         let other_instruction = || {
             self.warp_tiles.is_some_and(|known| !known.contains(&warp_tile)).then_some(GemmRefusal::WarpTile)
         };
-        if self.preshuffle {
-            if !self.rules.arch.preshuffle_pipelines.contains(&pipeline) {
+        if let Some(pipelines) = &self.shuffled_b {
+            if !pipelines.contains(&pipeline) {
                 return Some(GemmRefusal::NoPreshuffle);
             }
             let loads = self.loads_beside_shuffled(tile, wave, warp_tile);
@@ -173,11 +215,8 @@ impl<'a> GemmValidator<'a> {
         }
         let threads = u64::from(wave.m) * u64::from(wave.n) * u64::from(wave.k) * u64::from(self.warp_size);
         let [m, n, k] = [tile.m, tile.n, tile.k].map(u64::from);
-        if !self.covers(m, k, threads, self.layout.a == Major::Row) {
-            return Some(GemmRefusal::CoverA);
-        }
-        if !self.covers(n, k, threads, self.layout.b == Major::Col) {
-            return Some(GemmRefusal::CoverB);
+        if let Some(refusal) = self.loads([m, n, k], threads) {
+            return Some(refusal);
         }
         if !self.shuffles(n, m / u64::from(wave.m), threads) {
             return Some(GemmRefusal::CShuffle);
@@ -202,8 +241,29 @@ impl<'a> GemmValidator<'a> {
             && m.is_multiple_of(lanes / across * waves)
     }
 
-    fn lds_bits(&self, tile: Mnk) -> u64 {
-        (u64::from(tile.m) + u64::from(tile.n)) * u64::from(tile.k) * self.bits
+    /// The shared memory of a tile of A and one of B, with what the pipeline puts between their rows.
+    fn lds_bits(&self, tile: Mnk, pipeline: Pipeline) -> u64 {
+        let [m, n, k] = [tile.m, tile.n, tile.k].map(u64::from);
+        let fp8 = self.dtype == Dtype::Fp8;
+        let of = |rows: u64| {
+            let plain = rows * k * self.bits;
+            match pipeline {
+                // 16 bytes between groups of rows of at least 256 bytes.
+                Pipeline::CompTdm | Pipeline::CompTdmV2 if self.target.starts_with("gfx1250") => {
+                    let group = (256 * 8 / (k * self.bits)).max(1);
+                    plain + (rows / group).saturating_sub(1) * 16 * 8
+                }
+                // The swizzled order of fp8 has two halves.
+                Pipeline::CompAsync if fp8 => plain + 16 * 8,
+                // Two waves load a tile of an instruction, but one that of packed fp4 with a depth of 128.
+                Pipeline::CompAsyncEightWaves if fp8 || self.dtype == Dtype::PkFp4 && k >= 256 => {
+                    plain + plain / 32
+                }
+                _ => plain,
+            }
+        };
+        // This pipeline loads a shuffled B into registers.
+        of(m) + if pipeline == Pipeline::WeightPreshuffle { 0 } else { of(n) }
     }
 
     fn lds_limit(&self, pipeline: Pipeline) -> u64 {
@@ -213,6 +273,15 @@ impl<'a> GemmValidator<'a> {
             LdsLimit::Hardware if self.rules.gemm.double_buffered.contains(&pipeline) => self.lds_bytes / 2,
             LdsLimit::Hardware => self.lds_bytes,
         }
+    }
+
+    /// The operand that a workgroup cannot load in whole vectors, if any.
+    fn loads(&self, [m, n, k]: [u64; 3], threads: u64) -> Option<GemmRefusal> {
+        if !self.covers(m, k, threads, self.layout.a == Major::Row) {
+            return Some(GemmRefusal::CoverA);
+        }
+        let whole = self.covers(n, k, threads, self.layout.b == Major::Col);
+        (!whole).then_some(GemmRefusal::CoverB)
     }
 
     /// Whether a workgroup loads a matrix of `other` x `depth` in whole vectors; `along_depth` when depth is

@@ -1,0 +1,47 @@
+//! The tile engine's names of quantised kernels. [`GemmKernel::name`] prints the code generator's, which say
+//! more; here are kernels of the tile engine, under the names by which it builds them.
+
+use std::fmt::Write as _;
+
+use ck_select_types::kernel::{GemmKernel, Mnk, Quant};
+use ck_select_types::vocab::QuantMode;
+
+use super::gemm_traits::Traits;
+use crate::config::{GemmScales, GemmVariants};
+
+/// The name of a kernel with scales. If the tile engine's name would not tell how deep groups are, it is the
+/// code generator's.
+pub(super) fn scaled(variant: &GemmVariants, traits: &Traits<'_>, kernel: &GemmKernel) -> String {
+    let GemmKernel { dtype_a, layout, pipeline, epilogue, scheduler, tile, wave, warp_tile, .. } = kernel;
+    let [of_a, of_b] = kernel.variant.shuffled_scales;
+    let (pipeline, last, groups) = match (variant, traits.profile, traits.quant) {
+        (GemmVariants::Profiles(_), Some(profile), Some(Quant { group_a, group_b, .. })) => {
+            let [a, b] = [group_a, group_b].map(|group| group.unwrap_or(Mnk::new(1, 1, 1)));
+            (profile.word.as_str(), vec![kernel.persistent], format!("_{a}_{b}"))
+        }
+        (GemmVariants::Scaled(scales), _, Some(quant)) => {
+            let GemmScales { mode, grouped, group_k, .. } = scales;
+            let usual = Quant::usual(*mode).group_a.or(Quant::usual(*mode).group_b).map(|group| group.k);
+            let told = usual.is_none_or(|usual| usual == *group_k);
+            let (flags, groups) = match mode {
+                QuantMode::A if told => (vec![of_a], String::new()),
+                QuantMode::B if told => (vec![of_b], String::new()),
+                QuantMode::AB if told => {
+                    let n = quant.group_b.map_or(1, |group| group.n);
+                    (vec![of_a, of_b], format!("_gsn{n}"))
+                }
+                QuantMode::RowCol | QuantMode::Tensor if !grouped => (vec![kernel.persistent], String::new()),
+                _ => return kernel.name(),
+            };
+            (pipeline.as_str(), flags, groups)
+        }
+        _ => return kernel.name(),
+    };
+    let mut name = format!("{}_{dtype_a}_{layout}_{pipeline}_{epilogue}_{scheduler}", variant.as_str());
+    for flag in kernel.pad.into_iter().chain(last) {
+        name.push_str(if flag { "_True" } else { "_False" });
+    }
+    // Writing to a `String` cannot fail.
+    let _ = write!(name, "{groups}_{tile}_{wave}_{warp_tile}");
+    name
+}

@@ -1,0 +1,207 @@
+//! The traits of GEMM kernels: all that a configuration combines apart from tiles.
+
+use ck_select_types::kernel::{Mnk, Quant};
+use ck_select_types::vocab::{Epilogue, Pipeline, QuantMode, Scheduler};
+
+use super::EnumerateError;
+use super::gemm::Shared;
+use crate::config::{GemmProfiles, GemmRanges, GemmScales, GemmVariants};
+use crate::rules::{BuiltRule, BuiltTraits, FamilyRules, ProfileRule};
+
+/// The highest number of combinations of traits.
+const MAX_TRAITS: u64 = 1 << 20;
+
+/// One combination.
+pub(super) struct Traits<'a> {
+    pub(super) pipeline: Pipeline,
+    pub(super) epilogue: Epilogue,
+    pub(super) scheduler: Scheduler,
+    pub(super) pad: [bool; 3],
+    pub(super) persistent: bool,
+    /// The profile of `gemm_quant`.
+    pub(super) profile: Option<&'a ProfileRule>,
+    pub(super) quant: Option<Quant>,
+    pub(super) shuffled_scales: [bool; 2],
+    /// The rules of the family that take it; a tile has to fit one of them. `None` if the family has no rules.
+    pub(super) rules: Option<Vec<&'a BuiltRule>>,
+}
+
+/// The combinations that are built, the last list fastest.
+pub(super) fn all<'a>(
+    shared: Shared<'a>,
+    ranges: &'a GemmRanges,
+    family: Option<&'a FamilyRules>,
+) -> Result<Vec<Traits<'a>>, EnumerateError> {
+    check_number(ranges)?;
+    let mut found = match &ranges.variant {
+        GemmVariants::Profiles(profiles) => of_profiles(shared, ranges, profiles)?,
+        _ => of_lists(shared, ranges),
+    };
+    let Some(family) = family else { return Ok(found) };
+    for traits in &mut found {
+        let built = BuiltTraits {
+            arch: shared.arch,
+            dtype: shared.dtype,
+            layout: shared.layout,
+            pipeline: traits.pipeline,
+            epilogue: traits.epilogue,
+            scheduler: traits.scheduler,
+            pad: traits.pad,
+            persistent: traits.persistent,
+            shuffled_scales: traits.shuffled_scales != [false; 2],
+        };
+        traits.rules = Some(family.built.iter().filter(|rule| rule.takes(&built)).collect());
+    }
+    found.retain(|traits| traits.rules.as_ref().is_none_or(|rules| !rules.is_empty()));
+    Ok(found)
+}
+
+fn of_lists<'a>(shared: Shared<'a>, ranges: &'a GemmRanges) -> Vec<Traits<'a>> {
+    let mut found = Vec::new();
+    let scales = scales(&ranges.variant);
+    for &pipeline in &ranges.pipelines {
+        for &epilogue in &ranges.epilogues {
+            for &scheduler in &ranges.schedulers {
+                if !shared.rules.gemm.allows(pipeline, epilogue, scheduler) {
+                    continue;
+                }
+                for (pad, persistent) in flags(ranges) {
+                    for &(quant, shuffled_scales) in &scales {
+                        let (profile, rules) = (None, None);
+                        found.push(Traits {
+                            pipeline,
+                            epilogue,
+                            scheduler,
+                            pad,
+                            persistent,
+                            profile,
+                            quant,
+                            shuffled_scales,
+                            rules,
+                        });
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+fn of_profiles<'a>(
+    shared: Shared<'a>,
+    ranges: &'a GemmRanges,
+    profiles: &GemmProfiles,
+) -> Result<Vec<Traits<'a>>, EnumerateError> {
+    let known = &shared.rules.gemm_families.profiles;
+    let mut found = Vec::new();
+    for word in &profiles.profiles {
+        let Some(profile) = known.iter().find(|profile| profile.word == *word) else {
+            let known = known.iter().map(|profile| profile.word.as_str()).collect::<Vec<_>>().join(", ");
+            return Err(EnumerateError::NoProfile { profile: word.clone(), known });
+        };
+        for &epilogue in &ranges.epilogues {
+            for (pad, persistent) in flags(ranges) {
+                for quant in groups(profile, &profiles.groups) {
+                    let [of_a, of_b] = [QuantMode::A, QuantMode::B].map(|mode| profile.mode == mode);
+                    found.push(Traits {
+                        pipeline: profile.pipeline,
+                        epilogue,
+                        scheduler: profile.scheduler,
+                        pad,
+                        persistent,
+                        profile: Some(profile),
+                        quant: Some(quant),
+                        shuffled_scales: [of_a, of_b].map(|has| has && profile.shuffled_scales),
+                        rules: None,
+                    });
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The groups for which a profile is built, B's fastest.
+fn groups(profile: &ProfileRule, [of_a, of_b]: &[Vec<Mnk>; 2]) -> Vec<Quant> {
+    let fitting = |list: &[Mnk], known: &[Mnk]| -> Vec<Mnk> {
+        list.iter().filter(|group| known.contains(group)).copied().collect()
+    };
+    let of_b = fitting(of_b, &profile.groups_b);
+    let one = |group_a: Mnk| {
+        of_b.iter().map(move |&group_b| {
+            let mut quant = Quant::usual(profile.mode);
+            quant.group_a = quant.group_a.map(|_| group_a);
+            quant.group_b = quant.group_b.map(|_| group_b);
+            quant
+        })
+    };
+    fitting(of_a, &profile.groups_a).into_iter().flat_map(one).collect()
+}
+
+/// Pads along m, n and k, and whether workgroups stay resident.
+fn flags(ranges: &GemmRanges) -> Vec<([bool; 3], bool)> {
+    let [pad_m, pad_n, pad_k] = &ranges.pad;
+    let mut found = Vec::new();
+    for &m in pad_m {
+        for &n in pad_n {
+            for &k in pad_k {
+                found.extend(ranges.persistent.iter().map(|&persistent| ([m, n, k], persistent)));
+            }
+        }
+    }
+    found
+}
+
+/// Scales, and whether those of A and of B lie in the order in which they are read.
+fn scales(variant: &GemmVariants) -> Vec<(Option<Quant>, [bool; 2])> {
+    let GemmVariants::Scaled(GemmScales { mode, shuffled, group_k, group_n, .. }) = variant else {
+        return vec![(None, [false; 2])];
+    };
+    let usual = Quant::usual(*mode);
+    let deep = |group: Mnk| if *mode == QuantMode::Mx { group } else { Mnk { k: *group_k, ..group } };
+    let quant = Quant { mode: *mode, group_a: usual.group_a.map(deep), group_b: usual.group_b.map(deep) };
+    let wide = |&n: &u32| Quant { group_b: quant.group_b.map(|group| Mnk { n, ..group }), ..quant };
+    let quants = if *mode == QuantMode::AB { group_n.iter().map(wide).collect() } else { vec![quant] };
+    let mut found = Vec::new();
+    for &a in &shuffled[0] {
+        for &b in &shuffled[1] {
+            found.extend(quants.iter().map(|&quant| (Some(quant), [a, b])));
+        }
+    }
+    found
+}
+
+/// Whether a tile holds whole groups, and groups whole instructions.
+pub(super) fn groups_fit(traits: &Traits<'_>, tile: Mnk, warp_tile: Mnk) -> bool {
+    let Some(Quant { mode, group_a, group_b }) = traits.quant else { return true };
+    // An instruction of microscaling applies several scales. Profiles leave the groups of A unchecked.
+    let whole = match mode {
+        QuantMode::B => true,
+        QuantMode::A | QuantMode::AB => traits.profile.is_none(),
+        QuantMode::RowCol | QuantMode::Tensor | QuantMode::Mx => false,
+    };
+    [group_a, group_b].into_iter().flatten().all(|group| {
+        tile.m.is_multiple_of(group.m)
+            && tile.k.is_multiple_of(group.k)
+            && (!whole || group.k.is_multiple_of(warp_tile.k))
+    })
+}
+
+fn check_number(ranges: &GemmRanges) -> Result<(), EnumerateError> {
+    let [pad_m, pad_n, pad_k] = &ranges.pad;
+    let mut lengths = [&ranges.persistent, pad_m, pad_n, pad_k].map(Vec::len).to_vec();
+    lengths.push(ranges.epilogues.len());
+    match &ranges.variant {
+        GemmVariants::Profiles(GemmProfiles { profiles, groups: [of_a, of_b] }) => {
+            lengths.extend([profiles.len(), of_a.len(), of_b.len()]);
+        }
+        GemmVariants::Scaled(GemmScales { shuffled: [of_a, of_b], group_n, .. }) => {
+            lengths.extend([of_a.len(), of_b.len(), group_n.len().max(1)]);
+            lengths.extend([ranges.pipelines.len(), ranges.schedulers.len()]);
+        }
+        _ => lengths.extend([ranges.pipelines.len(), ranges.schedulers.len()]),
+    }
+    let found = lengths.iter().fold(1u64, |product, &len| product.saturating_mul(len as u64));
+    let most = MAX_TRAITS;
+    if found > most { Err(EnumerateError::TooManyTraits { found, most }) } else { Ok(()) }
+}
