@@ -13,18 +13,22 @@ use crate::error::MeasureError;
 use crate::outcome::{FailureClass, Outcome};
 use crate::runner::Answers;
 
+/// How many kernels of a problem [`Plan::within`] keeps in any case, if there are four times as many.
+const AT_LEAST: usize = 7;
+
 impl Plan {
     /// The same plan with the kernels of each problem ordered by the estimate, fastest first, so that the
     /// cut-off has a good time to compare with from the start; those without an estimate come last.
     #[must_use]
     pub fn by_estimate(&self, estimator: &Estimator) -> Self {
-        self.within(estimator, f64::INFINITY, usize::MAX)
+        self.within(estimator, f64::INFINITY, None)
     }
 
     /// The same, without the kernels whose estimate is more than `factor` times the fastest one, but with
-    /// `at_least` so many of each problem: the estimate errs, and more so the fewer it leaves.
+    /// `at_least` so many of each problem, because the estimate errs; by default seven, or a quarter of fewer
+    /// than 28.
     #[must_use]
-    pub fn within(&self, estimator: &Estimator, factor: f64, at_least: usize) -> Self {
+    pub fn within(&self, estimator: &Estimator, factor: f64, at_least: Option<usize>) -> Self {
         let mut plan = self.clone();
         let shapes: Vec<_> = self.kernels.iter().map(|kernel| estimator.shape(&kernel.kind).ok()).collect();
         for planned in &mut plan.problems {
@@ -41,6 +45,7 @@ impl Plan {
             times.sort_by(|a, b| a.0.total_cmp(&b.0));
             let most = times.first().map_or(f64::INFINITY, |best| factor * best.0);
             let before = times.len();
+            let at_least = at_least.unwrap_or_else(|| AT_LEAST.min(before / 4));
             let mut place = 0;
             times.retain(|(time, _)| {
                 place += 1;
@@ -160,13 +165,26 @@ mod tests {
         let times: Vec<f64> = ordered.pairs().map(time).collect();
         assert!(times[..3].is_sorted() && times[3..].is_sorted(), "{times:?}");
         let factor = times[1] / times[0] * 1.001;
-        let near = plan.within(&estimator, factor, 1);
+        let near = plan.within(&estimator, factor, Some(1));
         let kept: Vec<Pair> = near.pairs().filter(|pair| pair.problem == 0).collect();
         assert_eq!(kept, ordered.pairs().take(2).collect::<Vec<_>>());
         assert_eq!(near.len() + near.left_out_by_order(), 6);
-        let two = plan.within(&estimator, 1.0, 2);
+        let two = plan.within(&estimator, 1.0, Some(2));
         assert_eq!((two.len(), two.left_out_by_order()), (4, 2));
         assert_eq!(tiles(&two)[..2], tiles(&ordered)[..2]);
+        // A quarter of three is none, and the fastest is always kept; of 40 kernels, seven are.
+        let by_default = |plan: &Plan| plan.within(&estimator, 1.0, None).pairs().count();
+        assert_eq!(by_default(&plan), 2);
+        let many = |depths: &[u32]| {
+            let mut names = Vec::new();
+            for place in 0..20 * depths.len() {
+                let (m, n, k) = (16 << (place % 4), 16 << (place / 4 % 5), depths[place / 20]);
+                names.push(format!("grouped_conv_forward_bf16_2d_{m}x{n}x{k}_compv3"));
+            }
+            super::super::tests::plan(&names.join("\n"), "C,K,Hi,Wi,Y,X,N\n256,256,56,56,3,3,64\n")
+        };
+        assert_eq!(by_default(&many(&[32])), 5);
+        assert_eq!(by_default(&many(&[32, 64])), 7);
 
         // By the pool's order the first kernel is the fastest, by the estimate's it is left out or not.
         let mut answers = Recorded::new("records");

@@ -124,10 +124,10 @@ pub(crate) struct Args {
     /// keeps a third of 30 kernels, which have 99.8 % of the best speed (docs/estimate.md)
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     within: Option<f64>,
-    /// How many kernels of each problem --within keeps in any case
-    #[arg(long, value_name = "COUNT", default_value = "7", requires = "within",
-          value_parser = clap::value_parser!(u32).range(1..))]
-    at_least: u32,
+    /// How many kernels of each problem --within keeps in any case [default: 7, or a quarter of fewer
+    /// than 28]
+    #[arg(long, value_name = "COUNT", requires = "within", value_parser = clap::value_parser!(u32).range(1..))]
+    at_least: Option<u32>,
     /// The architecture that the estimate or a universal model is for
     #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
     arch: Option<Arch>,
@@ -277,7 +277,7 @@ fn in_order(args: &Args, plan: Plan) -> Result<Plan, CliError> {
         Order::Estimate => {
             let estimator = asked.estimator(&args.hardware)?;
             match args.within {
-                Some(factor) => plan.within(&estimator, factor, args.at_least as usize),
+                Some(factor) => plan.within(&estimator, factor, args.at_least.map(|count| count as usize)),
                 None => plan.by_estimate(&estimator),
             }
         }
