@@ -1,5 +1,7 @@
 //! What the estimate knows about a GPU: the constants of [`Hardware`], and rates that are not among them.
 
+use std::ops::RangeInclusive;
+
 use serde_json::{Map, Value};
 
 use super::profiles;
@@ -51,6 +53,10 @@ pub struct Rates {
 /// Constants of [`Hardware`] that the estimate needs.
 const NEEDED: [&str; 6] =
     ["num_cus", "simds_per_cu", "max_clock_mhz", "max_waves_per_cu", "wavefront_size", "lds_capacity"];
+
+/// Constants beyond which no GPU is: a slip of the unit would change every time.
+const PLAUSIBLE: [(&str, RangeInclusive<i64>); 3] =
+    [("num_cus", 1..=10_000), ("max_clock_mhz", 1..=20_000), ("lds_capacity", 1024..=1 << 24)];
 
 /// A GPU as the estimate sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -125,6 +131,20 @@ impl Device {
             }
         }
         device.hardware = device.hardware.overridden_by(&constants)?;
+        for (name, range) in PLAUSIBLE {
+            let found = device.hardware.get(name).unwrap_or_default();
+            if constants.contains_key(name) && !range.contains(&found) {
+                let expected = format!("a number from {} to {}", range.start(), range.end());
+                return Err(field(name, &found, expected).into());
+            }
+        }
+        let based_on = fields.get("based_on").and_then(Value::as_str).and_then(|word| word.parse().ok());
+        for arch in [base, based_on].into_iter().flatten() {
+            let (found, expected) = (device.hardware.wavefront_size, arch.wave_size());
+            if found != expected {
+                return Err(field("wavefront_size", &found, format!("{expected}, which {arch} has")).into());
+            }
+        }
         Ok(device)
     }
 
@@ -202,10 +222,10 @@ impl Rates {
 /// A rate of a file. Only rates of what a device may lack can be 0.
 fn number(name: &str, value: &Value) -> Result<f64, InvalidField> {
     let may_be_zero = name.starts_with("macs_") || name.starts_with("full_rate_") || name == "cache_kb";
-    let expected = if may_be_zero { "a number, 0 or more" } else { "a number above 0" };
+    let expected = if may_be_zero { "0 or a number from 1 to 1e9" } else { "a number from 1 to 1e9" };
     value
         .as_f64()
-        .filter(|&number| if may_be_zero { number >= 0.0 } else { number > 0.0 })
+        .filter(|&number| (1.0..=1e9).contains(&number) || may_be_zero && number == 0.0)
         .ok_or_else(|| field(name, value, expected))
 }
 

@@ -104,13 +104,18 @@ impl Parts {
         // Parts are whole steps, and none is empty.
         let asked = shape.parts.max(load.parts).min(all_steps);
         let mut steps = (all_steps / asked).ceil();
-        let parts = (all_steps / steps).ceil();
+        let mut parts = (all_steps / steps).ceil();
         let mut workgroups = tiles * parts;
         let slots = cus * shape.resident;
+        // How many tiles, or parts of them, a workgroup begins and stores.
+        let mut pieces = 1.0;
         if shape.balanced {
-            // Each of the workgroups that fit takes an equal share of all steps.
-            steps = (tiles * all_steps / slots).ceil();
-            workgroups = workgroups.min(slots);
+            // Each of the workgroups that fit takes an equal share of all steps, and cuts a tile where its
+            // share ends within one.
+            workgroups = slots.min(tiles * all_steps);
+            steps = (tiles * all_steps / workgroups).ceil();
+            parts = if tiles % workgroups == 0.0 { 1.0 } else { 1.0 + workgroups / tiles };
+            pieces = tiles * parts / workgroups;
         }
         let rounds = (workgroups / slots).floor();
         let last = ((workgroups - rounds * slots) / cus).ceil();
@@ -124,11 +129,12 @@ impl Parts {
         let cache_rate = device.rates.cache_gb_s * 1e3;
         let staged = workgroups * steps * shape.staged + load.result_bytes;
         let uncached = (load.bytes - device.rates.cache_kb * 1024.0).max(0.0);
-        let split = parts > 1.0 || shape.balanced;
-        // Each part is written and read, and added to a result that is about as large as half a part.
-        let part_bytes = load.results * bytes_of(Dtype::Fp32) * (parts + 0.5);
-        let added = if split { part_bytes / (cache_rate * constants.parts_share) } else { 0.0 };
-        let again = shape.two_stage && (split || constants.always_second);
+        // Each part of a tile that is cut is written and read, and added to a result that is about as large
+        // as half a part.
+        let cuts = parts - 1.0;
+        let part_bytes = load.results * bytes_of(Dtype::Fp32) * (cuts + 1.5 * cuts.min(1.0));
+        let added = part_bytes / (cache_rate * constants.parts_share);
+        let again = shape.two_stage && (cuts > 0.0 || constants.always_second);
         let second_launch = if again { constants.second_launch } else { 0.0 };
         Self {
             arithmetic: shape.arithmetic,
@@ -136,8 +142,8 @@ impl Parts {
             loads: Shape::issue(accesses, constants),
             barriers: constants.barrier,
             waits,
-            workgroup: (constants.prologue * waits + constants.workgroup) * begun,
-            stores: shape.stores(load, constants),
+            workgroup: (constants.prologue * waits + constants.workgroup) * begun * pieces,
+            stores: shape.stores(load, constants) * pieces,
             cache: staged / (cache_rate * constants.cache_share),
             memory: uncached / (device.rates.memory_gb_s * 1e3 * constants.memory_share),
             second_stage: added + second_launch,

@@ -183,6 +183,23 @@ fn stream_k_fills_the_last_round() {
     // One tile and a large depth: without stream-K one compute unit works, with it all do.
     let deep = GemmProblem::new(256, 256, 1 << 18);
     assert!(time(&stream_k, deep) < time(&plain, deep) / 4.0);
+    // Never faster than its arithmetic allows, also where the tiles are fewer than what fits.
+    let Device { hardware, .. } = Device::for_arch("gfx950".parse().unwrap()).unwrap();
+    let peak = Device::for_arch("gfx950".parse().unwrap()).unwrap().peak_tflops(Dtype::Fp8).unwrap();
+    for tiles in [1, 4, 100, hardware.num_cus, hardware.num_cus + 44] {
+        let problem = GemmProblem::new(256, 256 * tiles, 1 << 14);
+        let least = 2.0 * 256.0 * 256.0 * tiles as f64 * f64::from(1 << 14) / peak / 1e6;
+        assert!(time(&stream_k, problem) > least, "{tiles} tiles: {} us", time(&stream_k, problem));
+    }
+    // Many workgroups that share a tile have many parts to add up.
+    let second_stage = |problem: GemmProblem| {
+        let shape = estimator.shape(&Kernel::from_name(&stream_k).unwrap().kind).unwrap();
+        let terms = estimator.terms(&estimator.load(&problem.into()), &shape);
+        terms.named().find(|term| term.0 == "second_stage").unwrap().1
+    };
+    let whole = GemmProblem::new(256, 256 * hardware.num_cus, 512);
+    assert!(second_stage(whole) < 1e-9, "whole tiles are not cut");
+    assert!(second_stage(GemmProblem::new(512, 512, 1 << 20)) > 10.0);
     // With many full rounds there is nothing to gain.
     let full = GemmProblem::new(16384, 16384, 512);
     assert!(time(&stream_k, full) > time(&plain, full) * 0.8);
@@ -222,7 +239,23 @@ fn devices_are_read_and_faults_named() {
         fault(r#"{"based_on": "gfx942", "cus": 3}"#)
             .contains("found cus, expected based_on or one of num_cus")
     );
-    assert!(fault(r#"{"based_on": "gfx942", "memory_gb_s": 0}"#).contains("expected a number above 0"));
+    for (constant, expected) in [
+        (r#""memory_gb_s": 0"#, "memory_gb_s: found 0, expected a number from 1 to 1e9"),
+        (r#""macs_16bit": 1e-308"#, "macs_16bit: found 1e-308, expected 0 or a number from 1 to 1e9"),
+        (r#""cache_gb_s": 5e-324"#, "cache_gb_s: found 5e-324, expected a number from 1 to 1e9"),
+        (
+            r#""max_clock_mhz": 2100000000"#,
+            "max_clock_mhz: found 2100000000, expected a number from 1 to 20000",
+        ),
+        (r#""lds_capacity": 1"#, "lds_capacity: found 1, expected a number from 1024 to 16777216"),
+        (r#""wavefront_size": 32"#, "wavefront_size: found 32, expected 64, which gfx942 has"),
+    ] {
+        assert_eq!(fault(&format!(r#"{{"based_on": "gfx942", {constant}}}"#)), expected);
+    }
+    // Kernels of another library are none of this GPU's.
+    let fields = serde_json::from_str(r#"{"based_on": "sm_90"}"#).unwrap();
+    let error = Device::from_json(&fields, Some("gfx942".parse().unwrap())).unwrap_err().to_string();
+    assert_eq!(error, "wavefront_size: found 32, expected 64, which gfx942 has");
     assert!(fault(r#"{"based_on": "gfx900"}"#).contains("no profile of gfx900"));
     assert!(fault(r#"{"based_on": "MI300X"}"#).contains("based_on: found MI300X"));
 }
