@@ -172,6 +172,11 @@ fn data_that_cannot_be_is_named() {
         "expected device, direction, dtype or a file of --data",
     );
     folder.bad(&train("here.csv", "--arch gfx950 --objective relative"), "cannot be used with");
+    // What is only trained on is never judged.
+    folder.bad(
+        &train("here.csv", "--arch gfx950 --extra-data back.parquet --holdout back.parquet"),
+        "found no valid row in it that is not only trained on",
+    );
 }
 
 #[test]
@@ -196,7 +201,29 @@ fn a_model_goes_on_with_measurements() {
     assert!(spec.contains("\"est_slower\"") && spec.contains("\"staged_ratio\""), "{spec}");
     folder.bad("evaluate --model mine --data back.parquet", "no row to evaluate");
     folder.bad(&format!("{line} --output mine"), "already exists");
+    folder.bad(&line.replace("here.csv", "here.csv back.csv"), "choose one with the direction (--variant)");
 
+    // On a GPU that the universal model has not seen, the estimate counts more: the less, the more is measured.
+    folder.good(&format!("train --universal --data back.parquet --out back --folds 1 {SMALL}"));
+    let prior_of = |line: &str| -> f64 {
+        folder.good(&format!("{line} --overwrite --output own"));
+        let spec = fs::read_to_string(folder.path("own/feature_spec.json")).unwrap();
+        let spec: serde_json::Value = serde_json::from_str(&spec).unwrap();
+        spec["ck_select"]["prior"].as_f64().unwrap()
+    };
+    let unseen = line.replace("--model any", "--model back");
+    assert_eq!([10, 30].map(|count| prior_of(&format!("{unseen} --measure {count}"))), [15.0, 12.5]);
+    assert_eq!(prior_of(&format!("{line} --measure 10")), 10.0);
+    let card = fs::read_to_string(folder.path("own/MODEL_CARD.md")).unwrap();
+    assert!(card.contains("adapted to gfx950, and only for it"), "{card}");
+
+    folder.bad(
+        "tune --arch gfx950 --simulate here.csv",
+        "expected the directory of a universal model as --model",
+    );
+    folder
+        .bad("curve --arch gfx950 --data here.csv", "expected the directory of a universal model as --model");
+    folder.bad("curve --arch gfx950 --model any --data here.csv back.csv", "(--variant)");
     let curve = folder.good(
         "curve --arch gfx950 --model any --data here.csv --counts 0,10,all --ways tuned,alone --draws 2 \
          --html curve.html --format csv",
@@ -236,10 +263,9 @@ fn measuring_goes_on_where_it_was_stopped() {
     let row = |at: i32| format!("{},{},64,14,14,1,1", 1 + at, 64 + 8 * (at % 7));
     let rows: Vec<String> = (0..16).map(row).collect();
     fs::write(folder.path("problems.csv"), format!("N,C,K,Hi,Wi,Y,X\n{}\n", rows.join("\n"))).unwrap();
-    let tune = |measure: usize| {
-        let line = "tune --arch gfx950 --model any --pool pool.txt --problems problems.csv \
-                    --runner runner.json --work work";
-        let words = format!("{line} --measure {measure} --output mine --overwrite");
+    let line = "tune --arch gfx950 --model any --pool pool.txt --problems problems.csv --runner runner.json";
+    let tune_into = |work: &str, measure: usize| {
+        let words = format!("{line} --work {work} --measure {measure} --output mine --overwrite");
         let ran = Command::new(env!("CARGO_BIN_EXE_ckselect"))
             .current_dir(folder.0.path())
             .env("FAKE_POOL", folder.path("pool.txt"))
@@ -251,6 +277,9 @@ fn measuring_goes_on_where_it_was_stopped() {
         assert!(ran.status.success(), "{said}");
         said
     };
+    let tune = |measure| tune_into("work", measure);
+    // Too few to say what to expect are enough to learn from.
+    assert!(!tune_into("few", 5).contains("expected for others"));
     assert!(tune(10).contains("10 problems measured; expected for others"));
     let measured = |name: &str| fs::read(folder.path("work").join(name)).unwrap();
     let before = [measured("0000.csv"), measured("0001.csv")];
@@ -269,6 +298,18 @@ fn measuring_goes_on_where_it_was_stopped() {
         assert!(page.contains(text), "{text}");
     }
     folder.bad("tune --arch gfx950 --model any --runner runner.json", "--pool");
+    let list = measured("0000.problems.txt");
+    let other = format!("{line} --work work --output other --seed 2");
+    folder.bad(&other, "0000.problems.txt: found other problems than --problems and --seed give");
+    assert_eq!(measured("0000.problems.txt"), list, "what is refused changes nothing");
+    folder.bad(&format!("{line} --work work --output other --draws 3"), "cannot be used with '--draws");
+    folder.bad(&format!("{line} --work work --output other --dtype fp8"), "cannot be used with '--dtype");
+    fs::write(folder.path("there.csv"), "N,C,K,Hi,Wi,Y,X,arch\n1,64,64,14,14,1,1,gfx942\n").unwrap();
+    let other = line.replace("problems.csv", "there.csv");
+    folder.bad(
+        &format!("{other} --work there --output other"),
+        "there.csv: found a problem of another architecture than --arch gfx950: ",
+    );
     let line = "tune --arch gfx942 --model any --pool pool.txt --problems problems.csv --runner runner.json \
                 --work work --output other";
     folder.bad(line, "tune.json: arch: found gfx950, expected gfx942 as in --arch");

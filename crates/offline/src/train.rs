@@ -112,6 +112,17 @@ pub struct Plan {
     pub adapts: bool,
 }
 
+impl Plan {
+    /// The weight of the estimate in selections by a model that was trained on so many problems.
+    fn prior_of(&self, problems: usize) -> Option<f64> {
+        let prior = self.prior?;
+        let Some(base) = self.warm_start.as_ref().filter(|_| self.adapts) else { return Some(prior) };
+        let mut seen = base.archs().peekable();
+        let has_seen = seen.peek().is_none() || seen.any(|arch| Some(arch) == self.extractor.arch);
+        Some(tune::adapted_prior(prior, has_seen, problems))
+    }
+}
+
 /// Receives the progress of a training.
 pub trait Watcher: Sync {
     /// A target begins, for which [`Watcher::trained`] will be called this many times.

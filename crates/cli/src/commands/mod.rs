@@ -273,6 +273,20 @@ pub(crate) fn model_directory(text: &str) -> Result<PathBuf, String> {
     Ok(text.into())
 }
 
+/// The universal model of --model, for commands that continue it.
+#[cfg(feature = "train")]
+pub(crate) fn to_adapt(directory: &Path) -> Result<ck_select_offline::train::WarmStart, CliError> {
+    ck_select_offline::train::WarmStart::to_adapt(directory).map_err(|error| {
+        if directory.is_dir() {
+            return error.into();
+        }
+        CliError::failed(format!(
+            "{error}; expected the directory of a universal model as --model, such as models/universal of the \
+             repository"
+        ))
+    })
+}
+
 /// Whether a path names a model that is built into the library.
 pub(crate) fn is_embedded(model: &Path) -> bool {
     embedded::named(model).is_some()

@@ -25,11 +25,12 @@ const EXAMPLES: &str = "Examples:
 Problems far from each other are measured first, in an order that depends on the seed. --work keeps the \
 measurements, in the format of `ckselect bench`: the same command continues where it was stopped, also with \
 more to measure or a new budget. The folder is of one architecture, which it records: another --arch is \
-refused. Without --measure, it ends when the budget is spent, when all problems are measured, or when \
-another third of them has hardly changed what to expect of the others.
+refused. Unstable times are measured again, up to three times. \
+Without --measure, it ends when the budget is spent, when all problems are measured, or when measuring \
+twice as many has hardly changed `expected`.
 
-`expected` are the measured problems, each held out; `found`, in a simulation, are those that were not \
-measured.";
+`expected` is the mean over the measured problems, each held out in turn; the other figures are of problems \
+that were not measured.";
 
 /// Adapt a universal model to a GPU, a library and problems with a few measurements
 #[derive(clap::Args)]
@@ -68,8 +69,8 @@ pub(crate) struct Args {
     /// Measure no longer than this: 90s, 30m, 2h
     #[arg(long, value_name = "TIME", value_parser = super::bench::duration, conflicts_with = "simulate")]
     budget: Option<Duration>,
-    /// Measure this many problems, rounded up to a multiple of five [default: 10 in a simulation, else as
-    /// many as are worth it]
+    /// Measure this many problems, with a library or a runner rounded up to a multiple of five [default: 10
+    /// in a simulation, else as many as are worth it]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     measure: Option<u32>,
     /// Number of simulations, each with another first problem; the last line has the medians
@@ -77,15 +78,20 @@ pub(crate) struct Args {
         long,
         value_name = "COUNT",
         default_value = "1",
-        requires = "simulate",
+        conflicts_with_all = ["library", "runner"],
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
     draws: u32,
-    /// Only rows of this type
-    #[arg(long, value_parser = word::<Dtype>)]
+    /// Only recorded rows of this type
+    #[arg(long, value_parser = word::<Dtype>, conflicts_with_all = ["library", "runner"])]
     dtype: Option<Dtype>,
-    /// Only convolutions of this direction
-    #[arg(long, value_name = "DIRECTION", value_parser = word::<Direction>)]
+    /// Only recorded convolutions of this direction
+    #[arg(
+        long,
+        value_name = "DIRECTION",
+        value_parser = word::<Direction>,
+        conflicts_with_all = ["library", "runner"]
+    )]
     variant: Option<Direction>,
     /// The seed for the first problem and for the training
     #[arg(long, default_value = "1")]

@@ -156,7 +156,8 @@ fn extension(plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) -> Value 
     let mut extension = serde_json::to_value(plan.extractor.rules).unwrap_or_default();
     if let Some(object) = extension.as_object_mut() {
         object.insert("rank_by".to_owned(), json!(plan.rank_by.as_str()));
-        if let Some(prior) = plan.prior {
+        let problems = trained.first().map_or(0, |one| one.data.problems.len());
+        if let Some(prior) = plan.prior_of(problems) {
             object.insert("prior".to_owned(), json!(prior));
         }
         object.insert(TrainedRange::KEY.to_owned(), json!(range(trained)));

@@ -175,15 +175,26 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
 }
 
 fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) {
-    if let Some(prior) = plan.prior {
+    let problems = trained.first().map_or(0, |one| one.data.problems.len());
+    if let Some(prior) = plan.prior_of(problems) {
+        let archs = trained_on.archs().map(|arch| arch.to_string()).collect::<Vec<_>>().join(", ");
+        let (answers, elsewhere) = match plan.extractor.arch.filter(|_| plan.adapts) {
+            Some(arch) => (
+                format!("A universal model, adapted to {arch}, and only for it."),
+                format!("It continues a model that was trained on {archs}."),
+            ),
+            None => (
+                "A universal model: it answers for every GPU that the estimate knows, whatever it was trained \
+                 on, and selections by it are flagged as generic."
+                    .to_owned(),
+                format!("It was trained on {archs}; elsewhere the estimate counts twice."),
+            ),
+        };
         let _ = writeln!(
             out,
-            "\n## Limits\n\nA universal model: it answers for every GPU that the estimate knows, whatever it \
-             was trained on, and selections by it are flagged as generic. A score is the forest's less \
-             {prior} times the logarithm of the estimated time over the pool's shortest, so that scores \
-             order the kernels of one problem and pool, and say nothing else. It was trained on {}; \
-             elsewhere the estimate counts twice.",
-            trained_on.archs().map(|arch| arch.to_string()).collect::<Vec<_>>().join(", ")
+            "\n## Limits\n\n{answers} A score is the forest's less {prior} times the logarithm of the \
+             estimated time over the pool's shortest, so that scores order the kernels of one problem and \
+             pool, and say nothing else. {elsewhere}"
         );
         return;
     }

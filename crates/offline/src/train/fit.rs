@@ -241,11 +241,19 @@ impl<'a> Task<'a> {
         problems: &[usize],
     ) -> Result<Vec<f64>, TrainError> {
         let of_trained = trained.iter().filter_map(|&problem| self.data.problems[problem].arch);
-        let seen: BTreeSet<Arch> = self.seen.iter().copied().chain(of_trained).collect();
+        let before: BTreeSet<Arch> = self.seen.iter().copied().collect();
+        let seen: BTreeSet<Arch> = before.iter().copied().chain(of_trained).collect();
         let prior_of = |problem: usize| {
             let arch = self.data.problems[problem].arch;
-            let has_seen = seen.is_empty() || arch.is_some_and(|arch| seen.contains(&arch));
-            self.prior.map(|prior| universal_prior(prior, has_seen))
+            let is_in =
+                |seen: &BTreeSet<Arch>| seen.is_empty() || arch.is_some_and(|arch| seen.contains(&arch));
+            self.prior.map(|prior| {
+                if self.adapts {
+                    tune::adapted_prior(prior, is_in(&before), trained.len())
+                } else {
+                    universal_prior(prior, is_in(&seen))
+                }
+            })
         };
         let wrong = |message: String| TrainError::Forest { target: self.target, message };
         // Our own reader and scorer, because selections will use them.

@@ -64,8 +64,12 @@ impl Holdout {
             if fold_of.iter().all(Option::is_some) {
                 return Err(fault("no other problem".to_owned(), "problems of other files to train on"));
             }
-            if fold_of.iter().all(Option::is_none) {
-                return Err(fault("no valid row in it".to_owned(), "problems to judge by"));
+            let is_judged = |(fold, item): (&Option<usize>, &Item)| fold.is_some() && !item.only_trains;
+            if !fold_of.iter().zip(items).any(is_judged) {
+                return Err(fault(
+                    "no valid row in it that is not only trained on".to_owned(),
+                    "problems to judge by",
+                ));
             }
             return Ok(fold_of);
         }

@@ -7,7 +7,7 @@ use ck_select::hardware::Hardware;
 use ck_select_offline::figures::quantile;
 use ck_select_offline::measurements::{Measurements, Wanted};
 use ck_select_offline::report::{self, CurvePoint};
-use ck_select_offline::train::{Draw, Simulation, WarmStart, Way};
+use ck_select_offline::train::{Draw, Simulation, Way};
 
 use super::Args;
 use crate::error::CliError;
@@ -18,10 +18,13 @@ use crate::timestamp::timestamp;
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let ways = args.ways.iter().map(|word| way(word)).collect::<Result<Vec<_>, _>>()?;
     let counts = args.counts.iter().map(|word| count(word)).collect::<Result<Vec<_>, _>>()?;
-    let base = WarmStart::to_adapt(&args.model)?;
+    let base = super::super::to_adapt(&args.model)?;
     let op = base.extractor().schema.op();
     let wanted = Wanted { op, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
     let measurements = Measurements::read(&args.data, wanted)?;
+    super::super::data::say_left_out(&measurements);
+    measurements.common_direction()?;
+    measurements.common_dtype()?;
     let hardware = Hardware::for_arch(&args.arch).unwrap_or_default();
     let extractor = Extractor { arch: Some(args.arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) };
     let mut points = Vec::new();

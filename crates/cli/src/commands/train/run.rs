@@ -23,9 +23,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let wanted = Wanted { op: plan::op(args), direction: args.variant, dtype: args.dtype, arch };
     let mut measurements = Measurements::new(wanted).assuming(assumed);
     measurements.add_all(&files)?;
-    for left_out in measurements.sources().iter().filter_map(|source| source.left_out(&wanted)) {
-        say!("ckselect: {left_out}");
-    }
+    super::super::data::say_left_out(&measurements);
     plan::adopt_hardware(&mut plan, &measurements, args.arch)?;
     // A universal model is for all directions and types, whatever it was trained on.
     let (direction, dtype) = if args.universal {

@@ -1,6 +1,6 @@
 //! Measures with `ckselect bench`, a few problems at a time, each time into a new file.
 
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -21,8 +21,10 @@ use crate::error::CliError;
 const BATCH: usize = 5;
 /// With this many problems, the expected quality for others is known well enough to decide whether to stop.
 const ENOUGH: usize = 40;
-/// Measuring ends when a third more problems raise the expected mean by less than this.
+/// Measuring ends when twice as many problems raise the expected mean by less than this.
 const LITTLE: f64 = 5e-4;
+/// How often an unstable time is measured again: a single one misleads all that is learned of a problem.
+const AGAIN: &str = "3";
 
 /// Measures until the budget is spent, everything is measured, or there is little left to gain. Measurements
 /// of an earlier call are kept. Also returns the expected quality at each decision.
@@ -31,8 +33,18 @@ pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<(Measurements, Ve
         return Err(CliError::usage("give --pool, --problems and --work, or --simulate"));
     };
     let op = base.extractor().schema.op();
-    let set = ProblemSet::read(problems, Pool::read(pool)?.op())?;
+    let kernels = Pool::read(pool)?;
+    let set = ProblemSet::read(problems, kernels.op())?;
     let all: Vec<&Problem> = set.problems.iter().map(|asked| &asked.problem).collect();
+    if let Some(other) = all.iter().find(|problem| problem.arch().is_some_and(|arch| arch != args.arch)) {
+        return Err(CliError::failed(format!(
+            "{}: found a problem of another architecture than --arch {}: {other}",
+            problems.display(),
+            args.arch
+        )));
+    }
+    // A worker process starts once for a file, not once for twenty kernels.
+    let together = kernels.len() * BATCH;
     let most = args.measure.map_or(all.len(), |count| count as usize);
     let order = spread_order(&all, all.len(), args.seed);
     claim(work, args.arch)?;
@@ -48,12 +60,12 @@ pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<(Measurements, Ve
         }
         let file = work.join(format!("{number:04}.csv"));
         let texts: Vec<String> = batch.iter().map(|&place| all[place].to_string()).collect();
-        bench(args, pool, &texts, &file, left)?;
+        bench(args, pool, &texts, &file, together, left)?;
         files.push(file);
         let count = (number + 1) * BATCH;
-        if args.measure.is_none() && count >= ENOUGH && 3 * count >= 4 * asked.0 {
+        if args.measure.is_none() && count >= ENOUGH && count >= 2 * asked.0 {
             let measured = read(args, &files, op)?;
-            let expected = draw_all(args, &measured, base)?.expected;
+            let expected = draw_all(args, &measured, base)?;
             curve.extend(expected.as_ref().map(|of| point("expected", measured.problems().len(), of)));
             let expected = expected.map(|expected| expected.mean);
             if let (Some(before), Some(now)) = (asked.1, expected)
@@ -76,13 +88,30 @@ fn bench(
     pool: &Path,
     problems: &[String],
     file: &Path,
+    together: usize,
     left: Option<Duration>,
 ) -> Result<(), CliError> {
     let list: PathBuf = file.with_extension("problems.txt");
-    fs::write(&list, problems.join("\n") + "\n").map_err(|error| CliError::io(list.display(), &error))?;
+    let text = problems.join("\n") + "\n";
+    match ck_select::files::read_to_string(&list) {
+        Ok(known) if known == text => {}
+        Ok(_) => {
+            let list = list.display();
+            return Err(CliError::failed(format!(
+                "{list}: found other problems than --problems and --seed give; expected those with which the \
+                 folder was begun, or a new folder"
+            )));
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let written = ck_select::files::write(&list, text.as_bytes());
+            written.map_err(|error| CliError::io(list.display(), &error))?;
+        }
+        Err(error) => return Err(CliError::io(list.display(), &error)),
+    }
     let program = std::env::current_exe().map_err(|error| CliError::io("ckselect", &error))?;
     let mut command = Command::new(program);
-    command.args(["bench", "--resume", "--pool"]).arg(pool);
+    command.args(["bench", "--resume", "--remeasure", AGAIN, "--batch"]).arg(together.to_string());
+    command.arg("--pool").arg(pool);
     command.arg("--problems").arg(&list).arg("--output").arg(file);
     match (&args.library, &args.runner) {
         (Some(library), _) => command.arg("--library").arg(library),

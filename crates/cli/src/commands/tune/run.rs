@@ -9,8 +9,8 @@ use ck_select::vocab::Op;
 use ck_select_offline::measurements::{Measurements, Wanted};
 use ck_select_offline::report::CurvePoint;
 use ck_select_offline::train::{
-    CardInputs, Directory, Draw, Efficiency, Goal, GroupBy, Objective, Plan, Simulation, Stop, WarmStart,
-    Way, own_params, train,
+    CardInputs, Directory, Draw, Efficiency, Goal, GroupBy, Objective, Plan, Simulation, Stop, TrainError,
+    WarmStart, Way, own_params, train,
 };
 
 use super::{Args, measure};
@@ -26,11 +26,11 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(output) = &args.output {
         Directory::check_free(output, args.overwrite)?;
     }
-    let base = WarmStart::to_adapt(&args.model)?;
+    let base = super::super::to_adapt(&args.model)?;
     if args.simulate.is_empty() {
         let (measured, mut curve) = measure::measure(args, &base)?;
         let problems = measured.problems().len();
-        let expected = if problems > 1 { draw_all(args, &measured, &base)?.expected } else { None };
+        let expected = draw_all(args, &measured, &base)?;
         if let Some(expected) = expected {
             if curve.last().is_none_or(|last| last.measured < problems) {
                 curve.push(point("expected", problems, &expected));
@@ -67,9 +67,10 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
 pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurements, CliError> {
     let wanted = Wanted { op, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
     let measurements = Measurements::read(files, wanted)?;
-    for left_out in measurements.sources().iter().filter_map(|source| source.left_out(&wanted)) {
-        say!("ckselect: {left_out}");
-    }
+    super::super::data::say_left_out(&measurements);
+    // The model is for one of each.
+    measurements.common_direction()?;
+    measurements.common_dtype()?;
     Ok(measurements)
 }
 
@@ -78,10 +79,18 @@ pub(super) fn extractor(args: &Args, op: Op) -> Extractor {
     Extractor { arch: Some(args.arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) }
 }
 
-/// A draw of all problems, each held out once.
-pub(super) fn draw_all(args: &Args, measured: &Measurements, base: &WarmStart) -> Result<Draw, CliError> {
+/// What to expect of other problems, from holding out each measured one; `None` if there are too few.
+pub(super) fn draw_all(
+    args: &Args,
+    measured: &Measurements,
+    base: &WarmStart,
+) -> Result<Option<Efficiency>, CliError> {
     let simulation = simulation(args, measured, base)?;
-    Ok(simulation.draw(simulation.problems(), args.seed)?)
+    match simulation.draw(simulation.problems(), args.seed) {
+        Ok(draw) => Ok(draw.expected),
+        Err(TrainError::NothingHeldBack) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn simulation<'a>(
@@ -146,8 +155,8 @@ fn write(
     curve: Vec<CurvePoint>,
 ) -> Result<(), CliError> {
     let Some(output) = &args.output else { return Ok(()) };
-    let direction = measured.common_direction().ok().flatten().map(|direction| direction.to_string());
-    let dtype = measured.common_dtype().ok().flatten().map_or_else(String::new, |dtype| dtype.to_string());
+    let direction = measured.common_direction()?.map(|direction| direction.to_string());
+    let dtype = measured.common_dtype()?.map_or_else(String::new, |dtype| dtype.to_string());
     let prior = base.prior();
     let schema = base.extractor().schema.clone();
     let params = own_params();
