@@ -112,17 +112,6 @@ pub struct Plan {
     pub adapts: bool,
 }
 
-impl Plan {
-    /// The weight of the estimate in selections by a model that was trained on so many problems.
-    fn prior_of(&self, problems: usize) -> Option<f64> {
-        let prior = self.prior?;
-        let Some(base) = self.warm_start.as_ref().filter(|_| self.adapts) else { return Some(prior) };
-        let mut seen = base.archs().peekable();
-        let has_seen = seen.peek().is_none() || seen.any(|arch| Some(arch) == self.extractor.arch);
-        Some(tune::adapted_prior(prior, has_seen, problems))
-    }
-}
-
 /// Receives the progress of a training.
 pub trait Watcher: Sync {
     /// A target begins, for which [`Watcher::trained`] will be called this many times.
@@ -150,6 +139,8 @@ pub struct Trained {
     pub validation: Validation,
     /// The rows that it was trained on.
     pub data: TrainingData,
+    /// The weight of the estimate in selections, for a universal model.
+    pub prior: Option<f64>,
     /// Number of trees of the forest that it continues.
     pub continued: usize,
     /// Number of problems with more weight after the search for hard ones.
@@ -214,6 +205,7 @@ fn one(
     task.seen = plan.warm_start.iter().flat_map(WarmStart::archs).collect();
     task.adapts = plan.adapts;
     let text = task.forest(&everything, &recipe)?;
+    let prior = task.prior.map(|prior| task.adapted_prior(prior, plan.extractor.arch, everything.len()));
     watcher.trained();
 
     let wrong = |message: String| TrainError::Forest { target: goal.target, message };
@@ -224,7 +216,7 @@ fn one(
     };
     let hard_problems = recipe.weights.iter().zip(&given.weights).filter(|(new, old)| new > old).count();
     let goal = Goal { params: recipe.params, ..goal.clone() };
-    Ok(Trained { goal, text, forest, validation, data, continued, hard_problems })
+    Ok(Trained { goal, text, forest, validation, data, prior, continued, hard_problems })
 }
 
 /// The average number of trees of the folds.

@@ -156,8 +156,7 @@ fn extension(plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) -> Value 
     let mut extension = serde_json::to_value(plan.extractor.rules).unwrap_or_default();
     if let Some(object) = extension.as_object_mut() {
         object.insert("rank_by".to_owned(), json!(plan.rank_by.as_str()));
-        let problems = trained.first().map_or(0, |one| one.data.problems.len());
-        if let Some(prior) = plan.prior_of(problems) {
+        if let Some(prior) = trained.first().and_then(|one| one.prior) {
             object.insert("prior".to_owned(), json!(prior));
         }
         object.insert(TrainedRange::KEY.to_owned(), json!(range(trained)));

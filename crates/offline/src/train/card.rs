@@ -175,8 +175,7 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
 }
 
 fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) {
-    let problems = trained.first().map_or(0, |one| one.data.problems.len());
-    if let Some(prior) = plan.prior_of(problems) {
+    if let Some(prior) = trained.first().and_then(|one| one.prior) {
         let archs = trained_on.archs().map(|arch| arch.to_string()).collect::<Vec<_>>().join(", ");
         let (answers, elsewhere) = match plan.extractor.arch.filter(|_| plan.adapts) {
             Some(arch) => (

@@ -241,19 +241,15 @@ impl<'a> Task<'a> {
         problems: &[usize],
     ) -> Result<Vec<f64>, TrainError> {
         let of_trained = trained.iter().filter_map(|&problem| self.data.problems[problem].arch);
-        let before: BTreeSet<Arch> = self.seen.iter().copied().collect();
-        let seen: BTreeSet<Arch> = before.iter().copied().chain(of_trained).collect();
+        let seen: BTreeSet<Arch> = self.seen.iter().copied().chain(of_trained).collect();
         let prior_of = |problem: usize| {
             let arch = self.data.problems[problem].arch;
-            let is_in =
-                |seen: &BTreeSet<Arch>| seen.is_empty() || arch.is_some_and(|arch| seen.contains(&arch));
-            self.prior.map(|prior| {
-                if self.adapts {
-                    tune::adapted_prior(prior, is_in(&before), trained.len())
-                } else {
-                    universal_prior(prior, is_in(&seen))
-                }
-            })
+            let prior = self.prior?;
+            if self.adapts {
+                return Some(self.adapted_prior(prior, arch, trained.len()));
+            }
+            let has_seen = seen.is_empty() || arch.is_some_and(|arch| seen.contains(&arch));
+            Some(universal_prior(prior, has_seen))
         };
         let wrong = |message: String| TrainError::Forest { target: self.target, message };
         // Our own reader and scorer, because selections will use them.
@@ -267,6 +263,12 @@ impl<'a> Task<'a> {
             Ok(prior_of(problem).map_or(raw, score))
         })
         .collect()
+    }
+
+    /// The weight of the estimate in selections on a GPU, after training on so many of its problems.
+    pub(super) fn adapted_prior(&self, prior: f64, arch: Option<Arch>, problems: usize) -> f64 {
+        let had_seen = self.seen.is_empty() || arch.is_some_and(|arch| self.seen.contains(&arch));
+        if self.adapts { tune::adapted_prior(prior, had_seen, problems) } else { prior }
     }
 
     /// How well a forest chooses among the kernels of each of these problems.
