@@ -180,7 +180,7 @@ fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &Train
         let (answers, elsewhere) = match plan.extractor.arch.filter(|_| plan.adapts) {
             Some(arch) => (
                 format!("A universal model, adapted to {arch}, and only for it."),
-                format!("It continues a model that was trained on {archs}."),
+                format!("Its own and the continued measurements are of {archs}."),
             ),
             None => (
                 "A universal model: it answers for every GPU that the estimate knows, whatever it was trained \
