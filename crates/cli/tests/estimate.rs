@@ -74,6 +74,7 @@ fn devices_are_files_too_and_faults_are_named() {
     refused(&[], 2, "the estimate needs a GPU: give --arch");
     refused(&["--arch", "gfx900"], 2, "no profile of gfx900, there are gfx90a, ");
     refused(&["--model", "embedded:x"], 2, "cannot be used with");
+    refused(&["--arch", "gfx942", "--schema", "fmha68"], 2, "cannot be used with");
     fs::write(&file, r#"{"based_on": "gfx942", "num_cus": 0}"#).unwrap();
     refused(&["--hardware", path], 1, "num_cus: found 0, expected at least 1");
     fs::write(&file, r#"{"num_cus": 304}"#).unwrap();
@@ -155,4 +156,35 @@ fn problems_of_other_types_layouts_and_architectures_are_refused() {
     good(&[&words[..], &["M=128,N=1536,K=7168"]].concat());
     let (code, ..) = run(&[&words[..], &["M=128,N=1536,K=7168,layout=rcr"]].concat());
     assert_eq!(code, Some(1));
+}
+
+/// A kernel that is not in the table is counted, with the reason.
+#[test]
+fn kernels_that_do_not_compute_the_problem_are_counted() {
+    let folder = TempDir::new().unwrap();
+    let pool = folder.path().join("pool.txt");
+    let body = "compv3_cshuffle_intrawave_False_False_False_False_128x128x64_2x2x1_32x32x16";
+    let names = ["", "_streamk", "_streamk_tree", "_batched"].map(|end| format!("gemm_fp8_rcr_{body}{end}"));
+    fs::write(&pool, names.join("\n")).unwrap();
+    let words = [
+        "rank",
+        "--pool",
+        pool.to_str().unwrap(),
+        "--arch",
+        "gfx950",
+        "--problem",
+        "M=64,N=64,K=64,dtype=fp8",
+    ];
+    for more in [&[][..], &["--estimate"], &["--top", "1"]] {
+        let (code, _, said) = run(&[&words, more].concat());
+        assert_eq!(code, Some(0), "{said}");
+        assert!(
+            said.contains("3 of 4 kernels do not compute the problem: 1 (it is a Stream-K kernel"),
+            "{said}"
+        );
+        assert!(said.contains("1 (it is for a batch (batch))"), "{said}");
+    }
+    let asked = words
+        .map(|word| if word.starts_with("M=") { "M=64,N=64,K=64,dtype=fp8,stream_k=atomic" } else { word });
+    assert!(run(&asked).2.contains("1 (it is not a Stream-K kernel (stream_k))"));
 }

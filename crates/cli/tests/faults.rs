@@ -282,7 +282,7 @@ mod trained {
 
     #[test]
     fn tuned_models() {
-        let line = "tune --arch gfx950 --model ROOT/models/universal --simulate @.csv --measure 5 \
+        let line = "tune --arch gfx950 --simulate @.csv --measure 5 \
                     --output out --overwrite";
         let kills = Case::new(line, "out").is_killed();
         eprintln!("{line}: {kills} kills");

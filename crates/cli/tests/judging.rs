@@ -507,3 +507,45 @@ fn pairs_that_were_measured_more_than_once_are_reported() {
         "1 pairs of a kernel and a problem were measured more than once: the median of their speeds counts";
     assert!(ran.code == Some(0) && ran.stderr.contains(expected), "{}", ran.stderr);
 }
+
+/// What the rows do not say, or say wrong, is said before anything is judged.
+#[test]
+fn data_is_looked_over() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("sweep.csv");
+    let row = |tile: &str, time: &str| {
+        format!("grouped_conv_forward_bf16_2d_{tile}_compv3,{},{time},10\n", cells(PROBLEMS[0]))
+    };
+    let rows = [row("16x64x64", "0.5"), row("32x64x64", "-1"), row("64x64x64", "0.6")].concat();
+    fs::write(&path, format!("kernel,{COLUMNS},latency_ms,tflops\n{rows}")).unwrap();
+    let data = path.to_str().unwrap();
+    let universal = ["evaluate", "--model", "embedded:universal", "--data", data];
+    let ran = run(&universal);
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(
+        ran.stderr.contains("a universal model needs a GPU: give --arch (one of gfx90a, "),
+        "{}",
+        ran.stderr
+    );
+    let on = |arch: &'static str| run(&[&universal[..], &["--arch", arch]].concat());
+    let ran = on("gfx950");
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    assert!(ran.stderr.contains("sweep.csv: 1 of 3 rows do not count: "), "{}", ran.stderr);
+
+    let meta = r#"{"sessions": [{"rows": 3, "gpus": {"0": {"name": "MI300X", "target": "gfx942:xnack-"}}}]}"#;
+    fs::write(folder.path().join("sweep.csv.meta.json"), meta).unwrap();
+    assert_eq!(on("gfx942").code, Some(0));
+    for words in [&universal[..], &["evaluate", "--estimate", "--data", data]] {
+        let ran = run(&[words, &["--arch", "gfx950"]].concat());
+        assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+        let expected = "sweep.csv: measured on gfx942 (MI300X, according to its .meta.json), expected measurements \
+                        of gfx950";
+        assert!(ran.stderr.contains(expected), "{}", ran.stderr);
+    }
+
+    let out = folder.path().join("out.csv");
+    let bench = ["bench", "--pool", POOL, "--problems", data, "--simulate", "analytic", "--order", "model"];
+    let ran = run(&[&bench[..], &["--output", out.to_str().unwrap()]].concat());
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("a universal model needs a GPU: give --arch"), "{}", ran.stderr);
+}

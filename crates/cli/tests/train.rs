@@ -60,6 +60,8 @@ mod trained {
     use std::process::Stdio;
     use std::time::Duration;
 
+    use ck_select::forest::Forest;
+
     use super::*;
 
     const SMALL: &str =
@@ -190,6 +192,12 @@ mod trained {
             serde_json::from_slice(&fs::read(path.join("new/train_manifest.json")).unwrap()).unwrap();
         assert_eq!(manifest["total_n_estimators"], 17);
         assert_eq!(spec("new")["feature_names"], old["feature_names"]);
+        // A packed forest goes on as the text from which it was packed.
+        good(path, "pack --model old --output packed");
+        let packed = line.replace("--out new", "--out again").replace("start old", "start packed");
+        good(path, &format!("{packed} --params n_estimators=5 num_leaves=7"));
+        let forest = |model: &str| Forest::load(path.join(model).join("model_tflops.lgbm.gz")).unwrap();
+        assert!(forest("again") == forest("new"));
 
         let message = bad(path, &format!("{line} --features conv91 --overwrite"), 1);
         assert!(message.contains("Feature schema mismatch: added [], removed ["), "{message}");
@@ -266,7 +274,7 @@ mod trained {
                 "--params: 'n_estimators=3' and 'num_iterations=4' set one parameter",
             ),
             ("--weight sweep.csv=2 --weight sweep.csv=3", 2, "'sweep.csv' has two weights"),
-            ("--warm-start embedded:universal", 2, "embedded models are inside the library"),
+            ("--warm-start embedded:universal", 2, "a universal model is adapted by `ckselect tune`"),
             ("--weight other.csv=2", 2, "'other.csv' is not a file of"),
             ("--weight sweep.csv=-1", 2, "expected FILE=WEIGHT with a weight above 0"),
             ("--extra-data sweep.csv", 2, "sweep.csv is given twice"),

@@ -9,6 +9,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use ck_select::forest::Forest;
+
 const POOL: &str = "configs/forward_bf16.txt";
 const SMALL: &str = "--params problems_a_tree=2 min_child_samples=5";
 
@@ -184,7 +186,8 @@ fn a_model_goes_on_with_measurements() {
     let folder = Folder::new();
     folder.trained();
     let line = "tune --arch gfx950 --model any --simulate here.csv --format csv";
-    let table = folder.good(&format!("{line} --measure 12 --draws 3 --output mine"));
+    let table = folder.good(&format!("{line} --measure 12 --draws 3"));
+    folder.good(&format!("{line} --measure 12 --output mine"));
     assert_eq!(column(&table, "seed"), ["1", "2", "3", "median"]);
     assert_eq!(column(&table, "measured"), ["12"; 4]);
     // What was measured is not judged, and what is held out is.
@@ -217,12 +220,39 @@ fn a_model_goes_on_with_measurements() {
     let card = fs::read_to_string(folder.path("own/MODEL_CARD.md")).unwrap();
     assert!(card.contains("adapted to gfx950, and only for it"), "{card}");
 
+    // The model inside the library is that of its directory, though the library has it packed.
+    let forest = |model: &str| Forest::load(folder.path(model).join("model_relative.lgbm.gz")).unwrap();
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/universal");
+    let from = "tune --arch gfx950 --simulate here.csv --measure 10 --output";
+    folder.good(&format!("{from} of-library"));
+    folder.good(&format!("{from} of-files --model {root}"));
+    assert!(forest("of-library") == forest("of-files"));
+
+    // Two GPUs of one architecture.
+    for (file, gpu) in [("one.csv", "NVIDIA H100"), ("two.csv", "NVIDIA H200")] {
+        fs::write(folder.path(file), sweep(12, "forward")).unwrap();
+        let meta = format!(
+            r#"{{"sessions": [{{"rows": 72, "gpus": {{"0": {{"name": "{gpu}", "target": "sm_90"}}}}}}]}}"#
+        );
+        fs::write(folder.path(&format!("{file}.meta.json")), meta).unwrap();
+    }
+    let mixed = "the data mixes GPUs: NVIDIA H100 (one.csv), NVIDIA H200 (two.csv); give the files of one";
+    folder.bad("tune --arch sm_90 --model any --simulate one.csv two.csv", mixed);
+    folder.bad("curve --arch sm_90 --model any --data one.csv two.csv", mixed);
+    folder.good("tune --arch sm_90 --model any --simulate one.csv");
+
+    folder.bad(&format!("{line} --draws 3 --output fresh"), "--draws: found 3, expected 1 with --output");
+    folder.bad(&format!("{line} --measure 31"), "--measure: found 31, expected at most 30");
+    folder.bad("tune --arch gfx950 --model none --simulate here.csv", "none: no such directory");
+    folder.bad("curve --arch gfx950 --model none --data here.csv", "none: no such directory");
     folder.bad(
-        "tune --arch gfx950 --simulate here.csv",
-        "expected the directory of a universal model as --model",
+        "tune --arch gfx950 --model embedded:universl --simulate here.csv",
+        "no model 'universl' is embedded in this library",
     );
-    folder
-        .bad("curve --arch gfx950 --data here.csv", "expected the directory of a universal model as --model");
+    folder.bad(
+        "curve --arch gfx950 --model any --data here.csv --counts 5,31",
+        "--counts: found 31, expected at most 30",
+    );
     folder.bad("curve --arch gfx950 --model any --data here.csv back.csv", "(--variant)");
     let curve = folder.good(
         "curve --arch gfx950 --model any --data here.csv --counts 0,10,all --ways tuned,alone --draws 2 \
@@ -231,6 +261,9 @@ fn a_model_goes_on_with_measurements() {
     assert_eq!(column(&curve, "way"), ["tuned", "tuned", "tuned", "alone", "alone"]);
     assert_eq!(column(&curve, "measured"), ["0", "10", "30", "10", "30"]);
     assert!(fs::read_to_string(folder.path("curve.html")).unwrap().contains("<svg"));
+    let usual =
+        folder.good("curve --arch gfx950 --model any --data here.csv --ways tuned --draws 1 --format csv");
+    assert_eq!(column(&usual, "measured"), ["0", "5", "10", "20", "30"]);
     folder.bad(
         "curve --arch gfx950 --model any --data here.csv --ways best",
         "expected some of tuned, alone, upstream",
@@ -264,8 +297,8 @@ fn measuring_goes_on_where_it_was_stopped() {
     let rows: Vec<String> = (0..16).map(row).collect();
     fs::write(folder.path("problems.csv"), format!("N,C,K,Hi,Wi,Y,X\n{}\n", rows.join("\n"))).unwrap();
     let line = "tune --arch gfx950 --model any --pool pool.txt --problems problems.csv --runner runner.json";
-    let tune_into = |work: &str, measure: usize| {
-        let words = format!("{line} --work {work} --measure {measure} --output mine --overwrite");
+    let tune_into = |work: &str, more: &str| {
+        let words = format!("{line} --work {work} {more} --output mine --overwrite --format csv");
         let ran = Command::new(env!("CARGO_BIN_EXE_ckselect"))
             .current_dir(folder.0.path())
             .env("FAKE_POOL", folder.path("pool.txt"))
@@ -275,15 +308,18 @@ fn measuring_goes_on_where_it_was_stopped() {
             .unwrap();
         let said = String::from_utf8(ran.stderr).unwrap();
         assert!(ran.status.success(), "{said}");
-        said
+        (column(&String::from_utf8(ran.stdout).unwrap(), "measured").join(" "), said)
     };
-    let tune = |measure| tune_into("work", measure);
+    let tune = |more: &str| tune_into("work", more).0;
     // Too few to say what to expect are enough to learn from.
-    assert!(!tune_into("few", 5).contains("expected for others"));
-    assert!(tune(10).contains("10 problems measured; expected for others"));
+    let (few, said) = tune_into("few", "--measure 5");
+    assert_eq!(few, "0");
+    assert!(said.contains("5 problems are too few to say what to expect of others"), "{said}");
+    assert_eq!(tune("--measure 10"), "0 10");
     let measured = |name: &str| fs::read(folder.path("work").join(name)).unwrap();
     let before = [measured("0000.csv"), measured("0001.csv")];
-    assert!(tune(15).contains("15 problems measured"));
+    assert_eq!(tune("--measure 15"), "0 15");
+    assert_eq!(tune("--budget 1ms"), "0 15", "what was measured counts even if there is no time for more");
     assert_eq!([measured("0000.csv"), measured("0001.csv")], before, "what was measured stays");
     let third = String::from_utf8(measured("0002.csv")).unwrap();
     assert_eq!(third.lines().count(), 1 + 5 * 6);
@@ -297,6 +333,8 @@ fn measuring_goes_on_where_it_was_stopped() {
     ] {
         assert!(page.contains(text), "{text}");
     }
+    let spent = format!("{line} --work spent --output other --budget 1ms");
+    folder.bad(&spent, "--budget: it was spent before any kernel had run");
     folder.bad("tune --arch gfx950 --model any --runner runner.json", "--pool");
     let list = measured("0000.problems.txt");
     let other = format!("{line} --work work --output other --seed 2");

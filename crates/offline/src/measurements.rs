@@ -293,6 +293,16 @@ impl Measurements {
         &self.sources
     }
 
+    /// How many rows of each source do not count, because the kernel failed or its time is unusable.
+    pub fn unusable(&self) -> impl Iterator<Item = (&Source, usize)> {
+        let mut rows = self.rows.as_slice();
+        self.sources.iter().map(move |source| {
+            let (own, rest) = rows.split_at(source.rows.min(rows.len()));
+            rows = rest;
+            (source, own.iter().filter(|row| !row.is_valid).count())
+        })
+    }
+
     /// Why rows have no time.
     pub fn failures(&self) -> &[Failure] {
         &self.failures

@@ -4,12 +4,15 @@ use std::path::PathBuf;
 
 use ck_select::vocab::{Arch, Direction, Dtype};
 
-use super::{model_directory, word};
+use super::word;
 use crate::error::CliError;
 use crate::table::Format;
 
 #[cfg(feature = "train")]
 mod run;
+
+#[cfg(feature = "train")]
+pub(super) use run::table;
 
 const EXAMPLES: &str = "Examples:
   ckselect curve --arch gfx950 --data oracle.csv --html curve.html
@@ -33,11 +36,11 @@ pub(crate) struct Args {
     /// The architecture that was measured
     #[arg(long, value_parser = word::<Arch>)]
     arch: Arch,
-    /// The universal model to continue, a directory
-    #[arg(long, value_name = "DIR", default_value = "models/universal", value_parser = model_directory)]
+    /// The universal model to continue: a directory, or one inside the library
+    #[arg(long, value_name = "MODEL", default_value = "embedded:universal")]
     model: PathBuf,
-    /// Numbers of measured problems
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,5,10,20,40,80,all")]
+    /// Numbers of measured problems [default: 0, 5, 10, 20, 40 and 80, if there are as many, and all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',')]
     counts: Vec<String>,
     /// Ways of learning to compare
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "tuned,alone,upstream")]

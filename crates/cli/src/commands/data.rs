@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use ck_select::model::Model;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
 use ck_select_offline::measurements::{Measurements, Wanted};
+use ck_select_offline::survey::{MeasuredOn, check_arch, measured_on};
 
 use super::estimate::EstimateOption;
 use super::hardware::HardwareOption;
@@ -67,7 +68,7 @@ impl Data {
 
     fn read(&self, wanted: Wanted) -> Result<Measurements, CliError> {
         let measurements = Measurements::read(&self.files, wanted)?;
-        say_left_out(&measurements);
+        look_over(&measurements, wanted.arch)?;
         Ok(measurements)
     }
 }
@@ -80,13 +81,36 @@ pub(crate) fn as_measured(
     hardware: &HardwareOption,
     measurements: &Measurements,
 ) -> Result<Model, CliError> {
-    if model.spec().prior.is_none() || hardware.is_given() || measurements.hardware().is_none() {
+    if model.spec().prior.is_none() || hardware.is_given() {
+        return Ok(model);
+    }
+    asked.check_known(&model, measurements.problems().iter(), measurements.kernels())?;
+    if measurements.hardware().is_none() {
         return Ok(model);
     }
     match asked.arch.or(measurements.common_arch()?) {
         Some(arch) => Ok(model.on_device(measurements.device(arch)?, Some(arch))),
         None => Ok(model),
     }
+}
+
+/// Prints which columns and rows of the files are left out, and refuses files that were measured on another
+/// architecture than their rows are taken for. Returns the GPUs of the files.
+pub(crate) fn look_over(
+    measurements: &Measurements,
+    arch: Option<Arch>,
+) -> Result<Vec<MeasuredOn>, CliError> {
+    say_left_out(measurements);
+    for (source, unusable) in measurements.unusable().filter(|(_, unusable)| *unusable > 0) {
+        say!(
+            "ckselect: {}: {unusable} of {} rows do not count: the kernel failed, or there is no usable time",
+            source.path.display(),
+            source.rows
+        );
+    }
+    let gpus = measured_on(measurements)?;
+    check_arch(&gpus, arch)?;
+    Ok(gpus)
 }
 
 /// Prints which columns and rows of the files are left out.

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use ck_select::estimate::{Device, Estimator, constants_of};
+#[cfg(feature = "offline")]
+use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::problem::Problem;
 use ck_select::vocab::{Arch, Op};
@@ -73,6 +75,23 @@ impl EstimateOption {
         if model.spec().prior.is_some() { self.asked_arch(hardware) } else { self.arch }
     }
 
+    /// Refuses to use a universal model for a GPU that nothing names.
+    #[cfg(feature = "offline")]
+    pub(crate) fn check_known<'a>(
+        &self,
+        model: &Model,
+        mut problems: impl Iterator<Item = &'a Problem>,
+        kernels: &[Kernel],
+    ) -> Result<(), CliError> {
+        let named = model.spec().prior.is_none()
+            || self.arch.is_some()
+            || model.device().is_some()
+            || model.spec().arch.is_some()
+            || problems.any(|problem| problem.arch().is_some())
+            || kernels.iter().any(|kernel| kernel.kind.arch().is_some());
+        if named { Ok(()) } else { Err(no_gpu("a universal model")) }
+    }
+
     /// Refuses a problem that names another architecture than `--arch`.
     pub(crate) fn check(&self, problem: &Problem) -> Result<(), String> {
         match (self.arch, problem.arch()) {
@@ -107,12 +126,14 @@ impl EstimateOption {
                 let device = Device::for_arch(arch);
                 Ok((device.map_err(|error| CliError::usage(format!("--arch: {error}")))?, Some(arch)))
             }
-            (None, None) => Err(CliError::usage(format!(
-                "the estimate needs a GPU: give --arch (one of {}) or --hardware FILE",
-                Device::PROFILES.join(", ")
-            ))),
+            (None, None) => Err(no_gpu("the estimate")),
         }
     }
+}
+
+fn no_gpu(who: &str) -> CliError {
+    let known = Device::PROFILES.join(", ");
+    CliError::usage(format!("{who} needs a GPU: give --arch (one of {known}) or --hardware FILE"))
 }
 
 /// Reads a device; it is based on `arch` unless the file names a base.

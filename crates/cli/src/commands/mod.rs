@@ -273,18 +273,14 @@ pub(crate) fn model_directory(text: &str) -> Result<PathBuf, String> {
     Ok(text.into())
 }
 
-/// The universal model of --model, for commands that continue it.
+/// A model that a training continues.
 #[cfg(feature = "train")]
-pub(crate) fn to_adapt(directory: &Path) -> Result<ck_select_offline::train::WarmStart, CliError> {
-    ck_select_offline::train::WarmStart::to_adapt(directory).map_err(|error| {
-        if directory.is_dir() {
-            return error.into();
-        }
-        CliError::failed(format!(
-            "{error}; expected the directory of a universal model as --model, such as models/universal of the \
-             repository"
-        ))
-    })
+pub(crate) fn to_continue(place: &Path) -> Result<ck_select_offline::train::WarmStart, CliError> {
+    use ck_select_offline::train::WarmStart;
+    match embedded::named(place) {
+        None => Ok(WarmStart::load(place)?),
+        Some(found) => Ok(WarmStart::embedded(found?)?),
+    }
 }
 
 /// Whether a path names a model that is built into the library.

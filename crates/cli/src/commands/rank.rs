@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::ModelAndPool;
 use super::estimate::EstimateOption;
 use super::rank_estimate::{self, Asked};
-use super::rank_notes::Notes;
+use super::rank_notes::{Notes, say_misfits};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::problems::Problems;
@@ -49,7 +49,9 @@ fastest kernel first, with its time and the terms that add up to it, in microsec
     after_help = EXAMPLES,
     group = clap::ArgGroup::new("asked").required(true),
     mut_arg("model", |model| model.required(false).conflicts_with_all(["estimate"])),
-    mut_arg("estimate", |estimate| estimate.conflicts_with_all(["unknown", "rank_by", "force_model"]))
+    mut_arg("estimate", |estimate| {
+        estimate.conflicts_with_all(["unknown", "rank_by", "force_model", "schema"])
+    })
 )]
 pub(crate) struct Args {
     #[command(flatten)]
@@ -133,6 +135,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         (Some(text), _) => {
             let problem = super::parse_problem(&ranker, text, &defaults)?;
             super::say_out_of_range(&ranker, &problem)?;
+            let every = ranker.rank(&problem)?;
+            let left_out = ranker.left_out().iter().map(|one| one.index);
+            let placed = problem.on(problem.arch().or(args.estimate.arch));
+            say_misfits(ranker.pool(), &placed, every.iter().map(|one| one.index), left_out);
             let ranked = ranking.rows(&[(None, problem)], &mut Memory::default())?;
             let mut rows = output()?;
             ranked.into_iter().try_for_each(|row| rows.push(row))?;

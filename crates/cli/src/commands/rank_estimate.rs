@@ -9,7 +9,7 @@ use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::Op;
 
 use super::estimate::EstimateOption;
-use super::rank_notes::Skipped;
+use super::rank_notes::{Skipped, say_misfits};
 use super::take_what_is_common;
 use crate::error::CliError;
 use crate::output::Output;
@@ -85,6 +85,10 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
             let problem = Problem::parse(op, text, &defaults)
                 .map_err(|error| CliError::usage(format!("--problem: {error}")))?;
             push(None, &problem)?;
+            let left_out = ranked.left_out().iter().map(|(index, _)| *index);
+            let every = scratch.ranking().iter().map(|one| one.index);
+            let placed = problem.on(problem.arch().or(asked.on.arch));
+            say_misfits(ranked.pool(), &placed, every, left_out);
         }
         (None, Some(path)) => {
             let mut problems = Problems::open(path, op, &defaults, Some(asked.estimator.device().hardware))?;

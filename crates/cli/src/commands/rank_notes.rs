@@ -1,11 +1,13 @@
 //! Notes of `ckselect rank` besides the scores: ties, kernels unlike the measured ones, problems out of
 //! range.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use ck_select::problem::FieldSet;
+use ck_select::pool::Pool;
+use ck_select::problem::{FieldSet, Problem};
 use ck_select::select::{RankError, RankScratch, Ranked, Ranker};
 
 use crate::error::CliError;
@@ -32,6 +34,40 @@ impl Skipped {
         CliError::failed(format!("{file}: no problem can be ranked: {reason}"))
     }
 }
+
+/// Prints how many kernels of the pool are not ranked for the only problem, and why. `left_out` are those that
+/// are ranked for no problem, which has been said.
+pub(super) fn say_misfits(
+    pool: &Pool,
+    problem: &Problem,
+    ranked: impl Iterator<Item = usize>,
+    left_out: impl Iterator<Item = usize>,
+) {
+    let said: HashSet<usize> = ranked.chain(left_out).collect();
+    let mut reasons = BTreeMap::<String, usize>::new();
+    for (_, kernel) in pool.iter().enumerate().filter(|(index, _)| !said.contains(index)) {
+        let elsewhere =
+            || (!kernel.runs_on(problem.arch())).then(|| "it is for another architecture".to_owned());
+        let reason = kernel.misfit(problem).or_else(elsewhere);
+        *reasons.entry(reason.unwrap_or_else(|| "it has no estimate".to_owned())).or_default() += 1;
+    }
+    let count: usize = reasons.values().sum();
+    if count == 0 {
+        return;
+    }
+    let mut reasons: Vec<(String, usize)> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, count)| Reverse(*count));
+    let more = reasons.len().saturating_sub(MOST_REASONS);
+    let shown = reasons.iter().take(MOST_REASONS).map(|(reason, count)| format!("{count} ({reason})"));
+    let mut shown: Vec<String> = shown.collect();
+    if more > 0 {
+        shown.push(format!("and for {more} other reasons"));
+    }
+    say!("ckselect: {count} of {} kernels do not compute the problem: {}", pool.len(), shown.join(", "));
+}
+
+/// How many reasons are shown.
+const MOST_REASONS: usize = 3;
 
 /// Counts over the problems of a file, for all threads.
 pub(super) struct Notes<'a> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
 
-use super::{model_directory, word};
+use super::word;
 use crate::error::CliError;
 use crate::table::Format;
 
@@ -121,7 +121,7 @@ pub(crate) struct Args {
     )]
     hard_examples: u8,
     /// Continue the forests of this model with --params n_estimators further trees (default 500)
-    #[arg(long, value_name = "DIR", value_parser = model_directory)]
+    #[arg(long, value_name = "MODEL")]
     warm_start: Option<PathBuf>,
     /// Seed of all randomness
     #[arg(long, default_value = "42", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ck_select::vocab::{Arch, Direction, Dtype};
 
-use super::{model_directory, word};
+use super::word;
 use crate::error::CliError;
 use crate::table::Format;
 
@@ -37,8 +37,8 @@ that were not measured.";
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("who").required(true))]
 #[cfg_attr(not(feature = "train"), allow(dead_code))]
 pub(crate) struct Args {
-    /// The universal model to continue, a directory
-    #[arg(long, value_name = "DIR", default_value = "models/universal", value_parser = model_directory)]
+    /// The universal model to continue: a directory, or one inside the library
+    #[arg(long, value_name = "MODEL", default_value = "embedded:universal")]
     model: PathBuf,
     /// The architecture that is measured
     #[arg(long, value_parser = word::<Arch>)]

@@ -116,6 +116,14 @@ impl From<ForestError> for ReadError {
     }
 }
 
+/// The error of reading a slice, which can only fail at its end.
+fn of_slice(error: ReadError) -> ForestError {
+    match error {
+        ReadError::Text(error) => error,
+        ReadError::Io(_) => packed::truncated(),
+    }
+}
+
 /// A checked forest of decision trees. See the [module](self) for an example.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Forest {
@@ -161,12 +169,13 @@ impl Forest {
 
     /// Reads the whole of a packed forest, which begins with [`Forest::PACKED_MAGIC`].
     pub fn unpack(bytes: &[u8]) -> Result<Forest, ForestError> {
-        match Forest::read_packed(bytes) {
-            Ok(forest) => Ok(forest),
-            Err(ReadError::Text(error)) => Err(error),
-            // Reading a slice can only fail at its end.
-            Err(ReadError::Io(_)) => Err(packed::truncated()),
-        }
+        Forest::read_packed(bytes).map_err(of_slice)
+    }
+
+    /// The text of a packed forest, for a program that reads LightGBM's texts: it has the bits of every number
+    /// that a forest is read from, but not the digits of the text that was packed.
+    pub fn packed_text(bytes: &[u8]) -> Result<String, ForestError> {
+        packed::text(bytes).map_err(of_slice)
     }
 
     /// Reads a packed forest.

@@ -44,6 +44,23 @@ impl Packed<'_> {
         self.bytes.len().div_ceil(self.width())
     }
 
+    /// Its numbers with their shortest digits; `None` if they are damaged.
+    pub(super) fn text(self) -> Option<String> {
+        let number = |bytes: &[u8]| {
+            Some(match self.kind {
+                1 => i8::from_le_bytes(bytes.try_into().ok()?).to_string(),
+                2 => i16::from_le_bytes(bytes.try_into().ok()?).to_string(),
+                4 => i32::from_le_bytes(bytes.try_into().ok()?).to_string(),
+                8 => i64::from_le_bytes(bytes.try_into().ok()?).to_string(),
+                b'f' => format!("{:?}", f32::from_le_bytes(bytes.try_into().ok()?)),
+                b'd' => format!("{:?}", f64::from_le_bytes(bytes.try_into().ok()?)),
+                _ => return None,
+            })
+        };
+        let numbers: Option<Vec<String>> = self.bytes.chunks(self.width()).map(number).collect();
+        numbers.map(|numbers| numbers.join(" "))
+    }
+
     /// Passes at most this many numbers to `put`, each with its index, or `None` if it does not have the
     /// type. Returns the index of the first that `put` refuses.
     #[inline]

@@ -40,6 +40,18 @@ struct Parts<R> {
 }
 
 impl<R: Read> Parts<R> {
+    /// Reads how a packed forest begins.
+    fn begin(reader: R) -> Result<Self, ReadError> {
+        let mut parts = Self { reader, part: Vec::new() };
+        let magic = parts.take(Forest::PACKED_MAGIC.len())?;
+        if magic == Forest::PACKED_MAGIC {
+            return Ok(parts);
+        }
+        let expected = String::from_utf8_lossy(Forest::PACKED_MAGIC.trim_ascii_end());
+        let found = String::from_utf8_lossy(magic.trim_ascii_end());
+        Err(Place::line(1).value(&found, format!("`{expected}`")).into())
+    }
+
     /// The next bytes. Memory is allocated for what exists, never for what a length claims.
     fn take(&mut self, count: usize) -> Result<&[u8], ReadError> {
         self.part.clear();
@@ -94,13 +106,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 
 /// Reads a packed forest, tree by tree.
 pub(super) fn read(reader: impl Read) -> Result<Contents, ReadError> {
-    let mut parts = Parts { reader, part: Vec::new() };
-    let magic = parts.take(Forest::PACKED_MAGIC.len())?;
-    if magic != Forest::PACKED_MAGIC {
-        let expected = String::from_utf8_lossy(Forest::PACKED_MAGIC.trim_ascii_end());
-        let found = String::from_utf8_lossy(magic.trim_ascii_end());
-        return Err(Place::line(1).value(&found, format!("`{expected}`")).into());
-    }
+    let mut parts = Parts::begin(reader)?;
     let header = Header::parse(&mut Lines::new(parts::utf8(parts.next(|| Place::line(1))?)?))?;
     let features = header.feature_names.len();
     let count = parts.number()?;
@@ -128,6 +134,38 @@ fn read_tree(bytes: &[u8], place: Place, features: usize) -> Result<Tree, Forest
         }
     }
     tree_text::parse(&fields, features)
+}
+
+/// The text of a packed forest, for programs that read LightGBM's. Numbers have their shortest digits, and
+/// `tree_sizes`, which counts bytes of the text that was packed, is left out.
+pub(super) fn text(reader: impl Read) -> Result<String, ReadError> {
+    let mut parts = Parts::begin(reader)?;
+    let mut text = String::new();
+    for line in parts::utf8(parts.next(|| Place::line(1))?)?.lines() {
+        if !line.starts_with("tree_sizes=") && !line.starts_with("Tree=") {
+            text += line;
+            text.push('\n');
+        }
+    }
+    for tree in 0..parts.number()? {
+        let place = || Place::line(1).tree(tree);
+        text += &format!("Tree={tree}\n");
+        let mut rest = Rest(parts.next(place)?);
+        while !rest.0.is_empty() {
+            let kind = rest.take(1)?[0];
+            text += parts::utf8(rest.bytes()?)?;
+            if kind != 0 {
+                let list = Packed { kind, bytes: rest.bytes()? };
+                text.push('=');
+                text += &list.text().ok_or_else(|| place().error(Reason::Damaged))?;
+            }
+            text.push('\n');
+        }
+        text += "\n\n";
+    }
+    text += parts::utf8(parts.next(|| Place::line(1))?)?;
+    parts.end()?;
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -161,6 +199,28 @@ mod tests {
         assert!(seen > 5, "{seen} forests");
     }
 
+    /// Bit by bit; what was recovered is recovered from itself.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads files")]
+    fn the_text_of_a_packed_forest_is_its_forest() {
+        let mut seen = 0;
+        for entry in
+            std::fs::read_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/forest")).unwrap()
+        {
+            let path = entry.unwrap().path();
+            let Ok(text) = std::fs::read_to_string(&path) else { continue };
+            let Ok(packed) = pack::pack(&text) else { continue };
+            let recovered = Forest::packed_text(&packed).unwrap();
+            let (text, again) =
+                (Forest::parse(text.as_bytes()).unwrap(), Forest::parse(recovered.as_bytes()).unwrap());
+            assert_eq!(format!("{again:?}"), format!("{text:?}"), "{}", path.display());
+            let twice = Forest::packed_text(&pack::pack(&recovered).unwrap()).unwrap();
+            assert!(twice == recovered, "{}", path.display());
+            seen += 1;
+        }
+        assert!(seen > 5, "{seen} forests");
+    }
+
     #[test]
     #[cfg_attr(miri, ignore = "reads files")]
     fn packed_forests_that_are_cut_off_changed_or_too_long_are_refused() {
@@ -168,11 +228,13 @@ mod tests {
         let packed = pack::pack(&std::fs::read_to_string(path).unwrap()).unwrap();
         for end in 0..packed.len() {
             assert!(Forest::unpack(&packed[..end]).is_err(), "{end}");
+            assert!(Forest::packed_text(&packed[..end]).is_err(), "{end}");
         }
         for at in 0..packed.len() {
             let mut changed = packed.clone();
             changed[at] ^= 1 << (at % 8);
             assert!(Forest::unpack(&changed).is_err(), "{at}");
+            assert!(Forest::packed_text(&changed).is_err(), "{at}");
         }
         let seed = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/forest/by-hand.packed");
         Forest::unpack(&std::fs::read(seed).unwrap()).unwrap();

@@ -43,6 +43,11 @@ impl EmbeddedModel {
         FeatureSpec::from_json(&self.label(), self.spec)
     }
 
+    /// Its forests, as the build script of `ck-select` packs them.
+    pub const fn forests(&self) -> &'static [(Target, &'static [u8])] {
+        self.forests
+    }
+
     /// Its files in the library: the spec as in `models/`, and the forests as packed by the build script,
     /// with `.packed` after their names.
     pub fn files(&self) -> impl Iterator<Item = (String, &'static [u8])> + '_ {

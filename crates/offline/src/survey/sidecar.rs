@@ -50,6 +50,8 @@ pub struct Device {
     pub gpu: String,
     /// Its name in the runtime.
     pub name: String,
+    /// Its architecture in the runtime, such as `gfx942:sramecc+:xnack-`, if it is recorded.
+    pub target: Option<String>,
     /// Its address on the bus, if the runtime reports it.
     pub bus: Option<String>,
 }
@@ -107,27 +109,36 @@ impl Sidecar {
 
     /// Reads the sidecar files of a file; empty if there are none.
     pub fn beside(path: &Path) -> Result<Self, SidecarError> {
-        let with = |ending: &str| {
-            let mut name: OsString = path.as_os_str().to_owned();
-            name.push(ending);
-            PathBuf::from(name)
-        };
-        let read = |path: PathBuf, error| SidecarError { file: path.display().to_string(), source: error };
-        // A table that was converted from a log has its sidecar under its own stem.
-        let metas = [with(".meta.json"), path.with_extension("meta.json")];
-        let sessions = match metas.into_iter().find(|path| path.is_file()) {
-            Some(path) => sessions(&path).map_err(|error| read(path, error))?,
-            None => Vec::new(),
-        };
-        let path_of_details = with(DETAILS);
+        let sessions = Self::sessions_beside(path)?;
+        let path_of_details = with(path, DETAILS);
         let details = if path_of_details.is_file() {
             let opened = files::open(&path_of_details);
-            Some(opened.and_then(details).map_err(|error| read(path_of_details, error))?)
+            Some(opened.and_then(details).map_err(|error| fault(&path_of_details, error))?)
         } else {
             None
         };
         Ok(Self { of: path.to_owned(), sessions, details })
     }
+
+    /// Reads only the processes that wrote a file.
+    pub(super) fn sessions_beside(path: &Path) -> Result<Vec<Session>, SidecarError> {
+        // A table that was converted from a log has its sidecar under its own stem.
+        let metas = [with(path, ".meta.json"), path.with_extension("meta.json")];
+        match metas.into_iter().find(|path| path.is_file()) {
+            Some(path) => sessions(&path).map_err(|error| fault(&path, error)),
+            None => Ok(Vec::new()),
+        }
+    }
+}
+
+fn with(path: &Path, ending: &str) -> PathBuf {
+    let mut name: OsString = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn fault(path: &Path, source: io::Error) -> SidecarError {
+    SidecarError { file: path.display().to_string(), source }
 }
 
 fn sessions(path: &Path) -> io::Result<Vec<Session>> {
@@ -142,7 +153,7 @@ fn session(value: &Value) -> Session {
     let device = |(gpu, facts): (&String, &Value)| {
         let text = |key: &str| facts.get(key).and_then(Value::as_str).map(str::to_owned);
         let name = text("name").unwrap_or_else(|| "unnamed".to_owned());
-        Device { gpu: gpu.clone(), name, bus: text("pci_bus_id") }
+        Device { gpu: gpu.clone(), name, target: text("target"), bus: text("pci_bus_id") }
     };
     let devices = value.get("gpus").and_then(Value::as_object);
     let devices: Vec<Device> = devices.into_iter().flatten().map(device).collect();
@@ -290,6 +301,7 @@ mod tests {
         let device = |gpu: &str, bus: Option<&str>| Device {
             gpu: gpu.to_owned(),
             name: "X".to_owned(),
+            target: None,
             bus: bus.map(str::to_owned),
         };
         assert_eq!(sessions[0].devices, [device("0", Some("0000:c1:00.0")), device("1", None)]);

@@ -186,7 +186,7 @@ fn manifest(measurements: &Measurements, plan: &Plan, trained: &[Trained], input
         (one.goal.target.as_str().to_owned(), figures)
     });
     json!({
-        "warm_start_from": warm.map(|warm| warm.directory().display().to_string()),
+        "warm_start_from": warm.map(super::WarmStart::place),
         "prev_n_estimators": old,
         "new_n_estimators": new,
         "total_n_estimators": total,

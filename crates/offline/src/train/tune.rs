@@ -199,7 +199,7 @@ impl<'a> Simulation<'a> {
         let data = TrainingData::new(measurements, &extractor, target, &[])?;
         let base = match (way, base.forest(Target::Relative), base.prior()) {
             (Way::Tuned, Some(text), Some(prior)) => Some((text, prior, base.archs().collect())),
-            (Way::Tuned, ..) => return Err(TrainError::NotUniversal(base.directory().display().to_string())),
+            (Way::Tuned, ..) => return Err(TrainError::NotUniversal(base.place().to_owned())),
             _ => None,
         };
         Ok(Self { measurements, data, way, base, held_back: Vec::new() })

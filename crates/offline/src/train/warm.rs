@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ck_select_model::features::{Engine, Extractor, Schema};
 use ck_select_model::forest::Forest;
-use ck_select_model::model::{FeatureSpec, ModelError, Target, TrainedOn};
+use ck_select_model::model::{EmbeddedModel, FeatureSpec, ModelError, Target, TrainedOn};
 use ck_select_types::files;
 use ck_select_types::vocab::Arch;
 use serde_json::Value;
@@ -14,10 +14,12 @@ use serde_json::Value;
 use super::{Plan, TrainError};
 use crate::forest_text;
 
-/// A model directory whose forests are continued.
+/// A model whose forests are continued.
 #[derive(Debug, Clone)]
 pub struct WarmStart {
-    directory: PathBuf,
+    place: String,
+    /// The path of its spec, for messages.
+    spec_file: String,
     spec: FeatureSpec,
     forests: Vec<(Target, String)>,
     manifest: Option<Value>,
@@ -33,8 +35,9 @@ impl WarmStart {
             return Err(TrainError::io(directory.display(), missing));
         }
         let path = directory.join(SPEC);
-        let bytes = files::read(&path).map_err(|error| TrainError::io(path.display(), error))?;
-        let spec = FeatureSpec::from_json(&path.display().to_string(), &bytes).map_err(Box::new)?;
+        let spec_file = path.display().to_string();
+        let bytes = files::read(&path).map_err(|error| TrainError::io(&spec_file, error))?;
+        let spec = FeatureSpec::from_json(&spec_file, &bytes).map_err(Box::new)?;
         let mut forests = Vec::new();
         for target in Target::ALL {
             if let Some(text) = forest_text(directory, target).map_err(Box::new)? {
@@ -48,12 +51,24 @@ impl WarmStart {
         }
         let manifest = files::read(directory.join("train_manifest.json")).ok();
         let manifest = manifest.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-        Ok(Self { directory: directory.to_owned(), spec, forests, manifest })
+        Ok(Self { place: directory.display().to_string(), spec_file, spec, forests, manifest })
     }
 
-    /// Its directory.
-    pub fn directory(&self) -> &Path {
-        &self.directory
+    /// Reads an embedded model.
+    pub fn embedded(model: &EmbeddedModel) -> Result<Self, TrainError> {
+        let place = format!("{}{}", EmbeddedModel::PREFIX, model.name());
+        let forest = |&(target, packed): &(Target, &[u8])| match Forest::packed_text(packed) {
+            Ok(text) => Ok((target, text)),
+            Err(source) => Err(ModelError::Forest { file: place.clone(), source: Box::new(source) }),
+        };
+        let forests = model.forests().iter().map(forest).collect::<Result<_, _>>().map_err(Box::new)?;
+        let spec = model.spec().map_err(Box::new)?;
+        Ok(Self { spec_file: format!("{place}: {SPEC}"), place, spec, forests, manifest: None })
+    }
+
+    /// Its directory, or `embedded:NAME`.
+    pub fn place(&self) -> &str {
+        &self.place
     }
 
     /// Columns, rules and hardware that its forests were trained with.
@@ -78,14 +93,13 @@ impl WarmStart {
 
     /// A universal model to be adapted to one GPU: its columns are followed by the features of models for one
     /// GPU, which its own trees do not use.
-    pub fn to_adapt(directory: &Path) -> Result<Self, TrainError> {
-        let mut read = Self::load(directory)?;
-        if read.prior().is_none() {
-            return Err(TrainError::NotUniversal(directory.display().to_string()));
+    pub fn to_adapt(mut self) -> Result<Self, TrainError> {
+        if self.prior().is_none() {
+            return Err(TrainError::NotUniversal(self.place));
         }
-        let engine = Engine::of_op(read.extractor().schema.op());
-        read.follow_by(Schema::of_engine(engine));
-        Ok(read)
+        let engine = Engine::of_op(self.extractor().schema.op());
+        self.follow_by(Schema::of_engine(engine));
+        Ok(self)
     }
 
     fn follow_by(&mut self, features: Schema) {
@@ -116,7 +130,7 @@ impl WarmStart {
             let list = |names: &BTreeSet<String>| format!("{:?}", names.iter().collect::<Vec<_>>());
             return Err(TrainError::Categories { old: list(&old), new: list(&new) });
         }
-        let file = self.directory.join(SPEC).display().to_string();
+        let file = &self.spec_file;
         let differs = |field: &'static str, old: String, new: String| {
             if old == new { Ok(()) } else { Err(TrainError::Other { file: file.clone(), field, old, new }) }
         };

@@ -137,6 +137,12 @@ mod tests {
                 let text = format!("M=64,N=64,K=64{request}");
                 let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::of(Op::Gemm)).unwrap();
                 assert_eq!(kernel.answers(&problem), name == other, "{name} {request}");
+                // Why not names the field of the problem.
+                let why = kernel.misfit(&problem).filter(|why| !why.starts_with("its types"));
+                let differs =
+                    |field: &str| (name == other) || why.as_ref().is_some_and(|why| why.contains(field));
+                let fields = ["batch", "groups", "stream_k", "quant"];
+                assert!(fields.into_iter().any(differs), "{name} {request}: {why:?}");
             }
         }
     }

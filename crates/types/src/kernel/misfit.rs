@@ -1,7 +1,7 @@
 //! Why a kernel does not compute a problem.
 
-use super::{ConvKernel, Kernel, KernelKind};
-use crate::problem::{ConvProblem, Problem};
+use super::{ConvKernel, GemmKernel, Kernel, KernelKind};
+use crate::problem::{ConvProblem, GemmRequest, Problem};
 use crate::vocab::{Direction, Specialization};
 
 impl Kernel {
@@ -29,7 +29,7 @@ impl Kernel {
             }
             (KernelKind::Gemm(k), Problem::Gemm(p)) => {
                 if !k.answers(p) {
-                    return Some("it computes another variant of a GEMM".to_owned());
+                    return Some(k.misfit(&p.request));
                 }
                 let own = format!("{} {} {} {}", k.dtype_a, k.dtype_b, k.dtype_c, k.layout);
                 types(own, format!("{} {} {} {}", p.dtype_a, p.dtype_b, p.dtype_c, p.layout))
@@ -40,6 +40,37 @@ impl Kernel {
             }),
             _ => Some(format!("it is a {} kernel", self.op())),
         }
+    }
+}
+
+impl GemmKernel {
+    /// What the problem would have to ask for, for the first thing in which they differ.
+    fn misfit(&self, request: &GemmRequest) -> String {
+        let GemmRequest { batch, groups, stream_k, num_d, preshuffle: _, quant } = request;
+        if self.variant.batched != (*batch > 0) {
+            let own = if self.variant.batched { "a batch" } else { "no batch" };
+            return format!("it is for {own} (batch)");
+        }
+        if self.grouped == groups.is_empty() {
+            let own = if self.grouped { "a list" } else { "no list" };
+            return format!("it is for {own} of GEMMs (groups)");
+        }
+        if self.variant.stream_k != *stream_k {
+            return match self.variant.stream_k {
+                Some(own) => format!("it is a Stream-K kernel (stream_k={own})"),
+                None => "it is not a Stream-K kernel (stream_k)".to_owned(),
+            };
+        }
+        if self.variant.quant != *quant {
+            return match self.variant.quant {
+                Some(own) => format!("its operands have other scales (quant={})", own.mode),
+                None => "its operands have no scales (quant)".to_owned(),
+            };
+        }
+        if *num_d > 0 && self.num_d_tensors != *num_d {
+            return format!("it reads {} D tensors (num_d)", self.num_d_tensors);
+        }
+        "it reads B as it is (preshuffle)".to_owned()
     }
 }
 

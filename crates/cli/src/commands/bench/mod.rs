@@ -260,7 +260,7 @@ fn factor(text: &str) -> Result<f64, String> {
 }
 
 /// The plan in the order that is asked for, without the kernels that it leaves out.
-fn in_order(args: &Args, plan: Plan) -> Result<Plan, CliError> {
+fn in_order(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Result<Plan, CliError> {
     if args.within.is_some() && args.order != Order::Estimate {
         return Err(CliError::usage("--within needs --order estimate"));
     }
@@ -284,7 +284,10 @@ fn in_order(args: &Args, plan: Plan) -> Result<Plan, CliError> {
         Order::Model => {
             let universal = Path::new(super::UNIVERSAL);
             let model = super::load_model(args.model.as_deref().unwrap_or(universal), None)?;
-            plan.by_model(asked.place(model, &args.hardware)?)?
+            let model = asked.place(model, &args.hardware)?;
+            let problems = problems.problems.iter().map(|asked| &asked.problem);
+            asked.check_known(&model, problems, pool.kernels())?;
+            plan.by_model(model)?
         }
     };
     let plan = match args.first {
@@ -312,7 +315,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
         return Err(CliError::usage("--max-cv: expected a percentage above 0"));
     }
     let all = Plan::new(&pool, &problems);
-    let whole = in_order(args, all.clone())?;
+    let whole = in_order(args, all.clone(), &pool, &problems)?;
     if whole.is_empty() {
         return Err(CliError::failed("no kernel of the pool computes any of the problems"));
     }

@@ -7,6 +7,7 @@ use ck_select::hardware::Hardware;
 use ck_select_offline::figures::quantile;
 use ck_select_offline::measurements::{Measurements, Wanted};
 use ck_select_offline::report::{self, CurvePoint};
+use ck_select_offline::survey::check_one_gpu;
 use ck_select_offline::train::{Draw, Simulation, Way};
 
 use super::Args;
@@ -15,14 +16,17 @@ use crate::output::Output;
 use crate::table::{Cell, Table};
 use crate::timestamp::timestamp;
 
+/// Numbers of measured problems, besides all.
+const USUAL: [usize; 6] = [0, 5, 10, 20, 40, 80];
+
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let ways = args.ways.iter().map(|word| way(word)).collect::<Result<Vec<_>, _>>()?;
     let counts = args.counts.iter().map(|word| count(word)).collect::<Result<Vec<_>, _>>()?;
-    let base = super::super::to_adapt(&args.model)?;
+    let base = super::super::to_continue(&args.model)?.to_adapt()?;
     let op = base.extractor().schema.op();
     let wanted = Wanted { op, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
     let measurements = Measurements::read(&args.data, wanted)?;
-    super::super::data::say_left_out(&measurements);
+    check_one_gpu(&super::super::data::look_over(&measurements, Some(args.arch))?)?;
     measurements.common_direction()?;
     measurements.common_dtype()?;
     let hardware = Hardware::for_arch(&args.arch).unwrap_or_default();
@@ -31,8 +35,13 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     for way in ways {
         let simulation =
             Simulation::new(&measurements, &base, &extractor, way)?.holding_back(args.holdout.as_deref())?;
-        for count in &counts {
-            let measured = count.unwrap_or(usize::MAX).min(simulation.problems());
+        let available = simulation.problems();
+        let counts = if counts.is_empty() {
+            USUAL.into_iter().filter(|count| *count < available).chain([available]).collect()
+        } else {
+            counts.iter().map(|count| of_available(*count, available)).collect::<Result<Vec<_>, _>>()?
+        };
+        for measured in counts {
             // Without measurements there is nothing to learn from except the universal model.
             if measured == 0 && way != Way::Tuned {
                 continue;
@@ -44,14 +53,6 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
             points.push(point(way, measured, &draws));
         }
     }
-    let header = ["way", "measured", "draws", "judged", "mean", "median", "p10", "min", "best_of_top3"];
-    let mut table = Table::new(header);
-    for point in &points {
-        let mut row: Vec<Cell> =
-            vec![point.way.into(), point.measured.into(), point.draws.into(), point.judged.into()];
-        row.extend([point.mean, point.median, point.p10, point.min, point.best_of_top3].map(Cell::from));
-        table.push(row);
-    }
     if let Some(path) = &args.html {
         let mut out = Output::create(Some(path))?;
         out.write_all(report::curve(&points, args.arch.as_str(), &timestamp()).as_bytes())
@@ -59,8 +60,21 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         out.finish()?;
     }
     let mut out = Output::create(None)?;
-    table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+    table(&points).write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()
+}
+
+/// A row for each point.
+pub(in super::super) fn table(points: &[CurvePoint]) -> Table {
+    let header = ["way", "measured", "draws", "judged", "mean", "median", "p10", "min", "best_of_top3"];
+    let mut table = Table::new(header);
+    for point in points {
+        let mut row: Vec<Cell> =
+            vec![point.way.into(), point.measured.into(), point.draws.into(), point.judged.into()];
+        row.extend([point.mean, point.median, point.p10, point.min, point.best_of_top3].map(Cell::from));
+        table.push(row);
+    }
+    table
 }
 
 fn way(word: &str) -> Result<Way, CliError> {
@@ -78,6 +92,17 @@ fn count(word: &str) -> Result<Option<usize>, CliError> {
     word.parse().map(Some).map_err(|_| {
         CliError::usage(format!("--counts: found '{word}', expected numbers of problems, or all"))
     })
+}
+
+/// A number of problems to measure, of those that there are.
+fn of_available(count: Option<usize>, available: usize) -> Result<usize, CliError> {
+    match count {
+        Some(count) if count > available => Err(CliError::usage(format!(
+            "--counts: found {count}, expected at most {available}, as many problems as can be measured, or all"
+        ))),
+        Some(count) => Ok(count),
+        None => Ok(available),
+    }
 }
 
 fn point(way: Way, measured: usize, draws: &[Draw]) -> CurvePoint {

@@ -7,9 +7,7 @@ use ck_select::hardware::Hardware;
 use ck_select::model::Target;
 use ck_select::vocab::{Arch, Direction, Op};
 use ck_select_offline::measurements::{Measurements, files_of};
-use ck_select_offline::train::{
-    Goal, GroupBy, Holdout, Objective, Params, Plan, Role, Stop, TrainError, WarmStart,
-};
+use ck_select_offline::train::{Goal, GroupBy, Holdout, Objective, Params, Plan, Role, Stop, TrainError};
 
 use super::{Args, Group, Stopping};
 use crate::error::CliError;
@@ -215,7 +213,7 @@ fn categories(op: Op, names: &[&str]) -> Vec<String> {
 pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
     let (goals, rank_by) = goals(args)?;
     let ranks = goals.iter().any(|goal| goal.target == Target::Relative);
-    let warm_start = args.warm_start.as_deref().map(WarmStart::load).transpose()?;
+    let warm_start = args.warm_start.as_deref().map(super::super::to_continue).transpose()?;
     if warm_start.is_some() && args.seeds > 1 {
         return Err(CliError::usage("--seeds: forests that continue another one are not averaged"));
     }
@@ -232,7 +230,7 @@ pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
         (false, false) => Stopping::HeldOut,
     };
     let prior = goals.first().filter(|_| args.universal).map(|goal| goal.params.sharpness());
-    if args.universal && warm_start.is_some() {
+    if warm_start.as_ref().is_some_and(|warm| args.universal || warm.prior().is_some()) {
         return Err(CliError::usage("--warm-start: a universal model is adapted by `ckselect tune`"));
     }
     let stop = match args.early_stopping.unwrap_or(usual) {

@@ -23,7 +23,14 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let wanted = Wanted { op: plan::op(args), direction: args.variant, dtype: args.dtype, arch };
     let mut measurements = Measurements::new(wanted).assuming(assumed);
     measurements.add_all(&files)?;
-    super::super::data::say_left_out(&measurements);
+    let gpus = super::super::data::look_over(&measurements, args.arch)?;
+    if gpus.len() > 1 && !args.universal {
+        let names: Vec<&str> = gpus.iter().map(|one| one.gpu.as_str()).collect();
+        say!(
+            "ckselect: the data was measured on several GPUs, which are taken for one: {}",
+            names.join(", ")
+        );
+    }
     plan::adopt_hardware(&mut plan, &measurements, args.arch)?;
     // A universal model is for all directions and types, whatever it was trained on.
     let (direction, dtype) = if args.universal {

@@ -1,7 +1,7 @@
 //! Measures with `ckselect bench`, a few problems at a time, each time into a new file.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::io::{self, BufRead as _, BufReader};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -54,16 +54,22 @@ pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<(Measurements, Ve
     let mut asked: (usize, Option<f64>) = (0, None);
     let mut curve = Vec::new();
     for (number, batch) in order.chunks(BATCH).take(most.div_ceil(BATCH)).enumerate() {
+        let file = work.join(format!("{number:04}.csv"));
+        let list = file.with_extension("problems.txt");
         let left = args.budget.map(|budget| budget.saturating_sub(began.elapsed()));
-        if left.is_some_and(|left| left.is_zero()) {
+        let spent = left.is_some_and(|left| left.is_zero());
+        if spent && !has_rows(&file) {
             break;
         }
-        let file = work.join(format!("{number:04}.csv"));
         let texts: Vec<String> = batch.iter().map(|&place| all[place].to_string()).collect();
-        bench(args, pool, &texts, &file, together, left)?;
+        claim_list(&list, &(texts.join("\n") + "\n"))?;
+        if !spent {
+            bench(args, pool, &list, &file, together, left)?;
+        }
         files.push(file);
         let count = (number + 1) * BATCH;
         if args.measure.is_none() && count >= ENOUGH && count >= 2 * asked.0 {
+            files.retain(|file| has_rows(file));
             let measured = read(args, &files, op)?;
             let expected = draw_all(args, &measured, base)?;
             curve.extend(expected.as_ref().map(|of| point("expected", measured.problems().len(), of)));
@@ -76,43 +82,57 @@ pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<(Measurements, Ve
             asked = (count, expected);
         }
     }
+    // The budget may end while the kernels of a file are being loaded.
+    files.retain(|file| has_rows(file));
     if files.is_empty() {
-        return Err(CliError::failed("nothing was measured"));
+        return Err(CliError::failed(if args.budget.is_some() {
+            "--budget: it was spent before any kernel had run"
+        } else {
+            "nothing was measured"
+        }));
     }
     Ok((read(args, &files, op)?, curve))
+}
+
+/// Whether there is anything below the header.
+fn has_rows(file: &Path) -> bool {
+    let Ok(file) = ck_select::files::open(file) else { return false };
+    BufReader::new(file).lines().nth(1).is_some_and(|line| line.is_ok())
+}
+
+/// Writes the list of a file's problems; refuses another one.
+fn claim_list(list: &Path, text: &str) -> Result<(), CliError> {
+    match ck_select::files::read_to_string(list) {
+        Ok(known) if known == text => Ok(()),
+        Ok(_) => {
+            let list = list.display();
+            Err(CliError::failed(format!(
+                "{list}: found other problems than --problems and --seed give; expected those with which the \
+                 folder was begun, or a new folder"
+            )))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            ck_select::files::write(list, text.as_bytes())
+                .map_err(|error| CliError::io(list.display(), &error))
+        }
+        Err(error) => Err(CliError::io(list.display(), &error)),
+    }
 }
 
 /// Measures what the file does not have yet.
 fn bench(
     args: &Args,
     pool: &Path,
-    problems: &[String],
+    list: &Path,
     file: &Path,
     together: usize,
     left: Option<Duration>,
 ) -> Result<(), CliError> {
-    let list: PathBuf = file.with_extension("problems.txt");
-    let text = problems.join("\n") + "\n";
-    match ck_select::files::read_to_string(&list) {
-        Ok(known) if known == text => {}
-        Ok(_) => {
-            let list = list.display();
-            return Err(CliError::failed(format!(
-                "{list}: found other problems than --problems and --seed give; expected those with which the \
-                 folder was begun, or a new folder"
-            )));
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let written = ck_select::files::write(&list, text.as_bytes());
-            written.map_err(|error| CliError::io(list.display(), &error))?;
-        }
-        Err(error) => return Err(CliError::io(list.display(), &error)),
-    }
     let program = std::env::current_exe().map_err(|error| CliError::io("ckselect", &error))?;
     let mut command = Command::new(program);
     command.args(["bench", "--resume", "--remeasure", AGAIN, "--batch"]).arg(together.to_string());
     command.arg("--pool").arg(pool);
-    command.arg("--problems").arg(&list).arg("--output").arg(file);
+    command.arg("--problems").arg(list).arg("--output").arg(file);
     match (&args.library, &args.runner) {
         (Some(library), _) => command.arg("--library").arg(library),
         (None, Some(runner)) => command.arg("--runner").arg(runner),

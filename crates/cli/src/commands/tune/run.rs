@@ -8,6 +8,7 @@ use ck_select::model::Target;
 use ck_select::vocab::Op;
 use ck_select_offline::measurements::{Measurements, Wanted};
 use ck_select_offline::report::CurvePoint;
+use ck_select_offline::survey::check_one_gpu;
 use ck_select_offline::train::{
     CardInputs, Directory, Draw, Efficiency, Goal, GroupBy, Objective, Plan, Simulation, Stop, TrainError,
     WarmStart, Way, own_params, train,
@@ -20,36 +21,34 @@ use crate::table::{Cell, Table};
 use crate::timestamp::timestamp;
 
 /// How many problems a simulation measures by default.
-const USUAL: u32 = 10;
+const USUAL: usize = 10;
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(output) = &args.output {
         Directory::check_free(output, args.overwrite)?;
     }
-    let base = super::super::to_adapt(&args.model)?;
+    let base = super::super::to_continue(&args.model)?.to_adapt()?;
     if args.simulate.is_empty() {
-        let (measured, mut curve) = measure::measure(args, &base)?;
-        let problems = measured.problems().len();
-        let expected = draw_all(args, &measured, &base)?;
-        if let Some(expected) = expected {
-            if curve.last().is_none_or(|last| last.measured < problems) {
-                curve.push(point("expected", problems, &expected));
-            }
-            let [mean, p10] = [expected.mean, expected.p10].map(|share| share * 100.0);
-            say!(
-                "ckselect: {problems} problems measured; expected for others: mean {mean:.2} %, \
-                 P10 {p10:.2} %"
-            );
-        }
-        if args.output.is_some() {
-            let before = simulation(args, &measured, &base)?.draw(0, args.seed)?;
-            curve.insert(0, point("expected", 0, &before.found));
-        }
-        return write(args, &measured, base, curve);
+        return from_gpu(args, base);
+    }
+    if args.draws > 1 && args.output.is_some() {
+        return Err(CliError::usage(format!(
+            "--draws: found {}, expected 1 with --output: a model is of one simulation, which --seed chooses",
+            args.draws
+        )));
     }
     let measurements = read(args, &args.simulate, base.extractor().schema.op())?;
     let simulation = simulation(args, &measurements, &base)?;
-    let count = (args.measure.unwrap_or(USUAL) as usize).min(simulation.problems());
+    let available = simulation.problems();
+    let count = match args.measure.map(|count| count as usize) {
+        None => USUAL.min(available),
+        Some(count) if count <= available => count,
+        Some(count) => {
+            let message =
+                format!("--measure: found {count}, expected at most {available}, as many as there are");
+            return Err(CliError::usage(message));
+        }
+    };
     let draws = (0..u64::from(args.draws))
         .map(|draw| simulation.draw(count, args.seed + draw))
         .collect::<Result<Vec<Draw>, _>>()?;
@@ -63,11 +62,35 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     Ok(())
 }
 
+/// Measures, says what to expect, and writes the model.
+fn from_gpu(args: &Args, base: WarmStart) -> Result<(), CliError> {
+    let (measured, mut curve) = measure::measure(args, &base)?;
+    let problems = measured.problems().len();
+    match draw_all(args, &measured, &base)? {
+        Some(expected) if curve.last().is_none_or(|last| last.measured < problems) => {
+            curve.push(point("expected", problems, &expected));
+        }
+        Some(_) => {}
+        None => say!("ckselect: {problems} problems are too few to say what to expect of others"),
+    }
+    let before = simulation(args, &measured, &base)?.draw(0, args.seed)?;
+    curve.insert(0, point("expected", 0, &before.found));
+    let figures = super::super::curve::table(&curve);
+    write(args, &measured, base, curve)?;
+    print(&figures, args)
+}
+
+fn print(table: &Table, args: &Args) -> Result<(), CliError> {
+    let mut out = Output::create(None)?;
+    table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+    out.finish()
+}
+
 /// Reads measurements of the device.
 pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurements, CliError> {
     let wanted = Wanted { op, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
     let measurements = Measurements::read(files, wanted)?;
-    super::super::data::say_left_out(&measurements);
+    check_one_gpu(&super::super::data::look_over(&measurements, Some(args.arch))?)?;
     // The model is for one of each.
     measurements.common_direction()?;
     measurements.common_dtype()?;
@@ -142,9 +165,7 @@ fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
         });
         push("median".into(), draw, &median);
     }
-    let mut out = Output::create(None)?;
-    table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
+    print(&table, args)
 }
 
 /// Trains on everything that was measured, and writes the model.
