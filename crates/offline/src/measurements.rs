@@ -86,6 +86,8 @@ pub struct Source {
     pub other: usize,
     /// The architectures among them, with their rows.
     pub other_arches: Vec<(Arch, usize)>,
+    /// The architectures of the rows taken.
+    pub arches: Vec<Arch>,
     /// Unknown columns that do not resemble a known one.
     pub unknown: Vec<String>,
 }
@@ -205,8 +207,8 @@ impl Measurements {
         let filter = self.filter();
         let mut taking = Taking { figures, ..Taking::new(self) };
         let counts = read_file(path, filter, &mut taking)?;
-        let other_arches = taking.end(&path.display().to_string())?;
-        self.take_counts(path.to_owned(), counts, other_arches);
+        let arches = taking.end(&path.display().to_string())?;
+        self.take_counts(path.to_owned(), counts, arches);
         Ok(())
     }
 
@@ -216,8 +218,8 @@ impl Measurements {
         let filter = self.filter();
         let mut taking = Taking::new(self);
         let counts = read_text(name, text, filter, &mut taking)?;
-        let other_arches = taking.end(name)?;
-        self.take_counts(PathBuf::from(name), counts, other_arches);
+        let arches = taking.end(name)?;
+        self.take_counts(PathBuf::from(name), counts, arches);
         Ok(())
     }
 
@@ -226,9 +228,9 @@ impl Measurements {
         Filter { op: Some(op), direction, dtype, arch, assumed: self.assumed }
     }
 
-    fn take_counts(&mut self, path: PathBuf, counts: Counts, other_arches: Vec<(Arch, usize)>) {
+    fn take_counts(&mut self, path: PathBuf, counts: Counts, (arches, other_arches): Arches) {
         let Counts { rows, other, unknown, .. } = counts;
-        self.sources.push(Source { path, rows, other, other_arches, unknown });
+        self.sources.push(Source { path, rows, other, other_arches, arches, unknown });
     }
 
     /// Only the rows of some problems.
@@ -418,6 +420,9 @@ fn common<T: Copy + Ord + ToString>(
     Ok(distinct.into_iter().next())
 }
 
+/// The architectures of the rows taken, and those of others with their rows.
+type Arches = (Vec<Arch>, Vec<(Arch, usize)>);
+
 /// Receives the rows of one file.
 struct Taking<'a> {
     into: &'a mut Measurements,
@@ -440,7 +445,8 @@ struct Taking<'a> {
 impl<'a> Taking<'a> {
     /// Assigns the file's hardware constants to the architecture of its rows; they must not contradict
     /// earlier ones.
-    fn end(self, file: &str) -> Result<Vec<(Arch, usize)>, DataError> {
+    fn end(self, file: &str) -> Result<Arches, DataError> {
+        let taken = self.arches.iter().copied().flatten().collect();
         // Without rows, the architecture is the requested one.
         let arches = if self.arches.is_empty() { vec![self.into.wanted.arch] } else { self.arches };
         for arch in arches {
@@ -462,7 +468,7 @@ impl<'a> Taking<'a> {
                 }
             }
         }
-        Ok(self.other_arches)
+        Ok((taken, self.other_arches))
     }
 
     /// Our index of a reader's kernel.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ck_select::model::Model;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
 use ck_select_offline::measurements::{Measurements, Wanted};
-use ck_select_offline::survey::{MeasuredOn, check_arch, measured_on};
+use ck_select_offline::survey::{MeasuredOn, measured_on};
 
 use super::estimate::EstimateOption;
 use super::hardware::HardwareOption;
@@ -68,7 +68,7 @@ impl Data {
 
     fn read(&self, wanted: Wanted) -> Result<Measurements, CliError> {
         let measurements = Measurements::read(&self.files, wanted)?;
-        look_over(&measurements, wanted.arch)?;
+        look_over(&measurements)?;
         Ok(measurements)
     }
 }
@@ -96,10 +96,7 @@ pub(crate) fn as_measured(
 
 /// Prints which columns and rows of the files are left out, and refuses files that were measured on another
 /// architecture than their rows are taken for. Returns the GPUs of the files.
-pub(crate) fn look_over(
-    measurements: &Measurements,
-    arch: Option<Arch>,
-) -> Result<Vec<MeasuredOn>, CliError> {
+pub(crate) fn look_over(measurements: &Measurements) -> Result<Vec<MeasuredOn>, CliError> {
     say_left_out(measurements);
     for (source, unusable) in measurements.unusable().filter(|(_, unusable)| *unusable > 0) {
         say!(
@@ -108,9 +105,7 @@ pub(crate) fn look_over(
             source.rows
         );
     }
-    let gpus = measured_on(measurements)?;
-    check_arch(&gpus, arch)?;
-    Ok(gpus)
+    Ok(measured_on(measurements)?)
 }
 
 /// Prints which columns and rows of the files are left out.

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::survey::SidecarError;
+
 /// Why files of measurements cannot be used.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -85,6 +87,9 @@ pub enum DataError {
         /// Its value before.
         expected: i64,
     },
+    /// A sidecar that cannot be read.
+    #[error(transparent)]
+    Sidecar(#[from] SidecarError),
     /// Files without any row to write.
     #[error("no row to convert: {found}")]
     NoRows {

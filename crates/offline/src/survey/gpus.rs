@@ -1,10 +1,10 @@
 //! The GPUs on which files were measured, from their sidecars.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use ck_select_types::vocab::Arch;
 
-use super::sidecar::{Sidecar, SidecarError};
+use super::sidecar::{Device, Sidecar};
 use crate::measurements::{DataError, Measurements};
 
 /// A GPU, and the first file that was measured on it.
@@ -12,37 +12,32 @@ use crate::measurements::{DataError, Measurements};
 pub struct MeasuredOn {
     /// Its name in the runtime.
     pub gpu: String,
-    /// Its architecture, if the sidecar has one.
-    pub arch: Option<Arch>,
     /// The file.
     pub file: String,
 }
 
-/// The GPUs of the files of measurements; files without a sidecar are not counted.
-pub fn measured_on(measurements: &Measurements) -> Result<Vec<MeasuredOn>, SidecarError> {
+/// The GPUs of the files of measurements; files without a sidecar are not counted. Rows that are taken for
+/// those of another architecture are an error.
+pub fn measured_on(measurements: &Measurements) -> Result<Vec<MeasuredOn>, DataError> {
     let mut gpus = BTreeMap::new();
     for source in measurements.sources().iter().filter(|source| source.rows > 0) {
-        for device in Sidecar::sessions_beside(&source.path)?.into_iter().flat_map(|session| session.devices)
-        {
-            let arch = device.target.as_deref().and_then(arch_of);
-            gpus.entry((device.name, arch)).or_insert_with(|| source.path.display().to_string());
+        let file = source.path.display().to_string();
+        let sessions = Sidecar::sessions_beside(&source.path)?;
+        let devices: Vec<Device> = sessions.into_iter().flat_map(|session| session.devices).collect();
+        let archs: BTreeSet<Arch> = devices.iter().filter_map(Device::arch).collect();
+        if let Some(other) = source.arches.iter().find(|arch| !archs.is_empty() && !archs.contains(arch)) {
+            let archs = archs.iter().map(Arch::to_string).collect::<Vec<_>>().join(", ");
+            let message = format!(
+                "measured on {archs}, according to its .meta.json, but its rows are taken for measurements of \
+                 {other}"
+            );
+            return Err(DataError::Format { file, message });
+        }
+        for device in devices {
+            gpus.entry(device.name).or_insert_with(|| file.clone());
         }
     }
-    Ok(gpus.into_iter().map(|((gpu, arch), file)| MeasuredOn { gpu, arch, file }).collect())
-}
-
-/// Refuses rows that are taken for those of one architecture and were measured on another.
-pub fn check_arch(gpus: &[MeasuredOn], taken_for: Option<Arch>) -> Result<(), DataError> {
-    let other = |gpu: &&MeasuredOn| gpu.arch.is_some() && taken_for.is_some() && gpu.arch != taken_for;
-    match (gpus.iter().find(other), taken_for) {
-        (Some(MeasuredOn { gpu, arch: Some(arch), file }), Some(taken_for)) => Err(DataError::Format {
-            file: file.clone(),
-            message: format!(
-                "measured on {arch} ({gpu}, according to its .meta.json), expected measurements of {taken_for}"
-            ),
-        }),
-        _ => Ok(()),
-    }
+    Ok(gpus.into_iter().map(|(gpu, file)| MeasuredOn { gpu, file }).collect())
 }
 
 /// Refuses measurements of several GPUs, which may have one architecture.
@@ -50,13 +45,8 @@ pub fn check_one_gpu(gpus: &[MeasuredOn]) -> Result<(), DataError> {
     if gpus.len() < 2 {
         return Ok(());
     }
-    let found = gpus.iter().map(|MeasuredOn { gpu, file, .. }| format!("{gpu} ({file})")).collect();
+    let found = gpus.iter().map(|MeasuredOn { gpu, file }| format!("{gpu} ({file})")).collect();
     Err(DataError::Mixed { what: "GPUs", found, advice: "give the files of one".to_owned() })
-}
-
-/// The architecture of a target such as `gfx942:sramecc+:xnack-`.
-fn arch_of(target: &str) -> Option<Arch> {
-    target.split(':').next()?.parse().ok()
 }
 
 #[cfg(test)]
@@ -90,27 +80,42 @@ mod tests {
             fs::write(file(&format!("{name}.csv.meta.json")), meta(gpu, target)).unwrap();
         }
         fs::write(file("none.csv"), ROWS).unwrap();
-        let on = |names: &[&str]| {
+        let read = |names: &[&str], arch: Option<&str>| {
             let files: Vec<_> = names.iter().map(|name| file(name)).collect();
-            measured_on(&Measurements::read(&files, Wanted::all(Op::GroupedConv)).unwrap()).unwrap()
+            let arch = arch.map(|word| word.parse::<Arch>().unwrap());
+            Measurements::read(&files, Wanted { arch, ..Wanted::all(Op::GroupedConv) }).unwrap()
         };
-        let arch = |word: &str| Some(word.parse::<Arch>().unwrap());
+        let on = |names: &[&str], arch| measured_on(&read(names, arch));
 
-        let one = on(&["a.csv", "none.csv"]);
-        assert_eq!((one.len(), one[0].gpu.as_str(), one[0].arch), (1, "NVIDIA H100", arch("sm_90")));
-        check_one_gpu(&one).unwrap();
-        check_arch(&one, arch("sm_90")).unwrap();
-        check_arch(&one, None).unwrap();
-        let error = check_arch(&one, arch("gfx950")).unwrap_err().to_string();
-        assert!(error.contains("a.csv: measured on sm_90 (NVIDIA H100"), "{error}");
-        assert!(error.ends_with("expected measurements of gfx950"), "{error}");
+        for arch in [None, Some("sm_90")] {
+            let one = on(&["a.csv", "none.csv"], arch).unwrap();
+            assert_eq!((one.len(), one[0].gpu.as_str()), (1, "NVIDIA H100"));
+            check_one_gpu(&one).unwrap();
+        }
+        let error = on(&["none.csv", "a.csv"], Some("gfx950")).unwrap_err().to_string();
+        assert!(error.contains("a.csv: measured on sm_90, according to its .meta.json, but"), "{error}");
+        assert!(error.ends_with("measurements of gfx950"), "{error}");
 
-        let error = check_one_gpu(&on(&["a.csv", "b.csv"])).unwrap_err().to_string();
+        let error = check_one_gpu(&on(&["a.csv", "b.csv"], Some("sm_90")).unwrap()).unwrap_err().to_string();
         assert!(error.starts_with("the data mixes GPUs: NVIDIA H100 ("), "{error}");
-        check_arch(&on(&["c.csv"]), arch("gfx942")).unwrap();
-        assert!(on(&["none.csv"]).is_empty());
+        assert_eq!(on(&["c.csv"], Some("gfx942")).unwrap()[0].gpu, "MI300X");
+        assert!(on(&["none.csv"], Some("gfx942")).unwrap().is_empty());
         fs::write(file("c.csv.meta.json"), "{").unwrap();
-        let damaged = Measurements::read(&[file("c.csv")], Wanted::all(Op::GroupedConv)).unwrap();
-        assert!(measured_on(&damaged).unwrap_err().to_string().contains("c.csv.meta.json: "));
+        let damaged = on(&["c.csv"], None).unwrap_err().to_string();
+        assert!(damaged.contains("c.csv.meta.json: "), "{damaged}");
+    }
+
+    /// A universal training takes the architecture of the command line only for rows that record none.
+    #[test]
+    fn rows_of_several_architectures_have_their_own_gpus() {
+        let folder = tempfile::TempDir::new().unwrap();
+        let files = ["a.csv", "b.csv"].map(|name| folder.path().join(name));
+        fs::write(&files[0], ROWS.replace("\n", ",sm_90\n").replacen(",sm_90", ",arch", 1)).unwrap();
+        fs::write(folder.path().join("a.csv.meta.json"), meta("NVIDIA H200", "sm_90")).unwrap();
+        fs::write(&files[1], ROWS).unwrap();
+        let mut measurements =
+            Measurements::new(Wanted::all(Op::GroupedConv)).assuming(Some("gfx950".parse().unwrap()));
+        measurements.add_all(&files).unwrap();
+        assert_eq!(measured_on(&measurements).unwrap()[0].gpu, "NVIDIA H200");
     }
 }

@@ -9,6 +9,7 @@ use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
 use ck_select_types::files;
+use ck_select_types::vocab::Arch;
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -54,6 +55,13 @@ pub struct Device {
     pub target: Option<String>,
     /// Its address on the bus, if the runtime reports it.
     pub bus: Option<String>,
+}
+
+impl Device {
+    /// Its architecture, if it is recorded.
+    pub(super) fn arch(&self) -> Option<Arch> {
+        self.target.as_deref()?.split(':').next()?.parse().ok()
+    }
 }
 
 /// A row with a large spread of samples.

@@ -26,7 +26,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let op = base.extractor().schema.op();
     let wanted = Wanted { op, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
     let measurements = Measurements::read(&args.data, wanted)?;
-    check_one_gpu(&super::super::data::look_over(&measurements, Some(args.arch))?)?;
+    check_one_gpu(&super::super::data::look_over(&measurements)?)?;
     measurements.common_direction()?;
     measurements.common_dtype()?;
     let hardware = Hardware::for_arch(&args.arch).unwrap_or_default();

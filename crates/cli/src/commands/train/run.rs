@@ -23,7 +23,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let wanted = Wanted { op: plan::op(args), direction: args.variant, dtype: args.dtype, arch };
     let mut measurements = Measurements::new(wanted).assuming(assumed);
     measurements.add_all(&files)?;
-    let gpus = super::super::data::look_over(&measurements, args.arch)?;
+    let gpus = super::super::data::look_over(&measurements)?;
     if gpus.len() > 1 && !args.universal {
         let names: Vec<&str> = gpus.iter().map(|one| one.gpu.as_str()).collect();
         say!(

@@ -90,7 +90,7 @@ fn print(table: &Table, args: &Args) -> Result<(), CliError> {
 pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurements, CliError> {
     let wanted = Wanted { op, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
     let measurements = Measurements::read(files, wanted)?;
-    check_one_gpu(&super::super::data::look_over(&measurements, Some(args.arch))?)?;
+    check_one_gpu(&super::super::data::look_over(&measurements)?)?;
     // The model is for one of each.
     measurements.common_direction()?;
     measurements.common_dtype()?;
