@@ -109,6 +109,7 @@ fn facts_in_every_version() {
         assert_eq!(facts.driver_version, Some(major * 10_000_000 + 200_035));
         assert_eq!((facts.compute_units, facts.wavefront_size), (Some(304), Some(64)));
         assert_eq!((facts.clock_khz, facts.lds_bytes), (Some(2_100_000), Some(65536)));
+        assert_eq!((facts.memory_clock_khz, facts.memory_bus_bits), (Some(1_300_000), Some(8192)));
         assert_eq!((facts.l2_bytes, facts.pci_bus_id.as_deref()), (Some(4 << 20), Some("0000:c2:00.0")));
     }
 }

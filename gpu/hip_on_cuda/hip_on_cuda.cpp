@@ -93,6 +93,8 @@ int hipDeviceGetAttribute(int* value, int attribute, int device) {
     switch (attribute) {
     case 5: return hip(cudaDeviceGetAttribute(value, cudaDevAttrClockRate, device));
     case 19: return hip(cudaDeviceGetAttribute(value, cudaDevAttrL2CacheSize, device));
+    case 59: return hip(cudaDeviceGetAttribute(value, cudaDevAttrGlobalMemoryBusWidth, device));
+    case 60: return hip(cudaDeviceGetAttribute(value, cudaDevAttrMemoryClockRate, device));
     case 63: return hip(cudaDeviceGetAttribute(value, cudaDevAttrMultiProcessorCount, device));
     case 74: return hip(cudaDeviceGetAttribute(value, cudaDevAttrMaxSharedMemoryPerBlock, device));
     case 87: return hip(cudaDeviceGetAttribute(value, cudaDevAttrWarpSize, device));

@@ -43,6 +43,22 @@ pub enum FactsError {
     },
 }
 
+/// Transfers on each line of the memory's bus per clock that HIP reports. AMD's driver reports the clock of
+/// the memory controller: half the data rate for HBM2, a quarter for HBM3, a sixteenth for GDDR6
+/// (ROCm/rocm-systems issue 5034). CUDA reports half the data rate of any memory. Not known of memory that a
+/// GPU shares with a host.
+fn transfers_per_clock(arch: Arch) -> Option<u64> {
+    match arch.as_str() {
+        "gfx906" | "gfx908" | "gfx90a" => Some(2),
+        "gfx942" | "gfx950" => Some(4),
+        "gfx1030" | "gfx1031" | "gfx1032" | "gfx1100" | "gfx1101" | "gfx1102" | "gfx1200" | "gfx1201" => {
+            Some(16)
+        }
+        other if other.starts_with("sm_") => Some(2),
+        _ => None,
+    }
+}
+
 impl DeviceFacts {
     /// The number of compute units. The runtime counts work-group processors of RDNA, which are pairs, unless
     /// `GPU_ENABLE_WGP_MODE` is 0.
@@ -57,9 +73,16 @@ impl DeviceFacts {
         self.compute_units.map(|units| if pairs { 2 * units } else { units })
     }
 
+    /// The bandwidth of the memory in GB/s, by its clock and the width of its bus; `None` if they are not
+    /// reported, or if it is not known what the clock of such an architecture counts.
+    pub fn memory_gb_s(&self) -> Option<f64> {
+        let transfers = transfers_per_clock(self.arch()?)?;
+        let (khz, bits) = (u64::from(self.memory_clock_khz?), u64::from(self.memory_bus_bits?));
+        Some((khz * bits * transfers / 8) as f64 / 1e6)
+    }
+
     /// What the runtime reports, as a JSON object for [`Described`](crate::estimate::Described). Everything
-    /// else is from the profile of `based_on`, by default the GPU's own: runtimes do not report rates, and the
-    /// clock of the memory does not tell its bandwidth.
+    /// else is from the profile of `based_on`, by default the GPU's own: runtimes do not report rates.
     pub fn constants(&self, based_on: Option<Arch>) -> Result<Map<String, Value>, FactsError> {
         let own = self.arch();
         let has_profile = |arch: &Arch| Device::for_arch(*arch).is_ok();
@@ -82,7 +105,17 @@ impl DeviceFacts {
                 ("l2_cache_kb", self.l2_bytes.map(|bytes| bytes / 1024)),
             ]);
         }
+        // The largest cache that all units share, unless there is another one behind it, which runtimes do not
+        // report.
+        let is_last = |device: &Device| device.rates.cache_kb == device.hardware.l2_cache_kb as f64;
+        let cache_kb = self.l2_bytes.map(|bytes| bytes / 1024);
+        if let (Some(kb), Ok(true)) = (cache_kb, Device::for_arch(base).as_ref().map(is_last)) {
+            known.push(("cache_kb", Some(kb)));
+        }
         let mut fields = Map::from_iter([("based_on".to_owned(), base.as_str().into())]);
+        if let Some(bandwidth) = self.memory_gb_s() {
+            fields.insert("memory_gb_s".to_owned(), bandwidth.into());
+        }
         for (constant, value) in known {
             let value = value.ok_or(FactsError::Unreported { index: self.index, constant })?;
             fields.insert(constant.to_owned(), value.into());
@@ -108,6 +141,8 @@ mod tests {
             clock_khz: Some(2_500_000),
             lds_bytes: Some(65536),
             l2_bytes: Some(6 << 20),
+            memory_clock_khz: None,
+            memory_bus_bits: None,
             pci_bus_id: None,
         }
     }
@@ -128,6 +163,41 @@ mod tests {
         // RDNA's pairs of compute units count twice, unless the runtime counts units.
         assert_eq!([true, false].map(|mode| facts("gfx1201").units(mode)), [Some(96), Some(48)]);
         assert_eq!(facts("gfx942").units(true), Some(48));
+    }
+
+    /// Against the bandwidths of data sheets: an MI250X's die, MI300X, MI355X, RX 7900 XTX, RX 9070 XT, H100.
+    #[test]
+    fn clock_and_bus_tell_the_bandwidth_of_the_memory() {
+        for (target, mhz, bits, sheet) in [
+            ("gfx90a:sramecc+:xnack-", 1600, 4096, 1638.0),
+            ("gfx942", 1300, 8192, 5300.0),
+            ("gfx950", 1900, 8192, 8000.0),
+            ("gfx1100", 1249, 384, 960.0),
+            ("gfx1201", 1258, 256, 640.0),
+            ("sm_90", 2619, 5120, 3350.0),
+        ] {
+            let facts = DeviceFacts {
+                memory_clock_khz: Some(1000 * mhz),
+                memory_bus_bits: Some(bits),
+                ..facts(target)
+            };
+            let found = facts.memory_gb_s().unwrap();
+            assert!((found / sheet - 1.0).abs() < 0.03, "{target}: {found}");
+            assert_eq!(DeviceFacts { memory_bus_bits: None, ..facts }.memory_gb_s(), None);
+        }
+        let shared =
+            DeviceFacts { memory_clock_khz: Some(1_000_000), memory_bus_bits: Some(256), ..facts("gfx1151") };
+        assert_eq!(shared.memory_gb_s(), None);
+        let h100 = DeviceFacts {
+            memory_clock_khz: Some(2_619_000),
+            memory_bus_bits: Some(5120),
+            l2_bytes: Some(50 << 20),
+            ..facts("sm_90")
+        };
+        assert_eq!(
+            described(&h100, None).unwrap(),
+            r#"{"based_on":"sm_90","cache_kb":51200,"max_clock_mhz":2500,"memory_gb_s":3352.32,"num_cus":48}"#
+        );
     }
 
     #[test]

@@ -75,6 +75,10 @@ pub struct DeviceFacts {
     pub lds_bytes: Option<u32>,
     /// Second-level cache in bytes.
     pub l2_bytes: Option<u32>,
+    /// The memory's clock in kHz, as the runtime counts it.
+    pub memory_clock_khz: Option<u32>,
+    /// Width of the memory's bus in bits.
+    pub memory_bus_bits: Option<u32>,
     /// Address on the PCI bus, such as `0000:c1:00.0`.
     pub pci_bus_id: Option<String>,
 }

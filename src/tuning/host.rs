@@ -33,6 +33,8 @@ impl HostDevice {
             clock_khz: None,
             lds_bytes: None,
             l2_bytes: None,
+            memory_clock_khz: None,
+            memory_bus_bits: None,
             pci_bus_id: None,
         };
         Self { facts, events: Mutex::default() }

@@ -61,6 +61,8 @@ impl MockDevice {
             clock_khz: None,
             lds_bytes: None,
             l2_bytes: None,
+            memory_clock_khz: None,
+            memory_bus_bits: None,
             pci_bus_id: None,
         };
         Self {

@@ -144,6 +144,8 @@ int hipDeviceGetAttribute(int *value, int attribute, int index) {
     switch (attribute) {
     case 5: *value = 2100000; break;
     case 19: *value = 4 << 20; break;
+    case 59: *value = 8192; break;
+    case 60: *value = 1300000; break;
     case 63: *value = 304; break;
     case 74: *value = 65536; break;
     case 87: *value = 64; break;

@@ -189,9 +189,10 @@ fn this_machines_gpu_becomes_a_file() {
     };
     let (code, file, said) = hardware(&[]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("gfx942:sramecc+:xnack-; bandwidths and rates are those of gfx942"), "{said}");
+    assert!(said.contains("gfx942:sramecc+:xnack-; caches and rates are those of gfx942"), "{said}");
     let fields: Value = serde_json::from_str(&file).unwrap();
-    assert_eq!(fields, serde_json::json!({"based_on": "gfx942", "num_cus": 304, "max_clock_mhz": 2100}));
+    let expected = serde_json::json!({"based_on": "gfx942", "num_cus": 304, "max_clock_mhz": 2100, "memory_gb_s": 5324.8});
+    assert_eq!(fields, expected);
     let path = folder.path().join("mi300x.json");
     let (code, ..) = hardware(&["--output", path.to_str().unwrap()]);
     assert_eq!((code, fs::read_to_string(&path).unwrap()), (Some(0), file));

@@ -19,6 +19,8 @@ pub(super) mod attribute {
 
     pub(in super::super) const CLOCK_RATE: c_int = 5;
     pub(in super::super) const L2_CACHE_SIZE: c_int = 19;
+    pub(in super::super) const MEMORY_BUS_WIDTH: c_int = 59;
+    pub(in super::super) const MEMORY_CLOCK_RATE: c_int = 60;
     pub(in super::super) const MULTIPROCESSOR_COUNT: c_int = 63;
     pub(in super::super) const MAX_SHARED_MEMORY_PER_BLOCK: c_int = 74;
     pub(in super::super) const WARP_SIZE: c_int = 87;

@@ -32,6 +32,9 @@ impl HipDevice {
             clock_khz: attribute(attribute::CLOCK_RATE),
             lds_bytes: attribute(attribute::MAX_SHARED_MEMORY_PER_BLOCK),
             l2_bytes: attribute(attribute::L2_CACHE_SIZE),
+            // 0 where the driver does not know them.
+            memory_clock_khz: attribute(attribute::MEMORY_CLOCK_RATE).filter(|&khz| khz > 0),
+            memory_bus_bits: attribute(attribute::MEMORY_BUS_WIDTH).filter(|&bits| bits > 0),
             pci_bus_id: api.pci_bus_id(device),
         };
         // An error of an optional query is not an error for callers.

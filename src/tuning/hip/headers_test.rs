@@ -24,7 +24,8 @@ int main(void) {
         sizeof(((hipDeviceProp_t *)0)->gcnArchName),
         sizeof(hipDeviceProp_t),
         hipSuccess, hipErrorNoDevice, hipErrorNotReady, hipErrorUnknown,
-        hipDeviceAttributeClockRate, hipDeviceAttributeL2CacheSize, hipDeviceAttributeMultiprocessorCount,
+        hipDeviceAttributeClockRate, hipDeviceAttributeL2CacheSize, hipDeviceAttributeMemoryBusWidth,
+        hipDeviceAttributeMemoryClockRate, hipDeviceAttributeMultiprocessorCount,
         hipDeviceAttributeMaxSharedMemoryPerBlock, hipDeviceAttributeWarpSize,
         sizeof(hipError_t), sizeof(hipStreamCaptureStatus), hipStreamCaptureStatusNone,
     };
@@ -63,6 +64,8 @@ fn prove(directory: &Path) -> usize {
         api::UNKNOWN,
         attribute::CLOCK_RATE,
         attribute::L2_CACHE_SIZE,
+        attribute::MEMORY_BUS_WIDTH,
+        attribute::MEMORY_CLOCK_RATE,
         attribute::MULTIPROCESSOR_COUNT,
         attribute::MAX_SHARED_MEMORY_PER_BLOCK,
         attribute::WARP_SIZE,

@@ -80,6 +80,8 @@ fn facts(facts: &DeviceFacts) -> Value {
         "clock_khz": facts.clock_khz,
         "lds_bytes": facts.lds_bytes,
         "l2_bytes": facts.l2_bytes,
+        "memory_clock_khz": facts.memory_clock_khz,
+        "memory_bus_bits": facts.memory_bus_bits,
         "pci_bus_id": facts.pci_bus_id,
     })
 }
