@@ -261,6 +261,17 @@ fn a_model_goes_on_with_measurements() {
     assert_eq!(column(&curve, "way"), ["tuned", "tuned", "tuned", "alone", "alone"]);
     assert_eq!(column(&curve, "measured"), ["0", "10", "30", "10", "30"]);
     assert!(fs::read_to_string(folder.path("curve.html")).unwrap().contains("<svg"));
+    // From two of six kernels, or three if the estimate's first is not among them.
+    let less = folder.good(&format!("{line} --measure 12 --first 2 --output less"));
+    assert_eq!(column(&less, "problems"), ["18"]);
+    let spec = fs::read_to_string(folder.path("less/feature_spec.json")).unwrap();
+    let spec: serde_json::Value = serde_json::from_str(&spec).unwrap();
+    let rows = spec["ck_select"]["trained_on"]["files"][0]["rows"].as_u64().unwrap();
+    assert!((12 * 2..=12 * 3).contains(&rows), "{spec}");
+    let parts =
+        "curve --arch gfx950 --model any --data here.csv --counts 10,all --ways tuned,alone --draws 1";
+    let parts = folder.good(&format!("{parts} --first 2 --format csv"));
+    assert_eq!(column(&parts, "judged"), ["20", "30", "20", "30"]);
     let usual =
         folder.good("curve --arch gfx950 --model any --data here.csv --ways tuned --draws 1 --format csv");
     assert_eq!(column(&usual, "measured"), ["0", "5", "10", "20", "30"]);
@@ -350,7 +361,10 @@ fn measuring_goes_on_where_it_was_stopped() {
     );
     let line = "tune --arch gfx942 --model any --pool pool.txt --problems problems.csv --runner runner.json \
                 --work work --output other";
-    folder.bad(line, "tune.json: arch: found gfx950, expected gfx942 as in --arch");
+    folder.bad(line, r#"tune.json: arch: found "gfx950", expected "gfx942" as in --arch"#);
+    tune_into("part", "--measure 5 --first 2");
+    let part = fs::read_to_string(folder.path("part/0000.csv")).unwrap();
+    assert!((1 + 5 * 2..=1 + 5 * 3).contains(&part.lines().count()), "{part}");
     assert!(!folder.path("other").exists());
 }
 

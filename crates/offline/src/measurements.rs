@@ -236,6 +236,12 @@ impl Measurements {
     /// Only the rows of some problems.
     #[must_use]
     pub fn only(&self, problems: &[u32]) -> Self {
+        self.keeping(|_, row| problems.contains(&row.problem))
+    }
+
+    /// Only some rows, by their index and content.
+    #[must_use]
+    pub fn keeping(&self, keep: impl Fn(usize, &Row) -> bool) -> Self {
         let mut part =
             Self { problems: Vec::new(), problem_index: HashMap::new(), sweeps: Vec::new(), ..self.clone() };
         part.rows.clear();
@@ -243,8 +249,8 @@ impl Measurements {
         let mut sweeps: HashMap<u32, u32> = HashMap::new();
         for (source, known) in part.sources.iter_mut().zip(&self.sources) {
             source.rows = 0;
-            for row in &self.rows[taken..taken + known.rows] {
-                if !problems.contains(&row.problem) {
+            for (index, row) in (taken..).zip(&self.rows[taken..taken + known.rows]) {
+                if !keep(index, row) {
                     continue;
                 }
                 let next = part.problems.len() as u32;

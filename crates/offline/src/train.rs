@@ -20,6 +20,7 @@ mod objective;
 mod out_of_fold;
 mod params;
 mod residuals;
+mod simulation;
 mod tune;
 mod validate;
 mod warm;
@@ -37,7 +38,8 @@ pub use metrics::{Efficiency, FoldMetrics};
 pub use objective::Objective;
 pub use params::{MAX_TREES, Params};
 pub(crate) use residuals::Residuals;
-pub use tune::{Draw, Simulation, Way, own_params, spread_order};
+pub use simulation::{Draw, Simulation, Way};
+pub use tune::{own_params, spread_order};
 pub use validate::Validation;
 pub use warm::WarmStart;
 

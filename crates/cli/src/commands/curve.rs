@@ -42,6 +42,10 @@ pub(crate) struct Args {
     /// Numbers of measured problems [default: 0, 5, 10, 20, 40 and 80, if there are as many, and all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     counts: Vec<String>,
+    /// Learn only from so many kernels of each problem, the first ones in the order of the universal model, as
+    /// `ckselect tune` measures them [default: all]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    first: Option<u32>,
     /// Ways of learning to compare
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "tuned,alone,upstream")]
     ways: Vec<String>,

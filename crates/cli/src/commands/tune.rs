@@ -22,15 +22,16 @@ const EXAMPLES: &str = "Examples:
   ckselect tune --arch gfx950 --simulate oracle.csv --measure 10 --draws 10
   ckselect tune --arch gfx950 --simulate oracle.csv --measure 40 --output models/mine
 
-Problems far from each other are measured first, in an order that depends on the seed. --work keeps the \
-measurements, in the format of `ckselect bench`: the same command continues where it was stopped, also with \
-more to measure or a new budget. The folder is of one architecture, which it records: another --arch is \
-refused. Unstable times are measured again, up to three times. \
+Problems far from each other are measured first, in an order that depends on the seed. Of each problem, only \
+promising kernels are measured: three problems of which ten kernels are measured teach more than one of which \
+thirty are. --work keeps the measurements, in the format of `ckselect bench`: the same command continues where \
+it was stopped, also with more to measure or a new budget. The folder is of one architecture and one --first, \
+which it records: others are refused. Unstable times are measured again, up to three times. \
 Without --measure, it ends when the budget is spent, when all problems are measured, or when measuring \
 twice as many has hardly changed `expected`.
 
-`expected` is the mean over the measured problems, each held out in turn; the other figures are of problems \
-that were not measured.";
+`expected` is the mean over the measured problems, each held out in turn, among the kernels that were measured; \
+the other figures are of problems that were not measured, among all kernels.";
 
 /// Adapt a universal model to a GPU, a library and problems with a few measurements
 #[derive(clap::Args)]
@@ -73,6 +74,10 @@ pub(crate) struct Args {
     /// in a simulation, else as many as are worth it]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     measure: Option<u32>,
+    /// Measure only so many kernels of each problem, the first ones in the order of the universal model
+    /// [default: 10 or a tenth of the pool; in a simulation, all]
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    first: Option<u32>,
     /// Number of simulations, each with another first problem; the last line has the medians
     #[arg(
         long,

@@ -82,12 +82,15 @@ impl Plan {
                     });
             }
             places.fill(usize::MAX);
+            planned.references.clear();
             let mut refused = None;
             for (ranking, problem) in problems.iter().enumerate() {
                 if let Err(error) = ranker.rank_with(problem, &mut scratch) {
                     refused = Some(error.to_string());
                     continue;
                 }
+                let reference = ranker.reference(&scratch).filter(|&kernel| ranking_of[kernel] == ranking);
+                planned.references.extend(reference.map(|kernel| kernel as u32));
                 let ranked = scratch.ranking().iter().map(|ranked| ranked.index);
                 let of_it = ranked.filter(|&kernel| ranking_of[kernel] == ranking);
                 of_it.enumerate().for_each(|(place, kernel)| places[kernel] = place);
@@ -102,12 +105,18 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The same plan with only the first kernels of each problem.
+    /// The same plan with only the first kernels of each problem. After an order by a universal model, the
+    /// estimate's fastest kernel is measured in any case: from a pool without it, training would compute other
+    /// columns.
     #[must_use]
     pub fn first(mut self, count: usize) -> Self {
         for planned in &mut self.problems {
-            self.left_out_by_order += planned.kernels.len().saturating_sub(count);
-            planned.kernels.truncate(count);
+            let (before, mut place) = (planned.kernels.len(), 0);
+            planned.kernels.retain(|kernel| {
+                place += 1;
+                place <= count || planned.references.contains(kernel)
+            });
+            self.left_out_by_order += before - planned.kernels.len();
         }
         self
     }
@@ -247,8 +256,15 @@ mod tests {
                 [vec!["64x64x64"], others.into_iter().filter(|tile| *tile != "64x64x64").collect()];
             assert_eq!(tiles(&ordered)[3 * problem..][..3], expected.concat());
         }
+        // The first, and the estimate's.
         let first = ordered.first(1);
-        assert_eq!((tiles(&first), first.left_out_by_order()), (vec!["64x64x64"; 2], 4));
+        let of_estimate = [0, 3].map(|place| tiles(&by_estimate)[place]);
+        let expected = of_estimate.map(|tile| match tile {
+            "64x64x64" => vec![tile],
+            _ => vec!["64x64x64", tile],
+        });
+        assert_eq!(tiles(&first), expected.concat());
+        assert_eq!(first.left_out_by_order(), 6 - expected.concat().len());
 
         // Kernels of another type are problems of another type; the rankings take turns.
         let both = format!("{names}\n{}", names.replace("bf16", "fp16"));

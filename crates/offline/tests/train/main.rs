@@ -4,5 +4,6 @@
 mod artifacts;
 mod continued;
 mod forests;
+mod promising;
 mod python;
 mod sweep;

@@ -31,10 +31,16 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     measurements.common_dtype()?;
     let hardware = Hardware::for_arch(&args.arch).unwrap_or_default();
     let extractor = Extractor { arch: Some(args.arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) };
+    let first = args.first.map(|count| count as usize);
+    let promising =
+        first.map(|count| Simulation::promising(&measurements, &base, &extractor, count)).transpose()?;
     let mut points = Vec::new();
     for way in ways {
-        let simulation =
+        let mut simulation =
             Simulation::new(&measurements, &base, &extractor, way)?.holding_back(args.holdout.as_deref())?;
+        if let Some(promising) = &promising {
+            simulation = simulation.learning_from(promising)?;
+        }
         let available = simulation.problems();
         let counts = if counts.is_empty() {
             USUAL.into_iter().filter(|count| *count < available).chain([available]).collect()

@@ -19,6 +19,9 @@ use crate::error::CliError;
 
 /// Number of problems per file.
 const BATCH: usize = 5;
+/// How many kernels of a problem are measured, if the pool has no more than ten times as many: of 30, they have
+/// 99.8 % of the best speed (docs/estimate.md).
+const USUAL: usize = 10;
 /// With this many problems, the expected quality for others is known well enough to decide whether to stop.
 const ENOUGH: usize = 40;
 /// Measuring ends when twice as many problems raise the expected mean by less than this.
@@ -44,10 +47,11 @@ pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<(Measurements, Ve
         )));
     }
     // A worker process starts once for a file, not once for twenty kernels.
-    let together = kernels.len() * BATCH;
+    let first = args.first.map_or_else(|| USUAL.max(kernels.len() / 10), |count| count as usize);
+    let together = (first + 1).min(kernels.len()) * BATCH;
     let most = args.measure.map_or(all.len(), |count| count as usize);
     let order = spread_order(&all, all.len(), args.seed);
-    claim(work, args.arch)?;
+    claim(work, args.arch, first)?;
     let began = Instant::now();
     let mut files = Vec::new();
     // The number of measured problems and the expected mean at the previous decision.
@@ -64,7 +68,7 @@ pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<(Measurements, Ve
         let texts: Vec<String> = batch.iter().map(|&place| all[place].to_string()).collect();
         claim_list(&list, &(texts.join("\n") + "\n"))?;
         if !spent {
-            bench(args, pool, &list, &file, together, left)?;
+            bench(args, pool, &list, &file, first, together, left)?;
         }
         files.push(file);
         let count = (number + 1) * BATCH;
@@ -125,13 +129,15 @@ fn bench(
     pool: &Path,
     list: &Path,
     file: &Path,
+    first: usize,
     together: usize,
     left: Option<Duration>,
 ) -> Result<(), CliError> {
     let program = std::env::current_exe().map_err(|error| CliError::io("ckselect", &error))?;
     let mut command = Command::new(program);
     command.args(["bench", "--resume", "--remeasure", AGAIN, "--batch"]).arg(together.to_string());
-    command.arg("--pool").arg(pool);
+    command.args(["--order", "model", "--arch", args.arch.as_str(), "--first"]).arg(first.to_string());
+    command.arg("--model").arg(&args.model).arg("--pool").arg(pool);
     command.arg("--problems").arg(list).arg("--output").arg(file);
     match (&args.library, &args.runner) {
         (Some(library), _) => command.arg("--library").arg(library),

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use ck_select::features::{Engine, Extractor};
 use ck_select::hardware::Hardware;
 use ck_select::model::Target;
+use ck_select::problem::Problem;
 use ck_select::vocab::Op;
 use ck_select_offline::measurements::{Measurements, Wanted};
 use ck_select_offline::report::CurvePoint;
@@ -38,7 +39,17 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         )));
     }
     let measurements = read(args, &args.simulate, base.extractor().schema.op())?;
-    let simulation = simulation(args, &measurements, &base)?;
+    let mut simulation = simulation(args, &measurements, &base)?;
+    let promising = match args.first {
+        Some(count) => {
+            let extractor = extractor(args, base.extractor().schema.op());
+            Some(Simulation::promising(&measurements, &base, &extractor, count as usize)?)
+        }
+        None => None,
+    };
+    if let Some(promising) = &promising {
+        simulation = simulation.learning_from(promising)?;
+    }
     let available = simulation.problems();
     let count = match args.measure.map(|count| count as usize) {
         None => USUAL.min(available),
@@ -57,7 +68,11 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         let mut curve = vec![point("found", 0, &simulation.draw(0, args.seed)?.found)];
         let learned = [("expected", first.expected.as_ref()), ("found", Some(&first.found))];
         curve.extend(learned.into_iter().filter_map(|(way, of)| Some(point(way, first.measured.len(), of?))));
-        write(args, &measurements.only(&first.measured), base, curve)?;
+        let known: Vec<&Problem> =
+            first.measured.iter().map(|&place| &measurements.problems()[place as usize]).collect();
+        let learned = promising.as_ref().unwrap_or(&measurements);
+        let measured = learned.keeping(|_, row| known.contains(&&learned.problems()[row.problem as usize]));
+        write(args, &measured, base, curve)?;
     }
     Ok(())
 }

@@ -15,27 +15,26 @@ const FILE: &str = "tune.json";
 /// The measurements that every folder begins with.
 const FIRST: &str = "0000.csv";
 
-/// Makes the folder one of measurements on an architecture. Refuses one with measurements on another one.
-pub(super) fn claim(work: &Path, arch: Arch) -> Result<(), CliError> {
+/// Makes the folder one of measurements on an architecture, of the first kernels of each problem. Refuses one
+/// of others.
+pub(super) fn claim(work: &Path, arch: Arch, first: usize) -> Result<(), CliError> {
     fs::create_dir_all(work).map_err(|error| CliError::io(work.display(), &error))?;
     let path = work.join(FILE);
     let name = path.display();
-    let wrong = |found: String| {
-        CliError::failed(format!(
-            "{name}: arch: found {found}, expected {arch} as in --arch: the measurements of another \
-             architecture need another folder"
-        ))
-    };
     match ck_select::files::read_to_string(&path) {
         Ok(text) => {
             let record: Value =
                 serde_json::from_str(&text).map_err(|error| CliError::failed(format!("{name}: {error}")))?;
-            match record.get("arch") {
-                Some(Value::String(known)) if known == arch.as_str() => Ok(()),
-                Some(Value::String(known)) => Err(wrong(known.clone())),
-                Some(other) => Err(wrong(other.to_string())),
-                None => Err(wrong("nothing".to_owned())),
+            for (field, expected) in [("arch", Value::from(arch.as_str())), ("first", Value::from(first))] {
+                let found = record.get(field).unwrap_or(&Value::Null);
+                if *found != expected {
+                    return Err(CliError::failed(format!(
+                        "{name}: {field}: found {found}, expected {expected} as in --{field}: other measurements \
+                         need another folder"
+                    )));
+                }
             }
+            Ok(())
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             // Measurements from elsewhere may be of any architecture.
@@ -46,7 +45,7 @@ pub(super) fn claim(work: &Path, arch: Arch) -> Result<(), CliError> {
                      expected a new folder, or one that this command made"
                 )));
             }
-            let record = format!("{}\n", json!({ "arch": arch.as_str() }));
+            let record = format!("{}\n", json!({ "arch": arch.as_str(), "first": first }));
             ck_select::files::write(&path, record.as_bytes()).map_err(|error| CliError::io(name, &error))
         }
         Err(error) => Err(CliError::io(name, &error)),
@@ -61,7 +60,7 @@ mod tests {
     fn a_folder_is_of_one_architecture() {
         let folder = tempfile::TempDir::new().unwrap();
         let work = folder.path().join("new/work");
-        let claimed = |arch: &str| match claim(&work, arch.parse().unwrap()) {
+        let claimed = |arch: &str| match claim(&work, arch.parse().unwrap(), 10) {
             Err(CliError::Failed(message)) => Err(message),
             Err(other) => panic!("{other:?}"),
             Ok(()) => Ok(()),
@@ -70,8 +69,17 @@ mod tests {
         fs::write(work.join(FIRST), "kernel\n").unwrap();
         assert_eq!(claimed("gfx942"), Ok(()), "it goes on");
         let error = claimed("gfx950").unwrap_err();
-        assert!(error.contains("tune.json: arch: found gfx942, expected gfx950 as in --arch"), "{error}");
-        for (text, found) in [("{}", "found nothing"), ("{\"arch\": 942}", "found 942"), ("{", "EOF")] {
+        assert!(
+            error.contains(r#"tune.json: arch: found "gfx942", expected "gfx950" as in --arch"#),
+            "{error}"
+        );
+        for (text, found) in [
+            ("{}", "arch: found null"),
+            (r#"{"arch": 942}"#, "arch: found 942"),
+            (r#"{"arch": "gfx942"}"#, "first: found null, expected 10 as in --first"),
+            (r#"{"arch": "gfx942", "first": 30}"#, "first: found 30, expected 10 as in --first"),
+            ("{", "EOF"),
+        ] {
             fs::write(work.join(FILE), text).unwrap();
             let error = claimed("gfx942").unwrap_err();
             assert!(error.contains(found), "{error}");
