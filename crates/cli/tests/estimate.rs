@@ -179,7 +179,7 @@ fn kernels_that_do_not_compute_the_problem_are_counted() {
         let (code, _, said) = run(&[&words, more].concat());
         assert_eq!(code, Some(0), "{said}");
         assert!(
-            said.contains("3 of 4 kernels do not compute the problem: 1 (it is a Stream-K kernel"),
+            said.contains("3 of 4 kernels are not ranked for the problem: 1 (it is a Stream-K kernel"),
             "{said}"
         );
         assert!(said.contains("1 (it is for a batch (batch))"), "{said}");

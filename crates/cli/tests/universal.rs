@@ -325,7 +325,7 @@ fn measuring_goes_on_where_it_was_stopped() {
     // Too few to say what to expect are enough to learn from.
     let (few, said) = tune_into("few", "--measure 5");
     assert_eq!(few, "0");
-    assert!(said.contains("5 problems are too few to say what to expect of others"), "{said}");
+    assert!(said.contains("found 5 measured problems, expected at least 10"), "{said}");
     assert_eq!(tune("--measure 10"), "0 10");
     let measured = |name: &str| fs::read(folder.path("work").join(name)).unwrap();
     let before = [measured("0000.csv"), measured("0001.csv")];

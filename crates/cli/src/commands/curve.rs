@@ -36,14 +36,15 @@ pub(crate) struct Args {
     /// The architecture that was measured
     #[arg(long, value_parser = word::<Arch>)]
     arch: Arch,
-    /// The universal model to continue: a directory, or one inside the library
+    /// The universal model to continue: a directory, or embedded:NAME
     #[arg(long, value_name = "MODEL", default_value = "embedded:universal")]
     model: PathBuf,
-    /// Numbers of measured problems [default: 0, 5, 10, 20, 40 and 80, if there are as many, and all]
+    /// Numbers of measured problems [default: those of 0, 5, 10, 20, 40, 80 that are below the number of
+    /// problems, and all]
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     counts: Vec<String>,
-    /// Learn only from so many kernels of each problem, the first ones in the order of the universal model, as
-    /// `ckselect tune` measures them [default: all]
+    /// Learn only from the first COUNT kernels of each problem in the order of the universal model, and from
+    /// the estimate's fastest, as `ckselect tune` measures them [default: all]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     first: Option<u32>,
     /// Ways of learning to compare

@@ -57,13 +57,13 @@ pub(super) fn say_misfits(
     }
     let mut reasons: Vec<(String, usize)> = reasons.into_iter().collect();
     reasons.sort_by_key(|(_, count)| Reverse(*count));
-    let more = reasons.len().saturating_sub(MOST_REASONS);
     let shown = reasons.iter().take(MOST_REASONS).map(|(reason, count)| format!("{count} ({reason})"));
     let mut shown: Vec<String> = shown.collect();
-    if more > 0 {
-        shown.push(format!("and for {more} other reasons"));
+    let rest: usize = reasons.iter().skip(MOST_REASONS).map(|(_, count)| count).sum();
+    if rest > 0 {
+        shown.push(format!("{rest} (other reasons)"));
     }
-    say!("ckselect: {count} of {} kernels do not compute the problem: {}", pool.len(), shown.join(", "));
+    say!("ckselect: {count} of {} kernels are not ranked for the problem: {}", pool.len(), shown.join(", "));
 }
 
 /// How many reasons are shown.

@@ -19,11 +19,11 @@ const EXAMPLES: &str = "Examples:
       --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3,pad_h=1,pad_w=1'
   ckselect hardware --device 1 --based-on gfx1201 --output w7900.json
 
-The file has what the HIP runtime reports: compute units, clock and the memory's bandwidth (from its clock and \
-bus, where it is known what that clock counts), and for an architecture without a profile also the wave size, \
-shared memory and the L2 cache. Everything else is taken from the profile that --based-on names, by default the \
-architecture's own. HIP does not report rates: for another base, edit the file and add macs_16bit, cache_gb_s \
-and so on (docs/estimate.md).";
+The file has what the HIP runtime reports: compute units, clock, the memory's bandwidth (from its clock and bus, \
+where it is known what that clock counts), the L2 cache if the base has no larger cache behind it, and, if the \
+base is another architecture, the wave size and shared memory. Everything else is taken from the profile that \
+--based-on names, by default the architecture's own. HIP does not report rates: if the base is another \
+architecture, edit the file and add macs_16bit, cache_gb_s and so on (docs/estimate.md).";
 
 /// Describe this machine's GPU as a file for --hardware
 #[derive(clap::Args)]
@@ -57,8 +57,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let target = facts.target.as_deref().unwrap_or("no architecture reported");
     let base = fields["based_on"].as_str().unwrap_or_default();
     let memory = if fields.contains_key("memory_gb_s") { "" } else { "the memory's bandwidth, " };
+    let caches = if fields.contains_key("cache_kb") { "the cache's bandwidth" } else { "caches" };
     say!(
-        "ckselect: device {}: {}, {target}; {memory}caches and rates are those of {base}",
+        "ckselect: device {}: {}, {target}; {memory}{caches} and rates are those of {base}",
         facts.index,
         facts.name
     );

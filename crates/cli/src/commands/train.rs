@@ -120,7 +120,8 @@ pub(crate) struct Args {
         value_parser = clap::value_parser!(u8).range(..=20)
     )]
     hard_examples: u8,
-    /// Continue the forests of this model with --params n_estimators further trees (default 500)
+    /// Continue the forests of this model, a directory or embedded:NAME, but not a universal one, with --params
+    /// n_estimators further trees (default 500)
     #[arg(long, value_name = "MODEL")]
     warm_start: Option<PathBuf>,
     /// Seed of all randomness

@@ -25,20 +25,21 @@ const EXAMPLES: &str = "Examples:
 Problems far from each other are measured first, in an order that depends on the seed. Of each problem, only \
 promising kernels are measured: three problems of which ten kernels are measured teach more than one of which \
 thirty are. --work keeps the measurements, in the format of `ckselect bench`: the same command continues where \
-it was stopped, also with more to measure or a new budget. The folder is of one architecture and one --first, \
-which it records: others are refused. Unstable times are measured again, up to three times. \
+it was stopped, also with more to measure or a new budget. The folder records --arch and --first, and refuses \
+others. Unstable times are measured again, up to three times. \
 Without --measure, it ends when the budget is spent, when all problems are measured, or when measuring \
 twice as many has hardly changed `expected`.
 
-`expected` is the mean over the measured problems, each held out in turn, among the kernels that were measured; \
-the other figures are of problems that were not measured, among all kernels.";
+`expected` is judged on the measured problems, each held out in turn, among the kernels that were measured. After \
+measuring, the table has a row of these figures for each number of problems. In a simulation it is one column, a \
+mean; the other columns are of problems that were not measured, among all recorded kernels.";
 
 /// Adapt a universal model to a GPU, a library and problems with a few measurements
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("who").required(true))]
 #[cfg_attr(not(feature = "train"), allow(dead_code))]
 pub(crate) struct Args {
-    /// The universal model to continue: a directory, or one inside the library
+    /// The universal model to continue: a directory, or embedded:NAME
     #[arg(long, value_name = "MODEL", default_value = "embedded:universal")]
     model: PathBuf,
     /// The architecture that is measured
@@ -71,14 +72,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", value_parser = super::bench::duration, conflicts_with = "simulate")]
     budget: Option<Duration>,
     /// Measure this many problems, with a library or a runner rounded up to a multiple of five [default: 10
-    /// in a simulation, else as many as are worth it]
+    /// in a simulation, else until more change little]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     measure: Option<u32>,
-    /// Measure only so many kernels of each problem, the first ones in the order of the universal model
-    /// [default: 10 or a tenth of the pool; in a simulation, all]
+    /// Measure only the first COUNT kernels of each problem in the order of the universal model, and the
+    /// estimate's fastest [default: 10, or a tenth of the pool if that is more; in a simulation, all]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     first: Option<u32>,
-    /// Number of simulations, each with another first problem; the last line has the medians
+    /// Number of simulations, each with another seed; the last line has the medians. 1 with --output
     #[arg(
         long,
         value_name = "COUNT",

@@ -104,7 +104,7 @@ fn count(word: &str) -> Result<Option<usize>, CliError> {
 fn of_available(count: Option<usize>, available: usize) -> Result<usize, CliError> {
     match count {
         Some(count) if count > available => Err(CliError::usage(format!(
-            "--counts: found {count}, expected at most {available}, as many problems as can be measured, or all"
+            "--counts: found {count}, expected at most {available}, the number of problems that can be measured, or `all`"
         ))),
         Some(count) => Ok(count),
         None => Ok(available),

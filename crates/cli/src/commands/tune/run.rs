@@ -55,8 +55,9 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         None => USUAL.min(available),
         Some(count) if count <= available => count,
         Some(count) => {
-            let message =
-                format!("--measure: found {count}, expected at most {available}, as many as there are");
+            let message = format!(
+                "--measure: found {count}, expected at most {available}, the number of recorded problems"
+            );
             return Err(CliError::usage(message));
         }
     };
@@ -86,7 +87,9 @@ fn from_gpu(args: &Args, base: WarmStart) -> Result<(), CliError> {
             curve.push(point("expected", problems, &expected));
         }
         Some(_) => {}
-        None => say!("ckselect: {problems} problems are too few to say what to expect of others"),
+        None => say!(
+            "ckselect: found {problems} measured problems, expected at least 10 to say what to expect of others"
+        ),
     }
     let before = simulation(args, &measured, &base)?.draw(0, args.seed)?;
     curve.insert(0, point("expected", 0, &before.found));

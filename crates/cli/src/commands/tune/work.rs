@@ -15,8 +15,8 @@ const FILE: &str = "tune.json";
 /// The measurements that every folder begins with.
 const FIRST: &str = "0000.csv";
 
-/// Makes the folder one of measurements on an architecture, of the first kernels of each problem. Refuses one
-/// of others.
+/// Records the architecture and the number of kernels per problem that the folder is for. Refuses a folder of
+/// other measurements.
 pub(super) fn claim(work: &Path, arch: Arch, first: usize) -> Result<(), CliError> {
     fs::create_dir_all(work).map_err(|error| CliError::io(work.display(), &error))?;
     let path = work.join(FILE);
@@ -26,11 +26,12 @@ pub(super) fn claim(work: &Path, arch: Arch, first: usize) -> Result<(), CliErro
             let record: Value =
                 serde_json::from_str(&text).map_err(|error| CliError::failed(format!("{name}: {error}")))?;
             for (field, expected) in [("arch", Value::from(arch.as_str())), ("first", Value::from(first))] {
-                let found = record.get(field).unwrap_or(&Value::Null);
-                if *found != expected {
+                let found = record.get(field);
+                if found != Some(&expected) {
+                    let found = found.map_or_else(|| "nothing".to_owned(), Value::to_string);
                     return Err(CliError::failed(format!(
-                        "{name}: {field}: found {found}, expected {expected} as in --{field}: other measurements \
-                         need another folder"
+                        "{name}: {field}: found {found}, expected {expected} as in --{field} or its default: other \
+                         measurements need another folder"
                     )));
                 }
             }
@@ -74,9 +75,9 @@ mod tests {
             "{error}"
         );
         for (text, found) in [
-            ("{}", "arch: found null"),
+            ("{}", "arch: found nothing"),
             (r#"{"arch": 942}"#, "arch: found 942"),
-            (r#"{"arch": "gfx942"}"#, "first: found null, expected 10 as in --first"),
+            (r#"{"arch": "gfx942"}"#, "first: found nothing, expected 10 as in --first"),
             (r#"{"arch": "gfx942", "first": 30}"#, "first: found 30, expected 10 as in --first"),
             ("{", "EOF"),
         ] {
