@@ -16,7 +16,7 @@ mod sweeps;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use ck_select_model::estimate::{Device, DeviceError};
+use ck_select_model::estimate::{Described, Device, DeviceError};
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::Kernel;
 use ck_select_types::problem::Problem;
@@ -126,6 +126,8 @@ pub struct Measurements {
     hardware: Vec<(Option<Arch>, &'static str, i64)>,
     /// The architecture of rows that record none, if any is accepted.
     assumed: Option<Arch>,
+    /// The GPU of one architecture's rows, in the place of the profile.
+    described: Option<Described>,
     problem_index: HashMap<Problem, u32>,
     kernel_index: HashMap<String, u32>,
 }
@@ -143,6 +145,7 @@ impl Measurements {
             failures: Vec::new(),
             hardware: Vec::new(),
             assumed: None,
+            described: None,
             problem_index: HashMap::new(),
             kernel_index: HashMap::new(),
         }
@@ -152,6 +155,13 @@ impl Measurements {
     #[must_use]
     pub fn assuming(mut self, arch: Option<Arch>) -> Self {
         self.assumed = arch;
+        self
+    }
+
+    /// The same, measured on this GPU instead of the one that its architecture's profile has.
+    #[must_use]
+    pub fn on_gpu(mut self, described: Option<Described>) -> Self {
+        self.described = described;
         self
     }
 
@@ -337,9 +347,11 @@ impl Measurements {
         Some(hardware)
     }
 
-    /// The estimate's device for an architecture: its profile with the constants that the data records.
+    /// The estimate's device for an architecture: the described one or its profile, with the constants that the
+    /// data records.
     pub fn device(&self, arch: Arch) -> Result<Device, DeviceError> {
-        let mut device = Device::for_arch(arch)?;
+        let own = self.described.filter(|described| described.arch == arch);
+        let mut device = own.map_or_else(|| Device::for_arch(arch), |own| Ok(own.device))?;
         for &(_, name, value) in self.hardware.iter().filter(|recorded| recorded.0 == Some(arch)) {
             let _ = device.hardware.set(name, value);
         }

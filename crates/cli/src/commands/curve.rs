@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use ck_select::vocab::{Arch, Direction, Dtype};
 
+use super::hardware::HardwareOption;
 use super::word;
 use crate::error::CliError;
 use crate::table::Format;
@@ -36,6 +37,8 @@ pub(crate) struct Args {
     /// The architecture that was measured
     #[arg(long, value_parser = word::<Arch>)]
     arch: Arch,
+    #[command(flatten)]
+    hardware: HardwareOption,
     /// The universal model to continue: a directory, or embedded:NAME
     #[arg(long, value_name = "MODEL", default_value = "embedded:universal")]
     model: PathBuf,

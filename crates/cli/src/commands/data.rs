@@ -108,6 +108,16 @@ pub(crate) fn look_over(measurements: &Measurements) -> Result<Vec<MeasuredOn>, 
     Ok(measured_on(measurements)?)
 }
 
+/// Prints which files a model was trained on.
+pub(crate) fn say_trained_on(measurements: &Measurements, trained: &[bool]) {
+    for (source, _) in measurements.sources().iter().zip(trained).filter(|(_, known)| **known) {
+        say!(
+            "ckselect: {}: the model was trained on this file: the figures say little about other problems",
+            source.path.display()
+        );
+    }
+}
+
 /// Prints which columns and rows of the files are left out.
 pub(crate) fn say_left_out(measurements: &Measurements) {
     for source in measurements.sources() {

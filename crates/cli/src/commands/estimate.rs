@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+#[cfg(feature = "train")]
+use ck_select::estimate::Described;
 use ck_select::estimate::{Device, Estimator, constants_of};
 #[cfg(feature = "offline")]
 use ck_select::kernel::Kernel;
@@ -105,6 +107,17 @@ impl EstimateOption {
     /// The estimate for the requested device.
     pub(crate) fn estimator(&self, hardware: &HardwareOption) -> Result<Estimator, CliError> {
         Ok(Estimator::new(self.device(hardware)?.0))
+    }
+
+    /// The GPU that --hardware describes, for the rows of an architecture, by default that of the file's base.
+    #[cfg(feature = "train")]
+    pub(crate) fn described(&self, hardware: &HardwareOption) -> Result<Option<Described>, CliError> {
+        if !hardware.is_given() {
+            return Ok(None);
+        }
+        let (device, arch) = self.device(hardware)?;
+        let arch = arch.ok_or_else(|| CliError::usage("--hardware: give --arch, or a file with based_on"))?;
+        Ok(Some(Described { arch, device }))
     }
 
     /// The requested device, and its architecture if the options or the file name one.

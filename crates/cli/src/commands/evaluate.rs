@@ -16,7 +16,7 @@ use ck_select_offline::report;
 use ck_select_offline::tuned::{Roof, RoofFigures};
 use serde_json::{Value, json};
 
-use super::data::{Data, as_measured, serving};
+use super::data::{Data, as_measured, say_trained_on, serving};
 use super::estimate::EstimateOption;
 use super::hardware::HardwareOption;
 use super::{Force, Unknown, load_model};
@@ -103,14 +103,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let measurements = args.data.read_for(&model, args.estimate.arch_of_rows(&model, &args.hardware))?;
     let model = Arc::new(as_measured(model, &args.estimate, &args.hardware, &measurements)?);
     let evaluation = Evaluation::of_model(&model, &measurements)?;
-    for (source, _) in
-        measurements.sources().iter().zip(&evaluation.trained_files).filter(|(_, known)| **known)
-    {
-        say!(
-            "ckselect: {}: the model was trained on this file: the figures say little about other problems",
-            source.path.display()
-        );
-    }
+    say_trained_on(&measurements, &evaluation.trained_files);
     write(args, &evaluation, &measurements, Some(&model))
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
 
+use super::hardware::HardwareOption;
 use super::word;
 use crate::error::CliError;
 use crate::table::Format;
@@ -53,6 +54,8 @@ pub(crate) struct Args {
     /// The architecture that was measured, such as gfx950; with --universal, that of rows that record none
     #[arg(long, value_parser = word::<Arch>, required_unless_present = "universal")]
     arch: Option<Arch>,
+    #[command(flatten)]
+    hardware: HardwareOption,
     /// Train a universal model (docs/estimate.md): one forest on data of any devices, directions and types,
     /// each row for the GPU that it names, with the estimate as prior. It only ranks
     #[arg(long, conflicts_with_all = ["targets", "objective", "rank_target", "features"])]

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ck_select::vocab::{Arch, Direction, Dtype};
 
+use super::hardware::HardwareOption;
 use super::word;
 use crate::error::CliError;
 use crate::table::Format;
@@ -24,7 +25,8 @@ const EXAMPLES: &str = "Examples:
 
 Problems far from each other are measured first, in an order that depends on the seed. Of each problem, only \
 promising kernels are measured: three problems of which ten kernels are measured teach more than one of which \
-thirty are. --work keeps the measurements, in the format of `ckselect bench`: the same command continues where \
+thirty are. If all problems are done and there is time left, their other kernels follow, unless --first is given. \
+--work keeps the measurements, in the format of `ckselect bench`: the same command continues where \
 it was stopped, also with more to measure or a new budget. The folder records --arch and --first, and refuses \
 others. Unstable times are measured again, up to three times. \
 Without --measure, it ends when the budget is spent, when all problems are measured, or when measuring \
@@ -45,6 +47,8 @@ pub(crate) struct Args {
     /// The architecture that is measured
     #[arg(long, value_parser = word::<Arch>)]
     arch: Arch,
+    #[command(flatten)]
+    hardware: HardwareOption,
     /// Measure nothing: take the times from recorded sweeps
     #[arg(long, value_name = "FILE", group = "who", num_args = 1..)]
     simulate: Vec<PathBuf>,

@@ -12,7 +12,8 @@ use ck_select_types::vocab::Arch;
 use serde_json::Value;
 
 use super::{Plan, TrainError};
-use crate::forest_text;
+use crate::measurements::{DataError, Measurements};
+use crate::{forest_text, trained};
 
 /// A model whose forests are continued.
 #[derive(Debug, Clone)]
@@ -79,6 +80,11 @@ impl WarmStart {
     /// The architectures of its measurements; none if its spec does not record them.
     pub fn archs(&self) -> impl Iterator<Item = Arch> {
         self.spec.trained_on.iter().flat_map(TrainedOn::archs)
+    }
+
+    /// By file of the measurements: whether it was trained on them.
+    pub fn were_trained_on(&self, measurements: &Measurements) -> Result<Vec<bool>, DataError> {
+        trained::were_trained_on(&self.spec, measurements)
     }
 
     /// The weight of the estimate, for a universal model.

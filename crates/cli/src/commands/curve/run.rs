@@ -10,6 +10,8 @@ use ck_select_offline::report::{self, CurvePoint};
 use ck_select_offline::survey::check_one_gpu;
 use ck_select_offline::train::{Draw, Simulation, Way};
 
+use super::super::data::say_trained_on;
+use super::super::estimate::EstimateOption;
 use super::Args;
 use crate::error::CliError;
 use crate::output::Output;
@@ -25,11 +27,14 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let base = super::super::to_continue(&args.model)?.to_adapt()?;
     let op = base.extractor().schema.op();
     let wanted = Wanted { op, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
-    let measurements = Measurements::read(&args.data, wanted)?;
+    let described = EstimateOption { estimate: false, arch: Some(args.arch) }.described(&args.hardware)?;
+    let measurements = Measurements::read(&args.data, wanted)?.on_gpu(described);
     check_one_gpu(&super::super::data::look_over(&measurements)?)?;
     measurements.common_direction()?;
     measurements.common_dtype()?;
-    let hardware = Hardware::for_arch(&args.arch).unwrap_or_default();
+    say_trained_on(&measurements, &base.were_trained_on(&measurements)?);
+    let profile = || Hardware::for_arch(&args.arch).unwrap_or_default();
+    let hardware = described.map_or_else(profile, |described| described.device.hardware);
     let extractor = Extractor { arch: Some(args.arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) };
     let first = args.first.map(|count| count as usize);
     let promising =

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ck_select::features::{Engine, Extractor, MemPads, Rules, Schema};
 use ck_select::hardware::Hardware;
 use ck_select::model::Target;
-use ck_select::vocab::{Arch, Direction, Op};
+use ck_select::vocab::{Direction, Op};
 use ck_select_offline::measurements::{Measurements, files_of};
 use ck_select_offline::train::{Goal, GroupBy, Holdout, Objective, Params, Plan, Role, Stop, TrainError};
 
@@ -262,17 +262,22 @@ pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
     })
 }
 
-/// Features are computed with the GPU constants that the data records, else with the profile of `arch`.
+/// Features are computed with the GPU constants of --hardware, else with those that the data records, else with
+/// the profile of `--arch`.
 pub(super) fn adopt_hardware(
     plan: &mut Plan,
     measurements: &Measurements,
-    arch: Option<Arch>,
+    args: &Args,
 ) -> Result<(), CliError> {
     // In a universal training, each row has its own.
     if plan.prior.is_some() {
         return Ok(());
     }
-    match (measurements.hardware(), arch) {
+    if args.hardware.is_given() {
+        plan.extractor.hardware = args.hardware.over(plan.extractor.hardware)?;
+        return Ok(());
+    }
+    match (measurements.hardware(), args.arch) {
         (Some(hardware), _) => plan.extractor.hardware = hardware,
         (None, Some(arch)) if plan.warm_start.is_none() && Hardware::for_arch(&arch).is_none() => {
             let known = Hardware::PROFILES.join(", ");

@@ -8,6 +8,7 @@ use ck_select_offline::measurements::{Measurements, Wanted};
 use ck_select_offline::train::{CardInputs, Directory, TrainError, Trained, Watcher, train};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use super::super::estimate::EstimateOption;
 use super::{Args, plan};
 use crate::error::CliError;
 use crate::output::Output;
@@ -22,6 +23,10 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let (arch, assumed) = if args.universal { (None, args.arch) } else { (args.arch, None) };
     let wanted = Wanted { op: plan::op(args), direction: args.variant, dtype: args.dtype, arch };
     let mut measurements = Measurements::new(wanted).assuming(assumed);
+    if args.universal {
+        let asked = EstimateOption { estimate: false, arch: args.arch };
+        measurements = measurements.on_gpu(asked.described(&args.hardware)?);
+    }
     measurements.add_all(&files)?;
     let gpus = super::super::data::look_over(&measurements)?;
     if gpus.len() > 1 && !args.universal {
@@ -31,7 +36,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
             names.join(", ")
         );
     }
-    plan::adopt_hardware(&mut plan, &measurements, args.arch)?;
+    plan::adopt_hardware(&mut plan, &measurements, args)?;
     // A universal model is for all directions and types, whatever it was trained on.
     let (direction, dtype) = if args.universal {
         (None, String::new())

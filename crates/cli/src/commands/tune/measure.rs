@@ -1,12 +1,13 @@
 //! Measures with `ckselect bench`, a few problems at a time, each time into a new file.
 
 use std::io::{self, BufRead as _, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
+use ck_select_measure::plan::Plan;
 use ck_select_measure::problems::ProblemSet;
 use ck_select_offline::measurements::Measurements;
 use ck_select_offline::report::CurvePoint;
@@ -46,48 +47,45 @@ pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<(Measurements, Ve
             args.arch
         )));
     }
-    // A worker process starts once for a file, not once for twenty kernels.
     let first = args.first.map_or_else(|| USUAL.max(kernels.len() / 10), |count| count as usize);
-    let together = (first + 1).min(kernels.len()) * BATCH;
     let most = args.measure.map_or(all.len(), |count| count as usize);
     let order = spread_order(&all, all.len(), args.seed);
     claim(work, args.arch, first)?;
-    let began = Instant::now();
+    let sweep = Sweep { args, pool, kernels: &kernels, began: Instant::now() };
     let mut files = Vec::new();
     // The number of measured problems and the expected mean at the previous decision.
     let mut asked: (usize, Option<f64>) = (0, None);
     let mut curve = Vec::new();
+    let mut little_to_gain = false;
     for (number, batch) in order.chunks(BATCH).take(most.div_ceil(BATCH)).enumerate() {
         let file = work.join(format!("{number:04}.csv"));
         let list = file.with_extension("problems.txt");
-        let left = args.budget.map(|budget| budget.saturating_sub(began.elapsed()));
-        let spent = left.is_some_and(|left| left.is_zero());
-        if spent && !has_rows(&file) {
+        if sweep.is_over() && !has_rows(&file) {
             break;
         }
         let texts: Vec<String> = batch.iter().map(|&place| all[place].to_string()).collect();
         claim_list(&list, &(texts.join("\n") + "\n"))?;
-        if !spent {
-            bench(args, pool, &list, &file, first, together, left)?;
-        }
+        sweep.bench(&list, &file, first)?;
         files.push(file);
         let count = (number + 1) * BATCH;
         if args.measure.is_none() && count >= ENOUGH && count >= 2 * asked.0 {
-            files.retain(|file| has_rows(file));
-            let measured = read(args, &files, op)?;
+            let measured = read(args, &with_rows(&files), op)?;
             let expected = draw_all(args, &measured, base)?;
             curve.extend(expected.as_ref().map(|of| point("expected", measured.problems().len(), of)));
             let expected = expected.map(|expected| expected.mean);
             if let (Some(before), Some(now)) = (asked.1, expected)
                 && now - before < LITTLE
             {
+                little_to_gain = true;
                 break;
             }
             asked = (count, expected);
         }
     }
-    // The budget may end while the kernels of a file are being loaded.
-    files.retain(|file| has_rows(file));
+    if args.first.is_none() && first < kernels.len() && !little_to_gain {
+        sweep.measure_the_rest(work, &mut files)?;
+    }
+    let files = with_rows(&files);
     if files.is_empty() {
         return Err(CliError::failed(if args.budget.is_some() {
             "--budget: it was spent before any kernel had run"
@@ -98,10 +96,93 @@ pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<(Measurements, Ve
     Ok((read(args, &files, op)?, curve))
 }
 
-/// Whether there is anything below the header.
+/// Measurements of a pool until the budget is spent.
+struct Sweep<'a> {
+    args: &'a Args,
+    pool: &'a Path,
+    kernels: &'a Pool,
+    began: Instant,
+}
+
+impl Sweep<'_> {
+    /// What is left of the budget, if there is one.
+    fn left(&self) -> Option<Duration> {
+        self.args.budget.map(|budget| budget.saturating_sub(self.began.elapsed()))
+    }
+
+    fn is_over(&self) -> bool {
+        self.left().is_some_and(|left| left.is_zero())
+    }
+
+    /// Measures all kernels on the problems of each file, as long as there is time, into a file that takes its
+    /// place once it is complete.
+    fn measure_the_rest(&self, work: &Path, files: &mut [PathBuf]) -> Result<(), CliError> {
+        if !self.is_over() {
+            say!("ckselect: the promising kernels are measured; with the time that is left, all kernels are");
+        }
+        for (number, file) in files.iter_mut().enumerate() {
+            let whole = work.join(format!("{number:04}.all.csv"));
+            if self.is_over() && !whole.exists() {
+                break;
+            }
+            let list = file.with_extension("problems.txt");
+            self.bench(&list, &whole, self.kernels.len())?;
+            let plan = Plan::new(self.kernels, &ProblemSet::read(&list, self.kernels.op())?);
+            if rows(&whole) >= plan.len() {
+                *file = whole;
+            }
+        }
+        Ok(())
+    }
+
+    /// Measures what the file does not have yet, unless the budget is spent.
+    fn bench(&self, list: &Path, file: &Path, first: usize) -> Result<(), CliError> {
+        if self.is_over() {
+            return Ok(());
+        }
+        let args = self.args;
+        // A worker process starts once for a file, not once for twenty kernels.
+        let together = (first + 1).min(self.kernels.len()) * BATCH;
+        let program = std::env::current_exe().map_err(|error| CliError::io("ckselect", &error))?;
+        let mut command = Command::new(program);
+        command.args(["bench", "--resume", "--remeasure", AGAIN, "--batch"]).arg(together.to_string());
+        command.args(["--order", "model", "--arch", args.arch.as_str(), "--first"]).arg(first.to_string());
+        if let Some(described) = args.hardware.asked() {
+            command.arg("--hardware").arg(described);
+        }
+        command.arg("--model").arg(&args.model).arg("--pool").arg(self.pool);
+        command.arg("--problems").arg(list).arg("--output").arg(file);
+        match (&args.library, &args.runner) {
+            (Some(library), _) => command.arg("--library").arg(library),
+            (None, Some(runner)) => command.arg("--runner").arg(runner),
+            (None, None) => return Err(CliError::usage("give --library, --runner or --simulate")),
+        };
+        if let Some(left) = self.left() {
+            command.arg("--budget").arg(format!("{}ms", left.as_millis().max(1)));
+        }
+        let status =
+            command.stdout(Stdio::null()).status().map_err(|error| CliError::io("ckselect bench", &error))?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err(CliError::failed(format!("ckselect bench ended with {status}")))
+        }
+    }
+}
+
+/// The files with anything below their headers: a budget may end while kernels are being loaded.
+fn with_rows(files: &[PathBuf]) -> Vec<PathBuf> {
+    files.iter().filter(|file| has_rows(file)).cloned().collect()
+}
+
 fn has_rows(file: &Path) -> bool {
-    let Ok(file) = ck_select::files::open(file) else { return false };
-    BufReader::new(file).lines().nth(1).is_some_and(|line| line.is_ok())
+    rows(file) > 0
+}
+
+/// The number of lines below the header.
+fn rows(file: &Path) -> usize {
+    let Ok(file) = ck_select::files::open(file) else { return 0 };
+    BufReader::new(file).lines().map_while(Result::ok).count().saturating_sub(1)
 }
 
 /// Writes the list of a file's problems; refuses another one.
@@ -120,38 +201,5 @@ fn claim_list(list: &Path, text: &str) -> Result<(), CliError> {
                 .map_err(|error| CliError::io(list.display(), &error))
         }
         Err(error) => Err(CliError::io(list.display(), &error)),
-    }
-}
-
-/// Measures what the file does not have yet.
-fn bench(
-    args: &Args,
-    pool: &Path,
-    list: &Path,
-    file: &Path,
-    first: usize,
-    together: usize,
-    left: Option<Duration>,
-) -> Result<(), CliError> {
-    let program = std::env::current_exe().map_err(|error| CliError::io("ckselect", &error))?;
-    let mut command = Command::new(program);
-    command.args(["bench", "--resume", "--remeasure", AGAIN, "--batch"]).arg(together.to_string());
-    command.args(["--order", "model", "--arch", args.arch.as_str(), "--first"]).arg(first.to_string());
-    command.arg("--model").arg(&args.model).arg("--pool").arg(pool);
-    command.arg("--problems").arg(list).arg("--output").arg(file);
-    match (&args.library, &args.runner) {
-        (Some(library), _) => command.arg("--library").arg(library),
-        (None, Some(runner)) => command.arg("--runner").arg(runner),
-        (None, None) => return Err(CliError::usage("give --library, --runner or --simulate")),
-    };
-    if let Some(left) = left {
-        command.arg("--budget").arg(format!("{}ms", left.as_millis().max(1)));
-    }
-    let status =
-        command.stdout(Stdio::null()).status().map_err(|error| CliError::io("ckselect bench", &error))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(CliError::failed(format!("ckselect bench ended with {status}")))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ck_select::estimate::Described;
 use ck_select::features::{Engine, Extractor};
 use ck_select::hardware::Hardware;
 use ck_select::model::Target;
@@ -15,6 +16,8 @@ use ck_select_offline::train::{
     WarmStart, Way, own_params, train,
 };
 
+use super::super::data::say_trained_on;
+use super::super::estimate::EstimateOption;
 use super::{Args, measure};
 use crate::error::CliError;
 use crate::output::Output;
@@ -39,10 +42,11 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         )));
     }
     let measurements = read(args, &args.simulate, base.extractor().schema.op())?;
+    say_trained_on(&measurements, &base.were_trained_on(&measurements)?);
     let mut simulation = simulation(args, &measurements, &base)?;
     let promising = match args.first {
         Some(count) => {
-            let extractor = extractor(args, base.extractor().schema.op());
+            let extractor = extractor(args, base.extractor().schema.op())?;
             Some(Simulation::promising(&measurements, &base, &extractor, count as usize)?)
         }
         None => None,
@@ -107,7 +111,7 @@ fn print(table: &Table, args: &Args) -> Result<(), CliError> {
 /// Reads measurements of the device.
 pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurements, CliError> {
     let wanted = Wanted { op, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
-    let measurements = Measurements::read(files, wanted)?;
+    let measurements = Measurements::read(files, wanted)?.on_gpu(described(args)?);
     check_one_gpu(&super::super::data::look_over(&measurements)?)?;
     // The model is for one of each.
     measurements.common_direction()?;
@@ -115,9 +119,15 @@ pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurement
     Ok(measurements)
 }
 
-pub(super) fn extractor(args: &Args, op: Op) -> Extractor {
-    let hardware = Hardware::for_arch(&args.arch).unwrap_or_default();
-    Extractor { arch: Some(args.arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) }
+/// The GPU of --hardware.
+fn described(args: &Args) -> Result<Option<Described>, CliError> {
+    EstimateOption { estimate: false, arch: Some(args.arch) }.described(&args.hardware)
+}
+
+fn extractor(args: &Args, op: Op) -> Result<Extractor, CliError> {
+    let profile = || Hardware::for_arch(&args.arch).unwrap_or_default();
+    let hardware = described(args)?.map_or_else(profile, |described| described.device.hardware);
+    Ok(Extractor { arch: Some(args.arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) })
 }
 
 /// What to expect of other problems, from holding out each measured one; `None` if there are too few.
@@ -139,7 +149,7 @@ fn simulation<'a>(
     measured: &'a Measurements,
     base: &'a WarmStart,
 ) -> Result<Simulation<'a>, CliError> {
-    let extractor = extractor(args, base.extractor().schema.op());
+    let extractor = extractor(args, base.extractor().schema.op())?;
     Ok(Simulation::new(measured, base, &extractor, Way::Tuned)?)
 }
 
@@ -200,7 +210,7 @@ fn write(
     let schema = base.extractor().schema.clone();
     let params = own_params();
     let plan = Plan {
-        extractor: Extractor { schema: schema.clone(), ..extractor(args, schema.op()) },
+        extractor: Extractor { schema: schema.clone(), ..extractor(args, schema.op())? },
         categories: Vec::new(),
         goals: vec![Goal { target: Target::Relative, objective: Objective::Listwise, params }],
         rank_by: Target::Relative,
