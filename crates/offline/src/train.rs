@@ -38,7 +38,7 @@ pub use metrics::{Efficiency, FoldMetrics};
 pub use objective::Objective;
 pub use params::{MAX_TREES, Params};
 pub(crate) use residuals::Residuals;
-pub use simulation::{Draw, Simulation, Way};
+pub use simulation::{Draw, Promising, Simulation, Way};
 pub use tune::{own_params, spread_order};
 pub use validate::Validation;
 pub use warm::WarmStart;

@@ -206,6 +206,35 @@ impl TrainingData {
         Ok(features)
     }
 
+    /// The same problems with only some of their rows, by the index of the measurement. Columns stay relative to
+    /// all rows, speeds become relative to the fastest that is kept.
+    pub(super) fn keeping(&self, keep: impl Fn(u32) -> bool) -> Self {
+        let mut part = Self {
+            names: self.names.clone(),
+            features: Arc::clone(&self.features),
+            places: Vec::new(),
+            rows: Vec::new(),
+            measured: Vec::new(),
+            tflops: Vec::new(),
+            efficiency: Vec::new(),
+            problems: Vec::new(),
+        };
+        for item in &self.problems {
+            let start = part.rows.len();
+            for row in item.span.clone().filter(|&row| keep(self.rows[row])) {
+                part.places.push(self.places[row]);
+                part.rows.push(self.rows[row]);
+                part.measured.push(self.measured[row]);
+                part.tflops.push(self.tflops[row]);
+            }
+            let span = start..part.rows.len();
+            let best = part.tflops[span.clone()].iter().copied().fold(0.0, f64::max);
+            part.efficiency.extend(part.tflops[span.clone()].iter().map(|tflops| tflops / best));
+            part.problems.push(Item { span, ..item.clone() });
+        }
+        part
+    }
+
     /// Values of a row.
     pub fn width(&self) -> usize {
         self.names.len()

@@ -81,10 +81,20 @@ pub struct Draw {
     pub found: Efficiency,
 }
 
+/// The rows of promising kernels, by their indices in measurements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Promising(Vec<bool>);
+
+impl Promising {
+    /// Whether a row is among them.
+    pub fn has(&self, row: usize) -> bool {
+        self.0.get(row).copied().unwrap_or(false)
+    }
+}
+
 /// Recorded sweeps that replace a GPU.
 pub struct Simulation<'a> {
     measurements: &'a Measurements,
-    extractor: Extractor,
     data: TrainingData,
     /// What is learned of measured problems, if less than what is judged.
     learned: Option<TrainingData>,
@@ -115,17 +125,17 @@ impl<'a> Simulation<'a> {
             (Way::Tuned, ..) => return Err(TrainError::NotUniversal(base.place().to_owned())),
             _ => None,
         };
-        Ok(Self { measurements, extractor, data, learned: None, way, base, held_back: Vec::new() })
+        Ok(Self { measurements, data, learned: None, way, base, held_back: Vec::new() })
     }
 
-    /// What there would be if only promising kernels had been measured: of each problem the first `count` in
-    /// the order of `base`, and the estimate's fastest, to whose time its columns are relative.
+    /// Which rows there would be if only promising kernels had been measured: of each problem the first `count`
+    /// in the order of `base`, and the estimate's fastest, to whose time its columns are relative.
     pub fn promising(
         measurements: &Measurements,
         base: &WarmStart,
         extractor: &Extractor,
         count: usize,
-    ) -> Result<Measurements, TrainError> {
+    ) -> Result<Promising, TrainError> {
         let whole = Simulation::new(measurements, base, extractor, Way::Tuned)?;
         let data = &whole.data;
         let items: Vec<usize> = (0..data.problems.len()).collect();
@@ -140,16 +150,15 @@ impl<'a> Simulation<'a> {
             let reference = times.min_by(|one, next| one.0.total_cmp(&next.0)).map(|(_, row)| row);
             order.into_iter().chain(reference).for_each(|row| keep[data.rows[row] as usize] = true);
         }
-        Ok(measurements.keeping(|index, _| keep[index]))
+        Ok(Promising(keep))
     }
 
-    /// The same, learning from only what [`Simulation::promising`] keeps; the choices are judged among all
+    /// The same, learning only from promising rows of the same measurements; the choices are judged among all
     /// kernels.
-    pub fn learning_from(mut self, promising: &Measurements) -> Result<Self, TrainError> {
-        let learned = TrainingData::new(promising, &self.extractor, self.way.target(), &[])?;
-        debug_assert_eq!(learned.problems.len(), self.data.problems.len());
-        self.learned = Some(learned);
-        Ok(self)
+    #[must_use]
+    pub fn learning_from(mut self, promising: &Promising) -> Self {
+        self.learned = Some(self.data.keeping(|row| promising.has(row as usize)));
+        self
     }
 
     /// The same, judged by the problems of one file of the measurements, which are never measured.
@@ -211,7 +220,7 @@ impl<'a> Simulation<'a> {
             }
             _ => Vec::new(),
         };
-        // A part has the same problems.
+        // A part has the same problems, in the same order.
         let groups = self.data.problems.iter().map(|item| GroupBy::Problem.key(self.problem(item))).collect();
         let mut task = Task::new(data, self.way.target(), self.way.objective(), &categories, groups);
         if let Some((text, prior, seen)) = &self.base {

@@ -8,6 +8,7 @@ use ck_select_model::model::Target;
 use ck_select_offline::measurements::{Measurements, Wanted};
 use ck_select_offline::train::{Simulation, TrainingData, WarmStart, Way};
 use ck_select_types::hardware::Hardware;
+use ck_select_types::problem::Problem;
 use ck_select_types::vocab::{Arch, Op};
 
 fn root(path: &str) -> PathBuf {
@@ -26,39 +27,76 @@ fn columns_of_promising_kernels_are_those_of_all() {
         ..Extractor::of_engine(Engine::of_op(Op::GroupedConv))
     };
     let first = 4;
-    let part = Simulation::promising(&whole, &base, &extractor, first).unwrap();
-    assert_eq!(part.problems(), whole.problems());
+    let promising = Simulation::promising(&whole, &base, &extractor, first).unwrap();
+    let part = whole.keeping(|index, _| promising.has(index));
+    assert_eq!(part.problems().len(), whole.problems().len());
 
     // By problem and kernel, each measured once.
-    let rows = |measurements: &Measurements| -> HashMap<(u32, String), (Vec<u64>, u64)> {
+    let rows = |measurements: &Measurements| -> HashMap<(String, String), (Vec<u64>, u64)> {
         let columns = Extractor { arch: Some(arch), ..base.extractor().clone() };
         let data = TrainingData::new(measurements, &columns, Target::Relative, &[]).unwrap();
         let row = |(at, &row): (usize, &u32)| {
             let row = &measurements.rows()[row as usize];
             let values = data.row(at).iter().map(|value| value.to_bits()).collect();
             let name = measurements.kernels()[row.kernel as usize].name.clone();
-            ((row.problem, name), (values, data.log_time(at).to_bits()))
+            let problem = measurements.problems()[row.problem as usize].to_string();
+            ((problem, name), (values, data.log_time(at).to_bits()))
         };
         data.rows.iter().enumerate().map(row).collect()
     };
     let (all, kept) = (rows(&whole), rows(&part));
     assert!(kept.iter().all(|(pair, values)| all[pair] == *values), "relative to the same kernel");
-    let mut counts = vec![0; whole.problems().len()];
-    kept.keys().for_each(|(problem, _)| counts[*problem as usize] += 1);
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    kept.keys().for_each(|(problem, _)| *counts.entry(problem).or_default() += 1);
+    let counts: Vec<usize> = counts.into_values().collect();
+    assert_eq!(counts.len(), whole.problems().len());
     assert!(counts.iter().all(|count| [first, first + 1].contains(count)), "{counts:?}");
     assert!(counts.contains(&first) && counts.contains(&(first + 1)), "the estimate errs at times");
 
     // What is learned from the part is judged on all kernels.
-    let of = |part: Option<&Measurements>, count: usize| {
-        let simulation = Simulation::new(&whole, &base, &extractor, Way::Tuned).unwrap();
-        let simulation = match part {
-            Some(part) => simulation.learning_from(part).unwrap(),
-            None => simulation,
-        };
+    let of = |data: &Measurements, first: Option<usize>, count: usize| {
+        let mut simulation = Simulation::new(data, &base, &extractor, Way::Tuned).unwrap();
+        if let Some(first) = first {
+            let promising = Simulation::promising(data, &base, &extractor, first).unwrap();
+            simulation = simulation.learning_from(&promising);
+        }
         simulation.draw(count, 1).unwrap().found
     };
-    assert_eq!(of(Some(&part), 0), of(None, 0), "nothing is learned without measurements");
-    assert_ne!(of(Some(&part), 10), of(None, 10));
-    let everything = Simulation::promising(&whole, &base, &extractor, 30).unwrap();
-    assert_eq!(of(Some(&everything), 10), of(None, 10));
+    assert_eq!(of(&whole, Some(first), 0), of(&whole, None, 0), "nothing is learned without measurements");
+    assert_ne!(of(&whole, Some(first), 10), of(&whole, None, 10));
+    assert_eq!(of(&whole, Some(30), 10), of(&whole, None, 10));
+
+    // The order of rows does not matter: kernel by kernel, a problem's first promising row comes late.
+    let rows = whole.rows();
+    let mut order: Vec<usize> = (0..rows.len()).collect();
+    order.sort_by_key(|&row| (rows[row].kernel, rows[row].problem));
+    for by_kernel in [false, true] {
+        let mut lines =
+            String::from("kernel,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops\n");
+        let places: Vec<usize> = if by_kernel { order.clone() } else { (0..rows.len()).collect() };
+        for row in places.into_iter().map(|place| &rows[place]).filter(|row| row.is_valid) {
+            let Problem::Conv(p) = &whole.problems()[row.problem as usize] else { panic!() };
+            lines += &format!(
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{:e},{:e}\n",
+                whole.kernels()[row.kernel as usize].name,
+                p.n,
+                p.c,
+                p.k,
+                p.g,
+                p.input[1],
+                p.input[2],
+                p.filter[1],
+                p.filter[2],
+                p.stride[1],
+                p.stride[2],
+                p.pad_left[1],
+                p.pad_left[2],
+                row.latency_ms,
+                row.tflops
+            );
+        }
+        let mut data = Measurements::new(wanted);
+        data.add_text("sweep.csv", lines.as_bytes()).unwrap();
+        assert_eq!(of(&data, Some(first), 10), of(&whole, Some(first), 10), "{by_kernel}");
+    }
 }

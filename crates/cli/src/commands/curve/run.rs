@@ -44,7 +44,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         let mut simulation =
             Simulation::new(&measurements, &base, &extractor, way)?.holding_back(args.holdout.as_deref())?;
         if let Some(promising) = &promising {
-            simulation = simulation.learning_from(promising)?;
+            simulation = simulation.learning_from(promising);
         }
         let available = simulation.problems();
         let counts = if counts.is_empty() {

@@ -6,7 +6,6 @@ use ck_select::estimate::Described;
 use ck_select::features::{Engine, Extractor};
 use ck_select::hardware::Hardware;
 use ck_select::model::Target;
-use ck_select::problem::Problem;
 use ck_select::vocab::Op;
 use ck_select_offline::measurements::{Measurements, Wanted};
 use ck_select_offline::report::CurvePoint;
@@ -52,7 +51,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         None => None,
     };
     if let Some(promising) = &promising {
-        simulation = simulation.learning_from(promising)?;
+        simulation = simulation.learning_from(promising);
     }
     let available = simulation.problems();
     let count = match args.measure.map(|count| count as usize) {
@@ -73,10 +72,9 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         let mut curve = vec![point("found", 0, &simulation.draw(0, args.seed)?.found)];
         let learned = [("expected", first.expected.as_ref()), ("found", Some(&first.found))];
         curve.extend(learned.into_iter().filter_map(|(way, of)| Some(point(way, first.measured.len(), of?))));
-        let known: Vec<&Problem> =
-            first.measured.iter().map(|&place| &measurements.problems()[place as usize]).collect();
-        let learned = promising.as_ref().unwrap_or(&measurements);
-        let measured = learned.keeping(|_, row| known.contains(&&learned.problems()[row.problem as usize]));
+        let is_kept = |row: usize| promising.as_ref().is_none_or(|promising| promising.has(row));
+        let measured =
+            measurements.keeping(|index, row| first.measured.contains(&row.problem) && is_kept(index));
         write(args, &measured, base, curve)?;
     }
     Ok(())
