@@ -1,5 +1,7 @@
 //! What a runtime reports of a GPU, as constants for the estimate.
 
+use std::ops::RangeInclusive;
+
 use serde_json::{Map, Value};
 
 use super::device::DeviceFacts;
@@ -43,18 +45,21 @@ pub enum FactsError {
     },
 }
 
+/// Bandwidths of memory that a GPU may have.
+const PLAUSIBLE_GB_S: RangeInclusive<f64> = 10.0..=1e5;
+
 /// Transfers on each line of the memory's bus per clock that HIP reports. AMD's driver reports the clock of
 /// the memory controller: half the data rate for HBM2, a quarter for HBM3, a sixteenth for GDDR6
 /// (ROCm/rocm-systems issue 5034). CUDA reports half the data rate of any memory. Not known of memory that a
 /// GPU shares with a host.
-fn transfers_per_clock(arch: Arch) -> Option<u64> {
+fn transfers_per_clock(arch: Arch) -> Option<f64> {
     match arch.as_str() {
-        "gfx906" | "gfx908" | "gfx90a" => Some(2),
-        "gfx942" | "gfx950" => Some(4),
+        "gfx906" | "gfx908" | "gfx90a" => Some(2.0),
+        "gfx942" | "gfx950" => Some(4.0),
         "gfx1030" | "gfx1031" | "gfx1032" | "gfx1100" | "gfx1101" | "gfx1102" | "gfx1200" | "gfx1201" => {
-            Some(16)
+            Some(16.0)
         }
-        other if other.starts_with("sm_") => Some(2),
+        other if other.starts_with("sm_") => Some(2.0),
         _ => None,
     }
 }
@@ -74,11 +79,11 @@ impl DeviceFacts {
     }
 
     /// The bandwidth of the memory in GB/s, by its clock and the width of its bus; `None` if they are not
-    /// reported, or if it is not known what the clock of such an architecture counts.
+    /// reported or absurd, or if it is not known what the clock of such an architecture counts.
     pub fn memory_gb_s(&self) -> Option<f64> {
         let transfers = transfers_per_clock(self.arch()?)?;
-        let (khz, bits) = (u64::from(self.memory_clock_khz?), u64::from(self.memory_bus_bits?));
-        Some((khz * bits * transfers / 8) as f64 / 1e6)
+        let (khz, bits) = (f64::from(self.memory_clock_khz?), f64::from(self.memory_bus_bits?));
+        Some(khz * bits * transfers / 8.0 / 1e6).filter(|bandwidth| PLAUSIBLE_GB_S.contains(bandwidth))
     }
 
     /// What the runtime reports, as a JSON object for [`Described`](crate::estimate::Described). Everything

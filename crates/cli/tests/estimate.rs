@@ -188,3 +188,31 @@ fn kernels_that_do_not_compute_the_problem_are_counted() {
         .map(|word| if word.starts_with("M=") { "M=64,N=64,K=64,dtype=fp8,stream_k=atomic" } else { word });
     assert!(run(&asked).2.contains("1 (it is not a Stream-K kernel (stream_k))"));
 }
+
+/// Kernels that compute zeros on a GPU are not ranked for it, whoever names the GPU.
+#[test]
+fn kernels_of_other_instructions_are_left_out() {
+    let folder = TempDir::new().unwrap();
+    let pool = folder.path().join("pool.txt");
+    let name = |instruction: &str| {
+        format!(
+            "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x128_2x2x1_{instruction}"
+        )
+    };
+    fs::write(&pool, format!("{}\n{}\n", name("16x16x128"), name("32x32x16"))).unwrap();
+    let pool = pool.to_str().unwrap();
+    let rank = |more: &[&str]| {
+        let words = ["rank", "--pool", pool, "--problem", "M=512,N=512,K=512,dtype=fp8", "--format", "csv"];
+        let (code, table, said) = run(&[&words[..], more].concat());
+        assert_eq!(code, Some(0), "{said}");
+        (table.lines().count() - 1, said)
+    };
+    for on in ["--arch", "--hardware"] {
+        for more in [&[on, "gfx942"][..], &["--estimate", on, "gfx942"]] {
+            let (count, said) = rank(more);
+            assert_eq!(count, 1, "{more:?}");
+            assert!(said.contains("1 (it does not run on the architecture)"), "{said}");
+        }
+        assert_eq!(rank(&[on, "gfx950"]).0, 2);
+    }
+}

@@ -308,18 +308,20 @@ fn measuring_goes_on_where_it_was_stopped() {
     let rows: Vec<String> = (0..16).map(row).collect();
     fs::write(folder.path("problems.csv"), format!("N,C,K,Hi,Wi,Y,X\n{}\n", rows.join("\n"))).unwrap();
     let line = "tune --arch gfx950 --model any --pool pool.txt --problems problems.csv --runner runner.json";
+    let run = |line: &str, fakes: bool| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
+        command.current_dir(folder.0.path()).env("CK_SELECT_LOCK_DIR", folder.0.path());
+        if fakes {
+            command.env("FAKE_POOL", folder.path("pool.txt"));
+        }
+        let ran = command.args(line.split_whitespace()).output().unwrap();
+        (ran.status.success(), String::from_utf8(ran.stdout).unwrap(), String::from_utf8(ran.stderr).unwrap())
+    };
     let tune_into = |work: &str, more: &str| {
         let words = format!("{line} --work {work} {more} --output mine --overwrite --format csv");
-        let ran = Command::new(env!("CARGO_BIN_EXE_ckselect"))
-            .current_dir(folder.0.path())
-            .env("FAKE_POOL", folder.path("pool.txt"))
-            .env("CK_SELECT_LOCK_DIR", folder.0.path())
-            .args(words.split_whitespace())
-            .output()
-            .unwrap();
-        let said = String::from_utf8(ran.stderr).unwrap();
-        assert!(ran.status.success(), "{said}");
-        (column(&String::from_utf8(ran.stdout).unwrap(), "measured").join(" "), said)
+        let (good, table, said) = run(&words, true);
+        assert!(good, "{said}");
+        (column(&table, "measured").join(" "), said)
     };
     let tune = |more: &str| tune_into("work", more).0;
     // Too few to say what to expect are enough to learn from.
@@ -366,6 +368,48 @@ fn measuring_goes_on_where_it_was_stopped() {
     let part = fs::read_to_string(folder.path("part/0000.csv")).unwrap();
     assert!((1 + 5 * 2..=1 + 5 * 3).contains(&part.lines().count()), "{part}");
     assert!(!folder.path("other").exists());
+
+    // What stands in the way is said before anything is measured, and claims no folder.
+    let line = "tune --arch gfx950 --model any --pool pool.txt --problems problems.csv --runner runner.json";
+    let refused = |line: &str, expected: &str| {
+        let (good, _, said) = run(&format!("{line} --work fresh --output other"), true);
+        assert!(!good && said.contains(expected), "{line}\n{said}");
+        assert!(!folder.path("fresh").exists(), "{line}");
+    };
+    refused(&format!("{line} --measure 17"), "--measure: found 17, expected at most 16");
+    refused(&line.replace("gfx950", "gfx900"), "--arch: the estimate has no profile of gfx900");
+    let gemm =
+        "gemm_universal_bf16_rcr_compv3_default_intrawave_False_False_False_False_64x64x64_2x2x1_32x32x16";
+    fs::write(folder.path("gemms.txt"), gemm).unwrap();
+    refused(
+        &line.replace("pool.txt", "gemms.txt"),
+        "found kernels of gemm_universal, the model is for grouped_conv",
+    );
+    let both = format!("{}\n{}", pool.join("\n"), pool.join("\n").replace("bf16", "fp16"));
+    fs::write(folder.path("both.txt"), both).unwrap();
+    refused(
+        &line.replace("pool.txt", "both.txt"),
+        "found forward bf16, forward fp16; a model is adapted to one",
+    );
+
+    // Problems that no kernel computes, and a file on which everything fails, do not cost the others.
+    let deep = "N,C,K,Hi,Wi,Y,X,Di,Z,ndim\n";
+    let rows: String = rows.iter().map(|row| format!("{row},1,1,2\n")).collect();
+    fs::write(folder.path("mixed.csv"), format!("{deep}{rows}1,64,64,8,8,3,3,4,3,3\n")).unwrap();
+    let mixed = line.replace("problems.csv", "mixed.csv");
+    let (good, table, said) =
+        run(&format!("{mixed} --work mixed --output other --measure 10 --format csv"), true);
+    assert!(good && said.contains("mixed.csv: 1 problems are left out, which no kernel computes"), "{said}");
+    assert_eq!(column(&table, "measured"), ["0", "10"]);
+    let again = format!("{line} --work again --output later --measure 10 --format csv");
+    let (good, _, said) = run(&again, false);
+    assert!(
+        !good && said.contains("again: no measurement succeeded; the same command tries again"),
+        "{said}"
+    );
+    let (good, table, said) = run(&again, true);
+    assert!(good, "{said}");
+    assert_eq!(column(&table, "measured"), ["0", "10"]);
 }
 
 /// Attention goes the same way, with columns of its own. The figures are those of docs/fmha.md.

@@ -366,11 +366,10 @@ impl Ranker {
         self.scorer.fetch();
         if let Some(universal) = &self.universal {
             // A universal model serves all types and layouts, but a kernel only its own.
+            let arch_of_gpu = universal.arch_for(&problem, arch);
             let counts = |at: usize| {
                 let kernel = self.places.get(at).and_then(|&index| self.pool.get(index));
-                kernel.is_some_and(|kernel| {
-                    kernel.computes(&problem) && kernel.runs_on(problem.arch().or(arch))
-                })
+                kernel.is_some_and(|kernel| kernel.computes(&problem) && kernel.runs_on(arch_of_gpu))
             };
             // Its columns are relative and have no range.
             scratch.outside = self.known.outside(&problem, arch, &[]);

@@ -121,7 +121,7 @@ impl EstimateOption {
     }
 
     /// The requested device, and its architecture if the options or the file name one.
-    fn device(&self, hardware: &HardwareOption) -> Result<(Device, Option<Arch>), CliError> {
+    pub(crate) fn device(&self, hardware: &HardwareOption) -> Result<(Device, Option<Arch>), CliError> {
         match (hardware.asked(), self.arch) {
             (Some(path), arch) if Path::new(path).is_file() => read(path, arch),
             (Some(word), None) => {

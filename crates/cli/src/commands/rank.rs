@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ck_select::embedded;
+use ck_select::estimate::Estimator;
 use ck_select::model::Target;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
@@ -100,8 +101,10 @@ const TASK: usize = 32;
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let top = args.top.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
     let Some(model) = model(args)? else {
+        let (device, arch) = args.estimate.device(&args.ranker.hardware)?;
         return rank_estimate::run(&Asked {
-            estimator: args.estimate.estimator(&args.ranker.hardware)?,
+            estimator: Estimator::new(device),
+            arch,
             on: &args.estimate,
             pool: &args.ranker.pool,
             problem: args.problem.as_deref(),
@@ -137,7 +140,8 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             super::say_out_of_range(&ranker, &problem)?;
             let every = ranker.rank(&problem)?;
             let left_out = ranker.left_out().iter().map(|one| one.index);
-            let placed = problem.on(problem.arch().or(args.estimate.arch));
+            let given = ranker.model().device().and_then(|(_, arch)| arch);
+            let placed = problem.on(problem.arch().or(given));
             say_misfits(ranker.pool(), &placed, every.iter().map(|one| one.index), left_out);
             let ranked = ranking.rows(&[(None, problem)], &mut Memory::default())?;
             let mut rows = output()?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ck_select::estimate::{EstimateScratch, Estimator, FMHA_TERMS, PoolEstimate, TERMS};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
-use ck_select::vocab::Op;
+use ck_select::vocab::{Arch, Op};
 
 use super::estimate::EstimateOption;
 use super::rank_notes::{Skipped, say_misfits};
@@ -19,6 +19,8 @@ use crate::table::{Cell, Format, Rows};
 /// The request.
 pub(super) struct Asked<'a> {
     pub(super) estimator: Estimator,
+    /// The architecture of the GPU, if the options name one.
+    pub(super) arch: Option<Arch>,
     pub(super) on: &'a EstimateOption,
     pub(super) pool: &'a Path,
     pub(super) problem: Option<&'a str>,
@@ -51,7 +53,7 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
     let mut skipped = Skipped::default();
     let mut push = |label: Option<&str>, problem: &Problem| -> Result<(), CliError> {
         let refused = asked.on.check(problem).and_then(|()| {
-            let problem = problem.on(problem.arch().or(asked.on.arch));
+            let problem = problem.on(problem.arch().or(asked.arch));
             ranked.rank_with(&problem, &mut scratch).map_err(|error| error.to_string())
         });
         match refused {
@@ -87,7 +89,7 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
             push(None, &problem)?;
             let left_out = ranked.left_out().iter().map(|(index, _)| *index);
             let every = scratch.ranking().iter().map(|one| one.index);
-            let placed = problem.on(problem.arch().or(asked.on.arch));
+            let placed = problem.on(problem.arch().or(asked.arch));
             say_misfits(ranked.pool(), &placed, every, left_out);
         }
         (None, Some(path)) => {

@@ -47,7 +47,7 @@ pub(super) fn say_misfits(
     let mut reasons = BTreeMap::<String, usize>::new();
     for (_, kernel) in pool.iter().enumerate().filter(|(index, _)| !said.contains(index)) {
         let elsewhere =
-            || (!kernel.runs_on(problem.arch())).then(|| "it is for another architecture".to_owned());
+            || (!kernel.runs_on(problem.arch())).then(|| "it does not run on the architecture".to_owned());
         let reason = kernel.misfit(problem).or_else(elsewhere);
         *reasons.entry(reason.unwrap_or_else(|| "it has no estimate".to_owned())).or_default() += 1;
     }

@@ -11,9 +11,13 @@ use crate::error::CliError;
 use crate::table::Format;
 
 #[cfg(feature = "train")]
+mod asked;
+#[cfg(feature = "train")]
 mod measure;
 #[cfg(feature = "train")]
 mod run;
+#[cfg(feature = "train")]
+mod sweep;
 #[cfg(any(feature = "train", test))]
 mod work;
 

@@ -249,12 +249,12 @@ fn a_model_says_what_is_measured_first() {
     let measured = kernels(&fs::read_to_string(fakes.path("a.csv")).unwrap(), "kernel");
     let ranked = kernels(&ranked, "kernel");
     assert_eq!(ranked.len(), 30);
-    // Of three problems; where the estimate's first is not among them, it is measured last.
+    // Of three problems; where the estimate's first is not among them, it is measured before.
     let line_of_estimate = line_of_rank.replace("--top 10", "--top 1 --estimate");
     let estimated = succeeded(&fakes.command("rank").args(line_of_estimate.split(' ')).output().unwrap());
     let expected = ranked.chunks(10).zip(kernels(&estimated, "kernel")).flat_map(|(ten, estimated)| {
         let more = (!ten.contains(&estimated)).then_some(estimated);
-        ten.iter().cloned().chain(more).collect::<Vec<_>>()
+        more.into_iter().chain(ten.iter().cloned()).collect::<Vec<_>>()
     });
     assert_eq!(measured, expected.collect::<Vec<_>>());
 

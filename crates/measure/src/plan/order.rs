@@ -106,17 +106,18 @@ impl Plan {
     }
 
     /// The same plan with only the first kernels of each problem. After an order by a universal model, the
-    /// estimate's fastest kernel is measured in any case: from a pool without it, training would compute other
-    /// columns.
+    /// estimate's fastest kernel is measured in any case, first if it is not among them: from a pool without it,
+    /// training would compute other columns.
     #[must_use]
     pub fn first(mut self, count: usize) -> Self {
         for planned in &mut self.problems {
-            let (before, mut place) = (planned.kernels.len(), 0);
-            planned.kernels.retain(|kernel| {
-                place += 1;
-                place <= count || planned.references.contains(kernel)
-            });
-            self.left_out_by_order += before - planned.kernels.len();
+            let before = planned.kernels.len();
+            let rest = planned.kernels.split_off(count.min(before));
+            let mut kept: Vec<u32> =
+                rest.into_iter().filter(|kernel| planned.references.contains(kernel)).collect();
+            kept.append(&mut planned.kernels);
+            self.left_out_by_order += before - kept.len();
+            planned.kernels = kept;
         }
         self
     }
@@ -256,12 +257,12 @@ mod tests {
                 [vec!["64x64x64"], others.into_iter().filter(|tile| *tile != "64x64x64").collect()];
             assert_eq!(tiles(&ordered)[3 * problem..][..3], expected.concat());
         }
-        // The first, and the estimate's.
+        // The estimate's, and the first.
         let first = ordered.first(1);
         let of_estimate = [0, 3].map(|place| tiles(&by_estimate)[place]);
         let expected = of_estimate.map(|tile| match tile {
             "64x64x64" => vec![tile],
-            _ => vec!["64x64x64", tile],
+            _ => vec![tile, "64x64x64"],
         });
         assert_eq!(tiles(&first), expected.concat());
         assert_eq!(first.left_out_by_order(), 6 - expected.concat().len());

@@ -27,6 +27,8 @@ pub(super) struct Universal {
     sides: Vec<KernelSide>,
     /// The GPU given by [`Model::on_device`].
     given: Option<OnDevice>,
+    /// Its architecture, if the caller named one.
+    given_arch: Option<Arch>,
     /// The others.
     devices: PerDevice<OnDevice>,
     /// The architecture if neither problem nor caller names one: the model's, otherwise the described one,
@@ -117,6 +119,7 @@ impl Universal {
             kernels,
             sides,
             given,
+            given_arch: model.device().and_then(|(_, arch)| arch),
             devices: PerDevice::new(described),
             arch: model.spec().arch.or(described.map(|described| described.arch)).or(common),
             constants: model.constants(),
@@ -149,11 +152,16 @@ impl Universal {
         Ok(device.prior)
     }
 
+    /// The architecture of the GPU that a problem is ranked for, as far as anything names it.
+    pub(super) fn arch_for(&self, problem: &Problem, arch: Option<Arch>) -> Option<Arch> {
+        problem.arch().or(arch).or(self.given_arch).or(self.arch)
+    }
+
     fn on(&self, problem: &Problem, arch: Option<Arch>) -> Result<&OnDevice, RankError> {
         if let Some(given) = &self.given {
             return Ok(given);
         }
-        let arch = problem.arch().or(arch).or(self.arch).ok_or(RankError::NoArch)?;
+        let arch = self.arch_for(problem, arch).ok_or(RankError::NoArch)?;
         let device = self.devices.get(arch, |mut device| {
             device.hardware = self.constants.unwrap_or(device.hardware);
             let prior = prior_on(self.prior, self.trained_on.as_ref(), Some(arch));

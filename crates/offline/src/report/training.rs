@@ -121,8 +121,8 @@ fn headline(
 fn measured(page: &mut Page, inputs: &CardInputs) {
     page.text(
         "Efficiency on problems that were not measured, by the number of problems that were. What is \
-         expected comes from the measured problems, each held out; what was found, from recorded ones that \
-         were not measured. At 0 the universal model chose alone.",
+         expected comes from the measured problems, each held out, among the kernels that were measured; what was \
+         found, from recorded ones that were not measured, among all kernels. At 0 the universal model chose alone.",
     );
     for (title, picture) in curve::pictures(&inputs.curve) {
         page.raw(&format!("<h3>{title}</h3>\n{picture}"));

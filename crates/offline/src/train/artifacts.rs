@@ -136,13 +136,20 @@ fn spec(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &
         "targets": targets,
         "log_targets": log_targets,
         "params": ranking.map(|one| one.goal.params.to_json()),
-        "hardware": plan.prior.is_none().then(|| hardware(&plan.extractor.hardware)),
+        "hardware": stores_hardware(plan).then(|| hardware(&plan.extractor.hardware)),
         "ck_select": extension(plan, trained, &trained_on(measurements, plan, trained, &inputs.digests)),
     });
     if let (Some(variant), Some(object)) = (&inputs.direction, spec.as_object_mut()) {
         object.insert("variant".to_owned(), json!(variant));
     }
     spec
+}
+
+/// Whether the constants of the GPU are part of the model. A universal model takes those of each problem's GPU,
+/// and an adapted one has its own if they are not those of the architecture's profile.
+fn stores_hardware(plan: &Plan) -> bool {
+    let profile = plan.extractor.arch.and_then(|arch| Hardware::for_arch(&arch)).unwrap_or_default();
+    plan.prior.is_none() || (plan.adapts && plan.extractor.hardware != profile)
 }
 
 fn hardware(hardware: &Hardware) -> Value {

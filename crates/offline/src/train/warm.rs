@@ -100,7 +100,8 @@ impl WarmStart {
     /// A universal model to be adapted to one GPU: its columns are followed by the features of models for one
     /// GPU, which its own trees do not use.
     pub fn to_adapt(mut self) -> Result<Self, TrainError> {
-        if self.prior().is_none() {
+        // An adapted model is for one architecture.
+        if self.prior().is_none() || self.spec.arch.is_some() {
             return Err(TrainError::NotUniversal(self.place));
         }
         let engine = Engine::of_op(self.extractor().schema.op());

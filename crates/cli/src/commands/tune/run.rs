@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use ck_select::estimate::Described;
 use ck_select::features::{Engine, Extractor};
-use ck_select::hardware::Hardware;
 use ck_select::model::Target;
 use ck_select::vocab::Op;
 use ck_select_offline::measurements::{Measurements, Wanted};
@@ -45,7 +44,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let mut simulation = simulation(args, &measurements, &base)?;
     let promising = match args.first {
         Some(count) => {
-            let extractor = extractor(args, base.extractor().schema.op())?;
+            let extractor = extractor(args, base.extractor().schema.op(), &measurements)?;
             Some(Simulation::promising(&measurements, &base, &extractor, count as usize)?)
         }
         None => None,
@@ -118,13 +117,13 @@ pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurement
 }
 
 /// The GPU of --hardware.
-fn described(args: &Args) -> Result<Option<Described>, CliError> {
+pub(super) fn described(args: &Args) -> Result<Option<Described>, CliError> {
     EstimateOption { estimate: false, arch: Some(args.arch) }.described(&args.hardware)
 }
 
-fn extractor(args: &Args, op: Op) -> Result<Extractor, CliError> {
-    let profile = || Hardware::for_arch(&args.arch).unwrap_or_default();
-    let hardware = described(args)?.map_or_else(profile, |described| described.device.hardware);
+/// The features of a model for one GPU, which is the one that was measured.
+fn extractor(args: &Args, op: Op, measured: &Measurements) -> Result<Extractor, CliError> {
+    let hardware = measured.device(args.arch)?.hardware;
     Ok(Extractor { arch: Some(args.arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) })
 }
 
@@ -147,7 +146,7 @@ fn simulation<'a>(
     measured: &'a Measurements,
     base: &'a WarmStart,
 ) -> Result<Simulation<'a>, CliError> {
-    let extractor = extractor(args, base.extractor().schema.op())?;
+    let extractor = extractor(args, base.extractor().schema.op(), measured)?;
     Ok(Simulation::new(measured, base, &extractor, Way::Tuned)?)
 }
 
@@ -208,7 +207,7 @@ fn write(
     let schema = base.extractor().schema.clone();
     let params = own_params();
     let plan = Plan {
-        extractor: Extractor { schema: schema.clone(), ..extractor(args, schema.op())? },
+        extractor: Extractor { schema: schema.clone(), ..extractor(args, schema.op(), measured)? },
         categories: Vec::new(),
         goals: vec![Goal { target: Target::Relative, objective: Objective::Listwise, params }],
         rank_by: Target::Relative,

@@ -53,6 +53,26 @@ pub(super) fn claim(work: &Path, arch: Arch, first: usize) -> Result<(), CliErro
     }
 }
 
+/// Writes the list of a file's problems; refuses another one.
+#[cfg(feature = "train")]
+pub(super) fn claim_list(list: &Path, text: &str) -> Result<(), CliError> {
+    match ck_select::files::read_to_string(list) {
+        Ok(known) if known == text => Ok(()),
+        Ok(_) => {
+            let list = list.display();
+            Err(CliError::failed(format!(
+                "{list}: found other problems than --problems and --seed give; expected those with which the \
+                 folder was begun, or a new folder"
+            )))
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            ck_select::files::write(list, text.as_bytes())
+                .map_err(|error| CliError::io(list.display(), &error))
+        }
+        Err(error) => Err(CliError::io(list.display(), &error)),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

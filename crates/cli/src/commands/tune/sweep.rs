@@ -1,0 +1,231 @@
+//! Runs `ckselect bench` until the budget is spent.
+
+use std::cell::RefCell;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use ck_select::pool::Pool;
+use ck_select::problem::Problem;
+use ck_select_measure::plan::Plan;
+use ck_select_measure::problems::ProblemSet;
+use ck_select_offline::measurements::{Measurements, Wanted};
+use ck_select_offline::survey::{MeasuredOn, measured_on};
+use rustix::process::{Pid, Signal};
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use super::Args;
+use super::measure::BATCH;
+use crate::error::CliError;
+
+/// How often an unstable time is measured again: a single one misleads all that is learned of a problem.
+const AGAIN: &str = "3";
+/// How often a running child is looked at.
+const POLL: Duration = Duration::from_millis(20);
+
+/// Measurements of a pool until the budget is spent.
+pub(super) struct Sweep<'a> {
+    args: &'a Args,
+    pool: &'a Path,
+    kernels: &'a Pool,
+    began: Instant,
+    signals: Signals,
+    /// The GPU of the first file.
+    gpu: RefCell<Option<String>>,
+}
+
+impl<'a> Sweep<'a> {
+    pub(super) fn new(args: &'a Args, pool: &'a Path, kernels: &'a Pool) -> Result<Self, CliError> {
+        Ok(Self {
+            args,
+            pool,
+            kernels,
+            began: Instant::now(),
+            signals: Signals::new()?,
+            gpu: RefCell::default(),
+        })
+    }
+
+    /// What is left of the budget, if there is one.
+    fn left(&self) -> Option<Duration> {
+        self.args.budget.map(|budget| budget.saturating_sub(self.began.elapsed()))
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.left().is_some_and(|left| left.is_zero())
+    }
+
+    /// Measures all kernels on the problems of each file, as long as there is time, into a file that takes its
+    /// place once it is complete.
+    pub(super) fn measure_the_rest(&self, work: &Path, files: &mut [PathBuf]) -> Result<(), CliError> {
+        if !self.is_over() {
+            say!("ckselect: the promising kernels are measured; with the time that is left, all kernels are");
+        }
+        for (number, file) in files.iter_mut().enumerate() {
+            let whole = work.join(format!("{number:04}.all.csv"));
+            if self.is_over() && !whole.exists() {
+                break;
+            }
+            let list = file.with_extension("problems.txt");
+            self.bench(&list, &whole, self.kernels.len())?;
+            let plan = Plan::new(self.kernels, &ProblemSet::read(&list, self.kernels.op())?);
+            if rows(&whole) >= plan.len() {
+                *file = whole;
+            }
+        }
+        Ok(())
+    }
+
+    /// Measures what the file does not have yet, unless the budget is spent.
+    pub(super) fn bench(&self, list: &Path, file: &Path, first: usize) -> Result<(), CliError> {
+        if self.is_over() {
+            return Ok(());
+        }
+        let args = self.args;
+        // A worker process starts once for a file, not once for twenty kernels.
+        let together = (first + 1).min(self.kernels.len()) * BATCH;
+        let program = std::env::current_exe().map_err(|error| CliError::io("ckselect", &error))?;
+        let mut command = Command::new(program);
+        command.args(["bench", "--resume", "--remeasure", AGAIN, "--batch"]).arg(together.to_string());
+        command.args(["--order", "model", "--arch", args.arch.as_str(), "--first"]).arg(first.to_string());
+        if let Some(described) = args.hardware.asked() {
+            command.arg("--hardware").arg(described);
+        }
+        command.arg("--model").arg(&args.model).arg("--pool").arg(self.pool);
+        command.arg("--problems").arg(list).arg("--output").arg(file);
+        match (&args.library, &args.runner) {
+            (Some(library), _) => command.arg("--library").arg(library),
+            (None, Some(runner)) => command.arg("--runner").arg(runner),
+            (None, None) => return Err(CliError::usage("give --library, --runner or --simulate")),
+        };
+        if let Some(left) = self.left() {
+            command.arg("--budget").arg(format!("{}ms", left.as_millis().max(1)));
+        }
+        if rows(file) > 0 && !self.has_a_time(file)? {
+            // Whatever made all of it fail may be mended.
+            command.arg("--retry-failed");
+        }
+        let status = self.signals.wait(command.stdout(Stdio::null()))?;
+        // Problems on which all kernels fail are no reason to lose the others.
+        if status.success() || (status.code() == Some(1) && rows(file) > 0 && !self.has_a_time(file)?) {
+            return self.check_gpu(file);
+        }
+        Err(CliError::failed(format!("ckselect bench ended with {status}")))
+    }
+
+    fn read(&self, file: &Path) -> Result<Measurements, CliError> {
+        let wanted = Wanted { arch: Some(self.args.arch), ..Wanted::all(self.kernels.op()) };
+        Ok(Measurements::read(&[file], wanted)?)
+    }
+
+    fn has_a_time(&self, file: &Path) -> Result<bool, CliError> {
+        Ok(self.read(file)?.rows().iter().any(|row| row.is_valid))
+    }
+
+    /// Refuses another GPU than the architecture's, and than that of the files before, as soon as it has measured
+    /// a file.
+    fn check_gpu(&self, file: &Path) -> Result<(), CliError> {
+        if rows(file) == 0 {
+            return Ok(());
+        }
+        for MeasuredOn { gpu, .. } in measured_on(&self.read(file)?)? {
+            let mut known = self.gpu.borrow_mut();
+            let known = known.get_or_insert_with(|| gpu.clone());
+            if *known != gpu {
+                return Err(CliError::failed(format!(
+                    "{}: measured on {gpu}, the files before on {known}: remove this file and those that begin \
+                     with its name, or begin another folder",
+                    file.display()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Without the problem that the end of the budget interrupted.
+    pub(super) fn finished(&self, measured: Measurements, first: usize) -> Measurements {
+        if !self.is_over() {
+            return measured;
+        }
+        let mut counts = vec![0; measured.problems().len()];
+        measured.rows().iter().for_each(|row| counts[row.problem as usize] += 1);
+        let fitting =
+            |problem: &Problem| self.kernels.iter().filter(|kernel| kernel.computes(problem)).count();
+        let whole: Vec<bool> = measured
+            .problems()
+            .iter()
+            .zip(counts)
+            .map(|(problem, count)| count >= first.min(fitting(problem)))
+            .collect();
+        let unfinished = whole.iter().filter(|whole| !**whole).count();
+        if unfinished == 0 {
+            return measured;
+        }
+        say!(
+            "ckselect: {unfinished} problems are left out: the budget ended before all of their kernels had run; \
+             the same command goes on"
+        );
+        measured.keeping(|_, row| whole[row.problem as usize])
+    }
+}
+
+/// Ends a child with this process.
+struct Signals {
+    /// Whether one has come while a child runs.
+    came: Arc<AtomicBool>,
+    /// Whether a signal ends this process, as usual.
+    usual: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn new() -> Result<Self, CliError> {
+        let signals = Self { came: Arc::default(), usual: Arc::new(AtomicBool::new(true)) };
+        for signal in [SIGINT, SIGTERM] {
+            signal_hook::flag::register_conditional_default(signal, Arc::clone(&signals.usual))?;
+            signal_hook::flag::register(signal, Arc::clone(&signals.came))?;
+        }
+        Ok(signals)
+    }
+
+    /// Runs a child. A signal to this process is passed on, and the child's end awaited.
+    fn wait(&self, command: &mut Command) -> Result<ExitStatus, CliError> {
+        let failed = |error| CliError::io("ckselect bench", &error);
+        self.usual.store(false, Ordering::Relaxed);
+        let mut child = command.spawn().map_err(failed)?;
+        let mut told = false;
+        let status = loop {
+            if let Some(status) = child.try_wait().map_err(failed)? {
+                break status;
+            }
+            if self.came.load(Ordering::Relaxed) && !told {
+                told = true;
+                // It may have ended in the meantime.
+                let _ = rustix::process::kill_process(Pid::from_child(&child), Signal::TERM);
+            }
+            std::thread::sleep(POLL);
+        };
+        self.usual.store(true, Ordering::Relaxed);
+        if self.came.load(Ordering::Relaxed) {
+            return Err(CliError::failed("ended by a signal; the same command goes on"));
+        }
+        Ok(status)
+    }
+}
+
+/// The files with anything below their headers: a budget may end while kernels are being loaded.
+pub(super) fn with_rows(files: &[PathBuf]) -> Vec<PathBuf> {
+    files.iter().filter(|file| has_rows(file)).cloned().collect()
+}
+
+pub(super) fn has_rows(file: &Path) -> bool {
+    rows(file) > 0
+}
+
+/// The number of lines below the header.
+fn rows(file: &Path) -> usize {
+    let Ok(file) = ck_select::files::open(file) else { return 0 };
+    BufReader::new(file).lines().map_while(Result::ok).count().saturating_sub(1)
+}
