@@ -410,6 +410,75 @@ fn measuring_goes_on_where_it_was_stopped() {
     let (good, table, said) = run(&again, true);
     assert!(good, "{said}");
     assert_eq!(column(&table, "measured"), ["0", "10"]);
+
+    // With time left, all kernels are measured.
+    let twelve = fs::read_to_string(root.join(POOL)).unwrap();
+    let twelve: Vec<&str> = twelve.lines().filter(|line| line.starts_with("grouped")).take(12).collect();
+    fs::write(folder.path("pool.txt"), twelve.join("\n")).unwrap();
+    let (good, _, said) = run(&format!("{line} --work twelve --output twelve-model --measure 5"), true);
+    assert!(good && said.contains("with the time that is left, all kernels are"), "{said}");
+    let lines = |file: &str| fs::read_to_string(folder.path(file)).unwrap().lines().count() - 1;
+    assert!((5 * 10..=5 * 11).contains(&lines("twelve/0000.csv")));
+    assert_eq!(lines("twelve/0000.all.csv"), 5 * 12);
+    let spec = fs::read_to_string(folder.path("twelve-model/feature_spec.json")).unwrap();
+    assert!(spec.contains("\"rows\":60") || spec.contains("\"rows\": 60"), "{spec}");
+
+    // A signal ends the measuring, too, and the same command goes on.
+    let stopped = format!("{line} --work stopped --output stopped-model --measure 15 --first 12");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+        .current_dir(folder.0.path())
+        .env("FAKE_POOL", folder.path("pool.txt"))
+        .env("CK_SELECT_LOCK_DIR", folder.0.path())
+        .env("FAKE_SLEEP_US", "5000")
+        .args(stopped.split_whitespace())
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begun =
+        || fs::read_to_string(folder.path("stopped/0000.csv")).is_ok_and(|text| text.lines().count() > 2);
+    while !begun() {
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    let told = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(told.success());
+    let ended = child.wait_with_output().unwrap();
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert!(
+        !ended.status.success() && said.contains("ended by a signal; the same command goes on"),
+        "{said}"
+    );
+    let (good, _, said) = run(&stopped, true);
+    assert!(good, "{said}");
+    assert_eq!(["0000", "0001", "0002"].map(|file| lines(&format!("stopped/{file}.csv"))), [60; 3]);
+}
+
+/// Constants that the data records are those that the model is served with.
+#[test]
+fn an_adapted_model_keeps_the_constants_of_its_gpu() {
+    let folder = Folder::new();
+    folder.trained();
+    let text = fs::read_to_string(folder.path("here.csv")).unwrap();
+    let mut lines = text.lines();
+    let header = format!("{},hw_num_cus\n", lines.next().unwrap());
+    let rows: String = lines.map(|row| format!("{row},64\n")).collect();
+    fs::write(folder.path("small.csv"), header + &rows).unwrap();
+    folder.good("tune --arch gfx950 --model any --simulate small.csv --measure 20 --output own");
+    let judged = |data: &str| folder.good(&format!("evaluate --model own --data {data} --format csv"));
+    assert_eq!(judged("here.csv"), judged("small.csv"));
+    let spec = fs::read_to_string(folder.path("own/feature_spec.json")).unwrap();
+    let spec: serde_json::Value = serde_json::from_str(&spec).unwrap();
+    assert_eq!(spec["hardware"]["num_cus"], 64);
+    // A GPU without a profile is described.
+    fs::write(folder.path("gpu.json"), r#"{"based_on": "gfx1201", "num_cus": 96}"#).unwrap();
+    let line = "--arch gfx1100 --model any --hardware gpu.json --format csv";
+    let table = folder.good(&format!("tune {line} --simulate here.csv --measure 20 --output rdna3"));
+    assert_eq!(column(&table, "problems"), ["10"]);
+    folder.good(&format!("curve {line} --data here.csv --counts 0,10 --ways tuned --draws 1"));
+    folder.good("evaluate --model rdna3 --hardware gpu.json --arch gfx1100 --data here.csv");
+    folder.bad("tune --arch gfx1100 --model any --simulate here.csv", "no profile of gfx1100");
+    folder.bad("tune --arch gfx950 --model own --simulate here.csv", "own: not a universal model");
 }
 
 /// Attention goes the same way, with columns of its own. The figures are those of docs/fmha.md.

@@ -160,6 +160,7 @@ impl Model {
             return Err(ModelError::NoForest { model: name, file: rank_by.file_name() });
         }
         let key = ModelKey::of(&spec);
+        let constants = spec.own_hardware.filter(|_| spec.prior.is_some());
         Ok(Self {
             name,
             place: None,
@@ -167,7 +168,7 @@ impl Model {
             key,
             forced: false,
             device: None,
-            constants: None,
+            constants,
             forests,
             later: [const { None }; Target::ALL.len()],
         })

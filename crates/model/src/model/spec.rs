@@ -11,6 +11,7 @@ use crate::features::{
     ElementBytes, Engine, Extractor, FmhaEncoding, KTile, KernelMapping, MemPads, PipelineCodes, Rules,
     Schema, Uncoded,
 };
+use crate::hardware::Hardware;
 use crate::json::Strict;
 use crate::problem::{InvalidField, ProblemDefaults};
 use crate::vocab::{Arch, Direction, Dtype, Op, UnknownWord};
@@ -45,6 +46,8 @@ pub struct FeatureSpec {
     pub filled: Vec<Filled>,
     /// See [`FeatureSpec::check_hardware`].
     pub(crate) asks_hardware: bool,
+    /// The constants of the GPU, if the file has them: an adapted model keeps those that it was trained with.
+    pub(super) own_hardware: Option<Hardware>,
     /// See [`FeatureSpec::known_as`].
     pub(super) known_as: Option<&'static str>,
 }
@@ -201,6 +204,7 @@ impl FeatureSpec {
             params: parsed.params,
             filled,
             asks_hardware: false,
+            own_hardware: parsed.hardware.as_ref().or(parsed.hw_profile.as_ref()).map(|_| hardware),
             known_as: None,
         };
         let said = parsed.model_name.as_ref().and_then(Value::as_str).map(|name| [name.to_owned()]);
