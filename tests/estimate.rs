@@ -269,6 +269,12 @@ fn the_runtime_describes_its_gpu() {
     let own = asked(by_runtime.clone(), Some(20)).unwrap();
     assert!(own > 2.0 * profile, "{own} {profile}");
     assert_eq!(asked(Options { arch: None, ..by_runtime.clone() }, Some(20)), Ok(own));
+    // Of a GPU without a profile, another one's is the base.
+    let based = |hardware: &str| Options { hardware: Some(hardware.into()), ..on("gfx942") };
+    assert_eq!(asked(based("hip:gfx942"), Some(20)), Ok(own));
+    assert_ne!(asked(based("hip:gfx90a"), Some(20)), Ok(own));
+    let error = asked(based("hip:gfx908"), Some(20)).unwrap_err();
+    assert!(error.starts_with("hardware: no profile of gfx908, expected one of gfx90a"), "{error}");
     let error = asked(by_runtime, None).unwrap_err();
     assert_eq!(error, "hardware: device 0: the runtime does not report num_cus");
 }

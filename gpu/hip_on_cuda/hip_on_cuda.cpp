@@ -96,7 +96,8 @@ int hipDeviceGetAttribute(int* value, int attribute, int device) {
     case 59: return hip(cudaDeviceGetAttribute(value, cudaDevAttrGlobalMemoryBusWidth, device));
     case 60: return hip(cudaDeviceGetAttribute(value, cudaDevAttrMemoryClockRate, device));
     case 63: return hip(cudaDeviceGetAttribute(value, cudaDevAttrMultiProcessorCount, device));
-    case 74: return hip(cudaDeviceGetAttribute(value, cudaDevAttrMaxSharedMemoryPerBlock, device));
+    // Kernels opt in to more than the 48 KiB of cudaDevAttrMaxSharedMemoryPerBlock.
+    case 74: return hip(cudaDeviceGetAttribute(value, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
     case 87: return hip(cudaDeviceGetAttribute(value, cudaDevAttrWarpSize, device));
     default: return 1;
     }

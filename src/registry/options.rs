@@ -58,7 +58,8 @@ pub struct Options {
     /// The architecture of problems that name none.
     pub arch: Option<Arch>,
     /// A file that describes the GPU, as `ckselect hardware` writes it, or `hip` for what the HIP runtime
-    /// reports of the device that the registry measures on. The estimate and universal models take it instead of the profile of
+    /// reports of the device that the registry measures on (`hip:gfx1201`: of one without a profile of its own, based
+    /// on that one). The estimate and universal models take it instead of the profile of
     /// `arch`, or else of the architecture that the file is `based_on`; models of one architecture keep the
     /// constants that they were trained with.
     pub hardware: Option<PathBuf>,
@@ -116,7 +117,8 @@ impl Default for Options {
 pub enum OptionsError {
     /// An unknown mode.
     #[error(
-        "mode: found '{found}', expected one of model, search, refine=COUNT, priority{}",
+        "mode: found '{found}', expected one of model, search, refine=COUNT, priority; in CK_SELECT_MODE, \
+         ,no-estimate may follow any but the last{}",
         Hint::new(found, ["model", "search", "priority"])
     )]
     Mode {
@@ -191,6 +193,19 @@ impl Options {
         }
     }
 
+    /// Whether [`Options::hardware`] asks the runtime: `hip`, or `hip:` and the architecture whose profile has what
+    /// the runtime does not report.
+    pub(super) fn is_by_runtime(hardware: &Path) -> bool {
+        let word = hardware.to_str().and_then(|text| text.strip_prefix(Self::BY_RUNTIME));
+        word.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+    }
+
+    fn base_of_runtime(hardware: &Path) -> Result<Option<Arch>, String> {
+        let base = hardware.to_str().and_then(|text| text.split_once(':'));
+        base.map(|(_, base)| base.parse().map_err(|error: crate::vocab::UnknownWord| error.to_string()))
+            .transpose()
+    }
+
     /// The GPU of [`Options::hardware`]. `facts` is called only if the runtime describes it.
     pub(super) fn described(
         &self,
@@ -199,9 +214,10 @@ impl Options {
         let failed = |reason| OptionsError::Hardware { reason };
         match self.hardware.as_deref() {
             None => Ok(None),
-            Some(path) if path == Path::new(Self::BY_RUNTIME) => {
+            Some(path) if Self::is_by_runtime(path) => {
+                let base = Self::base_of_runtime(path).map_err(failed)?;
                 let facts = facts().map_err(failed)?;
-                let fields = facts.constants(None).map_err(|error| failed(error.to_string()))?;
+                let fields = facts.constants(base).map_err(|error| failed(error.to_string()))?;
                 let described = Described::from_json(&fields, self.arch.or(facts.arch()));
                 described.map(Some).map_err(|error| failed(error.to_string()))
             }
@@ -241,7 +257,11 @@ mod tests {
         assert_eq!(read("priority").unwrap().mode, Mode::Priority);
         assert_eq!(read("").unwrap(), Options::default());
         let error = read("magic").unwrap_err().to_string();
-        assert_eq!(error, "mode: found 'magic', expected one of model, search, refine=COUNT, priority");
+        assert_eq!(
+            error,
+            "mode: found 'magic', expected one of model, search, refine=COUNT, priority; in CK_SELECT_MODE, \
+             ,no-estimate may follow any but the last"
+        );
         assert_eq!(read("refine=3").unwrap().mode, Mode::Refine(3));
         let off = read("refine=3,no-estimate").unwrap();
         assert_eq!((off.mode, off.estimate), (Mode::Refine(3), false));

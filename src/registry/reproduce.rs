@@ -57,7 +57,7 @@ fn ranked(
     let device = state.described().filter(|_| loaded.model.is_generic());
     let device = device.filter(|device| problem.arch().is_none_or(|arch| arch == device.arch));
     let device = match (device, state.options().hardware.as_deref()) {
-        (Some(_), Some(path)) if path == Path::new(Options::BY_RUNTIME) => {
+        (Some(_), Some(path)) if Options::is_by_runtime(path) => {
             return Err("the runtime described the GPU; `ckselect hardware` writes a file of it".to_owned());
         }
         (Some(device), Some(path)) => {

@@ -543,6 +543,14 @@ fn data_is_looked_over() {
         assert!(ran.stderr.contains(expected), "{}", ran.stderr);
     }
 
+    let table = folder.path().join("table.parquet");
+    let ran = run(&["convert", data, "--arch", "gfx950", "--output", table.to_str().unwrap()]);
+    assert!(
+        ran.stderr
+            .contains("sweep.csv: measured on gfx942, according to its .meta.json, found --arch gfx950")
+    );
+    assert!(ran.code == Some(1) && !table.exists(), "{}", ran.stderr);
+
     let out = folder.path().join("out.csv");
     let bench = ["bench", "--pool", POOL, "--problems", data, "--simulate", "analytic", "--order", "model"];
     let ran = run(&[&bench[..], &["--output", out.to_str().unwrap()]].concat());

@@ -424,6 +424,25 @@ impl Measurements {
     }
 }
 
+/// What a constant must be on an architecture, if it cannot be this. Compute units, clocks and caches differ between
+/// products and partitions, and upstream records less shared memory than there is.
+fn contradiction(arch: Arch, name: &str, found: i64) -> Option<String> {
+    let wave_size = arch.wave_size();
+    if name == "wavefront_size" && found != wave_size {
+        return Some(format!("rows of {arch} need {wave_size}"));
+    }
+    let profile = Device::for_arch(arch).ok()?.hardware;
+    match name {
+        "lds_capacity" if found > profile.lds_capacity => {
+            Some(format!("a compute unit of {arch} has {}", profile.lds_capacity))
+        }
+        "simds_per_cu" if found != profile.simds_per_cu => {
+            Some(format!("a compute unit of {arch} has {}", profile.simds_per_cu))
+        }
+        _ => None,
+    }
+}
+
 /// The only value among `values`; two are an error.
 fn common<T: Copy + Ord + ToString>(
     what: &'static str,
@@ -469,12 +488,8 @@ impl<'a> Taking<'a> {
         let arches = if self.arches.is_empty() { vec![self.into.wanted.arch] } else { self.arches };
         for arch in arches {
             for &(name, found) in &self.hardware {
-                if let (Some(arch), "wavefront_size") = (arch, name)
-                    && found != arch.wave_size()
-                {
-                    let expected = arch.wave_size();
-                    let message = format!("hw_{name}: found {found}, rows of {arch} need {expected}");
-                    return Err(DataError::format(file, message));
+                if let Some(needed) = arch.and_then(|arch| contradiction(arch, name, found)) {
+                    return Err(DataError::format(file, format!("hw_{name}: found {found}, {needed}")));
                 }
                 let known = self.into.hardware.iter().find(|known| (known.0, known.1) == (arch, name));
                 match known {
@@ -630,6 +645,14 @@ mod tests {
         assert!(error.contains("hw_num_cus is 228, 304 before"), "{error}");
         let error = end("wavefront_size", 32, &[arch("gfx950")]).unwrap_err().to_string();
         assert!(error.contains("hw_wavefront_size: found 32, rows of gfx950 need 64"), "{error}");
+        for (name, found, expected) in [
+            ("lds_capacity", 232_448, "a compute unit of gfx950 has 163840"),
+            ("simds_per_cu", 2, "a compute unit of gfx950 has 4"),
+        ] {
+            let error = end(name, found, &[arch("gfx950")]).unwrap_err().to_string();
+            assert!(error.contains(&format!("hw_{name}: found {found}, {expected}")), "{error}");
+        }
+        end("lds_capacity", 65_536, &[arch("gfx950")]).unwrap();
         end("wavefront_size", 32, &[arch("sm_90")]).unwrap();
         let device = measurements.device(arch("gfx942").unwrap()).unwrap();
         assert_eq!(device.hardware.num_cus, 304);

@@ -8,6 +8,7 @@ use ck_select::vocab::{Arch, Direction, Dtype, Op};
 use ck_select_offline::convert::{
     FileReport, Options, Progress, Reject, capture, convert, is_standard_output,
 };
+use ck_select_offline::survey::archs_beside;
 use indicatif::HumanCount;
 
 use super::word;
@@ -74,6 +75,22 @@ pub(crate) struct Args {
     format: Format,
 }
 
+/// Refuses files that were measured on another architecture than --arch, which the table would record.
+fn check_archs(inputs: &[PathBuf], arch: Option<Arch>) -> Result<(), CliError> {
+    let Some(arch) = arch else { return Ok(()) };
+    for input in inputs {
+        let archs = archs_beside(input)?;
+        if !archs.is_empty() && !archs.contains(&arch) {
+            let found = archs.iter().map(Arch::to_string).collect::<Vec<_>>().join(", ");
+            return Err(CliError::failed(format!(
+                "{}: measured on {found}, according to its .meta.json, found --arch {arch}",
+                input.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let mut options = Options {
         arch: args.arch,
@@ -87,6 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         capture_into(&mut options);
     }
     let inputs: Vec<PathBuf> = args.inputs.iter().chain(&args.merge_with).cloned().collect();
+    check_archs(&inputs, args.arch)?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         // In this order, the first signal stops the conversion, and the second one the process.

@@ -22,7 +22,7 @@ pub(super) fn blank() -> Device {
     Device { hardware: Hardware::default(), rates: GFX950, library: Library::ComposableKernel }
 }
 
-/// MI210, or one die of an MI250X: 1.6 TB/s; 383 TFLOPS on both dies of 110 units at 1.7 GHz; no cache after
+/// One die of an MI250X (an MI210 has 104 units): 1.6 TB/s; 383 TFLOPS on both dies of 110 units at 1.7 GHz; no cache after
 /// L2.
 const GFX90A: Rates = Rates {
     registers_per_cu: CDNA_REGISTERS,
