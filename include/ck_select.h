@@ -703,10 +703,11 @@ typedef struct {
    */
   double run_timeout_ms;
   /**
-   * A file that describes the GPU, as `ckselect hardware` writes it, or "hip" ("hip:gfx1201": based on that profile) for what the HIP runtime
-   * reports of the device that the registry measures on; NULL for the profile of the architecture. The estimate and universal
-   * models take it instead of the profile of `arch`, or else of the architecture that the file is
-   * `based_on`; models of one architecture keep the constants that they were trained with. Copied.
+   * A file that describes the GPU, as `ckselect hardware` writes it, or "hip" ("hip:gfx1201": based on
+   * that profile) for what the HIP runtime reports of the device that the registry measures on; NULL for
+   * the profile of the architecture. The estimate and universal models take it instead of the profile of
+   * `arch`, or else of the architecture that the file is `based_on`; models of one architecture keep the
+   * constants that they were trained with. Copied.
    */
   const char *hardware;
 } ck_options;

@@ -92,10 +92,11 @@ pub struct CkOptions {
     /// `host_timing`. Other threads wait one second longer than this limit and then measure without it; the
     /// kernel of a callback that returns too late is abandoned.
     pub run_timeout_ms: f64,
-    /// A file that describes the GPU, as `ckselect hardware` writes it, or "hip" ("hip:gfx1201": based on that profile) for what the HIP runtime
-    /// reports of the device that the registry measures on; NULL for the profile of the architecture. The estimate and universal
-    /// models take it instead of the profile of `arch`, or else of the architecture that the file is
-    /// `based_on`; models of one architecture keep the constants that they were trained with. Copied.
+    /// A file that describes the GPU, as `ckselect hardware` writes it, or "hip" ("hip:gfx1201": based on
+    /// that profile) for what the HIP runtime reports of the device that the registry measures on; NULL for
+    /// the profile of the architecture. The estimate and universal models take it instead of the profile of
+    /// `arch`, or else of the architecture that the file is `based_on`; models of one architecture keep the
+    /// constants that they were trained with. Copied.
     pub hardware: *const c_char,
 }
 

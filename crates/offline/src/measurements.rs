@@ -12,6 +12,7 @@ mod problems;
 mod record;
 mod source;
 mod sweeps;
+mod taking;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -32,6 +33,7 @@ use source::read_text;
 pub(crate) use source::{columns_of, read as read_file};
 pub use source::{files_of, op_of};
 pub use sweeps::{Run, Sweep};
+use taking::{Arches, Taking};
 
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -215,7 +217,8 @@ impl Measurements {
 
     fn add(&mut self, path: &Path, figures: bool) -> Result<(), DataError> {
         let filter = self.filter();
-        let mut taking = Taking { figures, ..Taking::new(self) };
+        let mut taking = Taking::new(self);
+        taking.figures = figures;
         let counts = read_file(path, filter, &mut taking)?;
         let arches = taking.end(&path.display().to_string())?;
         self.take_counts(path.to_owned(), counts, arches);
@@ -424,25 +427,6 @@ impl Measurements {
     }
 }
 
-/// What a constant must be on an architecture, if it cannot be this. Compute units, clocks and caches differ between
-/// products and partitions, and upstream records less shared memory than there is.
-fn contradiction(arch: Arch, name: &str, found: i64) -> Option<String> {
-    let wave_size = arch.wave_size();
-    if name == "wavefront_size" && found != wave_size {
-        return Some(format!("rows of {arch} need {wave_size}"));
-    }
-    let profile = Device::for_arch(arch).ok()?.hardware;
-    match name {
-        "lds_capacity" if found > profile.lds_capacity => {
-            Some(format!("a compute unit of {arch} has {}", profile.lds_capacity))
-        }
-        "simds_per_cu" if found != profile.simds_per_cu => {
-            Some(format!("a compute unit of {arch} has {}", profile.simds_per_cu))
-        }
-        _ => None,
-    }
-}
-
 /// The only value among `values`; two are an error.
 fn common<T: Copy + Ord + ToString>(
     what: &'static str,
@@ -457,206 +441,9 @@ fn common<T: Copy + Ord + ToString>(
     Ok(distinct.into_iter().next())
 }
 
-/// The architectures of the rows taken, and those of others with their rows.
-type Arches = (Vec<Arch>, Vec<(Arch, usize)>);
-
-/// Receives the rows of one file.
-struct Taking<'a> {
-    into: &'a mut Measurements,
-    /// Whether figures and the file's own sweeps are also used.
-    figures: bool,
-    /// Our indices of the reader's kernels, as far as known.
-    kernels: Vec<Option<u32>>,
-    /// Our index of the last row's problem, by the reader's serial.
-    last_problem: Option<(u64, u32)>,
-    /// The sweeps of this file, by problem and the number that the file gives it.
-    sweeps: HashMap<(u32, Option<i64>), u32>,
-    last_sweep: Option<((u32, Option<i64>), u32)>,
-    other_arches: Vec<(Arch, usize)>,
-    /// Hardware constants recorded in the file.
-    hardware: Vec<(&'static str, i64)>,
-    /// The architectures of its rows.
-    arches: Vec<Option<Arch>>,
-}
-
-impl<'a> Taking<'a> {
-    /// Assigns the file's hardware constants to the architecture of its rows; they must not contradict
-    /// earlier ones.
-    fn end(self, file: &str) -> Result<Arches, DataError> {
-        let taken = self.arches.iter().copied().flatten().collect();
-        // Without rows, the architecture is the requested one.
-        let arches = if self.arches.is_empty() { vec![self.into.wanted.arch] } else { self.arches };
-        for arch in arches {
-            for &(name, found) in &self.hardware {
-                if let Some(needed) = arch.and_then(|arch| contradiction(arch, name, found)) {
-                    return Err(DataError::format(file, format!("hw_{name}: found {found}, {needed}")));
-                }
-                let known = self.into.hardware.iter().find(|known| (known.0, known.1) == (arch, name));
-                match known {
-                    None => self.into.hardware.push((arch, name, found)),
-                    Some(&(.., expected)) if expected != found => {
-                        return Err(DataError::Hardware { file: file.to_owned(), name, found, expected });
-                    }
-                    Some(_) => {}
-                }
-            }
-        }
-        Ok((taken, self.other_arches))
-    }
-
-    /// Our index of a reader's kernel.
-    fn kernel(&mut self, id: u32, kernels: &[Kernel]) -> u32 {
-        let place = id as usize;
-        if self.kernels.len() <= place {
-            self.kernels.resize(kernels.len().max(place + 1), None);
-        }
-        if let Some(index) = self.kernels[place] {
-            return index;
-        }
-        let index = self.into.kernel(&kernels[place]);
-        self.kernels[place] = Some(index);
-        index
-    }
-
-    fn new(into: &'a mut Measurements) -> Self {
-        Self {
-            into,
-            figures: true,
-            kernels: Vec::new(),
-            last_problem: None,
-            sweeps: HashMap::new(),
-            last_sweep: None,
-            other_arches: Vec::new(),
-            hardware: Vec::new(),
-            arches: Vec::new(),
-        }
-    }
-
-    fn sweep(&mut self, problem: u32, number: Option<i64>) -> u32 {
-        let key = (problem, number);
-        if let Some((known, index)) = self.last_sweep
-            && known == key
-        {
-            return index;
-        }
-        let sweeps = &mut self.into.sweeps;
-        let index = *self.sweeps.entry(key).or_insert_with(|| {
-            sweeps.push(Sweep { problem, number });
-            sweeps.len() as u32 - 1
-        });
-        self.last_sweep = Some((key, index));
-        index
-    }
-}
-
-impl Sink for Taking<'_> {
-    fn wants_figures(&self) -> bool {
-        self.figures
-    }
-
-    fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
-        let kernel = self.kernel(row.kernel, row.kernels);
-        let problem = match self.last_problem {
-            Some((serial, index)) if serial == row.serial => index,
-            _ => {
-                if self.arches.last() != Some(&row.problem.arch())
-                    && !self.arches.contains(&row.problem.arch())
-                {
-                    self.arches.push(row.problem.arch());
-                }
-                self.into.problem(row.problem)
-            }
-        };
-        self.last_problem = Some((row.serial, problem));
-        let (figures, number) =
-            if self.figures { (row.figures, row.problem_idx) } else { (Figures::UNREAD, None) };
-        let sweep = self.sweep(problem, number);
-        let Figures { tflops, latency_ms, bandwidth_gb_s, is_valid } = figures;
-        let failure = match row.error {
-            Some(message) if !is_valid => failures::class(&mut self.into.failures, message),
-            _ => 0,
-        };
-        let row = Row { problem, kernel, sweep, tflops, latency_ms, bandwidth_gb_s, is_valid, failure };
-        self.into.rows.push(row);
-        Ok(())
-    }
-
-    fn pairs(&mut self, ids: &[u32], before: &Measured<'_>) -> Result<(), DataError> {
-        let Some(&last) = self.into.rows.last() else { return Ok(()) };
-        let is_known = |&id: &u32| self.kernels.get(id as usize).is_some_and(Option::is_some);
-        if !ids.iter().all(is_known) {
-            for &id in ids {
-                self.kernel(id, before.kernels);
-            }
-        }
-        let known = &self.kernels;
-        let row = |&id: &u32| Some(Row { kernel: (*known.get(id as usize)?)?, ..last });
-        self.into.rows.extend(ids.iter().filter_map(row));
-        Ok(())
-    }
-
-    fn other_arch(&mut self, arch: Option<Arch>) {
-        let Some(arch) = arch else { return };
-        match self.other_arches.iter_mut().find(|(known, _)| *known == arch) {
-            Some((_, rows)) => *rows += 1,
-            None => self.other_arches.push((arch, 1)),
-        }
-    }
-
-    fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {
-        Err(DataError::NoRow { file: file.to_owned(), place, message: reason })
-    }
-
-    fn hardware(&mut self, file: &str, constants: &[(&'static str, i64)]) -> Result<(), DataError> {
-        for &(name, found) in constants {
-            if found < 1 {
-                let message = format!("hw_{name}: found {found}, expected at least 1");
-                return Err(DataError::format(file, message));
-            }
-            match self.hardware.iter().find(|(known, _)| *known == name) {
-                None => self.hardware.push((name, found)),
-                Some(&(_, expected)) if expected != found => {
-                    return Err(DataError::Hardware { file: file.to_owned(), name, found, expected });
-                }
-                Some(_) => {}
-            }
-        }
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_a_file_records_of_its_gpu_must_fit_its_rows() {
-        let arch = |word: &str| Some(word.parse::<Arch>().unwrap());
-        let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
-        let mut end = |name: &'static str, value: i64, arches: &[Option<Arch>]| {
-            let mut taking = Taking::new(&mut measurements);
-            taking.hardware("a.parquet", &[(name, value)])?;
-            taking.arches = arches.to_vec();
-            taking.end("a.parquet")
-        };
-        end("num_cus", 304, &[arch("gfx942")]).unwrap();
-        end("num_cus", 132, &[arch("sm_90")]).unwrap();
-        let error = end("num_cus", 228, &[arch("gfx942")]).unwrap_err().to_string();
-        assert!(error.contains("hw_num_cus is 228, 304 before"), "{error}");
-        let error = end("wavefront_size", 32, &[arch("gfx950")]).unwrap_err().to_string();
-        assert!(error.contains("hw_wavefront_size: found 32, rows of gfx950 need 64"), "{error}");
-        for (name, found, expected) in [
-            ("lds_capacity", 232_448, "a compute unit of gfx950 has 163840"),
-            ("simds_per_cu", 2, "a compute unit of gfx950 has 4"),
-        ] {
-            let error = end(name, found, &[arch("gfx950")]).unwrap_err().to_string();
-            assert!(error.contains(&format!("hw_{name}: found {found}, {expected}")), "{error}");
-        }
-        end("lds_capacity", 65_536, &[arch("gfx950")]).unwrap();
-        end("wavefront_size", 32, &[arch("sm_90")]).unwrap();
-        let device = measurements.device(arch("gfx942").unwrap()).unwrap();
-        assert_eq!(device.hardware.num_cus, 304);
-    }
 
     #[test]
     fn files_that_were_joined_repeat_their_header() {

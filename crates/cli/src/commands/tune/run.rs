@@ -8,13 +8,13 @@ use ck_select::model::Target;
 use ck_select::vocab::Op;
 use ck_select_offline::measurements::{Measurements, Wanted};
 use ck_select_offline::report::CurvePoint;
-use ck_select_offline::survey::check_one_gpu;
+use ck_select_offline::survey::{check_one_gpu, measured_on};
 use ck_select_offline::train::{
     CardInputs, Directory, Draw, Efficiency, Goal, GroupBy, Objective, Plan, Simulation, Stop, TrainError,
     WarmStart, Way, own_params, train,
 };
 
-use super::super::data::say_trained_on;
+use super::super::data::{look_over, say_trained_on};
 use super::super::estimate::EstimateOption;
 use super::{Args, measure};
 use crate::error::CliError;
@@ -105,11 +105,12 @@ fn print(table: &Table, args: &Args) -> Result<(), CliError> {
     out.finish()
 }
 
-/// Reads measurements of the device.
+/// Reads measurements of the device. What `ckselect bench` has just said of its own is not said again.
 pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurements, CliError> {
     let wanted = Wanted { op, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
     let measurements = Measurements::read(files, wanted)?.on_gpu(described(args)?);
-    check_one_gpu(&super::super::data::look_over(&measurements)?)?;
+    let gpus = if args.simulate.is_empty() { measured_on(&measurements)? } else { look_over(&measurements)? };
+    check_one_gpu(&gpus)?;
     // The model is for one of each.
     measurements.common_direction()?;
     measurements.common_dtype()?;
