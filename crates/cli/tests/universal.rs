@@ -282,47 +282,74 @@ fn a_model_goes_on_with_measurements() {
 }
 
 /// The fake kernels of the sweep's own tests, on the host.
-#[test]
-fn measuring_goes_on_where_it_was_stopped() {
-    let folder = Folder::new();
-    folder.trained();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let compiled = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
-        .args(["-std=c11", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", "-I"])
-        .arg(root.join("include"))
-        .arg(root.join("tests/fake_kernels/fake_library.c"))
-        .arg("-o")
-        .arg(folder.path("fakes.so"))
-        .status()
-        .expect("a C compiler is needed");
-    assert!(compiled.success());
-    let pool = fs::read_to_string(root.join(POOL)).unwrap();
-    let pool: Vec<&str> = pool.lines().filter(|line| line.starts_with("grouped")).take(6).collect();
-    fs::write(folder.path("pool.txt"), pool.join("\n")).unwrap();
-    fs::write(
-        folder.path("runner.json"),
-        r#"{"runner": "library", "library": "fakes.so", "device": "host"}"#,
-    )
-    .unwrap();
-    let row = |at: i32| format!("{},{},64,14,14,1,1", 1 + at, 64 + 8 * (at % 7));
-    let rows: Vec<String> = (0..16).map(row).collect();
-    fs::write(folder.path("problems.csv"), format!("N,C,K,Hi,Wi,Y,X\n{}\n", rows.join("\n"))).unwrap();
-    let line = "tune --arch gfx950 --model any --pool pool.txt --problems problems.csv --runner runner.json";
-    let run = |line: &str, fakes: bool| {
+struct Measuring {
+    folder: Folder,
+    problems: Vec<String>,
+}
+
+const TUNE: &str =
+    "tune --arch gfx950 --model any --pool pool.txt --problems problems.csv --runner runner.json";
+
+impl Measuring {
+    fn new(kernels: usize) -> Self {
+        let folder = Folder::new();
+        folder.trained();
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let compiled = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
+            .args(["-std=c11", "-D_GNU_SOURCE", "-O1", "-shared", "-fPIC", "-I"])
+            .arg(root.join("include"))
+            .arg(root.join("tests/fake_kernels/fake_library.c"))
+            .arg("-o")
+            .arg(folder.path("fakes.so"))
+            .status()
+            .expect("a C compiler is needed");
+        assert!(compiled.success());
+        let pool = fs::read_to_string(root.join(POOL)).unwrap();
+        let pool: Vec<&str> = pool.lines().filter(|line| line.starts_with("grouped")).take(kernels).collect();
+        fs::write(folder.path("pool.txt"), pool.join("\n")).unwrap();
+        let runner = r#"{"runner": "library", "library": "fakes.so", "device": "host"}"#;
+        fs::write(folder.path("runner.json"), runner).unwrap();
+        let row = |at: i32| format!("{},{},64,14,14,1,1", 1 + at, 64 + 8 * (at % 7));
+        let problems: Vec<String> = (0..16).map(row).collect();
+        let table = format!("N,C,K,Hi,Wi,Y,X\n{}\n", problems.join("\n"));
+        fs::write(folder.path("problems.csv"), table).unwrap();
+        Self { folder, problems }
+    }
+
+    fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
-        command.current_dir(folder.0.path()).env("CK_SELECT_LOCK_DIR", folder.0.path());
-        if fakes {
-            command.env("FAKE_POOL", folder.path("pool.txt"));
-        }
-        let ran = command.args(line.split_whitespace()).output().unwrap();
-        (ran.status.success(), String::from_utf8(ran.stdout).unwrap(), String::from_utf8(ran.stderr).unwrap())
-    };
-    let tune_into = |work: &str, more: &str| {
-        let words = format!("{line} --work {work} {more} --output mine --overwrite --format csv");
-        let (good, table, said) = run(&words, true);
+        command.current_dir(self.folder.0.path()).env("CK_SELECT_LOCK_DIR", self.folder.0.path());
+        command.env("FAKE_POOL", self.folder.path("pool.txt")).args(line.split_whitespace());
+        command
+    }
+
+    /// Whether it succeeds, its table, and what it says.
+    fn run(&self, line: &str) -> (bool, String, String) {
+        outcome(&self.command(line).output().unwrap())
+    }
+
+    fn tune_into(&self, work: &str, more: &str) -> (String, String) {
+        let line = format!("{TUNE} --work {work} {more} --output mine --overwrite --format csv");
+        let (good, table, said) = self.run(&line);
         assert!(good, "{said}");
         (column(&table, "measured").join(" "), said)
-    };
+    }
+
+    fn lines(&self, file: &str) -> usize {
+        fs::read_to_string(self.folder.path(file)).unwrap().lines().count() - 1
+    }
+}
+
+fn outcome(output: &Output) -> (bool, String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (output.status.success(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn measuring_goes_on_where_it_was_stopped() {
+    let fakes = Measuring::new(6);
+    let folder = &fakes.folder;
+    let (line, tune_into) = (TUNE, |work: &str, more: &str| fakes.tune_into(work, more));
     let tune = |more: &str| tune_into("work", more).0;
     // Too few to say what to expect are enough to learn from.
     let (few, said) = tune_into("few", "--measure 5");
@@ -368,75 +395,87 @@ fn measuring_goes_on_where_it_was_stopped() {
     let part = fs::read_to_string(folder.path("part/0000.csv")).unwrap();
     assert!((1 + 5 * 2..=1 + 5 * 3).contains(&part.lines().count()), "{part}");
     assert!(!folder.path("other").exists());
+}
 
-    // What stands in the way is said before anything is measured, and claims no folder.
-    let line = "tune --arch gfx950 --model any --pool pool.txt --problems problems.csv --runner runner.json";
+/// What stands in the way is said before anything is measured, and claims no folder.
+#[test]
+fn what_cannot_be_tuned_is_refused_before_measuring() {
+    let fakes = Measuring::new(6);
+    let folder = &fakes.folder;
     let refused = |line: &str, expected: &str| {
-        let (good, _, said) = run(&format!("{line} --work fresh --output other"), true);
+        let (good, _, said) = fakes.run(&format!("{line} --work fresh --output other"));
         assert!(!good && said.contains(expected), "{line}\n{said}");
         assert!(!folder.path("fresh").exists(), "{line}");
     };
-    refused(&format!("{line} --measure 17"), "--measure: found 17, expected at most 16");
-    refused(&line.replace("gfx950", "gfx900"), "--arch: the estimate has no profile of gfx900");
+    refused(&format!("{TUNE} --measure 17"), "--measure: found 17, expected at most 16");
+    refused(&TUNE.replace("gfx950", "gfx900"), "--arch: the estimate has no profile of gfx900");
     let gemm =
         "gemm_universal_bf16_rcr_compv3_default_intrawave_False_False_False_False_64x64x64_2x2x1_32x32x16";
     fs::write(folder.path("gemms.txt"), gemm).unwrap();
     refused(
-        &line.replace("pool.txt", "gemms.txt"),
+        &TUNE.replace("pool.txt", "gemms.txt"),
         "found kernels of gemm_universal, the model is for grouped_conv",
     );
-    let both = format!("{}\n{}", pool.join("\n"), pool.join("\n").replace("bf16", "fp16"));
+    let pool = fs::read_to_string(folder.path("pool.txt")).unwrap();
+    let both = format!("{pool}\n{}", pool.replace("bf16", "fp16"));
     fs::write(folder.path("both.txt"), both).unwrap();
     refused(
-        &line.replace("pool.txt", "both.txt"),
+        &TUNE.replace("pool.txt", "both.txt"),
         "found forward bf16, forward fp16; a model is adapted to one",
     );
+}
 
-    // Problems that no kernel computes, and a file on which everything fails, do not cost the others.
-    let deep = "N,C,K,Hi,Wi,Y,X,Di,Z,ndim\n";
-    let rows: String = rows.iter().map(|row| format!("{row},1,1,2\n")).collect();
-    fs::write(folder.path("mixed.csv"), format!("{deep}{rows}1,64,64,8,8,3,3,4,3,3\n")).unwrap();
-    let mixed = line.replace("problems.csv", "mixed.csv");
+/// Problems that no kernel computes, and a file on which everything fails, do not cost the others.
+#[test]
+fn what_fails_costs_nothing_else() {
+    let fakes = Measuring::new(6);
+    let folder = &fakes.folder;
+    let rows = fakes.problems.join(",1,1,2\n");
+    let mixed = format!("N,C,K,Hi,Wi,Y,X,Di,Z,ndim\n{rows},1,1,2\n1,64,64,8,8,3,3,4,3,3\n");
+    fs::write(folder.path("mixed.csv"), mixed).unwrap();
+    let mixed = TUNE.replace("problems.csv", "mixed.csv");
     let (good, table, said) =
-        run(&format!("{mixed} --work mixed --output other --measure 10 --format csv"), true);
+        fakes.run(&format!("{mixed} --work mixed --output other --measure 10 --format csv"));
     assert!(good && said.contains("mixed.csv: 1 problems are left out, which no kernel computes"), "{said}");
     assert_eq!(column(&table, "measured"), ["0", "10"]);
-    let again = format!("{line} --work again --output later --measure 10 --format csv");
-    let (good, _, said) = run(&again, false);
+    let again = format!("{TUNE} --work again --output later --measure 10 --format csv");
+    let (good, _, said) = outcome(&fakes.command(&again).env_remove("FAKE_POOL").output().unwrap());
     assert!(
         !good && said.contains("again: no measurement succeeded; the same command tries again"),
         "{said}"
     );
-    let (good, table, said) = run(&again, true);
+    let (good, table, said) = fakes.run(&again);
     assert!(good, "{said}");
     assert_eq!(column(&table, "measured"), ["0", "10"]);
+}
 
-    // With time left, all kernels are measured.
-    let twelve = fs::read_to_string(root.join(POOL)).unwrap();
-    let twelve: Vec<&str> = twelve.lines().filter(|line| line.starts_with("grouped")).take(12).collect();
-    fs::write(folder.path("pool.txt"), twelve.join("\n")).unwrap();
-    let (good, _, said) = run(&format!("{line} --work twelve --output twelve-model --measure 5"), true);
+/// With time left, all kernels are measured.
+#[test]
+fn all_kernels_follow_the_promising_ones() {
+    let fakes = Measuring::new(12);
+    let (good, _, said) = fakes.run(&format!("{TUNE} --work twelve --output twelve-model --measure 5"));
     assert!(good && said.contains("with the time that is left, all kernels are"), "{said}");
-    let lines = |file: &str| fs::read_to_string(folder.path(file)).unwrap().lines().count() - 1;
-    assert!((5 * 10..=5 * 11).contains(&lines("twelve/0000.csv")));
-    assert_eq!(lines("twelve/0000.all.csv"), 5 * 12);
-    let spec = fs::read_to_string(folder.path("twelve-model/feature_spec.json")).unwrap();
+    assert!((5 * 10..=5 * 11).contains(&fakes.lines("twelve/0000.csv")));
+    assert_eq!(fakes.lines("twelve/0000.all.csv"), 5 * 12);
+    let spec = fs::read_to_string(fakes.folder.path("twelve-model/feature_spec.json")).unwrap();
     assert!(spec.contains("\"rows\":60") || spec.contains("\"rows\": 60"), "{spec}");
+}
 
-    // A signal ends the measuring, too, and the same command goes on.
-    let stopped = format!("{line} --work stopped --output stopped-model --measure 15 --first 12");
-    let mut child = Command::new(env!("CARGO_BIN_EXE_ckselect"))
-        .current_dir(folder.0.path())
-        .env("FAKE_POOL", folder.path("pool.txt"))
-        .env("CK_SELECT_LOCK_DIR", folder.0.path())
+/// A signal ends the measuring, too, and the same command goes on.
+#[test]
+fn a_signal_ends_the_measuring() {
+    let fakes = Measuring::new(12);
+    let stopped = format!("{TUNE} --work stopped --output stopped-model --measure 15 --first 12");
+    let mut child = fakes
+        .command(&stopped)
         .env("FAKE_SLEEP_US", "5000")
-        .args(stopped.split_whitespace())
         .stdout(std::process::Stdio::null())
         .stderr(std::process::Stdio::piped())
         .spawn()
         .unwrap();
-    let begun =
-        || fs::read_to_string(folder.path("stopped/0000.csv")).is_ok_and(|text| text.lines().count() > 2);
+    let begun = || {
+        fs::read_to_string(fakes.folder.path("stopped/0000.csv")).is_ok_and(|text| text.lines().count() > 2)
+    };
     while !begun() {
         assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
         std::thread::sleep(std::time::Duration::from_millis(10));
@@ -449,9 +488,9 @@ fn measuring_goes_on_where_it_was_stopped() {
         !ended.status.success() && said.contains("ended by a signal; the same command goes on"),
         "{said}"
     );
-    let (good, _, said) = run(&stopped, true);
+    let (good, _, said) = fakes.run(&stopped);
     assert!(good, "{said}");
-    assert_eq!(["0000", "0001", "0002"].map(|file| lines(&format!("stopped/{file}.csv"))), [60; 3]);
+    assert_eq!(["0000", "0001", "0002"].map(|file| fakes.lines(&format!("stopped/{file}.csv"))), [60; 3]);
 }
 
 /// Constants that the data records are those that the model is served with.
@@ -462,8 +501,8 @@ fn an_adapted_model_keeps_the_constants_of_its_gpu() {
     let text = fs::read_to_string(folder.path("here.csv")).unwrap();
     let mut lines = text.lines();
     let header = format!("{},hw_num_cus\n", lines.next().unwrap());
-    let rows: String = lines.map(|row| format!("{row},64\n")).collect();
-    fs::write(folder.path("small.csv"), header + &rows).unwrap();
+    let rows: Vec<&str> = lines.collect();
+    fs::write(folder.path("small.csv"), format!("{header}{},64\n", rows.join(",64\n"))).unwrap();
     folder.good("tune --arch gfx950 --model any --simulate small.csv --measure 20 --output own");
     let judged = |data: &str| folder.good(&format!("evaluate --model own --data {data} --format csv"));
     assert_eq!(judged("here.csv"), judged("small.csv"));

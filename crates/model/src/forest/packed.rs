@@ -2,6 +2,7 @@
 //!
 //! The same code checks both forms, so that a packed forest equals the forest of its text.
 
+use std::fmt::Write as _;
 use std::io::Read;
 
 use super::error::{Before, ForestError, Place, Reason};
@@ -149,7 +150,8 @@ pub(super) fn text(reader: impl Read) -> Result<String, ReadError> {
     }
     for tree in 0..parts.number()? {
         let place = || Place::line(1).tree(tree);
-        text += &format!("Tree={tree}\n");
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "Tree={tree}");
         let mut rest = Rest(parts.next(place)?);
         while !rest.0.is_empty() {
             let kind = rest.take(1)?[0];

@@ -117,7 +117,7 @@ mod tests {
     fn rows_of_several_architectures_have_their_own_gpus() {
         let folder = tempfile::TempDir::new().unwrap();
         let files = ["a.csv", "b.csv"].map(|name| folder.path().join(name));
-        fs::write(&files[0], ROWS.replace("\n", ",sm_90\n").replacen(",sm_90", ",arch", 1)).unwrap();
+        fs::write(&files[0], ROWS.replace('\n', ",sm_90\n").replacen(",sm_90", ",arch", 1)).unwrap();
         fs::write(folder.path().join("a.csv.meta.json"), meta("NVIDIA H200", "sm_90")).unwrap();
         fs::write(&files[1], ROWS).unwrap();
         let mut measurements =

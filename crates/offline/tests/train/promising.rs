@@ -1,6 +1,7 @@
 //! What is measured of a problem when only promising kernels are, on recorded sweeps of an H100.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use ck_select_model::features::{Engine, Extractor};
@@ -47,7 +48,9 @@ fn columns_of_promising_kernels_are_those_of_all() {
     let (all, kept) = (rows(&whole), rows(&part));
     assert!(kept.iter().all(|(pair, values)| all[pair] == *values), "relative to the same kernel");
     let mut counts: HashMap<&str, usize> = HashMap::new();
-    kept.keys().for_each(|(problem, _)| *counts.entry(problem).or_default() += 1);
+    for (problem, _) in kept.keys() {
+        *counts.entry(problem).or_default() += 1;
+    }
     let counts: Vec<usize> = counts.into_values().collect();
     assert_eq!(counts.len(), whole.problems().len());
     assert!(counts.iter().all(|count| [first, first + 1].contains(count)), "{counts:?}");
@@ -76,8 +79,9 @@ fn columns_of_promising_kernels_are_those_of_all() {
         let places: Vec<usize> = if by_kernel { order.clone() } else { (0..rows.len()).collect() };
         for row in places.into_iter().map(|place| &rows[place]).filter(|row| row.is_valid) {
             let Problem::Conv(p) = &whole.problems()[row.problem as usize] else { panic!() };
-            lines += &format!(
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{:e},{:e}\n",
+            let _ = writeln!(
+                lines,
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{:e},{:e}",
                 whole.kernels()[row.kernel as usize].name,
                 p.n,
                 p.c,
