@@ -206,6 +206,28 @@ mod trained {
     }
 
     #[test]
+    fn the_estimate_takes_part_on_request() {
+        let folder = folder(&sweep(40, "bf16"));
+        let path = folder.path();
+        let line = format!("{BASE} --out with --objective listwise --prior 5 {SMALL}");
+        good(path, &line);
+        let spec = fs::read(path.join("with/feature_spec.json")).unwrap();
+        let spec: serde_json::Value = serde_json::from_slice(&spec).unwrap();
+        assert_eq!((&spec["ck_select"]["prior"], &spec["arch"]), (&5.0.into(), &"gfx950".into()));
+        let names: Vec<&str> =
+            spec["feature_names"].as_array().unwrap().iter().filter_map(|name| name.as_str()).collect();
+        assert!(names.contains(&"est_slower") && names.contains(&"staged_ratio"), "{names:?}");
+        // It serves what it was trained for, as a model of one architecture.
+        good(path, "evaluate --model with --data sweep.csv");
+        let card = fs::read_to_string(path.join("with/MODEL_CARD.md")).unwrap();
+        assert!(card.contains("For gfx950 only, with the estimate as prior."), "{card}");
+        let message = bad(path, &line.replace("--objective listwise", "--overwrite"), 2);
+        assert!(message.contains("--prior: found --objective relative, expected listwise"), "{message}");
+        bad(path, &format!("{line} --overwrite --targets tflops"), 2);
+        bad(path, &line.replace("--prior 5", "--prior -1 --overwrite"), 2);
+    }
+
+    #[test]
     fn gemm_models_predict_three_targets() {
         let mut text = String::from("kernel,m,n,k,latency_ms,tflops,bandwidth_gb_s\n");
         for index in 0..24 {

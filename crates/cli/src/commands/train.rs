@@ -60,6 +60,15 @@ pub(crate) struct Args {
     /// each row for the GPU that it names, with the estimate as prior. It only ranks
     #[arg(long, conflicts_with_all = ["targets", "objective", "rank_target", "features"])]
     universal: bool,
+    /// Let the estimate take part: its columns before the features, and its order, with this weight, as the prior
+    /// of --objective listwise. The model is for one architecture, and only ranks (docs/training.md)
+    #[arg(
+        long,
+        value_name = "WEIGHT",
+        value_parser = prior_weight,
+        conflicts_with_all = ["universal", "targets", "rank_target", "warm_start"]
+    )]
+    prior: Option<f64>,
     /// Instead of folds, hold out each device, each direction, each type, or the problems of one file of
     /// --data
     #[arg(
@@ -157,6 +166,11 @@ enum Stopping {
     Inner,
     HeldOut,
     Off,
+}
+
+fn prior_weight(text: &str) -> Result<f64, String> {
+    let weight = text.parse::<f64>().ok().filter(|weight| (0.0..=1000.0).contains(weight));
+    weight.ok_or_else(|| "expected a number from 0 to 1000".to_owned())
 }
 
 #[cfg(feature = "train")]

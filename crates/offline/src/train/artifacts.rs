@@ -146,10 +146,10 @@ fn spec(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &
 }
 
 /// Whether the constants of the GPU are part of the model. A universal model takes those of each problem's GPU,
-/// and an adapted one has its own if they are not those of the architecture's profile.
+/// and one of one architecture has its own if they are not those of the profile.
 fn stores_hardware(plan: &Plan) -> bool {
     let profile = plan.extractor.arch.and_then(|arch| Hardware::for_arch(&arch)).unwrap_or_default();
-    plan.prior.is_none() || (plan.adapts && plan.extractor.hardware != profile)
+    plan.prior.is_none() || (plan.extractor.arch.is_some() && plan.extractor.hardware != profile)
 }
 
 fn hardware(hardware: &Hardware) -> Value {

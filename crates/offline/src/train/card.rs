@@ -177,7 +177,10 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
 fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) {
     if let Some(prior) = trained.first().and_then(|one| one.prior) {
         let archs = trained_on.archs().map(|arch| arch.to_string()).collect::<Vec<_>>().join(", ");
-        let (answers, elsewhere) = match plan.extractor.arch.filter(|_| plan.adapts) {
+        let (answers, elsewhere) = match plan.extractor.arch {
+            Some(arch) if !plan.adapts => {
+                (format!("For {arch} only, with the estimate as prior."), format!("It was trained on {archs}."))
+            }
             Some(arch) => (
                 format!("A universal model, adapted to {arch}, and only for it."),
                 format!("Its own and the continued measurements are of {archs}."),

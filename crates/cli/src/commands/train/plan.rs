@@ -103,7 +103,11 @@ pub(super) fn goals(args: &Args) -> Result<(Vec<Goal>, Target), CliError> {
         let params = if args.universal { Params::universal() } else { Params::of(objective) };
         goals.push(Goal { target: Target::Relative, objective, params });
     }
-    let targets = if args.universal { &[][..] } else { &args.targets };
+    if args.prior.is_some() && objective != Objective::Listwise {
+        return Err(CliError::usage(format!("--prior: found --objective {objective}, expected listwise")));
+    }
+    let only_ranks = args.universal || args.prior.is_some();
+    let targets = if only_ranks { &[][..] } else { &args.targets };
     for word in targets {
         let target: Target = word.parse().map_err(|error| CliError::usage(format!("--targets: {error}")))?;
         if target == Target::Relative {
@@ -218,6 +222,11 @@ pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
         return Err(CliError::usage("--seeds: forests that continue another one are not averaged"));
     }
     let mut extractor = extractor(args, ranks)?;
+    if args.prior.is_some() {
+        let columns = Schema::universal::<&str>(op(args), None)
+            .map_err(|error| CliError::usage(format!("--prior: {error}")))?;
+        extractor.schema = columns.followed_by(extractor.schema);
+    }
     extractor.hardware = args.arch.and_then(|arch| Hardware::for_arch(&arch)).unwrap_or_default();
     if let (Some(warm), None) = (&warm_start, &args.features) {
         // Forests continue with the features that they were trained with.
@@ -229,7 +238,8 @@ pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
         (false, true) => Stopping::Inner,
         (false, false) => Stopping::HeldOut,
     };
-    let prior = goals.first().filter(|_| args.universal).map(|goal| goal.params.sharpness());
+    let of_universal = goals.first().filter(|_| args.universal).map(|goal| goal.params.sharpness());
+    let prior = of_universal.or(args.prior);
     if warm_start.as_ref().is_some_and(|warm| args.universal || warm.prior().is_some()) {
         return Err(CliError::usage("--warm-start: a universal model is adapted by `ckselect tune`"));
     }
@@ -270,7 +280,11 @@ pub(super) fn adopt_hardware(
     args: &Args,
 ) -> Result<(), CliError> {
     // In a universal training, each row has its own.
-    if plan.prior.is_some() {
+    if args.universal {
+        return Ok(());
+    }
+    if let (Some(arch), Some(_)) = (args.arch, plan.prior) {
+        plan.extractor.hardware = measurements.device(arch)?.hardware;
         return Ok(());
     }
     if args.hardware.is_given() {

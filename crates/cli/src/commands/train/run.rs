@@ -23,7 +23,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let (arch, assumed) = if args.universal { (None, args.arch) } else { (args.arch, None) };
     let wanted = Wanted { op: plan::op(args), direction: args.variant, dtype: args.dtype, arch };
     let mut measurements = Measurements::new(wanted).assuming(assumed);
-    if args.universal {
+    if args.universal || args.prior.is_some() {
         let asked = EstimateOption { estimate: false, arch: args.arch };
         measurements = measurements.on_gpu(asked.described(&args.hardware)?);
     }
