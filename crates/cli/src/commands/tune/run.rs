@@ -84,10 +84,7 @@ fn from_gpu(args: &Args, base: WarmStart) -> Result<(), CliError> {
     let (measured, mut curve) = measure::measure(args, &base)?;
     let problems = measured.problems().len();
     match draw_all(args, &measured, &base)? {
-        Some(expected) if curve.last().is_none_or(|last| last.measured < problems) => {
-            curve.push(point("expected", problems, &expected));
-        }
-        Some(_) => {}
+        Some(expected) => end_with(&mut curve, point("expected", problems, &expected)),
         None => say!(
             "ckselect: found {problems} measured problems, expected at least 10 to say what to expect of others"
         ),
@@ -97,6 +94,12 @@ fn from_gpu(args: &Args, base: WarmStart) -> Result<(), CliError> {
     let figures = super::super::curve::table(&curve);
     write(args, &measured, base, curve)?;
     print(&figures, args)
+}
+
+/// Adds the last point, in the place of one of as many problems: their other kernels may have been measured since.
+fn end_with(curve: &mut Vec<CurvePoint>, last: CurvePoint) {
+    curve.retain(|point| point.measured < last.measured);
+    curve.push(last);
 }
 
 fn print(table: &Table, args: &Args) -> Result<(), CliError> {
@@ -240,4 +243,29 @@ fn write(
     };
     Directory::new(measured, &plan, &trained, &inputs)?.write(output, args.overwrite)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_point_is_that_of_all_measurements() {
+        let of = |measured: usize, mean: f64| {
+            let figures = Efficiency {
+                problems: measured,
+                mean,
+                median: mean,
+                p10: mean,
+                min: mean,
+                best_of_top3: mean,
+            };
+            point("expected", measured, &figures)
+        };
+        let mut curve = vec![of(40, 0.90), of(80, 0.95)];
+        end_with(&mut curve, of(80, 0.97));
+        end_with(&mut curve, of(90, 0.98));
+        let found: Vec<(usize, f64)> = curve.iter().map(|point| (point.measured, point.mean)).collect();
+        assert_eq!(found, [(40, 0.90), (80, 0.97), (90, 0.98)]);
+    }
 }

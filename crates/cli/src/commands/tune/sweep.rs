@@ -1,6 +1,7 @@
 //! Runs `ckselect bench` until the budget is spent.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
@@ -152,8 +153,11 @@ impl<'a> Sweep<'a> {
         }
         let mut counts = vec![0; measured.problems().len()];
         measured.rows().iter().for_each(|row| counts[row.problem as usize] += 1);
-        let fitting =
-            |problem: &Problem| self.kernels.iter().filter(|kernel| kernel.computes(problem)).count();
+        // A repeated name is measured once.
+        let fitting = |problem: &Problem| {
+            let kernels = self.kernels.iter().filter(|kernel| kernel.computes(problem));
+            kernels.map(|kernel| kernel.name.as_str()).collect::<HashSet<_>>().len()
+        };
         let whole: Vec<bool> = measured
             .problems()
             .iter()
