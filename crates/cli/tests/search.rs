@@ -166,3 +166,55 @@ fn a_problem_that_no_kernel_of_the_space_computes_is_an_error() {
         assert!(said.iter().any(|words| error.contains(words)), "{more}: {error}");
     }
 }
+
+/// Without a pool and without a model: the times are those of `rank --estimate`.
+#[test]
+fn the_estimate_searches_the_space() {
+    let problem = "M=128,N=1536,K=7168,dtype=fp16";
+    let run = |command: &str, more: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
+            .args([command, "--estimate", "--arch", "gfx942", "--format", "json", "--problem", problem])
+            .args(more)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let row =
+            |row: &Value| (row["kernel"].as_str().unwrap().to_owned(), row["time_us"].as_f64().unwrap());
+        rows.as_array().unwrap().iter().map(row).collect::<Vec<_>>()
+    };
+    let best = run("search", &["--strategy", "exhaustive", "--top", "30"]);
+    assert!(best.len() == 30 && best.is_sorted_by(|a, b| a.1 <= b.1), "{best:?}");
+    let folder = tempfile::tempdir().unwrap();
+    let pool = folder.path().join("pool.txt");
+    let pool = pool.to_str().unwrap();
+    for (strategy, count) in [("random", 50), ("de", 20)] {
+        let drawn = run("search", &["--strategy", strategy, "--top", "50"]);
+        assert_eq!(drawn.len(), count, "{strategy}");
+        assert!(drawn.iter().all(|(_, time)| *time >= best[0].1), "nothing beats the exhaustive search");
+        let names: Vec<&str> = drawn.iter().map(|(name, _)| name.as_str()).collect();
+        std::fs::write(pool, names.join("\n")).unwrap();
+        let mut ranked = run("rank", &["--pool", pool]);
+        let mut again = run("search", &["--pool", pool, "--top", "100"]);
+        let mut once = drawn;
+        for list in [&mut once, &mut again, &mut ranked] {
+            list.sort_by(|a, b| a.0.cmp(&b.0));
+            list.dedup();
+        }
+        assert_eq!(once, ranked, "{strategy}");
+        assert_eq!(again, ranked, "{strategy}");
+    }
+    let refused = |more: &[&str], expected: &str| {
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_ckselect")).args(["search"]).args(more).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && said.contains(expected), "{more:?}: {said}");
+    };
+    let conv = "C=64,K=64,Hi=8,Wi=8,Y=1,X=1";
+    refused(&["--estimate", "--arch", "gfx942", "--problem", conv], "give a pool");
+    refused(&["--model", "embedded:universal", "--arch", "gfx942", "--problem", problem], "give a pool");
+    refused(&["--estimate", "--problem", problem], "the estimate needs a GPU: give --arch");
+    let other = "M=1,N=512,K=256,arch=gfx950";
+    refused(&["--estimate", "--arch", "gfx942", "--problem", other], "the problem's arch is gfx950");
+}

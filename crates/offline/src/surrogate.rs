@@ -6,14 +6,17 @@ mod sample;
 mod score;
 mod space;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ck_select_enumerate::rules::Rules;
+use ck_select_model::estimate::{EstimateError, EstimateScratch, Estimated, Estimator, PoolEstimate};
+use ck_select_model::features::{Engine, Extractor};
 use ck_select_model::model::Model;
 use ck_select_model::select::{RankError, RankScratch, Ranked, Ranker};
 use ck_select_types::kernel::Kernel;
 use ck_select_types::problem::{GemmProblem, Problem};
-use ck_select_types::vocab::Op;
+use ck_select_types::vocab::{Arch, Op};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
@@ -56,8 +59,30 @@ pub struct Settings {
 pub struct Found {
     /// The kernel, under the name that upstream would give it.
     pub kernel: Kernel,
-    /// The model's score.
+    /// The model's score, or the estimate's time in microseconds.
     pub score: f64,
+}
+
+/// What scores the kernels.
+#[derive(Debug, Clone, Copy)]
+pub enum By<'a> {
+    /// A model for GEMMs of one GPU.
+    Model(&'a Arc<Model>),
+    /// The estimate, and the architecture whose rules say what can be built.
+    Estimate(&'a Estimator, Option<Arch>),
+}
+
+impl By<'_> {
+    /// The pipelines that there are, and the hardware.
+    fn extractor(&self) -> Cow<'_, Extractor> {
+        match self {
+            Self::Model(model) => Cow::Borrowed(model.extractor()),
+            Self::Estimate(estimator, _) => Cow::Owned(Extractor {
+                hardware: estimator.device().hardware,
+                ..Extractor::of_engine(Engine::of_op(Op::Gemm))
+            }),
+        }
+    }
 }
 
 /// The result of a search.
@@ -80,7 +105,7 @@ pub enum SearchError {
     Unfit(String),
     /// Convolutions have no space of parameters.
     #[error(
-        "the model is for {0}; only {gemm} has a space of parameters to search, give a pool",
+        "{0} has no space of parameters to search, only {gemm} has: give a pool",
         gemm = Op::Gemm
     )]
     NoSpace(Op),
@@ -88,9 +113,7 @@ pub enum SearchError {
     #[error("the problem is not a GEMM")]
     NotAGemm,
     /// Scores of different draws cannot be compared.
-    #[error(
-        "a universal model and the estimate rank the kernels of a pool, relative to its best: give a pool"
-    )]
+    #[error("a universal model ranks the kernels of a pool, relative to its best: give a pool")]
     NeedsPool,
     /// The constraints need more information.
     #[error("{0}")]
@@ -101,6 +124,9 @@ pub enum SearchError {
     /// The model cannot score the points.
     #[error(transparent)]
     Rank(#[from] RankError),
+    /// The estimate has no time for any kernel.
+    #[error(transparent)]
+    Estimate(#[from] EstimateError),
     /// The points are not a pool.
     #[error(transparent)]
     Pool(#[from] ck_select_types::pool::PoolError),
@@ -121,28 +147,40 @@ pub fn search_pool(ranker: &Ranker, problem: &Problem, top: usize) -> Result<Out
     Ok(Outcome { found: ranking.iter().take(top).filter_map(found).collect(), scored: ranking.len() })
 }
 
-/// Searches the space of a model for kernels that are good for a problem.
+/// Estimates all kernels of a pool, of any operation; those without an estimate are ignored.
+pub fn search_estimates(pool: &PoolEstimate, problem: &Problem, top: usize) -> Result<Outcome, SearchError> {
+    let mut scratch = EstimateScratch::default();
+    pool.rank_with(problem, &mut scratch)?;
+    let kernels = pool.pool().kernels();
+    let found = |one: &Estimated| Some(Found { kernel: kernels.get(one.index)?.clone(), score: one.time_us });
+    let ranking = scratch.ranking();
+    Ok(Outcome { found: ranking.iter().take(top).filter_map(found).collect(), scored: ranking.len() })
+}
+
+/// Searches the space of GEMM kernels for those with good scores for a problem.
 pub fn search(
-    model: &Arc<Model>,
+    by: By<'_>,
     problem: &Problem,
     constraints: Constraints,
     settings: &Settings,
     progress: Progress<'_>,
 ) -> Result<Outcome, SearchError> {
-    if model.spec().op() != Op::Gemm {
-        return Err(SearchError::NoSpace(model.spec().op()));
-    }
-    if model.spec().prior.is_some() {
-        return Err(SearchError::NeedsPool);
+    let (op, arch) = match by {
+        By::Model(model) if model.spec().prior.is_some() => return Err(SearchError::NeedsPool),
+        By::Model(model) => (model.spec().op(), model.spec().arch),
+        By::Estimate(_, arch) => (problem.op(), arch),
+    };
+    if op != Op::Gemm {
+        return Err(SearchError::NoSpace(op));
     }
     let gemm: GemmProblem = match problem {
         Problem::Gemm(gemm) => *gemm,
         _ => return Err(SearchError::NotAGemm),
     };
     let rules = Rules::built_in().map_err(|error| SearchError::Constraints(error.to_string()))?;
-    let arch = gemm.arch.or(model.spec().arch).map(|arch| arch.to_string()).unwrap_or_default();
-    let space = Space::new(model, &gemm, constraints, &rules, &arch)?;
-    let scorer = Scorer { model, problem, space: &space };
+    let arch = gemm.arch.or(arch).map(|arch| arch.to_string()).unwrap_or_default();
+    let space = Space::new(&by.extractor(), &gemm, constraints, &rules, &arch)?;
+    let scorer = Scorer { by, problem, space: &space };
     let mut random = StdRng::seed_from_u64(settings.seed);
     let (mut scored, count) = match settings.strategy {
         Strategy::Random => sample::random(&scorer, settings.budget, &mut random, progress)?,

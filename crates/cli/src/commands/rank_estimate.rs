@@ -30,6 +30,15 @@ pub(super) struct Asked<'a> {
     pub(super) output: Option<&'a Path>,
 }
 
+/// Prints which kernels of the pool have no estimate.
+pub(super) fn say_left_out(ranked: &PoolEstimate) {
+    if let Some((index, reason)) = ranked.left_out().first() {
+        let (count, kernels) = (ranked.left_out().len(), ranked.pool().len());
+        let name = ranked.pool().get(*index).map_or("", |kernel| kernel.name.as_str());
+        say!("ckselect: {count} of {kernels} kernels are left out, the first is {name}: {reason}");
+    }
+}
+
 pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
     let pool = Pool::read(asked.pool)?;
     let Some(first) = pool.get(0) else {
@@ -39,11 +48,7 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
     let mut defaults = ProblemDefaults::of(op);
     take_what_is_common(&pool, &mut defaults, true, true);
     let ranked = PoolEstimate::new(asked.estimator, Arc::new(pool));
-    if let Some((index, reason)) = ranked.left_out().first() {
-        let (count, kernels) = (ranked.left_out().len(), ranked.pool().len());
-        let name = ranked.pool().get(*index).map_or("", |kernel| kernel.name.as_str());
-        say!("ckselect: {count} of {kernels} kernels are left out, the first is {name}: {reason}");
-    }
+    say_left_out(&ranked);
     let mut header: Vec<&str> = if asked.problems.is_some() { vec!["problem"] } else { Vec::new() };
     header.extend(["rank", "kernel", "time_us"]);
     header.extend(if op == Op::Fmha { FMHA_TERMS } else { TERMS });

@@ -1,19 +1,23 @@
 //! `ckselect search`: kernels with good predictions, built or not.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ck_select::estimate::{Estimator, PoolEstimate};
 use ck_select::model::Model;
 use ck_select::nearest::Hint;
 use ck_select::pool::Pool;
-use ck_select::problem::Problem;
+use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::select::{Ranked, Ranker};
-use ck_select_offline::surrogate::{Constraints, Outcome, Settings, Strategy, search, search_pool};
+use ck_select::vocab::Op;
+use ck_select_offline::surrogate::{
+    By, Constraints, Outcome, Settings, Strategy, search, search_estimates, search_pool,
+};
 
 use super::estimate::EstimateOption;
 use super::hardware::HardwareOption;
 use super::rank_notes::Notes;
-use super::{Force, Unknown, load_model};
+use super::{Force, Unknown, load_model, take_what_is_common};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::progress::Progress;
@@ -25,14 +29,13 @@ const EXAMPLES: &str = "Examples:
   ckselect search --model models/gemm --problem 'M=128,N=1536,K=7168,arch=gfx950' \\
       --strategy exhaustive
   ckselect search --model models/gemm --problem '…' --constraints memory
-  ckselect search --estimate --arch gfx942 --problem 'M=128,N=1536,K=7168,dtype=fp8' \\
-      --pool wide.json
+  ckselect search --estimate --arch gfx942 --problem 'M=128,N=1536,K=7168,dtype=fp8'
   ckselect search --model models/conv --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3' --pool kernels.txt
 
 Without a pool, the space is upstream's: 32 million combinations of tile, waves, instruction, pipeline, \
 scheduler, epilogue, padding and persistence of GEMM kernels, of which only buildable ones are searched. \
-With a pool, for GEMMs or convolutions, all its kernels are scored. The columns tie, unmeasured and \
-out_of_range are those of `ckselect rank`.";
+With a pool, of any operation, all its kernels are scored. A universal model needs one. The estimate's scores \
+are times in microseconds. The columns tie, unmeasured and out_of_range are those of `ckselect rank`.";
 
 /// Search for kernels that a model predicts to be fast
 #[derive(clap::Args)]
@@ -102,26 +105,10 @@ fn constraints(word: &str) -> Result<Constraints, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let model = match &args.model {
-        Some(path) => {
-            let model = args.force.apply(load_model(path, args.unknown)?);
-            let model = model.for_op(Problem::op_of(&args.problem)).unwrap_or(model);
-            args.estimate.place(model, &args.hardware)?
-        }
-        None => args.estimate.model(Problem::op_of(&args.problem), &args.hardware)?,
+    let (outcome, table) = match &args.model {
+        Some(path) => by_model(args, path)?,
+        None => by_estimate(args)?,
     };
-    let model = Arc::new(model);
-    let problem = Problem::parse(model.spec().op(), &args.problem, &model.spec().problem_defaults())
-        .map_err(|error| CliError::usage(format!("--problem: {error}")))?;
-    let outcome = match &args.pool {
-        Some(pool) => {
-            let ranker = Ranker::new(model.clone(), Arc::new(Pool::read(pool)?))?;
-            super::say_left_out(&ranker);
-            search_pool(&ranker, &problem, one_more(args.top))?
-        }
-        None => drawn(args, &model, &problem)?,
-    };
-    let table = table(&outcome, args.top, &model, &problem)?;
     let mut out = Output::create(None)?;
     table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()?;
@@ -129,6 +116,65 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         say!("{} {} scored", outcome.scored, if args.pool.is_some() { "kernels" } else { "points" });
     }
     Ok(())
+}
+
+fn by_model(args: &Args, path: &Path) -> Result<(Outcome, Table), CliError> {
+    let model = args.force.apply(load_model(path, args.unknown)?);
+    let model = model.for_op(Problem::op_of(&args.problem)).unwrap_or(model);
+    let model = Arc::new(args.estimate.place(model, &args.hardware)?);
+    let problem = parsed(args, model.spec().op(), &model.spec().problem_defaults())?;
+    let outcome = match &args.pool {
+        Some(pool) => {
+            let ranker = Ranker::new(model.clone(), Arc::new(Pool::read(pool)?))?;
+            super::say_left_out(&ranker);
+            search_pool(&ranker, &problem, one_more(args.top))?
+        }
+        None => drawn(args, By::Model(&model), &problem)?,
+    };
+    let table = table(&outcome, args.top, &model, &problem)?;
+    Ok((outcome, table))
+}
+
+fn by_estimate(args: &Args) -> Result<(Outcome, Table), CliError> {
+    let (device, arch) = args.estimate.device(&args.hardware)?;
+    let estimator = Estimator::new(device);
+    let problem = |pool: Option<&Pool>| -> Result<Problem, CliError> {
+        let op = pool.map_or_else(|| Problem::op_of(&args.problem), Pool::op);
+        let mut defaults = ProblemDefaults::of(op);
+        if let Some(pool) = pool {
+            take_what_is_common(pool, &mut defaults, true, true);
+        }
+        let problem = parsed(args, op, &defaults)?;
+        args.estimate.check(&problem).map_err(CliError::Failed)?;
+        Ok(problem.on(problem.arch().or(arch)))
+    };
+    let outcome = match &args.pool {
+        Some(pool) => {
+            let pool = Pool::read(pool)?;
+            let problem = problem(Some(&pool))?;
+            let pool = PoolEstimate::new(estimator, Arc::new(pool));
+            super::rank_estimate::say_left_out(&pool);
+            search_estimates(&pool, &problem, one_more(args.top))?
+        }
+        None => drawn(args, By::Estimate(&estimator, arch), &problem(None)?)?,
+    };
+    let mut table = Table::new(["rank", "time_us", "kernel", "tie"]);
+    for (place, found) in outcome.found.iter().enumerate().take(args.top) {
+        let time = |place: usize| outcome.found.get(place).map(|other| other.score);
+        let tied = [place.checked_sub(1).and_then(time), time(place + 1)].contains(&Some(found.score));
+        table.push(vec![
+            (place + 1).into(),
+            found.score.into(),
+            found.kernel.name.as_str().into(),
+            if tied { "=".into() } else { Cell::Empty },
+        ]);
+    }
+    Ok((outcome, table))
+}
+
+fn parsed(args: &Args, op: Op, defaults: &ProblemDefaults) -> Result<Problem, CliError> {
+    Problem::parse(op, &args.problem, defaults)
+        .map_err(|error| CliError::usage(format!("--problem: {error}")))
 }
 
 /// The last kernel that is shown may tie with one that is not.
@@ -159,11 +205,11 @@ fn table(outcome: &Outcome, top: usize, model: &Arc<Model>, problem: &Problem) -
 }
 
 /// Searches upstream's space.
-fn drawn(args: &Args, model: &Arc<Model>, problem: &Problem) -> Result<Outcome, CliError> {
+fn drawn(args: &Args, by: By<'_>, problem: &Problem) -> Result<Outcome, CliError> {
     let Args { strategy, budget, seed, .. } = *args;
     let settings = Settings { strategy, budget, top: one_more(args.top), seed };
     let bar = Progress::new(0, "points");
-    let outcome = search(model, problem, args.constraints, &settings, &|done, all| bar.set_of(done, all));
+    let outcome = search(by, problem, args.constraints, &settings, &|done, all| bar.set_of(done, all));
     bar.end();
     Ok(outcome?)
 }

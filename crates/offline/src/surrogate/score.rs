@@ -1,21 +1,21 @@
-//! A model's scores of points.
+//! Scores of points.
 
 use std::sync::Arc;
 
-use ck_select_model::model::Model;
 use ck_select_model::select::{RankScratch, Ranker};
+use ck_select_types::kernel::KernelKind;
 use ck_select_types::pool::Pool;
 use ck_select_types::problem::Problem;
 
-use super::SearchError;
 use super::space::{Point, Space};
+use super::{By, SearchError};
 
 /// A point with its score.
 pub(super) type Scored = (Point, f64);
 
-/// A model that scores points of a space for a problem.
+/// What scores points of a space for a problem.
 pub(super) struct Scorer<'a> {
-    pub(super) model: &'a Arc<Model>,
+    pub(super) by: By<'a>,
     pub(super) problem: &'a Problem,
     pub(super) space: &'a Space<'a>,
 }
@@ -30,8 +30,19 @@ impl Scorer<'_> {
         if points.is_empty() {
             return Ok(Vec::new());
         }
+        let model = match self.by {
+            By::Model(model) => model,
+            By::Estimate(estimator, _) => {
+                let load = estimator.load(self.problem);
+                let time = |point: &Point| {
+                    let shape = estimator.shape(&KernelKind::Gemm(self.space.gemm(point)));
+                    shape.map_or(f64::NAN, |shape| estimator.time(&load, &shape))
+                };
+                return Ok(points.iter().map(time).collect());
+            }
+        };
         let kernels = points.iter().map(|point| self.space.kernel(point)).collect();
-        let ranker = Ranker::new(Arc::clone(self.model), Arc::new(Pool::new(kernels)?))?;
+        let ranker = Ranker::new(Arc::clone(model), Arc::new(Pool::new(kernels)?))?;
         ranker.rank_with(self.problem, scratch)?;
         let mut scores = vec![f64::NAN; points.len()];
         for ranked in scratch.ranking() {
@@ -42,12 +53,19 @@ impl Scorer<'_> {
 
     /// Whether one score is strictly better than another.
     pub(super) fn is_better(&self, score: f64, than: f64) -> bool {
-        if self.model.spec().rank_by.higher_is_better() { score > than } else { score < than }
+        if self.higher_is_better() { score > than } else { score < than }
+    }
+
+    fn higher_is_better(&self) -> bool {
+        match self.by {
+            By::Model(model) => model.spec().rank_by.higher_is_better(),
+            By::Estimate(..) => false,
+        }
     }
 
     /// Sorts best first, stable for equal scores, NaN last.
     pub(super) fn sort(&self, scored: &mut [Scored]) {
-        let higher = self.model.spec().rank_by.higher_is_better();
+        let higher = self.higher_is_better();
         scored.sort_by(|a, b| {
             a.1.is_nan().cmp(&b.1.is_nan()).then(if higher {
                 b.1.total_cmp(&a.1)

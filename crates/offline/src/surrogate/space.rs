@@ -3,7 +3,7 @@
 use ck_select_enumerate::config::LdsLimit;
 use ck_select_enumerate::rules::Rules;
 use ck_select_enumerate::valid::GemmValidator;
-use ck_select_model::model::Model;
+use ck_select_model::features::Extractor;
 use ck_select_types::kernel::{GemmBody, GemmKernel, Kernel, KernelKind, Mnk};
 use ck_select_types::problem::GemmProblem;
 use ck_select_types::vocab::{Epilogue, Pipeline, Scheduler};
@@ -57,9 +57,9 @@ pub struct Space<'a> {
 }
 
 impl<'a> Space<'a> {
-    /// The space of a model, for a problem and an architecture.
+    /// The space of an extractor's pipelines and shared memory, for a problem and an architecture.
     pub fn new(
-        model: &Model,
+        extractor: &Extractor,
         problem: &GemmProblem,
         constraints: Constraints,
         rules: &'a Rules,
@@ -82,7 +82,7 @@ impl<'a> Space<'a> {
             );
             return Err(SearchError::Constraints(message));
         }
-        let words = model.extractor().rules.pipeline_codes.words();
+        let words = extractor.rules.pipeline_codes.words();
         Ok(Self {
             problem: *problem,
             // The tile engine implements exactly the pipelines that its validator judges.
@@ -94,7 +94,7 @@ impl<'a> Space<'a> {
                 })
                 .collect(),
             constraints,
-            lds_bytes: u64::try_from(model.extractor().hardware.lds_capacity).unwrap_or(0),
+            lds_bytes: u64::try_from(extractor.hardware.lds_capacity).unwrap_or(0),
             element_bits: element_bits.into(),
             rules,
             validator,
@@ -180,6 +180,12 @@ impl<'a> Space<'a> {
 
     /// The kernel that a point describes.
     pub fn kernel(&self, point: &Point) -> Kernel {
+        let kernel = self.gemm(point);
+        Kernel { name: kernel.name(), kind: KernelKind::Gemm(kernel) }
+    }
+
+    /// The same without its name.
+    pub(super) fn gemm(&self, point: &Point) -> GemmKernel {
         let (tile, wave, warp_tile) = Self::shapes(point);
         let flag = |place: usize| point.0[place] == 0;
         let problem = &self.problem;
@@ -196,12 +202,14 @@ impl<'a> Space<'a> {
             warp_tile,
         });
         (kernel.dtype_b, kernel.dtype_c) = (problem.dtype_b, problem.dtype_c);
-        Kernel { name: kernel.name(), kind: KernelKind::Gemm(kernel) }
+        kernel
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use ck_select_model::model::Model;
+
     use super::*;
 
     const SPEC: &str =
@@ -245,7 +253,8 @@ internal_value=1\nis_linear=0\nshrinkage=1\n\nend of trees\n";
         let rules = Rules::built_in().unwrap();
         let problem = GemmProblem::new(128, 1536, 7168);
         for (lds, valid) in [(65_536, 21_324_800), (163_840, 23_905_280), (327_680, 23_905_280)] {
-            let space = Space::new(&model(lds), &problem, Constraints::Upstream, &rules, "").unwrap();
+            let space =
+                Space::new(model(lds).extractor(), &problem, Constraints::Upstream, &rules, "").unwrap();
             assert_eq!((space.size(), count(&space)), (32_256_000, valid));
         }
     }
@@ -255,7 +264,7 @@ internal_value=1\nis_linear=0\nshrinkage=1\n\nend of trees\n";
         let rules = Rules::built_in().unwrap();
         let count = |dtype: &str| {
             let problem = GemmProblem::new(128, 1536, 7168).of(dtype.parse().unwrap());
-            count(&Space::new(&model(65_536), &problem, Constraints::Memory, &rules, "").unwrap())
+            count(&Space::new(model(65_536).extractor(), &problem, Constraints::Memory, &rules, "").unwrap())
         };
         assert!(count("fp8") > count("fp16") && count("fp16") > count("fp32"));
     }
@@ -264,7 +273,8 @@ internal_value=1\nis_linear=0\nshrinkage=1\n\nend of trees\n";
     fn every_point_has_its_number_and_a_name_that_reads_back() {
         let rules = Rules::built_in().unwrap();
         let problem = GemmProblem::new(128, 1536, 7168);
-        let space = Space::new(&model(65_536), &problem, Constraints::Upstream, &rules, "").unwrap();
+        let space =
+            Space::new(model(65_536).extractor(), &problem, Constraints::Upstream, &rules, "").unwrap();
         for number in (0..space.size()).step_by(999_983) {
             let kernel = space.kernel(&space.point(number));
             assert_eq!(Kernel::from_name(&kernel.name).unwrap().kind, kernel.kind, "{}", kernel.name);
@@ -277,12 +287,16 @@ internal_value=1\nis_linear=0\nshrinkage=1\n\nend of trees\n";
     fn what_can_be_built_needs_an_architecture() {
         let rules = Rules::built_in().unwrap();
         let problem = GemmProblem::new(128, 1536, 7168);
-        let error = Space::new(&model(65_536), &problem, Constraints::Buildable, &rules, "").err().unwrap();
+        let error = Space::new(model(65_536).extractor(), &problem, Constraints::Buildable, &rules, "")
+            .err()
+            .unwrap();
         assert!(error.to_string().contains("give arch="), "{error}");
-        let error =
-            Space::new(&model(65_536), &problem, Constraints::Buildable, &rules, "gfx908").err().unwrap();
+        let error = Space::new(model(65_536).extractor(), &problem, Constraints::Buildable, &rules, "gfx908")
+            .err()
+            .unwrap();
         assert!(error.to_string().contains("'gfx908' has no instructions for fp8_fp8_fp16"), "{error}");
-        let space = Space::new(&model(65_536), &problem, Constraints::Buildable, &rules, "gfx950").unwrap();
+        let space = Space::new(model(65_536).extractor(), &problem, Constraints::Buildable, &rules, "gfx950")
+            .unwrap();
         let valid =
             (0..space.size()).step_by(101).filter(|&number| space.is_valid(&space.point(number))).count();
         assert!(valid > 0 && valid < 32_256_000 / 101 / 10, "{valid}");
