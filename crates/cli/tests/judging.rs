@@ -551,6 +551,40 @@ fn data_is_looked_over() {
     );
     assert!(ran.code == Some(1) && !table.exists(), "{}", ran.stderr);
 
+    // A table knows on what its files were measured, also the table of a table, and a folder's.
+    let converted = |input: &Path, output: &Path| {
+        let ran = run(&[
+            "convert",
+            input.to_str().unwrap(),
+            "--arch",
+            "gfx942",
+            "--output",
+            output.to_str().unwrap(),
+        ]);
+        assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    };
+    converted(&path, &table);
+    let tables = folder.path().join("tables");
+    let again = tables.join("again.parquet");
+    converted(&table, &again);
+    let last = folder.path().join("last.csv");
+    converted(&tables, &last);
+    for file in [&table, &again, &last] {
+        let words = ["evaluate", "--estimate", "--arch", "gfx950", "--data", file.to_str().unwrap()];
+        let ran = run(&words);
+        // Rows of a table name their architecture, those of a CSV do not.
+        let expected = if file == &last { "last.csv: measured on gfx942" } else { "no row" };
+        assert!(ran.code == Some(1) && ran.stderr.contains(expected), "{}: {}", file.display(), ran.stderr);
+    }
+    let named = |file: &Path| fs::read_to_string(format!("{}.meta.json", file.display())).unwrap();
+    assert!(named(&again).contains("MI300X") && named(&last).contains("again.parquet"));
+    let bare = folder.path().join("bare.csv");
+    fs::write(&bare, fs::read_to_string(&path).unwrap()).unwrap();
+    converted(&bare, &last);
+    assert!(!named(&last).contains("MI300X"), "what was replaced had another origin");
+    converted(&bare, &folder.path().join("new.csv"));
+    assert!(!folder.path().join("new.csv.meta.json").exists());
+
     let out = folder.path().join("out.csv");
     let bench = ["bench", "--pool", POOL, "--problems", data, "--simulate", "analytic", "--order", "model"];
     let ran = run(&[&bench[..], &["--output", out.to_str().unwrap()]].concat());

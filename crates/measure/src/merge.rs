@@ -172,13 +172,12 @@ fn check_complete(
 /// How many missing shards are named at most.
 const MAX_NAMED: usize = 10;
 
-/// The plans that a sidecar names: a sweep's own, or those of all merged logs.
+/// The plans that a sidecar names: a sweep's own, or those of all logs that were merged or converted.
 fn plans(meta: &Value, found: &mut Vec<PlanFacts>) -> Result<(), String> {
     if meta.is_null() {
         return Err("found nothing".to_owned());
     }
-    if meta["format"] == FORMAT {
-        let parts = meta["parts"].as_array().map_or(&[][..], Vec::as_slice);
+    if let Some(parts) = meta["parts"].as_array() {
         return parts.iter().try_for_each(|part| plans(&part["meta"], found));
     }
     found.push(PlanFacts::deserialize(&meta["plan"]).map_err(|error| format!("plan: {error}"))?);

@@ -11,6 +11,7 @@ mod content;
 mod csv;
 mod fmha;
 mod hybrid;
+mod origin;
 mod pages;
 mod schema;
 mod sender;
@@ -26,6 +27,7 @@ use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
 
 use crate::measurements::{DataError, Filter, files_of, read_file};
 use chunk::Chunk;
+use origin::Origins;
 use schema::Extras;
 use sender::{Message, Sender};
 
@@ -34,7 +36,8 @@ pub use capture::{Capture, capture};
 /// What to write, and for which rows.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The architecture of rows that do not record one; rows for another one are left out.
+    /// The architecture of rows that do not record one; rows for another one are left out, and files that were
+    /// measured on another one according to their sidecars are refused.
     pub arch: Option<Arch>,
     /// Only rows of this operation.
     pub op: Option<Op>,
@@ -90,7 +93,8 @@ pub fn is_standard_output(output: &Path) -> bool {
 }
 
 /// Converts files and folders into one table: a CSV when the output's name ends in `.csv` or is `-`, standard
-/// output, otherwise parquet. A file is written completely or not at all.
+/// output, otherwise parquet. A file is written completely or not at all, and gets a sidecar with those of the
+/// inputs, if they have any.
 pub fn convert(
     inputs: &[PathBuf],
     output: &Path,
@@ -102,6 +106,7 @@ pub fn convert(
     for input in inputs {
         files.extend(files_of(input)?);
     }
+    let origins = Origins::read(&files, options.arch)?;
     let extras = Extras::of(&files)?;
     let (sender, receiver) = sync_channel(1);
     thread::scope(|scope| {
@@ -113,6 +118,7 @@ pub fn convert(
             (Ok(_), Ok(_)) if stop.load(Ordering::Relaxed) => Err(DataError::Stopped),
             (Ok(reports), Ok(target)) => {
                 target.commit()?;
+                origins.write(&reports, output)?;
                 Ok(reports)
             }
             (Err(DataError::Stopped) | Ok(_), Err(error)) | (Err(error), _) => Err(error),

@@ -20,7 +20,8 @@ use crate::measurements::Measurements;
 
 pub use change::{Change, KernelChange, ProblemChange};
 pub use coverage::{Axis, Coverage, Pair};
-pub use gpus::{MeasuredOn, archs_beside, check_one_gpu, measured_on};
+pub(crate) use gpus::archs_of;
+pub use gpus::{MeasuredOn, check_one_gpu, measured_on};
 pub use likeness::Likeness;
 pub use noise::{Noise, Repeated};
 pub use pool::{GreedyPool, Keep, PoolStep};

@@ -8,7 +8,6 @@ use ck_select::vocab::{Arch, Direction, Dtype, Op};
 use ck_select_offline::convert::{
     FileReport, Options, Progress, Reject, capture, convert, is_standard_output,
 };
-use ck_select_offline::survey::archs_beside;
 use indicatif::HumanCount;
 
 use super::word;
@@ -27,7 +26,8 @@ Inputs: benchmark CSVs of grouped convolutions (2D and 3D) and of GEMMs, streami
 JSON, parquet tables of upstream's converters or our own; text files may be compressed with gzip; a folder \
 stands for the *.parquet files directly in it. The output is parquet, or a benchmark CSV if its name ends in \
 .csv or is - (standard output). Rows that failed on the GPU are kept with is_valid false. Rows that cannot \
-be read are listed, counted, and left out.";
+be read are listed, counted, and left out. What .meta.json files beside the inputs say of the GPUs goes into \
+OUTPUT.meta.json.";
 
 /// How many rejected places are printed; --rejects lists all.
 const SHOWN: u64 = 10;
@@ -75,22 +75,6 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// Refuses files that were measured on another architecture than --arch, which the table would record.
-fn check_archs(inputs: &[PathBuf], arch: Option<Arch>) -> Result<(), CliError> {
-    let Some(arch) = arch else { return Ok(()) };
-    for input in inputs {
-        let archs = archs_beside(input)?;
-        if !archs.is_empty() && !archs.contains(&arch) {
-            let found = archs.iter().map(Arch::to_string).collect::<Vec<_>>().join(", ");
-            return Err(CliError::failed(format!(
-                "{}: measured on {found}, according to its .meta.json, found --arch {arch}",
-                input.display()
-            )));
-        }
-    }
-    Ok(())
-}
-
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let mut options = Options {
         arch: args.arch,
@@ -104,7 +88,6 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         capture_into(&mut options);
     }
     let inputs: Vec<PathBuf> = args.inputs.iter().chain(&args.merge_with).cloned().collect();
-    check_archs(&inputs, args.arch)?;
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         // In this order, the first signal stops the conversion, and the second one the process.

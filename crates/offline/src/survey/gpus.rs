@@ -1,11 +1,11 @@
 //! The GPUs on which files were measured, from their sidecars.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use ck_select_types::vocab::Arch;
+use serde_json::Value;
 
-use super::sidecar::{Device, Sidecar, SidecarError};
+use super::sidecar::{Device, Sidecar, sessions};
 use crate::measurements::{DataError, Measurements};
 
 /// A GPU, and the first file that was measured on it.
@@ -41,10 +41,10 @@ pub fn measured_on(measurements: &Measurements) -> Result<Vec<MeasuredOn>, DataE
     Ok(gpus.into_iter().map(|(gpu, file)| MeasuredOn { gpu, file }).collect())
 }
 
-/// The architectures on which a file was measured, according to its sidecar; none without one.
-pub fn archs_beside(file: &Path) -> Result<BTreeSet<Arch>, SidecarError> {
-    let devices = Sidecar::sessions_beside(file)?.into_iter().flat_map(|session| session.devices);
-    Ok(devices.filter_map(|device| device.arch()).collect())
+/// The architectures on which a file was measured, according to its sidecar.
+pub(crate) fn archs_of(meta: &Value) -> BTreeSet<Arch> {
+    let devices = sessions(meta).into_iter().flat_map(|session| session.devices);
+    devices.filter_map(|device| device.arch()).collect()
 }
 
 /// Refuses measurements of several GPUs, which may have one architecture.

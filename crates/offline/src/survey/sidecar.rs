@@ -130,12 +130,21 @@ impl Sidecar {
 
     /// Reads only the processes that wrote a file.
     pub(super) fn sessions_beside(path: &Path) -> Result<Vec<Session>, SidecarError> {
-        // A table that was converted from a log has its sidecar under its own stem.
-        let metas = [with(path, ".meta.json"), path.with_extension("meta.json")];
-        match metas.into_iter().find(|path| path.is_file()) {
-            Some(path) => sessions(&path).map_err(|error| fault(&path, error)),
-            None => Ok(Vec::new()),
-        }
+        Ok(Self::meta_beside(path)?.as_ref().map_or_else(Vec::new, sessions))
+    }
+
+    /// The sidecar of a file as it is; `None` without one.
+    pub(crate) fn meta_beside(path: &Path) -> Result<Option<Value>, SidecarError> {
+        // A table that was converted by hand has its sidecar under its own stem.
+        let metas = [Self::meta_of(path), path.with_extension("meta.json")];
+        let Some(path) = metas.into_iter().find(|path| path.is_file()) else { return Ok(None) };
+        let text = files::read_to_string(&path).map_err(|error| fault(&path, error))?;
+        serde_json::from_str(&text).map(Some).map_err(|error| fault(&path, error.into()))
+    }
+
+    /// The path of a file's sidecar.
+    pub(crate) fn meta_of(path: &Path) -> PathBuf {
+        with(path, ".meta.json")
     }
 }
 
@@ -149,10 +158,11 @@ fn fault(path: &Path, source: io::Error) -> SidecarError {
     SidecarError { file: path.display().to_string(), source }
 }
 
-fn sessions(path: &Path) -> io::Result<Vec<Session>> {
-    let meta: Value = serde_json::from_str(&files::read_to_string(path)?)?;
-    let sessions = meta.get("sessions").and_then(Value::as_array);
-    Ok(sessions.into_iter().flatten().map(session).collect())
+/// The sessions of a log, or those of all logs that were merged or converted into one file.
+pub(super) fn sessions(meta: &Value) -> Vec<Session> {
+    let list = |key: &str| meta.get(key).and_then(Value::as_array).into_iter().flatten();
+    let parts = list("parts").filter_map(|part| part.get("meta"));
+    list("sessions").map(session).chain(parts.flat_map(sessions)).collect()
 }
 
 fn session(value: &Value) -> Session {
@@ -290,6 +300,16 @@ mod tests {
         assert_eq!((details.median, details.worst[0].kernel.as_str()), (0.2, "b"));
         assert_eq!(details.gpus, [("0".to_owned(), 3), ("1".to_owned(), 1)]);
         assert_eq!(Sidecar::measurements(&folder.path().join("sweep.csv.details.jsonl")), log);
+    }
+
+    #[test]
+    fn a_merged_file_has_the_sessions_of_its_parts() {
+        let one = |name: &str| serde_json::json!({"sessions": [{"rows": 1, "gpus": {"0": {"name": name}}}]});
+        let inner = serde_json::json!({"format": "ck-select-merge", "parts": [{"meta": one("X")}]});
+        let meta = serde_json::json!({"parts": [{"meta": inner}, {"meta": null}, {}, {"meta": one("Y")}]});
+        let names: Vec<String> =
+            sessions(&meta).into_iter().map(|session| session.devices[0].name.clone()).collect();
+        assert_eq!(names, ["X", "Y"]);
     }
 
     #[test]
