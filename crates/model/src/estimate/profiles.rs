@@ -1,12 +1,16 @@
 //! The numbers of known GPUs, with where they come from.
 //!
 //! Peak multiply-adds of a compute unit per cycle are the vendor's peak operations divided by two, by compute
-//! units and by the clock stated with them. Bandwidths of the caches of AMD's devices are those that its GEMM
-//! library Origami measured (`shared/origami/include/origami/hardware.hpp` of ROCm/rocm-libraries, in TB/s:
-//! `mem1_perf_ratio`); its table of matrix instructions gives `full_rate_*`: cycles against multiply-adds of
-//! each instruction. Compute units, caches, shared memory and registers:
-//! <https://rocm.docs.amd.com/en/latest/reference/gpu-specs.html>. `docs/estimate.md` has the same as a
-//! table.
+//! units and by the clock stated with them. Bandwidths of the caches of AMD's devices are those of the L2 that
+//! its GEMM library Origami measured (`shared/origami/include/origami/hardware.hpp` of ROCm/rocm-libraries, in
+//! TB/s: `mem1_perf_ratio`), though the size is that of the last cache before the memory; MI300's last cache is
+//! as fast at its peak (17.2 TB/s, CDNA 3 white paper). Origami's table of matrix instructions gives
+//! `full_rate_*`: cycles against multiply-adds of each instruction. Compute units, caches, shared memory and
+//! registers: <https://rocm.docs.amd.com/en/latest/reference/gpu-specs.html>. `docs/estimate.md` has the same
+//! as a table.
+//!
+//! The CUDA devices' cache bandwidths are assumed. Kernels get a share of them, which was fitted on an H200
+//! with its 5.5 TB/s, so for this device only the product counts.
 
 use super::device::{Device, Library, Rates};
 use crate::hardware::Hardware;
@@ -100,8 +104,9 @@ const GFX1250: Rates = Rates {
     ..GFX950
 };
 
-/// A100 with 80 GB: 2.04 TB/s; 312 TFLOPS on 108 units at 1.41 GHz; L2 of 40 MiB with 5,120 bytes per cycle,
-/// of which kernels get about 60 %.
+/// A100 with 80 GB: 2.04 TB/s; 312 TFLOPS on 108 units at 1.41 GHz; L2 of 40 MiB with 5,120 bytes per cycle
+/// (A100 white paper), of which 60 % are assumed: measured ones are 4.2 to 5.5 TB/s (RRZE-HPC/gpu-benches,
+/// issue 13 and `gpu-l2-cache/a100_80.txt`).
 const SM_80: Rates = Rates {
     registers_per_cu: 65_536.0,
     lds_bytes_per_cycle: BANKS,
@@ -118,7 +123,8 @@ const SM_80: Rates = Rates {
     full_rate_8bit: 0.0,
 };
 
-/// H200: 4.8 TB/s; 989 TFLOPS on 132 units at 1.83 GHz; L2 of 60 MiB, 5.5 TB/s.
+/// H200: 4.8 TB/s; 989 TFLOPS on 132 units at 1.83 GHz; L2 of 60 MiB, of an H100 with SXM 50 MiB. 5.5 TB/s are
+/// assumed; a benchmark that only reads gets 9.6 (RRZE-HPC/gpu-benches, `gpu-l2-cache/h200.txt`).
 const SM_90: Rates = Rates {
     memory_gb_s: 4800.0,
     cache_gb_s: 5500.0,
