@@ -81,6 +81,7 @@ impl Folder {
         let folds: Vec<&str> = table.lines().filter(|line| line.starts_with("relative,")).collect();
         // Two devices, each left out once, and all together.
         assert_eq!(folds.len(), 3, "{table}");
+        assert_eq!(column(&table, "fold"), ["gfx950", "sm_90", "all"]);
     }
 }
 
@@ -287,6 +288,9 @@ struct Measuring {
     problems: Vec<String>,
 }
 
+const ATTENTION: &str =
+    "fmha_fwd_fp16_batch_h128_qr_t16x32x16x128x16x128_w16x8x16_pad1111_mask=no_bias=no_bpc=-1";
+
 const TUNE: &str =
     "tune --arch gfx950 --model any --pool pool.txt --problems problems.csv --runner runner.json";
 
@@ -397,6 +401,49 @@ fn measuring_goes_on_where_it_was_stopped() {
     assert!(!folder.path("other").exists());
 }
 
+/// To a universal model, a GEMM is a 1x1 convolution, also if it goes on with measurements.
+#[test]
+fn a_model_of_convolutions_goes_on_with_gemms() {
+    let fakes = Measuring::new(6);
+    let folder = &fakes.folder;
+    let name = |tile: &str, pipeline: &str| {
+        format!(
+            "gemm_universal_bf16_rcr_{pipeline}_default_intrawave_False_False_False_False_{tile}_2x2x1_32x32x16"
+        )
+    };
+    let tiles = ["64x64x64", "128x64x64", "128x128x64", "256x128x64"];
+    let names: Vec<String> =
+        tiles.iter().flat_map(|tile| ["compv3", "compv4"].map(|pipeline| name(tile, pipeline))).collect();
+    fs::write(folder.path("pool.txt"), names.join("\n")).unwrap();
+    let shape = |at: i32| format!("{},{},512", 64 << (at % 4), 256 + 128 * at);
+    let shapes: Vec<String> = (0..15).map(shape).collect();
+    fs::write(folder.path("problems.csv"), format!("M,N,K\n{}\n", shapes.join("\n"))).unwrap();
+    let (measured, said) = fakes.tune_into("work", "--first 8");
+    assert_eq!(measured, "0 15", "{said}");
+    let spec = fs::read_to_string(folder.path("mine/feature_spec.json")).unwrap();
+    assert!(spec.contains("gemm_universal") && spec.contains("\"est_slower\""), "{spec}");
+    let rank = "rank --model mine --pool pool.txt --problem M=512,N=768,K=512,dtype=bf16 --format csv";
+    assert_eq!(column(&folder.good(rank), "kernel").len(), names.len());
+    // The recorded times give the same.
+    let files = "work/0000.csv work/0001.csv work/0002.csv";
+    let line = format!("tune --arch gfx950 --model any --op gemm_universal --simulate {files} --measure 15");
+    folder.good(&format!("{line} --output simulated"));
+    let forest = |model: &str| Forest::load(folder.path(model).join("model_relative.lgbm.gz")).unwrap();
+    assert!(forest("simulated") == forest("mine"));
+    folder.bad(&line.replace("--op gemm_universal", ""), "rows are of another operation");
+    folder.bad(
+        &line.replace("gemm_universal", "fmha"),
+        "any: found a model for grouped_conv, expected one that ranks kernels of fmha",
+    );
+    let curve = format!("curve --arch gfx950 --model any --op gemm_universal --data {files} --draws 1");
+    let table = folder.good(&format!("{curve} --counts 0,10 --ways tuned,alone --format csv"));
+    assert_eq!(column(&table, "judged"), ["15", "5", "5"], "{table}");
+    folder.bad(
+        &format!("{curve} --counts 0 --ways alone,upstream"),
+        "--counts: found only 0, expected other numbers of problems",
+    );
+}
+
 /// What stands in the way is said before anything is measured, and claims no folder.
 #[test]
 fn what_cannot_be_tuned_is_refused_before_measuring() {
@@ -409,12 +456,10 @@ fn what_cannot_be_tuned_is_refused_before_measuring() {
     };
     refused(&format!("{TUNE} --measure 17"), "--measure: found 17, expected at most 16");
     refused(&TUNE.replace("gfx950", "gfx900"), "--arch: the estimate has no profile of gfx900");
-    let gemm =
-        "gemm_universal_bf16_rcr_compv3_default_intrawave_False_False_False_False_64x64x64_2x2x1_32x32x16";
-    fs::write(folder.path("gemms.txt"), gemm).unwrap();
+    fs::write(folder.path("attention.txt"), ATTENTION).unwrap();
     refused(
-        &TUNE.replace("pool.txt", "gemms.txt"),
-        "found kernels of gemm_universal, the model is for grouped_conv",
+        &TUNE.replace("pool.txt", "attention.txt"),
+        "any: found a model for grouped_conv, expected one that ranks kernels of fmha",
     );
     let pool = fs::read_to_string(folder.path("pool.txt")).unwrap();
     let both = format!("{pool}\n{}", pool.replace("bf16", "fp16"));

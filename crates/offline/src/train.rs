@@ -181,16 +181,19 @@ fn one(
     };
     let decisions = Decisions { trials: plan.trials, hard_rounds: plan.hard_rounds, seed: plan.seed };
     task.prior = plan.prior;
-    let fold_of = match &plan.holdout {
-        Some(holdout) => Some(holdout.folds(measurements, &data.problems)?),
-        None if plan.folds < 2 => None,
-        None => validate::assign(&task, plan.folds, plan.fold_seed),
+    let (fold_of, names) = match &plan.holdout {
+        Some(holdout) => {
+            let left_out = holdout.folds(measurements, &data.problems)?;
+            (Some(left_out.fold_of), left_out.names)
+        }
+        None if plan.folds < 2 => (None, Vec::new()),
+        None => (validate::assign(&task, plan.folds, plan.fold_seed), Vec::new()),
     };
     let folds = fold_of.iter().flatten().flatten().max().map_or(0, |last| last + 1);
     watcher.begins(goal.target, (folds + 1) * (1 + decisions.trainings()));
 
     // The old forest has seen the problems that are held out here, so it is not used here.
-    let validation = match &fold_of {
+    let mut validation = match &fold_of {
         Some(fold_of) => validate::validate(&task, fold_of, &given, &decisions, plan.stop, watcher)?,
         None => Validation {
             predictions: vec![None; data.rows.len()],
@@ -198,6 +201,9 @@ fn one(
             ..Validation::default()
         },
     };
+    for fold in &mut validation.folds {
+        fold.left_out = names.get(fold.fold).cloned();
+    }
     let everything: Vec<usize> = (0..data.problems.len()).collect();
     let mut recipe = decide::decide(&task, &everything, &given, &decisions, watcher)?;
     if let (Some(trees), false) = (mean_trees(&validation), plan.stop == Stop::Never) {

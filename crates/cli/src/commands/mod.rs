@@ -283,6 +283,20 @@ pub(crate) fn to_continue(place: &Path) -> Result<ck_select_offline::train::Warm
     }
 }
 
+/// The universal model that `tune` and `curve` continue, for its own operation or one that it serves, too.
+#[cfg(feature = "train")]
+pub(crate) fn to_adapt(
+    place: &Path,
+    op: Option<ck_select::vocab::Op>,
+) -> Result<ck_select_offline::train::WarmStart, CliError> {
+    let base = to_continue(place)?;
+    let base = match op {
+        Some(op) => base.for_op(op)?,
+        None => base,
+    };
+    Ok(base.to_adapt()?)
+}
+
 /// Whether a path names a model that is built into the library.
 pub(crate) fn is_embedded(model: &Path) -> bool {
     embedded::named(model).is_some()

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ck_select::vocab::{Arch, Direction, Dtype};
+use ck_select::vocab::{Arch, Direction, Dtype, Op};
 
 use super::hardware::HardwareOption;
 use super::word;
@@ -96,6 +96,10 @@ pub(crate) struct Args {
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
     draws: u32,
+    /// The operation of the recorded rows, if a model for another one serves it, as those for convolutions serve
+    /// gemm_universal [default: the model's]
+    #[arg(long, value_name = "OP", value_parser = word::<Op>, conflicts_with_all = ["library", "runner"])]
+    op: Option<Op>,
     /// Only recorded rows of this type
     #[arg(long, value_parser = word::<Dtype>, conflicts_with_all = ["library", "runner"])]
     dtype: Option<Dtype>,

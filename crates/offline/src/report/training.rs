@@ -167,8 +167,8 @@ fn folds(page: &mut Page, plan: &Plan, trained: &[Trained]) {
                 "R²",
             ],
             folds.iter().map(|fold| {
-                let counts =
-                    [fold.fold + 1, fold.val_groups, fold.val_size, fold.train_size, fold.best_iteration];
+                let name = fold.left_out.clone().unwrap_or_else(|| count(fold.fold + 1));
+                let counts = [fold.val_groups, fold.val_size, fold.train_size, fold.best_iteration];
                 let shares = [
                     fold.mean_efficiency,
                     fold.median_efficiency,
@@ -177,7 +177,8 @@ fn folds(page: &mut Page, plan: &Plan, trained: &[Trained]) {
                     fold.best_of_top3,
                 ];
                 let errors = [fold.rmse, fold.r2].map(error);
-                counts.map(count).into_iter().chain(shares.map(share)).chain(errors).collect()
+                let figures = counts.map(count).into_iter().chain(shares.map(share)).chain(errors);
+                std::iter::once(name).chain(figures).collect()
             }),
         );
     }

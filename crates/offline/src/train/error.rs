@@ -4,7 +4,7 @@ use std::io;
 
 use ck_select_model::estimate::DeviceError;
 use ck_select_model::model::{ModelError, Target};
-use ck_select_types::vocab::Arch;
+use ck_select_types::vocab::{Arch, Op};
 
 use crate::features::FeatureError;
 use crate::lightgbm::LightGbmError;
@@ -51,6 +51,16 @@ pub enum TrainError {
     /// A model that cannot be tuned.
     #[error("{0}: not a universal model; `ckselect train --universal` makes one")]
     NotUniversal(String),
+    /// A model that cannot be tuned for this operation.
+    #[error("{model}: found a model for {own}, expected one that ranks kernels of {op}")]
+    NotForOp {
+        /// The model.
+        model: String,
+        /// Its operation.
+        own: Op,
+        /// The requested one.
+        op: Op,
+    },
     /// Too few problems to measure some and to judge others.
     #[error("every problem was measured, and they are too few to hold some back")]
     NothingHeldBack,

@@ -23,6 +23,15 @@ pub enum Holdout {
     File(PathBuf),
 }
 
+/// The folds of a [`Holdout`].
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct LeftOut {
+    /// By problem.
+    pub(super) fold_of: Vec<Option<usize>>,
+    /// By fold: the architecture, direction, type or file.
+    pub(super) names: Vec<String>,
+}
+
 impl Holdout {
     /// Reads `device`, `direction`, `dtype` or the path of a file.
     pub fn from_word(word: &str) -> Self {
@@ -46,13 +55,9 @@ impl Holdout {
         }
     }
 
-    /// The fold of each problem. Problems that are never judged are in the training part of each fold, except
-    /// that of their own value.
-    pub(super) fn folds(
-        &self,
-        measurements: &Measurements,
-        items: &[Item],
-    ) -> Result<Vec<Option<usize>>, TrainError> {
+    /// The fold of each problem, and what each fold leaves out. Problems that are never judged are in the training
+    /// part of each fold, except that of their own value.
+    pub(super) fn folds(&self, measurements: &Measurements, items: &[Item]) -> Result<LeftOut, TrainError> {
         let problem = |item: &Item| &measurements.problems()[item.problem as usize];
         let fault = |found: String, expected| TrainError::Holdout { what: self.to_string(), found, expected };
         if let Self::File(path) = self {
@@ -71,14 +76,15 @@ impl Holdout {
                     "problems to judge by",
                 ));
             }
-            return Ok(fold_of);
+            return Ok(LeftOut { fold_of, names: vec![self.to_string()] });
         }
         let values: BTreeSet<String> = items.iter().map(|item| self.value(problem(item))).collect();
         if values.len() < 2 {
             let found = values.into_iter().next().unwrap_or_default();
             return Err(fault(format!("only {found}"), "data of at least two"));
         }
-        Ok(items.iter().map(|item| values.iter().position(|one| *one == self.value(problem(item)))).collect())
+        let fold = |item| values.iter().position(|one| *one == self.value(problem(item)));
+        Ok(LeftOut { fold_of: items.iter().map(fold).collect(), names: values.into_iter().collect() })
     }
 }
 
@@ -129,9 +135,13 @@ mod tests {
     #[test]
     fn each_value_is_left_out_once() {
         let (measurements, items) = measured();
-        let folds = |word: &str| Holdout::from_word(word).folds(&measurements, &items);
-        assert_eq!(folds("direction").unwrap(), [Some(1), Some(0), Some(1)]);
-        assert_eq!(folds("b.csv").unwrap(), [None, None, Some(0)]);
+        let folds = |word: &str| Holdout::from_word(word).folds(&measurements, &items).unwrap();
+        let left_out = folds("direction");
+        assert_eq!(left_out.fold_of, [Some(1), Some(0), Some(1)]);
+        assert_eq!(left_out.names, ["bwd_data", "forward"]);
+        let left_out = folds("b.csv");
+        assert_eq!(left_out.fold_of, [None, None, Some(0)]);
+        assert_eq!(left_out.names, ["b.csv"]);
     }
 
     #[test]

@@ -92,6 +92,9 @@ pub struct FoldMetrics {
     pub best_of_top3: Option<f64>,
     /// Number of trees that were kept.
     pub best_iteration: usize,
+    /// The architecture, direction, type or file that was left out, if folds are of these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
 }
 
 #[cfg(test)]

@@ -165,7 +165,7 @@ impl<'a> Simulation<'a> {
     pub fn holding_back(mut self, file: Option<&Path>) -> Result<Self, TrainError> {
         if let Some(file) = file {
             let folds = Holdout::File(file.to_owned()).folds(self.measurements, &self.data.problems)?;
-            let held = self.data.problems.iter().zip(folds).filter(|(_, fold)| fold.is_some());
+            let held = self.data.problems.iter().zip(folds.fold_of).filter(|(_, fold)| fold.is_some());
             self.held_back = held.map(|(item, _)| item.problem).collect();
         }
         Ok(self)

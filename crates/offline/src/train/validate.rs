@@ -149,5 +149,6 @@ fn judge(
         min_efficiency: figure(|e| e.min),
         best_of_top3: figure(|e| e.best_of_top3),
         best_iteration: trees,
+        left_out: None,
     }
 }

@@ -8,7 +8,7 @@ use ck_select_model::features::{Engine, Extractor, Schema};
 use ck_select_model::forest::Forest;
 use ck_select_model::model::{EmbeddedModel, FeatureSpec, ModelError, Target, TrainedOn};
 use ck_select_types::files;
-use ck_select_types::vocab::Arch;
+use ck_select_types::vocab::{Arch, Op};
 use serde_json::Value;
 
 use super::{Plan, TrainError};
@@ -95,6 +95,17 @@ impl WarmStart {
     /// The text of a target's forest; `None` if the model has none, so that the target starts from scratch.
     pub fn forest(&self, target: Target) -> Option<&str> {
         self.forests.iter().find(|forest| forest.0 == target).map(|forest| forest.1.as_str())
+    }
+
+    /// The same universal model for another operation that the estimate sees alike: a GEMM is a 1x1 convolution.
+    pub fn for_op(mut self, op: Op) -> Result<Self, TrainError> {
+        let own = self.spec.op();
+        if op != own {
+            let schema = self.spec.extractor.schema.for_op(op);
+            self.spec.extractor.schema =
+                schema.ok_or_else(|| TrainError::NotForOp { model: self.place.clone(), own, op })?;
+        }
+        Ok(self)
     }
 
     /// A universal model to be adapted to one GPU: its columns are followed by the features of models for one

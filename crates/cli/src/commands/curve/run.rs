@@ -24,7 +24,7 @@ const USUAL: [usize; 6] = [0, 5, 10, 20, 40, 80];
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let ways = args.ways.iter().map(|word| way(word)).collect::<Result<Vec<_>, _>>()?;
     let counts = args.counts.iter().map(|word| count(word)).collect::<Result<Vec<_>, _>>()?;
-    let base = super::super::to_continue(&args.model)?.to_adapt()?;
+    let base = super::super::to_adapt(&args.model, args.op)?;
     let op = base.extractor().schema.op();
     let wanted = Wanted { op, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
     let described = EstimateOption { estimate: false, arch: Some(args.arch) }.described(&args.hardware)?;
@@ -63,6 +63,11 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
                 .collect::<Result<Vec<Draw>, _>>()?;
             points.push(point(way, measured, &draws));
         }
+    }
+    if points.is_empty() {
+        return Err(CliError::usage(
+            "--counts: found only 0, expected other numbers of problems: without measurements, only `tuned` knows anything",
+        ));
     }
     if let Some(path) = &args.html {
         let mut out = Output::create(Some(path))?;

@@ -106,7 +106,7 @@ impl Watcher for Bar {
     }
 }
 
-/// The results of cross-validation: a line per fold, and one over all problems.
+/// The results of cross-validation: a line per fold or what was left out, and one over all problems.
 fn report(args: &Args, trained: &[Trained]) -> Result<(), CliError> {
     let mut table = Table::new([
         "target",
@@ -126,7 +126,7 @@ fn report(args: &Args, trained: &[Trained]) -> Result<(), CliError> {
         for fold in &one.validation.folds {
             table.push(vec![
                 target.into(),
-                fold.fold.into(),
+                fold.left_out.clone().map_or_else(|| fold.fold.into(), Cell::from),
                 fold.val_groups.into(),
                 fold.best_iteration.into(),
                 fold.rmse.into(),

@@ -1,5 +1,7 @@
 //! Measures a few problems at a time, each time into a new file.
 
+use std::path::Path;
+
 use ck_select::estimate::Device;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
@@ -25,17 +27,17 @@ const LITTLE: f64 = 5e-4;
 
 /// Measures until the budget is spent, everything is measured, or there is little left to gain. Measurements
 /// of an earlier call are kept. Also returns the expected quality at each decision.
-pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<(Measurements, Vec<CurvePoint>), CliError> {
-    let (Some(pool), Some(problems), Some(work)) = (&args.pool, &args.problems, &args.work) else {
+pub(super) fn measure(
+    args: &Args,
+    pool: &Path,
+    kernels: &Pool,
+    base: &WarmStart,
+) -> Result<(Measurements, Vec<CurvePoint>), CliError> {
+    let (Some(problems), Some(work)) = (&args.problems, &args.work) else {
         return Err(CliError::usage("give --pool, --problems and --work, or --simulate"));
     };
-    let op = base.extractor().schema.op();
-    let kernels = Pool::read(pool)?;
-    if kernels.op() != op {
-        let found = kernels.op();
-        return Err(CliError::usage(format!("--pool: found kernels of {found}, the model is for {op}")));
-    }
-    let all = asked::problems(args, problems, &kernels)?;
+    let op = kernels.op();
+    let all = asked::problems(args, problems, kernels)?;
     let all: Vec<&Problem> = all.iter().collect();
     let most = match args.measure.map(|count| count as usize) {
         None => all.len(),
@@ -53,7 +55,7 @@ pub(super) fn measure(args: &Args, base: &WarmStart) -> Result<(Measurements, Ve
     let first = args.first.map_or(usual, |count| count as usize).min(kernels.len());
     let order = spread_order(&all, all.len(), args.seed);
     claim(work, args.arch, first)?;
-    let sweep = Sweep::new(args, pool, &kernels)?;
+    let sweep = Sweep::new(args, pool, kernels)?;
     let mut files = Vec::new();
     // The number of measured problems and the expected mean at the previous decision.
     let mut asked: (usize, Option<f64>) = (0, None);

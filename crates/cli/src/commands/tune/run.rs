@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use ck_select::estimate::Described;
 use ck_select::features::{Engine, Extractor};
 use ck_select::model::Target;
+use ck_select::pool::Pool;
 use ck_select::vocab::Op;
 use ck_select_offline::measurements::{Measurements, Wanted};
 use ck_select_offline::report::CurvePoint;
@@ -29,10 +30,10 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(output) = &args.output {
         Directory::check_free(output, args.overwrite)?;
     }
-    let base = super::super::to_continue(&args.model)?.to_adapt()?;
-    if args.simulate.is_empty() {
-        return from_gpu(args, base);
+    if let Some(pool) = &args.pool {
+        return from_gpu(args, pool);
     }
+    let base = super::super::to_adapt(&args.model, args.op)?;
     if args.draws > 1 && args.output.is_some() {
         return Err(CliError::usage(format!(
             "--draws: found {}, expected 1 with --output: a model is of one simulation, which --seed chooses",
@@ -80,8 +81,10 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
 }
 
 /// Measures, says what to expect, and writes the model.
-fn from_gpu(args: &Args, base: WarmStart) -> Result<(), CliError> {
-    let (measured, mut curve) = measure::measure(args, &base)?;
+fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
+    let kernels = Pool::read(pool)?;
+    let base = super::super::to_adapt(&args.model, Some(kernels.op()))?;
+    let (measured, mut curve) = measure::measure(args, pool, &kernels, &base)?;
     let problems = measured.problems().len();
     match draw_all(args, &measured, &base)? {
         Some(expected) => end_with(&mut curve, point("expected", problems, &expected)),
