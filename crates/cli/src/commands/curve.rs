@@ -20,7 +20,7 @@ const EXAMPLES: &str = "Examples:
   ckselect curve --arch gfx950 --data oracle.csv --counts 0,10,40,all --ways tuned,alone --draws 10
 
 The problems to measure are drawn as by `ckselect tune`; the others are evaluated. `all` holds each problem \
-out once, in five folds. tuned: a universal model that is continued; alone: a forest that ranks, from these \
+out once, in folds. tuned: a universal model that is continued; alone: a forest that ranks, from these \
 problems alone; upstream: upstream's features, parameters and target. Figures are medians of the draws.";
 
 /// Compute the learning curve of a device: the quality of choices by the number of measured problems
@@ -65,6 +65,14 @@ pub(crate) struct Args {
     /// gemm_universal [default: the model's]
     #[arg(long, value_name = "OP", value_parser = word::<Op>)]
     op: Option<Op>,
+    /// Folds in which all problems are held out: more folds leave more problems to learn from
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value = "5",
+        value_parser = clap::value_parser!(u32).range(2..=1000)
+    )]
+    folds: u32,
     /// Only rows of this type
     #[arg(long, value_parser = word::<Dtype>)]
     dtype: Option<Dtype>,

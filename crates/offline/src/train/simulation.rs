@@ -1,5 +1,6 @@
 //! Recorded sweeps in the place of a GPU: what a few measured problems teach about the others.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use ck_select_model::features::{Engine, Extractor};
@@ -18,7 +19,7 @@ use super::tune::{own_params, spread_order};
 use super::validate::split;
 use super::{GroupBy, Holdout, Objective, Params, TrainError, WarmStart};
 
-/// Folds in which measured problems are held out, to predict the quality on others.
+/// Folds in which measured problems are held out by default, to predict the quality on others.
 const FOLDS: usize = 5;
 
 /// How kernels are learned from a few problems.
@@ -102,6 +103,8 @@ pub struct Simulation<'a> {
     base: Option<(&'a str, f64, Vec<Arch>)>,
     /// Problems that are judged and never measured; if there are none, those that were not measured.
     held_back: Vec<u32>,
+    /// In how many folds measured problems are held out.
+    folds: usize,
 }
 
 impl<'a> Simulation<'a> {
@@ -125,7 +128,13 @@ impl<'a> Simulation<'a> {
             (Way::Tuned, ..) => return Err(TrainError::NotUniversal(base.place().to_owned())),
             _ => None,
         };
-        Ok(Self { measurements, data, learned: None, way, base, held_back: Vec::new() })
+        Ok(Self { measurements, data, learned: None, way, base, held_back: Vec::new(), folds: FOLDS })
+    }
+
+    /// The same with another number of folds in which measured problems are held out, at least two.
+    #[must_use]
+    pub fn in_folds(self, folds: usize) -> Self {
+        Self { folds: folds.max(2), ..self }
     }
 
     /// Which rows there would be if only promising kernels had been measured: of each problem the first `count`
@@ -181,7 +190,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Measures `count` problems, starting from a seed, and judges the rest. If `count` includes all
-    /// problems, each is held out once, in five folds.
+    /// problems, each is held out once, in folds.
     pub fn draw(&self, count: usize, seed: u64) -> Result<Draw, TrainError> {
         let problems: Vec<&Problem> = self.data.problems.iter().map(|item| self.problem(item)).collect();
         let judged = self.task(&self.data);
@@ -260,11 +269,13 @@ impl<'a> Simulation<'a> {
         if measured.len() < 2 * FOLDS {
             return Ok(None);
         }
+        let known: BTreeSet<&str> = measured.iter().map(|&place| judged.groups[place].as_str()).collect();
+        let count = self.folds.min(known.len());
         let items: Vec<(String, usize)> =
             measured.iter().map(|&place| (judged.groups[place].clone(), 1)).collect();
         let fold_of: Vec<Option<usize>> =
-            group_k_fold(&items, FOLDS, Some(seed)).into_iter().map(Some).collect();
-        let folds = (0..FOLDS).into_par_iter().map(|fold| {
+            group_k_fold(&items, count, Some(seed)).into_iter().map(Some).collect();
+        let folds = (0..count).into_par_iter().map(|fold| {
             let (trained, held) = split(&fold_of, fold);
             let of = |places: Vec<usize>| places.into_iter().map(|place| measured[place]).collect::<Vec<_>>();
             self.judge(learned, judged, &of(trained), &of(held))

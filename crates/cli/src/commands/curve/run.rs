@@ -43,6 +43,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     for way in ways {
         let mut simulation =
             Simulation::new(&measurements, &base, &extractor, way)?.holding_back(args.holdout.as_deref())?;
+        simulation = simulation.in_folds(args.folds as usize);
         if let Some(promising) = &promising {
             simulation = simulation.learning_from(promising);
         }
