@@ -66,6 +66,31 @@ fn ranking(criterion: &mut Criterion) {
     group.finish();
 }
 
+/// A model of one GPU, the universal one, and one that `CK_SELECT_BENCH_MODEL` names, such as a tuned one.
+fn ranking_by_models(criterion: &mut Criterion) {
+    let (_, pool) = conv();
+    let mut group = criterion.benchmark_group("30 kernels");
+    let shipped = ["models/grouped_conv_forward_bf16_gfx950", "models/universal"].map(root);
+    let named = std::env::var_os("CK_SELECT_BENCH_MODEL").map(PathBuf::from);
+    for place in shipped.into_iter().chain(named) {
+        let mut model = Model::load(&place).expect("a model");
+        if model.is_generic() {
+            let arch = "sm_90".parse().expect("a word");
+            model = model.on_device(Device::for_arch(arch).expect("a profile"), Some(arch));
+        }
+        let ranker =
+            Ranker::new(Arc::new(model), Arc::clone(&pool)).expect("a pool that the model describes");
+        let (mut scratch, mut number) = (RankScratch::default(), 0);
+        group.bench_function(place.file_name().expect("a name").display().to_string(), |bencher| {
+            bencher.iter(|| {
+                number += 1;
+                ranker.rank_with(&problem(number), &mut scratch)
+            });
+        });
+    }
+    group.finish();
+}
+
 /// The estimate, of the pool as it is and of one as large as they come.
 fn estimating(criterion: &mut Criterion) {
     let (_, pool) = conv();
@@ -128,6 +153,6 @@ criterion_group! {
     config = Criterion::default()
         .warm_up_time(std::time::Duration::from_millis(500))
         .measurement_time(std::time::Duration::from_secs(2));
-    targets = reading, ranking, estimating, selecting
+    targets = reading, ranking, ranking_by_models, estimating, selecting
 }
 criterion_main!(steps);
