@@ -7,10 +7,11 @@ mod score;
 mod space;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use ck_select_enumerate::rules::Rules;
-use ck_select_model::estimate::{EstimateError, EstimateScratch, Estimated, Estimator, PoolEstimate};
+use ck_select_model::estimate::Estimator;
 use ck_select_model::features::{Engine, Extractor};
 use ck_select_model::model::Model;
 use ck_select_model::select::{RankError, RankScratch, Ranked, Ranker};
@@ -113,7 +114,10 @@ pub enum SearchError {
     #[error("the problem is not a GEMM")]
     NotAGemm,
     /// Scores of different draws cannot be compared.
-    #[error("a universal model ranks the kernels of a pool, relative to its best: give a pool")]
+    #[error(
+        "the scores of a model with the estimate, such as a universal or adapted one, are relative to the best of \
+         a pool: give a pool"
+    )]
     NeedsPool,
     /// The constraints need more information.
     #[error("{0}")]
@@ -124,9 +128,6 @@ pub enum SearchError {
     /// The model cannot score the points.
     #[error(transparent)]
     Rank(#[from] RankError),
-    /// The estimate has no time for any kernel.
-    #[error(transparent)]
-    Estimate(#[from] EstimateError),
     /// The points are not a pool.
     #[error(transparent)]
     Pool(#[from] ck_select_types::pool::PoolError),
@@ -143,16 +144,6 @@ pub fn search_pool(ranker: &Ranker, problem: &Problem, top: usize) -> Result<Out
     let kernels = ranker.pool().kernels();
     let found =
         |ranked: &Ranked| Some(Found { kernel: kernels.get(ranked.index)?.clone(), score: ranked.score });
-    let ranking = scratch.ranking();
-    Ok(Outcome { found: ranking.iter().take(top).filter_map(found).collect(), scored: ranking.len() })
-}
-
-/// Estimates all kernels of a pool, of any operation; those without an estimate are ignored.
-pub fn search_estimates(pool: &PoolEstimate, problem: &Problem, top: usize) -> Result<Outcome, SearchError> {
-    let mut scratch = EstimateScratch::default();
-    pool.rank_with(problem, &mut scratch)?;
-    let kernels = pool.pool().kernels();
-    let found = |one: &Estimated| Some(Found { kernel: kernels.get(one.index)?.clone(), score: one.time_us });
     let ranking = scratch.ranking();
     Ok(Outcome { found: ranking.iter().take(top).filter_map(found).collect(), scored: ranking.len() })
 }
@@ -188,7 +179,9 @@ pub fn search(
         Strategy::Exhaustive => exhaust::exhaust(&scorer, settings.top, progress)?,
     };
     scorer.sort(&mut scored);
-    scored.truncate(settings.top);
+    // Random draws and evolution may come upon a point twice.
+    let mut known = HashSet::new();
+    scored.retain(|(point, _)| known.len() < settings.top && known.insert(*point));
     let found = scored.into_iter().map(|(point, score)| Found { kernel: space.kernel(&point), score });
     let found: Vec<Found> = found.collect();
     // All points have the same types and variant. A name is all that the caller gets.

@@ -120,6 +120,21 @@ impl EstimateOption {
         Ok(Some(Described { arch, device }))
     }
 
+    /// The same for one problem, whose own architecture serves if nothing else names a GPU.
+    pub(crate) fn device_for(
+        &self,
+        problem: &str,
+        hardware: &HardwareOption,
+    ) -> Result<(Device, Option<Arch>), CliError> {
+        let named = problem.split(',').find_map(|pair| pair.trim().strip_prefix("arch="));
+        match named.and_then(|word| word.trim().parse().ok()) {
+            Some(arch) if self.arch.is_none() && !hardware.is_given() => {
+                Self { arch: Some(arch), ..*self }.device(hardware)
+            }
+            _ => self.device(hardware),
+        }
+    }
+
     /// The requested device, and its architecture if the options or the file name one.
     pub(crate) fn device(&self, hardware: &HardwareOption) -> Result<(Device, Option<Arch>), CliError> {
         match (hardware.asked(), self.arch) {

@@ -101,7 +101,8 @@ const TASK: usize = 32;
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let top = args.top.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
     let Some(model) = model(args)? else {
-        let (device, arch) = args.estimate.device(&args.ranker.hardware)?;
+        let one = args.problem.as_deref().unwrap_or_default();
+        let (device, arch) = args.estimate.device_for(one, &args.ranker.hardware)?;
         return rank_estimate::run(&Asked {
             estimator: Estimator::new(device),
             arch,

@@ -9,7 +9,7 @@ use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::{Arch, Op};
 
 use super::estimate::EstimateOption;
-use super::rank_notes::{Skipped, say_misfits};
+use super::rank_notes::{self, Skipped};
 use super::take_what_is_common;
 use crate::error::CliError;
 use crate::output::Output;
@@ -37,6 +37,12 @@ pub(super) fn say_left_out(ranked: &PoolEstimate) {
         let name = ranked.pool().get(*index).map_or("", |kernel| kernel.name.as_str());
         say!("ckselect: {count} of {kernels} kernels are left out, the first is {name}: {reason}");
     }
+}
+
+/// Prints how many kernels are not ranked for the problem, and why.
+pub(super) fn say_misfits(pool: &PoolEstimate, problem: &Problem, ranked: impl Iterator<Item = usize>) {
+    let left_out = pool.left_out().iter().map(|(index, _)| *index);
+    rank_notes::say_misfits(pool.pool(), problem, ranked, left_out);
 }
 
 pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
@@ -92,10 +98,8 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
             let problem = Problem::parse(op, text, &defaults)
                 .map_err(|error| CliError::usage(format!("--problem: {error}")))?;
             push(None, &problem)?;
-            let left_out = ranked.left_out().iter().map(|(index, _)| *index);
-            let every = scratch.ranking().iter().map(|one| one.index);
             let placed = problem.on(problem.arch().or(asked.arch));
-            say_misfits(ranked.pool(), &placed, every, left_out);
+            say_misfits(&ranked, &placed, scratch.ranking().iter().map(|one| one.index));
         }
         (None, Some(path)) => {
             let mut problems = Problems::open(path, op, &defaults, Some(asked.estimator.device().hardware))?;

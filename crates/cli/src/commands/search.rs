@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ck_select::estimate::{Estimator, PoolEstimate};
+use ck_select::estimate::{EstimateScratch, Estimated, Estimator, PoolEstimate};
 use ck_select::model::Model;
 use ck_select::nearest::Hint;
 use ck_select::pool::Pool;
@@ -11,7 +11,7 @@ use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::select::{Ranked, Ranker};
 use ck_select::vocab::Op;
 use ck_select_offline::surrogate::{
-    By, Constraints, Outcome, Settings, Strategy, search, search_estimates, search_pool,
+    By, Constraints, Found, Outcome, Settings, Strategy, search, search_pool,
 };
 
 use super::estimate::EstimateOption;
@@ -34,15 +34,15 @@ const EXAMPLES: &str = "Examples:
 
 Without a pool, the space is upstream's: 32 million combinations of tile, waves, instruction, pipeline, \
 scheduler, epilogue, padding and persistence of GEMM kernels, of which only buildable ones are searched. \
-With a pool, of any operation, all its kernels are scored. A universal model needs one. The estimate's scores \
+With a pool, of any operation, all its kernels are scored. A model that adds the estimate to its scores, such as a universal one, needs one. The estimate's scores \
 are times in microseconds. The columns tie, unmeasured and out_of_range are those of `ckselect rank`.";
 
 /// Search for kernels that a model predicts to be fast
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("by").args(["model", "estimate"]).required(true))]
 pub(crate) struct Args {
     /// Model directory
-    #[arg(long, value_name = "DIR", conflicts_with = "estimate", required_unless_present = "estimate")]
+    #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
     #[command(flatten)]
     estimate: EstimateOption,
@@ -56,8 +56,8 @@ pub(crate) struct Args {
     /// Search strategy: random, de (discrete differential evolution) or exhaustive
     #[arg(long, value_name = "STRATEGY", default_value = "random", value_parser = strategy)]
     strategy: Strategy,
-    /// Points to score; exhaustive scores all
-    #[arg(long, value_name = "COUNT", default_value_t = 500, value_parser = count)]
+    /// Points to score, at most 100,000,000; exhaustive scores all
+    #[arg(long, value_name = "COUNT", default_value_t = 500, value_parser = budget)]
     budget: usize,
     /// The same seed finds the same kernels
     #[arg(long, value_name = "NUMBER", default_value_t = 42)]
@@ -71,7 +71,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "RULES", default_value = "buildable", value_parser = constraints)]
     constraints: Constraints,
     /// How to treat words without a code in the model's encoding; by default the model's rule
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, conflicts_with = "estimate")]
     unknown: Option<Unknown>,
     #[command(flatten)]
     force: Force,
@@ -94,6 +94,12 @@ fn count(text: &str) -> Result<usize, String> {
         .ok()
         .filter(|count| *count > 0)
         .ok_or_else(|| "expected a whole number, 1 or more".to_owned())
+}
+
+fn budget(text: &str) -> Result<usize, String> {
+    let most = 100_000_000;
+    let found = count(text).ok().filter(|count| *count <= most);
+    found.ok_or_else(|| format!("expected a whole number from 1 to {most}"))
 }
 
 fn strategy(word: &str) -> Result<Strategy, String> {
@@ -122,21 +128,25 @@ fn by_model(args: &Args, path: &Path) -> Result<(Outcome, Table), CliError> {
     let model = args.force.apply(load_model(path, args.unknown)?);
     let model = model.for_op(Problem::op_of(&args.problem)).unwrap_or(model);
     let model = Arc::new(args.estimate.place(model, &args.hardware)?);
-    let problem = parsed(args, model.spec().op(), &model.spec().problem_defaults())?;
-    let outcome = match &args.pool {
-        Some(pool) => {
-            let ranker = Ranker::new(model.clone(), Arc::new(Pool::read(pool)?))?;
-            super::say_left_out(&ranker);
-            search_pool(&ranker, &problem, one_more(args.top))?
-        }
-        None => drawn(args, By::Model(&model), &problem)?,
+    let (spec, mut defaults) = (model.spec(), model.spec().problem_defaults());
+    let pool = args.pool.as_deref().map(Pool::read).transpose()?;
+    if let Some(pool) = &pool {
+        take_what_is_common(pool, &mut defaults, spec.direction.is_none(), spec.dtype.is_none());
+    }
+    let problem = parsed(args, spec.op(), &defaults)?;
+    let outcome = if let Some(pool) = pool {
+        let ranker = Ranker::new(model.clone(), Arc::new(pool))?;
+        super::say_left_out(&ranker);
+        search_pool(&ranker, &problem, one_more(args.top))?
+    } else {
+        drawn(args, By::Model(&model), &problem)?
     };
     let table = table(&outcome, args.top, &model, &problem)?;
     Ok((outcome, table))
 }
 
 fn by_estimate(args: &Args) -> Result<(Outcome, Table), CliError> {
-    let (device, arch) = args.estimate.device(&args.hardware)?;
+    let (device, arch) = args.estimate.device_for(&args.problem, &args.hardware)?;
     let estimator = Estimator::new(device);
     let problem = |pool: Option<&Pool>| -> Result<Problem, CliError> {
         let op = pool.map_or_else(|| Problem::op_of(&args.problem), Pool::op);
@@ -154,7 +164,15 @@ fn by_estimate(args: &Args) -> Result<(Outcome, Table), CliError> {
             let problem = problem(Some(&pool))?;
             let pool = PoolEstimate::new(estimator, Arc::new(pool));
             super::rank_estimate::say_left_out(&pool);
-            search_estimates(&pool, &problem, one_more(args.top))?
+            let mut scratch = EstimateScratch::default();
+            pool.rank_with(&problem, &mut scratch).map_err(|error| CliError::failed(error.to_string()))?;
+            let ranking = scratch.ranking();
+            super::rank_estimate::say_misfits(&pool, &problem, ranking.iter().map(|one| one.index));
+            let found = |one: &Estimated| {
+                Some(Found { kernel: pool.pool().get(one.index)?.clone(), score: one.time_us })
+            };
+            let found = ranking.iter().take(one_more(args.top)).filter_map(found).collect();
+            Outcome { found, scored: ranking.len() }
         }
         None => drawn(args, By::Estimate(&estimator, arch), &problem(None)?)?,
     };

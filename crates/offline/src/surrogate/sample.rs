@@ -10,6 +10,9 @@ use super::{Progress, SearchError};
 /// Maximum number of draws for one point. Only one point in a thousand may be buildable.
 const TRIES: usize = 20_000;
 
+/// How many points are scored together.
+const TOGETHER: usize = 4096;
+
 /// A valid point; `None` if none was drawn.
 pub(super) fn valid_point(scorer: &Scorer<'_>, random: &mut impl Rng) -> Option<Point> {
     (0..TRIES).map(|_| scorer.space.draw(random)).find(|point| scorer.space.is_valid(point))
@@ -22,16 +25,20 @@ pub(super) fn random(
     random: &mut impl Rng,
     progress: Progress<'_>,
 ) -> Result<(Vec<Scored>, usize), SearchError> {
-    let points: Vec<Point> = (0..budget).map_while(|_| valid_point(scorer, random)).collect();
-    if points.is_empty() && budget > 0 {
-        return Err(SearchError::NoPoint);
-    }
     let mut scratch = RankScratch::default();
-    let mut scored = Vec::with_capacity(points.len());
-    for part in points.chunks(4096) {
-        let scores = scorer.scores(part, &mut scratch)?;
-        scored.extend(part.iter().copied().zip(scores));
-        progress(scored.len() as u64, points.len() as u64);
+    let mut scored = Vec::new();
+    while scored.len() < budget {
+        let next = TOGETHER.min(budget - scored.len());
+        let part: Vec<Point> = (0..next).map_while(|_| valid_point(scorer, random)).collect();
+        if part.is_empty() {
+            break;
+        }
+        let scores = scorer.scores(&part, &mut scratch)?;
+        scored.extend(part.into_iter().zip(scores));
+        progress(scored.len() as u64, budget as u64);
+    }
+    if scored.is_empty() && budget > 0 {
+        return Err(SearchError::NoPoint);
     }
     let count = scored.len();
     Ok((scored, count))
