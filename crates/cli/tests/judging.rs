@@ -546,12 +546,34 @@ fn data_is_looked_over() {
     let table = folder.path().join("table.parquet");
     let ran = run(&["convert", data, "--arch", "gfx950", "--output", table.to_str().unwrap()]);
     assert!(
-        ran.stderr
-            .contains("sweep.csv: measured on gfx942, according to its .meta.json, found --arch gfx950")
+        ran.stderr.contains(
+            "sweep.csv: measured on gfx942, according to its .meta.json, but its rows are taken for"
+        )
     );
     assert!(ran.code == Some(1) && !table.exists(), "{}", ran.stderr);
 
-    // A table knows on what its files were measured, also the table of a table, and a folder's.
+    let out = folder.path().join("out.csv");
+    let bench = ["bench", "--pool", POOL, "--problems", data, "--simulate", "analytic", "--order", "model"];
+    let ran = run(&[&bench[..], &["--output", out.to_str().unwrap()]].concat());
+    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("a universal model needs a GPU: give --arch"), "{}", ran.stderr);
+}
+
+/// A table knows on what its files were measured.
+#[test]
+fn tables_know_their_gpus() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sweep.csv");
+    let row =
+        |tile: &str| format!("grouped_conv_forward_bf16_2d_{tile}_compv3,{},0.5,10\n", cells(PROBLEMS[0]));
+    let rows = ["16x64x64", "64x64x64"].map(row).concat();
+    fs::write(&path, format!("kernel,{COLUMNS},latency_ms,tflops\n{rows}")).unwrap();
+    let data = path.to_str().unwrap();
+    let meta = r#"{"sessions": [{"rows": 2, "gpus": {"0": {"name": "MI300X", "target": "gfx942:xnack-"}}}]}"#;
+    fs::write(folder.path().join("sweep.csv.meta.json"), meta).unwrap();
+    let table = folder.path().join("table.parquet");
+
+    // Also the table of a table, and of a folder.
     let converted = |input: &Path, output: &Path| {
         let ran = run(&[
             "convert",
@@ -585,9 +607,37 @@ fn data_is_looked_over() {
     converted(&bare, &folder.path().join("new.csv"));
     assert!(!folder.path().join("new.csv.meta.json").exists());
 
-    let out = folder.path().join("out.csv");
-    let bench = ["bench", "--pool", POOL, "--problems", data, "--simulate", "analytic", "--order", "model"];
-    let ran = run(&[&bench[..], &["--output", out.to_str().unwrap()]].concat());
-    assert_eq!(ran.code, Some(2), "{}", ran.stderr);
-    assert!(ran.stderr.contains("a universal model needs a GPU: give --arch"), "{}", ran.stderr);
+    // Rows of two devices that do not say of which they are; files without rows here do not count.
+    let both = folder.path().join("both.csv");
+    fs::write(&both, fs::read_to_string(&path).unwrap()).unwrap();
+    let on = |target: &str, rows: usize| {
+        format!(
+            r#"{{"rows": {rows}, "meta": {{"sessions": [{{"gpus": {{"0": {{"name": "X", "target": "{target}"}}}}}}]}}}}"#
+        )
+    };
+    let parts = |rows| format!(r#"{{"parts": [{}, {}]}}"#, on("gfx942", 2), on("gfx950", rows));
+    let evaluate = ["evaluate", "--estimate", "--arch", "gfx942", "--data", both.to_str().unwrap()];
+    let convert =
+        ["convert", both.to_str().unwrap(), "--arch", "gfx942", "--output", table.to_str().unwrap()];
+    fs::write(folder.path().join("both.csv.meta.json"), parts(1)).unwrap();
+    let before = fs::read(&table).unwrap();
+    for words in [&evaluate[..], &convert] {
+        let ran = run(words);
+        let expected = "both.csv: measured on gfx942, gfx950, according to its .meta.json, but its rows are taken for \
+                        measurements of gfx942";
+        assert!(ran.code == Some(1) && ran.stderr.contains(expected), "{}", ran.stderr);
+    }
+    assert_eq!(fs::read(&table).unwrap(), before);
+    fs::write(folder.path().join("both.csv.meta.json"), parts(0)).unwrap();
+    for words in [&evaluate[..], &convert] {
+        assert_eq!(run(words).code, Some(0));
+    }
+    // A sidecar that cannot be written leaves the table as it was.
+    let meta = folder.path().join("table.parquet.meta.json");
+    fs::remove_file(&meta).unwrap();
+    fs::create_dir(&meta).unwrap();
+    let before = fs::read(&table).unwrap();
+    let ran = run(&["convert", data, "--arch", "gfx942", "--output", table.to_str().unwrap()]);
+    assert!(ran.code == Some(1) && ran.stderr.contains("table.parquet.meta.json"), "{}", ran.stderr);
+    assert_eq!(fs::read(&table).unwrap(), before);
 }

@@ -36,8 +36,8 @@ pub use capture::{Capture, capture};
 /// What to write, and for which rows.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// The architecture of rows that do not record one; rows for another one are left out, and files that were
-    /// measured on another one according to their sidecars are refused.
+    /// The architecture of rows that do not record one; rows for another one are left out. Files whose sidecars say
+    /// that such rows were measured on another one are refused.
     pub arch: Option<Arch>,
     /// Only rows of this operation.
     pub op: Option<Op>,
@@ -106,19 +106,21 @@ pub fn convert(
     for input in inputs {
         files.extend(files_of(input)?);
     }
-    let origins = Origins::read(&files, options.arch)?;
+    let origins = Origins::read(&files)?;
     let extras = Extras::of(&files)?;
     let (sender, receiver) = sync_channel(1);
     thread::scope(|scope| {
-        let reading = scope.spawn(|| read(&files, options, stop, Sender::new(sender, options)));
+        let reading = scope.spawn(|| read(&files, &origins, options, stop, Sender::new(sender, options)));
         let written = write(output, options, &extras, stop, receiver, progress);
         // The reader's error comes first: the writer may only have noticed that the rows ended.
         let reports = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         match (reports, written) {
             (Ok(_), Ok(_)) if stop.load(Ordering::Relaxed) => Err(DataError::Stopped),
             (Ok(reports), Ok(target)) => {
+                let sidecar = origins.write(&reports, output)?;
                 target.commit()?;
-                origins.write(&reports, output)?;
+                let failed = |error| DataError::io(&output.display().to_string(), error);
+                sidecar.map_or(Ok(()), Pending::commit).map_err(failed)?;
                 Ok(reports)
             }
             (Err(DataError::Stopped) | Ok(_), Err(error)) | (Err(error), _) => Err(error),
@@ -128,6 +130,7 @@ pub fn convert(
 
 fn read(
     files: &[PathBuf],
+    origins: &Origins,
     options: &Options,
     stop: &AtomicBool,
     mut sender: Sender,
@@ -135,12 +138,13 @@ fn read(
     let Options { arch, op, direction, dtype, .. } = *options;
     let filter = Filter { op, direction, dtype, arch, assumed: None };
     let mut reports = Vec::new();
-    for path in files {
+    for (number, path) in files.iter().enumerate() {
         if stop.load(Ordering::Relaxed) {
             return Err(DataError::Stopped);
         }
         sender.begin(path);
         let counts = read_file(path, filter, &mut sender)?;
+        origins.check(number, path, sender.archs())?;
         reports.push(FileReport {
             path: path.clone(),
             rows: counts.rows,

@@ -20,8 +20,8 @@ use crate::measurements::Measurements;
 
 pub use change::{Change, KernelChange, ProblemChange};
 pub use coverage::{Axis, Coverage, Pair};
-pub(crate) use gpus::archs_of;
 pub use gpus::{MeasuredOn, check_one_gpu, measured_on};
+pub(crate) use gpus::{archs_of, check_archs};
 pub use likeness::Likeness;
 pub use noise::{Noise, Repeated};
 pub use pool::{GreedyPool, Keep, PoolStep};

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::mpsc::SyncSender;
 
-use ck_select_types::vocab::Op;
+use ck_select_types::vocab::{Arch, Op};
 use md5::{Digest, Md5};
 
 use super::chunk::{Chunk, ROWS};
+use super::origin::FileArchs;
 use super::{Options, Reject};
 use crate::measurements::{DataError, Measured, Sink};
 
@@ -36,6 +37,7 @@ pub(super) struct Sender {
     of_file_hardware: Vec<(&'static str, i64)>,
     hardware_changed: bool,
     invalid: usize,
+    archs: FileArchs,
     op: Option<Op>,
 }
 
@@ -54,6 +56,7 @@ impl Sender {
             of_file_hardware: Vec::new(),
             hardware_changed: false,
             invalid: 0,
+            archs: FileArchs::default(),
             op: options.op,
         }
     }
@@ -64,6 +67,7 @@ impl Sender {
         self.file_run = run_of(path);
         self.forget_places();
         self.invalid = 0;
+        self.archs = FileArchs::default();
         self.of_file_hardware.clear();
         self.hardware_changed = true;
     }
@@ -71,6 +75,11 @@ impl Sender {
     /// Number of invalid rows of the current file.
     pub(super) const fn invalid(&self) -> usize {
         self.invalid
+    }
+
+    /// The architectures of the current file.
+    pub(super) const fn archs(&self) -> &FileArchs {
+        &self.archs
     }
 
     /// Sends what is left.
@@ -117,16 +126,18 @@ impl Sink for Sender {
                 advice: "choose one with --op".to_owned(),
             });
         }
-        if row.problem.arch().is_none() {
+        let Some(arch) = row.problem.arch() else {
             return Err(DataError::format(
                 &self.file,
                 "the rows do not record the architecture that they were measured on; say it with --arch",
             ));
-        }
+        };
         if self.hardware_changed || self.chunk.is_none() {
             self.open_chunk(op)?;
         }
-        let Self { chunk: Some(chunk), kernels, problems, last_problem, .. } = self else { return Ok(()) };
+        let Self { chunk: Some(chunk), kernels, problems, last_problem, archs, .. } = self else {
+            return Ok(());
+        };
         let place = row.kernel as usize;
         if kernels.len() <= place {
             kernels.resize(row.kernels.len().max(place + 1), None);
@@ -138,6 +149,7 @@ impl Sink for Sender {
         let problem = match *last_problem {
             Some((serial, place)) if serial == row.serial => place,
             _ => *problems.entry(row.serial).or_insert_with(|| {
+                archs.taken.insert(arch);
                 chunk.problems.push(*row.problem);
                 chunk.problems.len() as u32 - 1
             }),
@@ -171,6 +183,10 @@ impl Sink for Sender {
             self.send()?;
         }
         Ok(())
+    }
+
+    fn other_arch(&mut self, arch: Option<Arch>) {
+        self.archs.left_out.extend(arch);
     }
 
     fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError> {

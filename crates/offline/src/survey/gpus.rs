@@ -25,15 +25,9 @@ pub fn measured_on(measurements: &Measurements) -> Result<Vec<MeasuredOn>, DataE
         let file = source.path.display().to_string();
         let sessions = Sidecar::sessions_beside(&source.path)?;
         let devices: Vec<Device> = sessions.into_iter().flat_map(|session| session.devices).collect();
-        let archs: BTreeSet<Arch> = devices.iter().filter_map(Device::arch).collect();
-        if let Some(other) = source.arches.iter().find(|arch| !archs.is_empty() && !archs.contains(arch)) {
-            let archs = archs.iter().map(Arch::to_string).collect::<Vec<_>>().join(", ");
-            let message = format!(
-                "measured on {archs}, according to its .meta.json, but its rows are taken for measurements of \
-                 {other}"
-            );
-            return Err(DataError::Format { file, message });
-        }
+        let archs = devices.iter().filter_map(Device::arch).collect();
+        let left_out = source.other_arches.iter().map(|(arch, _)| *arch);
+        check_archs(&file, &archs, &source.arches.iter().copied().collect(), left_out)?;
         for device in devices {
             gpus.entry(device.name).or_insert_with(|| file.clone());
         }
@@ -47,13 +41,43 @@ pub(crate) fn archs_of(meta: &Value) -> BTreeSet<Arch> {
     devices.filter_map(|device| device.arch()).collect()
 }
 
+/// Refuses rows that are taken for those of another architecture than the sidecar names, and rows of a file that
+/// was measured on several without saying on which. `left_out` are the architectures of other rows.
+pub(crate) fn check_archs(
+    file: &str,
+    sidecar: &BTreeSet<Arch>,
+    taken: &BTreeSet<Arch>,
+    left_out: impl Iterator<Item = Arch>,
+) -> Result<(), DataError> {
+    let list =
+        |archs: &mut dyn Iterator<Item = &Arch>| archs.map(Arch::to_string).collect::<Vec<_>>().join(", ");
+    let found: BTreeSet<Arch> = taken.iter().copied().chain(left_out).collect();
+    let has_other = taken.iter().any(|arch| !sidecar.contains(arch));
+    let is_unsaid = !taken.is_empty() && sidecar.iter().any(|arch| !found.contains(arch));
+    if sidecar.is_empty() || !(has_other || is_unsaid) {
+        return Ok(());
+    }
+    let message = format!(
+        "measured on {}, according to its .meta.json, but its rows are taken for measurements of {}",
+        list(&mut sidecar.iter()),
+        list(&mut taken.iter())
+    );
+    Err(DataError::Format { file: file.to_owned(), message })
+}
+
 /// Refuses measurements of several GPUs, which may have one architecture.
 pub fn check_one_gpu(gpus: &[MeasuredOn]) -> Result<(), DataError> {
     if gpus.len() < 2 {
         return Ok(());
     }
     let found = gpus.iter().map(|MeasuredOn { gpu, file }| format!("{gpu} ({file})")).collect();
-    Err(DataError::Mixed { what: "GPUs", found, advice: "give the files of one".to_owned() })
+    let files: BTreeSet<&str> = gpus.iter().map(|one| one.file.as_str()).collect();
+    let advice = if files.len() == gpus.len() {
+        "give the files of one"
+    } else {
+        "give those of one that it was made of"
+    };
+    Err(DataError::Mixed { what: "GPUs", found, advice: advice.to_owned() })
 }
 
 #[cfg(test)]

@@ -139,7 +139,9 @@ impl Sidecar {
         let metas = [Self::meta_of(path), path.with_extension("meta.json")];
         let Some(path) = metas.into_iter().find(|path| path.is_file()) else { return Ok(None) };
         let text = files::read_to_string(&path).map_err(|error| fault(&path, error))?;
-        serde_json::from_str(&text).map(Some).map_err(|error| fault(&path, error.into()))
+        let meta: Value = serde_json::from_str(&text).map_err(|error| fault(&path, error.into()))?;
+        check(&meta).map_err(|message| fault(&path, io::Error::other(message)))?;
+        Ok(Some(meta))
     }
 
     /// The path of a file's sidecar.
@@ -158,10 +160,34 @@ fn fault(path: &Path, source: io::Error) -> SidecarError {
     SidecarError { file: path.display().to_string(), source }
 }
 
+/// Refuses what would be taken for a sidecar that names no GPU.
+fn check(meta: &Value) -> Result<(), String> {
+    let Some(fields) = meta.as_object() else { return Err(format!("found {meta}, expected an object")) };
+    for key in ["sessions", "parts"] {
+        match fields.get(key) {
+            None | Some(Value::Array(_)) => {}
+            Some(other) => return Err(format!("{key}: found {other}, expected an array")),
+        }
+    }
+    let list = |key: &str| fields.get(key).and_then(Value::as_array).into_iter().flatten();
+    for session in list("sessions") {
+        match session.get("gpus") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(gpus)) if gpus.values().all(Value::is_object) => {}
+            Some(other) => return Err(format!("gpus: found {other}, expected an object of objects")),
+        }
+        if !session.is_object() {
+            return Err(format!("sessions: found {session}, expected objects"));
+        }
+    }
+    list("parts").filter_map(|part| part.get("meta")).filter(|meta| !meta.is_null()).try_for_each(check)
+}
+
 /// The sessions of a log, or those of all logs that were merged or converted into one file.
 pub(super) fn sessions(meta: &Value) -> Vec<Session> {
     let list = |key: &str| meta.get(key).and_then(Value::as_array).into_iter().flatten();
-    let parts = list("parts").filter_map(|part| part.get("meta"));
+    let has_rows = |part: &&Value| part.get("rows").and_then(Value::as_u64) != Some(0);
+    let parts = list("parts").filter(has_rows).filter_map(|part| part.get("meta"));
     list("sessions").map(session).chain(parts.flat_map(sessions)).collect()
 }
 
@@ -306,10 +332,28 @@ mod tests {
     fn a_merged_file_has_the_sessions_of_its_parts() {
         let one = |name: &str| serde_json::json!({"sessions": [{"rows": 1, "gpus": {"0": {"name": name}}}]});
         let inner = serde_json::json!({"format": "ck-select-merge", "parts": [{"meta": one("X")}]});
-        let meta = serde_json::json!({"parts": [{"meta": inner}, {"meta": null}, {}, {"meta": one("Y")}]});
+        let none = serde_json::json!({"rows": 0, "meta": one("Z")});
+        let meta =
+            serde_json::json!({"parts": [{"meta": inner}, {"meta": null}, {}, {"meta": one("Y")}, none]});
         let names: Vec<String> =
             sessions(&meta).into_iter().map(|session| session.devices[0].name.clone()).collect();
         assert_eq!(names, ["X", "Y"]);
+    }
+
+    #[test]
+    fn what_is_no_sidecar_is_refused() {
+        let good = serde_json::json!({"sessions": [{"gpus": null}, {}], "parts": [{"meta": null}]});
+        assert_eq!(check(&good), Ok(()));
+        for (text, message) in [
+            ("[1]", "found [1], expected an object"),
+            (r#"{"sessions": 3}"#, "sessions: found 3, expected an array"),
+            (r#"{"sessions": [3]}"#, "sessions: found 3, expected objects"),
+            (r#"{"sessions": [{"gpus": [1]}]}"#, "gpus: found [1], expected an object of objects"),
+            (r#"{"parts": [{"meta": {"sessions": {}}}]}"#, "sessions: found {}, expected an array"),
+        ] {
+            let meta = serde_json::from_str(text).unwrap();
+            assert_eq!(check(&meta).unwrap_err(), message);
+        }
     }
 
     #[test]
