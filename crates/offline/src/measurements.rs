@@ -105,9 +105,12 @@ impl Source {
             *last += wanted.as_str();
         }
         if self.other > arches {
+            let Wanted { op, direction, dtype, .. } = wanted;
+            let direction = direction.map_or_else(String::new, |direction| format!(" {direction}"));
+            let dtype = dtype.map_or_else(String::new, |dtype| format!(" {dtype}"));
+            let other = self.other - arches;
             parts.push(format!(
-                "{} rows are of another operation, direction or element type",
-                self.other - arches
+                "{other} rows are of another operation, direction or element type than {op}{direction}{dtype}"
             ));
         }
         (!parts.is_empty()).then(|| format!("{}: left out: {}", self.path.display(), parts.join("; ")))

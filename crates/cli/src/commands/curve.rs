@@ -70,6 +70,7 @@ pub(crate) struct Args {
         long,
         value_name = "COUNT",
         default_value = "5",
+        conflicts_with = "holdout",
         value_parser = clap::value_parser!(u32).range(2..=1000)
     )]
     folds: u32,

@@ -48,6 +48,35 @@ pub(crate) fn serving(model: Model, op: Option<Op>) -> Result<Model, CliError> {
     }
 }
 
+/// Which rows are wanted. Only convolutions have directions.
+pub(crate) fn wanted(
+    op: Op,
+    direction: Option<Direction>,
+    dtype: Option<Dtype>,
+    arch: Option<Arch>,
+) -> Result<Wanted, CliError> {
+    match direction {
+        Some(direction) if op != Op::GroupedConv => {
+            Err(CliError::usage(format!("--variant: found {direction}, but rows are of {op}")))
+        }
+        _ => Ok(Wanted { op, direction, dtype, arch }),
+    }
+}
+
+/// Refuses files without a single row for a model to adapt.
+#[cfg(feature = "train")]
+pub(crate) fn check_any(measurements: &Measurements) -> Result<(), CliError> {
+    let sources = measurements.sources();
+    let (true, Some(source)) =
+        (measurements.rows().is_empty(), sources.iter().find(|source| source.other > 0))
+    else {
+        return Ok(());
+    };
+    let (file, Wanted { op, .. }) = (source.path.display(), measurements.wanted());
+    let gemms = if *op == Op::GroupedConv { ", or --op gemm_universal for GEMMs" } else { "" };
+    Err(CliError::failed(format!("{file}: found no row that is wanted, expected rows of {op}{gemms}")))
+}
+
 impl Data {
     /// Reads the rows that a model is for. For a forced or a generic model, these are rows of any
     /// architecture unless one is requested.
@@ -63,7 +92,7 @@ impl Data {
 
     /// Reads rows of one operation.
     pub(crate) fn read_all(&self, op: Op, arch: Option<Arch>) -> Result<Measurements, CliError> {
-        self.read(Wanted { op, direction: self.variant, dtype: self.dtype, arch })
+        self.read(wanted(op, self.variant, self.dtype, arch)?)
     }
 
     fn read(&self, wanted: Wanted) -> Result<Measurements, CliError> {

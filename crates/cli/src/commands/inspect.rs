@@ -161,7 +161,8 @@ fn summary(model: &Model, directory: &Path) -> Map<String, Value> {
     add("rank_by", spec.rank_by.as_str().into());
     add("log_targets", json!(spec.log_targets.iter().map(|target| target.as_str()).collect::<Vec<_>>()));
     add("rules", serde_json::to_value(extractor.rules).unwrap_or(Value::Null));
-    add("hardware", Value::Object(hardware));
+    // A generic model ranks for any GPU.
+    add("hardware", if model.is_generic() { Value::Null } else { Value::Object(hardware) });
     let filled =
         spec.filled.iter().map(|Filled { field, value, reason }| format!("{field}: {value} ({reason})"));
     add("filled_in", filled.collect::<Vec<_>>().into());

@@ -4,6 +4,7 @@
 use std::path::Path;
 
 use super::FeatureSpec;
+use crate::estimate::Device;
 use crate::features::{KernelMapping, Uncoded};
 use crate::hardware::Hardware;
 use crate::problem::InvalidField;
@@ -77,6 +78,7 @@ const OF_CONSTRUCTOR: &str = "gfx950";
 
 const CONVERTER: &str = "CK DSL's convert_dsl_csv_to_parquet.py, by the model's name";
 const CONSTRUCTOR: &str = "upstream's constructor, as the spec says none; --hardware takes others";
+const PROFILE: &str = "the profile of its architecture, as the spec says none; --hardware takes others";
 const NOT_ASKED_WITH: &str = "upstream's constructor, whose constants are gfx950's, so that the model does \
                               not rank until --hardware gives those that it was trained with";
 
@@ -103,9 +105,16 @@ impl FeatureSpec {
                 self.extractor.hardware = known.hardware;
                 fill("hardware", short(&known.hardware), CONVERTER);
             }
+            // With the estimate, constants are those of the GPU for which it ranks.
+            _ if !says_hardware && self.prior.is_some() => {
+                if let Some(Ok(device)) = self.arch.map(Device::for_arch) {
+                    self.extractor.hardware = device.hardware;
+                    fill("hardware", short(&device.hardware), PROFILE);
+                }
+            }
             _ if !says_hardware => {
                 let other = self.arch.is_some_and(|arch| arch.as_str() != OF_CONSTRUCTOR);
-                self.asks_hardware = other && self.prior.is_none() && self.extractor.schema.reads_hardware();
+                self.asks_hardware = other && self.extractor.schema.reads_hardware();
                 let reason = if self.asks_hardware { NOT_ASKED_WITH } else { CONSTRUCTOR };
                 fill("hardware", short(&self.extractor.hardware), reason);
             }

@@ -135,8 +135,7 @@ fn forest_title(page: &mut Page, one: &Trained) {
 }
 
 fn folds(page: &mut Page, plan: &Plan, trained: &[Trained]) {
-    let most = trained.iter().map(|one| one.validation.folds.len()).max().unwrap_or(0);
-    page.text(&format!("{}; no problem is on both sides. {}", way(plan, most), stopping(plan.stop)));
+    page.text(&format!("{}; no problem is on both sides. {}", way(trained), stopping(plan.stop)));
     for one in trained.iter().filter(|one| !one.validation.folds.is_empty()) {
         forest_title(page, one);
         let folds = &one.validation.folds;

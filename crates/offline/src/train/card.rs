@@ -70,10 +70,14 @@ pub(crate) fn part(role: Role) -> String {
 }
 
 /// What was held out, and how often.
-pub(crate) fn way(plan: &Plan, folds: usize) -> String {
-    match &plan.holdout {
-        Some(holdout) => format!("{folds} times without a part of the data, which is judged ({holdout})"),
-        None => format!("{folds} folds"),
+pub(crate) fn way(trained: &[Trained]) -> String {
+    let folds = || trained.iter().map(|one| &one.validation.folds);
+    let Some(most) = folds().max_by_key(|folds| folds.len()) else { return String::new() };
+    let left_out: Vec<&str> = most.iter().filter_map(|fold| fold.left_out.as_deref()).collect();
+    match left_out.as_slice() {
+        [] => format!("{} folds", most.len()),
+        [one] => format!("Trained without {one}, and judged on it"),
+        several => format!("Trained without each of {}, and judged on it", several.join(", ")),
     }
 }
 
@@ -146,8 +150,7 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
         out.push_str("None: there were too few problems, or it was not asked for.\n");
         return;
     }
-    let folds = trained.iter().map(|one| one.validation.folds.len()).max().unwrap_or(0);
-    let (what, stop) = (way(plan, folds), stopping(plan.stop));
+    let (what, stop) = (way(trained), stopping(plan.stop));
     let _ = writeln!(
         out,
         "{what}; no problem is on both sides. {stop}\n\

@@ -62,8 +62,15 @@ pub enum TrainError {
         op: Op,
     },
     /// Too few problems to measure some and to judge others.
-    #[error("every problem was measured, and they are too few to hold some back")]
-    NothingHeldBack,
+    #[error(
+        "found {found} problems, all of which are measured, expected others or at least {expected} to hold some out"
+    )]
+    NothingHeldBack {
+        /// Number of problems.
+        found: usize,
+        /// How many could be held out.
+        expected: usize,
+    },
     /// Not enough to leave out.
     #[error("--holdout {what}: found {found}, expected {expected}")]
     Holdout {

@@ -21,6 +21,8 @@ use super::{GroupBy, Holdout, Objective, Params, TrainError, WarmStart};
 
 /// Folds in which measured problems are held out by default, to predict the quality on others.
 const FOLDS: usize = 5;
+/// How many measured problems say what to expect of others, at least.
+const LEAST: usize = 10;
 
 /// How kernels are learned from a few problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -213,9 +215,16 @@ impl<'a> Simulation<'a> {
             (true, None) => expected.clone(),
         };
         let expected = expected.and_then(|choices| Efficiency::of(&choices));
-        let found = found.and_then(|choices| Efficiency::of(&choices)).ok_or(TrainError::NothingHeldBack)?;
+        let found = found
+            .and_then(|choices| Efficiency::of(&choices))
+            .ok_or(TrainError::NothingHeldBack { found: measured.len(), expected: LEAST })?;
         let measured = measured.into_iter().map(|place| self.data.problems[place].problem).collect();
         Ok(Draw { seed, measured, expected, found })
+    }
+
+    /// Whether there are enough problems to hold each out, or others by which to judge.
+    pub fn can_hold_out(&self) -> bool {
+        !self.held_back.is_empty() || self.problems() >= LEAST
     }
 
     fn problem(&self, item: &Item) -> &'a Problem {
@@ -266,7 +275,7 @@ impl<'a> Simulation<'a> {
         measured: &[usize],
         seed: u64,
     ) -> Result<Option<Vec<(f64, f64)>>, TrainError> {
-        if measured.len() < 2 * FOLDS {
+        if measured.len() < LEAST {
             return Ok(None);
         }
         let known: BTreeSet<&str> = measured.iter().map(|&place| judged.groups[place].as_str()).collect();

@@ -89,7 +89,7 @@ pub(super) fn validate(
             Stop::HeldOut => Some(task.best_trees(&trained, &held, &recipe)?),
             Stop::Inner => decide::inner_trees(task, &trained, &recipe, decisions.seed)?,
         };
-        let trees = rounds.as_ref().map_or(recipe.params.trees(), |rounds| rounds.best);
+        let trees = rounds.as_ref().map_or(recipe.params.trees_for(trained.len()), |rounds| rounds.best);
         recipe.params = recipe.params.with_trees(trees);
         let forest = task.forest(&trained, &recipe)?;
         let scores = task.predict(&forest, &trained, &held)?;

@@ -5,12 +5,12 @@ use std::io::Write;
 use ck_select::features::{Engine, Extractor};
 use ck_select::hardware::Hardware;
 use ck_select_offline::figures::quantile;
-use ck_select_offline::measurements::{Measurements, Wanted};
+use ck_select_offline::measurements::Measurements;
 use ck_select_offline::report::{self, CurvePoint};
 use ck_select_offline::survey::check_one_gpu;
 use ck_select_offline::train::{Draw, Simulation, Way};
 
-use super::super::data::say_trained_on;
+use super::super::data::{self, say_trained_on};
 use super::super::estimate::EstimateOption;
 use super::Args;
 use crate::error::CliError;
@@ -26,10 +26,12 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let counts = args.counts.iter().map(|word| count(word)).collect::<Result<Vec<_>, _>>()?;
     let base = super::super::to_adapt(&args.model, args.op)?;
     let op = base.extractor().schema.op();
-    let wanted = Wanted { op, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
+    let wanted = data::wanted(op, args.variant, args.dtype, Some(args.arch))?;
     let described = EstimateOption { estimate: false, arch: Some(args.arch) }.described(&args.hardware)?;
     let measurements = Measurements::read(&args.data, wanted)?.on_gpu(described);
-    check_one_gpu(&super::super::data::look_over(&measurements)?)?;
+    let gpus = data::look_over(&measurements)?;
+    data::check_any(&measurements)?;
+    check_one_gpu(&gpus)?;
     measurements.common_direction()?;
     measurements.common_dtype()?;
     say_trained_on(&measurements, &base.were_trained_on(&measurements)?);
@@ -49,7 +51,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         }
         let available = simulation.problems();
         let counts = if counts.is_empty() {
-            USUAL.into_iter().filter(|count| *count < available).chain([available]).collect()
+            let all = simulation.can_hold_out().then_some(available);
+            USUAL.into_iter().filter(|count| *count < available).chain(all).collect()
         } else {
             counts.iter().map(|count| of_available(*count, available)).collect::<Result<Vec<_>, _>>()?
         };
@@ -67,7 +70,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     if points.is_empty() {
         return Err(CliError::usage(
-            "--counts: found only 0, expected other numbers of problems: without measurements, only `tuned` knows anything",
+            "--counts: found only 0, expected at least one number above 0: without measurements, only `tuned` knows anything",
         ));
     }
     if let Some(path) = &args.html {

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use ck_select::model::Target;
-use ck_select_offline::measurements::{Measurements, Wanted};
+use ck_select_offline::measurements::Measurements;
 use ck_select_offline::train::{CardInputs, Directory, TrainError, Trained, Watcher, train};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -21,7 +21,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let mut plan = plan::plan(args, roles)?;
     Directory::check_free(&args.out, args.overwrite)?;
     let (arch, assumed) = if args.universal { (None, args.arch) } else { (args.arch, None) };
-    let wanted = Wanted { op: plan::op(args), direction: args.variant, dtype: args.dtype, arch };
+    let wanted = super::super::data::wanted(plan::op(args), args.variant, args.dtype, arch)?;
     let mut measurements = Measurements::new(wanted).assuming(assumed);
     if args.universal || args.prior.is_some() {
         let asked = EstimateOption { estimate: false, arch: args.arch };

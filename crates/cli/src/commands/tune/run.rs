@@ -7,7 +7,7 @@ use ck_select::features::{Engine, Extractor};
 use ck_select::model::Target;
 use ck_select::pool::Pool;
 use ck_select::vocab::Op;
-use ck_select_offline::measurements::{Measurements, Wanted};
+use ck_select_offline::measurements::Measurements;
 use ck_select_offline::report::CurvePoint;
 use ck_select_offline::survey::{check_one_gpu, measured_on};
 use ck_select_offline::train::{
@@ -113,9 +113,10 @@ fn print(table: &Table, args: &Args) -> Result<(), CliError> {
 
 /// Reads measurements of the device. What `ckselect bench` has just said of its own is not said again.
 pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurements, CliError> {
-    let wanted = Wanted { op, direction: args.variant, dtype: args.dtype, arch: Some(args.arch) };
+    let wanted = super::super::data::wanted(op, args.variant, args.dtype, Some(args.arch))?;
     let measurements = Measurements::read(files, wanted)?.on_gpu(described(args)?);
     let gpus = if args.simulate.is_empty() { measured_on(&measurements)? } else { look_over(&measurements)? };
+    super::super::data::check_any(&measurements)?;
     check_one_gpu(&gpus)?;
     // The model is for one of each.
     measurements.common_direction()?;
@@ -143,7 +144,7 @@ pub(super) fn draw_all(
     let simulation = simulation(args, measured, base)?;
     match simulation.draw(simulation.problems(), args.seed) {
         Ok(draw) => Ok(draw.expected),
-        Err(TrainError::NothingHeldBack) => Ok(None),
+        Err(TrainError::NothingHeldBack { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
 }
