@@ -26,6 +26,7 @@ use ck_select_types::files::{self, Pending};
 use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
 
 use crate::measurements::{DataError, Filter, files_of, read_file};
+use crate::survey::Sidecar;
 use chunk::Chunk;
 use origin::Origins;
 use schema::Extras;
@@ -119,8 +120,9 @@ pub fn convert(
             (Ok(reports), Ok(target)) => {
                 let sidecar = origins.write(&reports, output)?;
                 target.commit()?;
-                let failed = |error| DataError::io(&output.display().to_string(), error);
-                sidecar.map_or(Ok(()), Pending::commit).map_err(failed)?;
+                sidecar
+                    .map_or(Ok(()), Pending::commit)
+                    .map_err(|error| DataError::io(&Sidecar::meta_of(output).display().to_string(), error))?;
                 Ok(reports)
             }
             (Err(DataError::Stopped) | Ok(_), Err(error)) | (Err(error), _) => Err(error),

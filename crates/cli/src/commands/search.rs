@@ -34,8 +34,8 @@ const EXAMPLES: &str = "Examples:
 
 Without a pool, the space is upstream's: 32 million combinations of tile, waves, instruction, pipeline, \
 scheduler, epilogue, padding and persistence of GEMM kernels, of which only buildable ones are searched. \
-With a pool, of any operation, all its kernels are scored. A model that adds the estimate to its scores, such as a universal one, needs one. The estimate's scores \
-are times in microseconds. The columns tie, unmeasured and out_of_range are those of `ckselect rank`.";
+With a pool, of any operation, all its kernels are scored. A model that adds the estimate to its scores, such as \
+a universal one, needs one. The estimate's scores are times in microseconds. The columns tie, unmeasured and out_of_range are those of `ckselect rank`.";
 
 /// Search for kernels that a model predicts to be fast
 #[derive(clap::Args)]
