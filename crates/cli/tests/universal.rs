@@ -223,7 +223,7 @@ fn a_model_goes_on_with_measurements() {
         spec["ck_select"]["prior"].as_f64().unwrap()
     };
     let unseen = line.replace("--model any", "--model back");
-    assert_eq!([10, 30].map(|count| prior_of(&format!("{unseen} --measure {count}"))), [15.0, 12.5]);
+    assert_eq!([15, 30].map(|count| prior_of(&format!("{unseen} --measure {count}"))), [15.0, 12.0]);
     assert_eq!(prior_of(&format!("{line} --measure 10")), 10.0);
     let card = fs::read_to_string(folder.path("own/MODEL_CARD.md")).unwrap();
     assert!(card.contains("adapted to gfx950, and only for it"), "{card}");
