@@ -103,7 +103,7 @@ test-programs: needs-cargo needs-cxx lightgbm-tools
 test-native: test-programs
 	@$(TEST) --test native
 
-test-rust: test-programs
+test-rust: test-programs offline-python
 	@$(TEST) -- --skip native::
 
 # Two kinds of tests at a time, since many wait for processes or use one processor; each prints what it has to say when it ends. The
