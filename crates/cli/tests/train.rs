@@ -206,6 +206,30 @@ mod trained {
     }
 
     #[test]
+    fn the_usual_objective_is_lambdarank_with_all_trees_and_a_continued_model_keeps_its_own() {
+        let folder = folder(&sweep(24, "bf16"));
+        let path = folder.path();
+        let small = SMALL.replace(" --early-stopping off", "");
+        let relative = |model: &str| -> serde_json::Value {
+            let bytes = fs::read(path.join(model).join("train_manifest.json")).unwrap();
+            serde_json::from_slice::<serde_json::Value>(&bytes).unwrap()["ck_select"]["targets"]["relative"]
+                .clone()
+        };
+        good(path, &format!("{BASE} --out usual {small}"));
+        let usual = relative("usual");
+        assert_eq!((&usual["objective"], &usual["trees"]), (&"lambdarank".into(), &12.into()));
+        good(path, &format!("{BASE} --out old {small} --objective listwise"));
+        let line = format!("{BASE} --out new --warm-start old --folds 1 --params n_estimators=3");
+        good(path, &line);
+        assert_eq!(relative("new")["objective"], "listwise");
+        let message = bad(path, &format!("{line} --overwrite --objective relative"), 1);
+        assert!(
+            message.contains("feature_spec.json: objective listwise, this training has relative"),
+            "{message}"
+        );
+    }
+
+    #[test]
     fn the_estimate_takes_part_on_request() {
         let folder = folder(&sweep(40, "bf16"));
         let path = folder.path();
@@ -222,7 +246,7 @@ mod trained {
         let card = fs::read_to_string(path.join("with/MODEL_CARD.md")).unwrap();
         assert!(card.contains("For gfx950 only, with the estimate as prior."), "{card}");
         let message = bad(path, &line.replace("--objective listwise", "--overwrite"), 2);
-        assert!(message.contains("--prior: found --objective relative, expected listwise"), "{message}");
+        assert!(message.contains("--prior: found --objective lambdarank, expected listwise"), "{message}");
         bad(path, &format!("{line} --overwrite --targets tflops"), 2);
         bad(path, &line.replace("--prior 5", "--prior -1 --overwrite"), 2);
     }

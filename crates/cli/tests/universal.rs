@@ -281,7 +281,7 @@ fn a_model_goes_on_with_measurements() {
     let parts = folder.good(&format!("{parts} --first 2 --format csv"));
     assert_eq!(column(&parts, "judged"), ["20", "30", "20", "30"]);
     let all =
-        "curve --arch gfx950 --model any --data here.csv --counts all --ways alone --draws 1 --format csv";
+        "curve --arch gfx950 --model any --data here.csv --counts all --ways upstream --draws 1 --format csv";
     let [five, each] = ["5", "1000"].map(|folds| folder.good(&format!("{all} --folds {folds}")));
     assert_eq!([column(&five, "judged"), column(&each, "judged")], [["30"], ["30"]]);
     assert_ne!(column(&five, "mean"), column(&each, "mean"));

@@ -17,13 +17,13 @@ mod run;
 const EXAMPLES: &str = "Examples:
   ckselect train --data sweep.csv --out models/mine --op grouped_conv --arch gfx950
   ckselect train --data oracle.csv --extra-data sweep.csv --out models/mine --op grouped_conv \\
-      --arch gfx950 --objective listwise --params n_estimators=800 --early-stopping off --seeds 5
+      --arch gfx950 --params colsample_bytree=0.7 --seeds 5
   ckselect train --universal --data mi355x.csv --arch gfx950 --data data/h200 --holdout device \\
       --out models/any
   ckselect train --data parquet/ --out models/gemm --op gemm_universal --dtype fp8 \\
       --arch gfx942 --objective log1p --targets tflops,latency,bandwidth
 
-Objectives that only rank (relative, listwise, softmax, pairwise, lambdarank, rank_xendcg) train \
+Objectives that only rank (lambdarank, listwise, relative, pairwise, softmax, rank_xendcg) train \
 model_relative.lgbm.gz, by which the model ranks, plus a forest for each of --targets. log1p and raw are \
 upstream's: the forest of tflops ranks. Parameters have the names of LightGBM's scikit-learn interface or of \
 LightGBM itself; TARGET.NAME=VALUE sets one for a single target.";
@@ -86,9 +86,10 @@ pub(crate) struct Args {
     /// Values to predict: tflops, latency, bandwidth
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "tflops")]
     targets: Vec<String>,
-    /// relative, log1p, raw, listwise, softmax, pairwise, lambdarank or rank_xendcg
-    #[arg(long, value_name = "NAME", default_value = "relative")]
-    objective: String,
+    /// lambdarank, listwise, relative, pairwise, softmax, rank_xendcg, log1p or raw; by default lambdarank,
+    /// or that of --warm-start
+    #[arg(long, value_name = "NAME")]
+    objective: Option<String>,
     /// The target that ranks: relative if it is trained, else tflops
     #[arg(long, value_name = "TARGET")]
     rank_target: Option<String>,
@@ -113,7 +114,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SEED")]
     fold_seed: Option<u64>,
     /// Which problems decide when to stop: a part of the training problems, the held-out ones (upstream's
-    /// way), or none. By default inner for objectives that only rank, and held-out for the others
+    /// way), or none. By default off for lambdarank and rank_xendcg, inner for others that only rank, and
+    /// held-out for the rest
     #[arg(long, value_enum)]
     early_stopping: Option<Stopping>,
     /// Try COUNT sets of random parameters, judged within the training problems

@@ -26,7 +26,7 @@ fn trained(folder: &Path) -> PathBuf {
     let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
         .current_dir(folder)
         .args(["train", "--data", "sweep.csv", "--op", "grouped_conv", "--arch", "gfx950", "--out", "model"])
-        .args(["--folds", "3", "--params", "n_estimators=30", "num_leaves=7"])
+        .args(["--objective", "relative", "--folds", "3", "--params", "n_estimators=30", "num_leaves=7"])
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -9,6 +9,8 @@ use ck_select_types::vocab::{Arch, Op};
 use crate::features::FeatureError;
 use crate::lightgbm::LightGbmError;
 
+use super::Objective;
+
 /// Why a training failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -22,6 +24,18 @@ pub enum TrainError {
         found: String,
         /// What was expected.
         expected: String,
+    },
+    /// A problem with more kernels than an objective can learn from.
+    #[error(
+        "objective {objective}: found a problem with {found} kernels, expected at most {most}; listwise has no limit"
+    )]
+    TooManyKernels {
+        /// The objective.
+        objective: Objective,
+        /// How many kernels the problem has.
+        found: usize,
+        /// How many it may have.
+        most: usize,
     },
     /// A target without values in the data.
     #[error("target {target}: no valid row of the data has a value of it")]

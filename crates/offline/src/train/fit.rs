@@ -181,6 +181,12 @@ impl<'a> Task<'a> {
         seed: u64,
         start: Option<&Booster>,
     ) -> Result<Stepper, TrainError> {
+        let kernels = problems.iter().map(|&problem| self.data.problems[problem].span.len());
+        if let (Some(found), Some(most)) = (kernels.max(), self.objective.most_kernels())
+            && found > most
+        {
+            return Err(TrainError::TooManyKernels { objective: self.objective, found, most });
+        }
         let matrix = self.matrix(problems, Some(&recipe.weights));
         let categories: Vec<String> = self.categories.iter().map(ToString::to_string).collect();
         let mut params = format!(

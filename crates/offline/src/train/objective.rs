@@ -21,9 +21,10 @@ pub enum Objective {
     Softmax,
     /// Put the faster of each two kernels first; a pair's weight is how much faster it is.
     Pairwise,
-    /// LightGBM's lambdarank on efficiency in 30 grades.
+    /// LightGBM's lambdarank: each pair's weight is what swapping its places would cost, by efficiency in
+    /// percent and by how near the top they are.
     Lambdarank,
-    /// LightGBM's `rank_xendcg` on the same grades.
+    /// LightGBM's `rank_xendcg` on efficiency in 30 grades.
     RankXendcg,
 }
 
@@ -63,10 +64,11 @@ impl Objective {
         match self {
             Self::Log1p | Self::Raw | Self::Relative => "objective=regression metric=rmse,l1".to_owned(),
             Self::Listwise | Self::Softmax | Self::Pairwise => "objective=none metric=none".to_owned(),
-            Self::Lambdarank | Self::RankXendcg => {
+            Self::Lambdarank => {
                 let gains: Vec<String> = (0..=GRADES as usize).map(|gain| gain.to_string()).collect();
-                format!("objective={} metric=none label_gain={}", self.as_str(), gains.join(","))
+                format!("objective=lambdarank metric=none label_gain={}", gains.join(","))
             }
+            Self::RankXendcg => "objective=rank_xendcg metric=none".to_owned(),
         }
     }
 
@@ -80,9 +82,14 @@ impl Objective {
         }
     }
 
-    /// Whether LightGBM has to know which rows belong to one problem.
-    pub(super) const fn needs_groups(self) -> bool {
+    /// Whether it is one of LightGBM's ranking objectives, which has to know which rows belong to one problem.
+    pub const fn needs_groups(self) -> bool {
         matches!(self, Self::Lambdarank | Self::RankXendcg)
+    }
+
+    /// How many kernels a problem may have; LightGBM's limit.
+    pub(super) const fn most_kernels(self) -> Option<usize> {
+        if matches!(self, Self::Lambdarank) { Some(10_000) } else { None }
     }
 
     /// Whether its derivatives are computed here.
@@ -97,13 +104,16 @@ impl Objective {
             Self::Raw => value,
             Self::Relative => efficiency.ln(),
             Self::Listwise | Self::Softmax | Self::Pairwise => efficiency,
-            Self::Lambdarank | Self::RankXendcg => (efficiency * GRADES).round(),
+            Self::Lambdarank => (efficiency * GRADES).round(),
+            Self::RankXendcg => (efficiency * DOUBLINGS).round(),
         }
     }
 }
 
-/// Grades of efficiency for LightGBM's ranking objectives, whose labels are integers.
-const GRADES: f64 = 30.0;
+/// Grades of efficiency for LightGBM's ranking objectives, whose labels are integers: percent, and fewer where
+/// each grade counts twice as much as the one below.
+const GRADES: f64 = 100.0;
+const DOUBLINGS: f64 = 30.0;
 
 impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -171,8 +181,8 @@ impl Lists<'_> {
         (first, second)
     }
 
-    /// The mean loss over the problems; for LightGBM's own ranking objectives, the mean regret of the first
-    /// choice.
+    /// The mean loss over the problems; for LightGBM's own ranking objectives, 1 - NDCG. The regret of the
+    /// first choice would be too coarse to say when to stop.
     pub(super) fn loss(&self, objective: Objective, scores: &[f64]) -> f64 {
         let mut sum = 0.0;
         for span in self.problems {
@@ -188,7 +198,7 @@ impl Lists<'_> {
                     let wanted = self.wanted(efficiency);
                     -shares.iter().zip(wanted).map(|(p, q)| q * p.max(f64::MIN_POSITIVE).ln()).sum::<f64>()
                 }
-                _ => 1.0 - efficiency.get(super::metrics::first_maximum(scores)).copied().unwrap_or(1.0),
+                _ => 1.0 - ndcg(scores, efficiency),
             };
         }
         sum / self.problems.len().max(1) as f64
@@ -244,6 +254,18 @@ fn pair_loss(scores: &[f64], efficiency: &[f64]) -> f64 {
     sum
 }
 
+/// The normalised discounted cumulative gain: efficiencies in the order of the scores, each counting less the
+/// later it comes, as a share of what the best order has.
+fn ndcg(scores: &[f64], efficiency: &[f64]) -> f64 {
+    let gain = |by: &[f64]| -> f64 {
+        let mut order: Vec<usize> = (0..by.len()).collect();
+        order.sort_by(|&a, &b| by[b].total_cmp(&by[a]));
+        order.into_iter().zip(2u32..).map(|(row, place)| efficiency[row] / f64::from(place).log2()).sum()
+    };
+    let ideal = gain(efficiency);
+    if ideal > 0.0 { gain(scores) / ideal } else { 1.0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -291,6 +313,17 @@ mod tests {
         let (single, _) = lists(&[1.0, 1.0]).derivatives(Objective::Listwise, &[0.0; 4]);
         let (double, _) = lists(&[1.0, 2.0]).derivatives(Objective::Listwise, &[0.0; 4]);
         assert_eq!(double, [single[0], single[1], 2.0 * single[2], 2.0 * single[3]]);
+    }
+
+    #[test]
+    fn ranking_losses_fall_with_each_pair_in_order() {
+        let problems = std::slice::from_ref(&(0..3));
+        let lists = Lists { efficiency: &[0.5, 1.0, 0.8], problems, weights: &[1.0], sharpness: 5.0 };
+        // The best first is not enough: the other two count as well.
+        let loss = |scores: [f64; 3]| lists.loss(Objective::Lambdarank, &scores);
+        assert_eq!(loss([0.0, 2.0, 1.0]), 0.0);
+        assert!(loss([1.0, 2.0, 0.0]) > 0.0 && loss([2.0, 1.0, 0.0]) > loss([1.0, 2.0, 0.0]));
+        assert_eq!(Lists { efficiency: &[0.0; 3], ..lists }.loss(Objective::RankXendcg, &[0.0; 3]), 0.0);
     }
 
     #[test]

@@ -71,7 +71,6 @@ impl Params {
             &[
                 ("n_estimators", 800.0),
                 ("early_stopping_rounds", 50.0),
-                ("sharpness", 5.0),
                 ("learning_rate", 0.05),
                 ("num_leaves", 15.0),
                 ("max_depth", -1.0),
@@ -101,6 +100,9 @@ impl Params {
         for &(name, value) in values {
             params.put(name, value);
         }
+        if objective == Objective::Listwise {
+            params.put("sharpness", 5.0);
+        }
         params
     }
 
@@ -124,9 +126,7 @@ impl Params {
 
     /// A forest of small trees that predicts a value, next to a forest that ranks.
     pub fn beside_a_ranking() -> Self {
-        let mut params = Self::of(Objective::Relative);
-        params.values.retain(|(name, _)| *name != "sharpness");
-        params
+        Self::of(Objective::Relative)
     }
 
     /// A parameter's own name, if this is its other one.

@@ -51,7 +51,9 @@ impl Way {
     fn objective(self) -> Objective {
         match self {
             Self::Upstream => Objective::Log1p,
-            Self::Tuned | Self::Alone => Objective::Listwise,
+            Self::Tuned => Objective::Listwise,
+            // The usual objective of a model for one GPU.
+            Self::Alone => Objective::Lambdarank,
         }
     }
 

@@ -11,7 +11,7 @@ use ck_select_types::files;
 use ck_select_types::vocab::{Arch, Op};
 use serde_json::Value;
 
-use super::{Plan, TrainError};
+use super::{Objective, Plan, TrainError};
 use crate::measurements::{DataError, Measurements};
 use crate::{forest_text, trained};
 
@@ -135,6 +135,13 @@ impl WarmStart {
         self.manifest.as_ref()?.get("total_n_estimators")?.as_u64()
     }
 
+    /// What the forest that ranks was trained to do; `None` if there is none, or nothing records it.
+    pub fn objective(&self) -> Option<Objective> {
+        self.forest(Target::Relative)?;
+        let word = self.manifest.as_ref()?.pointer("/ck_select/targets/relative/objective")?;
+        word.as_str()?.parse().ok()
+    }
+
     /// Checks that the plan's columns mean the same as those of the old forests.
     pub fn check(&self, plan: &Plan, dtype: Option<&str>) -> Result<(), TrainError> {
         let old = self.spec.extractor.schema.names();
@@ -163,6 +170,9 @@ impl WarmStart {
         differs("feature rules", format!("{:?}", was.rules), format!("{:?}", is.rules))?;
         differs("hardware", format!("{:?}", was.hardware), format!("{:?}", is.hardware))?;
         for goal in &plan.goals {
+            if let (Target::Relative, Some(old)) = (goal.target, self.objective()) {
+                differs("objective", old.to_string(), goal.objective.to_string())?;
+            }
             if self.forest(goal.target).is_some() && goal.target != Target::Relative {
                 let log = |log: bool| if log { "log1p".to_owned() } else { "raw".to_owned() };
                 let was = log(self.spec.log_targets.contains(&goal.target));

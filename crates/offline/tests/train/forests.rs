@@ -1,8 +1,11 @@
 //! What the trained forests are: exact, repeatable, better than nothing.
 
+use std::fmt::Write as _;
+
 use ck_select_model::forest::Forest;
 use ck_select_model::model::Target;
 use ck_select_offline::lightgbm::{Booster, Output};
+use ck_select_offline::measurements::Measurements;
 use ck_select_offline::train::{Objective, Role, Stop, TrainError, Trained, train};
 
 use crate::sweep::{csv, file, goal, measurements, plan, wanted};
@@ -40,6 +43,33 @@ fn every_objective_trains_a_forest_that_both_read_alike_and_that_chooses_better_
             held_out.mean
         );
     }
+}
+
+#[test]
+fn more_kernels_than_an_objective_can_take_are_refused_by_number() {
+    let mut text: String = csv(1).lines().take(1).map(|head| head.to_owned() + "\n").collect();
+    for index in 0..10_001 {
+        let (m, n, k) = (16 * (1 + index % 22), 16 * (1 + index / 22 % 22), 16 * (1 + index / 484));
+        let name = format!("grouped_conv_forward_bf16_2d_{m}x{n}x{k}_compv3");
+        let _ = writeln!(
+            text,
+            "{name},0,1,64,64,1,14,14,3,3,1,1,1,1,{},{},1",
+            1 + index,
+            1.0 / f64::from(1 + index)
+        );
+    }
+    let file = file("sweep.csv", &text);
+    let measurements = Measurements::read(&[&file.path], wanted()).unwrap();
+    let run = |objective| {
+        let mut plan = plan(vec![goal(Target::Relative, objective, &[("n_estimators", "1")])]);
+        plan.folds = 1;
+        train(&measurements, &plan, &())
+    };
+    assert_eq!(
+        run(Objective::Lambdarank).unwrap_err().to_string(),
+        "objective lambdarank: found a problem with 10001 kernels, expected at most 10000; listwise has no limit"
+    );
+    run(Objective::Listwise).unwrap();
 }
 
 #[test]
@@ -94,8 +124,7 @@ fn extra_data_is_trained_on_and_never_held_out() {
         rows.fold(String::new(), |text, line| text + line + "\n")
     };
     let (held, extra) = (file("held.csv", &part(0, 18)), file("extra.csv", &part(18, 30)));
-    let measurements =
-        ck_select_offline::measurements::Measurements::read(&[&held.path, &extra.path], wanted()).unwrap();
+    let measurements = Measurements::read(&[&held.path, &extra.path], wanted()).unwrap();
     let mut plan = plan(vec![goal(Target::Relative, Objective::Relative, &[])]);
     plan.roles = vec![Role::default(), Role { only_trains: true, weight: 0.5 }];
     let one = train(&measurements, &plan, &()).unwrap().remove(0);
@@ -128,7 +157,7 @@ fn a_problem_that_was_measured_again_is_two_lists_in_one_fold() {
         cells.join(",")
     });
     let data = file("again.csv", &(text.clone() + &again.collect::<Vec<_>>().join("\n")));
-    let measurements = ck_select_offline::measurements::Measurements::read(&[&data.path], wanted()).unwrap();
+    let measurements = Measurements::read(&[&data.path], wanted()).unwrap();
     let plan = plan(vec![goal(Target::Relative, Objective::Relative, &[])]);
     let one = train(&measurements, &plan, &()).unwrap().remove(0);
     let problems = measurements.problems().len();
@@ -160,8 +189,7 @@ fn extra_data_of_a_problem_is_held_out_with_it() {
         file("data.csv", &text),
         file("extra.csv", &(lines[0].to_owned() + "\n" + &extra.collect::<String>())),
     );
-    let measurements =
-        ck_select_offline::measurements::Measurements::read(&[&data.path, &extra.path], wanted()).unwrap();
+    let measurements = Measurements::read(&[&data.path, &extra.path], wanted()).unwrap();
     let mut plan = plan(vec![goal(Target::Relative, Objective::Relative, &[])]);
     plan.roles = vec![Role::default(), Role { only_trains: true, weight: 1.0 }];
     let one = train(&measurements, &plan, &()).unwrap().remove(0);
@@ -217,8 +245,7 @@ fn a_held_out_problem_has_no_say_in_its_own_prediction() {
         .collect();
     let run = |text: &str, stop: Stop| {
         let file = file("sweep.csv", text);
-        let measurements =
-            ck_select_offline::measurements::Measurements::read(&[&file.path], wanted()).unwrap();
+        let measurements = Measurements::read(&[&file.path], wanted()).unwrap();
         let mut plan =
             plan(vec![goal(Target::Relative, Objective::Listwise, &[("early_stopping_rounds", "3")])]);
         (plan.trials, plan.hard_rounds, plan.stop) = (2, 1, stop);

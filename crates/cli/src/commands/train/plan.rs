@@ -7,7 +7,9 @@ use ck_select::hardware::Hardware;
 use ck_select::model::Target;
 use ck_select::vocab::{Direction, Op};
 use ck_select_offline::measurements::{Measurements, files_of};
-use ck_select_offline::train::{Goal, GroupBy, Holdout, Objective, Params, Plan, Role, Stop, TrainError};
+use ck_select_offline::train::{
+    Goal, GroupBy, Holdout, Objective, Params, Plan, Role, Stop, TrainError, WarmStart,
+};
 
 use super::{Args, Group, Stopping};
 use crate::error::CliError;
@@ -91,11 +93,11 @@ fn params(pairs: &[String]) -> Result<Vec<Param<'_>>, CliError> {
 }
 
 /// The forests to train.
-pub(super) fn goals(args: &Args) -> Result<(Vec<Goal>, Target), CliError> {
-    let objective: Objective = if args.universal {
-        Objective::Listwise
-    } else {
-        args.objective.parse().map_err(|error| CliError::usage(format!("--objective: {error}")))?
+pub(super) fn goals(args: &Args, warm_start: Option<&WarmStart>) -> Result<(Vec<Goal>, Target), CliError> {
+    let objective: Objective = match &args.objective {
+        Some(word) => word.parse().map_err(|error| CliError::usage(format!("--objective: {error}")))?,
+        None if args.universal => Objective::Listwise,
+        None => warm_start.and_then(WarmStart::objective).unwrap_or(Objective::Lambdarank),
     };
     let mut goals: Vec<Goal> = Vec::new();
     let ranks = objective.only_ranks();
@@ -215,9 +217,9 @@ fn categories(op: Op, names: &[&str]) -> Vec<String> {
 
 /// Everything except what the data itself records.
 pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
-    let (goals, rank_by) = goals(args)?;
-    let ranks = goals.iter().any(|goal| goal.target == Target::Relative);
     let warm_start = args.warm_start.as_deref().map(super::super::to_continue).transpose()?;
+    let (goals, rank_by) = goals(args, warm_start.as_ref())?;
+    let ranks = goals.iter().any(|goal| goal.target == Target::Relative);
     if warm_start.is_some() && args.seeds > 1 {
         return Err(CliError::usage("--seeds: forests that continue another one are not averaged"));
     }
@@ -233,7 +235,9 @@ pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
         let old = warm.extractor();
         extractor = Extractor { arch: args.arch, ..old.clone() };
     }
-    let usual = match (args.universal, ranks) {
+    // LightGBM's ranking losses are too coarse to say when to stop.
+    let coarse = goals.iter().any(|goal| goal.objective.needs_groups());
+    let usual = match (args.universal || coarse, ranks) {
         (true, _) => Stopping::Off,
         (false, true) => Stopping::Inner,
         (false, false) => Stopping::HeldOut,
