@@ -70,9 +70,12 @@ fn ranking(criterion: &mut Criterion) {
 fn ranking_by_models(criterion: &mut Criterion) {
     let (_, pool) = conv();
     let mut group = criterion.benchmark_group("30 kernels");
-    let shipped = ["models/grouped_conv_forward_bf16_gfx950", "models/universal"].map(root);
+    let shipped = ["grouped_conv_forward_bf16_gfx950", "universal"];
+    let shipped = shipped.map(|name| (name.to_owned(), root("models").join(name)));
+    // Under its path, because a directory's name alone may be that of a shipped model.
     let named = std::env::var_os("CK_SELECT_BENCH_MODEL").map(PathBuf::from);
-    for place in shipped.into_iter().chain(named) {
+    let named = named.map(|place| (place.display().to_string(), place));
+    for (name, place) in shipped.into_iter().chain(named) {
         let mut model = Model::load(&place).expect("a model");
         if model.is_generic() {
             let arch = "sm_90".parse().expect("a word");
@@ -81,7 +84,7 @@ fn ranking_by_models(criterion: &mut Criterion) {
         let ranker =
             Ranker::new(Arc::new(model), Arc::clone(&pool)).expect("a pool that the model describes");
         let (mut scratch, mut number) = (RankScratch::default(), 0);
-        group.bench_function(place.file_name().expect("a name").display().to_string(), |bencher| {
+        group.bench_function(name, |bencher| {
             bencher.iter(|| {
                 number += 1;
                 ranker.rank_with(&problem(number), &mut scratch)
