@@ -679,7 +679,8 @@ typedef struct {
    */
   int32_t host_timing;
   /**
-   * Not 0: built-in models answer problems that no loaded model serves.
+   * Not 0: built-in models answer problems that no loaded model serves. A universal model, loaded or built in,
+   * answers only those for which no other model was trained.
    */
   int32_t embedded_models;
   /**
@@ -1366,6 +1367,11 @@ typedef struct {
    * 1 if the model is a universal one, which ranks for any GPU, direction and type, else 0.
    */
   int32_t generic;
+  /**
+   * The model that chose it: "embedded:universal" or another built-in one, a directory, or the name of a model
+   * from memory; NULL from other sources. Lives as long as the program.
+   */
+  const char *model;
 } ck_selection;
 
 /**

@@ -123,17 +123,18 @@ fn it_is_passed_over_where_it_cannot_or_may_not_answer() {
 fn a_universal_model_answers_for_any_gpu_and_says_so() {
     let with_models = |arch: &str| filled(Options { embedded_models: true, ..on(arch) });
     let problem: Problem = conv(16).into();
-    for (arch, source, generic) in [
-        ("gfx950", Source::Model, false),
-        ("gfx942", Source::Model, true),
-        ("sm_90", Source::Model, true),
-        ("gfx900", Source::Priority, false),
+    for (arch, source, model) in [
+        ("gfx950", Source::Model, Some("embedded:grouped_conv_forward_bf16_gfx950")),
+        ("gfx942", Source::Model, Some("embedded:universal")),
+        ("sm_90", Source::Model, Some("embedded:universal")),
+        ("gfx900", Source::Priority, None),
     ] {
         let registry = with_models(arch);
-        // The second answer is remembered, flag and all.
+        // The second answer is remembered, name and flag and all.
         for _ in 0..2 {
             let chosen = registry.select(&problem).unwrap();
-            assert_eq!((chosen.source, chosen.generic), (source, generic), "{arch}");
+            assert_eq!((chosen.source, chosen.model_name()), (source, model), "{arch}");
+            assert_eq!(chosen.generic, model == Some("embedded:universal"), "{arch}");
             assert!(!chosen.out_of_range() || arch == "gfx950", "its columns stay in range");
         }
     }
@@ -259,6 +260,7 @@ fn the_runtime_describes_its_gpu() {
     let asked = |options: Options, units: Option<u32>| {
         let device = MockDevice::new().with_facts(|facts| {
             (facts.compute_units, facts.clock_khz) = (units, Some(2_100_000));
+            (facts.wavefront_size, facts.lds_bytes, facts.l2_bytes) = (Some(64), Some(65_536), Some(4 << 20));
         });
         let registry = Registry::with_device(options, Box::new(device)).map_err(|error| error.to_string())?;
         registry.add_all(pool().iter().cloned().map(|kernel| new(kernel, None)).collect()).unwrap();
@@ -269,10 +271,16 @@ fn the_runtime_describes_its_gpu() {
     let own = asked(by_runtime.clone(), Some(20)).unwrap();
     assert!(own > 2.0 * profile, "{own} {profile}");
     assert_eq!(asked(Options { arch: None, ..by_runtime.clone() }, Some(20)), Ok(own));
-    // Of a GPU without a profile, another one's is the base.
+    // Only of a GPU without a profile, another one's is the base.
     let based = |hardware: &str| Options { hardware: Some(hardware.into()), ..on("gfx942") };
     assert_eq!(asked(based("hip:gfx942"), Some(20)), Ok(own));
-    assert_ne!(asked(based("hip:gfx90a"), Some(20)), Ok(own));
+    let error = asked(based("hip:gfx90a"), Some(20)).unwrap_err();
+    assert!(
+        error.contains("based_on: found gfx90a, expected gfx942, which has a profile of its own"),
+        "{error}"
+    );
+    let error = asked(Options { arch: on("gfx950").arch, ..by_runtime.clone() }, Some(20)).unwrap_err();
+    assert_eq!(error, "hardware: the runtime reports a GPU of gfx942, but arch is gfx950");
     let error = asked(based("hip:gfx908"), Some(20)).unwrap_err();
     assert!(error.starts_with("hardware: no profile of gfx908, expected one of gfx90a"), "{error}");
     let error = asked(by_runtime, None).unwrap_err();

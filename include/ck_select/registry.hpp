@@ -431,6 +431,7 @@ class Registry {
       selection.arch_unknown = raw.arch_unknown != 0;
       selection.no_model = raw.no_model != 0;
       selection.generic = raw.generic != 0;
+      selection.model = raw.model != nullptr ? std::string_view(raw.model) : std::string_view();
     }
     return status;
   }

@@ -47,6 +47,9 @@ struct Selection {
   bool no_model = false;
   /// The model is a universal one, which ranks for any GPU, direction and type.
   bool generic = false;
+  /// The model that chose it: "embedded:universal" or another built-in one, a directory, or the name of a model from
+  /// memory. NUL-terminated, lives as long as the program; empty from other sources.
+  std::string_view model;
 };
 
 /// The names of the bits in Selection::out_of_range_fields.

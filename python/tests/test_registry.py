@@ -231,12 +231,12 @@ def test_a_gpu_is_described_by_a_file(tmp_path):
 def test_the_universal_model_is_built_in():
     registry = GroupedConvRegistry("gfx942", kernels=FORWARD, environment=False, embedded_models=True)
     chosen = registry.select(PROBLEM)
-    assert chosen.source == "model" and chosen.generic
+    assert (chosen.source, chosen.model, chosen.generic) == ("model", "embedded:universal", True)
 
 
 def test_the_estimate_chooses_without_a_model():
     chosen = GroupedConvRegistry("gfx942", kernels=FORWARD, environment=False).select(PROBLEM)
-    assert chosen.source == "estimate" and chosen.score is not None and chosen.score > 0
+    assert chosen.source == "estimate" and chosen.model is None and chosen.score is not None and chosen.score > 0
 
 
 def test_a_universal_model_ranks_in_a_registry_alone():

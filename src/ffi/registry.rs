@@ -78,7 +78,8 @@ pub struct CkOptions {
     /// on the host before they return, such as reference implementations. Requires `arch`, because the host
     /// has none; winners are stored for the device "host".
     pub host_timing: i32,
-    /// Not 0: built-in models answer problems that no loaded model serves.
+    /// Not 0: built-in models answer problems that no loaded model serves. A universal model, loaded or built in,
+    /// answers only those for which no other model was trained.
     pub embedded_models: i32,
     /// Not 0: if no other source has an answer, the priority decides, without the estimate.
     pub no_estimate: i32,
@@ -350,11 +351,13 @@ fn measuring(raw: &CkOptions) -> Result<SearchOptions, Failure> {
 }
 
 fn options_failure(error: OptionsError) -> Failure {
-    let status = match error {
-        OptionsError::Mode { .. } | OptionsError::HostArch => CkStatus::InvalidArgument,
-        OptionsError::Override(_) | OptionsError::Capture { .. } | OptionsError::Hardware { .. } => {
-            CkStatus::Io
+    let status = match &error {
+        OptionsError::Mode { .. } | OptionsError::HostArch | OptionsError::HardwareWord { .. } => {
+            CkStatus::InvalidArgument
         }
+        OptionsError::Hardware(file) if !file.is_io() => CkStatus::InvalidArgument,
+        OptionsError::Hardware(_) | OptionsError::Override(_) | OptionsError::Capture { .. } => CkStatus::Io,
+        OptionsError::Runtime { .. } => CkStatus::CannotMeasure,
         OptionsError::Model(_) => CkStatus::InvalidModel,
     };
     Failure::new(status, error)

@@ -1,6 +1,6 @@
 //! Choosing, ranking, predicting, explaining.
 
-use std::ffi::{CString, c_char, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::mem::offset_of;
 use std::sync::OnceLock;
 
@@ -73,6 +73,9 @@ pub struct CkSelection {
     pub no_model: i32,
     /// 1 if the model is a universal one, which ranks for any GPU, direction and type, else 0.
     pub generic: i32,
+    /// The model that chose it: "embedded:universal" or another built-in one, a directory, or the name of a model
+    /// from memory; NULL from other sources. Lives as long as the program.
+    pub model: *const c_char,
 }
 
 // SAFETY: `repr(C)`, begins with its size, and holds only numbers and addresses.
@@ -195,6 +198,7 @@ pub(super) unsafe fn select<T: AsProblem>(
         arch_unknown: chosen.arch_unknown.into(),
         no_model: chosen.no_model.into(),
         generic: chosen.generic.into(),
+        model: chosen.c_model_name().map_or(std::ptr::null(), CStr::as_ptr),
     };
     // SAFETY: by contract, `selection` still has the room that was checked.
     unsafe { selection.write(value) };

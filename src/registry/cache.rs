@@ -3,6 +3,7 @@
 //! A fixed number of slots that readers share without writing. Each decision carries the generation that it
 //! was made for, so that a change of the registry invalidates all of them at once.
 
+use super::model_name::ModelName;
 use super::slot::Slot;
 use super::{Entry, Selection, Source};
 use crate::problem::{FieldSet, Problem, WORDS};
@@ -96,8 +97,9 @@ impl<'r> Selection<'r> {
             flags,
             id as u64,
             self.index as u64,
-            self.rank as u64,
-            self.unsupported as u64,
+            // Both are below the number of kernels, of which 32 bits are enough.
+            self.rank as u64 | (self.unsupported as u64) << 32,
+            ModelName::number(self.model).into(),
             self.score.unwrap_or(0.0).to_bits(),
             self.measured_ms.unwrap_or(0.0).to_bits(),
         ]
@@ -108,7 +110,7 @@ impl<'r> Selection<'r> {
         generation: u64,
         entry: impl FnOnce(usize) -> Option<&'r Entry>,
     ) -> Option<Self> {
-        let [flags, id, index, rank, unsupported, score, measured_ms] = facts;
+        let [flags, id, index, places, model, score, measured_ms] = facts;
         let number = |bit: u64, bits: u64| (flags & bit != 0).then(|| f64::from_bits(bits));
         Some(Self {
             entry: entry(id as usize)?,
@@ -116,13 +118,14 @@ impl<'r> Selection<'r> {
             source: *Source::ALL.get((flags & 0xff) as usize)?,
             score: number(SCORED, score),
             measured_ms: number(MEASURED, measured_ms),
-            rank: rank as usize,
-            unsupported: unsupported as usize,
+            rank: places as u32 as usize,
+            unsupported: (places >> 32) as usize,
             outside: FieldSet::from_bits(flags >> OUTSIDE),
             unmeasured: flags & UNMEASURED != 0,
             arch_unknown: flags & ARCH_UNKNOWN != 0,
             no_model: flags & NO_MODEL != 0,
             generic: flags & GENERIC != 0,
+            model: ModelName::from_number(model as u32),
             generation,
         })
     }
@@ -155,6 +158,7 @@ mod tests {
             arch_unknown: number.is_multiple_of(6),
             no_model: number.is_multiple_of(9),
             generic: number.is_multiple_of(5),
+            model: (number.is_multiple_of(5)).then(|| ModelName::of("a model")),
             generation,
         }
     }

@@ -1,7 +1,10 @@
 //! The chain of sources: override, store, model, search, estimate, priority.
 
+use std::ffi::CStr;
+
 use super::cache::Key;
 use super::explain::no_model;
+use super::model_name::ModelName;
 use super::prepared::{Prepared, PreparedModel};
 use super::state::State;
 use super::{Entry, Mode, Registry};
@@ -83,6 +86,8 @@ pub struct Selection<'r> {
     pub no_model: bool,
     /// Whether the model is a universal one, which ranks for any GPU, direction and type.
     pub generic: bool,
+    /// The model that chose it; see [`Selection::model_name`].
+    pub(super) model: Option<ModelName>,
     /// The generation of the state that answered, see [`Registry::generation`].
     pub generation: u64,
 }
@@ -103,6 +108,7 @@ impl<'r> Selection<'r> {
             arch_unknown: false,
             no_model: false,
             generic: false,
+            model: None,
             generation,
         }
     }
@@ -110,6 +116,16 @@ impl<'r> Selection<'r> {
     /// Whether the problem is outside the model's training range.
     pub const fn out_of_range(&self) -> bool {
         !self.outside.is_empty()
+    }
+
+    /// The model that chose the kernel: `embedded:universal`, a directory, or the label of a model from memory;
+    /// `None` from other sources. The name outlives the model.
+    pub fn model_name(&self) -> Option<&'static str> {
+        self.c_model_name()?.to_str().ok()
+    }
+
+    pub(crate) fn c_model_name(&self) -> Option<&'static CStr> {
+        self.model.map(ModelName::as_c_str)
     }
 }
 
@@ -389,6 +405,7 @@ impl Registry {
                             unmeasured: !ranker.unmeasured(of_ranker).is_empty(),
                             arch_unknown: model.is_of_one_arch() && problem.arch().or(arch).is_none(),
                             generic: model.is_generic(),
+                            model: Some(model.name),
                             ..Selection::of(entry, index, Source::Model, state.generation())
                         });
                     }

@@ -9,6 +9,7 @@ use super::prepared::Prepared;
 use super::state::State;
 use super::{Entry, Registry, Selection, Source};
 use crate::estimate::{Described, DeviceError, EstimateScratch, Estimator, PerDevice, Shape, Terms};
+use crate::kernel::Kernel;
 use crate::problem::{Checked, Problem};
 use crate::vocab::Arch;
 
@@ -67,6 +68,18 @@ impl Estimates {
         Arc::new(Self { ids: Arc::clone(ids), arch, prefers, devices: PerDevice::new(described) })
     }
 
+    /// Whether a higher priority goes before a shorter time.
+    pub(super) const fn prefers(&self) -> bool {
+        self.prefers
+    }
+
+    /// The architecture for a problem: the problem's, otherwise the options', otherwise that of the described
+    /// GPU; without any, the one that all kernels name.
+    pub(super) fn arch_for(&self, state: &State, problem: &Problem) -> Option<Arch> {
+        let described = self.devices.described().map(|described| described.arch);
+        problem.arch().or(state.options().arch).or(described).or(self.arch)
+    }
+
     /// The estimates for an architecture, computed on first use.
     fn device(&self, arch: Arch, entries: &boxcar::Vec<Entry>) -> Result<&PreparedEstimate, DeviceError> {
         self.devices.get(arch, |device| {
@@ -78,9 +91,7 @@ impl Estimates {
 }
 
 impl Registry {
-    /// Ranks the kernels that fit, or says why not. `supports` is not called. The architecture is the
-    /// problem's, otherwise the options', otherwise that of the described GPU; without any, the one that all
-    /// kernels name.
+    /// Ranks the kernels that fit, or says why not. `supports` is not called.
     fn ask_estimate<'p>(
         &self,
         state: &State,
@@ -91,21 +102,24 @@ impl Registry {
         if !state.options().estimate {
             return Err(NoEstimate::Off);
         }
-        let Estimates { arch, prefers, ref devices, .. } = *prepared.estimates;
-        let described = devices.described().map(|described| described.arch);
-        let arch = problem.arch().or(state.options().arch).or(described).or(arch);
-        let arch = arch.ok_or(NoEstimate::NoArch)?;
+        let arch = prepared.estimates.arch_for(state, &problem).ok_or(NoEstimate::NoArch)?;
         let estimate = prepared.estimates.device(arch, &self.entries)?;
         let fitting = estimate.shapes.iter().enumerate().filter_map(|(place, shape)| {
             let entry = self.entry_at(state, place)?;
             entry.fits(&problem, state.options().arch).then_some((place, shape.as_ref()?))
         });
         scratch.rank(&estimate.estimator, &problem, fitting);
-        if prefers {
+        if prepared.estimates.prefers {
             let priority = |place| self.entry_at(state, place).map(|entry| Reverse(entry.priority()));
             scratch.prefer(priority);
         }
         Ok(estimate)
+    }
+
+    /// The kernels of the estimate, in their order.
+    pub(super) fn estimated_kernels(&self, prepared: &Prepared) -> impl Iterator<Item = &Kernel> {
+        let ids = Arc::clone(&prepared.estimates.ids);
+        (0..ids.len()).filter_map(move |place| Some(self.entries.get(*ids.get(place)?)?.kernel()))
     }
 
     /// The first supported kernel by the estimate.

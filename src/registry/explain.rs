@@ -26,10 +26,15 @@ impl Registry {
         let first = |said: &AtomicBool| !said.load(Ordering::Relaxed) && !said.swap(true, Ordering::Relaxed);
         let name = selection.entry.name();
         if selection.no_model && first(&self.said.no_model) {
-            let why = self.explain_no_model(state, self.prepared(state), problem);
+            let prepared = self.prepared(state);
+            let why = self.explain_no_model(state, prepared, problem);
+            let no_estimate = self.explain_no_estimate(state, prepared, problem);
             log::caution(
                 "select",
-                format_args!("{problem}: {name}, the first by priority, without a model: {why}"),
+                format_args!(
+                    "{problem}: {name}, the first by priority, without a model: {why}; and without an estimate: \
+                     {no_estimate}"
+                ),
             );
         }
         let embedded = || {
@@ -116,7 +121,7 @@ impl Registry {
                 );
             }
             if let Ok(selection) = answer {
-                let text = match reproduce::command(&state, self.prepared(&state), &problem, selection) {
+                let text = match reproduce::command(self, &state, &problem, selection) {
                     Ok(command) => format!("reproduce with: {command}"),
                     Err(reason) => format!("no command reproduces it: {reason}"),
                 };

@@ -16,6 +16,7 @@ mod explain;
 mod fmha;
 mod generation;
 mod measure;
+mod model_name;
 mod options;
 mod overrides;
 mod prepared;

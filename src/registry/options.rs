@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use super::{OverrideError, Overrides};
 use crate::capture::Capture;
-use crate::estimate::Described;
+use crate::estimate::{Described, DescribedError};
 use crate::log::{self, Level};
 use crate::model::ModelError;
 use crate::nearest::Hint;
+use crate::tuning::described::FactsError;
 use crate::tuning::device::{DeviceFacts, Stream};
 use crate::tuning::search::SearchOptions;
 use crate::tuning::store::Location;
@@ -136,10 +137,20 @@ pub enum OptionsError {
         /// Why not.
         error: std::io::Error,
     },
-    /// A description of the GPU that cannot be used.
+    /// A file that describes the GPU and cannot be used.
+    #[error("hardware: {0}")]
+    Hardware(#[from] DescribedError),
+    /// The word for the runtime with a base that does not exist, or with another architecture than that of the
+    /// GPU.
     #[error("hardware: {reason}")]
-    Hardware {
-        /// Why not, with the file.
+    HardwareWord {
+        /// What was found and what was expected.
+        reason: String,
+    },
+    /// A GPU that the runtime does not describe.
+    #[error("hardware: {reason}")]
+    Runtime {
+        /// Why not.
         reason: String,
     },
     /// Measuring on the host, which has no GPU architecture, without naming one.
@@ -211,19 +222,25 @@ impl Options {
         &self,
         facts: impl FnOnce() -> Result<DeviceFacts, String>,
     ) -> Result<Option<Described>, OptionsError> {
-        let failed = |reason| OptionsError::Hardware { reason };
+        let wrong = |reason| OptionsError::HardwareWord { reason };
         match self.hardware.as_deref() {
             None => Ok(None),
             Some(path) if Self::is_by_runtime(path) => {
-                let base = Self::base_of_runtime(path).map_err(failed)?;
-                let facts = facts().map_err(failed)?;
-                let fields = facts.constants(base).map_err(|error| failed(error.to_string()))?;
+                let base = Self::base_of_runtime(path).map_err(wrong)?;
+                let facts = facts().map_err(|reason| OptionsError::Runtime { reason })?;
+                if let (Some(asked), Some(found)) = (self.arch, facts.arch())
+                    && asked != found
+                {
+                    return Err(wrong(format!("the runtime reports a GPU of {found}, but arch is {asked}")));
+                }
+                let fields = facts.constants(base).map_err(|error| match error {
+                    FactsError::Unreported { .. } => OptionsError::Runtime { reason: error.to_string() },
+                    _ => wrong(error.to_string()),
+                })?;
                 let described = Described::from_json(&fields, self.arch.or(facts.arch()));
-                described.map(Some).map_err(|error| failed(error.to_string()))
+                described.map(Some).map_err(|error| wrong(error.to_string()))
             }
-            Some(path) => {
-                Described::read(path, self.arch).map(Some).map_err(|error| failed(error.to_string()))
-            }
+            Some(path) => Ok(Some(Described::read(path, self.arch)?)),
         }
     }
 

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::estimate::Estimates;
+use super::model_name::ModelName;
 use super::state::{LoadedModel, State};
 use super::{Entry, ModelKey, reproduce};
 use crate::estimate::Described;
@@ -32,6 +33,7 @@ pub(super) struct Prepared {
 /// A model prepared for the kernels that it can describe.
 pub(super) struct PreparedModel {
     model: Arc<Model>,
+    pub(super) name: ModelName,
     key: ModelKey,
     /// The GPU that it was prepared for, if it is not a profile.
     described: Option<Described>,
@@ -124,7 +126,8 @@ impl PreparedModel {
             Ok(ranker) => (Some(ranker), None),
             Err(reason) => (None, Some(reason)),
         };
-        Self { model, key, described, ids: ids.clone(), ranker, fault, places, pool_file: OnceLock::new() }
+        let (name, ids) = (ModelName::of(model.name()), ids.clone());
+        Self { model, name, key, described, ids, ranker, fault, places, pool_file: OnceLock::new() }
     }
 
     /// Compiles the forest for the kernels, if that is not done yet.
@@ -150,7 +153,10 @@ impl PreparedModel {
 
     /// A file with the kernels that the model ranks, for `ckselect`.
     pub(super) fn pool_file(&self) -> Result<&Path, String> {
-        let file = self.pool_file.get_or_init(|| reproduce::write_pool(self));
+        let file = self.pool_file.get_or_init(|| {
+            let ranker = self.ranker.as_ref().ok_or("the model can rank no kernel")?;
+            reproduce::write_pool(ranker.pool().op(), &ranker.kernels().collect::<Vec<_>>())
+        });
         file.as_deref().map_err(Clone::clone)
     }
 }

@@ -6,23 +6,26 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::options::Options;
-use super::prepared::{Prepared, PreparedModel};
+use super::prepared::Prepared;
 use super::state::State;
-use super::{ModelKey, Selection, Source};
+use super::{ModelKey, Registry, Selection, Source};
 use crate::environment;
 use crate::files;
+use crate::kernel::Kernel;
 use crate::pool::Pool;
 use crate::pool::{ExportOptions, export_json};
 use crate::problem::Problem;
 use crate::tuning::store::{StableHash, cache_folder};
+use crate::vocab::{Arch, Op};
 
 /// The command, or why there is none.
 pub(super) fn command(
+    registry: &Registry,
     state: &State,
-    prepared: &Prepared,
     problem: &Problem,
     selection: &Selection<'_>,
 ) -> Result<String, String> {
+    let prepared = registry.prepared(state);
     if selection.generation != state.generation() {
         return Err("the registry has changed since".to_owned());
     }
@@ -31,8 +34,47 @@ pub(super) fn command(
         Source::Priority => Err("the registered priorities decided".to_owned()),
         Source::Store | Source::Search => listed(prepared, selection),
         Source::Model => ranked(state, prepared, problem, selection),
-        Source::Estimate => {
-            Err("the estimate decided: `ckselect rank --estimate` with the same kernels".to_owned())
+        Source::Estimate => estimated(registry, state, prepared, problem, selection),
+    }
+}
+
+/// The estimate's ranking down to the kernel that was selected, which is the last one.
+fn estimated(
+    registry: &Registry,
+    state: &State,
+    prepared: &Prepared,
+    problem: &Problem,
+    selection: &Selection<'_>,
+) -> Result<String, String> {
+    if prepared.estimates.prefers() {
+        return Err("the registered priorities decided, and the estimate among equal ones".to_owned());
+    }
+    let arch = prepared.estimates.arch_for(state, problem).ok_or("no architecture is known")?;
+    let op = problem.op();
+    let of_op = registry.estimated_kernels(prepared).filter(|kernel| kernel.kind.op() == op);
+    let pool = write_pool(op, &of_op.collect::<Vec<_>>())?;
+    let (pool, problem, top) = (quoted(&pool)?, problem.on(None), selection.rank + 1);
+    let hardware = described_by(state, arch)?.map_or_else(String::new, |path| format!(" --hardware {path}"));
+    Ok(format!(
+        "ckselect rank --estimate --arch {arch}{hardware} --pool {pool} --problem '{problem}' --top {top}"
+    ))
+}
+
+/// The file that describes the GPU of an architecture, quoted; `None` if its profile does.
+fn described_by(state: &State, arch: Arch) -> Result<Option<String>, String> {
+    match state
+        .options()
+        .hardware
+        .as_deref()
+        .filter(|_| state.described().is_some_and(|own| own.arch == arch))
+    {
+        None => Ok(None),
+        Some(path) if Options::is_by_runtime(path) => {
+            Err("the runtime described the GPU; `ckselect hardware` writes a file of it".to_owned())
+        }
+        Some(path) => {
+            let path = std::path::absolute(path).map_err(|error| error.to_string())?;
+            quoted(&path).map(Some)
         }
     }
 }
@@ -56,14 +98,9 @@ fn ranked(
     let force = if loaded.key == ModelKey::of(loaded.model.spec()) { "" } else { " --force-model" };
     let device = state.described().filter(|_| loaded.model.is_generic());
     let device = device.filter(|device| problem.arch().is_none_or(|arch| arch == device.arch));
-    let device = match (device, state.options().hardware.as_deref()) {
-        (Some(_), Some(path)) if Options::is_by_runtime(path) => {
-            return Err("the runtime described the GPU; `ckselect hardware` writes a file of it".to_owned());
-        }
-        (Some(device), Some(path)) => {
-            let path = std::path::absolute(path).map_err(|error| error.to_string())?;
-            format!(" --arch {} --hardware {}", device.arch, quoted(&path)?)
-        }
+    let path = device.map(|device| described_by(state, device.arch)).transpose()?.flatten();
+    let device = match (device, path) {
+        (Some(device), Some(path)) => format!(" --arch {} --hardware {path}", device.arch),
         _ => String::new(),
     };
     Ok(format!(
@@ -86,15 +123,14 @@ fn quoted(word: &Path) -> Result<String, String> {
     Ok(format!("'{}'", text.replace('\'', r"'\''")))
 }
 
-/// Writes the kernels that a model is prepared for, as `ckselect` reads them, into the user's cache folder.
-/// The file is named after its contents, so that no other pool ever replaces it.
-pub(super) fn write_pool(prepared: &PreparedModel) -> Result<PathBuf, String> {
-    let ranker = prepared.ranker.as_ref().ok_or("the model can rank no kernel")?;
-    let text = export_json(ranker.pool().op(), ranker.kernels(), &ExportOptions::default());
+/// Writes kernels, as `ckselect` reads them, into the user's cache folder. The file is named after its
+/// contents, so that no other pool ever replaces it.
+pub(super) fn write_pool(op: Op, kernels: &[&Kernel]) -> Result<PathBuf, String> {
+    let text = export_json(op, kernels.iter().copied(), &ExportOptions::default());
     let text = text.map_err(|error| error.to_string())?;
     // Exports have CK's fields. They lack what only a descriptor says about a kernel with a name of its own.
     let read = Pool::from_bytes("pool", text.as_bytes()).map_err(|error| error.to_string())?;
-    if let Some(lost) = ranker.kernels().zip(read.iter()).find(|(kernel, read)| kernel != read) {
+    if let Some(lost) = kernels.iter().zip(read.iter()).find(|(kernel, read)| *kernel != read) {
         return Err(format!("an export does not contain all fields of {}", lost.0.name));
     }
     let folder = cache_folder(environment::variable);

@@ -1,12 +1,10 @@
 //! What a runtime reports of a GPU, as constants for the estimate.
 
-use std::ops::RangeInclusive;
-
 use serde_json::{Map, Value};
 
 use super::device::DeviceFacts;
 use crate::environment;
-use crate::estimate::Device;
+use crate::estimate::{Device, Rates};
 use crate::nearest::Hint;
 use crate::vocab::Arch;
 
@@ -45,9 +43,6 @@ pub enum FactsError {
     },
 }
 
-/// Bandwidths of memory that a GPU may have.
-const PLAUSIBLE_GB_S: RangeInclusive<f64> = 10.0..=1e5;
-
 /// Transfers on each line of the memory's bus per clock that HIP reports. AMD's driver reports the clock of
 /// the memory controller: half the data rate for HBM2, a quarter for HBM3, a sixteenth for GDDR6
 /// (ROCm/rocm-systems issue 5034). CUDA reports half the data rate of any memory. Not known of memory that a
@@ -83,7 +78,8 @@ impl DeviceFacts {
     pub fn memory_gb_s(&self) -> Option<f64> {
         let transfers = transfers_per_clock(self.arch()?)?;
         let (khz, bits) = (f64::from(self.memory_clock_khz?), f64::from(self.memory_bus_bits?));
-        Some(khz * bits * transfers / 8.0 / 1e6).filter(|bandwidth| PLAUSIBLE_GB_S.contains(bandwidth))
+        Some(khz * bits * transfers / 8.0 / 1e6)
+            .filter(|bandwidth| Rates::PLAUSIBLE_MEMORY_GB_S.contains(bandwidth))
     }
 
     /// What the runtime reports, as a JSON object for [`Described`](crate::estimate::Described). Everything

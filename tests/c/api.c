@@ -1080,6 +1080,7 @@ static void selecting(const char *repository, const char *scratch) {
     CHECK(selection.index == 0 && selection.rank == 0 && selection.unsupported == 0 && isnan(selection.score));
     CHECK(selection.user == NULL && selection.out_of_range == 0);
     CHECK(selection.no_model == 1 && selection.arch_unknown == 0 && selection.out_of_range_fields == 0);
+    CHECK(selection.model == NULL);
     const uint64_t before = selection.generation;
     ck_ranked ranked[KERNEL_COUNT];
     ranked[0].struct_size = 0;

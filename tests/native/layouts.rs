@@ -100,7 +100,7 @@ fn structs_have_the_same_layout_on_both_sides() {
         CkForestBytes = "ck_forest_bytes" { struct_size, target, reserved, bytes, len }
         CkSelection = "ck_selection" {
             struct_size, name, user, index, rank, unsupported, score, measured_ms, generation, source,
-            out_of_range, out_of_range_fields, unmeasured, arch_unknown, no_model, generic,
+            out_of_range, out_of_range_fields, unmeasured, arch_unknown, no_model, generic, model,
         }
         CkRanked = "ck_ranked" { struct_size, name, user, index, score, tied, unmeasured }
         CkRowOptions = "ck_row_options" {

@@ -88,6 +88,82 @@ fn devices_are_files_too_and_faults_are_named() {
     assert!(stderr.contains("rows are of sm_90, not of gfx942"), "{stderr}");
 }
 
+/// A GPU in a file is of an architecture, which problems, rows and kernels must not contradict.
+#[test]
+fn a_described_gpu_is_of_one_architecture() {
+    let folder = TempDir::new().unwrap();
+    let place = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let refused = |words: &[&str], message: &str| {
+        let (code, stdout, stderr) = run(words);
+        assert!(matches!(code, Some(1 | 2)) && stdout.is_empty(), "{words:?}: {code:?}\n{stdout}");
+        assert!(stderr.contains(message), "{words:?}\n{stderr}");
+    };
+    let mi300x = place("mi300x.json", r#"{"based_on": "gfx942", "num_cus": 304}"#);
+    let data = "data/h200/forward.unseen11.parquet";
+    for more in
+        [&["evaluate", "--estimate"][..], &["validate", "--estimate"], &["compare", "estimate", "estimate"]]
+    {
+        let words = [more, &["--variant", "forward", "--hardware", &mi300x, "--data", data]].concat();
+        refused(&words, "rows are of sm_90, not of gfx942");
+    }
+    let universal = ["evaluate", "--model", "embedded:universal", "--hardware", &mi300x, "--data", data];
+    refused(&universal, "rows are of sm_90, not of gfx942");
+    let other = format!("{PROBLEM},arch=gfx950");
+    for command in [&["rank", "--estimate"][..], &["rank"], &["explain", "--model", "embedded:universal"]] {
+        let words = [command, &["--pool", POOL, "--hardware", &mi300x, "--problem", &other]].concat();
+        refused(&words, "gfx950");
+    }
+    let gemm = "M=128,N=1536,K=7168,dtype=fp16,arch=gfx950";
+    refused(
+        &["search", "--estimate", "--hardware", "gfx942", "--problem", gemm],
+        "the problem's arch is gfx950",
+    );
+    let problems = place("problems.csv", "N,C,K,Hi,Wi,Y,X,arch\n1,64,64,8,8,3,3,gfx950\n");
+    let bench =
+        ["bench", "--pool", POOL, "--problems", &problems, "--simulate", "analytic", "--output", "none.csv"];
+    let bench = [&bench[..], &["--order", "estimate", "--arch", "sm_90", "--within", "1.35x"]].concat();
+    refused(&bench, "the problem's arch is gfx950, but the GPU that is asked for is of sm_90");
+
+    // What is recorded of the GPU belongs to the architecture, too.
+    let header = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops,arch";
+    let row = "grouped_conv_forward_bf16_2d_16x64x64_compv3,64,64,8,8,3,3,0.5,10,gfx950";
+    let evaluate =
+        |path: &str| ["evaluate", "--estimate", "--arch", "gfx950", "--data", path].map(str::to_owned);
+    for (column, value, message) in [
+        ("hw_gfx_name", "gfx942", "hw_gfx_name: found gfx942, expected gfx950 as in arch"),
+        ("hw_gfx_name", "MI300X", "hw_gfx_name: unknown arch 'MI300X'"),
+        ("hw_lds_capacity", "160", "hw_lds_capacity: found 160, expected a number from 1024 to"),
+        ("hw_max_clock_mhz", "2", "hw_max_clock_mhz: found 2, expected a number from 100 to"),
+    ] {
+        let path = place("rows.csv", &format!("{header},{column}\n{row},{value}\n"));
+        refused(&evaluate(&path).each_ref().map(String::as_str), message);
+    }
+    let path = place("rows.csv", &format!("{header},hw_gfx_name\n{row},gfx950:sramecc+:xnack-\n"));
+    good(&evaluate(&path).each_ref().map(String::as_str));
+    // It is the architecture of rows that have no other.
+    let (header, row) = (header.replace(",arch", ""), row.replace(",gfx950", ""));
+    let path = place("rows.csv", &format!("{header},hw_gfx_name\n{row},gfx942\n"));
+    refused(&evaluate(&path).each_ref().map(String::as_str), "rows are of gfx942, not of gfx950");
+}
+
+/// Without options, the GPU is that of the problem, else of all kernels.
+#[test]
+fn problem_and_kernels_name_the_gpu() {
+    let folder = TempDir::new().unwrap();
+    let pool = folder.path().join("pool.json");
+    let pool = pool.to_str().unwrap();
+    good(&["enumerate", "configs/forward_bf16.json", "--arch", "gfx942", "--export-json", pool]);
+    let named = |words: &[&str]| good(&[&["rank", "--estimate", "--format", "csv"], words].concat());
+    let asked = named(&["--pool", pool, "--problem", PROBLEM, "--arch", "gfx942"]);
+    assert_eq!(asked, named(&["--pool", pool, "--problem", PROBLEM]));
+    let problem = format!("{PROBLEM},arch=gfx942");
+    assert_eq!(rank(&["--estimate", "--arch", "gfx942"]), named(&["--pool", POOL, "--problem", &problem]));
+}
+
 #[test]
 fn it_is_judged_with_all_outputs() {
     let folder = TempDir::new().unwrap();

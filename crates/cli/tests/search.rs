@@ -169,6 +169,23 @@ fn a_problem_that_no_kernel_of_the_space_computes_is_an_error() {
 
 /// Without a pool and without a model: the times are those of `rank --estimate`.
 #[test]
+fn a_gpu_without_instructions_for_the_type_is_said() {
+    for strategy in ["random", "de", "exhaustive"] {
+        let (code, stdout, stderr) = {
+            let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+                .args(["search", "--estimate", "--arch", "gfx90a", "--strategy", strategy])
+                .args(["--problem", "M=128,N=1536,K=7168,dtype=fp8"])
+                .output()
+                .unwrap();
+            let text = |bytes| String::from_utf8(bytes).unwrap();
+            (output.status.code(), text(output.stdout), text(output.stderr))
+        };
+        assert_eq!((code, stdout.as_str()), (Some(1), ""), "{strategy}: {stderr}");
+        assert!(stderr.contains("the estimate has no time for any point of the space: "), "{stderr}");
+    }
+}
+
+#[test]
 fn the_estimate_searches_the_space() {
     let problem = "M=128,N=1536,K=7168,dtype=fp16";
     let run = |command: &str, more: &[&str]| {

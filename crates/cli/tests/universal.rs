@@ -182,11 +182,28 @@ fn data_that_cannot_be_is_named() {
         "expected device, direction, dtype or a file of --data",
     );
     folder.bad(&train("here.csv", "--arch gfx950 --objective relative"), "cannot be used with");
+    fs::write(folder.path("gpu.json"), r#"{"based_on": "gfx942", "num_cus": 304}"#).unwrap();
+    folder.bad(
+        &train("here.csv", "--arch gfx950 --hardware gpu.json"),
+        "based_on: found gfx942, expected gfx950, which has a profile of its own",
+    );
+    folder.bad(
+        &train("back.parquet", "--hardware gpu.json"),
+        "--hardware: found a GPU of gfx942, but the rows are of ",
+    );
     // What is only trained on is never judged.
     folder.bad(
         &train("here.csv", "--arch gfx950 --extra-data back.parquet --holdout back.parquet"),
         "found no valid row in it that is not only trained on",
     );
+}
+
+#[test]
+fn what_is_asked_twice_is_refused() {
+    let folder = Folder::new();
+    let line = "curve --arch gfx950 --model any --data here.csv";
+    folder.bad(&format!("{line} --counts 5,10,5"), "--counts: found '5' twice");
+    folder.bad(&format!("{line} --ways tuned,tuned"), "--ways: found 'tuned' twice");
 }
 
 #[test]
@@ -398,6 +415,11 @@ fn measuring_goes_on_where_it_was_stopped() {
     ] {
         assert!(page.contains(text), "{text}");
     }
+    // A power cut in the middle of a row costs that row.
+    let torn = measured("0001.csv");
+    fs::write(folder.path("work").join("0001.csv"), &torn[..torn.len() - 25]).unwrap();
+    assert_eq!(tune("--measure 10"), "0 10");
+    assert_eq!(String::from_utf8(measured("0001.csv")).unwrap().lines().count(), 1 + 5 * 6);
     let spent = format!("{line} --work spent --output other --budget 1ms");
     folder.bad(&spent, "--budget: it was spent before any kernel had run");
     folder.bad("tune --arch gfx950 --model any --runner runner.json", "--pool");
@@ -506,6 +528,10 @@ fn what_fails_costs_nothing_else() {
     let fakes = Measuring::new(6);
     let folder = &fakes.folder;
     let rows = fakes.problems.join(",1,1,2\n");
+    // What never began claims no folder.
+    folder
+        .bad(&format!("{TUNE} --work begun --output other").replace("runner.json", "none.json"), "none.json");
+    assert!(!folder.path("begun/tune.json").exists() && !folder.path("begun/0000.problems.txt").exists());
     let mixed = format!("N,C,K,Hi,Wi,Y,X,Di,Z,ndim\n{rows},1,1,2\n1,64,64,8,8,3,3,4,3,3\n");
     fs::write(folder.path("mixed.csv"), mixed).unwrap();
     let mixed = TUNE.replace("problems.csv", "mixed.csv");

@@ -353,6 +353,11 @@ impl Measurements {
         Some(hardware)
     }
 
+    /// The GPU that replaces the profile of its architecture.
+    pub const fn described(&self) -> Option<&Described> {
+        self.described.as_ref()
+    }
+
     /// The estimate's device for an architecture: the described one or its profile, with the constants that the
     /// data records.
     pub fn device(&self, arch: Arch) -> Result<Device, DeviceError> {

@@ -122,6 +122,9 @@ pub enum SearchError {
     /// The constraints need more information.
     #[error("{0}")]
     Constraints(String),
+    /// The estimate has no time for any point.
+    #[error("the estimate has no time for any point of the space: {0}")]
+    NoEstimate(String),
     /// No point of the space is valid.
     #[error("no point of the space is valid")]
     NoPoint,
@@ -179,6 +182,11 @@ pub fn search(
         Strategy::Exhaustive => exhaust::exhaust(&scorer, settings.top, progress)?,
     };
     scorer.sort(&mut scored);
+    // The device may lack instructions for the type. Points without a score come last.
+    if let Some((point, _)) = scored.first().filter(|(_, score)| score.is_nan()) {
+        return Err(scorer.why_not(point));
+    }
+    scored.retain(|(_, score)| !score.is_nan());
     // Random draws and evolution may come upon a point twice.
     let mut known = HashSet::new();
     scored.retain(|(point, _)| known.len() < settings.top && known.insert(*point));

@@ -153,6 +153,34 @@ impl Hardware {
         }
     }
 
+    /// Refuses a number that no GPU has, such as one in another unit. Features do not care, but every estimated
+    /// time would be wrong.
+    ///
+    /// ```
+    /// use ck_select_types::hardware::Hardware;
+    ///
+    /// assert!(Hardware::check_plausible("lds_capacity", 163_840).is_ok());
+    /// assert!(Hardware::check_plausible("lds_capacity", 160).is_err(), "KiB instead of bytes");
+    /// ```
+    pub fn check_plausible(name: &str, value: i64) -> Result<(), InvalidField> {
+        let range = match name {
+            "num_cus" => 1..=10_000,
+            "simds_per_cu" => 1..=64,
+            "max_clock_mhz" => 100..=20_000,
+            "max_waves_per_cu" => 1..=1024,
+            "lds_capacity" => 1024..=1 << 24,
+            _ => 1..=i64::MAX,
+        };
+        if range.contains(&value) {
+            return Ok(());
+        }
+        let expected = match *range.end() {
+            i64::MAX => "at least 1".to_owned(),
+            end => format!("a number from {} to {end}", range.start()),
+        };
+        Err(InvalidField::new(name, value, expected))
+    }
+
     /// These constants, overridden one by one by those of a JSON object. It may repeat `total_simds`, as
     /// upstream's specs do, which has to be the product of the others.
     pub fn overridden_by(mut self, fields: &Map<String, Value>) -> Result<Self, InvalidField> {

@@ -272,6 +272,7 @@ class Selection(Sized):
         ("arch_unknown", c_int32),
         ("no_model", c_int32),
         ("generic", c_int32),
+        ("model", c_char_p),
     ]
 
 

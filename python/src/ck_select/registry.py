@@ -212,7 +212,8 @@ class Selection:
     ``unmeasured``: no kernel measured for the model had the pipeline or the suffixes of this one. ``arch_unknown``: the
     model is for one architecture, and neither problem nor registry name one. ``no_model``: the first kernel by priority
     was chosen only because no model and no other source had an answer. ``generic``: the model is a universal one, which
-    ranks for any GPU, direction and type.
+    ranks for any GPU, direction and type. ``model``: the one that chose it, ``embedded:universal`` or another
+    built-in one, a directory, or the name of a model from memory; None from other sources.
     """
 
     name: str
@@ -227,6 +228,7 @@ class Selection:
     arch_unknown: bool = False
     no_model: bool = False
     generic: bool = False
+    model: str | None = None
 
 
 @dataclass(frozen=True)
@@ -434,6 +436,7 @@ class Registry:
             arch_unknown=bool(chosen.arch_unknown),
             no_model=bool(chosen.no_model),
             generic=bool(chosen.generic),
+            model=None if chosen.model is None else chosen.model.decode(),
         )
 
     def run(self, problem: Problem, *args: Any, **kwargs: Any) -> Any:

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use ck_select::model::Model;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
+use ck_select_offline::candidates::repeated;
 use ck_select_offline::measurements::{Measurements, Wanted};
 use ck_select_offline::survey::{MeasuredOn, measured_on};
 
@@ -72,7 +73,10 @@ pub(crate) fn check_any(measurements: &Measurements) -> Result<(), CliError> {
     else {
         return Ok(());
     };
-    let (file, Wanted { op, .. }) = (source.path.display(), measurements.wanted());
+    let (file, Wanted { op, arch, .. }) = (source.path.display(), measurements.wanted());
+    if let (Some((other, _)), Some(arch)) = (source.other_arches.first(), arch) {
+        return Err(CliError::failed(format!("{file}: found rows of {other}, expected rows of {arch}")));
+    }
     let gemms = if *op == Op::GroupedConv { ", or --op gemm_universal for GEMMs" } else { "" };
     Err(CliError::failed(format!("{file}: found no row that is wanted, expected rows of {op}{gemms}")))
 }
@@ -123,8 +127,8 @@ pub(crate) fn as_measured(
     }
 }
 
-/// Prints which columns and rows of the files are left out, and refuses files that were measured on another
-/// architecture than their rows are taken for. Returns the GPUs of the files.
+/// Prints which columns and rows of the files are left out or count as one, and refuses files that were measured on
+/// another architecture than their rows are taken for. Returns the GPUs of the files.
 pub(crate) fn look_over(measurements: &Measurements) -> Result<Vec<MeasuredOn>, CliError> {
     say_left_out(measurements);
     for (source, unusable) in measurements.unusable().filter(|(_, unusable)| *unusable > 0) {
@@ -134,7 +138,19 @@ pub(crate) fn look_over(measurements: &Measurements) -> Result<Vec<MeasuredOn>, 
             source.rows
         );
     }
+    say_repeated(measurements);
     Ok(measured_on(measurements)?)
+}
+
+/// Says which rows count where there are several.
+fn say_repeated(measurements: &Measurements) {
+    let pairs = repeated(measurements);
+    if pairs > 0 {
+        say!(
+            "ckselect: {pairs} pairs of a kernel and a problem were measured more than once: the median of \
+             their speeds counts"
+        );
+    }
 }
 
 /// Prints which files a model was trained on.

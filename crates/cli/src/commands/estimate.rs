@@ -2,10 +2,7 @@
 
 use std::path::Path;
 
-#[cfg(feature = "train")]
-use ck_select::estimate::Described;
-use ck_select::estimate::{Device, Estimator, constants_of};
-#[cfg(feature = "offline")]
+use ck_select::estimate::{Described, Device};
 use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::problem::Problem;
@@ -31,11 +28,8 @@ pub(crate) struct EstimateOption {
 impl EstimateOption {
     /// The estimate for the requested device, as a model.
     pub(crate) fn model(&self, op: Op, hardware: &HardwareOption) -> Result<Model, CliError> {
-        let model = Model::of_estimate(op, self.device(hardware)?.0)?;
-        Ok(match self.arch {
-            Some(arch) => model.of_arch(arch),
-            None => model,
-        })
+        let Described { arch, device } = self.device(hardware)?;
+        Ok(Model::of_estimate(op, device)?.of_arch(arch))
     }
 
     /// A model on the requested hardware: a universal one on that GPU, another one with its constants.
@@ -50,31 +44,39 @@ impl EstimateOption {
         if self.arch.is_none() && !hardware.is_given() {
             return Ok(model);
         }
-        let (device, arch) = self.device(hardware)?;
-        let model = model.on_device(device, arch);
-        match (self.arch, model.key().arch) {
-            (Some(asked), Some(own)) if asked != own => {
+        let Described { arch, device } = self.device(hardware)?;
+        let model = model.on_device(device, Some(arch));
+        match model.key().arch {
+            Some(own) if arch != own => {
+                let option = if self.arch.is_some() { "--arch" } else { "--hardware" };
                 let message = format!(
-                    "--arch: found {asked}, but the model is for {own}; --force-model uses it anyway"
+                    "{option}: found {arch}, but the model is for {own}; --force-model uses it anyway"
                 );
                 Err(CliError::usage(message))
             }
             // A forced model accepts architectures that its spec does not.
-            (Some(asked), None) if model.spec().arch.is_none() => Ok(model.of_arch(asked)),
+            None if model.spec().arch.is_none() => Ok(model.of_arch(arch)),
             _ => Ok(model),
         }
     }
 
-    /// The architecture of the GPU that is asked for; of one that a file describes, none.
+    /// The architecture of the GPU that is asked for.
     #[cfg(feature = "offline")]
-    pub(crate) fn asked_arch(&self, hardware: &HardwareOption) -> Option<Arch> {
-        self.arch.or_else(|| hardware.asked().filter(|word| !Path::new(word).is_file())?.parse().ok())
+    pub(crate) fn asked_arch(&self, hardware: &HardwareOption) -> Result<Option<Arch>, CliError> {
+        match self.arch {
+            None if hardware.is_given() => Ok(Some(self.device(hardware)?.arch)),
+            arch => Ok(arch),
+        }
     }
 
     /// Rows of which architecture a model is judged on: --hardware is the GPU of a universal model alone.
     #[cfg(feature = "offline")]
-    pub(crate) fn arch_of_rows(&self, model: &Model, hardware: &HardwareOption) -> Option<Arch> {
-        if model.spec().prior.is_some() { self.asked_arch(hardware) } else { self.arch }
+    pub(crate) fn arch_of_rows(
+        &self,
+        model: &Model,
+        hardware: &HardwareOption,
+    ) -> Result<Option<Arch>, CliError> {
+        if model.spec().prior.is_some() { self.asked_arch(hardware) } else { Ok(self.arch) }
     }
 
     /// Refuses to use a universal model for a GPU that nothing names.
@@ -94,81 +96,67 @@ impl EstimateOption {
         if named { Ok(()) } else { Err(no_gpu("a universal model")) }
     }
 
-    /// Refuses a problem that names another architecture than `--arch`.
-    pub(crate) fn check(&self, problem: &Problem) -> Result<(), String> {
-        match (self.arch, problem.arch()) {
-            (Some(asked), Some(named)) if asked != named => {
-                Err(format!("the problem's arch is {named}, --arch says {asked}"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The estimate for the requested device.
-    pub(crate) fn estimator(&self, hardware: &HardwareOption) -> Result<Estimator, CliError> {
-        Ok(Estimator::new(self.device(hardware)?.0))
-    }
-
     /// The GPU that --hardware describes, for the rows of an architecture, by default that of the file's base.
     #[cfg(feature = "train")]
     pub(crate) fn described(&self, hardware: &HardwareOption) -> Result<Option<Described>, CliError> {
-        if !hardware.is_given() {
-            return Ok(None);
-        }
-        let (device, arch) = self.device(hardware)?;
-        let arch = arch.ok_or_else(|| CliError::usage("--hardware: give --arch, or a file with based_on"))?;
-        Ok(Some(Described { arch, device }))
+        hardware.is_given().then(|| self.device(hardware)).transpose()
     }
 
-    /// The same for one problem, whose own architecture serves if nothing else names a GPU.
+    /// The requested device, which must be the problem's. If the options name none, it is that of the problem's
+    /// architecture, else of the one that all kernels name.
     pub(crate) fn device_for(
         &self,
-        problem: &str,
+        problem: Option<&Problem>,
+        kernels: &[Kernel],
         hardware: &HardwareOption,
-    ) -> Result<(Device, Option<Arch>), CliError> {
-        let named = problem.split(',').find_map(|pair| pair.trim().strip_prefix("arch="));
-        match named.and_then(|word| word.trim().parse().ok()) {
-            Some(arch) if self.arch.is_none() && !hardware.is_given() => {
-                Self { arch: Some(arch), ..*self }.device(hardware)
-            }
-            _ => self.device(hardware),
+    ) -> Result<Described, CliError> {
+        if self.arch.is_some() || hardware.is_given() {
+            let asked = self.device(hardware)?;
+            problem.map_or(Ok(()), |problem| check_arch(asked.arch, problem)).map_err(CliError::Failed)?;
+            return Ok(asked);
         }
+        let mut named = kernels.iter().map(|kernel| kernel.kind.arch());
+        let first = named.next().flatten().filter(|&first| named.all(|other| other == Some(first)));
+        Self { arch: problem.and_then(Problem::arch).or(first), ..*self }.device(hardware)
     }
 
-    /// The requested device, and its architecture if the options or the file name one.
-    pub(crate) fn device(&self, hardware: &HardwareOption) -> Result<(Device, Option<Arch>), CliError> {
+    /// The requested device, which the options must name.
+    pub(crate) fn device(&self, hardware: &HardwareOption) -> Result<Described, CliError> {
+        let profile = |option: &str, arch: Arch| {
+            let device = Device::for_arch(arch);
+            let device = device.map_err(|error| CliError::usage(format!("{option}: {error}")))?;
+            Ok(Described { arch, device })
+        };
         match (hardware.asked(), self.arch) {
-            (Some(path), arch) if Path::new(path).is_file() => read(path, arch),
+            (Some(path), arch) if Path::new(path).is_file() => {
+                Described::read(Path::new(path), arch).map_err(|error| CliError::failed(error.to_string()))
+            }
             (Some(word), None) => {
                 let arch = word.parse().map_err(|_| {
                     CliError::usage(format!("--hardware: '{word}' is neither a file nor an architecture"))
                 })?;
-                let device = Device::for_arch(arch);
-                let device = device.map_err(|error| CliError::usage(format!("--hardware: {error}")))?;
-                Ok((device, Some(arch)))
+                profile("--hardware", arch)
             }
             (Some(_), Some(_)) => {
                 Err(CliError::usage("--hardware: no such file; with --arch it has to be a file"))
             }
-            (None, Some(arch)) => {
-                let device = Device::for_arch(arch);
-                Ok((device.map_err(|error| CliError::usage(format!("--arch: {error}")))?, Some(arch)))
-            }
+            (None, Some(arch)) => profile("--arch", arch),
             (None, None) => Err(no_gpu("the estimate")),
         }
+    }
+}
+
+/// Refuses a problem of another architecture than the GPU that is asked for.
+pub(crate) fn check_arch(asked: Arch, problem: &Problem) -> Result<(), String> {
+    match problem.arch() {
+        Some(named) if asked != named => {
+            Err(format!("the problem's arch is {named}, but the GPU that is asked for is of {asked}"))
+        }
+        _ => Ok(()),
     }
 }
 
 fn no_gpu(who: &str) -> CliError {
     let known = Device::PROFILES.join(", ");
     CliError::usage(format!("{who} needs a GPU: give --arch (one of {known}) or --hardware FILE"))
-}
-
-/// Reads a device; it is based on `arch` unless the file names a base.
-fn read(path: &str, arch: Option<Arch>) -> Result<(Device, Option<Arch>), CliError> {
-    let path = Path::new(path);
-    let fields = constants_of(path).map_err(|error| CliError::failed(error.to_string()))?;
-    let device = Device::from_json(&fields, arch)
-        .map_err(|error| CliError::failed(format!("{}: {error}", path.display())))?;
-    Ok((device, arch.or_else(|| fields.get("based_on")?.as_str()?.parse().ok())))
 }

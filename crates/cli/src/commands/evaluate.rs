@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ck_select::embedded;
-use ck_select::estimate::Estimator;
+use ck_select::estimate::{Described, Estimator};
 use ck_select::model::Model;
 use ck_select::vocab::Op;
-use ck_select_offline::candidates::repeated;
 use ck_select_offline::evaluate::{Evaluation, Slice};
 use ck_select_offline::figures::Spread;
 use ck_select_offline::measurements::Measurements;
@@ -86,13 +85,13 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let Some(directory) = &args.model else {
-        let mut estimator = args.estimate.estimator(&args.hardware)?;
+        let Described { arch, mut device } = args.estimate.device(&args.hardware)?;
         let op = args.op.unwrap_or(Op::GroupedConv);
-        let measurements = args.data.read_all(op, args.estimate.asked_arch(&args.hardware))?;
-        if let (Some(arch), false) = (args.estimate.arch, args.hardware.is_given()) {
-            estimator = Estimator::new(measurements.device(arch)?);
+        let measurements = args.data.read_all(op, Some(arch))?;
+        if !args.hardware.is_given() {
+            device = measurements.device(arch)?;
         }
-        let evaluation = Evaluation::of_estimate(&estimator, &measurements)?;
+        let evaluation = Evaluation::of_estimate(&Estimator::new(device), &measurements)?;
         return write(args, &evaluation, &measurements, None);
     };
     let mut model = serving(args.force.apply(load_model(directory, args.unknown)?), args.op)?;
@@ -100,7 +99,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         model = model.ranking_by(target)?;
     }
     model = args.estimate.place(model, &args.hardware)?;
-    let measurements = args.data.read_for(&model, args.estimate.arch_of_rows(&model, &args.hardware))?;
+    let measurements = args.data.read_for(&model, args.estimate.arch_of_rows(&model, &args.hardware)?)?;
     let model = Arc::new(as_measured(model, &args.estimate, &args.hardware, &measurements)?);
     let evaluation = Evaluation::of_model(&model, &measurements)?;
     say_trained_on(&measurements, &evaluation.trained_files);
@@ -122,17 +121,6 @@ fn refuse_other_table(path: &Path) -> Result<(), CliError> {
 /// How a table of outcomes begins.
 const OUTCOMES: &str = "problem,efficiency,";
 
-/// Says which rows count where there are several.
-fn say_repeated(measurements: &Measurements) {
-    let pairs = repeated(measurements);
-    if pairs > 0 {
-        say!(
-            "ckselect: {pairs} pairs of a kernel and a problem were measured more than once: the median of \
-             their speeds counts"
-        );
-    }
-}
-
 /// Writes everything that was requested.
 fn write(
     args: &Args,
@@ -140,7 +128,6 @@ fn write(
     measurements: &Measurements,
     model: Option<&Model>,
 ) -> Result<(), CliError> {
-    say_repeated(measurements);
     let roof = roof(args, evaluation, measurements)?;
     if let Some(path) = &args.json {
         write_file(path, &to_json(evaluation, measurements, roof.as_ref()))?;

@@ -3,7 +3,6 @@
 use std::path::{Path, PathBuf};
 
 use ck_select::embedded;
-use ck_select::estimate::Estimator;
 use ck_select::model::Target;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
@@ -101,12 +100,9 @@ const TASK: usize = 32;
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let top = args.top.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
     let Some(model) = model(args)? else {
-        let one = args.problem.as_deref().unwrap_or_default();
-        let (device, arch) = args.estimate.device_for(one, &args.ranker.hardware)?;
         return rank_estimate::run(&Asked {
-            estimator: Estimator::new(device),
-            arch,
             on: &args.estimate,
+            hardware: &args.ranker.hardware,
             pool: &args.ranker.pool,
             problem: args.problem.as_deref(),
             problems: args.problems.as_deref(),

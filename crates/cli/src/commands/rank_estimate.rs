@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ck_select::estimate::{EstimateScratch, Estimator, FMHA_TERMS, PoolEstimate, TERMS};
+use ck_select::estimate::{Described, EstimateScratch, Estimator, FMHA_TERMS, PoolEstimate, TERMS};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
-use ck_select::vocab::{Arch, Op};
+use ck_select::vocab::Op;
 
-use super::estimate::EstimateOption;
+use super::estimate::{EstimateOption, check_arch};
+use super::hardware::HardwareOption;
 use super::rank_notes::{self, Skipped};
 use super::take_what_is_common;
 use crate::error::CliError;
@@ -18,10 +19,8 @@ use crate::table::{Cell, Format, Rows};
 
 /// The request.
 pub(super) struct Asked<'a> {
-    pub(super) estimator: Estimator,
-    /// The architecture of the GPU, if the options name one.
-    pub(super) arch: Option<Arch>,
     pub(super) on: &'a EstimateOption,
+    pub(super) hardware: &'a HardwareOption,
     pub(super) pool: &'a Path,
     pub(super) problem: Option<&'a str>,
     pub(super) problems: Option<&'a Path>,
@@ -53,7 +52,11 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
     let op = first.kind.op();
     let mut defaults = ProblemDefaults::of(op);
     take_what_is_common(&pool, &mut defaults, true, true);
-    let ranked = PoolEstimate::new(asked.estimator, Arc::new(pool));
+    let parse = |text| Problem::parse(op, text, &defaults);
+    let one = asked.problem.map(parse).transpose();
+    let one = one.map_err(|error| CliError::usage(format!("--problem: {error}")))?;
+    let Described { arch, device } = asked.on.device_for(one.as_ref(), pool.kernels(), asked.hardware)?;
+    let ranked = PoolEstimate::new(Estimator::new(device), Arc::new(pool));
     say_left_out(&ranked);
     let mut header: Vec<&str> = if asked.problems.is_some() { vec!["problem"] } else { Vec::new() };
     header.extend(["rank", "kernel", "time_us"]);
@@ -63,8 +66,8 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
     let mut rows = None;
     let mut skipped = Skipped::default();
     let mut push = |label: Option<&str>, problem: &Problem| -> Result<(), CliError> {
-        let refused = asked.on.check(problem).and_then(|()| {
-            let problem = problem.on(problem.arch().or(asked.arch));
+        let refused = check_arch(arch, problem).and_then(|()| {
+            let problem = problem.on(Some(arch));
             ranked.rank_with(&problem, &mut scratch).map_err(|error| error.to_string())
         });
         match refused {
@@ -93,16 +96,13 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
         }
         Ok(())
     };
-    match (asked.problem, asked.problems) {
-        (Some(text), _) => {
-            let problem = Problem::parse(op, text, &defaults)
-                .map_err(|error| CliError::usage(format!("--problem: {error}")))?;
-            push(None, &problem)?;
-            let placed = problem.on(problem.arch().or(asked.arch));
-            say_misfits(&ranked, &placed, scratch.ranking().iter().map(|one| one.index));
+    match (&one, asked.problems) {
+        (Some(problem), _) => {
+            push(None, problem)?;
+            say_misfits(&ranked, &problem.on(Some(arch)), scratch.ranking().iter().map(|one| one.index));
         }
         (None, Some(path)) => {
-            let mut problems = Problems::open(path, op, &defaults, Some(asked.estimator.device().hardware))?;
+            let mut problems = Problems::open(path, op, &defaults, Some(device.hardware))?;
             while let Some((label, problem)) = problems.next()? {
                 push(Some(&label), &problem)?;
             }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ck_select::estimate::{EstimateScratch, Estimated, Estimator, PoolEstimate};
+use ck_select::estimate::{Described, EstimateScratch, Estimated, Estimator, PoolEstimate};
 use ck_select::model::Model;
 use ck_select::nearest::Hint;
 use ck_select::pool::Pool;
@@ -146,22 +146,18 @@ fn by_model(args: &Args, path: &Path) -> Result<(Outcome, Table), CliError> {
 }
 
 fn by_estimate(args: &Args) -> Result<(Outcome, Table), CliError> {
-    let (device, arch) = args.estimate.device_for(&args.problem, &args.hardware)?;
-    let estimator = Estimator::new(device);
-    let problem = |pool: Option<&Pool>| -> Result<Problem, CliError> {
-        let op = pool.map_or_else(|| Problem::op_of(&args.problem), Pool::op);
-        let mut defaults = ProblemDefaults::of(op);
-        if let Some(pool) = pool {
-            take_what_is_common(pool, &mut defaults, true, true);
-        }
-        let problem = parsed(args, op, &defaults)?;
-        args.estimate.check(&problem).map_err(CliError::Failed)?;
-        Ok(problem.on(problem.arch().or(arch)))
-    };
-    let outcome = match &args.pool {
+    let pool = args.pool.as_deref().map(Pool::read).transpose()?;
+    let op = pool.as_ref().map_or_else(|| Problem::op_of(&args.problem), Pool::op);
+    let mut defaults = ProblemDefaults::of(op);
+    if let Some(pool) = &pool {
+        take_what_is_common(pool, &mut defaults, true, true);
+    }
+    let problem = parsed(args, op, &defaults)?;
+    let kernels = pool.as_ref().map_or(&[][..], Pool::kernels);
+    let Described { arch, device } = args.estimate.device_for(Some(&problem), kernels, &args.hardware)?;
+    let (estimator, problem) = (Estimator::new(device), problem.on(Some(arch)));
+    let outcome = match pool {
         Some(pool) => {
-            let pool = Pool::read(pool)?;
-            let problem = problem(Some(&pool))?;
             let pool = PoolEstimate::new(estimator, Arc::new(pool));
             super::rank_estimate::say_left_out(&pool);
             let mut scratch = EstimateScratch::default();
@@ -174,7 +170,7 @@ fn by_estimate(args: &Args) -> Result<(Outcome, Table), CliError> {
             let found = ranking.iter().take(one_more(args.top)).filter_map(found).collect();
             Outcome { found, scored: ranking.len() }
         }
-        None => drawn(args, By::Estimate(&estimator, arch), &problem(None)?)?,
+        None => drawn(args, By::Estimate(&estimator, Some(arch)), &problem)?,
     };
     let mut table = Table::new(["rank", "time_us", "kernel", "tie"]);
     for (place, found) in outcome.found.iter().enumerate().take(args.top) {

@@ -107,9 +107,11 @@ pub(crate) struct Args {
         value_parser = clap::value_parser!(u8).range(1..=100)
     )]
     folds: u8,
-    /// What stays on one side of a fold: whole problems, or upstream's keys, which pool strides and padding
-    #[arg(long, value_enum, default_value = "problem")]
-    group_by: Group,
+    /// What stays on one side of a fold: equal problems; problems of the same sizes, whatever their direction,
+    /// type and architecture; or upstream's keys, which pool strides and padding [default: problem; of a
+    /// universal model sizes]
+    #[arg(long, value_enum)]
+    group_by: Option<Group>,
     /// Shuffle groups of equal size among the folds
     #[arg(long, value_name = "SEED")]
     fold_seed: Option<u64>,
@@ -160,6 +162,7 @@ pub(crate) struct Args {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum Group {
     Problem,
+    Sizes,
     Upstream,
 }
 

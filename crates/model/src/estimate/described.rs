@@ -84,6 +84,13 @@ pub struct DescribedError {
     fault: DescribedFault,
 }
 
+impl DescribedError {
+    /// Whether the file could not be read, rather than understood.
+    pub const fn is_io(&self) -> bool {
+        matches!(self.fault, DescribedFault::Io(_))
+    }
+}
+
 impl fmt::Display for DescribedError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path.display(), self.fault)

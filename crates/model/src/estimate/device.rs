@@ -54,10 +54,6 @@ pub struct Rates {
 const NEEDED: [&str; 6] =
     ["num_cus", "simds_per_cu", "max_clock_mhz", "max_waves_per_cu", "wavefront_size", "lds_capacity"];
 
-/// Constants beyond which no GPU is: a slip of the unit would change every time.
-const PLAUSIBLE: [(&str, RangeInclusive<i64>); 3] =
-    [("num_cus", 1..=10_000), ("max_clock_mhz", 1..=20_000), ("lds_capacity", 1024..=1 << 24)];
-
 /// A GPU as the estimate sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Device {
@@ -97,23 +93,34 @@ impl Device {
     }
 
     /// Reads a JSON object of constants: those of [`Hardware`] and of [`Rates`], by name. They override the
-    /// profile that `based_on` names, or else that of `base`; without either, every needed constant must be
-    /// given.
+    /// profile that `based_on` names, or else that of `base`; without a profile, every needed constant must
+    /// be given.
     pub fn from_json(fields: &Map<String, Value>, base: Option<Arch>) -> Result<Self, DeviceError> {
         let mut device = match (fields.get("based_on"), base) {
             (Some(Value::String(word)), _) => {
-                let arch = word.parse().map_err(|_| field("based_on", word, Self::PROFILES.join(", ")))?;
+                let arch: Arch =
+                    word.parse().map_err(|_| field("based_on", word, Self::PROFILES.join(", ")))?;
+                // Another architecture's constants under its name would be a mistake, but a GPU without a profile
+                // needs some.
+                if let Some(own) = base.filter(|&own| own != arch && Self::for_arch(own).is_ok()) {
+                    return Err(
+                        field("based_on", word, format!("{own}, which has a profile of its own")).into()
+                    );
+                }
                 Self::for_arch(arch)?
             }
             (Some(other), _) => return Err(field("based_on", other, "the name of a profile").into()),
-            (None, Some(base)) => Self::for_arch(base)?,
-            (None, None) => {
-                let all = NEEDED.iter().chain(&Rates::NAMES);
-                if let Some(missing) = all.copied().find(|name| !fields.contains_key(*name)) {
-                    let expected = "a number, as the file is not based_on a profile";
-                    return Err(field(missing, "nothing", expected).into());
+            (None, base) => {
+                let mut all = NEEDED.iter().chain(&Rates::NAMES).copied();
+                match (base.map(Self::for_arch), all.find(|name| !fields.contains_key(*name))) {
+                    (Some(Ok(profile)), _) => profile,
+                    (_, None) => profiles::blank(base),
+                    (Some(error), Some(_)) => return error,
+                    (None, Some(missing)) => {
+                        let expected = "a number, as the file is not based_on a profile";
+                        return Err(field(missing, "nothing", expected).into());
+                    }
                 }
-                profiles::blank()
             }
         };
         let mut constants = Map::new();
@@ -131,12 +138,8 @@ impl Device {
             }
         }
         device.hardware = device.hardware.overridden_by(&constants)?;
-        for (name, range) in PLAUSIBLE {
-            let found = device.hardware.get(name).unwrap_or_default();
-            if constants.contains_key(name) && !range.contains(&found) {
-                let expected = format!("a number from {} to {}", range.start(), range.end());
-                return Err(field(name, &found, expected).into());
-            }
+        for name in constants.keys() {
+            Hardware::check_plausible(name, device.hardware.get(name).unwrap_or_default())?;
         }
         let based_on = fields.get("based_on").and_then(Value::as_str).and_then(|word| word.parse().ok());
         for arch in [base, based_on].into_iter().flatten() {
@@ -182,6 +185,9 @@ impl Device {
 }
 
 impl Rates {
+    /// Bandwidths of memory that a GPU may have, in GB/s.
+    pub const PLAUSIBLE_MEMORY_GB_S: RangeInclusive<f64> = 10.0..=1e5;
+
     /// Names of the rates, in the order of the fields.
     pub const NAMES: [&'static str; 13] = [
         "registers_per_cu",
@@ -219,14 +225,22 @@ impl Rates {
     }
 }
 
-/// A rate of a file. Only rates of what a device may lack can be 0.
+/// A rate of a file. Beyond its range the unit was mistaken, which would change every time; 0 is what a device
+/// lacks.
 fn number(name: &str, value: &Value) -> Result<f64, InvalidField> {
-    let may_be_zero = name.starts_with("macs_") || name.starts_with("full_rate_") || name == "cache_kb";
-    let expected = if may_be_zero { "0 or a number from 1 to 1e9" } else { "a number from 1 to 1e9" };
-    value
-        .as_f64()
-        .filter(|&number| (1.0..=1e9).contains(&number) || may_be_zero && number == 0.0)
-        .ok_or_else(|| field(name, value, expected))
+    let (may_be_zero, range) = match name {
+        "registers_per_cu" => (false, 4096.0..=1e7),
+        "lds_bytes_per_cycle" => (false, 1.0..=1e5),
+        "memory_gb_s" => (false, Rates::PLAUSIBLE_MEMORY_GB_S),
+        "cache_gb_s" => (false, 10.0..=1e6),
+        "cache_kb" => (true, 64.0..=1e8),
+        _ => (true, 1.0..=1e6),
+    };
+    let is_allowed = |number: &f64| range.contains(number) || may_be_zero && *number == 0.0;
+    value.as_f64().filter(is_allowed).ok_or_else(|| {
+        let zero = if may_be_zero { "0 or " } else { "" };
+        field(name, value, format!("{zero}a number from {} to {}", range.start(), range.end()))
+    })
 }
 
 fn field(name: &str, found: &(impl ToString + ?Sized), expected: impl Into<String>) -> InvalidField {

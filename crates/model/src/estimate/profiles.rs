@@ -14,6 +14,7 @@
 
 use super::device::{Device, Library, Rates};
 use crate::hardware::Hardware;
+use crate::vocab::Arch;
 
 /// Vector registers of a CDNA compute unit: 512 KiB (gpu-specs, "VGPR File").
 const CDNA_REGISTERS: f64 = 131_072.0;
@@ -21,9 +22,11 @@ const CDNA_REGISTERS: f64 = 131_072.0;
 /// Bytes per cycle of shared memory, 32 banks of 4 bytes on both AMD's and NVIDIA's devices.
 const BANKS: f64 = 128.0;
 
-/// The base of a file that names none; every value is replaced.
-pub(super) fn blank() -> Device {
-    Device { hardware: Hardware::default(), rates: GFX950, library: Library::ComposableKernel }
+/// The base of a file that names none; every number is replaced.
+pub(super) fn blank(arch: Option<Arch>) -> Device {
+    let is_cuda = arch.is_some_and(|arch| arch.as_str().starts_with("sm_"));
+    let library = if is_cuda { Library::Cuda } else { Library::ComposableKernel };
+    Device { hardware: Hardware::default(), rates: GFX950, library }
 }
 
 /// One die of an MI250X (an MI210 has 104 units): 1.6 TB/s; 383 TFLOPS on both dies of 110 units at 1.7 GHz; no cache after
@@ -89,8 +92,8 @@ const GFX1201: Rates = Rates {
     full_rate_8bit: 0.0,
 };
 
-/// Announced: 19.6 TB/s. Rates from Origami's instructions, which are marked preliminary; caches are
-/// gfx950's, for lack of other figures.
+/// Announced: 19.6 TB/s. Rates from Origami's instructions, which are marked preliminary; caches, compute units
+/// and the clock are gfx950's, for lack of other figures.
 const GFX1250: Rates = Rates {
     memory_gb_s: 19_600.0,
     macs_fp64: 256.0,

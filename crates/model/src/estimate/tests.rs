@@ -240,22 +240,50 @@ fn devices_are_read_and_faults_named() {
             .contains("found cus, expected based_on or one of num_cus")
     );
     for (constant, expected) in [
-        (r#""memory_gb_s": 0"#, "memory_gb_s: found 0, expected a number from 1 to 1e9"),
-        (r#""macs_16bit": 1e-308"#, "macs_16bit: found 1e-308, expected 0 or a number from 1 to 1e9"),
-        (r#""cache_gb_s": 5e-324"#, "cache_gb_s: found 5e-324, expected a number from 1 to 1e9"),
+        (r#""memory_gb_s": 0"#, "memory_gb_s: found 0, expected a number from 10 to 100000"),
+        (r#""memory_gb_s": 5.3"#, "memory_gb_s: found 5.3, expected a number from 10 to 100000"),
+        (r#""macs_16bit": 1e-308"#, "macs_16bit: found 1e-308, expected 0 or a number from 1 to 1000000"),
+        (r#""cache_gb_s": 5e-324"#, "cache_gb_s: found 5e-324, expected a number from 10 to 1000000"),
+        (
+            r#""registers_per_cu": 512"#,
+            "registers_per_cu: found 512, expected a number from 4096 to 10000000",
+        ),
+        (r#""simds_per_cu": 1000000"#, "simds_per_cu: found 1000000, expected a number from 1 to 64"),
         (
             r#""max_clock_mhz": 2100000000"#,
-            "max_clock_mhz: found 2100000000, expected a number from 1 to 20000",
+            "max_clock_mhz: found 2100000000, expected a number from 100 to 20000",
         ),
         (r#""lds_capacity": 1"#, "lds_capacity: found 1, expected a number from 1024 to 16777216"),
         (r#""wavefront_size": 32"#, "wavefront_size: found 32, expected 64, which gfx942 has"),
     ] {
         assert_eq!(fault(&format!(r#"{{"based_on": "gfx942", {constant}}}"#)), expected);
     }
+    // Neither are another architecture's constants this one's, unless it has none of its own.
+    let of = |json: &str, arch: &str| {
+        let fields: serde_json::Map<_, _> = serde_json::from_str(json).unwrap();
+        Device::from_json(&fields, Some(arch.parse().unwrap()))
+    };
+    let error = of(r#"{"based_on": "gfx942"}"#, "gfx950").unwrap_err().to_string();
+    assert_eq!(error, "based_on: found gfx942, expected gfx950, which has a profile of its own");
+    of(r#"{"based_on": "gfx942"}"#, "gfx940").unwrap();
+    // A whole description needs no base.
+    let mut whole: serde_json::Map<String, serde_json::Value> =
+        ["num_cus", "simds_per_cu", "max_waves_per_cu"]
+            .map(|name| (name.to_owned(), 8.into()))
+            .into_iter()
+            .collect();
+    whole.insert("max_clock_mhz".to_owned(), 1000.into());
+    whole.insert("wavefront_size".to_owned(), 32.into());
+    whole.insert("lds_capacity".to_owned(), 65_536.into());
+    whole.extend(Rates::NAMES.map(|name| (name.to_owned(), 5000.into())));
+    let device = Device::from_json(&whole, Some("sm_120".parse().unwrap())).unwrap();
+    assert_eq!((device.hardware.num_cus, device.library), (8, Library::Cuda));
+    whole.remove("macs_fp64");
+    let error = Device::from_json(&whole, Some("sm_120".parse().unwrap())).unwrap_err().to_string();
+    assert!(error.contains("no profile of sm_120"), "{error}");
     // Kernels of another library are none of this GPU's.
-    let fields = serde_json::from_str(r#"{"based_on": "sm_90"}"#).unwrap();
-    let error = Device::from_json(&fields, Some("gfx942".parse().unwrap())).unwrap_err().to_string();
-    assert_eq!(error, "wavefront_size: found 32, expected 64, which gfx942 has");
+    let error = of(r#"{"based_on": "sm_90"}"#, "gfx940").unwrap_err().to_string();
+    assert_eq!(error, "wavefront_size: found 32, expected 64, which gfx940 has");
     assert!(fault(r#"{"based_on": "gfx900"}"#).contains("no profile of gfx900"));
     assert!(fault(r#"{"based_on": "MI300X"}"#).contains("based_on: found MI300X"));
 }

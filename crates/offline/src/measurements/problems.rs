@@ -19,7 +19,7 @@ pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
 }
 
 /// Those that not every table of convolutions has, and those of GEMMs.
-const OTHER_COLUMNS: [&str; 15] = [
+const OTHER_COLUMNS: [&str; 16] = [
     "pad_d_left",
     "pad_h_left",
     "pad_w_left",
@@ -35,7 +35,11 @@ const OTHER_COLUMNS: [&str; 15] = [
     "batch_count",
     "groups",
     "arch",
+    GFX_NAME,
 ];
+
+/// The architecture as `ckselect convert --capture-hw` records it, for rows that have no other, too.
+const GFX_NAME: &str = "hw_gfx_name";
 
 /// Further columns that readers use, so that misspelt ones should be found.
 const MEASURED: [&str; 11] = [
@@ -171,6 +175,20 @@ impl Fields for Sizes<'_> {
 /// The problem of a row: extents from its cells, direction, dimensions, types and layout from its kernel's
 /// name.
 pub(crate) fn problem_of(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Result<Problem, String> {
+    let recorded = cells.get(GFX_NAME).filter(|word| !word.is_empty());
+    let recorded = recorded.map(|word| word.parse::<Arch>().map_err(|error| format!("{GFX_NAME}: {error}")));
+    let recorded = recorded.transpose()?;
+    let problem = sized(kernel, cells, recorded.or(arch))?;
+    match (recorded, problem.arch()) {
+        (Some(found), Some(expected)) if found != expected => {
+            Err(format!("{GFX_NAME}: found {found}, expected {expected} as in arch"))
+        }
+        _ => Ok(problem),
+    }
+}
+
+/// The same for a row that says of its GPU no more than its architecture, by default `arch`.
+fn sized(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Result<Problem, String> {
     let mut defaults = ProblemDefaults { arch, ..ProblemDefaults::of(kernel.op()) };
     let mut ndim = None;
     if let KernelKind::Conv(conv) = &kernel.kind {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use ck_select_model::estimate::Device;
+use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::Kernel;
 use ck_select_types::vocab::Arch;
 
@@ -161,10 +162,8 @@ impl Sink for Taking<'_> {
 
     fn hardware(&mut self, file: &str, constants: &[(&'static str, i64)]) -> Result<(), DataError> {
         for &(name, found) in constants {
-            if found < 1 {
-                let message = format!("hw_{name}: found {found}, expected at least 1");
-                return Err(DataError::format(file, message));
-            }
+            Hardware::check_plausible(name, found)
+                .map_err(|fault| DataError::format(file, format!("hw_{fault}")))?;
             match self.hardware.iter().find(|(known, _)| *known == name) {
                 None => self.hardware.push((name, found)),
                 Some(&(_, expected)) if expected != found => {

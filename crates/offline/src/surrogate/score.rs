@@ -51,6 +51,18 @@ impl Scorer<'_> {
         Ok(scores)
     }
 
+    /// Why a point has no score.
+    pub(super) fn why_not(&self, point: &Point) -> SearchError {
+        let fault = match self.by {
+            By::Model(_) => None,
+            By::Estimate(estimator, _) => estimator
+                .shape(&KernelKind::Gemm(self.space.gemm(point)))
+                .err()
+                .map(|fault| fault.to_string()),
+        };
+        fault.map_or(SearchError::NoPoint, SearchError::NoEstimate)
+    }
+
     /// Whether one score is strictly better than another.
     pub(super) fn is_better(&self, score: f64, than: f64) -> bool {
         if self.higher_is_better() { score > than } else { score < than }

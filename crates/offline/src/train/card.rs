@@ -150,10 +150,10 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
         out.push_str("None: there were too few problems, or it was not asked for.\n");
         return;
     }
-    let (what, stop) = (way(trained), stopping(plan.stop));
+    let (what, stop, apart) = (way(trained), stopping(plan.stop), plan.group_by.promise());
     let _ = writeln!(
         out,
-        "{what}; no problem is on both sides. {stop}\n\
+        "{what}; {apart}. {stop}\n\
          Efficiency is the chosen kernel's TFLOPS as a share of the fastest measured kernel's, by problem.\n"
     );
     out.push_str(

@@ -11,6 +11,7 @@ use ck_select_model::select::universal_rows;
 use ck_select_types::vocab::Arch;
 
 use crate::features;
+use crate::figures::quantile;
 use crate::measurements::{Measurements, Row, Run};
 
 use super::TrainError;
@@ -75,6 +76,33 @@ impl Default for Role {
     }
 }
 
+/// A row with a value of the target.
+struct Usable {
+    kernel: u32,
+    index: u32,
+    measured: f64,
+    tflops: f64,
+}
+
+/// A run's rows, with the medians of a kernel that was measured more than once in the place of its first row: it
+/// is one candidate, as it is when models are judged.
+fn each_kernel_once(mut rows: Vec<Usable>) -> Vec<Usable> {
+    rows.sort_by_key(|row| (row.kernel, row.index));
+    let median = |same: &[Usable], of: fn(&Usable) -> f64| {
+        let mut values: Vec<f64> = same.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        quantile(&values, 0.5)
+    };
+    let one = |same: &[Usable]| Usable {
+        measured: median(same, |row| row.measured),
+        tflops: median(same, |row| row.tflops),
+        ..same[0]
+    };
+    let mut rows: Vec<Usable> = rows.chunk_by(|one, next| one.kernel == next.kernel).map(one).collect();
+    rows.sort_by_key(|row| row.index);
+    rows
+}
+
 impl TrainingData {
     /// The usable rows for a target: valid, and with a positive value of it. `roles` are those of the files,
     /// in order.
@@ -128,6 +156,7 @@ impl TrainingData {
         for Run { problem, rows, .. } in measurements.runs() {
             let start = data.rows.len();
             let (mut weight, mut only_trains) = (0.0, true);
+            let mut usable = Vec::with_capacity(rows.len());
             for index in rows {
                 let row = &measurements.rows()[index as usize];
                 let measured = value(row);
@@ -137,15 +166,18 @@ impl TrainingData {
                 let role = roles.get(file_of_row(index)).copied().unwrap_or_default();
                 weight += role.weight;
                 only_trains &= role.only_trains;
+                usable.push(Usable { kernel: row.kernel, index, measured, tflops: row.tflops });
+            }
+            weight /= usable.len().max(1) as f64;
+            for Usable { index, measured, tflops, .. } in each_kernel_once(usable) {
                 data.rows.push(index);
                 data.measured.push(measured);
-                data.tflops.push(row.tflops);
+                data.tflops.push(tflops);
             }
             let span = start..data.rows.len();
             if !span.is_empty() {
                 let best = data.tflops[span.clone()].iter().copied().fold(0.0, f64::max);
                 data.efficiency.extend(data.tflops[span.clone()].iter().map(|tflops| tflops / best));
-                weight /= span.len() as f64;
                 let arch = measurements.problems()[problem as usize].arch().or(extractor.arch);
                 data.problems.push(Item { problem, arch, span, weight, only_trains });
             }
@@ -289,4 +321,20 @@ fn files(measurements: &Measurements) -> impl Fn(u32) -> usize + use<> {
         })
         .collect();
     move |row| ends.partition_point(|&end| end <= row as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_that_was_measured_again_counts_once() {
+        let row = |kernel, index, tflops| Usable { kernel, index, measured: 2.0 * tflops, tflops };
+        let rows = vec![row(7, 0, 3.0), row(2, 1, 1.0), row(7, 2, 5.0), row(7, 3, 4.5), row(2, 4, 2.0)];
+        let once: Vec<_> = each_kernel_once(rows)
+            .into_iter()
+            .map(|row| (row.kernel, row.index, row.measured, row.tflops))
+            .collect();
+        assert_eq!(once, [(7, 0, 9.0, 4.5), (2, 1, 3.0, 1.5)]);
+    }
 }

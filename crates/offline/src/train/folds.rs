@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ck_select_types::problem::Problem;
+use ck_select_types::problem::{Problem, ProblemDefaults};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
@@ -12,15 +12,32 @@ use rand::seq::SliceRandom;
 pub enum GroupBy {
     /// Problems that are equal in every field.
     Problem,
+    /// Problems of the same sizes, whatever their direction, type, layout and architecture.
+    Sizes,
     /// Problems that are equal by upstream's keys, which ignore strides, padding, direction and type.
     Upstream,
 }
 
 impl GroupBy {
+    /// What is not on both sides of a fold, as a sentence.
+    pub(crate) const fn promise(self) -> &'static str {
+        match self {
+            Self::Problem => "no problem is on both sides",
+            Self::Sizes => {
+                "no problem is on both sides, nor another one of its sizes (of another direction, type, layout or \
+                 architecture)"
+            }
+            Self::Upstream => {
+                "no problem is on both sides, nor another one that upstream's keys do not distinguish"
+            }
+        }
+    }
+
     /// The key that problems of one group share.
     pub fn key(self, problem: &Problem) -> String {
         match (self, problem) {
             (Self::Problem, problem) => problem.to_string(),
+            (Self::Sizes, problem) => sizes(problem).to_string(),
             (Self::Upstream, Problem::Gemm(p)) => format!("{}_{}_{}", p.m, p.n, p.k),
             (Self::Upstream, Problem::Fmha(p)) => {
                 p.columns()[..7].iter().map(ToString::to_string).collect::<Vec<_>>().join("_")
@@ -43,6 +60,25 @@ impl GroupBy {
             .join("_"),
         }
     }
+}
+
+/// A problem with everything at its default that is not a size.
+fn sizes(problem: &Problem) -> Problem {
+    let ProblemDefaults { direction, dtype, conv_layout, gemm_layout, .. } =
+        ProblemDefaults::of(problem.op());
+    let mut sizes = problem.on(None);
+    match &mut sizes {
+        Problem::Conv(conv) => {
+            (conv.direction, conv.layout, conv.split_k) = (direction, conv_layout, 1);
+            (conv.dtype_in, conv.dtype_wei, conv.dtype_out) = (dtype, dtype, dtype);
+        }
+        Problem::Gemm(gemm) => {
+            (gemm.layout, gemm.split_k) = (gemm_layout, 1);
+            (gemm.dtype_a, gemm.dtype_b, gemm.dtype_c) = (dtype, dtype, dtype);
+        }
+        Problem::Fmha(attention) => attention.dtype = dtype,
+    }
+    sizes
 }
 
 /// The fold of each item, by scikit-learn's `GroupKFold`: the groups, largest first, each go to the fold with
@@ -74,6 +110,7 @@ pub fn group_k_fold(items: &[(String, usize)], folds: usize, seed: Option<u64>) 
 #[cfg(test)]
 mod tests {
     use ck_select_types::problem::{ConvProblem, GemmProblem};
+    use ck_select_types::vocab::{ConvLayout, Direction, Dtype};
 
     use super::*;
 
@@ -108,6 +145,25 @@ mod tests {
         assert_eq!((one.as_str(), &one), ("1_8_8_1_28_28_3_3_1_1_1_1", &other));
         let (one, other) = keys(GroupBy::Problem);
         assert_ne!(one, other);
+    }
+
+    #[test]
+    fn sizes_are_what_directions_types_and_architectures_share() {
+        let problem = ConvProblem { c: 8, k: 8, ..ConvProblem::new_2d([28, 28], [3, 3]) };
+        let other = ConvProblem {
+            direction: Direction::BwdData,
+            dtype_in: Dtype::Fp16,
+            arch: "sm_90".parse().ok(),
+            layout: ConvLayout::Nchw,
+            ..problem
+        };
+        let key = |problem: ConvProblem| GroupBy::Sizes.key(&problem.into());
+        assert_eq!(key(problem), key(other));
+        assert_ne!(key(problem), key(ConvProblem { stride: [1, 2, 2], ..problem }));
+        let gemm = GemmProblem::new(1, 2, 3);
+        let typed = GemmProblem { dtype_a: Dtype::Bf16, split_k: 4, ..gemm };
+        assert_eq!(GroupBy::Sizes.key(&gemm.into()), GroupBy::Sizes.key(&typed.into()));
+        assert_ne!(GroupBy::Sizes.key(&gemm.into()), GroupBy::Sizes.key(&GemmProblem::new(3, 2, 1).into()));
     }
 
     #[test]

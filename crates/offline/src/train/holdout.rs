@@ -61,8 +61,12 @@ impl Holdout {
         let problem = |item: &Item| &measurements.problems()[item.problem as usize];
         let fault = |found: String, expected| TrainError::Holdout { what: self.to_string(), found, expected };
         if let Self::File(path) = self {
-            let held = problems_of(path, measurements).ok_or_else(|| {
-                fault(path.display().to_string(), "device, direction, dtype or a file of --data")
+            let held = problems_of(path, measurements).map_err(|found| match found {
+                0 => fault(path.display().to_string(), "device, direction, dtype or a file of --data"),
+                _ => fault(
+                    format!("{found} files of the name {}", path.display()),
+                    "the path of one of them, as in --data",
+                ),
             })?;
             let fold_of: Vec<_> =
                 items.iter().map(|item| held.contains(&item.problem).then_some(0)).collect();
@@ -99,17 +103,21 @@ impl fmt::Display for Holdout {
     }
 }
 
-/// The problems of one file of the measurements.
-fn problems_of(path: &Path, measurements: &Measurements) -> Option<BTreeSet<u32>> {
-    let mut first = 0;
-    for source in measurements.sources() {
-        if source.path == path || source.path.file_name() == Some(path.as_os_str()) {
-            let rows = &measurements.rows()[first..first + source.rows];
-            return Some(rows.iter().map(|row| row.problem).collect());
-        }
-        first += source.rows;
+/// The problems of the file of the measurements with this path, else with this name. An error is the number of
+/// files with the name: none, or several.
+fn problems_of(path: &Path, measurements: &Measurements) -> Result<BTreeSet<u32>, usize> {
+    let sources = measurements.sources();
+    let places = |is_meant: &dyn Fn(&Path) -> bool| -> Vec<usize> {
+        (0..sources.len()).filter(|&place| is_meant(&sources[place].path)).collect()
+    };
+    let mut meant = places(&|source| source == path);
+    if meant.is_empty() {
+        meant = places(&|source| source.file_name() == Some(path.as_os_str()));
     }
-    None
+    let &[place] = meant.as_slice() else { return Err(meant.len()) };
+    let first: usize = sources[..place].iter().map(|source| source.rows).sum();
+    let rows = &measurements.rows()[first..first + sources[place].rows];
+    Ok(rows.iter().map(|row| row.problem).collect())
 }
 
 #[cfg(test)]
@@ -142,6 +150,25 @@ mod tests {
         let left_out = folds("b.csv");
         assert_eq!(left_out.fold_of, [None, None, Some(0)]);
         assert_eq!(left_out.names, ["b.csv"]);
+    }
+
+    #[test]
+    fn a_name_of_two_files_is_not_enough() {
+        let row = |channels: usize| {
+            format!(
+                "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n\
+                 grouped_conv_forward_bf16_2d_16x64x64_compv3,{channels},64,8,8,3,3,0.5,10\n"
+            )
+        };
+        let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
+        measurements.add_text("a/x.csv", row(16).as_bytes()).unwrap();
+        measurements.add_text("b/x.csv", row(32).as_bytes()).unwrap();
+        let item = |problem| Item { problem, arch: None, span: 0..1, weight: 1.0, only_trains: false };
+        let items: Vec<Item> = (0..2).map(item).collect();
+        let folds = |word: &str| Holdout::from_word(word).folds(&measurements, &items);
+        assert_eq!(folds("b/x.csv").unwrap().fold_of, [None, Some(0)]);
+        let error = folds("x.csv").unwrap_err().to_string();
+        assert!(error.contains("found 2 files of the name x.csv, expected the path of one"), "{error}");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
+use ck_select::estimate::{Described, Estimator};
 use ck_select::nearest::Hint;
 use ck_select::pool::Pool;
 use ck_select::vocab::Arch;
@@ -31,7 +32,7 @@ use ck_select_measure::stop::{Stop, StopReason};
 use ck_select_measure::sweep::{Retry, Start, Summary, Sweep, check_free};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::estimate::EstimateOption;
+use super::estimate::{EstimateOption, check_arch};
 use super::hardware::HardwareOption;
 use crate::error::CliError;
 use crate::table::Format;
@@ -259,6 +260,20 @@ fn factor(text: &str) -> Result<f64, String> {
         .ok_or_else(|| "expected a factor of 1 or more, such as 5x".to_owned())
 }
 
+/// Prints how many kernels the estimate cannot order, and refuses a pool of nothing else.
+fn say_without_estimate(estimator: &Estimator, pool: &Pool) -> Result<(), CliError> {
+    let faults: Vec<_> = pool.iter().filter_map(|kernel| estimator.shape(&kernel.kind).err()).collect();
+    let Some(first) = faults.first() else { return Ok(()) };
+    let (count, all) = (faults.len(), pool.len());
+    if count == all {
+        return Err(CliError::failed(format!(
+            "--order estimate: none of the {all} kernels has one: {first}"
+        )));
+    }
+    say!("ckselect: {count} of {all} kernels have no estimate and come last: {first}");
+    Ok(())
+}
+
 /// The plan in the order that is asked for, without the kernels that it leaves out.
 fn in_order(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Result<Plan, CliError> {
     if args.within.is_some() && args.order != Order::Estimate {
@@ -275,7 +290,13 @@ fn in_order(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Resu
         }
         Order::Pool => plan,
         Order::Estimate => {
-            let estimator = asked.estimator(&args.hardware)?;
+            let Described { arch, device } = asked.device(&args.hardware)?;
+            for one in &problems.problems {
+                check_arch(arch, &one.problem)
+                    .map_err(|reason| CliError::failed(format!("{}: {reason}", one.problem)))?;
+            }
+            let estimator = Estimator::new(device);
+            say_without_estimate(&estimator, pool)?;
             match args.within {
                 Some(factor) => plan.within(&estimator, factor, args.at_least.map(|count| count as usize)),
                 None => plan.by_estimate(&estimator),

@@ -24,6 +24,11 @@ const USUAL: [usize; 6] = [0, 5, 10, 20, 40, 80];
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let ways = args.ways.iter().map(|word| way(word)).collect::<Result<Vec<_>, _>>()?;
     let counts = args.counts.iter().map(|word| count(word)).collect::<Result<Vec<_>, _>>()?;
+    for (option, words) in [("--ways", &args.ways), ("--counts", &args.counts)] {
+        if let Some((_, word)) = words.iter().enumerate().find(|(at, word)| words[..*at].contains(word)) {
+            return Err(CliError::usage(format!("{option}: found '{word}' twice, expected each once")));
+        }
+    }
     let base = super::super::to_adapt(&args.model, args.op)?;
     let op = base.extractor().schema.op();
     let wanted = data::wanted(op, args.variant, args.dtype, Some(args.arch))?;

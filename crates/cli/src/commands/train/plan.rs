@@ -261,8 +261,10 @@ pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
         holdout: args.holdout.as_deref().map(Holdout::from_word),
         prior,
         group_by: match args.group_by {
-            Group::Problem => GroupBy::Problem,
-            Group::Upstream => GroupBy::Upstream,
+            None if args.universal => GroupBy::Sizes,
+            None | Some(Group::Problem) => GroupBy::Problem,
+            Some(Group::Sizes) => GroupBy::Sizes,
+            Some(Group::Upstream) => GroupBy::Upstream,
         },
         fold_seed: args.fold_seed,
         stop,

@@ -1,9 +1,11 @@
 //! Reads measurements, trains and writes the model.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use ck_select::model::Target;
+use ck_select::problem::Problem;
 use ck_select_offline::measurements::Measurements;
 use ck_select_offline::train::{CardInputs, Directory, TrainError, Trained, Watcher, train};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -28,6 +30,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         measurements = measurements.on_gpu(asked.described(&args.hardware)?);
     }
     measurements.add_all(&files)?;
+    check_described(&measurements)?;
     let gpus = super::super::data::look_over(&measurements)?;
     if gpus.len() > 1 && !args.universal {
         let names: Vec<&str> = gpus.iter().map(|one| one.gpu.as_str()).collect();
@@ -71,6 +74,19 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     directory.write(&args.out, args.overwrite)?;
     report(args, &trained)
+}
+
+/// Refuses a GPU of --hardware that no row was measured on.
+fn check_described(measurements: &Measurements) -> Result<(), CliError> {
+    let archs: BTreeSet<_> = measurements.problems().iter().filter_map(Problem::arch).collect();
+    match measurements.described() {
+        Some(described) if !archs.is_empty() && !archs.contains(&described.arch) => {
+            let archs: Vec<_> = archs.iter().map(ToString::to_string).collect();
+            let (arch, archs) = (described.arch, archs.join(", "));
+            Err(CliError::failed(format!("--hardware: found a GPU of {arch}, but the rows are of {archs}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Progress of the target being trained.

@@ -11,7 +11,7 @@ use ck_select_offline::train::{WarmStart, spread_order};
 
 use super::run::{described, draw_all, point, read};
 use super::sweep::{Sweep, has_rows, with_rows};
-use super::work::{claim, claim_list};
+use super::work::{claim, claim_list, unclaim};
 use super::{Args, asked};
 use crate::error::CliError;
 
@@ -69,7 +69,11 @@ pub(super) fn measure(
         }
         let texts: Vec<String> = batch.iter().map(|&place| all[place].to_string()).collect();
         claim_list(&list, &(texts.join("\n") + "\n"))?;
-        sweep.bench(&list, &file, first)?;
+        sweep.bench(&list, &file, first).inspect_err(|_| {
+            if number == 0 && !file.exists() {
+                unclaim(work, &list);
+            }
+        })?;
         files.push(file);
         let count = (number + 1) * BATCH;
         if args.measure.is_none() && count >= ENOUGH && count >= 2 * asked.0 {
@@ -80,6 +84,11 @@ pub(super) fn measure(
             if let (Some(before), Some(now)) = (asked.1, expected)
                 && now - before < LITTLE
             {
+                say!(
+                    "ckselect: measuring ends after {count} of {most} problems: the expected mean is {now:.4}, and was \
+                     {before:.4} after {}",
+                    asked.0
+                );
                 little_to_gain = true;
                 break;
             }

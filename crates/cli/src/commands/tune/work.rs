@@ -73,6 +73,15 @@ pub(super) fn claim_list(list: &Path, text: &str) -> Result<(), CliError> {
     }
 }
 
+/// Forgets what a folder is for, because its first measuring did not even begin: another attempt may differ.
+#[cfg(feature = "train")]
+pub(super) fn unclaim(work: &Path, list: &Path) {
+    for file in [list, &work.join(FILE)] {
+        // Whatever stays is refused with its name.
+        let _ = fs::remove_file(file);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
