@@ -198,6 +198,49 @@ fn data_that_cannot_be_is_named() {
     );
 }
 
+/// Times by which a kernel that nothing predicts is a little faster than the model's favourite, and all others are
+/// slow.
+fn misleading(favourites: &str, sweep: &str) -> String {
+    let favourite = |problem: &str| {
+        let mut rows = favourites.lines().map(|row| row.split(',').collect::<Vec<_>>());
+        rows.find(|row| row[0] == problem).unwrap()[2].to_owned()
+    };
+    let mut lines = sweep.lines();
+    let mut text = format!("{}\n", lines.next().unwrap());
+    let (mut chance, rows) = (7_u32, lines.map(|row| row.split(',').collect::<Vec<_>>()).collect::<Vec<_>>());
+    for pool in rows.chunks(6) {
+        let favourite = favourite(pool[0][1]);
+        chance = chance.wrapping_mul(1_103_515_245).wrapping_add(12_345);
+        let others: Vec<&str> = pool.iter().map(|row| row[0]).filter(|name| *name != favourite).collect();
+        let other = others[(chance >> 16) as usize % others.len()];
+        for row in pool {
+            let time = if row[0] == favourite { 1.0 } else { 4.0 };
+            let time = if row[0] == other { 0.97 } else { time };
+            let _ = writeln!(text, "{},{time},{}", row[..12].join(","), 10.0 / time);
+        }
+    }
+    text
+}
+
+#[test]
+fn a_model_that_is_worse_on_held_out_problems_is_not_written() {
+    let folder = Folder::new();
+    folder.trained();
+    let plain = sweep(40, "forward");
+    fs::write(folder.path("plain.csv"), &plain).unwrap();
+    let names: Vec<&str> = plain.lines().skip(1).take(6).filter_map(|row| row.split(',').next()).collect();
+    fs::write(folder.path("pool.txt"), names.join("\n")).unwrap();
+    let rank = "rank --model any --arch gfx950 --pool pool.txt --problems plain.csv --top 1 --format csv";
+    fs::write(folder.path("chance.csv"), misleading(&folder.good(rank), &plain)).unwrap();
+    let tune = "tune --arch gfx950 --model any --measure 40 --output mine";
+    folder.bad(
+        &format!("{tune} --simulate chance.csv"),
+        "no model is written: holding out each of the 40 measured",
+    );
+    assert!(!folder.path("mine").exists());
+    folder.good(&format!("{tune} --simulate plain.csv"));
+}
+
 #[test]
 fn what_is_asked_twice_is_refused() {
     let folder = Folder::new();

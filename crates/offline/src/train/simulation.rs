@@ -9,6 +9,7 @@ use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Arch;
 use rayon::prelude::*;
 
+use crate::figures::mean;
 use crate::measurements::Measurements;
 
 use super::data::{Item, TrainingData};
@@ -82,6 +83,11 @@ pub struct Draw {
     /// The quality to expect on other problems, from holding out each measured one; `None` if there are too
     /// few.
     pub expected: Option<Efficiency>,
+    /// The same without having learned anything, for [`Way::Tuned`].
+    pub before: Option<Efficiency>,
+    /// Whether the held-out problems show that nothing should be learned of them: choices are worse than before,
+    /// by more than twice the standard error of the mean difference.
+    pub misled: bool,
     /// The actual quality on problems that were not measured.
     pub found: Efficiency,
 }
@@ -96,6 +102,9 @@ impl Promising {
         self.0.get(row).copied().unwrap_or(false)
     }
 }
+
+/// A problem that was held out, and its choice.
+type Held = (usize, (f64, f64));
 
 /// Recorded sweeps that replace a GPU.
 pub struct Simulation<'a> {
@@ -211,17 +220,31 @@ impl<'a> Simulation<'a> {
             .collect();
         // Whoever measured only a part knows no other kernels by which to judge.
         let expected = self.held_out(learned, learned, &measured, seed)?;
+        let before = match (&expected, &self.base) {
+            (Some(held), Some(_)) => {
+                let places: Vec<usize> = held.iter().map(|&(place, _)| place).collect();
+                self.judge(learned, learned, &[], &places)?
+            }
+            _ => None,
+        };
+        let choices_of = |held: &[Held]| held.iter().map(|held| held.1).collect::<Vec<_>>();
+        let expected = expected.as_deref().map(choices_of);
         let found = match (rest.is_empty(), &of_part) {
             (false, _) => self.judge(learned, &judged, &measured, &rest)?,
-            (true, Some(part)) => self.held_out(part, &judged, &measured, seed)?,
+            (true, Some(part)) => self.held_out(part, &judged, &measured, seed)?.as_deref().map(choices_of),
             (true, None) => expected.clone(),
         };
+        let misled = expected.as_ref().zip(before.as_ref()).is_some_and(|(now, before)| {
+            let gains: Vec<f64> = now.iter().zip(before).map(|(now, before)| now.0 - before.0).collect();
+            is_clearly_negative(&gains)
+        });
         let expected = expected.and_then(|choices| Efficiency::of(&choices));
+        let before = before.and_then(|choices| Efficiency::of(&choices));
         let found = found
             .and_then(|choices| Efficiency::of(&choices))
             .ok_or(TrainError::NothingHeldBack { found: measured.len(), expected: LEAST })?;
         let measured = measured.into_iter().map(|place| self.data.problems[place].problem).collect();
-        Ok(Draw { seed, measured, expected, found })
+        Ok(Draw { seed, measured, expected, before, misled, found })
     }
 
     /// Whether there are enough problems to hold each out, or others by which to judge.
@@ -269,14 +292,14 @@ impl<'a> Simulation<'a> {
         Ok(Some(judged.choices(&judged.predict(&text, measured, rest)?, rest)))
     }
 
-    /// Holds each measured problem out once.
+    /// Holds each measured problem out once. Returns it with its choice.
     fn held_out(
         &self,
         learned: &Task<'_>,
         judged: &Task<'_>,
         measured: &[usize],
         seed: u64,
-    ) -> Result<Option<Vec<(f64, f64)>>, TrainError> {
+    ) -> Result<Option<Vec<Held>>, TrainError> {
         if measured.len() < LEAST {
             return Ok(None);
         }
@@ -289,13 +312,38 @@ impl<'a> Simulation<'a> {
         let folds = (0..count).into_par_iter().map(|fold| {
             let (trained, held) = split(&fold_of, fold);
             let of = |places: Vec<usize>| places.into_iter().map(|place| measured[place]).collect::<Vec<_>>();
-            self.judge(learned, judged, &of(trained), &of(held))
+            let held = of(held);
+            let choices = self.judge(learned, judged, &of(trained), &held)?;
+            Ok(choices.map(|choices| held.into_iter().zip(choices).collect::<Vec<_>>()))
         });
-        let folds = folds.collect::<Result<Option<Vec<_>>, _>>()?;
+        let folds = folds.collect::<Result<Option<Vec<_>>, TrainError>>()?;
         Ok(folds.map(|folds| folds.concat()))
     }
 }
 
+/// Whether the mean is below zero by more than twice its standard error.
+fn is_clearly_negative(values: &[f64]) -> bool {
+    let count = values.len() as f64;
+    let average = mean(values.iter().copied());
+    let squares: f64 = values.iter().map(|value| (value - average).powi(2)).sum();
+    average < -2.0 * (squares / (count * (count - 1.0))).sqrt()
+}
+
 fn with_columns(extractor: &Extractor, engine: Engine) -> Extractor {
     Extractor { hardware: extractor.hardware, arch: extractor.arch, ..Extractor::of_engine(engine) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_loss_is_one() {
+        assert!(is_clearly_negative(&[-0.1, -0.2, -0.1, -0.2]));
+        assert!(!is_clearly_negative(&[-0.1, -0.2, 0.1, 0.15]));
+        assert!(!is_clearly_negative(&[0.1, 0.2, 0.1, 0.2]));
+        assert!(!is_clearly_negative(&[0.0; 10]), "nothing has changed");
+        // One bad problem among many.
+        assert!(!is_clearly_negative(&[-0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]));
+    }
 }

@@ -78,7 +78,7 @@ pub(super) fn measure(
         let count = (number + 1) * BATCH;
         if args.measure.is_none() && count >= ENOUGH && count >= 2 * asked.0 {
             let measured = read(args, &with_rows(&files), op)?;
-            let expected = draw_all(args, &measured, base)?;
+            let expected = draw_all(args, &measured, base)?.and_then(|draw| draw.expected);
             curve.extend(expected.as_ref().map(|of| point("expected", measured.problems().len(), of)));
             let expected = expected.map(|expected| expected.mean);
             if let (Some(before), Some(now)) = (asked.1, expected)

@@ -69,6 +69,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         .collect::<Result<Vec<Draw>, _>>()?;
     report(args, &draws)?;
     if let (Some(_), Some(first)) = (&args.output, draws.first()) {
+        check(first)?;
         let mut curve = vec![point("found", 0, &simulation.draw(0, args.seed)?.found)];
         let learned = [("expected", first.expected.as_ref()), ("found", Some(&first.found))];
         curve.extend(learned.into_iter().filter_map(|(way, of)| Some(point(way, first.measured.len(), of?))));
@@ -86,8 +87,9 @@ fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
     let base = super::super::to_adapt(&args.model, Some(kernels.op()))?;
     let (measured, mut curve) = measure::measure(args, pool, &kernels, &base)?;
     let problems = measured.problems().len();
-    match draw_all(args, &measured, &base)? {
-        Some(expected) => end_with(&mut curve, point("expected", problems, &expected)),
+    let drawn = draw_all(args, &measured, &base)?;
+    match drawn.as_ref().and_then(|draw| draw.expected.as_ref()) {
+        Some(expected) => end_with(&mut curve, point("expected", problems, expected)),
         None => say!(
             "ckselect: found {problems} measured problems, expected at least 10 to say what to expect of others"
         ),
@@ -95,8 +97,27 @@ fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
     let before = simulation(args, &measured, &base)?.draw(0, args.seed)?;
     curve.insert(0, point("expected", 0, &before.found));
     let figures = super::super::curve::table(&curve);
+    if let Err(misled) = drawn.as_ref().map_or(Ok(()), check) {
+        print(&figures, args)?;
+        return Err(misled);
+    }
     write(args, &measured, base, curve)?;
     print(&figures, args)
+}
+
+/// Refuses to write a model if holding out what was measured shows that the universal model chooses better.
+fn check(draw: &Draw) -> Result<(), CliError> {
+    match (draw.misled, &draw.expected, &draw.before) {
+        (true, Some(now), Some(before)) => Err(CliError::failed(format!(
+            "no model is written: holding out each of the {} measured problems, what the others teach lowers the mean \
+             from the universal model's {:.4} to {:.4}. Their times may be wrong (`ckselect report`), or more problems \
+             are needed",
+            draw.measured.len(),
+            before.mean,
+            now.mean
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Adds the last point, in the place of one of as many problems: their other kernels may have been measured since.
@@ -135,15 +156,15 @@ fn extractor(args: &Args, op: Op, measured: &Measurements) -> Result<Extractor, 
     Ok(Extractor { arch: Some(args.arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) })
 }
 
-/// What to expect of other problems, from holding out each measured one; `None` if there are too few.
+/// All measured problems, each held out to say what to expect of others; `None` if there are too few.
 pub(super) fn draw_all(
     args: &Args,
     measured: &Measurements,
     base: &WarmStart,
-) -> Result<Option<Efficiency>, CliError> {
+) -> Result<Option<Draw>, CliError> {
     let simulation = simulation(args, measured, base)?;
     match simulation.draw(simulation.problems(), args.seed) {
-        Ok(draw) => Ok(draw.expected),
+        Ok(draw) => Ok(Some(draw)),
         Err(TrainError::NothingHeldBack { .. }) => Ok(None),
         Err(error) => Err(error.into()),
     }
