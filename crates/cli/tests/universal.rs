@@ -165,6 +165,23 @@ fn a_model_of_convolutions_ranks_gemms() {
 }
 
 #[test]
+fn gpus_of_one_architecture_are_several_devices() {
+    let folder = Folder::new();
+    let rows = |units: &str| {
+        let mut lines =
+            sweep(20, "forward").lines().map(|line| format!("{line},gfx942,{units}\n")).collect::<Vec<_>>();
+        lines[0] = lines[0].replace(&format!("gfx942,{units}"), "arch,hw_num_cus");
+        lines.concat()
+    };
+    fs::write(folder.path("a.csv"), rows("228")).unwrap();
+    fs::write(folder.path("x.csv"), rows("304")).unwrap();
+    let line =
+        format!("train --universal --data a.csv x.csv --out both --holdout device {SMALL} --format csv");
+    assert_eq!(column(&folder.good(&line), "fold"), ["gfx942 num_cus=228", "gfx942 num_cus=304", "all"]);
+    folder.bad("evaluate --estimate --arch gfx942 --data a.csv x.csv", "hw_num_cus is 304, 228 before");
+}
+
+#[test]
 fn data_that_cannot_be_is_named() {
     let folder = Folder::new();
     let train = |data: &str, more: &str| format!("train --universal --data {data} --out any {SMALL} {more}");

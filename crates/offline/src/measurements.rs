@@ -117,6 +117,23 @@ impl Source {
     }
 }
 
+/// A hardware constant that a file records.
+#[derive(Debug, Clone)]
+struct Recorded {
+    /// The file's place among the sources.
+    file: usize,
+    /// The architecture of its rows.
+    arch: Option<Arch>,
+    name: &'static str,
+    value: i64,
+}
+
+impl Recorded {
+    fn is_of(&self, file: usize, arch: Arch) -> bool {
+        self.file == file && self.arch == Some(arch)
+    }
+}
+
 /// Measured rows over distinct problems and kernels, in the order of the files.
 #[derive(Debug, Clone)]
 pub struct Measurements {
@@ -127,8 +144,10 @@ pub struct Measurements {
     sweeps: Vec<Sweep>,
     sources: Vec<Source>,
     failures: Vec<Failure>,
-    /// Hardware constants recorded in files, by the architecture of their rows.
-    hardware: Vec<(Option<Arch>, &'static str, i64)>,
+    /// Hardware constants recorded in files.
+    hardware: Vec<Recorded>,
+    /// Whether files may be of several GPUs of one architecture, each with its own constants.
+    of_several_gpus: bool,
     /// The architecture of rows that record none, if any is accepted.
     assumed: Option<Arch>,
     /// The GPU of one architecture's rows, in the place of the profile.
@@ -151,6 +170,7 @@ impl Measurements {
             hardware: Vec::new(),
             assumed: None,
             described: None,
+            of_several_gpus: false,
             problem_index: HashMap::new(),
             kernel_index: HashMap::new(),
         }
@@ -160,6 +180,14 @@ impl Measurements {
     #[must_use]
     pub fn assuming(mut self, arch: Option<Arch>) -> Self {
         self.assumed = arch;
+        self
+    }
+
+    /// The same, with files that may be of several GPUs of one architecture; otherwise, constants that differ are an
+    /// error.
+    #[must_use]
+    pub fn of_several_gpus(mut self) -> Self {
+        self.of_several_gpus = true;
         self
     }
 
@@ -334,8 +362,8 @@ impl Measurements {
 
     /// The compute units that the data records of the device of an architecture's rows.
     pub fn num_cus(&self, arch: Option<Arch>) -> Option<u32> {
-        let count = self.hardware.iter().find(|recorded| recorded.0 == arch && recorded.1 == "num_cus")?;
-        u32::try_from(count.2).ok()
+        let is_count = |recorded: &&Recorded| recorded.arch == arch && recorded.name == "num_cus";
+        u32::try_from(self.hardware.iter().find(is_count)?.value).ok()
     }
 
     /// The hardware constants that the data records, overriding those of its architecture (or upstream's
@@ -346,9 +374,9 @@ impl Measurements {
         }
         let arch = self.problems.iter().find_map(Problem::arch);
         let mut hardware = arch.and_then(|arch| Hardware::for_arch(&arch)).unwrap_or_default();
-        for &(_, name, value) in self.hardware.iter().filter(|recorded| recorded.0 == arch) {
+        for recorded in self.hardware.iter().filter(|recorded| recorded.arch == arch) {
             // Both were checked when they were read.
-            let _ = hardware.set(name, value);
+            let _ = hardware.set(recorded.name, recorded.value);
         }
         Some(hardware)
     }
@@ -363,10 +391,34 @@ impl Measurements {
     pub fn device(&self, arch: Arch) -> Result<Device, DeviceError> {
         let own = self.described.filter(|described| described.arch == arch);
         let mut device = own.map_or_else(|| Device::for_arch(arch), |own| Ok(own.device))?;
-        for &(_, name, value) in self.hardware.iter().filter(|recorded| recorded.0 == Some(arch)) {
-            let _ = device.hardware.set(name, value);
+        for recorded in self.hardware.iter().filter(|recorded| recorded.arch == Some(arch)) {
+            let _ = device.hardware.set(recorded.name, recorded.value);
         }
         Ok(device)
+    }
+
+    /// The same for the rows of one file, counted from 0.
+    pub(crate) fn device_of_file(&self, file: usize, arch: Arch) -> Result<Device, DeviceError> {
+        let mut device = self.device(arch)?;
+        for recorded in self.hardware.iter().filter(|recorded| recorded.is_of(file, arch)) {
+            let _ = device.hardware.set(recorded.name, recorded.value);
+        }
+        Ok(device)
+    }
+
+    /// A word for the GPU of a file's rows: its architecture, with the constants by which it differs from other
+    /// files' GPUs of this architecture.
+    pub(crate) fn gpu_of_file(&self, file: usize, arch: Arch) -> String {
+        let mut word = arch.to_string();
+        for recorded in self.hardware.iter().filter(|recorded| recorded.is_of(file, arch)) {
+            let differs = |other: &Recorded| {
+                (other.arch, other.name) == (recorded.arch, recorded.name) && other.value != recorded.value
+            };
+            if self.hardware.iter().any(differs) {
+                word += &format!(" {}={}", recorded.name, recorded.value);
+            }
+        }
+        word
     }
 
     /// The direction of all convolutions; `None` for GEMMs. Two directions are an error.

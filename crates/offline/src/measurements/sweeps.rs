@@ -6,7 +6,7 @@
 
 use std::collections::HashSet;
 
-use super::{Measurements, Row};
+use super::{Measurements, Row, Source};
 
 /// The rows of one file for a problem with one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,7 +55,18 @@ impl Measurements {
         &self.rows()[index as usize]
     }
 
-    /// Each sweep joins the first run that has none of its kernels.
+    /// The GPU of a row, if files may be of several GPUs of one architecture.
+    fn gpu(&self, row: u32) -> Option<String> {
+        let arch = self.problems()[self.row(row).problem as usize].arch().filter(|_| self.of_several_gpus)?;
+        let mut end = 0;
+        let is_in = |source: &Source| {
+            end += source.rows;
+            (row as usize) < end
+        };
+        Some(self.gpu_of_file(self.sources().iter().position(is_in)?, arch))
+    }
+
+    /// Each sweep joins the first run that has none of its kernels, on the same GPU.
     fn parted(&self, problem: u32, rows: &[u32]) -> Vec<Run> {
         let mut sweeps: Vec<(u32, Vec<u32>)> = Vec::new();
         for &row in rows {
@@ -65,15 +76,21 @@ impl Measurements {
                 None => sweeps.push((sweep, vec![row])),
             }
         }
-        let mut runs: Vec<(Run, HashSet<u32>)> = Vec::new();
+        let mut runs: Vec<(Run, HashSet<u32>, Option<String>)> = Vec::new();
         for (sweep, rows) in sweeps {
             let kernels: HashSet<u32> = rows.iter().map(|&row| self.row(row).kernel).collect();
-            if let Some((run, known)) = runs.iter_mut().find(|run| run.1.is_disjoint(&kernels)) {
+            let gpu = rows.first().and_then(|&row| self.gpu(row));
+            let joined = runs.iter_mut().find(|(_, known, its)| *its == gpu && known.is_disjoint(&kernels));
+            if let Some((run, known, _)) = joined {
                 known.extend(kernels);
                 run.rows.extend(rows);
                 run.rows.sort_unstable();
             } else {
-                runs.push((Run { problem, number: self.sweeps()[sweep as usize].number, rows }, kernels));
+                runs.push((
+                    Run { problem, number: self.sweeps()[sweep as usize].number, rows },
+                    kernels,
+                    gpu,
+                ));
             }
         }
         runs.into_iter().map(|run| run.0).collect()
@@ -126,6 +143,28 @@ mod tests {
     fn files_that_are_cut_by_kernel_are_one_run() {
         let parts = measured(&[&[(0, 64, 32), (1, 96, 32)], &[(5, 64, 64)], &[(5, 64, 64), (1, 96, 64)]]);
         assert_eq!(runs(&parts), [(Some(0), vec![0, 2]), (Some(5), vec![3]), (Some(1), vec![1, 4])]);
+    }
+
+    #[test]
+    fn gpus_of_one_architecture_are_told_apart() {
+        let header = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops,arch,hw_num_cus\n";
+        let row = |depth: u32, units: u32| format!("{},16,64,8,8,1,1,0.5,10,gfx942,{units}\n", kernel(depth));
+        let add = |measurements: &mut Measurements| {
+            let files = [row(32, 228), row(64, 304), row(128, 304)];
+            (0..).zip(files).try_for_each(|(file, row)| {
+                measurements.add_text(&format!("{file}.csv"), format!("{header}{row}").as_bytes())
+            })
+        };
+        let mut together = Measurements::new(Wanted::all(Op::GroupedConv));
+        assert!(add(&mut together).unwrap_err().to_string().contains("hw_num_cus is 304, 228 before"));
+        let mut apart = Measurements::new(Wanted::all(Op::GroupedConv)).of_several_gpus();
+        add(&mut apart).unwrap();
+        // Files of one GPU that are cut by kernel are still one run.
+        assert_eq!(runs(&apart), [(None, vec![0]), (None, vec![1, 2])]);
+        let arch = "gfx942".parse().unwrap();
+        let units = |file| apart.device_of_file(file, arch).unwrap().hardware.num_cus;
+        assert_eq!([units(0), units(1)], [228, 304]);
+        assert_eq!(apart.gpu_of_file(2, arch), "gfx942 num_cus=304");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use ck_select_types::kernel::Kernel;
 use ck_select_types::vocab::Arch;
 
 use super::record::{Figures, Measured, Sink};
-use super::{DataError, Measurements, Row, Sweep, failures};
+use super::{DataError, Measurements, Recorded, Row, Sweep, failures};
 
 /// The architectures of the rows taken, and those of others with their rows.
 pub(super) type Arches = (Vec<Arch>, Vec<(Arch, usize)>);
@@ -37,6 +37,7 @@ impl<'a> Taking<'a> {
     /// earlier ones.
     pub(super) fn end(self, file: &str) -> Result<Arches, DataError> {
         let taken = self.arches.iter().copied().flatten().collect();
+        let (file_place, of_several_gpus) = (self.into.sources.len(), self.into.of_several_gpus);
         // Without rows, the architecture is the requested one.
         let arches = if self.arches.is_empty() { vec![self.into.wanted.arch] } else { self.arches };
         for arch in arches {
@@ -44,10 +45,12 @@ impl<'a> Taking<'a> {
                 if let Some(needed) = arch.and_then(|arch| contradiction(arch, name, found)) {
                     return Err(DataError::format(file, format!("hw_{name}: found {found}, {needed}")));
                 }
-                let known = self.into.hardware.iter().find(|known| (known.0, known.1) == (arch, name));
-                match known {
-                    None => self.into.hardware.push((arch, name, found)),
-                    Some(&(.., expected)) if expected != found => {
+                let is_known = |known: &&Recorded| {
+                    (known.arch, known.name) == (arch, name) && (!of_several_gpus || known.file == file_place)
+                };
+                match self.into.hardware.iter().find(is_known) {
+                    None => self.into.hardware.push(Recorded { file: file_place, arch, name, value: found }),
+                    Some(&Recorded { value: expected, .. }) if expected != found => {
                         return Err(DataError::Hardware { file: file.to_owned(), name, found, expected });
                     }
                     Some(_) => {}

@@ -53,6 +53,8 @@ pub struct Item {
     pub problem: u32,
     /// The architecture on which it was measured, if the problem or the training names one.
     pub arch: Option<Arch>,
+    /// The file of its first row, counted from 0.
+    pub file: usize,
     /// Its rows.
     pub span: Range<usize>,
     /// Its weight.
@@ -179,7 +181,8 @@ impl TrainingData {
                 let best = data.tflops[span.clone()].iter().copied().fold(0.0, f64::max);
                 data.efficiency.extend(data.tflops[span.clone()].iter().map(|tflops| tflops / best));
                 let arch = measurements.problems()[problem as usize].arch().or(extractor.arch);
-                data.problems.push(Item { problem, arch, span, weight, only_trains });
+                let file = file_of_row(data.rows[start]);
+                data.problems.push(Item { problem, arch, file, span, weight, only_trains });
             }
         }
         if data.rows.is_empty() {
@@ -221,7 +224,7 @@ impl TrainingData {
         for item in &self.problems {
             let problem = &measurements.problems()[item.problem as usize];
             let arch = item.arch.ok_or_else(|| TrainError::NoArch(problem.to_string()))?;
-            let estimator = Estimator::new(measurements.device(arch)?);
+            let estimator = Estimator::new(measurements.device_of_file(item.file, arch)?);
             let kernel =
                 |row: &u32| &measurements.kernels()[measurements.rows()[*row as usize].kernel as usize];
             let kernels = self.rows[item.span.clone()].iter().map(kernel);

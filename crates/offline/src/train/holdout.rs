@@ -13,7 +13,7 @@ use super::{Item, TrainError};
 /// What is left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Holdout {
-    /// Each architecture.
+    /// Each GPU: architectures, and GPUs of one architecture whose recorded constants differ.
     Device,
     /// Each direction of convolutions.
     Direction,
@@ -43,10 +43,12 @@ impl Holdout {
         }
     }
 
-    fn value(&self, problem: &Problem) -> String {
+    fn value(&self, problem: &Problem, file: usize, measurements: &Measurements) -> String {
         let unknown = || "none".to_owned();
         match (self, problem) {
-            (Self::Device, problem) => problem.arch().map_or_else(unknown, |arch| arch.to_string()),
+            (Self::Device, problem) => {
+                problem.arch().map_or_else(unknown, |arch| measurements.gpu_of_file(file, arch))
+            }
             (Self::Direction, Problem::Conv(problem)) => problem.direction.to_string(),
             (Self::Dtype, Problem::Conv(problem)) => problem.dtype_in.to_string(),
             (Self::Dtype, Problem::Gemm(problem)) => problem.dtype_a.to_string(),
@@ -82,12 +84,13 @@ impl Holdout {
             }
             return Ok(LeftOut { fold_of, names: vec![self.to_string()] });
         }
-        let values: BTreeSet<String> = items.iter().map(|item| self.value(problem(item))).collect();
+        let value = |item: &Item| self.value(problem(item), item.file, measurements);
+        let values: BTreeSet<String> = items.iter().map(value).collect();
         if values.len() < 2 {
             let found = values.into_iter().next().unwrap_or_default();
             return Err(fault(format!("only {found}"), "data of at least two"));
         }
-        let fold = |item| values.iter().position(|one| *one == self.value(problem(item)));
+        let fold = |item| values.iter().position(|one| *one == value(item));
         Ok(LeftOut { fold_of: items.iter().map(fold).collect(), names: values.into_iter().collect() })
     }
 }
@@ -136,7 +139,8 @@ mod tests {
         let first = format!("{header}{}{}", row("forward", 16), row("bwd_data", 16));
         measurements.add_text("a.csv", first.as_bytes()).unwrap();
         measurements.add_text("b.csv", format!("{header}{}", row("forward", 32)).as_bytes()).unwrap();
-        let item = |problem| Item { problem, arch: None, span: 0..1, weight: 1.0, only_trains: false };
+        let item =
+            |problem| Item { problem, arch: None, file: 0, span: 0..1, weight: 1.0, only_trains: false };
         (measurements, (0..3).map(item).collect())
     }
 
@@ -163,7 +167,8 @@ mod tests {
         let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
         measurements.add_text("a/x.csv", row(16).as_bytes()).unwrap();
         measurements.add_text("b/x.csv", row(32).as_bytes()).unwrap();
-        let item = |problem| Item { problem, arch: None, span: 0..1, weight: 1.0, only_trains: false };
+        let item =
+            |problem| Item { problem, arch: None, file: 0, span: 0..1, weight: 1.0, only_trains: false };
         let items: Vec<Item> = (0..2).map(item).collect();
         let folds = |word: &str| Holdout::from_word(word).folds(&measurements, &items);
         assert_eq!(folds("b/x.csv").unwrap().fold_of, [None, Some(0)]);

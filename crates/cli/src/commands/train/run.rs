@@ -25,6 +25,9 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let (arch, assumed) = if args.universal { (None, args.arch) } else { (args.arch, None) };
     let wanted = super::super::data::wanted(plan::op(args), args.variant, args.dtype, arch)?;
     let mut measurements = Measurements::new(wanted).assuming(assumed);
+    if args.universal {
+        measurements = measurements.of_several_gpus();
+    }
     if args.universal || args.prior.is_some() {
         let asked = EstimateOption { estimate: false, arch: args.arch };
         measurements = measurements.on_gpu(asked.described(&args.hardware)?);
