@@ -409,16 +409,13 @@ impl Measurements {
     /// A word for the GPU of a file's rows: its architecture, with the constants by which it differs from other
     /// files' GPUs of this architecture.
     pub(crate) fn gpu_of_file(&self, file: usize, arch: Arch) -> String {
-        let mut word = arch.to_string();
-        for recorded in self.hardware.iter().filter(|recorded| recorded.is_of(file, arch)) {
-            let differs = |other: &Recorded| {
-                (other.arch, other.name) == (recorded.arch, recorded.name) && other.value != recorded.value
-            };
-            if self.hardware.iter().any(differs) {
-                word += &format!(" {}={}", recorded.name, recorded.value);
-            }
-        }
-        word
+        let differs = |recorded: &&Recorded| {
+            let same = |other: &Recorded| (other.arch, other.name) == (recorded.arch, recorded.name);
+            self.hardware.iter().any(|other| same(other) && other.value != recorded.value)
+        };
+        let own = self.hardware.iter().filter(|recorded| recorded.is_of(file, arch)).filter(differs);
+        let constants = own.map(|recorded| format!("{}={}", recorded.name, recorded.value));
+        std::iter::once(arch.to_string()).chain(constants).collect::<Vec<_>>().join(" ")
     }
 
     /// The direction of all convolutions; `None` for GEMMs. Two directions are an error.
