@@ -1368,8 +1368,8 @@ typedef struct {
    */
   int32_t generic;
   /**
-   * The model that chose it: "embedded:universal" or another built-in one, a directory, or the name of a model
-   * from memory; NULL from other sources. Lives as long as the program.
+   * The model that chose it: "embedded:universal" or another built-in one, a directory, or the name under which
+   * a model was loaded from memory; NULL if another source chose. Valid for the life of the process.
    */
   const char *model;
 } ck_selection;

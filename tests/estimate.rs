@@ -104,7 +104,7 @@ fn it_is_passed_over_where_it_cannot_or_may_not_answer() {
     for (options, reason) in [
         (Options { estimate: false, ..on("gfx942") }, "estimate: off"),
         (on("gfx900"), "estimate: the estimate has no profile of gfx900, there are gfx90a"),
-        (Options { arch: None, ..on("gfx942") }, "nor the kernels name an architecture"),
+        (Options { arch: None, ..on("gfx942") }, "nor do all kernels name one"),
     ] {
         let registry = filled(options);
         let chosen = registry.select(&problem).unwrap();
@@ -241,7 +241,10 @@ fn a_described_gpu_replaces_its_profile() {
     for (hardware, reason) in [
         (place.path().join("missing.json"), "missing.json: No such file"),
         (file("zero.json", r#"{"based_on": "gfx942", "num_cus": 0}"#), "zero.json: num_cus: found 0"),
-        (file("base.json", r#"{"num_cus": 20}"#), "base.json: the estimate has no profile of gfx1151"),
+        (
+            file("base.json", r#"{"num_cus": 20}"#),
+            "base.json: simds_per_cu: found nothing, expected a number, as gfx1151",
+        ),
     ] {
         let options = Options { hardware: Some(hardware), ..on("gfx1151") };
         let error = Registry::new(options.clone()).err().unwrap().to_string();
@@ -275,16 +278,39 @@ fn the_runtime_describes_its_gpu() {
     let based = |hardware: &str| Options { hardware: Some(hardware.into()), ..on("gfx942") };
     assert_eq!(asked(based("hip:gfx942"), Some(20)), Ok(own));
     let error = asked(based("hip:gfx90a"), Some(20)).unwrap_err();
-    assert!(
-        error.contains("based_on: found gfx90a, expected gfx942, which has a profile of its own"),
-        "{error}"
-    );
+    assert!(error.contains("based_on: found gfx90a, expected gfx942 or nothing"), "{error}");
     let error = asked(Options { arch: on("gfx950").arch, ..by_runtime.clone() }, Some(20)).unwrap_err();
     assert_eq!(error, "hardware: the runtime reports a GPU of gfx942, but arch is gfx950");
     let error = asked(based("hip:gfx908"), Some(20)).unwrap_err();
     assert!(error.starts_with("hardware: no profile of gfx908, expected one of gfx90a"), "{error}");
     let error = asked(by_runtime, None).unwrap_err();
     assert_eq!(error, "hardware: device 0: the runtime does not report num_cus");
+}
+
+/// The architecture of a described GPU decides about kernels and models as that of the options does.
+#[test]
+#[cfg(feature = "embedded-models")]
+fn a_described_gpu_gets_its_own_kernels() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("mi300x.json");
+    std::fs::write(&file, r#"{"based_on": "gfx942", "num_cus": 304}"#).unwrap();
+    let options = Options { arch: None, hardware: Some(file), embedded_models: true, ..Options::default() };
+    let registry = Registry::new(options).unwrap();
+    let mut kernels = Vec::new();
+    for (kernel, arch) in pool().iter().zip(["gfx950", "gfx942"].iter().cycle()) {
+        let mut kernel = kernel.clone();
+        if let ck_select::kernel::KernelKind::Conv(conv) = &mut kernel.kind {
+            conv.arch = arch.parse().ok();
+        }
+        kernels.push(new(kernel, None));
+    }
+    registry.add_all(kernels).unwrap();
+    for number in 1..20 {
+        let chosen = registry.select(&conv(16 * number).into()).unwrap();
+        assert_eq!(chosen.entry.arch().unwrap().as_str(), "gfx942");
+        assert_ne!(chosen.model_name(), Some("embedded:grouped_conv_forward_bf16_gfx950"));
+        assert!(!chosen.arch_unknown);
+    }
 }
 
 /// A GEMM is a 1x1 convolution to a universal model.

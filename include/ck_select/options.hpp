@@ -50,7 +50,8 @@ struct Options {
   std::chrono::duration<double, std::milli> run_timeout = std::chrono::seconds(5);
   /// Measures with the host's clock, without a GPU, for callables that do all their work on the host. Requires `arch`.
   bool host_timing = false;
-  /// Whether built-in models answer problems that no loaded model serves.
+  /// Whether built-in models answer problems that no loaded model serves. A universal model, loaded or built in, answers
+  /// only those for which no other model was trained.
   bool embedded_models = false;
   /// Whether the estimate answers where nothing else does, before the priority.
   bool estimate = true;

@@ -73,8 +73,8 @@ pub struct CkSelection {
     pub no_model: i32,
     /// 1 if the model is a universal one, which ranks for any GPU, direction and type, else 0.
     pub generic: i32,
-    /// The model that chose it: "embedded:universal" or another built-in one, a directory, or the name of a model
-    /// from memory; NULL from other sources. Lives as long as the program.
+    /// The model that chose it: "embedded:universal" or another built-in one, a directory, or the name under which
+    /// a model was loaded from memory; NULL if another source chose. Valid for the life of the process.
     pub model: *const c_char,
 }
 

@@ -3,15 +3,15 @@
 
 use std::cmp::Reverse;
 use std::fmt::Write;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use super::prepared::Prepared;
 use super::state::State;
-use super::{Entry, Registry, Selection, Source};
+use super::{Entry, Registry, Selection, Source, reproduce};
 use crate::estimate::{Described, DeviceError, EstimateScratch, Estimator, PerDevice, Shape, Terms};
-use crate::kernel::Kernel;
 use crate::problem::{Checked, Problem};
-use crate::vocab::Arch;
+use crate::vocab::{Arch, Op};
 
 /// Number of kernels whose terms an explanation shows.
 const EXPLAINED: usize = 5;
@@ -21,7 +21,7 @@ const EXPLAINED: usize = 5;
 pub(super) enum NoEstimate {
     #[error("off")]
     Off,
-    #[error("neither the problem, nor the options, nor the kernels name an architecture")]
+    #[error("neither the problem nor the options name an architecture, nor do all kernels name one")]
     NoArch,
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -37,6 +37,8 @@ pub(super) struct Estimates {
     /// Whether their priorities differ.
     prefers: bool,
     devices: PerDevice<PreparedEstimate>,
+    /// The files with their kernels, by operation, once they were needed.
+    pool_files: [OnceLock<Result<PathBuf, String>>; Op::ALL.len()],
 }
 
 /// What depends on kernels and device alone.
@@ -65,7 +67,13 @@ impl Estimates {
         let arch =
             first.and_then(Entry::arch).filter(|&arch| kernels().all(|entry| entry.arch() == Some(arch)));
         let prefers = first.is_some_and(|first| kernels().any(|entry| entry.priority() != first.priority()));
-        Arc::new(Self { ids: Arc::clone(ids), arch, prefers, devices: PerDevice::new(described) })
+        Arc::new(Self {
+            ids: Arc::clone(ids),
+            arch,
+            prefers,
+            devices: PerDevice::new(described),
+            pool_files: Default::default(),
+        })
     }
 
     /// Whether a higher priority goes before a shorter time.
@@ -73,11 +81,10 @@ impl Estimates {
         self.prefers
     }
 
-    /// The architecture for a problem: the problem's, otherwise the options', otherwise that of the described
-    /// GPU; without any, the one that all kernels name.
+    /// The architecture for a problem: the problem's, otherwise the options'; without either, the one that all
+    /// kernels name.
     pub(super) fn arch_for(&self, state: &State, problem: &Problem) -> Option<Arch> {
-        let described = self.devices.described().map(|described| described.arch);
-        problem.arch().or(state.options().arch).or(described).or(self.arch)
+        problem.arch().or(state.options().arch).or(self.arch)
     }
 
     /// The estimates for an architecture, computed on first use.
@@ -116,10 +123,14 @@ impl Registry {
         Ok(estimate)
     }
 
-    /// The kernels of the estimate, in their order.
-    pub(super) fn estimated_kernels(&self, prepared: &Prepared) -> impl Iterator<Item = &Kernel> {
-        let ids = Arc::clone(&prepared.estimates.ids);
-        (0..ids.len()).filter_map(move |place| Some(self.entries.get(*ids.get(place)?)?.kernel()))
+    /// A file with the kernels of an operation, for `ckselect`.
+    pub(super) fn estimated_pool<'p>(&self, prepared: &'p Prepared, op: Op) -> Result<&'p Path, String> {
+        let Estimates { ids, pool_files, .. } = prepared.estimates.as_ref();
+        let file = pool_files.get(op as usize).ok_or("an unknown operation")?.get_or_init(|| {
+            let kernels = ids.iter().filter_map(|&id| Some(self.entries.get(id)?.kernel()));
+            reproduce::write_pool(op, &kernels.filter(|kernel| kernel.kind.op() == op).collect::<Vec<_>>())
+        });
+        file.as_deref().map_err(Clone::clone)
     }
 
     /// The first supported kernel by the estimate.

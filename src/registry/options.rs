@@ -77,7 +77,8 @@ pub struct Options {
     /// Measures with the host's clock, without a GPU, for kernels that do all their work on the host before
     /// they return. Requires `arch`.
     pub host_timing: bool,
-    /// Whether built-in models answer problems that no loaded model serves.
+    /// Whether built-in models answer problems that no loaded model serves. A universal model, loaded or built in,
+    /// answers only those for which no other model was trained.
     pub embedded_models: bool,
     /// Whether the estimate answers if nothing else does, before the priority. `,no-estimate` after the word
     /// of `CK_SELECT_MODE` also turns it off.

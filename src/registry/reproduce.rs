@@ -50,10 +50,8 @@ fn estimated(
         return Err("the registered priorities decided, and the estimate among equal ones".to_owned());
     }
     let arch = prepared.estimates.arch_for(state, problem).ok_or("no architecture is known")?;
-    let op = problem.op();
-    let of_op = registry.estimated_kernels(prepared).filter(|kernel| kernel.kind.op() == op);
-    let pool = write_pool(op, &of_op.collect::<Vec<_>>())?;
-    let (pool, problem, top) = (quoted(&pool)?, problem.on(None), selection.rank + 1);
+    let pool = registry.estimated_pool(prepared, problem.op())?;
+    let (pool, problem, top) = (quoted(pool)?, problem.on(None), selection.rank + 1);
     let hardware = described_by(state, arch)?.map_or_else(String::new, |path| format!(" --hardware {path}"));
     Ok(format!(
         "ckselect rank --estimate --arch {arch}{hardware} --pool {pool} --problem '{problem}' --top {top}"

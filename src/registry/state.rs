@@ -18,7 +18,7 @@ use crate::vocab::{Arch, Op};
 pub(super) struct LoadedModel {
     pub(super) key: ModelKey,
     pub(super) model: Arc<Model>,
-    /// Part of the library, so that any loaded model takes precedence.
+    /// Part of the library, so that loaded models of its kind take precedence.
     pub(super) embedded: bool,
 }
 
@@ -63,9 +63,16 @@ pub(super) struct State {
     described: Option<Described>,
 }
 
+/// The options, whose architecture is that of the described GPU if they name none: it decides about kernels and
+/// models, too.
+fn of_described(options: Options, described: Option<Described>) -> Options {
+    Options { arch: options.arch.or(described.map(|described| described.arch)), ..options }
+}
+
 impl State {
     pub(super) fn new(options: Options, files: Files) -> Result<Self, OptionsError> {
         let Files { overrides, capture, described } = files;
+        let options = of_described(options, described);
         let models = if options.embedded_models { embedded()? } else { Vec::new() };
         Ok(Self {
             generation: 0,
@@ -178,7 +185,7 @@ impl State {
             self.models.retain(|known| !known.embedded);
             self.models.extend(embedded);
         }
-        self.options = options;
+        self.options = of_described(options, files.described);
         (self.overrides, self.capture, self.described) = (files.overrides, files.capture, files.described);
         self.unprepare();
         // Compiled models are reused; the winners may have to come from elsewhere.

@@ -78,7 +78,8 @@ fn devices_are_files_too_and_faults_are_named() {
     fs::write(&file, r#"{"based_on": "gfx942", "num_cus": 0}"#).unwrap();
     refused(&["--hardware", path], 1, "num_cus: found 0, expected at least 1");
     fs::write(&file, r#"{"num_cus": 304}"#).unwrap();
-    refused(&["--hardware", path], 1, "simds_per_cu: found nothing");
+    refused(&["--hardware", path], 1, "nothing names the GPU's architecture: give it (`arch`)");
+    refused(&["--hardware", path, "--arch", "gfx1100"], 1, "simds_per_cu: found nothing");
     let (code, _, stderr) = run(&["evaluate", "--data", "data/h200/forward.unseen11.parquet"]);
     assert_eq!(code, Some(2), "{stderr}");
     let wrong =
@@ -126,7 +127,7 @@ fn a_described_gpu_is_of_one_architecture() {
     let bench =
         ["bench", "--pool", POOL, "--problems", &problems, "--simulate", "analytic", "--output", "none.csv"];
     let bench = [&bench[..], &["--order", "estimate", "--arch", "sm_90", "--within", "1.35x"]].concat();
-    refused(&bench, "the problem's arch is gfx950, but the GPU that is asked for is of sm_90");
+    refused(&bench, "the problem's arch is gfx950, but the GPU asked for (--arch, --hardware) is sm_90");
 
     // What is recorded of the GPU belongs to the architecture, too.
     let header = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops,arch";

@@ -220,6 +220,15 @@ fn validate_judges_choices_from_a_file() {
     let ran = run(&["validate", "--predictions", &picks, "--data", &data, "--require", "mean=0.97"]);
     assert_eq!(ran.code, Some(3));
     assert!(ran.stderr.contains("mean is 0.9600, required 0.97"), "{}", ran.stderr);
+    // Choices that name no architecture are for that of the measurements.
+    let rows = fs::read_to_string(&data).unwrap();
+    let named = rows
+        .lines()
+        .enumerate()
+        .map(|(at, row)| format!("{row},{}\n", if at == 0 { "hw_gfx_name" } else { "gfx942" }));
+    let there = folder.path().join("there.csv");
+    fs::write(&there, named.collect::<String>()).unwrap();
+    good(&["validate", "--predictions", &picks, "--data", there.to_str().unwrap(), "--require", "mean=0.96"]);
     // A single good choice is no good ranking.
     let one = folder.path().join("one.csv");
     let text = fs::read_to_string(&picks).unwrap();

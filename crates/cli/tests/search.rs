@@ -167,7 +167,6 @@ fn a_problem_that_no_kernel_of_the_space_computes_is_an_error() {
     }
 }
 
-/// Without a pool and without a model: the times are those of `rank --estimate`.
 #[test]
 fn a_gpu_without_instructions_for_the_type_is_said() {
     for strategy in ["random", "de", "exhaustive"] {
@@ -185,6 +184,7 @@ fn a_gpu_without_instructions_for_the_type_is_said() {
     }
 }
 
+/// Without a pool and without a model: the times are those of `rank --estimate`.
 #[test]
 fn the_estimate_searches_the_space() {
     let problem = "M=128,N=1536,K=7168,dtype=fp16";

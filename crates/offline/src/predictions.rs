@@ -7,7 +7,7 @@ use ck_select_types::cells::Fields;
 use ck_select_types::files;
 use ck_select_types::kernel::Kernel;
 use ck_select_types::problem::{FieldSet, Problem, ProblemDefaults, check_names};
-use ck_select_types::vocab::Op;
+use ck_select_types::vocab::Arch;
 use csv::StringRecord;
 
 use crate::candidates::Trial;
@@ -70,6 +70,8 @@ struct Sheet {
     columns: HashMap<String, usize>,
     reader: csv::Reader<std::fs::File>,
     unknown: Vec<String>,
+    /// The architecture of choices that name none: that of the measurements.
+    arch: Option<Arch>,
 }
 
 struct Cells<'a>(&'a HashMap<String, usize>, &'a StringRecord);
@@ -82,7 +84,8 @@ impl Fields for Cells<'_> {
 }
 
 impl Sheet {
-    fn open(path: &Path, op: Op) -> Result<Self, DataError> {
+    fn open(path: &Path, measurements: &Measurements) -> Result<Self, DataError> {
+        let op = measurements.wanted().op;
         let file = path.display().to_string();
         let fault = |source| DataError::Csv { file: file.clone(), source };
         let opened = files::open(path).map_err(|error| DataError::io(&file, error))?;
@@ -98,7 +101,8 @@ impl Sheet {
         let unknown = check_names(op, &names, &read)
             .map_err(|error| DataError::format(&file, format_args!("header: {error}")))?;
         let columns = names.iter().map(|&name| name.to_owned()).zip(0..).collect();
-        Ok(Self { file, columns, reader, unknown })
+        let arch = measurements.wanted().arch.or_else(|| measurements.common_arch().ok().flatten());
+        Ok(Self { file, columns, reader, unknown, arch })
     }
 
     fn next(&mut self, record: &mut StringRecord) -> Result<bool, DataError> {
@@ -138,7 +142,7 @@ impl Labels {
     /// Reads the numbers of one CSV. A number for two different problems is an error, because joining by it
     /// would be wrong.
     pub fn read(path: &Path, measurements: &Measurements) -> Result<Self, DataError> {
-        let mut sheet = Sheet::open(path, measurements.wanted().op)?;
+        let mut sheet = Sheet::open(path, measurements)?;
         let label_column = sheet.need(&LABEL_COLUMNS)?;
         let kernel_column = sheet.one_of(&KERNEL_COLUMNS);
         let mut labels = HashMap::new();
@@ -169,9 +173,9 @@ impl Sheet {
         let cells = Cells(&self.columns, record);
         // As in a row of measurements, the kernel says direction, types and layout.
         let problem = match Kernel::from_name(kernel) {
-            Ok(kernel) if kernel.op() == wanted.op => problem_of(&kernel, &cells, wanted.arch),
+            Ok(kernel) if kernel.op() == wanted.op => problem_of(&kernel, &cells, self.arch),
             _ => {
-                let defaults = ProblemDefaults { arch: wanted.arch, ..ProblemDefaults::of(wanted.op) };
+                let defaults = ProblemDefaults { arch: self.arch, ..ProblemDefaults::of(wanted.op) };
                 Problem::from_fields(wanted.op, &cells, &defaults).map_err(|error| error.to_string())
             }
         };
@@ -187,7 +191,7 @@ impl Predictions {
         measurements: &Measurements,
         labels: Option<&Labels>,
     ) -> Result<Self, DataError> {
-        let mut sheet = Sheet::open(path, measurements.wanted().op)?;
+        let mut sheet = Sheet::open(path, measurements)?;
         let kernel_column = sheet.need(&KERNEL_COLUMNS)?;
         let rank_column = sheet.one_of(&["rank"]);
         let spelled_out = sheet.has_problems();

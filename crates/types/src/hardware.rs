@@ -153,8 +153,7 @@ impl Hardware {
         }
     }
 
-    /// Refuses a number that no GPU has, such as one in another unit. Features do not care, but every estimated
-    /// time would be wrong.
+    /// Refuses a number that no GPU has, such as one in another unit: it would make every estimated time wrong.
     ///
     /// ```
     /// use ck_select_types::hardware::Hardware;

@@ -85,7 +85,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         capture: None,
     };
     if args.capture_hw {
-        capture_into(&mut options);
+        capture_into(&mut options)?;
     }
     let inputs: Vec<PathBuf> = args.inputs.iter().chain(&args.merge_with).cloned().collect();
     let stop = Arc::new(AtomicBool::new(false));
@@ -118,16 +118,22 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if is_standard_output(&args.output) { Ok(()) } else { summary(&reports, args.format) }
 }
 
-fn capture_into(options: &mut Options) {
+fn capture_into(options: &mut Options) -> Result<(), CliError> {
     match capture() {
         Ok(captured) => {
-            if options.arch.is_none() {
-                options.arch = captured.gfx_name().and_then(|name| name.parse().ok());
+            let found: Option<Arch> = captured.gfx_name().and_then(|name| name.parse().ok());
+            if let (Some(asked), Some(found)) = (options.arch, found)
+                && asked != found
+            {
+                let message = format!("--capture-hw: found a GPU of {found}, but --arch says {asked}");
+                return Err(CliError::failed(message));
             }
+            options.arch = options.arch.or(found);
             options.capture = Some(captured);
         }
         Err(reason) => say!("ckselect: the GPU is not recorded: {reason}"),
     }
+    Ok(())
 }
 
 fn summary(reports: &[FileReport], format: Format) -> Result<(), CliError> {

@@ -149,9 +149,9 @@ impl EstimateOption {
 /// Refuses a problem of another architecture than the GPU that is asked for.
 pub(crate) fn check_arch(asked: Arch, problem: &Problem) -> Result<(), String> {
     match problem.arch() {
-        Some(named) if asked != named => {
-            Err(format!("the problem's arch is {named}, but the GPU that is asked for is of {asked}"))
-        }
+        Some(named) if asked != named => Err(format!(
+            "the problem's arch is {named}, but the GPU asked for (--arch, --hardware) is {asked}"
+        )),
         _ => Ok(()),
     }
 }

@@ -76,5 +76,10 @@ fn read(path: &str, own: Hardware) -> Result<Hardware, CliError> {
         let known = Hardware::NAMES.join(", ");
         return Err(CliError::failed(format!("{path}: found no constants, expected some of {known}")));
     }
-    own.overridden_by(&fields).map_err(|error| CliError::failed(format!("{path}: {error}")))
+    let wrong = |error| CliError::failed(format!("{path}: {error}"));
+    let hardware = own.overridden_by(&fields).map_err(wrong)?;
+    for name in fields.keys() {
+        Hardware::check_plausible(name, hardware.get(name).unwrap_or(1)).map_err(wrong)?;
+    }
+    Ok(hardware)
 }

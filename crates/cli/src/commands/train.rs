@@ -108,8 +108,8 @@ pub(crate) struct Args {
     )]
     folds: u8,
     /// What stays on one side of a fold: equal problems; problems of the same sizes, whatever their direction,
-    /// type and architecture; or upstream's keys, which pool strides and padding [default: problem; of a
-    /// universal model sizes]
+    /// type and architecture; or upstream's keys, which pool strides and padding [default: problem; with
+    /// --universal: sizes]
     #[arg(long, value_enum)]
     group_by: Option<Group>,
     /// Shuffle groups of equal size among the folds

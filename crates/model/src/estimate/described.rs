@@ -33,6 +33,9 @@ impl Described {
     /// Reads a JSON object, as [`Device::from_json`] does. The GPU is one of `arch`; without it, of the
     /// architecture that the object is `based_on`.
     pub fn from_json(fields: &Map<String, Value>, arch: Option<Arch>) -> Result<Self, DescribedFault> {
+        if arch.is_none() && !fields.contains_key("based_on") {
+            return Err(DescribedFault::NoArch);
+        }
         let device = Device::from_json(fields, arch)?;
         let base = fields.get("based_on").and_then(Value::as_str).and_then(|base| base.parse().ok());
         Ok(Self { arch: arch.or(base).ok_or(DescribedFault::NoArch)?, device })
@@ -73,7 +76,7 @@ pub enum DescribedFault {
     #[error(transparent)]
     Device(#[from] DeviceError),
     /// Nothing says which architecture the GPU has.
-    #[error("based_on: found nothing, expected the GPU's architecture, as none is given otherwise")]
+    #[error("nothing names the GPU's architecture: give it (`arch`), or name a profile as based_on")]
     NoArch,
 }
 
@@ -162,7 +165,7 @@ mod tests {
         let based = of(r#"{"based_on": "gfx1201", "num_cus": 40}"#, Some("gfx1151")).unwrap();
         assert_eq!((based.0.as_str(), based.1.wavefront_size), ("gfx1151", 32));
         let error = of(r#"{"num_cus": 40}"#, Some("gfx1151")).unwrap_err();
-        assert!(error.contains("no profile of gfx1151"), "{error}");
+        assert!(error.contains("as gfx1151 has no profile, or one named as based_on"), "{error}");
         let error = of(r#"{"num_cus": 0}"#, Some("gfx942")).unwrap_err();
         assert!(error.starts_with("num_cus: found 0"), "{error}");
     }
@@ -188,7 +191,7 @@ mod tests {
         for (text, expected) in [
             ("[1]", "expected a JSON object"),
             ("{", "EOF while parsing an object at line 1 column 1"),
-            (r#"{"num_cus": 4}"#, "simds_per_cu: found nothing, expected"),
+            (r#"{"num_cus": 4}"#, "nothing names the GPU's architecture: give it"),
             (
                 r#"{"based_on": "gfx942", "cus": 4}"#,
                 "hardware: found cus, expected based_on or one of num_cus",

@@ -103,9 +103,12 @@ impl Device {
                 // Another architecture's constants under its name would be a mistake, but a GPU without a profile
                 // needs some.
                 if let Some(own) = base.filter(|&own| own != arch && Self::for_arch(own).is_ok()) {
-                    return Err(
-                        field("based_on", word, format!("{own}, which has a profile of its own")).into()
-                    );
+                    return Err(field(
+                        "based_on",
+                        word,
+                        format!("{own} or nothing, because {own} has a profile of its own"),
+                    )
+                    .into());
                 }
                 Self::for_arch(arch)?
             }
@@ -115,6 +118,11 @@ impl Device {
                 match (base.map(Self::for_arch), all.find(|name| !fields.contains_key(*name))) {
                     (Some(Ok(profile)), _) => profile,
                     (_, None) => profiles::blank(base),
+                    (Some(Err(DeviceError::NoProfile { arch })), Some(missing)) if !fields.is_empty() => {
+                        let expected =
+                            format!("a number, as {arch} has no profile, or one named as based_on");
+                        return Err(field(missing, "nothing", expected).into());
+                    }
                     (Some(error), Some(_)) => return error,
                     (None, Some(missing)) => {
                         let expected = "a number, as the file is not based_on a profile";
@@ -186,7 +194,7 @@ impl Device {
 
 impl Rates {
     /// Bandwidths of memory that a GPU may have, in GB/s.
-    pub const PLAUSIBLE_MEMORY_GB_S: RangeInclusive<f64> = 10.0..=1e5;
+    pub const PLAUSIBLE_MEMORY_GB_S: RangeInclusive<f64> = 25.0..=1e5;
 
     /// Names of the rates, in the order of the fields.
     pub const NAMES: [&'static str; 13] = [
@@ -225,15 +233,15 @@ impl Rates {
     }
 }
 
-/// A rate of a file. Beyond its range the unit was mistaken, which would change every time; 0 is what a device
-/// lacks.
+/// A rate of a file. A value outside its range is in the wrong unit and would distort all estimated times; 0
+/// means that the device lacks it.
 fn number(name: &str, value: &Value) -> Result<f64, InvalidField> {
     let (may_be_zero, range) = match name {
-        "registers_per_cu" => (false, 4096.0..=1e7),
+        "registers_per_cu" => (false, 4096.0..=262_144.0),
         "lds_bytes_per_cycle" => (false, 1.0..=1e5),
         "memory_gb_s" => (false, Rates::PLAUSIBLE_MEMORY_GB_S),
-        "cache_gb_s" => (false, 10.0..=1e6),
-        "cache_kb" => (true, 64.0..=1e8),
+        "cache_gb_s" => (false, 100.0..=1e6),
+        "cache_kb" => (true, 512.0..=1e8),
         _ => (true, 1.0..=1e6),
     };
     let is_allowed = |number: &f64| range.contains(number) || may_be_zero && *number == 0.0;

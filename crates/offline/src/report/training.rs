@@ -135,7 +135,8 @@ fn forest_title(page: &mut Page, one: &Trained) {
 }
 
 fn folds(page: &mut Page, plan: &Plan, trained: &[Trained]) {
-    page.text(&format!("{}; {}. {}", way(trained), plan.group_by.promise(), stopping(plan.stop)));
+    let apart = plan.group_by.promise(plan.holdout.is_some());
+    page.text(&format!("{}; {apart}. {}", way(trained), stopping(plan.stop)));
     for one in trained.iter().filter(|one| !one.validation.folds.is_empty()) {
         forest_title(page, one);
         let folds = &one.validation.folds;

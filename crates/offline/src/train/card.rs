@@ -150,7 +150,8 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
         out.push_str("None: there were too few problems, or it was not asked for.\n");
         return;
     }
-    let (what, stop, apart) = (way(trained), stopping(plan.stop), plan.group_by.promise());
+    let (what, stop, apart) =
+        (way(trained), stopping(plan.stop), plan.group_by.promise(plan.holdout.is_some()));
     let _ = writeln!(
         out,
         "{what}; {apart}. {stop}\n\

@@ -19,13 +19,15 @@ pub enum GroupBy {
 }
 
 impl GroupBy {
-    /// What is not on both sides of a fold, as a sentence.
-    pub(crate) const fn promise(self) -> &'static str {
+    /// What is not on both sides of a fold, as a sentence. Whoever holds out a device, direction, type or file
+    /// promises no more than that.
+    pub(crate) const fn promise(self, holds_out: bool) -> &'static str {
         match self {
+            Self::Sizes | Self::Upstream if holds_out => Self::Problem.promise(false),
             Self::Problem => "no problem is on both sides",
             Self::Sizes => {
-                "no problem is on both sides, nor another one of its sizes (of another direction, type, layout or \
-                 architecture)"
+                "no problem is on both sides, nor one of the same sizes that differs only in direction, type, layout or \
+                 architecture"
             }
             Self::Upstream => {
                 "no problem is on both sides, nor another one that upstream's keys do not distinguish"

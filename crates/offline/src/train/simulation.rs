@@ -85,8 +85,8 @@ pub struct Draw {
     pub expected: Option<Efficiency>,
     /// The same without having learned anything, for [`Way::Tuned`].
     pub before: Option<Efficiency>,
-    /// Whether the held-out problems show that nothing should be learned of them: choices are worse than before,
-    /// by more than twice the standard error of the mean difference.
+    /// Whether the held-out problems, if there are at least 20, show that nothing should be learned of them: choices
+    /// are worse than before, by more than twice the standard error of the mean difference.
     pub misled: bool,
     /// The actual quality on problems that were not measured.
     pub found: Efficiency,
@@ -236,7 +236,7 @@ impl<'a> Simulation<'a> {
         };
         let misled = expected.as_ref().zip(before.as_ref()).is_some_and(|(now, before)| {
             let gains: Vec<f64> = now.iter().zip(before).map(|(now, before)| now.0 - before.0).collect();
-            is_clearly_negative(&gains)
+            gains.len() >= 2 * LEAST && is_clearly_negative(&gains)
         });
         let expected = expected.and_then(|choices| Efficiency::of(&choices));
         let before = before.and_then(|choices| Efficiency::of(&choices));

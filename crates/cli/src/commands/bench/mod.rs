@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
 use ck_select::estimate::{Described, Estimator};
+use ck_select::kernel::Kernel;
 use ck_select::nearest::Hint;
 use ck_select::pool::Pool;
 use ck_select::vocab::Arch;
@@ -270,7 +271,7 @@ fn say_without_estimate(estimator: &Estimator, pool: &Pool) -> Result<(), CliErr
             "--order estimate: none of the {all} kernels has one: {first}"
         )));
     }
-    say!("ckselect: {count} of {all} kernels have no estimate and come last: {first}");
+    say!("ckselect: kernels without an estimate come last, {count} of {all}: {first}");
     Ok(())
 }
 
@@ -294,6 +295,11 @@ fn in_order(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Resu
             for one in &problems.problems {
                 check_arch(arch, &one.problem)
                     .map_err(|reason| CliError::failed(format!("{}: {reason}", one.problem)))?;
+            }
+            let elsewhere = |kernel: &&Kernel| kernel.kind.arch().is_some_and(|named| named != arch);
+            if let Some(kernel) = pool.iter().find(elsewhere) {
+                let message = format!("{} does not run on {arch}, whose estimate is asked for", kernel.name);
+                return Err(CliError::failed(message));
             }
             let estimator = Estimator::new(device);
             say_without_estimate(&estimator, pool)?;

@@ -70,8 +70,8 @@ pub(super) fn measure(
         let texts: Vec<String> = batch.iter().map(|&place| all[place].to_string()).collect();
         claim_list(&list, &(texts.join("\n") + "\n"))?;
         sweep.bench(&list, &file, first).inspect_err(|_| {
-            if number == 0 && !file.exists() {
-                unclaim(work, &list);
+            if number == 0 && !has_rows(&file) {
+                unclaim(work);
             }
         })?;
         files.push(file);
@@ -85,8 +85,8 @@ pub(super) fn measure(
                 && now - before < LITTLE
             {
                 say!(
-                    "ckselect: measuring ends after {count} of {most} problems: the expected mean is {now:.4}, and was \
-                     {before:.4} after {}",
+                    "ckselect: measuring stops after {count} of {most} problems: the expected mean is {now:.4} now and was \
+                     {before:.4} after {}, so little is left to gain",
                     asked.0
                 );
                 little_to_gain = true;

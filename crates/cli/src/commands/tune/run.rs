@@ -109,9 +109,9 @@ fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
 fn check(draw: &Draw) -> Result<(), CliError> {
     match (draw.misled, &draw.expected, &draw.before) {
         (true, Some(now), Some(before)) => Err(CliError::failed(format!(
-            "no model is written: holding out each of the {} measured problems, what the others teach lowers the mean \
-             from the universal model's {:.4} to {:.4}. Their times may be wrong (`ckselect report`), or more problems \
-             are needed",
+            "no model is written: on the {} measured problems, each held out in turn, adapting lowers the mean \
+             efficiency from {:.4} (universal model) to {:.4}. The measured times may be wrong (see `ckselect report`), \
+             or too few problems were measured",
             draw.measured.len(),
             before.mean,
             now.mean

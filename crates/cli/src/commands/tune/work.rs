@@ -75,10 +75,14 @@ pub(super) fn claim_list(list: &Path, text: &str) -> Result<(), CliError> {
 
 /// Forgets what a folder is for, because its first measuring did not even begin: another attempt may differ.
 #[cfg(feature = "train")]
-pub(super) fn unclaim(work: &Path, list: &Path) {
-    for file in [list, &work.join(FILE)] {
+pub(super) fn unclaim(work: &Path) {
+    let begins = |entry: &fs::DirEntry| {
+        let name = entry.file_name();
+        name == FILE || name.to_str().is_some_and(|name| name.starts_with("0000."))
+    };
+    for entry in fs::read_dir(work).into_iter().flatten().flatten().filter(begins) {
         // Whatever stays is refused with its name.
-        let _ = fs::remove_file(file);
+        let _ = fs::remove_file(entry.path());
     }
 }
 
