@@ -9,11 +9,12 @@ mod faulty_calls;
 
 use std::collections::HashMap;
 use std::fs;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use ck_select::problem::{GemmProblem, Problem};
@@ -366,7 +367,13 @@ fn locked_out(path: &Path) -> Vec<String> {
         }
         locked = copied;
     }
-    let output = locked.output().unwrap();
+    // A child that another test forks meanwhile has the copy open for writing until it becomes its own program.
+    let output = loop {
+        match locked.output() {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => thread::yield_now(),
+            output => break output.unwrap(),
+        }
+    };
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     said(&output.stdout)
 }
