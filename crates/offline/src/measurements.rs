@@ -389,18 +389,22 @@ impl Measurements {
     /// The estimate's device for an architecture: the described one or its profile, with the constants that the
     /// data records.
     pub fn device(&self, arch: Arch) -> Result<Device, DeviceError> {
-        let own = self.described.filter(|described| described.arch == arch);
-        let mut device = own.map_or_else(|| Device::for_arch(arch), |own| Ok(own.device))?;
-        for recorded in self.hardware.iter().filter(|recorded| recorded.arch == Some(arch)) {
-            let _ = device.hardware.set(recorded.name, recorded.value);
-        }
-        Ok(device)
+        self.device_with(arch, |recorded| recorded.arch == Some(arch))
     }
 
-    /// The same for the rows of one file, counted from 0.
+    /// The same for the rows of one file, counted from 0. Where files may be of several GPUs, it has the constants of
+    /// this file alone.
     pub(crate) fn device_of_file(&self, file: usize, arch: Arch) -> Result<Device, DeviceError> {
-        let mut device = self.device(arch)?;
-        for recorded in self.hardware.iter().filter(|recorded| recorded.is_of(file, arch)) {
+        if self.of_several_gpus {
+            return self.device_with(arch, |recorded| recorded.is_of(file, arch));
+        }
+        self.device(arch)
+    }
+
+    fn device_with(&self, arch: Arch, has: impl Fn(&Recorded) -> bool) -> Result<Device, DeviceError> {
+        let own = self.described.filter(|described| described.arch == arch);
+        let mut device = own.map_or_else(|| Device::for_arch(arch), |own| Ok(own.device))?;
+        for recorded in self.hardware.iter().filter(|recorded| has(recorded)) {
             let _ = device.hardware.set(recorded.name, recorded.value);
         }
         Ok(device)

@@ -60,25 +60,6 @@ impl EstimateOption {
         }
     }
 
-    /// The architecture of the GPU that is asked for.
-    #[cfg(feature = "offline")]
-    pub(crate) fn asked_arch(&self, hardware: &HardwareOption) -> Result<Option<Arch>, CliError> {
-        match self.arch {
-            None if hardware.is_given() => Ok(Some(self.device(hardware)?.arch)),
-            arch => Ok(arch),
-        }
-    }
-
-    /// Rows of which architecture a model is judged on: --hardware is the GPU of a universal model alone.
-    #[cfg(feature = "offline")]
-    pub(crate) fn arch_of_rows(
-        &self,
-        model: &Model,
-        hardware: &HardwareOption,
-    ) -> Result<Option<Arch>, CliError> {
-        if model.spec().prior.is_some() { self.asked_arch(hardware) } else { Ok(self.arch) }
-    }
-
     /// Refuses to use a universal model for a GPU that nothing names.
     #[cfg(feature = "offline")]
     pub(crate) fn check_known<'a>(

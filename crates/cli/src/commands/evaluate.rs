@@ -99,7 +99,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         model = model.ranking_by(target)?;
     }
     model = args.estimate.place(model, &args.hardware)?;
-    let measurements = args.data.read_for(&model, args.estimate.arch_of_rows(&model, &args.hardware)?)?;
+    let measurements = args.data.read_for(&model, model.device().and_then(|(_, arch)| arch))?;
     let model = Arc::new(as_measured(model, &args.estimate, &args.hardware, &measurements)?);
     let evaluation = Evaluation::of_model(&model, &measurements)?;
     say_trained_on(&measurements, &evaluation.trained_files);

@@ -102,8 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     };
     let (measurements, validation) = match (model, &args.predictions) {
         (Some(model), _) => {
-            let arch = args.estimate.arch_of_rows(&model, &args.hardware)?;
-            let measurements = args.data.read_for(&model, arch)?;
+            let measurements = args.data.read_for(&model, model.device().and_then(|(_, arch)| arch))?;
             let model = Arc::new(as_measured(model, &args.estimate, &args.hardware, &measurements)?);
             let pool = Arc::new(match &args.pool {
                 Some(path) => Pool::read(path)?,

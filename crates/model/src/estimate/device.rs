@@ -118,14 +118,13 @@ impl Device {
                 match (base.map(Self::for_arch), all.find(|name| !fields.contains_key(*name))) {
                     (Some(Ok(profile)), _) => profile,
                     (_, None) => profiles::blank(base),
-                    (Some(Err(DeviceError::NoProfile { arch })), Some(missing)) if !fields.is_empty() => {
-                        let expected =
-                            format!("a number, as {arch} has no profile, or one named as based_on");
-                        return Err(field(missing, "nothing", expected).into());
-                    }
-                    (Some(error), Some(_)) => return error,
-                    (None, Some(missing)) => {
-                        let expected = "a number, as the file is not based_on a profile";
+                    (_, Some(missing)) => {
+                        let expected = match base {
+                            Some(arch) => {
+                                format!("a number, as {arch} has no profile, or one named as based_on")
+                            }
+                            None => "a number, as the file is not based_on a profile".to_owned(),
+                        };
                         return Err(field(missing, "nothing", expected).into());
                     }
                 }

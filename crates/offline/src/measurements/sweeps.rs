@@ -103,6 +103,8 @@ mod tests {
 
     use ck_select_types::vocab::Op;
 
+    use ck_select_model::estimate::Device;
+
     use super::*;
     use crate::measurements::Wanted;
 
@@ -165,6 +167,11 @@ mod tests {
         let units = |file| apart.device_of_file(file, arch).unwrap().hardware.num_cus;
         assert_eq!([units(0), units(1)], [228, 304]);
         assert_eq!(apart.gpu_of_file(2, arch), "gfx942 num_cus=304");
+        // A file that records nothing has none of the others' constants.
+        let plain = format!("{header}{}", row(16, 0)).replace(",hw_num_cus", "").replace(",0\n", "\n");
+        apart.add_text("3.csv", plain.as_bytes()).unwrap();
+        let profile = Device::for_arch(arch).unwrap();
+        assert_eq!(apart.device_of_file(3, arch).unwrap(), profile);
     }
 
     #[test]
