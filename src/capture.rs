@@ -19,8 +19,9 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError, Weak};
 use crossbeam_queue::SegQueue;
 
 use crate::files;
+use crate::listing::{ProblemLine, problem_line};
 use crate::log::{self, Level};
-use crate::problem::{Checked, Problem, ProblemLine, WORDS, problem_line};
+use crate::problem::{Checked, Problem, WORDS};
 
 /// Maximum number of problems in a file.
 pub(crate) const MAX_PROBLEMS: usize = 1 << 16;
@@ -278,7 +279,8 @@ impl Known {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::{GemmProblem, PassedOver, ProblemDefaults, ProblemList};
+    use crate::listing::{PassedOver, ProblemList};
+    use crate::problem::{GemmProblem, ProblemDefaults};
     use crate::vocab::Op;
 
     fn gemm(m: i64) -> Problem {

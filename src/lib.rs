@@ -33,7 +33,9 @@ pub mod registry;
 pub mod tuning;
 
 pub use ck_select_model::{estimate, features, forest, model, rows, scoring, select};
-pub use ck_select_types::{cells, files, hardware, json, kernel, nearest, pool, problem, vocab};
+pub use ck_select_types::{
+    cells, files, hardware, inputs, json, kernel, listing, nearest, pool, problem, vocab,
+};
 
 /// The README's examples run as tests.
 #[cfg(doctest)]

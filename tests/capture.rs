@@ -21,7 +21,8 @@ use ck_select::ffi::{
     ck_registry_destroy, ck_registry_select_conv,
 };
 use ck_select::kernel::Kernel;
-use ck_select::problem::{ConvProblem, Problem, ProblemDefaults, ProblemList};
+use ck_select::listing::ProblemList;
+use ck_select::problem::{ConvProblem, Problem, ProblemDefaults};
 use ck_select::registry::{Options, Priority, Registry, UserData};
 use ck_select::vocab::Op;
 

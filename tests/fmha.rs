@@ -1,7 +1,8 @@
 //! Attention through the registry: rules, plans, the number of splits.
 
 use ck_select::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
-use ck_select::problem::{FmhaProblem, Problem, ProblemDefaults, ProblemList};
+use ck_select::listing::ProblemList;
+use ck_select::problem::{FmhaProblem, Problem, ProblemDefaults};
 use ck_select::registry::{Options, Priority, Registry, SelectError, Source, UserData};
 use ck_select::tuning::store::{Mode, PoolHash, Saved, Scope, Store, Winner, WinnerSource};
 use ck_select::vocab::{FmhaApi, FmhaFamily, FmhaMask, FmhaPipeline, Op};

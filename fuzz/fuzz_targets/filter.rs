@@ -2,7 +2,8 @@
 //! Filters, configurations and lists of problems: any text gives an answer or an error that names its place.
 
 use ck_select::kernel::Kernel;
-use ck_select::problem::{ProblemDefaults, ProblemList};
+use ck_select::listing::ProblemList;
+use ck_select::problem::ProblemDefaults;
 use ck_select::vocab::Op;
 use ck_select_enumerate::config::Config;
 use ck_select_enumerate::filter::Filter;

@@ -4,7 +4,8 @@
 
 use std::io::Cursor;
 
-use ck_select::problem::{Problem, ProblemDefaults, ProblemReader};
+use ck_select::listing::ProblemReader;
+use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::registry::Overrides;
 use ck_select::vocab::Op;
 use libfuzzer_sys::fuzz_target;

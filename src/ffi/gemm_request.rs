@@ -91,14 +91,15 @@ pub(super) unsafe fn read(problem: &CkGemmProblem) -> Result<(GemmRequest, [i64;
     let groups = groups.iter().map(|&CkGemmGroup { m, n, k, count }| Group { extents: [m, n, k], count });
     let groups = Groups::new(groups).map_err(Failure::of(CkStatus::InvalidProblem))?;
     let reduction = words::word("stream_k", stream_k, StreamKReduction::ALL, StreamKReduction::WORDS)?;
-    let request = GemmRequest {
+    let plain = GemmRequest {
         batch: u32::try_from(batch).map_err(|_| refused("batch", batch, "0 to 2147483647"))?,
         groups,
         stream_k: Some(reduction).filter(|reduction| *reduction != StreamKReduction::None),
         num_d: u8::try_from(num_d).map_err(|_| refused("num_d", num_d.into(), "0 to 255"))?,
         preshuffle: preshuffle != 0,
-        quant: scales(quant, group_a, group_b)?,
+        ..GemmRequest::NONE
     };
+    let request = scales(quant, group_a, group_b)?.map_or(plain, |scales| plain.scaled(scales));
     // As it was initialised, a list's problem has no extents of its own.
     let extents = match groups.largest() {
         Some(largest) if extents == [1; 3] => largest.extents.map(i64::from),

@@ -7,7 +7,7 @@ use super::error::{Failure, boundary};
 use super::gemm_request::{self, CkGemmGroup};
 use super::input::{Versioned, check_reserved, output, read_arch, read_struct, write_output};
 use super::{CkStatus, words};
-use crate::kernel::{Mnk, Quant};
+use crate::kernel::Mnk;
 use crate::problem::{ConvProblem, GemmProblem, GemmRequest, Problem};
 use crate::vocab::Arch;
 
@@ -192,10 +192,10 @@ impl CkGemmProblem {
     /// The problem as passed to callbacks; its groups are those of `problem`. It names no architecture,
     /// because a callback belongs to a kernel that has one.
     pub fn from_problem(problem: &GemmProblem) -> Self {
-        let GemmRequest { batch, groups, stream_k, num_d, preshuffle, quant } = &problem.request;
-        let group = |of: fn(&Quant) -> Option<Mnk>| {
-            let extents = quant.as_ref().and_then(of).map(|Mnk { m, n, k }| [m, n, k]);
-            extents.map_or([0; 3], |extents| extents.map(|extent| extent as i32))
+        let GemmRequest { batch, groups, stream_k, num_d, preshuffle, quant, group_a, group_b } =
+            &problem.request;
+        let group = |group: Option<Mnk>| {
+            group.map_or([0; 3], |Mnk { m, n, k }| [m, n, k].map(|extent| extent as i32))
         };
         Self {
             struct_size: size_of::<Self>(),
@@ -217,9 +217,9 @@ impl CkGemmProblem {
             stream_k: stream_k.map_or(0, |reduction| reduction as i32),
             num_d: (*num_d).into(),
             preshuffle: (*preshuffle).into(),
-            quant: quant.map_or(0, |quant| quant.mode as i32 + 1),
-            quant_group_a: group(|quant| quant.group_a),
-            quant_group_b: group(|quant| quant.group_b),
+            quant: quant.map_or(0, |mode| mode as i32 + 1),
+            quant_group_a: group(*group_a),
+            quant_group_b: group(*group_b),
         }
     }
 }

@@ -244,7 +244,7 @@ pub unsafe extern "C" fn ck_problem_field_name(op: i32, bit: usize, name: *mut *
 /// The names of an operation's fields as C strings.
 fn field_names(op: Op) -> &'static [CString] {
     static NAMES: [OnceLock<Vec<CString>>; Op::ALL.len()] = [const { OnceLock::new() }; Op::ALL.len()];
-    let make = || FieldSet::fields(op).iter().filter_map(|&name| CString::new(name).ok()).collect();
+    let make = || FieldSet::fields(op).filter_map(|name| CString::new(name).ok()).collect();
     NAMES.get(op as usize).map_or(&[], |names| names.get_or_init(make).as_slice())
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use ck_select::cells::Fields;
 use ck_select::files;
-use ck_select::problem::check_names;
+use ck_select::listing::check_names;
 use ck_select::vocab::Op;
 use csv::StringRecord;
 

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use ck_select::hardware::Hardware;
-use ck_select::problem::{Problem, ProblemDefaults, ProblemReader};
+use ck_select::listing::ProblemReader;
+use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::Op;
 
 use crate::error::CliError;

@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use ck_select::kernel::Kernel;
-use ck_select::problem::{ListedProblem, Problem, ProblemDefaults, ProblemListError, ProblemReader, Said};
+use ck_select::listing::{ListedProblem, ProblemListError, ProblemReader, Said};
+use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::Op;
 
 use crate::error::{MeasureError, at};

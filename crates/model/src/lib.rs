@@ -24,4 +24,4 @@ pub mod rows;
 pub mod scoring;
 pub mod select;
 
-use ck_select_types::{cells, files, hardware, json, kernel, nearest, pool, problem, vocab};
+use ck_select_types::{cells, files, hardware, inputs, json, kernel, listing, nearest, pool, problem, vocab};

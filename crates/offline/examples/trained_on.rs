@@ -47,7 +47,6 @@ fn record(model: &Path, files: &[PathBuf]) -> Result<(), Box<dyn Error>> {
     let valid = (0u32..).zip(measurements.rows()).filter(|(_, row)| row.tflops > 0.0);
     let trained = trained_on(&measurements, valid.map(|(index, _)| index), &digests);
     for (field, recorded) in ck_select_types::problem::FieldSet::fields(spec.op())
-        .iter()
         .filter_map(|field| Some((field, spec.trained_range.as_ref()?.get(field)?)))
     {
         let found = trained.range(field).map(|range| range.map(|value| value as f64));

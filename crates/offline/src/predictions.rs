@@ -6,7 +6,8 @@ use std::path::Path;
 use ck_select_types::cells::Fields;
 use ck_select_types::files;
 use ck_select_types::kernel::Kernel;
-use ck_select_types::problem::{FieldSet, Problem, ProblemDefaults, check_names};
+use ck_select_types::listing::check_names;
+use ck_select_types::problem::{FieldSet, Problem, ProblemDefaults};
 use ck_select_types::vocab::Arch;
 use csv::StringRecord;
 

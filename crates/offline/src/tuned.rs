@@ -14,7 +14,8 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::path::Path;
 
-use ck_select_types::problem::{Problem, ProblemDefaults, problem_line};
+use ck_select_types::listing::problem_line;
+use ck_select_types::problem::{Problem, ProblemDefaults};
 use ck_select_types::vocab::Op;
 
 use crate::measurements::DataError;

@@ -1,7 +1,7 @@
 //! Named cells: a row of a CSV, or a mapping as upstream's Python tools take it.
 
-use crate::problem::{self, CONV_COLUMNS};
-use crate::vocab::Op;
+use crate::field::InvalidField;
+use crate::vocab::{Arch, UnknownWord};
 
 /// Named cells. An empty cell counts as absent.
 pub trait Fields {
@@ -35,125 +35,57 @@ impl std::fmt::Display for Cell<'_> {
     }
 }
 
-/// The names of the cells that describe a problem, and those that tell whether a model applies to it.
-pub fn of_problem(op: Op) -> Vec<&'static str> {
-    match op {
-        Op::GroupedConv => [CONV_COLUMNS.as_slice(), &["dtype", "direction", "arch"]].concat(),
-        Op::Gemm => vec![
-            "m",
-            "n",
-            "k",
-            "M",
-            "N",
-            "K",
-            "split_k",
-            "dtype",
-            "layout",
-            "batch",
-            "batch_count",
-            "groups",
-            "arch",
-        ],
-        Op::Fmha => {
-            vec![
-                "batch",
-                "seqlen_q",
-                "seqlen_k",
-                "nhead_q",
-                "nhead_k",
-                "hdim_q",
-                "hdim_v",
-                "dtype",
-                "data_type",
-                "arch",
-            ]
-        }
-    }
-}
-
-/// The names of further cells about a problem: its other fields, and other names of fields. Upstream's
-/// engines ignore them. Where absent cells are errors, they are read like any other cell, or must agree with
-/// the others.
-pub fn beside_problem(op: Op) -> Vec<&'static str> {
-    let names = match op {
-        Op::GroupedConv => &["variant", "ndim_spatial", "op_type", "op"][..],
-        Op::Gemm | Op::Fmha => &["op_type", "op"][..],
+/// A cell as a whole number; `None` when it is absent.
+pub(crate) fn whole(cells: &dyn Fields, name: &str) -> Result<Option<i64>, InvalidField> {
+    let Some(cell) = cells.cell(name) else { return Ok(None) };
+    // Tables that went through a data frame hold whole numbers as floats.
+    let of_float = |x: f64| (x.fract() == 0.0 && x.abs() < 9.0e15).then_some(x as i64);
+    let value = match cell {
+        Cell::Whole(value) => Some(value),
+        Cell::Number(value) => of_float(value),
+        Cell::Word(text) => text.parse().ok().or_else(|| of_float(text.parse().ok()?)),
     };
-    let known = [&of_problem(op), of_kernel(op)].concat();
-    problem::keys(op).iter().filter(|field| !known.contains(field)).chain(names).copied().collect()
+    value.map(Some).ok_or_else(|| InvalidField::new(name, cell, "a whole number"))
 }
 
-/// The names of cells that both sides have: in a row they describe the kernel, in a problem the kernels that
-/// it needs, such as the mask of attention.
-pub fn of_both(op: Op) -> Vec<&'static str> {
-    of_kernel(op).iter().filter(|field| problem::keys(op).contains(field)).copied().collect()
-}
-
-/// The names of the cells that describe a kernel without a name.
-pub const fn of_kernel(op: Op) -> &'static [&'static str] {
-    match op {
-        Op::GroupedConv => &[
-            "block_size",
-            "gemm_m_per_block",
-            "gemm_n_per_block",
-            "gemm_k_per_block",
-            "pipeline",
-            "wave_mode",
-            "has_dsb",
-            "has_si",
-            "two_stage",
-        ],
-        Op::Gemm => &[
-            "tile_m",
-            "tile_n",
-            "tile_k",
-            "warp_m",
-            "warp_n",
-            "warp_k",
-            "warp_tile_m",
-            "warp_tile_n",
-            "warp_tile_k",
-            "pipeline",
-            "scheduler",
-            "epilogue",
-            "pad_m",
-            "pad_n",
-            "pad_k",
-            "persistent",
-            "vec_a",
-            "vec_b",
-            "vec_c",
-        ],
-        Op::Fmha => &[
-            "pipeline",
-            "tile_m0",
-            "tile_n0",
-            "tile_k0",
-            "tile_n1",
-            "tile_k1",
-            "tile_k0max",
-            "pad_s",
-            "pad_sk",
-            "pad_d",
-            "pad_dv",
-            "mask",
-            "mask_type",
-            "bias",
-            "bias_type",
-            "lse",
-            "has_lse",
-            "dropout",
-            "has_dropout",
-            "logits",
-            "has_logits_soft_cap",
-            "sink",
-            "has_sink",
-            "skip",
-            "skip_min_seqlen_q",
-            "qscale",
-            "qscale_type",
-            "paged_kv",
-            "use_paged_kv",
-        ],
+/// A cell as yes or no.
+pub fn flag(cells: &dyn Fields, name: &str) -> Result<Option<bool>, InvalidField> {
+    match cells.cell(name) {
+        None => Ok(None),
+        Some(Cell::Word("1" | "true" | "True" | "1.0") | Cell::Whole(1) | Cell::Number(1.0)) => {
+            Ok(Some(true))
+        }
+        Some(Cell::Word("0" | "false" | "False" | "0.0") | Cell::Whole(0) | Cell::Number(0.0)) => {
+            Ok(Some(false))
+        }
+        Some(cell) => Err(InvalidField::new(name, cell, "0, 1, true or false")),
     }
+}
+
+/// A cell as text.
+pub fn text<'c>(cells: &'c dyn Fields, name: &str) -> Result<Option<&'c str>, InvalidField> {
+    match cells.cell(name) {
+        None => Ok(None),
+        Some(Cell::Word(text)) => Ok(Some(text)),
+        Some(number) => Err(InvalidField::new(name, number, "a word")),
+    }
+}
+
+/// A cell as the number of a word. Upstream's attention has numbers for words.
+pub(crate) fn word(
+    cells: &dyn Fields,
+    name: &str,
+    code: fn(&str) -> Result<i64, UnknownWord>,
+) -> Result<Option<i64>, InvalidField> {
+    let read = |text: &str| code(text).map(Some).map_err(|error| InvalidField::word(name, &error));
+    match cells.cell(name) {
+        Some(Cell::Whole(number)) => read(&number.to_string()),
+        _ => text(cells, name)?.map_or(Ok(None), read),
+    }
+}
+
+/// The architecture that cells name.
+pub(crate) fn arch(cells: &dyn Fields) -> Result<Option<Arch>, InvalidField> {
+    let arch = text(cells, "arch")?.map(str::parse).transpose();
+    arch.map_err(|error| InvalidField::word("arch", &error))
 }

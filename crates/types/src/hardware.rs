@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::problem::InvalidField;
+use crate::field::InvalidField;
 use crate::vocab::Arch;
 
 /// What features know about a GPU. Sizes of caches are in KiB, of shared memory in bytes.

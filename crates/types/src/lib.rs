@@ -10,12 +10,23 @@
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod cells;
+pub mod conv;
+mod defaults;
+pub mod field;
 pub mod files;
+pub mod fmha;
+pub mod gemm;
 pub mod hardware;
+pub mod inputs;
 pub mod json;
 pub mod kernel;
+pub mod listing;
 pub mod nearest;
 pub mod panics;
 pub mod pool;
 pub mod problem;
+mod scan;
+pub mod shape;
+mod suffixes;
+mod valid;
 pub mod vocab;

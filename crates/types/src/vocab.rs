@@ -47,6 +47,25 @@ macro_rules! vocabulary {
             }
         }
 
+        impl $crate::field::Value for $name {
+            const KIND: $crate::field::Kind = $crate::field::Kind::Word(&$crate::field::Vocabulary {
+                words: Self::WORDS,
+                code: |word| word.parse::<Self>().map(|value| value as i64),
+            });
+            const BITS: usize = 6;
+
+            #[inline]
+            fn write(self, parts: &mut [i64]) {
+                parts[0] = self as i64;
+            }
+
+            #[inline]
+            fn read(parts: &[i64]) -> Self {
+                let last = Self::ALL.len() - 1;
+                Self::ALL[usize::try_from(parts[0]).unwrap_or(0).min(last)]
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.pad(self.as_str())
@@ -281,6 +300,31 @@ impl GemmLayout {
     /// The three letters, for code that must not allocate.
     pub fn letters(self) -> [u8; 3] {
         [self.a, self.b, self.c].map(|order| order.as_str().as_bytes().first().copied().unwrap_or(b'?'))
+    }
+}
+
+/// All layouts, as the three letters in the order of their numbers.
+const GEMM_LAYOUTS: [&str; 27] = [
+    "rrr", "rrc", "rrp", "rcr", "rcc", "rcp", "rpr", "rpc", "rpp", "crr", "crc", "crp", "ccr", "ccc", "ccp",
+    "cpr", "cpc", "cpp", "prr", "prc", "prp", "pcr", "pcc", "pcp", "ppr", "ppc", "ppp",
+];
+
+impl crate::field::Value for GemmLayout {
+    const KIND: crate::field::Kind = crate::field::Kind::Word(&crate::field::Vocabulary {
+        words: &GEMM_LAYOUTS,
+        code: |word| word.parse().map(|Self { a, b, c }| a as i64 * 9 + b as i64 * 3 + c as i64),
+    });
+    const BITS: usize = 6;
+
+    #[inline]
+    fn write(self, parts: &mut [i64]) {
+        parts[0] = self.a as i64 * 9 + self.b as i64 * 3 + self.c as i64;
+    }
+
+    #[inline]
+    fn read(parts: &[i64]) -> Self {
+        let major = |number: i64| Major::read(&[number % 3]);
+        Self { a: major(parts[0] / 9), b: major(parts[0] / 3), c: major(parts[0]) }
     }
 }
 

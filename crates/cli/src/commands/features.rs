@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use ck_select::cells;
 use ck_select::features::{Engine, Extractor, RowInputs};
+use ck_select::inputs;
 use csv::StringRecord;
 
 use super::Unknown;
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let op = extractor.schema.op();
     file.check(
         op,
-        &[cells::of_problem(op).as_slice(), cells::of_kernel(op), &["kernel", "kernel_name"]].concat(),
+        &[inputs::of_problem(op).as_slice(), inputs::of_kernel(op), &["kernel", "kernel_name"]].concat(),
     )?;
     let names = extractor.schema.names();
     let out = Output::create(args.output.as_deref())?;

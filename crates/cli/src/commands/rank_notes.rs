@@ -89,7 +89,7 @@ impl<'a> Notes<'a> {
             ranker,
             ranked: AtomicUsize::new(0),
             outside: AtomicUsize::new(0),
-            fields: fields.iter().map(|_| AtomicUsize::new(0)).collect(),
+            fields: fields.map(|_| AtomicUsize::new(0)).collect(),
             skipped: Mutex::default(),
         }
     }
@@ -143,7 +143,7 @@ impl<'a> Notes<'a> {
         }
         skipped.say(file);
         if outside > 0 {
-            let names = FieldSet::fields(self.ranker.model().spec().op()).iter().zip(&self.fields);
+            let names = FieldSet::fields(self.ranker.model().spec().op()).zip(&self.fields);
             let counts = names.map(|(name, count)| (name, count.load(Ordering::Relaxed)));
             let fields: Vec<String> = counts
                 .filter(|(_, count)| *count > 0)

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use ck_select::cells::Fields;
 use ck_select::kernel::Kernel;
-use ck_select::problem::{
-    ConvProblem, FmhaProblem, GemmProblem, Problem, ProblemDefaults, Said, check_columns,
-};
+use ck_select::listing::{Said, check_columns};
+use ck_select::problem::{ConvProblem, FmhaProblem, GemmProblem, Problem, ProblemDefaults};
 use ck_select::vocab::Op;
 use csv::StringRecord;
 use serde_json::{Value, json};

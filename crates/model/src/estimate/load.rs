@@ -104,7 +104,7 @@ impl Load {
             let [m, n, k] = extents.map(|extent| extent.max(1) as f64);
             results += m * n * count;
             operand_bytes += (m * k * bytes_of(problem.dtype_a) + k * n * bytes_of(problem.dtype_b)) * count;
-            scale_bytes += request.quant.map_or(0.0, |quant| scales([m, n, k], &quant)) * count;
+            scale_bytes += request.scales().map_or(0.0, |quant| scales([m, n, k], &quant)) * count;
         }
         let result_bytes = results * bytes_of(problem.dtype_c);
         // Each D tensor is as large as the result.

@@ -3,7 +3,7 @@
 //! Upstream looks every input up by name and silently takes a default if it is absent or unknown.
 //! [`Uncoded::Upstream`] does exactly that, for parity; [`Uncoded::Error`] refuses both.
 
-use super::asked;
+use super::aliases;
 use super::conv::{ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
 use super::gemm::{GemmInputs, GemmKernelSide, GemmSide};
 use super::named::Named;
@@ -76,21 +76,21 @@ impl ProblemSide {
     /// The same if absent cells are errors: invalid values, and values that the features would ignore, are
     /// errors, too. Padding after an axis, for which upstream has no cell, counts.
     fn read_strict(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
-        let row = asked::Asked(fields);
+        let row = aliases::AliasedFields { op: extractor.schema.op(), row: fields };
         let reader = Reader::new(extractor, &row);
-        asked::check_op(extractor.schema.op(), fields)?;
+        aliases::check_op(extractor.schema.op(), fields)?;
         match extractor.schema.op() {
             Op::GroupedConv => {
                 // Finds absent cells, which have defaults when problems are read.
                 reader.conv_problem(extractor)?;
-                extractor.problem_side(&asked::read(extractor, fields)?).map_err(|error| match error {
+                extractor.problem_side(&aliases::read(extractor, fields)?).map_err(|error| match error {
                     SideError::Field(error) => error,
                     other => InvalidField::new("features", other, "those of a row"),
                 })
             }
             Op::Gemm => {
                 let side = reader.gemm_problem(extractor)?;
-                asked::read(extractor, fields)?;
+                aliases::read(extractor, fields)?;
                 Ok(Self::Gemm(side))
             }
             // A row has the kernel's flags under the problem's names.
@@ -498,9 +498,9 @@ mod tests {
         let mut read = problem.names.into_inner();
         // Features do not use it: it tells to which problems a model applies.
         read.insert("arch".to_owned());
-        assert_eq!(read, listed(&crate::cells::of_problem(Op::GroupedConv)));
+        assert_eq!(read, listed(&crate::inputs::of_problem(Op::GroupedConv)));
         KernelSide::read_cells(&extractor, &kernel).unwrap();
-        assert_eq!(kernel.names.into_inner(), listed(crate::cells::of_kernel(Op::GroupedConv)));
+        assert_eq!(kernel.names.into_inner(), listed(crate::inputs::of_kernel(Op::GroupedConv)));
     }
 
     #[test]

@@ -11,7 +11,7 @@
 // Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers.
 #![allow(clippy::inline_always)]
 
-mod asked;
+mod aliases;
 mod axis;
 mod block;
 pub mod conv;
@@ -31,7 +31,7 @@ mod rules;
 mod schema;
 mod vector;
 
-pub(crate) use asked::read as asked_problem;
+pub(crate) use aliases::read as asked_problem;
 pub(crate) use block::BLOCK;
 pub use conv_pair::ConvPair;
 pub use engine::Engine;

@@ -1,9 +1,10 @@
 //! Rows that name their kernel: the name describes it, and the other cells must agree.
 
-use super::asked;
+use super::aliases;
 use super::fields::Reader;
 use super::{Extractor, FieldError, KernelMapping, KernelSide, ProblemSide, SideError, Uncoded};
-use crate::cells::{self, Cell, Fields};
+use crate::cells::{Cell, Fields};
+use crate::inputs;
 use crate::kernel::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind, Mnk};
 use crate::problem::{FmhaProblem, InvalidField, Problem, fmha_signature_differs};
 use crate::vocab::{ConvLayout, Direction, Pipeline};
@@ -134,7 +135,7 @@ impl Named {
                     None => found = Some((column, name, kind)),
                 },
                 Err(error) if begins_like_a_kernel(name) => {
-                    let inputs = cells::of_kernel(extractor.schema.op());
+                    let inputs = inputs::of_kernel(extractor.schema.op());
                     if !reader.is_lenient() || inputs.iter().all(|input| row.cell(input).is_none()) {
                         let expected = format!("a kernel's name: byte {}: {}", error.at, error.reason);
                         return Err(InvalidField::new(column, format_args!("'{name}'"), expected));
@@ -186,7 +187,7 @@ impl Named {
     /// Refuses a GEMM kernel of another variant than the row's problem, if absent cells are errors.
     pub(crate) fn check_variant(&self, extractor: &Extractor, row: &dyn Fields) -> Result<(), FieldError> {
         if let (KernelKind::Gemm(kernel), Uncoded::Error) = (&self.kernel, extractor.rules.uncoded)
-            && let Problem::Gemm(asked) = self.problem.over(row, |all| asked::read(extractor, all))?
+            && let Problem::Gemm(asked) = self.problem.over(row, |all| aliases::read(extractor, all))?
             && !kernel.answers(&asked)
         {
             let expected = "one for the row's batch, groups, stream_k, num_d, preshuffle and quant";

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::FeatureSpec;
 use crate::kernel::KernelKind;
-use crate::problem::fields::{self, CODES, NUMBERS};
-use crate::problem::{FieldSet, InvalidField, Problem};
+use crate::problem::{Field, FieldSet, InvalidField, MOST_FIELDS, Problem};
 use crate::vocab::{Arch, Op};
 
 /// What a model was trained on, whether or not its features show it: `ck_select.trained_on` of a spec.
@@ -77,16 +76,14 @@ impl TrainedOn {
     ) -> Self {
         let mut trained = Self { files, ..Self::default() };
         for problem in problems {
-            let op = problem.op();
-            let names = FieldSet::fields(op);
-            for (name, value) in names.iter().zip(&problem.numbers()[..fields::numbers(op)]) {
-                let [min, max] = trained.numbers.entry((*name).to_owned()).or_insert([*value; 2]);
-                (*min, *max) = ((*min).min(*value), (*max).max(*value));
-            }
-            let words = names[fields::numbers(op)..].iter().zip(problem.codes());
-            for (name, code) in words.take(fields::words(op)) {
-                let word = fields::word(name, op, code);
-                trained.words.entry((*name).to_owned()).or_default().insert(word);
+            for (field, value) in Problem::fields(problem.op()).iter().zip(problem.canonical().values()) {
+                let name = field.name.to_owned();
+                if field.is_number() {
+                    let [min, max] = trained.numbers.entry(name).or_insert([value; 2]);
+                    (*min, *max) = ((*min).min(value), (*max).max(value));
+                } else if field.words().is_some() && value >= 0 {
+                    trained.words.entry(name).or_default().insert(field.text(value));
+                }
             }
         }
         for kernel in kernels {
@@ -166,9 +163,10 @@ impl TrainedOn {
 
     /// Checks that each field is one of the operation's, with valid values.
     pub(super) fn validate(&self, op: Op) -> Result<(), InvalidField> {
-        let names = FieldSet::fields(op);
-        let (numbers, rest) = names.split_at(fields::numbers(op));
-        let words = &rest[..fields::words(op)];
+        let names = |is: fn(&&Field) -> bool| -> Vec<&str> {
+            Problem::fields(op).iter().filter(is).map(|field| field.name).collect()
+        };
+        let (numbers, words) = (names(|field| field.is_number()), names(|field| field.words().is_some()));
         let field = |name: &str| format!("ck_select.{}.{name}", Self::KEY);
         for (name, [min, max]) in &self.numbers {
             if !numbers.contains(&name.as_str()) {
@@ -190,7 +188,9 @@ impl TrainedOn {
             if !words.contains(&name.as_str()) {
                 return Err(InvalidField::new(field("words"), name, format!("one of {}", words.join(", "))));
             }
-            if let Some(word) = found.iter().find(|word| fields::code(name, op, word).is_none()) {
+            let known = Problem::fields(op).iter().find(|field| field.name == name);
+            let is_known = |word: &String| known.is_some_and(|field| field.code(word).is_some());
+            if let Some(word) = found.iter().find(|word| !is_known(word)) {
                 return Err(InvalidField::new(field(name), format_args!("'{word}'"), "a word of the field"));
             }
         }
@@ -198,84 +198,86 @@ impl TrainedOn {
     }
 }
 
-/// The same, prepared for the select path: a few comparisons, without strings.
+/// What a model was trained on, for each field of its operation's problems, ready to be compared.
 #[derive(Debug, Clone)]
 pub(crate) struct TrainedFields {
     op: Op,
-    low: [i64; NUMBERS],
-    high: [i64; NUMBERS],
-    /// The accepted words of each field, a bit for each.
-    words: [u32; CODES],
+    fields: [Trained; MOST_FIELDS],
     arch: Option<Arch>,
 }
 
+/// The values of a field that a model has seen.
+#[derive(Debug, Clone, Copy)]
+struct Trained {
+    low: i64,
+    high: i64,
+    /// For a word, which of the values between them; a bit each.
+    words: u64,
+}
+
+impl Trained {
+    const ANY: Self = Self { low: i64::MIN, high: i64::MAX, words: u64::MAX };
+
+    /// Of a field without words, all bits are set.
+    const fn has(self, value: i64) -> bool {
+        value >= self.low && value <= self.high && self.words >> (value & 63) & 1 == 1
+    }
+}
+
 impl TrainedFields {
-    /// What a spec records. If it records no fields: the words for what the model is for.
+    /// The fields as far as a spec records them.
     pub(crate) fn of(spec: &FeatureSpec) -> Self {
         let op = spec.op();
-        let names = FieldSet::fields(op);
-        let mut fields = Self {
-            op,
-            low: [i64::MIN; NUMBERS],
-            high: [i64::MAX; NUMBERS],
-            words: [u32::MAX; CODES],
-            arch: spec.arch,
-        };
-        let (numbers, rest) = names.split_at(fields::numbers(op));
-        let said = |field: &str| match (field, op) {
-            ("direction", _) => spec.direction.map(|direction| 1 << direction as u8),
-            ("dtype_in" | "dtype_a" | "dtype", _) => spec.dtype.map(|dtype| 1 << dtype as u8),
+        let mut trained = Self { op, fields: [Trained::ANY; MOST_FIELDS], arch: spec.arch };
+        let by_spec = |name: &str| match name {
+            "direction" => spec.direction.map(|direction| 1 << direction as u8),
+            "dtype_in" | "dtype_a" | "dtype" => spec.dtype.map(|dtype| 1 << dtype as u8),
             _ => None,
         };
-        for (place, name) in rest.iter().enumerate().take(fields::words(op)) {
-            let recorded = spec.trained_on.as_ref().and_then(|trained| trained.words.get(*name));
-            let codes = recorded.map(|words| words.iter().filter_map(|word| fields::code(name, op, word)));
+        let recorded = spec.trained_on.as_ref();
+        for (field, known) in Problem::fields(op).iter().zip(&mut trained.fields) {
+            if let Some([low, high]) = recorded.and_then(|recorded| recorded.range(field.name)) {
+                (known.low, known.high) = (low, high);
+            }
+            let words = recorded.and_then(|recorded| recorded.words.get(field.name));
+            let codes = words.map(|words| words.iter().filter_map(|word| field.code(word)));
             let bits = codes.map(|codes| codes.fold(0, |bits, code| bits | 1 << code));
-            fields.words[place] = bits.or_else(|| said(name)).unwrap_or(u32::MAX);
-        }
-        for (place, name) in numbers.iter().enumerate() {
-            if let Some([min, max]) = spec.trained_on.as_ref().and_then(|trained| trained.range(name)) {
-                (fields.low[place], fields.high[place]) = (min, max);
+            if let Some(bits) = bits.or_else(|| by_spec(field.name)) {
+                // What is absent counts as -1, and whether it may be nobody recorded.
+                known.words = bits | 1 << 63;
             }
         }
-        fields
+        trained
     }
 
-    /// The fields of a problem that are outside of training. An unknown architecture does not count.
+    /// The fields in which a problem differs from all that the model has seen; `arch` is for problems that name
+    /// none.
     pub(crate) fn outside(&self, problem: &Problem, arch: Option<Arch>) -> FieldSet {
-        let mut outside = 0;
-        let first = fields::numbers(self.op);
-        for (place, value) in problem.numbers().into_iter().enumerate().take(first) {
-            outside |= u64::from(value < self.low[place] || value > self.high[place]) << place;
-        }
-        let words = problem.codes().into_iter().zip(self.words).take(fields::words(self.op));
-        for (place, (code, accepted)) in words.enumerate() {
-            outside |= u64::from(accepted >> (code & 31) & 1 == 0) << (first + place);
-        }
+        let values = problem.canonical().values();
+        let known = values.into_iter().zip(self.fields).take(FieldSet::arch(self.op));
+        let outside = known
+            .enumerate()
+            .fold(0, |set, (place, (value, known))| set | u64::from(!known.has(value)) << place);
         let arch = problem.arch().or(arch);
         let foreign = matches!((arch, self.arch), (Some(asked), Some(own)) if asked != own);
-        FieldSet::from_bits(outside).with(fields::arch_place(self.op), foreign)
+        FieldSet::from_bits(outside).with(FieldSet::arch(self.op), foreign)
     }
 
-    /// A field's value in a problem, and its values in training.
+    /// A problem's value of a field, and what the model has seen.
     pub(crate) fn describe(&self, problem: &Problem, arch: Option<Arch>, place: usize) -> (String, String) {
-        let first = fields::numbers(self.op);
-        if place < first {
-            let [value, low, high] = [problem.numbers()[place], self.low[place], self.high[place]];
-            return (value.to_string(), range_text(&low.to_string(), &high.to_string()));
-        }
-        let field = FieldSet::fields(self.op).get(place).copied().unwrap_or_default();
-        if field == "arch" {
+        if place == FieldSet::arch(self.op) {
             let text = |arch: Option<Arch>| arch.map_or_else(String::new, |arch| arch.to_string());
             return (text(problem.arch().or(arch)), text(self.arch));
         }
-        let at = place - first;
-        let (Some(&code), Some(&accepted)) = (problem.codes().get(at), self.words.get(at)) else {
+        let Some((field, known)) = Problem::fields(self.op).get(place).zip(self.fields.get(place)) else {
             return Default::default();
         };
-        let words = (0..32u8).filter(|code| accepted >> code & 1 == 1);
-        let words: Vec<String> = words.map(|code| fields::word(field, self.op, code)).collect();
-        (fields::word(field, self.op, code), words.join(", "))
+        let found = field.text(problem.canonical().values()[place]);
+        let Some(words) = field.words() else {
+            return (found, range_text(&known.low.to_string(), &known.high.to_string()));
+        };
+        let words = words.iter().enumerate().filter(|(code, _)| known.words >> code & 1 == 1);
+        (found, words.map(|(_, word)| *word).collect::<Vec<_>>().join(", "))
     }
 }
 
@@ -320,7 +322,7 @@ mod tests {
             (ConvProblem { dilation: [1, 4, 4], ..base }, vec!["dilation_h", "dilation_w"]),
             (ConvProblem { split_k: 8, ..base }, vec!["split_k"]),
             (ConvProblem { pad_right: [0, 1, 100], ..base }, vec!["pad_w_right"]),
-            (ConvProblem { ndim: 3, input: [4, 28, 28], ..base }, vec!["Di", "ndim"]),
+            (ConvProblem { ndim: 3, input: [4, 28, 28], ..base }, vec!["ndim", "Di"]),
             (ConvProblem { dtype_out: Dtype::Fp32, ..base }, vec!["dtype_out"]),
             (ConvProblem { layout: "ngchw".parse().unwrap(), ..base }, vec!["layout"]),
             (ConvProblem { direction: crate::vocab::Direction::BwdData, ..base }, vec!["direction"]),
@@ -329,7 +331,7 @@ mod tests {
         }
         assert_eq!(outside(base, "gfx942"), ["arch"]);
         let other = ConvProblem { g: 32, layout: "ngchw".parse().unwrap(), ..base };
-        assert_eq!(fields.describe(&other.into(), None, 3), ("32".to_owned(), "1 only".to_owned()));
+        assert_eq!(fields.describe(&other.into(), None, 5), ("32".to_owned(), "1 only".to_owned()));
         assert_eq!(fields.describe(&other.into(), None, 28), ("ngchw".to_owned(), "nhwgc".to_owned()));
     }
 
@@ -377,7 +379,7 @@ mod tests {
         for (json, message) in [
             (
                 r#"{"numbers":{"H":[1,2]}}"#,
-                "ck_select.trained_on.numbers: found H, expected one of N, C, K, G",
+                "ck_select.trained_on.numbers: found H, expected one of ndim, N, C, K, G",
             ),
             (
                 r#"{"numbers":{"N":[2,1]}}"#,

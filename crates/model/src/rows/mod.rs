@@ -18,7 +18,7 @@ pub use table::{Cells, Column, Row, Table, TableError};
 
 use crate::features::{FieldError, NAME_COLUMNS};
 use crate::forest::RowError;
-use crate::problem::HeaderError;
+use crate::listing::HeaderError;
 use crate::scoring::SizeError;
 use crate::vocab::Op;
 
@@ -67,7 +67,7 @@ impl RowsError {
     /// A cell of a row with both problem and kernel; the cell's name tells which of them it belongs to.
     fn of_field(op: Op, error: FieldError) -> Self {
         let field = error.field.as_str();
-        if crate::cells::of_kernel(op).contains(&field) || NAME_COLUMNS.contains(&field) {
+        if crate::inputs::of_kernel(op).contains(&field) || NAME_COLUMNS.contains(&field) {
             return Self::Kernel(error);
         }
         Self::Problem(error)

@@ -10,13 +10,15 @@ use serde_json::{Map, Value, json};
 
 use super::table::Table;
 use super::{Object, RowsError, with_room};
-use crate::cells::{self, Cell, Fields};
+use crate::cells::{Cell, Fields};
 use crate::features::{Engine, Extractor, NAME_COLUMNS, Named, Said, Schema, Uncoded, cells_of_name, sides};
 use crate::forest::Forest;
 use crate::hardware::Hardware;
+use crate::inputs;
 use crate::kernel::{Kernel, NameError};
+use crate::listing::check_names;
 use crate::model::{FeatureSpec, Model, ModelError, Target, spec_bytes};
-use crate::problem::{InvalidField, check_names};
+use crate::problem::InvalidField;
 use crate::vocab::{Arch, Op};
 
 /// Which features are computed for a model.
@@ -172,7 +174,7 @@ impl RowModel {
         let known = problem_inputs(extractor);
         names.sort_by_key(|name| !known.contains(name));
         let op = extractor.schema.op();
-        check_names(op, &names, cells::of_kernel(op)).map(drop).map_err(RowsError::Names)
+        check_names(op, &names, inputs::of_kernel(op)).map(drop).map_err(RowsError::Names)
     }
 
     /// Refuses a row whose cells or kernel name say that the model does not apply.
@@ -262,8 +264,8 @@ pub(super) fn describe(spec: &FeatureSpec) -> Value {
         "feature_names": extractor.schema.names(),
         "categorical_features": spec.categorical_features,
         "problem_inputs": problem_inputs(extractor),
-        "kernel_inputs": cells::of_kernel(op),
-        "shared_inputs": cells::of_both(op),
+        "kernel_inputs": inputs::of_kernel(op),
+        "shared_inputs": inputs::of_both(op),
         "name_inputs": NAME_COLUMNS.iter().chain(BESIDE_NAMES).collect::<Vec<_>>(),
         "word_inputs": NAME_COLUMNS.iter().chain(WORD_INPUTS).collect::<Vec<_>>(),
         "needs_vector": extractor.schema.needs_vector(),
@@ -277,9 +279,9 @@ pub(super) fn describe(spec: &FeatureSpec) -> Value {
 /// The names of the cells that are read for a problem.
 pub(super) fn problem_inputs(extractor: &Extractor) -> Vec<&'static str> {
     let op = extractor.schema.op();
-    let mut inputs = cells::of_problem(op);
+    let mut inputs = inputs::of_problem(op);
     if extractor.rules.uncoded == Uncoded::Error {
-        inputs.extend(cells::beside_problem(op));
+        inputs.extend(inputs::beside_problem(op));
         inputs.extend(Hardware::COLUMNS);
     }
     inputs

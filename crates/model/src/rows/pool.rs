@@ -5,13 +5,15 @@ use std::sync::{Arc, Mutex};
 use super::model::{problem_inputs, refuse_others};
 use super::table::Table;
 use super::{Object, RowModel, RowsError, with_room};
-use crate::cells::{self, Cell, Fields};
+use crate::cells::{Cell, Fields};
 use crate::features::{
     Extractor, FieldError, KernelSide, Named, NamedProblem, ProblemSide, Uncoded, asked_problem,
 };
+use crate::inputs;
 use crate::kernel::KernelKind;
+use crate::listing::Said as ProblemWords;
 use crate::model::Model;
-use crate::problem::{InvalidField, Problem, Said as ProblemWords, fmha_signature_differs};
+use crate::problem::{InvalidField, Problem, fmha_signature_differs};
 use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
 use crate::select::{Ranked, order};
 use crate::vocab::Op;
@@ -90,7 +92,7 @@ impl RowPool {
         let inputs = problem_inputs(extractor);
         let mut kernels = with_room(table.len(), 1)?;
         model.check_columns(table)?;
-        let (mut serves, shared) = (Vec::new(), cells::of_both(extractor.schema.op()));
+        let (mut serves, shared) = (Vec::new(), inputs::of_both(extractor.schema.op()));
         for row in 0..table.len() {
             let fields = table.row(row);
             let (side, named, kernel) =

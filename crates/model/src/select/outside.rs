@@ -47,8 +47,8 @@ impl Known {
     /// The same in words.
     pub(super) fn describe(&self, problem: &Problem, arch: Option<Arch>, uniform: &[f64]) -> Vec<OutOfRange> {
         let own = self.fields.outside(problem, arch);
-        let names = FieldSet::fields(problem.op()).iter().enumerate();
-        let of_fields = names.filter(|(place, _)| own.bits() >> place & 1 == 1).map(|(place, &field)| {
+        let names = FieldSet::fields(problem.op()).enumerate();
+        let of_fields = names.filter(|(place, _)| own.bits() >> place & 1 == 1).map(|(place, field)| {
             let (found, trained) = self.fields.describe(problem, arch, place);
             OutOfRange { field, found, trained }
         });
@@ -71,7 +71,6 @@ fn ranges(model: &Model) -> Vec<Range> {
     let Some(forest) = model.ranking_forest() else { return Vec::new() };
     let schema = &model.extractor().schema;
     let recorded = model.spec().trained_range.as_ref();
-    let fields = FieldSet::fields(schema.op());
     let columns = schema.names().into_iter().zip(schema.scopes()).zip(forest.feature_infos());
     columns
         .filter(|((_, scope), _)| matches!(*scope, "problem" | "hardware"))
@@ -82,7 +81,8 @@ fn ranges(model: &Model) -> Vec<Range> {
                 (None, &FeatureInfo::Range { min, max }) => [min, max],
                 (None, _) => return None,
             };
-            let field = fields.iter().position(|&field| field == feature).unwrap_or(fields.len() - 1);
+            let field = FieldSet::fields(schema.op()).position(|field| field == feature);
+            let field = field.unwrap_or(FieldSet::features(schema.op()));
             Some(Range { feature, place, field, min, max })
         })
         .collect()

@@ -8,7 +8,8 @@ mod fmha;
 use std::io::BufRead;
 
 use ck_select_types::json::Strict;
-use ck_select_types::problem::{HeaderError, Problem, UnknownColumn, check_names};
+use ck_select_types::listing::{HeaderError, UnknownColumn, check_names};
+use ck_select_types::problem::Problem;
 use ck_select_types::vocab::{Dtype, Op};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;

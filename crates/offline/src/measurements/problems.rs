@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use ck_select_types::cells::Fields;
 use ck_select_types::kernel::{Kernel, KernelKind};
-use ck_select_types::problem::{
-    CONV_COLUMNS, FMHA_COLUMNS, FMHA_MORE_COLUMNS, Problem, ProblemDefaults, check_names,
-};
+use ck_select_types::listing::check_names;
+use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, FMHA_MORE_COLUMNS, Problem, ProblemDefaults};
 use ck_select_types::vocab::{Arch, Op};
 use serde_json::Value;
 
@@ -216,7 +215,10 @@ fn sized(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Result<Prob
         gemm.dtype_c = named.dtype_c;
         gemm.layout = named.layout;
         gemm.request.stream_k = named.variant.stream_k;
-        gemm.request.quant = named.variant.quant;
+        (gemm.request.quant, gemm.request.group_a, gemm.request.group_b) = (None, None, None);
+        if let Some(scales) = named.variant.quant {
+            gemm.request = gemm.request.scaled(scales);
+        }
         if !named.answers(gemm) {
             let expected = if named.grouped { "a list of GEMMs as 'groups'" } else { "no list of GEMMs" };
             let batch = if named.variant.batched { "'batch' of 1 or more" } else { "no batch" };

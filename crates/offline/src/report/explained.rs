@@ -3,7 +3,7 @@
 
 use ck_select_model::estimate::{Device, Estimator};
 use ck_select_model::select::{Comparison, OutOfRange, Ranked, Ranker};
-use ck_select_types::problem::{FieldSet, Problem};
+use ck_select_types::problem::Problem;
 
 use super::charts;
 use super::made::Made;
@@ -194,16 +194,14 @@ fn trained(page: &mut Page, explained: &Explained<'_>) {
         page.text("The model does not record which problems it was trained on.");
         return;
     };
-    let numbers = problem.numbers();
-    let fields = FieldSet::fields(problem.op()).iter().zip(numbers);
-    let rows = fields.filter_map(|(field, asked)| {
-        let [low, high] = trained.range(field)?;
+    let rows = problem.numbers().filter_map(|(field, asked)| {
+        let [low, high] = trained.range(field.name)?;
         // On a logarithmic scale, because extents vary widely.
         let along = |value: i64| ((value.max(0) + 1) as f64).ln();
         let place = if high > low { (along(asked) - along(low)) / (along(high) - along(low)) } else { 0.5 };
         let place =
             if (low..=high).contains(&asked) { charts::place(place) } else { "<b>outside</b>".to_owned() };
-        Some(vec![escape(field), asked.to_string(), low.to_string(), high.to_string(), place])
+        Some(vec![escape(field.name), asked.to_string(), low.to_string(), high.to_string(), place])
     });
     page.table(&["field", "asked", "trained from", "to", "where"], rows);
 }

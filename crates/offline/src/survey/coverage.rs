@@ -2,8 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ck_select_types::problem::fields::{arch_place, numbers, word, words};
-use ck_select_types::problem::{FieldSet, Problem};
+use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Op;
 
 use crate::evaluate::slices::{filter, gemm_extents, group_kind, k_regime, shape_family};
@@ -55,17 +54,15 @@ impl Coverage {
     pub(super) fn of(measurements: &Measurements) -> Self {
         let problems = measurements.problems();
         let op = measurements.wanted().op;
-        let fields = FieldSet::fields(op);
-        let columns: Vec<Vec<i64>> = {
-            let rows: Vec<_> = problems.iter().map(Problem::numbers).collect();
-            (0..numbers(op)).map(|place| rows.iter().map(|row| row[place]).collect()).collect()
-        };
+        let values: Vec<_> = problems.iter().map(Problem::values).collect();
+        let fields = Problem::fields(op).iter().enumerate().filter(|(_, field)| field.is_number());
         let mut taken: Vec<(&'static str, Bins)> = Vec::new();
-        for (place, column) in columns.iter().enumerate() {
+        for (place, field) in fields {
+            let column: Vec<i64> = values.iter().map(|values| values[place]).collect();
             // Padding is often the same on both sides, and then listed once.
-            let bins = Bins::of(column);
+            let bins = Bins::of(&column);
             if bins.labels.len() > 1 && !taken.iter().any(|(_, known)| known.of == bins.of) {
-                taken.push((fields[place], bins));
+                taken.push((field.name, bins));
             }
         }
         let pairs = pairs(&taken);
@@ -179,12 +176,11 @@ fn kinds(problems: &[Problem], op: Op) -> Vec<Axis> {
     add("groups", 1, &group_kind);
     add("rows of the GEMM", 1, &|problem| Some(shape_family(gemm_extents(problem).0).to_owned()));
     add("depth of the GEMM", 1, &|problem| Some(k_regime(gemm_extents(problem).1).to_owned()));
-    let fields = FieldSet::fields(op);
-    for place in 0..words(op) {
-        let name = fields[numbers(op) + place];
-        add(name, 2, &|problem| Some(word(name, op, problem.codes()[place])));
+    for (place, field) in Problem::fields(op).iter().enumerate().filter(|(_, field)| field.words().is_some())
+    {
+        add(field.name, 2, &|problem| Some(field.text(problem.canonical().values()[place])));
     }
-    add(fields[arch_place(op)], 2, &|problem| {
+    add("arch", 2, &|problem| {
         Some(problem.arch().map_or_else(|| "not said".to_owned(), |arch| arch.to_string()))
     });
     kinds

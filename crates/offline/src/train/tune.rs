@@ -73,7 +73,7 @@ const DRAWN: usize = 3;
 pub fn spread_order(problems: &[&Problem], count: usize, seed: u64) -> Vec<usize> {
     let mut points: Vec<Vec<f64>> = problems
         .iter()
-        .map(|problem| problem.numbers().iter().map(|&number| (1.0 + number.max(0) as f64).log2()).collect())
+        .map(|problem| problem.numbers().map(|(_, number)| (1.0 + number.max(0) as f64).log2()).collect())
         .collect();
     for axis in 0..points.first().map_or(0, Vec::len) {
         let count = points.len() as f64;

@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use ck_select_types::problem::{FmhaProblem, Problem, ProblemLine};
+use ck_select_types::listing::ProblemLine;
+use ck_select_types::problem::{FmhaProblem, Problem};
 use ck_select_types::vocab::Arch;
 
 use crate::evaluate::Evaluation;

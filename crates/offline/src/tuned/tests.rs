@@ -33,7 +33,7 @@ fn tables_of_aiter_say_the_type_or_are_told() {
         "M=64,N=256,K=5120,split_k=1,dtype_a=bf16,dtype_b=bf16,dtype_c=fp32,layout=rcr,arch=gfx950,\
          op=gemm_universal",
         "# 0.0075 ms on 256 compute units: shuffled",
-        "M=64,N=256,K=5120,split_k=1,dtype_a=bf16,dtype_b=bf16,dtype_c=bf16,layout=rcr,preshuffle=true,\
+        "M=64,N=256,K=5120,split_k=1,dtype_a=bf16,dtype_b=bf16,dtype_c=bf16,layout=rcr,preshuffle=1,\
          arch=gfx950,op=gemm_universal",
     ];
     assert_eq!(lines(&table), expected);
@@ -71,7 +71,7 @@ fn a_table_of_aiter_is_read_as_it_is_meant() {
     ] {
         let read = table(header, &row(&format!("False,{word}"))).unwrap();
         let problem = read.tuned[0].problem.to_string();
-        assert_eq!(problem.contains("preshuffle=true"), shuffled, "{problem}");
+        assert_eq!(problem.contains("preshuffle=1"), shuffled, "{problem}");
         let biased = table(header, &row(&format!("{word},0"))).unwrap();
         assert_eq!(biased.left_out.len(), usize::from(shuffled), "{word}");
     }
@@ -238,7 +238,7 @@ fn names_in_tables_of_aiter_are_part_of_the_problem() {
                     --fields says";
     assert_eq!(reason(&told), expected);
     let by_file = problem(&table("a8w8_blockscale_bpreshuffle_tuned_gemm.csv", "", "None", "dtype=fp8"));
-    assert!(by_file.contains(",quant=abquant") && by_file.contains(",preshuffle=true"), "{by_file}");
+    assert!(by_file.contains(",quant=abquant") && by_file.contains(",preshuffle=1"), "{by_file}");
     let rows = "a8w8_rowwise_256x16x64x512_16x16_v3";
     let other = table("a8w8_blockscale_tuned_gemm.csv", "", rows, "dtype=fp8");
     assert!(
@@ -249,7 +249,7 @@ fn names_in_tables_of_aiter_are_part_of_the_problem() {
     assert!(reason(&wide).ends_with("8 bits by its name or the file's, fp16 has 16"), "{wide:?}");
 
     let shuffled = problem(&table("t.csv", "", cktile, "dtype=fp8,quant=rowcolquant"));
-    assert!(shuffled.contains(",preshuffle=true") && shuffled.contains("quant=rowcolquant"), "{shuffled}");
+    assert!(shuffled.contains(",preshuffle=1") && shuffled.contains("quant=rowcolquant"), "{shuffled}");
     let denied = table("t.csv", ",bpreshuffle", &format!("{cktile},False"), "dtype=fp8,quant=rowcolquant");
     let expected = "bpreshuffle: found False, but the kernel's name or the file's says bpreshuffle";
     assert_eq!(reason(&denied), expected);

@@ -1,8 +1,8 @@
 //! Which problems a kernel can be asked for.
 
-use super::{GemmKernel, Kernel, KernelKind};
-use crate::problem::{GemmProblem, GemmRequest, Problem};
-use crate::vocab::{Arch, Pipeline, QuantMode};
+use super::{Kernel, KernelKind, each_kernel, each_pair};
+use crate::problem::{Problem, each_problem};
+use crate::vocab::Arch;
 
 impl Kernel {
     /// Whether the kernel computes the problem: what it asks for, in its types and layouts. The architecture
@@ -19,6 +19,31 @@ impl Kernel {
     /// See [`KernelKind::has_types_of`].
     pub fn has_types_of(&self, problem: &Problem) -> bool {
         self.kind.has_types_of(problem)
+    }
+
+    /// Why it does not compute the problem; `None` if it does ([`Kernel::computes`]).
+    ///
+    /// ```
+    /// use ck_select_types::kernel::Kernel;
+    /// use ck_select_types::problem::{ConvProblem, Problem};
+    ///
+    /// let kernel = Kernel::from_name(
+    ///     "grouped_conv_fwd_bf16_nhwgc_2d_compv3_cshuffle_intrawave_64x64x64_2x2x1_32x32x16_filter3x3",
+    /// )?;
+    /// let problem = ConvProblem { c: 64, k: 64, ..ConvProblem::new_2d([28, 28], [3, 3]) };
+    /// let reason = kernel.misfit(&Problem::from(problem)).unwrap();
+    /// assert_eq!(reason, "it is made for filters of 3x3 and groups of one channel");
+    /// # Ok::<(), ck_select_types::kernel::NameError>(())
+    /// ```
+    pub fn misfit(&self, problem: &Problem) -> Option<String> {
+        let why = each_pair!(&self.kind, problem, kernel, of => kernel.misfit(of), {
+            return Some(format!("it is a {} kernel", self.op()));
+        });
+        why.or_else(|| {
+            let types = each_kernel!(&self.kind, kernel => kernel.types());
+            let asked = each_problem!(problem, problem => problem.types());
+            (!self.has_types_of(problem)).then(|| format!("its types and layout are {types}, not {asked}"))
+        })
     }
 
     /// Whether it may run on an architecture; unknown ones on either side match all.
@@ -41,16 +66,7 @@ impl KernelKind {
     /// ([`GemmKernel::answers`]), and for attention everything: there a kernel that breaks a rule computes
     /// something else ([`FmhaKernel::check`](super::FmhaKernel::check)).
     pub fn answers(&self, problem: &Problem) -> bool {
-        match (self, problem) {
-            (Self::Conv(kernel), Problem::Conv(problem)) => {
-                kernel.direction == problem.direction
-                    && kernel.ndim == problem.ndim
-                    && kernel.is_made_for(problem)
-            }
-            (Self::Gemm(kernel), Problem::Gemm(problem)) => kernel.answers(problem),
-            (Self::Fmha(kernel), Problem::Fmha(problem)) => kernel.supports(problem),
-            _ => false,
-        }
+        each_pair!(self, problem, kernel, of => kernel.answers(of), false)
     }
 
     /// Whether it needs the matrix instructions of gfx950 and gfx1250 that scale their operands, or multiply 128
@@ -58,51 +74,13 @@ impl KernelKind {
     /// instructions are not judged: CK composes larger ones of what there is.
     #[inline]
     fn needs_scaled_instructions(&self) -> bool {
-        match self {
-            Self::Gemm(kernel) => {
-                kernel.variant.quant.is_some_and(|quant| quant.mode == QuantMode::Mx)
-                    || kernel.pipeline == Pipeline::Microscale
-                    || kernel.warp_tile.k >= 128 && kernel.dtype_a.bits() <= 8
-            }
-            Self::Conv(kernel) => kernel.warp_tile.k >= 128 && kernel.dtype_in.bits() <= 8,
-            Self::Fmha(_) => false,
-        }
+        each_kernel!(self, kernel => kernel.needs_scaled_instructions())
     }
 
     /// Whether operand types and layouts match the problem's. Convolution layouts that differ only in the
     /// number of dimensions (`nhwgc`, `ndhwgc`) count as equal: CK's tools use either for 3D.
     pub fn has_types_of(&self, problem: &Problem) -> bool {
-        match (self, problem) {
-            (Self::Conv(k), Problem::Conv(p)) => {
-                k.dtype_in == p.dtype_in
-                    && k.dtype_wei == p.dtype_wei
-                    && k.dtype_out == p.dtype_out
-                    && k.layout.order() == p.layout.order()
-            }
-            (Self::Gemm(k), Problem::Gemm(p)) => {
-                k.dtype_a == p.dtype_a
-                    && k.dtype_b == p.dtype_b
-                    && k.dtype_c == p.dtype_c
-                    && k.layout == p.layout
-            }
-            (Self::Fmha(kernel), Problem::Fmha(problem)) => kernel.dtype == problem.dtype,
-            _ => false,
-        }
-    }
-}
-
-impl GemmKernel {
-    /// Whether it is of the variant that a problem asks for. Batches, lists, Stream-K and scales must match
-    /// the problem, because they are launch arguments; D tensors and a shuffled B must match only if the
-    /// problem asks for them.
-    pub fn answers(&self, problem: &GemmProblem) -> bool {
-        let GemmRequest { batch, groups, stream_k, num_d, preshuffle, quant } = &problem.request;
-        self.variant.batched == (*batch > 0)
-            && self.grouped != groups.is_empty()
-            && self.variant.stream_k == *stream_k
-            && self.variant.quant == *quant
-            && (*num_d == 0 || self.num_d_tensors == *num_d)
-            && (!*preshuffle || self.preshuffle)
+        each_pair!(self, problem, kernel, of => kernel.has_types_of(of), false)
     }
 }
 

@@ -1,190 +1,16 @@
-//! Kernel descriptors and their names.
+//! A kernel of any operation: what can answer a problem.
 
 mod answers;
-mod conv_name;
-mod fmha;
-mod gemm_body;
-mod gemm_family;
-mod gemm_name;
-mod gemm_profile_name;
-mod gemm_quant_name;
-mod gemm_variant;
-mod misfit;
 mod name;
-mod scan;
-mod suffixes;
-mod tiles;
-mod valid;
 
-pub use conv_name::ConvName;
-pub use fmha::{FmhaKernel, FmhaTile, Unsupported};
-pub use gemm_body::GemmBody;
-pub use gemm_name::ParsedGemmName;
-pub use gemm_variant::{GemmVariant, Quant};
-pub use name::NameError;
-pub(crate) use scan::{MAX_EXTENT, MAX_SMALL};
-pub use tiles::ConvTile;
+pub use crate::conv::{ConvKernel, ConvName, ConvTile, StreamK};
+pub use crate::fmha::{FmhaKernel, FmhaTile, Unsupported};
+pub use crate::gemm::{GemmBody, GemmKernel, GemmVariant, ParsedGemmName, Quant};
+pub use crate::scan::NameError;
+pub use crate::shape::Mnk;
 
-use crate::vocab::{
-    Arch, ConvLayout, Direction, Dtype, Elementwise, Epilogue, GemmLayout, Op, Pipeline, Scheduler,
-    Specialization, StreamKReduction,
-};
-
-/// Three extents along the m, n and k axes of the (implicit) GEMM.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Mnk {
-    /// Along the rows of the result.
-    pub m: u32,
-    /// Along the columns of the result.
-    pub n: u32,
-    /// Along the reduced axis.
-    pub k: u32,
-}
-
-impl Mnk {
-    /// Three extents.
-    pub const fn new(m: u32, n: u32, k: u32) -> Self {
-        Self { m, n, k }
-    }
-}
-
-impl std::fmt::Display for Mnk {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}x{}x{}", self.m, self.n, self.k)
-    }
-}
-
-/// Reads three positive numbers joined by `x`, such as `64x128x32`.
-impl std::str::FromStr for Mnk {
-    type Err = NameError;
-
-    fn from_str(text: &str) -> Result<Self, NameError> {
-        let mut scan = scan::Scan::whole(text)?;
-        let mnk = scan.triple("a shape", MAX_EXTENT)?;
-        scan.end("three numbers joined by 'x'").map(|()| mnk)
-    }
-}
-
-/// A grouped-convolution kernel: every field that features or the CK dispatcher's keys use.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ConvKernel {
-    /// Which of the three convolutions it computes.
-    pub direction: Direction,
-    /// Element types of input, weight and output.
-    pub dtype_in: Dtype,
-    /// Element type of the weight.
-    pub dtype_wei: Dtype,
-    /// Element type of the output.
-    pub dtype_out: Dtype,
-    /// Memory order of its tensors.
-    pub layout: ConvLayout,
-    /// Spatial dimensions, 1 to 3.
-    pub ndim: u8,
-    /// Result tile and depth of one step, per workgroup.
-    pub tile: Mnk,
-    /// Waves of a workgroup along each axis.
-    pub wave: Mnk,
-    /// Tile of one matrix instruction.
-    pub warp_tile: Mnk,
-    /// How loads overlap with arithmetic.
-    pub pipeline: Pipeline,
-    /// How waves are interleaved.
-    pub scheduler: Scheduler,
-    /// How results leave the registers.
-    pub epilogue: Epilogue,
-    /// Elements per memory access of A, B and C.
-    pub vector: [u32; 3],
-    /// Workgroups that should fit on one compute unit.
-    pub block_per_cu: u32,
-    /// Groups that the waves of a workgroup form.
-    pub num_wave_groups: u32,
-    /// Convolution groups that one workgroup handles together.
-    pub num_groups_to_merge: u32,
-    /// What it assumes about the problem.
-    pub specialization: Specialization,
-    /// Two buffers in shared memory (`dsb`).
-    pub double_smem_buffer: bool,
-    /// Splits images for large tensors (`si`).
-    pub split_image: bool,
-    /// Runs as a plain GEMM.
-    pub explicit_gemm: bool,
-    /// Converts in a second launch (backward weight).
-    pub two_stage: bool,
-    /// Stream-K decomposition; `None` when it is off.
-    pub stream_k: Option<StreamK>,
-    /// The architecture that it was built for, when known.
-    pub arch: Option<Arch>,
-}
-
-/// Stream-K settings of a convolution kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct StreamK {
-    /// How partial results are added.
-    pub reduction: StreamKReduction,
-    /// Workgroups stay resident.
-    pub persistent: bool,
-}
-
-/// A GEMM kernel: every field that features or the CK dispatcher's keys use.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct GemmKernel {
-    /// Element type of A.
-    pub dtype_a: Dtype,
-    /// Element type of B.
-    pub dtype_b: Dtype,
-    /// Element type of C.
-    pub dtype_c: Dtype,
-    /// Element type of the accumulators.
-    pub dtype_acc: Dtype,
-    /// Memory orders of A, B, C.
-    pub layout: GemmLayout,
-    /// A is transposed on the fly.
-    pub transpose_a: bool,
-    /// B is transposed on the fly.
-    pub transpose_b: bool,
-    /// Computes many GEMMs in one launch.
-    pub grouped: bool,
-    /// Parts into which K is split, 1 for none.
-    pub split_k: u8,
-    /// What is done to each element of the result.
-    pub elementwise: Elementwise,
-    /// Further tensors that the elementwise operation reads.
-    pub num_d_tensors: u8,
-    /// Uses 2:4 structured sparsity.
-    pub structured_sparsity: bool,
-    /// Result tile and depth of one step, per workgroup.
-    pub tile: Mnk,
-    /// Waves of a workgroup along each axis (`warp_*` in upstream's names and features).
-    pub wave: Mnk,
-    /// Tile of one matrix instruction.
-    pub warp_tile: Mnk,
-    /// How loads overlap with arithmetic.
-    pub pipeline: Pipeline,
-    /// How waves are interleaved.
-    pub scheduler: Scheduler,
-    /// How results leave the registers.
-    pub epilogue: Epilogue,
-    /// Threads of a workgroup; 0 when not known.
-    pub block_size: u32,
-    /// Two buffers in shared memory.
-    pub double_buffer: bool,
-    /// Workgroups stay resident and loop over tiles.
-    pub persistent: bool,
-    /// B is stored in the order in which it is read.
-    pub preshuffle: bool,
-    /// C is written transposed.
-    pub transpose_c: bool,
-    /// Groups that the waves of a workgroup form.
-    pub num_wave_groups: u8,
-    /// Handles m, n, k that the tile does not divide.
-    pub pad: [bool; 3],
-    /// Fixed vector widths of A, B, C; 0 is the kernel's native width.
-    pub vector: [u32; 3],
-    /// What sets it apart from a plain GEMM kernel.
-    pub variant: GemmVariant,
-    /// The architecture that it was built for, when known.
-    pub arch: Option<Arch>,
-}
+use crate::field::InvalidField;
+use crate::vocab::{Arch, Dtype, Op};
 
 /// What a kernel is, apart from its name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -225,4 +51,130 @@ pub struct Kernel {
     pub name: String,
     /// What it is.
     pub kind: KernelKind,
+}
+
+/// The same expression for a kernel of each operation.
+macro_rules! each_kernel {
+    ($kind:expr, $kernel:ident => $value:expr) => {
+        match $kind {
+            $crate::kernel::KernelKind::Conv($kernel) => $value,
+            $crate::kernel::KernelKind::Gemm($kernel) => $value,
+            $crate::kernel::KernelKind::Fmha($kernel) => $value,
+        }
+    };
+}
+
+/// The same expression for a kernel and a problem of one operation; `other` where they have different ones.
+macro_rules! each_pair {
+    ($kind:expr, $problem:expr, $kernel:ident, $of:ident => $value:expr, $other:expr) => {
+        match ($kind, $problem) {
+            ($crate::kernel::KernelKind::Conv($kernel), $crate::problem::Problem::Conv($of)) => $value,
+            ($crate::kernel::KernelKind::Gemm($kernel), $crate::problem::Problem::Gemm($of)) => $value,
+            ($crate::kernel::KernelKind::Fmha($kernel), $crate::problem::Problem::Fmha($of)) => $value,
+            _ => $other,
+        }
+    };
+}
+
+pub(crate) use {each_kernel, each_pair};
+
+impl KernelKind {
+    /// The word of its pipeline: how loads overlap with arithmetic.
+    pub const fn pipeline(&self) -> &'static str {
+        each_kernel!(self, kernel => kernel.pipeline.as_str())
+    }
+
+    /// The architecture that it was built for, when known.
+    pub const fn arch(&self) -> Option<Arch> {
+        each_kernel!(self, kernel => kernel.arch)
+    }
+
+    /// What it has besides types, shapes and pipeline: the suffixes of its longest name, such as `dsb` or
+    /// `gm2`, and the words for wave mode and epilogue if not the defaults.
+    pub fn suffixes(&self) -> Vec<String> {
+        each_kernel!(self, kernel => kernel.suffixes())
+    }
+}
+
+impl Kernel {
+    /// Checks the fields that a caller who fills a descriptor can get wrong; names and exports are checked
+    /// when they are read.
+    pub fn validate(&self) -> Result<(), InvalidField> {
+        if self.name.is_empty() {
+            return Err(InvalidField::new("name", "nothing", "at least one character"));
+        }
+        if let Some(control) = self.name.chars().find(|character| character.is_control()) {
+            return Err(InvalidField::new(
+                "name",
+                format_args!("the character {control:?}"),
+                "one line of text",
+            ));
+        }
+        each_kernel!(&self.kind, kernel => kernel.validate())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_names_say_is_valid_and_each_number_is_checked() {
+        let kernel = Kernel::from_name("grouped_conv_forward_bf16_2d_64x128x64_compv3").unwrap();
+        kernel.validate().unwrap();
+        let KernelKind::Conv(conv) = &kernel.kind else { unreachable!() };
+        let fault = |conv: ConvKernel| conv.validate().unwrap_err().to_string();
+        assert_eq!(fault(ConvKernel { ndim: 4, ..conv.clone() }), "ndim: found 4, expected 1 to 3");
+        assert_eq!(
+            fault(ConvKernel { tile: Mnk::new(64, 0, 64), ..conv.clone() }),
+            "tile_n: found 0, expected 1 to 65535"
+        );
+        assert_eq!(
+            fault(ConvKernel { wave: Mnk::new(2, 2, 256), ..conv.clone() }),
+            "wave_k: found 256, expected 1 to 255"
+        );
+        assert_eq!(
+            fault(ConvKernel { vector: [4, 8, 0], ..conv.clone() }),
+            "vector_c: found 0, expected 1 to 65535"
+        );
+        let unnamed = Kernel { name: String::new(), kind: kernel.kind.clone() };
+        assert_eq!(
+            unnamed.validate().unwrap_err().to_string(),
+            "name: found nothing, expected at least one character"
+        );
+        let lines = Kernel { name: "a\nb".to_owned(), kind: kernel.kind.clone() };
+        assert!(lines.validate().unwrap_err().to_string().contains("expected one line of text"));
+
+        let name = "fp8_rcr_mem_default_auto_True_True_True_False_64x64x64_1x4x1_16x16x32";
+        let kernel = Kernel::from_name(name).unwrap();
+        kernel.validate().unwrap();
+        let KernelKind::Gemm(gemm) = &kernel.kind else { unreachable!() };
+        let fault = |gemm: GemmKernel| gemm.validate().unwrap_err().to_string();
+        assert_eq!(fault(GemmKernel { split_k: 0, ..gemm.clone() }), "split_k: found 0, expected 1 to 255");
+        assert_eq!(
+            fault(GemmKernel { warp_tile: Mnk::new(0, 16, 32), ..gemm.clone() }),
+            "warp_tile_m: found 0, expected 1 to 255"
+        );
+    }
+
+    #[test]
+    fn suffixes_are_those_of_the_names() {
+        for (name, suffixes) in [
+            ("grouped_conv_forward_bf16_2d_64x128x64_compv3", vec![]),
+            (
+                "grouped_conv_forward_bf16_2d_64x128x64_compv3_interwave_gm2_dsb_si",
+                vec!["interwave", "gm2", "dsb", "si"],
+            ),
+            (
+                "grouped_conv_fwd_bf16_nhwgc_2d_mem_cshuffle_interwave_64x64x32_2x2x1_16x16x16",
+                vec!["interwave"],
+            ),
+            (
+                "gemm_fp8_rcr_mem_default_auto_True_False_True_True_64x64x64_1x4x1_16x16x32_splitk2",
+                vec!["auto", "default", "pad_m", "pad_k", "persistent", "splitk2"],
+            ),
+        ] {
+            assert_eq!(Kernel::from_name(name).unwrap().kind.suffixes(), suffixes, "{name}");
+        }
+    }
 }

@@ -1,20 +1,8 @@
 //! Reads any kernel name.
 
-use super::gemm_family::Family;
-use super::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind};
+use super::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind, NameError};
+use crate::gemm::Family;
 use crate::vocab::{Dtype, Op};
-
-/// A name that does not follow its grammar.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("kernel name '{name}', byte {at}: {reason}")]
-pub struct NameError {
-    /// The whole name.
-    pub name: String,
-    /// Where reading stopped: bytes from the start of the name, the first is 0.
-    pub at: usize,
-    /// What was found there and what would have been accepted.
-    pub reason: String,
-}
 
 impl Kernel {
     /// Reads a kernel's name. The name itself is kept as it is written.

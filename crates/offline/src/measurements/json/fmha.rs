@@ -1,6 +1,7 @@
 //! Results of `fmha_benchmark`: one object per kernel and problem, with the columns of its CSV.
 
-use ck_select_types::problem::{FMHA_COLUMNS, HeaderError, check_names};
+use ck_select_types::listing::{HeaderError, check_names};
+use ck_select_types::problem::FMHA_COLUMNS;
 use ck_select_types::vocab::Op;
 use serde_json::{Map, Value};
 

@@ -2,9 +2,10 @@
 
 use super::fields::{Fields, number, word};
 use super::raw::{RawAlgorithm, RawSignature};
-use crate::kernel::{ConvName, Kernel, KernelKind, MAX_EXTENT, MAX_SMALL, Mnk};
+use crate::kernel::{ConvName, Kernel, KernelKind, Mnk};
 use crate::pool::error::quoted;
 use crate::pool::{PoolError, PoolFault};
+use crate::valid::{MAX_EXTENT, MAX_SMALL};
 use crate::vocab::Arch;
 
 /// The kernel of a convolution export, whichever of the two wrote it.

@@ -5,8 +5,9 @@ use serde_json::Map;
 
 use super::fields::{number, word};
 use super::raw::Part;
-use crate::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind, MAX_EXTENT, MAX_SMALL};
+use crate::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
 use crate::pool::PoolError;
+use crate::valid::{MAX_EXTENT, MAX_SMALL};
 use crate::vocab::{Arch, FmhaFamily, FmhaPipeline};
 
 /// What it computes. Every field has a default, and a field of another name would change the kernel.

@@ -2,9 +2,10 @@
 
 use super::fields::{Fields, exported, number, word};
 use super::raw::{RawAlgorithm, RawShape, RawSignature};
-use crate::kernel::{GemmKernel, GemmVariant, Kernel, KernelKind, MAX_EXTENT, MAX_SMALL, Mnk};
+use crate::kernel::{GemmKernel, GemmVariant, Kernel, KernelKind, Mnk};
 use crate::pool::error::quoted;
 use crate::pool::{PoolError, PoolFault};
+use crate::valid::{MAX_EXTENT, MAX_SMALL};
 use crate::vocab::{Arch, Dtype, Elementwise, Epilogue, Major, Pipeline};
 
 /// What the GEMM exporter can spell. It writes `unknown` for everything else, though identifiers do not.

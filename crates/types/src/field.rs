@@ -1,0 +1,616 @@
+//! Fields of problems and kernels: one line each, from which text, tables, JSON, cache keys and messages are made.
+//!
+//! A record (`ConvProblem`, `FmhaKernel` …) is declared by [`fields!`], a line a field. To everything generic, a
+//! record is then its [`Record::FIELDS`] and as many whole numbers: a word counts as its place in its
+//! vocabulary, a flag as 0 or 1, an axis as a field of its own.
+
+use std::fmt;
+use std::str::FromStr as _;
+
+use crate::cells::{self, Fields};
+use crate::shape::Mnk;
+use crate::vocab::{Arch, UnknownWord};
+
+/// Largest accepted extent: CK narrows every dimension to 32 bits before a launch.
+pub const MAX_EXTENT: i64 = i32::MAX as i64;
+
+/// A field of a problem (or of a kernel, or of an input row) that cannot be used, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{field}: found {found}, expected {expected}")]
+pub struct InvalidField {
+    /// The field's name, as the text form spells it.
+    pub field: String,
+    /// What it holds.
+    pub found: String,
+    /// What it may hold.
+    pub expected: String,
+}
+
+impl InvalidField {
+    /// What a field holds, and what it should hold.
+    pub fn new(field: impl Into<String>, found: impl fmt::Display, expected: impl Into<String>) -> Self {
+        Self { field: field.into(), found: found.to_string(), expected: expected.into() }
+    }
+
+    /// A field with an unknown word.
+    pub fn word(field: impl Into<String>, error: &UnknownWord) -> Self {
+        let accepted = error.accepted;
+        let hint = crate::nearest::Hint::new(&error.found, accepted.iter().copied());
+        Self::new(field, format_args!("'{}'", error.found), format!("one of {}{hint}", accepted.join(", ")))
+    }
+}
+
+/// A field as text, tables and messages know it.
+#[derive(Debug, Clone, Copy)]
+pub struct Field {
+    /// Its name.
+    pub name: &'static str,
+    /// Other names that are read and never printed.
+    pub aliases: &'static [&'static str],
+    /// How its number is written.
+    pub kind: Kind,
+    /// The smallest number that is valid.
+    pub least: i64,
+    /// The numbers that its type can hold.
+    pub(crate) range: [i64; 2],
+    /// Whether text leaves it out where it has its default.
+    pub omitted: bool,
+    /// What it means, in a sentence.
+    pub doc: &'static str,
+}
+
+impl Field {
+    /// A field of a type, still without a name.
+    pub(crate) const fn holding<T: Value>() -> Self {
+        Self { name: "", aliases: &[], kind: T::KIND, least: 0, range: T::RANGE, omitted: false, doc: "" }
+    }
+
+    /// All its names, its own first.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+        std::iter::once(self.name).chain(self.aliases.iter().copied())
+    }
+
+    /// Whether it is a number that can be larger or smaller.
+    pub const fn is_number(&self) -> bool {
+        matches!(self.kind, Kind::Number | Kind::Flag)
+    }
+
+    /// The words of a field that holds one.
+    pub const fn words(&self) -> Option<&'static [&'static str]> {
+        match self.kind {
+            Kind::Word(vocabulary) => Some(vocabulary.words),
+            _ => None,
+        }
+    }
+
+    /// A value as text.
+    pub fn text(&self, value: i64) -> String {
+        match self.kind {
+            Kind::Number | Kind::Flag => value.to_string(),
+            Kind::Word(vocabulary) => {
+                let word = usize::try_from(value).ok().and_then(|place| vocabulary.words.get(place));
+                word.copied().unwrap_or_default().to_owned()
+            }
+            Kind::Shape => Mnk::from_bits(value).map_or_else(String::new, |shape| shape.to_string()),
+        }
+    }
+
+    /// The number of a word, if the field holds words and has this one.
+    pub fn code(&self, word: &str) -> Option<i64> {
+        match self.kind {
+            Kind::Word(vocabulary) => (vocabulary.code)(word).ok(),
+            _ => None,
+        }
+    }
+
+    /// Refuses a number that the field's type cannot hold; whether it is valid, the record knows.
+    fn number(&self, name: &str, value: Option<i64>) -> Result<Option<i64>, InvalidField> {
+        match value {
+            Some(found) if !(self.range[0]..=self.range[1]).contains(&found) => {
+                let most = self.range[1].min(MAX_EXTENT);
+                Err(InvalidField::new(name, found, format!("{} to {most}", self.least)))
+            }
+            value => Ok(value),
+        }
+    }
+
+    /// The value of a cell under one of the field's names.
+    fn read(&self, name: &str, fields: &dyn Fields) -> Result<Option<i64>, InvalidField> {
+        match self.kind {
+            Kind::Number => self.number(name, cells::whole(fields, name)?),
+            Kind::Flag => Ok(cells::flag(fields, name)?.map(i64::from)),
+            Kind::Word(vocabulary) => cells::word(fields, name, vocabulary.code),
+            Kind::Shape => {
+                let Some(text) = cells::text(fields, name)? else { return Ok(None) };
+                let expected = "three numbers joined by 'x', such as 1x1x128";
+                let shape = Mnk::from_str(text)
+                    .map_err(|_| InvalidField::new(name, format_args!("'{text}'"), expected))?;
+                Ok(Some(shape.bits()))
+            }
+        }
+    }
+}
+
+/// How a field's number is written.
+#[derive(Debug, Clone, Copy)]
+pub enum Kind {
+    /// As digits.
+    Number,
+    /// As 0 or 1.
+    Flag,
+    /// As the word at that place; negative where there is none.
+    Word(&'static Vocabulary),
+    /// As `MxNxK`; negative where there is none.
+    Shape,
+}
+
+/// The words of a field.
+#[derive(Debug)]
+pub struct Vocabulary {
+    /// The words, by their numbers.
+    pub words: &'static [&'static str],
+    /// The number of a word.
+    pub code: fn(&str) -> Result<i64, UnknownWord>,
+}
+
+/// A type that a field may have.
+pub trait Value: Copy {
+    /// As how many fields tables and text have it: three for axes.
+    const PARTS: usize = 1;
+    /// How each of them is written.
+    const KIND: Kind;
+    /// How many bits distinguish all valid values, shifted by one where -1 is valid.
+    const BITS: usize;
+    /// The smallest and the largest number that it can hold.
+    const RANGE: [i64; 2] = [i64::MIN, i64::MAX];
+
+    /// Its numbers.
+    fn write(self, parts: &mut [i64]);
+
+    /// The value of such numbers, all of [`Value::RANGE`].
+    fn read(parts: &[i64]) -> Self;
+}
+
+macro_rules! numbers {
+    ($($type:ty, $bits:literal;)+) => {$(
+        impl Value for $type {
+            const KIND: Kind = Kind::Number;
+            const BITS: usize = $bits;
+            const RANGE: [i64; 2] = [<$type>::MIN as i64, <$type>::MAX as i64];
+
+            #[inline]
+            fn write(self, parts: &mut [i64]) {
+                parts[0] = self.into();
+            }
+
+            #[inline]
+            fn read(parts: &[i64]) -> Self {
+                parts[0] as Self
+            }
+        }
+    )+};
+}
+
+// All extents are below 2^31; a window may be -1.
+numbers! { i64, 32; i32, 32; u32, 32; u8, 9; }
+
+impl Value for bool {
+    const KIND: Kind = Kind::Flag;
+    const BITS: usize = 2;
+
+    #[inline]
+    fn write(self, parts: &mut [i64]) {
+        parts[0] = self.into();
+    }
+
+    #[inline]
+    fn read(parts: &[i64]) -> Self {
+        parts[0] != 0
+    }
+}
+
+impl<T: Value> Value for [T; 3] {
+    const PARTS: usize = 3;
+    const KIND: Kind = T::KIND;
+    const BITS: usize = T::BITS;
+    const RANGE: [i64; 2] = T::RANGE;
+
+    #[inline]
+    fn write(self, parts: &mut [i64]) {
+        for (axis, value) in self.into_iter().enumerate() {
+            value.write(&mut parts[axis..]);
+        }
+    }
+
+    #[inline]
+    fn read(parts: &[i64]) -> Self {
+        std::array::from_fn(|axis| T::read(&parts[axis..]))
+    }
+}
+
+/// What is absent counts as -1.
+impl<T: Value> Value for Option<T> {
+    const KIND: Kind = T::KIND;
+    const BITS: usize = T::BITS;
+
+    #[inline]
+    fn write(self, parts: &mut [i64]) {
+        parts[0] = -1;
+        if let Some(value) = self {
+            value.write(parts);
+        }
+    }
+
+    #[inline]
+    fn read(parts: &[i64]) -> Self {
+        (parts[0] >= 0).then(|| T::read(parts))
+    }
+}
+
+impl Value for Mnk {
+    const KIND: Kind = Kind::Shape;
+    const BITS: usize = 64;
+
+    #[inline]
+    fn write(self, parts: &mut [i64]) {
+        parts[0] = self.bits();
+    }
+
+    #[inline]
+    fn read(parts: &[i64]) -> Self {
+        Self::from_bits(parts[0]).unwrap_or(Self::new(0, 0, 0))
+    }
+}
+
+/// A value of plain fields, declared by [`fields!`].
+pub trait Record: Sized {
+    /// Its fields, in the order of text.
+    const FIELDS: &'static [Field];
+    /// What text without any field describes, as far as fields have defaults.
+    const USUAL: Self;
+
+    /// The numbers of [`Record::FIELDS`].
+    fn write(&self, values: &mut [i64]);
+
+    /// The record with these numbers, and its other members from `beside`.
+    fn read(values: &[i64], beside: &Self) -> Self;
+
+    /// Appends the numbers to a key: equal records have equal keys, different valid ones different keys.
+    fn pack(&self, key: &mut Key);
+}
+
+/// The most fields that a record has, so that their numbers fit into an array.
+pub const MOST_FIELDS: usize = 48;
+
+/// The numbers of a record's fields; those behind the last are 0.
+pub fn values<R: Record>(record: &R) -> [i64; MOST_FIELDS] {
+    let mut values = [0; MOST_FIELDS];
+    record.write(&mut values);
+    values
+}
+
+/// The place of a field by any of its names.
+pub fn place(fields: &[Field], name: &str) -> Option<usize> {
+    fields.iter().position(|field| field.name == name || field.aliases.contains(&name))
+}
+
+/// The places of columns, found when compiling; a column that is no field does not compile.
+pub(crate) const fn places<const N: usize>(fields: &[Field], columns: &[&str; N]) -> [usize; N] {
+    let mut places = [0; N];
+    let mut at = 0;
+    while at < N {
+        let mut place = 0;
+        while !is_name(&fields[place], columns[at]) {
+            place += 1;
+        }
+        places[at] = place;
+        at += 1;
+    }
+    places
+}
+
+const fn is_name(field: &Field, name: &str) -> bool {
+    let mut is = same(field.name, name);
+    let mut at = 0;
+    while at < field.aliases.len() {
+        is |= same(field.aliases[at], name);
+        at += 1;
+    }
+    is
+}
+
+const fn same(one: &str, other: &str) -> bool {
+    let (one, other) = (one.as_bytes(), other.as_bytes());
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
+/// Checks that every number is from its smallest valid value to [`MAX_EXTENT`].
+pub(crate) fn validate_numbers<R: Record>(record: &R) -> Result<(), InvalidField> {
+    for (field, value) in R::FIELDS.iter().zip(values(record)) {
+        if matches!(field.kind, Kind::Number) && !(field.least..=MAX_EXTENT).contains(&value) {
+            return Err(InvalidField::new(field.name, value, format!("{} to {MAX_EXTENT}", field.least)));
+        }
+    }
+    Ok(())
+}
+
+/// Writes `name=value` pairs, without fields that are omitted where they have their default.
+pub(crate) fn write_pairs<R: Record>(record: &R, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let (values, usual) = (values(record), values(&R::USUAL));
+    let mut comma = "";
+    for ((field, value), usual) in R::FIELDS.iter().zip(values).zip(usual) {
+        if field.omitted && value == usual {
+            continue;
+        }
+        match field.kind {
+            Kind::Number | Kind::Flag => write!(f, "{comma}{}={value}", field.name)?,
+            _ => write!(f, "{comma}{}={}", field.name, field.text(value))?,
+        }
+        comma = ",";
+    }
+    Ok(())
+}
+
+/// The fields that named cells give, before defaults.
+#[derive(Debug)]
+pub(crate) struct Given {
+    fields: &'static [Field],
+    values: [Option<i64>; MOST_FIELDS],
+    /// The name under which each was found first.
+    names: [&'static str; MOST_FIELDS],
+}
+
+impl Given {
+    /// Reads all fields under any of their names; two names of a field must agree.
+    pub(crate) fn read<R: Record>(cells: &dyn Fields) -> Result<Self, InvalidField> {
+        Self::read_some::<R>(cells, |_| true)
+    }
+
+    /// The same of the fields that are asked for.
+    pub(crate) fn read_some<R: Record>(
+        cells: &dyn Fields,
+        wanted: impl Fn(&Field) -> bool,
+    ) -> Result<Self, InvalidField> {
+        let mut given = Self { fields: R::FIELDS, values: [None; MOST_FIELDS], names: [""; MOST_FIELDS] };
+        for (place, field) in R::FIELDS.iter().enumerate().filter(|(_, field)| wanted(field)) {
+            for name in field.names() {
+                let Some(value) = field.read(name, cells)? else { continue };
+                match given.values[place] {
+                    None => (given.values[place], given.names[place]) = (Some(value), name),
+                    Some(known) if known != value => {
+                        let text = |name| cells.cell(name).map_or_else(String::new, |cell| cell.to_string());
+                        let known = given.names[place];
+                        return Err(InvalidField::new(
+                            name,
+                            text(name),
+                            format!("{} as in {known}", text(known)),
+                        ));
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Ok(given)
+    }
+
+    fn place(&self, name: &str) -> usize {
+        place(self.fields, name).unwrap_or(MOST_FIELDS - 1)
+    }
+
+    /// The value of a field, by any of its names.
+    pub(crate) fn get(&self, name: &str) -> Option<i64> {
+        self.values[self.place(name)]
+    }
+
+    /// The same as a value of its type.
+    pub(crate) fn value<T: Value>(&self, name: &str) -> Option<T> {
+        self.get(name).map(|number| T::read(&[number]))
+    }
+
+    /// The value of a field that was found under this very name.
+    pub(crate) fn get_as(&self, name: &str) -> Option<i64> {
+        let place = self.place(name);
+        self.values[place].filter(|_| self.names[place] == name)
+    }
+
+    /// The value of a field that has no default.
+    pub(crate) fn needed(&self, name: &str) -> Result<i64, InvalidField> {
+        self.get(name).ok_or_else(|| InvalidField::new(name, "nothing", "a whole number"))
+    }
+
+    /// Gives a field a value if it has none.
+    pub(crate) fn or(&mut self, name: &str, value: i64) {
+        let place = self.place(name);
+        self.values[place].get_or_insert(value);
+    }
+
+    /// The record of what is given and, for the rest, `usual`; its other members are those of `usual`.
+    pub(crate) fn complete<R: Record>(&self, usual: &R) -> R {
+        let mut values = values(usual);
+        for (value, given) in values.iter_mut().zip(self.values) {
+            *value = given.unwrap_or(*value);
+        }
+        R::read(&values, usual)
+    }
+}
+
+/// A key under construction: numbers one behind the other, none across two words.
+#[derive(Debug)]
+pub struct Key {
+    words: [u64; Key::WORDS],
+    at: usize,
+    overflow: u64,
+}
+
+impl Key {
+    /// How many words a key has.
+    pub const WORDS: usize = 14;
+
+    #[inline(always)]
+    #[allow(
+        clippy::inline_always,
+        reason = "positions are known when compiling; a key is made for every selection"
+    )]
+    pub(crate) const fn new() -> Self {
+        Self { words: [0; Self::WORDS], at: 0, overflow: 0 }
+    }
+
+    /// Appends a number of at least -1 and fewer bits than these.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as above")]
+    pub(crate) const fn push(&mut self, value: i64, bits: usize) {
+        if self.at / 64 != (self.at + bits - 1) / 64 {
+            self.at = self.at.next_multiple_of(64);
+        }
+        let value = (value as u64).wrapping_add(1);
+        if bits < 64 {
+            self.overflow |= value >> bits;
+        }
+        self.words[self.at / 64] |= value << (self.at % 64);
+        self.at += bits;
+    }
+
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as above")]
+    pub(crate) fn arch(&mut self, arch: Option<Arch>) {
+        self.at = self.at.next_multiple_of(64);
+        // The longest architecture has 7 characters.
+        let bytes = arch.map_or(Some([0; 8]), |arch| {
+            let text = arch.as_str().as_bytes();
+            let mut bytes = [0; 8];
+            bytes.get_mut(..text.len())?.copy_from_slice(text);
+            Some(bytes)
+        });
+        self.overflow |= u64::from(bytes.is_none());
+        self.words[self.at / 64] = u64::from_le_bytes(bytes.unwrap_or_default());
+        self.at += 64;
+    }
+
+    /// The key, if every number fitted.
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "as above")]
+    pub(crate) const fn finish(self) -> Option<[u64; Self::WORDS]> {
+        if self.overflow == 0 { Some(self.words) } else { None }
+    }
+}
+
+/// Declares a record, a line a field: its type and default, the least valid number, its names in text (one for
+/// each part; after `|` further names that are read), and what it means. `omit` leaves it out of text where it
+/// has its default. A `nested` record's fields follow; what is `beside` is no field.
+macro_rules! fields {
+    (
+        $(#[$meta:meta])*
+        $record:ident {
+            $($field:ident: $type:ty = $usual:expr, $least:literal,
+                [$($name:literal $(| $alias:literal)* $(: $part:literal)?),+] $($omit:ident)?, $doc:literal;)+
+        }
+        nested { $($inner:ident: $nested:ty, $idoc:literal;)? }
+        beside { $($other:ident: $otype:ty = $ousual:expr, $odoc:literal;)* }
+    ) => {
+        $(#[$meta])*
+        pub struct $record {
+            $(#[doc = $doc] pub $field: $type,)+
+            $(#[doc = $idoc] pub $inner: $nested,)?
+            $(#[doc = $odoc] pub $other: $otype,)*
+        }
+
+        impl $record {
+            /// What text without any field describes, as far as fields have defaults.
+            pub const USUAL: Self = Self {
+                $($field: $usual,)+
+                $($inner: <$nested>::USUAL,)?
+                $($other: $ousual,)*
+            };
+        }
+
+        impl $crate::field::Record for $record {
+            const FIELDS: &'static [$crate::field::Field] = {
+                // What stands behind a line's names is its own repetition, so each line is a list first.
+                const LINES: &[(&[$crate::field::Field], bool)] = &[
+                    $((
+                        &[$($crate::field::Field {
+                            name: $name,
+                            aliases: &[$($alias),*],
+                            least: $least,
+                            doc: [$($part,)? $doc][0],
+                            ..$crate::field::Field::holding::<$type>()
+                        }),+],
+                        [$(stringify!($omit),)? ""].len() > 1,
+                    ),)+
+                    $((<$nested as $crate::field::Record>::FIELDS, true),)?
+                ];
+                &$crate::field::joined::<{ $crate::field::count(LINES) }>(LINES)
+            };
+            const USUAL: Self = <$record>::USUAL;
+
+            #[inline]
+            fn write(&self, values: &mut [i64]) {
+                let mut at = 0;
+                $(
+                    $crate::field::Value::write(self.$field, &mut values[at..]);
+                    at += <$type as $crate::field::Value>::PARTS;
+                )+
+                $($crate::field::Record::write(&self.$inner, &mut values[at..]);)?
+                let _ = at;
+            }
+
+            #[allow(unused_assignments, reason = "the place behind the last field")]
+            fn read(values: &[i64], beside: &Self) -> Self {
+                let mut at = 0;
+                $(
+                    let $field = <$type as $crate::field::Value>::read(&values[at..]);
+                    at += <$type as $crate::field::Value>::PARTS;
+                )+
+                $(let $inner = $crate::field::Record::read(&values[at..], &beside.$inner);)?
+                let _ = beside;
+                Self { $($field,)+ $($inner,)? $($other: beside.$other.clone(),)* }
+            }
+
+            #[inline]
+            fn pack(&self, key: &mut $crate::field::Key) {
+                $({
+                    let mut parts = [0; <$type as $crate::field::Value>::PARTS];
+                    $crate::field::Value::write(self.$field, &mut parts);
+                    for part in parts {
+                        key.push(part, <$type as $crate::field::Value>::BITS);
+                    }
+                })+
+                $($crate::field::Record::pack(&self.$inner, key);)?
+            }
+        }
+    };
+}
+
+pub(crate) use fields;
+
+/// How many fields lines have.
+pub(crate) const fn count(lines: &[(&[Field], bool)]) -> usize {
+    let (mut count, mut line) = (0, 0);
+    while line < lines.len() {
+        count += lines[line].0.len();
+        line += 1;
+    }
+    count
+}
+
+/// The fields of lines, each with whether they are omitted.
+pub(crate) const fn joined<const N: usize>(lines: &[(&[Field], bool)]) -> [Field; N] {
+    let mut all = [lines[0].0[0]; N];
+    let (mut at, mut line) = (0, 0);
+    while line < lines.len() {
+        let (fields, omitted) = lines[line];
+        let mut part = 0;
+        while part < fields.len() {
+            all[at] = fields[part];
+            all[at].omitted = omitted;
+            at += 1;
+            part += 1;
+        }
+        line += 1;
+    }
+    all
+}

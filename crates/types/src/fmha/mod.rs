@@ -1,0 +1,49 @@
+//! Attention: problems, kernels, and the names of kernels.
+
+mod body;
+mod ck_name;
+mod config_name;
+mod identifier;
+mod kernel;
+mod problem;
+mod supports;
+#[cfg(test)]
+mod tests;
+
+pub use kernel::{FmhaKernel, FmhaTile};
+pub use problem::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, fmha_signature_differs};
+pub(crate) use problem::{has_signature, read};
+pub use supports::Unsupported;
+
+/// The cells of a row that describe a kernel without a name, as upstream's feature engines call them.
+pub(crate) const KERNEL_CELLS: &[&str] = &[
+    "pipeline",
+    "tile_m0",
+    "tile_n0",
+    "tile_k0",
+    "tile_n1",
+    "tile_k1",
+    "tile_k0max",
+    "pad_s",
+    "pad_sk",
+    "pad_d",
+    "pad_dv",
+    "mask",
+    "mask_type",
+    "bias",
+    "bias_type",
+    "lse",
+    "has_lse",
+    "dropout",
+    "has_dropout",
+    "logits",
+    "has_logits_soft_cap",
+    "sink",
+    "has_sink",
+    "skip",
+    "skip_min_seqlen_q",
+    "qscale",
+    "qscale_type",
+    "paged_kv",
+    "use_paged_kv",
+];

@@ -1,0 +1,167 @@
+//! A GEMM as a plain value.
+
+use std::fmt;
+
+use super::{GemmRequest, Groups, Quant};
+use crate::cells::{self, Fields};
+use crate::defaults::ProblemDefaults;
+use crate::field::{self, Given, InvalidField, fields};
+use crate::valid::element;
+use crate::vocab::{Arch, Dtype, GemmLayout, StreamKReduction};
+
+fields! {
+    /// A GEMM: C (M x N) = A (M x K) times B (K x N).
+    ///
+    /// ```
+    /// use ck_select_types::problem::GemmProblem;
+    ///
+    /// let problem = GemmProblem::new(128, 1536, 7168);
+    /// problem.validate()?;
+    /// assert_eq!(problem.layout.to_string(), "rcr");
+    /// # Ok::<(), ck_select_types::problem::InvalidField>(())
+    /// ```
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    GemmProblem {
+        m: i64 = 1, 1, ["M" | "m"], "Rows of A and C.";
+        n: i64 = 1, 1, ["N" | "n"], "Columns of B and C.";
+        k: i64 = 1, 1, ["K" | "k"], "Columns of A, rows of B.";
+        split_k: i32 = 1, 1, ["split_k"],
+            "Parts into which K is split, 1 for none (`k_batch` of the CK dispatcher).";
+        dtype_a: Dtype = Dtype::Fp8, 0, ["dtype_a" | "dtype"], "Element type of A.";
+        dtype_b: Dtype = Dtype::Fp8, 0, ["dtype_b"], "Element type of B.";
+        dtype_c: Dtype = Dtype::Fp16, 0, ["dtype_c"], "Element type of C.";
+        layout: GemmLayout = GemmLayout::RCR, 0, ["layout"], "Memory orders of the operands.";
+    }
+    nested {
+        request: GemmRequest,
+            "What it asks for besides one plain GEMM. With a list of GEMMs the extents are those of the largest.";
+    }
+    beside { arch: Option<Arch> = None, "The architecture that will run it, when known."; }
+}
+
+impl GemmProblem {
+    /// An fp8 `rcr` GEMM, upstream's defaults; set the other fields by struct update.
+    pub const fn new(m: i64, n: i64, k: i64) -> Self {
+        Self { m, n, k, ..Self::USUAL }
+    }
+
+    /// The same for a list of GEMMs in one launch.
+    pub fn grouped(mut self, groups: Groups) -> Self {
+        if let Some(largest) = groups.largest() {
+            [self.m, self.n, self.k] = largest.extents.map(i64::from);
+        }
+        self.request.groups = groups;
+        self
+    }
+
+    /// Its GEMMs: extents, and how many of each.
+    pub fn gemms(&self) -> impl Iterator<Item = ([i64; 3], f64)> + '_ {
+        let listed = self.request.groups.as_slice();
+        let one = listed.is_empty().then(|| ([self.m, self.n, self.k], f64::from(self.request.batch.max(1))));
+        let each = listed.iter().map(|group| (group.extents.map(i64::from), f64::from(group.count)));
+        one.into_iter().chain(each)
+    }
+
+    /// The same with A and B of one type, and C of the resulting type.
+    pub const fn of(mut self, dtype: Dtype) -> Self {
+        self.dtype_a = dtype;
+        self.dtype_b = dtype;
+        self.dtype_c = dtype.result();
+        self
+    }
+
+    /// Its types and layout, as messages show them beside a kernel's.
+    pub(crate) fn types(&self) -> String {
+        format!("{} {} {} {}", self.dtype_a, self.dtype_b, self.dtype_c, self.layout)
+    }
+
+    /// Checks every field.
+    pub fn validate(&self) -> Result<(), InvalidField> {
+        field::validate_numbers(self)?;
+        element("dtype_a", self.dtype_a)?;
+        element("dtype_b", self.dtype_b)?;
+        element("dtype_c", self.dtype_c)?;
+        if self.request.is_none() { Ok(()) } else { self.validate_request() }
+    }
+
+    fn validate_request(&self) -> Result<(), InvalidField> {
+        let GemmRequest { batch, groups, stream_k, .. } = self.request;
+        if let Some(largest) = groups.largest() {
+            if batch > 0 {
+                return Err(InvalidField::new("batch", batch, "0 beside a list of groups"));
+            }
+            let extents = largest.extents.map(i64::from);
+            for (field, found, expected) in
+                [("M", self.m, extents[0]), ("N", self.n, extents[1]), ("K", self.k, extents[2])]
+            {
+                if found != expected {
+                    let expected = format!("{expected} as in the largest of the groups");
+                    return Err(InvalidField::new(field, found, expected));
+                }
+            }
+        }
+        if stream_k == Some(StreamKReduction::None) {
+            return Err(InvalidField::new("stream_k", "none", "atomic, linear or tree"));
+        }
+        self.request.scales().map_or(Ok(()), |scales| scales.validate())
+    }
+
+    /// Multiplications and additions of the whole problem, as f64.
+    pub fn flops(&self) -> f64 {
+        if self.request.batch == 0 && self.request.groups.is_empty() {
+            return 2.0 * self.m as f64 * self.n as f64 * self.k as f64;
+        }
+        self.gemms().map(|([m, n, k], count)| 2.0 * m as f64 * n as f64 * k as f64 * count).sum()
+    }
+}
+
+/// Reads a problem from named cells. `M`, `N`, `K` are required, or a list of GEMMs as `groups`.
+pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<GemmProblem, InvalidField> {
+    let mut given = Given::read::<GemmProblem>(cells)?;
+    let groups: Groups = cells::text(cells, "groups")?.map_or(Ok(Groups::NONE), str::parse)?;
+    if let Some(largest) = groups.largest() {
+        for (name, extent) in ["M", "N", "K"].into_iter().zip(largest.extents) {
+            given.or(name, extent.into());
+        }
+    }
+    for name in ["M", "N", "K"] {
+        given.needed(name)?;
+    }
+    let dtype = given.value("dtype_a").unwrap_or(defaults.dtype);
+    let mut usual = GemmProblem {
+        layout: defaults.gemm_layout,
+        arch: cells::arch(cells)?.or(defaults.arch),
+        ..GemmProblem::USUAL.of(dtype)
+    };
+    usual.request.groups = groups;
+    if let Some(mode) = given.value("quant") {
+        usual.request = usual.request.scaled(Quant::usual(mode));
+        usual.dtype_c = dtype.scaled_result();
+    }
+    for (name, usual) in [("group_a", usual.request.group_a), ("group_b", usual.request.group_b)] {
+        if let (Some(_), None, Some(cell)) = (given.get(name), usual, cells.cell(name)) {
+            return Err(InvalidField::new(name, cell, "nothing, or a 'quant' that has such groups"));
+        }
+    }
+    Ok(given.complete(&usual))
+}
+
+/// What a plain GEMM lacks is left out, so that its text stays unchanged.
+impl fmt::Display for GemmProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        field::write_pairs(self, f)?;
+        if self.request.groups.is_empty() { Ok(()) } else { write!(f, ",groups={}", self.request.groups) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gemm_extents_are_checked() {
+        GemmProblem::new(1, 1, 1).validate().unwrap();
+        let error = GemmProblem { k: -4, ..GemmProblem::new(8, 8, 8) }.validate().unwrap_err();
+        assert_eq!(error.field, "K");
+    }
+}

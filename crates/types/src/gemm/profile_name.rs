@@ -1,0 +1,224 @@
+//! Names of the tile engine's `gemm_quant` kernels, whose profile says what has scales and which pipeline reads
+//! them.
+//!
+//! ```text
+//! name := "gemm_quant_" types "_" [rc]{3} "_" profile "_" epilogue "_" scheduler 4("_" ("True" | "False"))
+//!         "_" group_a "_" group_b "_" tile "_" waves "_" instruction
+//! ```
+//!
+//! Such kernels are also named by [`GemmKernel::name`], without the profile.
+
+use super::{GemmBody, GemmKernel, Quant, quant_name};
+use crate::scan::{NameError, Scan};
+use crate::shape::Mnk;
+use crate::valid::{MAX_EXTENT, MAX_SMALL};
+use crate::vocab::{Epilogue, Pipeline, QuantMode, Scheduler};
+
+/// What names begin with.
+pub(super) const PREFIX: &str = "gemm_quant_";
+
+/// Profiles: what has scales, the pipeline, and whether scales of A and of B are stored as they are read.
+const PROFILES: [(&str, QuantMode, Pipeline, [bool; 2]); 9] = [
+    ("aquantdecode", QuantMode::A, Pipeline::Mem, [false; 2]),
+    ("aquantprefill", QuantMode::A, Pipeline::Mem, [false; 2]),
+    ("aquantpreshufflequant", QuantMode::A, Pipeline::CompV3, [true, false]),
+    ("bquantdecode", QuantMode::B, Pipeline::CompV3, [false; 2]),
+    ("bquantprefill", QuantMode::B, Pipeline::CompV3, [false; 2]),
+    ("bquantpreshufflequant", QuantMode::B, Pipeline::CompV3, [false, true]),
+    ("bquantpreshufflequantprefill", QuantMode::B, Pipeline::CompV3, [false, true]),
+    ("rowcol", QuantMode::RowCol, Pipeline::CompV3, [false; 2]),
+    ("tensor", QuantMode::Tensor, Pipeline::CompV3, [false; 2]),
+];
+
+/// What operands without groups have in names.
+const NO_GROUP: Mnk = Mnk::new(1, 1, 1);
+
+/// Reads a name after its prefix.
+pub(super) fn parse(scan: &mut Scan<'_>) -> Result<GemmKernel, NameError> {
+    let at = scan.clone();
+    let (microscale, dtype, dtype_b) = quant_name::types(scan)?;
+    if microscale {
+        return Err(at.fail("'mx_' before the types, but no profile has pipeline microscale"));
+    }
+    scan.separator("the layout")?;
+    let layout = scan.word(&[])?;
+    scan.separator("the profile")?;
+    let word = scan.token();
+    let Some(&(_, mode, pipeline, shuffled)) = PROFILES.iter().find(|profile| profile.0 == word) else {
+        let known: Vec<&str> = PROFILES.iter().map(|profile| profile.0).collect();
+        return Err(scan.fail(format!("unknown profile '{word}', expected one of: {}", known.join(", "))));
+    };
+    scan.eat(word);
+    scan.separator("the epilogue")?;
+    let epilogue = scan.word(Epilogue::WORDS)?;
+    scan.separator("the scheduler")?;
+    let scheduler = scan.word(Scheduler::WORDS)?;
+    let mut flag = |what: &str| {
+        scan.separator(what)?;
+        scan.flag(what)
+    };
+    let pad = [flag("pad_m")?, flag("pad_n")?, flag("pad_k")?];
+    scan.separator("persistent")?;
+    let at = scan.clone();
+    let persistent = scan.flag("persistent")?;
+    let mut quant = Quant::usual(mode);
+    // Upstream builds none, and no other spelling could say it.
+    if persistent && (quant.group_a.is_some() || quant.group_b.is_some()) {
+        return Err(at.fail(format!("found True for persistent, expected False with profile {word}")));
+    }
+    for (what, group) in [("the group of A", &mut quant.group_a), ("the group of B", &mut quant.group_b)] {
+        scan.separator(what)?;
+        let at = scan.clone();
+        let found = scan.triple(what, MAX_EXTENT)?;
+        match group {
+            Some(group) => *group = found,
+            None if found == NO_GROUP => {}
+            None => {
+                let expected = format!("expected {NO_GROUP}, as profile {word} has none");
+                return Err(at.fail(format!("found {found} for {what}, {expected}")));
+            }
+        }
+    }
+    let mut triple = |what: &str, most| {
+        scan.separator(what)?;
+        scan.triple(what, most)
+    };
+    let tile = triple("the tile", MAX_EXTENT)?;
+    let wave = triple("the wave shape", MAX_SMALL)?;
+    let warp_tile = triple("the warp tile", MAX_SMALL)?;
+    scan.end("the end of the name")?;
+    let body =
+        GemmBody { dtype, layout, pipeline, epilogue, scheduler, pad, persistent, tile, wave, warp_tile };
+    let mut kernel = GemmKernel { dtype_b, dtype_c: dtype.scaled_result(), ..body.into() };
+    kernel.variant.quant = Some(quant);
+    kernel.variant.shuffled_scales = shuffled;
+    Ok(kernel)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::kernel::{GemmKernel, Kernel, KernelKind};
+    use crate::vocab::{Dtype, Pipeline, QuantMode};
+
+    fn read(name: &str) -> GemmKernel {
+        match Kernel::from_name(name).unwrap_or_else(|error| panic!("{error}")).kind {
+            KernelKind::Gemm(kernel) => kernel,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_profile_says_what_has_scales() {
+        let name = |profile: &str, a: &str, b: &str| {
+            format!(
+                "gemm_quant_fp8_rcr_{profile}_cshuffle_intrawave_False_False_True_False_{a}_{b}_128x128x128_1x4x1\
+                 _16x16x64"
+            )
+        };
+        let kernel = read(&name("bquantprefill", "1x1x1", "1x32x128"));
+        let quant = kernel.variant.quant.unwrap();
+        assert_eq!((quant.mode, quant.group_a, quant.group_b.unwrap().n), (QuantMode::B, None, 32));
+        assert_eq!((kernel.pipeline, kernel.dtype_c, kernel.pad[2]), (Pipeline::CompV3, Dtype::Fp16, true));
+        let kernel = read(&name("aquantpreshufflequant", "1x1x128", "1x1x1"));
+        assert_eq!((kernel.variant.shuffled_scales, kernel.pad), ([true, false], [false, false, true]));
+        // The other spelling is the same kernel.
+        assert_eq!(read(&kernel.name()), kernel);
+        assert_eq!(read(&name("tensor", "1x1x1", "1x1x1")).variant.quant.unwrap().mode, QuantMode::Tensor);
+        let error = Kernel::from_name(&name("cquant", "1x1x1", "1x1x1")).unwrap_err();
+        assert!(
+            error.reason.starts_with("unknown profile 'cquant', expected one of: aquantdecode, "),
+            "{error}"
+        );
+    }
+
+    /// Also what no builder of upstream gives.
+    #[test]
+    fn whatever_is_read_prints_as_what_it_is() {
+        let shapes = "64x128x128_1x4x1_16x16x32";
+        let flag = |set: bool| if set { "True" } else { "False" };
+        let mut names = Vec::new();
+        for bits in 0..32 {
+            let flags: Vec<&str> = (0..5).map(|bit| flag(bits >> bit & 1 == 1)).collect();
+            let (four, five) = (flags[..4].join("_"), flags.join("_"));
+            for pipeline in Pipeline::WORDS.iter().filter(|word| **word != "microscale") {
+                names.push(format!("gemm_abquant_fp8i4_rrr_{pipeline}_default_auto_{five}_gsn32_{shapes}"));
+                for family in ["aquant", "bquant"] {
+                    names.push(format!("gemm_{family}_fp8_rcr_{pipeline}_default_auto_{four}_{shapes}"));
+                }
+            }
+            for (word, mode, ..) in super::PROFILES {
+                let group = |has: bool| if has { "1x32x128" } else { "1x1x1" };
+                let (a, b) = (group(mode == QuantMode::A), group(mode == QuantMode::B));
+                if a != b && bits >> 3 & 1 == 1 {
+                    continue;
+                }
+                names.push(format!("gemm_quant_bf16fp4_rcr_{word}_default_auto_{four}_{a}_{b}_{shapes}"));
+            }
+        }
+        let wrong: Vec<String> = names
+            .into_iter()
+            .filter_map(|name| {
+                let kernel = match Kernel::from_name(&name) {
+                    Ok(kernel) => kernel.kind,
+                    Err(error) => return Some(format!("{name}: {error}")),
+                };
+                let KernelKind::Gemm(kernel) = kernel else { return Some(name) };
+                let printed = kernel.name();
+                let again = Kernel::from_name(&printed).map(|again| again.kind == KernelKind::Gemm(kernel));
+                (!again.unwrap_or(false)).then(|| format!("{name}: {printed}"))
+            })
+            .collect();
+        assert!(wrong.is_empty(), "{} such as {:#?}", wrong.len(), &wrong[..wrong.len().min(5)]);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_named() {
+        let flags = "cshuffle_intrawave_False_False_True_False";
+        let tile = "64x64x64_1x4x1_16x16x32";
+        for (middle, reason) in [
+            (
+                format!("bquantprefill_{flags}_1x1x128_1x1x128"),
+                "found 1x1x128 for the group of A, expected 1x1x1, as profile bquantprefill has none",
+            ),
+            (
+                format!("tensor_{flags}_1x1x1_1x32x128"),
+                "found 1x32x128 for the group of B, expected 1x1x1, as profile tensor has none",
+            ),
+            (
+                "bquantprefill_cshuffle_intrawave_False_False_True_True_1x1x1_1x1x128".to_owned(),
+                "found True for persistent, expected False with profile bquantprefill",
+            ),
+        ] {
+            let error = Kernel::from_name(&format!("gemm_quant_fp8_rcr_{middle}_{tile}")).unwrap_err();
+            assert!(error.reason.starts_with(reason), "{error}");
+        }
+        let error = Kernel::from_name("gemm_quant_fp64_rcr_tensor_x").unwrap_err();
+        assert!(error.reason.starts_with("found 'fp64' for the types"), "{error}");
+    }
+
+    /// Where other kernels have `persistent`, these have which scales are shuffled.
+    #[test]
+    fn flags_of_the_tile_engine_are_about_scales() {
+        let tile = "128x128x128_2x2x1_16x16x64";
+        let ab = read(&format!(
+            "gemm_abquant_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_True_gsn128_{tile}"
+        ));
+        let quant = ab.variant.quant.unwrap();
+        assert_eq!((ab.variant.shuffled_scales, ab.persistent), ([false, true], false));
+        assert_eq!(
+            (quant.group_a.unwrap().n, quant.group_b.unwrap().n, quant.group_b.unwrap().k),
+            (1, 128, 128)
+        );
+        assert_eq!(read(&ab.name()), ab);
+        for (family, scales) in [("gemm_aquant", [true, false]), ("gemm_bquant", [false, true])] {
+            let name = format!("{family}_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_True_{tile}");
+            let kernel = read(&name);
+            assert_eq!((kernel.variant.shuffled_scales, kernel.persistent), (scales, false), "{name}");
+            assert_eq!(read(&kernel.name()), kernel);
+        }
+        let error = Kernel::from_name(&format!(
+            "gemm_aquant_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_True_gsn4_{tile}"
+        ));
+        assert!(error.unwrap_err().reason.contains("'_gsn'"));
+    }
+}

@@ -1,0 +1,419 @@
+//! Headers of tables: which columns are known, and which must be mistakes.
+//!
+//! A misspelt column would leave its field at a default, and the table would be read as problems that nobody
+//! meant. So a name is refused if it is close to a known one, refers to a problem, or stands among the
+//! columns of a problem. Any other unknown column is reported to the caller, who tells the user once.
+
+use crate::hardware::Hardware;
+use crate::inputs;
+use crate::nearest::distance;
+use crate::problem::keys;
+use crate::vocab::Op;
+
+/// Why a header cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HeaderError {
+    /// The table has no header.
+    #[error("found nothing, expected a header with the columns {}", needed(*.0).join(", "))]
+    Empty(Op),
+    /// Columns are separated by something other than commas.
+    #[error("the columns are separated by {0:?}, expected ','")]
+    Separator(char),
+    /// A duplicate column.
+    #[error("column '{0}' appears twice")]
+    Twice(String),
+    /// A column without a name among those of problems, counted from 1.
+    #[error("column {0} among those of problems has no name, expected the name of a field")]
+    Nameless(usize),
+    /// Two columns for one field.
+    #[error("columns '{0}' and '{1}' are the same field, expected one of them")]
+    Both(&'static str, &'static str),
+    /// Columns that are most likely misspelt.
+    #[error("unknown {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+    Unknown(Vec<UnknownColumn>),
+    /// A column that every problem needs.
+    #[error(
+        "no column '{column}', expected {} for a {op} problem; the columns are {}",
+        needed(*op).join(", "),
+        found.join(", ")
+    )]
+    Missing {
+        /// The operation.
+        op: Op,
+        /// The column.
+        column: &'static str,
+        /// The columns found.
+        found: Vec<String>,
+    },
+}
+
+/// A column that is most likely misspelt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownColumn {
+    /// Its name.
+    pub name: String,
+    /// The names that it may stand for, nearest first.
+    pub nearest: Vec<&'static str>,
+}
+
+impl std::fmt::Display for UnknownColumn {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "column '{}', expected {}", self.name, self.nearest.join(", "))
+    }
+}
+
+/// Columns that tables have besides those of a problem, and that no reader needs to be told about: what
+/// benchmarks, converters and `ckselect` itself write.
+const BESIDE: &[&str] = &[
+    "kernel",
+    "kernel_name",
+    "problem_idx",
+    "problem",
+    "op",
+    "op_type",
+    "variant",
+    "ndim_spatial",
+    "latency_ms",
+    "tflops",
+    "measured_tflops",
+    "bandwidth_gb_s",
+    "non_zero",
+    "is_valid",
+    "error_msg",
+    "run_id",
+    "rank",
+    "score",
+    "oracle_kernel",
+    "oracle_tflops",
+    "predicted_kernel",
+    "actual_tflops",
+    "efficiency",
+    "match",
+];
+
+/// Columns of hardware that `ckselect convert --capture-hw` writes and lists of problems do not need.
+const HARDWARE_BESIDE: [&str; 4] = ["gfx_name", "marketing_name", "shader_arrays_per_engine", "chip_id"];
+
+/// Names of one or two letters that are not extents.
+const SHORT: [&str; 8] = ["id", "no", "nr", "ms", "us", "ns", "cv", "op"];
+
+/// Prefixes of words that refer to a problem, with the fields that may be meant.
+const STEMS: &[(&str, &[&str])] = &[
+    ("stride", &["stride_h", "stride_w", "stride_d"]),
+    ("pad", &["pad_h", "pad_w", "pad_d"]),
+    ("dilat", &["dilation_h", "dilation_w", "dilation_d"]),
+    ("group", &["G"]),
+    ("batch", &["N"]),
+    ("channel", &["C", "K"]),
+    ("filter", &["Y", "X", "Z"]),
+    ("height", &["Hi", "Y"]),
+    ("width", &["Wi", "X"]),
+    ("depth", &["Di", "Z"]),
+    ("split", &["split_k"]),
+    ("direction", &["direction"]),
+    ("dtype", &["dtype"]),
+    ("datatype", &["dtype"]),
+    ("precision", &["dtype"]),
+    ("layout", &["layout"]),
+    ("arch", &["arch"]),
+    ("gfx", &["arch"]),
+    ("ndim", &["ndim"]),
+    // What tables of other tools have, and what changes the answer.
+    ("transa", &["layout"]),
+    ("transb", &["layout"]),
+    ("causal", &["mask"]),
+    ("window", &["window_left", "window_right"]),
+    ("seqlen", &["seqlen_q", "seqlen_k"]),
+    ("head", &["nhead_q", "nhead_k", "hdim_q"]),
+    ("mask", &["mask"]),
+    ("bias", &["bias"]),
+    ("dropout", &["dropout"]),
+];
+
+/// The columns that every problem of an operation needs.
+const fn needed(op: Op) -> &'static [&'static str] {
+    match op {
+        Op::GroupedConv => &["C", "K", "Hi", "Wi", "Y", "X"],
+        Op::Gemm => &["M", "N", "K"],
+        Op::Fmha => &["seqlen_q", "nhead_q", "hdim_q"],
+    }
+}
+
+/// The columns by which a table for another operation shows that it has problems of this one, too.
+const fn shown_by(op: Op) -> &'static [&'static str] {
+    match op {
+        Op::Gemm => &["m", "n", "k"],
+        other => needed(other),
+    }
+}
+
+/// Checks the names of a table that is read for problems of an operation. Returns the unknown columns that
+/// may be ignored, in their order; the reader of the table reports them once.
+///
+/// `also` names further columns that the caller reads, so that misspelt ones among them are found, too.
+///
+/// ```
+/// use ck_select_types::listing::check_columns;
+/// use ck_select_types::vocab::Op;
+///
+/// let columns = ["C", "K", "Hi", "Wi", "Y", "X", "pad_h", "comment"];
+/// assert_eq!(check_columns(Op::GroupedConv, &columns, &[])?, ["comment"]);
+/// let columns = ["C", "K", "Hi", "Wi", "Y", "X", "padh"];
+/// let error = check_columns(Op::GroupedConv, &columns, &[]).unwrap_err();
+/// assert_eq!(error.to_string(), "unknown column 'padh', expected pad_h");
+/// # Ok::<(), ck_select_types::listing::HeaderError>(())
+/// ```
+pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Vec<String>, HeaderError> {
+    let is_like_a_field = |name: &&str| keys(op).iter().any(|known| plain(known) == plain(name));
+    // Without any of them it is not a header, or one of another table, and its names are not misspelt.
+    let is_any = columns.len() < 2 || columns.iter().any(is_like_a_field);
+    let unknown = if is_any { check_names(op, columns, also)? } else { Vec::new() };
+    // Extents of a GEMM have names of either case, and a problem of one dimension has no height.
+    let has = |name: &str| columns.contains(&name);
+    let stands = |name: &'static str| match op {
+        Op::Gemm => has(name) || has(&name.to_lowercase()) || has("groups"),
+        Op::GroupedConv => has(name) || (matches!(name, "Hi" | "Y") && (has("ndim") || has("ndim_spatial"))),
+        Op::Fmha => has(name),
+    };
+    match needed(op).iter().find(|name| !stands(name)) {
+        Some(column) => {
+            let found = columns.iter().map(|&column| column.to_owned()).collect();
+            Err(HeaderError::Missing { op, column, found })
+        }
+        None => Ok(unknown),
+    }
+}
+
+/// The same for a table that need not spell out its problems.
+pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Vec<String>, HeaderError> {
+    match columns {
+        [] | [""] => return Err(HeaderError::Empty(op)),
+        &[one] => {
+            if let Some(separator) = one.chars().find(|c| [';', '\t', '|'].contains(c)) {
+                return Err(HeaderError::Separator(separator));
+            }
+        }
+        _ => {}
+    }
+    for (place, name) in columns.iter().enumerate() {
+        if !name.is_empty() && columns[..place].contains(name) {
+            return Err(HeaderError::Twice((*name).to_owned()));
+        }
+    }
+    let has = |name: &str| columns.contains(&name);
+    // A table of several operations has the columns of all; `n` and `k` alone are misspellings.
+    let is_there = |other: &&Op| **other != op && shown_by(**other).iter().all(|name| has(name));
+    let others: Vec<Op> = Op::ALL.iter().filter(is_there).copied().collect();
+    if op == Op::Gemm
+        && !others.contains(&Op::GroupedConv)
+        && let Some((upper, lower)) =
+            [("M", "m"), ("N", "n"), ("K", "k")].into_iter().find(|(a, b)| has(a) && has(b))
+    {
+        return Err(HeaderError::Both(upper, lower));
+    }
+    let is_field = |name: &str| keys(op).contains(&name);
+    let is_known = |name: &str| {
+        is_field(name)
+            || also.contains(&name)
+            || BESIDE.contains(&name)
+            || others.iter().any(|&other| keys(other).contains(&name))
+            || has_kernel_cells(op).any(|op| inputs::of_kernel(op).contains(&name))
+            || others.iter().any(|&other| inputs::of_kernel(other).contains(&name))
+            || inputs::of_problem(op).contains(&name)
+            || is_hardware(name)
+            || name.starts_with("f:")
+            || name.starts_with("__index_level_")
+    };
+    let (mut wrong, mut unknown) = (Vec::new(), Vec::new());
+    for (place, &name) in columns.iter().enumerate().filter(|(_, name)| !is_known(name)) {
+        let mut nearest = nearest(op, name, also, has);
+        let among = place > 0
+            && is_field(columns[place - 1])
+            && columns.get(place + 1).is_some_and(|next| is_field(next));
+        if among && name.is_empty() {
+            return Err(HeaderError::Nameless(place + 1));
+        }
+        // An index, or what spreadsheets leave behind; but among fields, it is one that lost its name.
+        if !among && (name.is_empty() || name.starts_with("Unnamed: ")) {
+            continue;
+        }
+        let short = name.chars().count() <= 2 && !SHORT.contains(&name.to_lowercase().as_str());
+        if nearest.is_empty() && (among || short || stem(name).is_some()) {
+            nearest = keys(op).to_vec();
+        }
+        if nearest.is_empty() {
+            unknown.push(name.to_owned());
+        } else {
+            wrong.push(UnknownColumn { name: name.to_owned(), nearest });
+        }
+    }
+    if wrong.is_empty() { Ok(unknown) } else { Err(HeaderError::Unknown(wrong)) }
+}
+
+/// The operations whose kernel cells a table may have: sweeps of convolutions have tiles as GEMMs do, but the
+/// mask or bias of attention is a mistake elsewhere.
+fn has_kernel_cells(op: Op) -> impl Iterator<Item = Op> {
+    Op::ALL.iter().copied().filter(move |&other| other != Op::Fmha || op == Op::Fmha)
+}
+
+fn is_hardware(column: &str) -> bool {
+    let beside = || column.strip_prefix("hw_").is_some_and(|name| HARDWARE_BESIDE.contains(&name));
+    Hardware::COLUMNS.contains(&column) || beside()
+}
+
+/// The known names closest to this one. A field that has its own column is not what a misspelt name means.
+fn nearest(op: Op, name: &str, also: &[&'static str], has: impl Fn(&str) -> bool) -> Vec<&'static str> {
+    let plain = plain(name);
+    let limit = match plain.len() {
+        0 => return Vec::new(),
+        // Any two single letters are one edit apart.
+        1 => 0,
+        2..=5 => 1,
+        _ => 2,
+    };
+    if SHORT.contains(&plain.as_str()) {
+        return Vec::new();
+    }
+    // The constants of GPUs have long names, of which people leave out parts.
+    let (limit, known) =
+        if plain.starts_with("hw") { (3, &Hardware::COLUMNS[..]) } else { (limit, keys(op)) };
+    let measured = known.iter().chain(also).map(|&known| (distance(&plain, &self::plain(known)), known));
+    let mut near: Vec<_> =
+        measured.filter(|&(far, known)| far == 0 || (far <= limit && !has(known))).collect();
+    let least = near.iter().map(|&(far, _)| far).min();
+    near.retain(|&(far, _)| Some(far) == least);
+    let mut near: Vec<&'static str> = near.into_iter().map(|(_, known)| known).collect();
+    if near.is_empty()
+        && let Some(fields) = stem(name)
+    {
+        // A convolution's extents are not words of a GEMM.
+        near.extend(
+            fields.iter().filter(|field| keys(op).contains(field) && (op != Op::Gemm || field.len() > 1)),
+        );
+    }
+    near
+}
+
+/// The fields that one of a name's words refers to.
+fn stem(name: &str) -> Option<&'static [&'static str]> {
+    let lower = name.to_lowercase();
+    let mut words = lower.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.find_map(|word| STEMS.iter().find(|(stem, _)| word.starts_with(stem)).map(|(_, fields)| *fields))
+}
+
+/// A name without case and punctuation, which people write differently.
+fn plain(name: &str) -> String {
+    name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CONV: [&str; 6] = ["C", "K", "Hi", "Wi", "Y", "X"];
+
+    fn conv(more: &[&'static str]) -> Result<Vec<String>, String> {
+        let columns = [CONV.as_slice(), more].concat();
+        check_columns(Op::GroupedConv, &columns, &["latency_ms", "is_valid"])
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn near_names_are_refused_with_the_nearest_words() {
+        for (name, nearest) in [
+            ("Stride_h", "stride_h"),
+            ("padh", "pad_h"),
+            ("stride-w", "stride_w"),
+            ("dilatoin_h", "dilation_h"),
+            ("g", "G"),
+            ("splitk", "split_k"),
+            ("Dtype", "dtype"),
+            ("type", "dtype"),
+            ("Latency (ms)", "latency_ms"),
+            ("isvalid", "is_valid"),
+            ("groups", "G"),
+            ("batch_size", "N"),
+            ("pad", "pad_d, pad_h, pad_w"),
+            ("stride", "stride_d, stride_h, stride_w"),
+        ] {
+            assert_eq!(conv(&[name]), Err(format!("unknown column '{name}', expected {nearest}")));
+        }
+        let error = conv(&["Stride_h", "padh"]).unwrap_err();
+        assert_eq!(error, "unknown column 'Stride_h', expected stride_h; column 'padh', expected pad_h");
+    }
+
+    #[test]
+    fn what_stands_among_the_fields_is_meant_as_one() {
+        let columns = ["C", "K", "mystery", "Hi", "Wi", "Y", "X"];
+        let error = check_columns(Op::GroupedConv, &columns, &[]).unwrap_err().to_string();
+        assert!(
+            error.starts_with(
+                "unknown column 'mystery', expected direction, variant, ndim, ndim_spatial, N, C, K, G, Di"
+            ),
+            "{error}"
+        );
+        assert!(conv(&["H"]).unwrap_err().contains("'H'") && conv(&["Q"]).is_err());
+    }
+
+    #[test]
+    fn others_are_reported_and_known_ones_are_not() {
+        let more = [
+            "id",
+            "comment",
+            "kernel",
+            "tflops",
+            "hw_num_cus",
+            "hw_chip_id",
+            "block_size",
+            "f:N",
+            "",
+            "tile_m",
+        ];
+        assert_eq!(conv(&more).unwrap(), ["id", "comment"]);
+        assert_eq!(conv(&["m", "n", "k"]).unwrap(), [""; 0], "a table of both operations");
+        assert!(conv(&["n"]).is_err());
+        let both = check_columns(Op::GroupedConv, &[&CONV[..], &["tflops", "gflops"]].concat(), &["tflops"]);
+        assert_eq!(both.unwrap(), ["gflops"]);
+        assert_eq!(check_columns(Op::Gemm, &["m", "n", "k", "note"], &[]).unwrap(), ["note"]);
+    }
+
+    #[test]
+    fn a_header_that_cannot_be_one_says_what_there_is() {
+        for (columns, message) in [
+            (&["N;C;K"][..], "the columns are separated by ';', expected ','"),
+            (&["a\tb"], "the columns are separated by '\\t', expected ','"),
+            (&[], "found nothing, expected a header with the columns C, K, Hi, Wi, Y, X"),
+            (
+                &["N", "C", "K"],
+                "no column 'Hi', expected C, K, Hi, Wi, Y, X for a grouped_conv problem; the columns are N, \
+                 C, K",
+            ),
+            (&["C", "K", "C"], "column 'C' appears twice"),
+            (
+                &["", "C", "K", "Hi", "Wi", "", "Y", "X", ""],
+                "column 6 among those of problems has no name, expected the name of a field",
+            ),
+        ] {
+            assert_eq!(check_columns(Op::GroupedConv, columns, &[]).unwrap_err().to_string(), message);
+        }
+        let lower = check_columns(Op::GroupedConv, &["n", "c", "k", "hi", "wi", "y", "x"], &[]).unwrap_err();
+        assert!(
+            lower.to_string().starts_with("unknown column 'n', expected N; column 'c', expected C"),
+            "{lower}"
+        );
+        let gemm =
+            |columns: &[&str]| check_columns(Op::Gemm, columns, &[]).map_err(|error| error.to_string());
+        assert_eq!(
+            gemm(&["M", "N", "K", "m"]).unwrap_err(),
+            "columns 'M' and 'm' are the same field, expected one of them"
+        );
+        assert_eq!(gemm(&["m", "N", "K"]), Ok(Vec::new()));
+        assert!(gemm(&["m", "n"]).unwrap_err().starts_with("no column 'K'"));
+        assert!(
+            gemm(&["m", "n", "k", "channel"])
+                .unwrap_err()
+                .contains("'channel', expected M, m, N, n, K, k, split_k")
+        );
+        assert_eq!(gemm(&["groups"]), Ok(Vec::new()), "a list of GEMMs has the extents");
+    }
+}

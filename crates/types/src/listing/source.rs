@@ -1,0 +1,215 @@
+//! Parts of the readers of problem files: lines, rows of a table, and the problems seen so far.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher as _, RandomState};
+use std::io::{self, BufRead};
+
+use csv::{ReaderBuilder, StringRecord};
+
+use super::{ProblemLineFault, Said};
+use crate::cells::Fields;
+use crate::field::InvalidField;
+use crate::files;
+use crate::problem::Problem;
+use crate::vocab::{Op, UnknownWord};
+
+/// Lines that are neither blank nor comments.
+pub(super) struct Lines<'a> {
+    pub(super) source: Box<dyn BufRead + 'a>,
+    text: String,
+    /// Whether the last line has a line end.
+    pub(super) whole: bool,
+    /// Number of the last line, from 1.
+    pub(super) number: u64,
+    /// Whether to return the last line once more.
+    pub(super) again: bool,
+}
+
+#[allow(clippy::needless_pass_by_value)] // as `map_err` wants it
+pub(super) fn unreadable(error: io::Error) -> ProblemLineFault {
+    match error.kind() {
+        io::ErrorKind::InvalidData => ProblemLineFault::Read("not UTF-8".to_owned()),
+        _ => ProblemLineFault::Read(error.to_string()),
+    }
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(source: Box<dyn BufRead + 'a>) -> Self {
+        Self { source, text: String::new(), whole: true, number: 0, again: false }
+    }
+
+    /// Goes to the next line; false at the end.
+    pub(super) fn next(&mut self) -> Result<bool, ProblemLineFault> {
+        if std::mem::take(&mut self.again) {
+            return Ok(true);
+        }
+        loop {
+            self.text.clear();
+            self.number += 1;
+            if !self.append()? {
+                return Ok(false);
+            }
+            if self.number == 1 && self.text.starts_with('\u{feff}') {
+                self.text.drain(..'\u{feff}'.len_utf8());
+            }
+            let line = self.line();
+            if line.contains('\r') {
+                let fault = "found a carriage return, expected lines that end with a line feed";
+                return Err(ProblemLineFault::Read(fault.to_owned()));
+            }
+            if !line.is_empty() && !line.starts_with('#') {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Refuses a file that is not text.
+    pub(super) fn expect_text(&mut self) -> Result<(), ProblemLineFault> {
+        match files::not_text(self.source.fill_buf().map_err(unreadable)?) {
+            Some(found) => Err(ProblemLineFault::Read(format!("found {found}, expected UTF-8 text"))),
+            None => Ok(()),
+        }
+    }
+
+    fn append(&mut self) -> Result<bool, ProblemLineFault> {
+        let read = self.source.read_line(&mut self.text).map_err(unreadable)?;
+        self.whole = self.text.ends_with('\n');
+        Ok(read > 0)
+    }
+
+    /// The last line with its end.
+    pub(super) fn whole_line(&self) -> &str {
+        &self.text
+    }
+
+    pub(super) fn line(&self) -> &str {
+        self.text.trim()
+    }
+}
+
+/// A table's columns by name, and the row that was read last.
+pub(super) struct Table {
+    columns: Columns,
+    /// Cells of a row.
+    width: usize,
+    /// Rows are measurements, so that a problem occurs once for each kernel.
+    pub(super) once: bool,
+    /// The header, then rows.
+    pub(super) record: StringRecord,
+    header: StringRecord,
+    /// The problem of each number, as its hashes.
+    pub(super) numbers: HashMap<u64, [u64; 2]>,
+}
+
+impl Table {
+    pub(super) fn new(lines: &mut Lines<'_>) -> Result<Self, ProblemLineFault> {
+        let mut table = Self {
+            columns: Columns::default(),
+            width: 0,
+            once: false,
+            record: StringRecord::new(),
+            header: StringRecord::new(),
+            numbers: HashMap::new(),
+        };
+        table.cut(lines)?;
+        table.columns = Columns::new(&table.record);
+        table.width = table.record.len();
+        table.header = table.record.clone();
+        table.once = ["kernel", "kernel_name"].iter().any(|name| table.columns.place(name).is_some());
+        Ok(table)
+    }
+
+    pub(super) fn read(&mut self, lines: &mut Lines<'_>) -> Result<(), ProblemLineFault> {
+        self.cut(lines)?;
+        let (found, expected) = (self.record.len(), self.width);
+        if found == expected {
+            return Ok(());
+        }
+        Err(ProblemLineFault::Row(format!("found {found} cells, expected {expected} as in the header")))
+    }
+
+    /// Whether the row is the header once more, as in files that are joined from others.
+    pub(super) fn is_header(&self) -> bool {
+        self.record == self.header
+    }
+
+    /// Cuts a line into cells; a quoted cell may span several lines.
+    fn cut(&mut self, lines: &mut Lines<'_>) -> Result<(), ProblemLineFault> {
+        self.record.clear();
+        if !lines.text.contains('"') {
+            lines.line().split(',').for_each(|cell| self.record.push_field(cell.trim()));
+            return Ok(());
+        }
+        let mut more = 0;
+        while lines.text.matches('"').count() % 2 == 1 && lines.append()? {
+            more += 1;
+        }
+        let mut reader =
+            ReaderBuilder::new().has_headers(false).flexible(true).from_reader(lines.text.as_bytes());
+        let read = reader.read_record(&mut self.record);
+        read.map_err(|error| ProblemLineFault::Row(error.to_string()))?;
+        self.record.trim();
+        lines.number += more;
+        Ok(())
+    }
+
+    /// The row's operation. Upstream's converters write `grouped` where they could not read a kernel's name.
+    pub(super) fn op(&self) -> Result<Option<Op>, UnknownWord> {
+        match (self.get("op"), self.get("op_type")) {
+            (Some(word), _) => word.parse().map(Some),
+            (None, word) => Ok(word.and_then(|word| word.parse().ok())),
+        }
+    }
+
+    pub(super) fn number(&self) -> Result<Option<u64>, InvalidField> {
+        let Some(column) = self.columns.place("problem_idx") else { return Ok(None) };
+        let cell = self.record.get(column).unwrap_or_default();
+        cell.parse().map(Some).map_err(|_| {
+            InvalidField::new("problem_idx", format_args!("'{cell}'"), "a whole number, 0 or more")
+        })
+    }
+}
+
+impl Fields for Table {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.record.get(self.columns.place(name)?).filter(|cell| !cell.is_empty())
+    }
+}
+
+/// Names of columns and their places, by length: every row asks for each of a problem's fields, most of which a
+/// table does not have, and hashing the name would take longer than finding it.
+#[derive(Default)]
+struct Columns(Vec<Vec<(String, usize)>>);
+
+impl Columns {
+    fn new(header: &StringRecord) -> Self {
+        let mut columns = vec![Vec::new(); header.iter().map(|name| name.len() + 1).max().unwrap_or(0)];
+        for (place, name) in header.iter().enumerate() {
+            columns[name.len()].push((name.to_owned(), place));
+        }
+        Self(columns)
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.0.get(name.len())?.iter().find(|(column, _)| column == name).map(|&(_, place)| place)
+    }
+}
+
+/// The problems seen so far, as hashes of 128 bits, a tenth of what the problems take. Two of a million
+/// problems collide once in 10^26 files.
+#[derive(Default)]
+pub(super) struct Seen {
+    keys: [RandomState; 2],
+    hashes: HashSet<[u64; 2]>,
+}
+
+impl Seen {
+    pub(super) fn hashes_of(&self, asked: &(Problem, Said)) -> [u64; 2] {
+        self.keys.each_ref().map(|key| key.hash_one(asked))
+    }
+
+    /// Whether it is new.
+    pub(super) fn insert(&mut self, asked: &(Problem, Said)) -> bool {
+        self.hashes.insert(self.hashes_of(asked))
+    }
+}

@@ -1,0 +1,41 @@
+//! Checks of values that several operations have.
+
+use crate::field::InvalidField;
+use crate::shape::Mnk;
+use crate::vocab::Dtype;
+
+/// Largest tile extent, vector width or count of a kernel; the dispatcher's GEMM key stores extents in 16 bits.
+pub(crate) const MAX_EXTENT: u32 = Mnk::MOST;
+/// Largest wave count, instruction extent, split-K or number of D tensors: 8 bits in the dispatcher's GEMM
+/// key.
+pub(crate) const MAX_SMALL: u32 = u8::MAX as u32;
+
+/// Refuses element types that only attention has.
+pub(crate) fn element(field: &str, dtype: Dtype) -> Result<(), InvalidField> {
+    if dtype.is_only_of_fmha() {
+        let expected = "a type that is not of attention alone";
+        return Err(InvalidField::new(field, format_args!("'{dtype}'"), expected));
+    }
+    Ok(())
+}
+
+pub(crate) fn shape(field: &str, shape: Mnk, most: u32) -> Result<(), InvalidField> {
+    for (axis, extent) in [("m", shape.m), ("n", shape.n), ("k", shape.k)] {
+        within(&format!("{field}_{axis}"), extent, 1, most)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn widths(vector: [u32; 3], least: u32) -> Result<(), InvalidField> {
+    for (operand, width) in ["a", "b", "c"].into_iter().zip(vector) {
+        within(&format!("vector_{operand}"), width, least, MAX_EXTENT)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn within(field: &str, value: u32, least: u32, most: u32) -> Result<(), InvalidField> {
+    if (least..=most).contains(&value) {
+        return Ok(());
+    }
+    Err(InvalidField::new(field, value, format!("{least} to {most}")))
+}
