@@ -443,6 +443,29 @@ fn benchmark_json_has_the_fields_of_a_gemm() {
     assert!(!data.rows()[0].is_valid);
 }
 
+/// Any object with a problem was read as attention, so that a GEMM lacked its sizes.
+#[test]
+fn benchmark_json_may_have_the_problem_of_a_gemm_in_an_object() {
+    let folder = TempDir::new().unwrap();
+    let printed = log_object(GEMM, 9.5);
+    let flat = format!(r#"{{"kernel_name": "{GEMM}", "problem": {{"M": 64, "N": 64, "K": 64}}, {FIGURES}}}"#);
+    let data = |text: &str| measured(&file(&folder, "a.json", text), Op::Gemm);
+    let listed = data(&format!("[{printed}, {flat}]"));
+    let logged = data(&printed);
+    assert_eq!(listed.rows()[0].latency_ms, logged.rows()[0].latency_ms);
+    assert_eq!((listed.problems()[0], listed.rows()[0].tflops), (logged.problems()[0], 9.5));
+    assert_eq!((listed.rows().len(), listed.rows()[1].tflops), (2, 9.5));
+    assert_eq!(data(&format!(r#"{{"results": [{printed}]}}"#)).rows().len(), 1);
+    for (from, to, message) in [
+        ("kernel_name", "kernelname", "the kernel's name: found the key 'kernelname', expected kernel or"),
+        ("\"K\"", "\"Kk\"", "problem: unknown key 'Kk', expected M, N, K"),
+        ("\"problem\"", "\"M\": 65, \"problem\"", "M: found two values, in the result and in its problem"),
+    ] {
+        let error = fails(&file(&folder, "b.json", &format!("[{}]", flat.replace(from, to))), Op::Gemm);
+        assert!(error.contains(&format!("results[0]: {message}")), "{error}");
+    }
+}
+
 #[test]
 fn the_architecture_in_benchmark_json_counts() {
     let folder = TempDir::new().unwrap();

@@ -1,5 +1,5 @@
-//! Results of `generate_benchmark_data`: one object, or, while it runs, the bare list of its results; and
-//! those of `fmha_benchmark`.
+//! Results of `generate_benchmark_data`: one object, or, while it runs, the bare list of its results; those
+//! of `fmha_benchmark`; and lists of the objects that benchmarks of GEMMs print.
 //!
 //! Results are read one kernel at a time, so the file may be larger than memory.
 
@@ -9,10 +9,11 @@ use std::io::BufRead;
 
 use ck_select_types::json::Strict;
 use ck_select_types::listing::{HeaderError, UnknownColumn, check_names};
+use ck_select_types::nearest::nearest;
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::{Dtype, Op};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::DataError;
 use super::names::{Named, Names};
@@ -56,6 +57,28 @@ pub(super) fn read(
 /// The keys of a benchmark's problem, as in a CSV of GEMMs.
 const PROBLEM: [&str; 10] = ["M", "m", "N", "n", "K", "k", "split_k", "batch", "batch_count", "groups"];
 
+/// The keys of a kernel's name in a result with a problem.
+const NAMES: [&str; 3] = ["kernel", "kernel_name", "name"];
+
+/// What else the problem of a GEMM's benchmark has; the kernel's name says it, too.
+const OF_KERNEL: [&str; 12] = [
+    "dtype_a",
+    "dtype_b",
+    "dtype_c",
+    "dtype_acc",
+    "layout_a",
+    "layout_b",
+    "layout_c",
+    "stride_a",
+    "stride_b",
+    "stride_c",
+    "structured_sparsity",
+    "arch",
+];
+
+/// The figures of a GEMM's benchmark, with our keys.
+const PERF_RESULT: [(&str, &str); 2] = [("tflops(TFlops)", "tflops"), ("latency(ms)", "latency_ms")];
+
 /// The other keys that are read.
 const FIGURES: &[&str] = &[
     "kernel_name",
@@ -95,10 +118,10 @@ impl Results<'_> {
         self.sink.reject(self.file, place, reason)
     }
 
-    /// One result: a row for attention, otherwise all benchmarks of a kernel.
+    /// One result: a row if it has its problem in an object, otherwise all benchmarks of a kernel.
     fn result(&mut self, index: usize, result: &Value) -> Result<(), DataError> {
         if let Some(sizes) = result.get("problem").and_then(Value::as_object) {
-            let taken = self.attention(result, sizes);
+            let taken = self.single(result, sizes);
             return self.count(taken, || format!("results[{index}]"));
         }
         let Some(benchmarks) = result.get("benchmarks").and_then(Value::as_array) else {
@@ -115,6 +138,23 @@ impl Results<'_> {
             self.count(taken, || format!("results[{index}].benchmarks[{place}]"))?;
         }
         Ok(())
+    }
+
+    /// One kernel on one problem, which is an object: of `fmha_benchmark`, or of a GEMM's benchmark.
+    fn single(&mut self, result: &Value, sizes: &Map<String, Value>) -> Result<bool, Fault> {
+        let Some(name) = NAMES.into_iter().find_map(|key| result.get(key)?.as_str()) else {
+            let mut keys = result.as_object().into_iter().flatten().map(|(key, _)| key);
+            let meant = keys.find(|key| nearest(key, NAMES).is_some());
+            let found = meant.map_or("nothing".to_owned(), |key| format!("the key '{key}'"));
+            return Err(format!("the kernel's name: found {found}, expected {}", NAMES.join(" or ")).into());
+        };
+        match self.names.get(name.as_bytes())? {
+            Named::Other => Ok(false),
+            Named::Taken { id, class } if self.names.kernel(id).op() == Op::Fmha => {
+                self.attention((id, class), result, sizes)
+            }
+            Named::Taken { .. } => self.benchmark(name, &flat(result, sizes)?, result),
+        }
     }
 
     fn count(&mut self, taken: Result<bool, Fault>, place: impl Fn() -> String) -> Result<(), DataError> {
@@ -254,6 +294,27 @@ fn flag(result: &Value, key: &str) -> Result<Option<bool>, String> {
 fn error_of(result: &Value) -> Option<String> {
     let said = ["error", "error_msg"].into_iter().filter_map(|key| result.get(key));
     said.filter(|value| **value != Value::Bool(false)).map(plain).find(|text| !text.is_empty())
+}
+
+/// A GEMM's result with the keys of its problem and its figures beside each other, as in a list of benchmarks.
+fn flat(result: &Value, sizes: &Map<String, Value>) -> Result<Value, String> {
+    let keys: Vec<&str> = sizes.keys().map(String::as_str).collect();
+    if let Err(HeaderError::Unknown(wrong)) = check_names(Op::Gemm, &keys, &OF_KERNEL) {
+        return Err(format!("problem: {}", unknown(&wrong)));
+    }
+    let beside = |key: &str| key != "problem" && key != "perf_result" && !NAMES.contains(&key);
+    let outer = result.as_object().into_iter().flatten().filter(|(key, _)| beside(key));
+    let sizes = sizes.iter().filter(|(key, _)| PROBLEM.contains(&key.as_str()) || *key == "arch");
+    let mut flat: Map<String, Value> = Map::new();
+    for (key, value) in sizes.chain(outer) {
+        if flat.insert(key.clone(), value.clone()).is_some_and(|other| other != *value) {
+            return Err(format!("{key}: found two values, in the result and in its problem"));
+        }
+    }
+    for (theirs, ours) in PERF_RESULT {
+        flat.extend(result.pointer(&format!("/perf_result/{theirs}")).map(|value| (ours.to_owned(), value.clone())));
+    }
+    Ok(flat.into())
 }
 
 /// Describes unknown keys.

@@ -149,8 +149,14 @@ fn text_format(path: &Path, beginning: &[u8]) -> Format {
     match extension {
         "parquet" => Format::Parquet,
         "csv" => Format::Csv,
-        "json" if start.starts_with('[') || !start.contains("\"perf_result\"") => Format::Json,
         // The output of one benchmark is a log of one object.
+        "json"
+            if start.starts_with('[')
+                || start.contains("\"results\"")
+                || !start.contains("\"perf_result\"") =>
+        {
+            Format::Json
+        }
         "log" | "txt" | "json" => Format::Log,
         _ => {
             let header = start.lines().find(|line| !line.starts_with('#')).unwrap_or_default();
@@ -206,6 +212,7 @@ mod tests {
             ("a.json", "{\"metadata\": {}, \"results\": []}", Format::Json),
             ("a_partial.json", "[]", Format::Json),
             ("a.json", "{\"name\": \"x\", \"perf_result\": {}}", Format::Log),
+            ("a.json", "{\"results\": [{\"name\": \"x\", \"perf_result\": {}}]}", Format::Json),
             ("a", "[{\"kernel_config\": {}}]", Format::Json),
             ("a.log", "{", Format::Log),
         ] {

@@ -167,7 +167,6 @@ pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<
     let is_like_a_field = |name: &&str| keys(op).iter().any(|known| plain(known) == plain(name));
     // Without any of them it is not a header, or one of another table, and its names are not misspelt.
     let is_any = columns.len() < 2 || columns.iter().any(is_like_a_field);
-    let unknown = if is_any { check_names(op, columns, also)? } else { Vec::new() };
     // Extents of a GEMM have names of either case, and a problem of one dimension has no height.
     let has = |name: &str| columns.contains(&name);
     let stands = |name: &'static str| match op {
@@ -175,7 +174,12 @@ pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<
         Op::GroupedConv => has(name) || (matches!(name, "Hi" | "Y") && (has("ndim") || has("ndim_spatial"))),
         Op::Fmha => has(name),
     };
-    match needed(op).iter().find(|name| !stands(name)) {
+    let missing = needed(op).iter().find(|name| !stands(name));
+    let is_of = |other: &Op| *other != op && needed(*other).iter().all(|name| has(name));
+    // In a table for another operation, no name is misspelt either.
+    let is_of_another = missing.is_some() && Op::ALL.iter().any(is_of);
+    let unknown = if is_any && !is_of_another { check_names(op, columns, also)? } else { Vec::new() };
+    match missing {
         Some(column) => {
             let found = columns.iter().map(|&column| column.to_owned()).collect();
             Err(HeaderError::Missing { op, column, found })
@@ -227,6 +231,11 @@ pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Ve
     let (mut wrong, mut unknown) = (Vec::new(), Vec::new());
     for (place, &name) in columns.iter().enumerate().filter(|(_, name)| !is_known(name)) {
         let mut nearest = nearest(op, name, also, has);
+        for &other in &others {
+            if nearest.is_empty() {
+                nearest = self::nearest(other, name, &[], has);
+            }
+        }
         let among = place > 0
             && is_field(columns[place - 1])
             && columns.get(place + 1).is_some_and(|next| is_field(next));
@@ -277,6 +286,7 @@ fn nearest(op: Op, name: &str, also: &[&'static str], has: impl Fn(&str) -> bool
     // The constants of GPUs have long names, of which people leave out parts.
     let (limit, known) =
         if plain.starts_with("hw") { (3, &Hardware::COLUMNS[..]) } else { (limit, keys(op)) };
+    let also = also.iter().filter(|name| !known.contains(name));
     let measured = known.iter().chain(also).map(|&known| (distance(&plain, &self::plain(known)), known));
     let mut near: Vec<_> =
         measured.filter(|&(far, known)| far == 0 || (far <= limit && !has(known))).collect();
@@ -415,5 +425,21 @@ mod tests {
                 .contains("'channel', expected M, m, N, n, K, k, split_k")
         );
         assert_eq!(gemm(&["groups"]), Ok(Vec::new()), "a list of GEMMs has the extents");
+    }
+
+    /// A convolution's column was compared with the names of GEMMs, for which the table was read.
+    #[test]
+    fn advice_is_of_the_operation_that_the_table_has() {
+        let table = [&CONV[..], &["stride", "kernelname"]].concat();
+        let error = check_columns(Op::Gemm, &table, &[]).unwrap_err().to_string();
+        assert!(error.starts_with("no column 'M', expected M, N, K for a gemm_universal problem"), "{error}");
+        let error = check_columns(Op::GroupedConv, &["M", "N", "K"], &[]).unwrap_err().to_string();
+        assert!(error.starts_with("no column 'C', expected C, K, Hi, Wi, Y, X"), "{error}");
+        let error = check_names(Op::Gemm, &table, &["kernel_name"]).unwrap_err().to_string();
+        let advice = "unknown column 'stride', expected stride_d, stride_h, stride_w; column 'kernelname', \
+                      expected kernel_name";
+        assert_eq!(error, advice);
+        let error = check_names(Op::GroupedConv, &table, &["stride_h", "stride_w", "stride_d", "kernel_name"]);
+        assert_eq!(error.unwrap_err().to_string(), advice);
     }
 }

@@ -6,6 +6,7 @@ use csv::{ReaderBuilder, StringRecord};
 
 use super::error::quoted;
 use super::{Builder, PoolError, PoolFault, named};
+use crate::nearest::nearest;
 
 /// The columns that may hold the name; the first that exists counts.
 const COLUMNS: [&str; 2] = ["kernel", "kernel_name"];
@@ -17,8 +18,9 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
         return Err(PoolError::value("lines that end with a carriage return only", expected).line(1));
     }
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
-    // Names hold neither commas nor quotes, and a header of one column is the column's bare name.
-    if first.is_some_and(|line| line.contains([',', '"']) || COLUMNS.contains(&line)) {
+    // Names hold neither commas nor quotes, and a header of one column is the column's bare name, or near it.
+    let is_header = |line: &str| line.contains([',', '"']) || nearest(line, COLUMNS).is_some();
+    if first.is_some_and(is_header) {
         read_csv(text, builder)
     } else {
         read_text(text, builder)

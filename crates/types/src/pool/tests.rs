@@ -74,6 +74,12 @@ fn csv_columns_are_found_by_name_and_rows_deduplicated() {
         let pool = pool(&text).unwrap();
         assert_eq!((pool.len(), pool.get(0).unwrap().name.as_str()), (1, CONV), "{text}");
     }
+    // A header of one column was taken for a name.
+    refuses(
+        &format!("kernelname\n{CONV}\n"),
+        "f, line 1: found the columns 'kernelname', expected a column 'kernel' or 'kernel_name', \
+         or a text file of one name a line",
+    );
     refuses(
         "N,C\n1,2\n",
         "f, line 1: found the columns 'N, C', expected a column 'kernel' or 'kernel_name', \

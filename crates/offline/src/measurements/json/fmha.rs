@@ -5,21 +5,19 @@ use ck_select_types::problem::FMHA_COLUMNS;
 use ck_select_types::vocab::Op;
 use serde_json::{Map, Value};
 
-use super::super::names::Named;
 use super::super::numbers;
 use super::super::problems::{OwnedCells, plain, problem_of};
 use super::super::record::Figures;
 use super::{Fault, Results, SPEEDS, TIMES, error_of, figure, flag, unknown};
 
 impl Results<'_> {
-    /// One result, whose sizes are in an object of their own; false if it is for a kernel or an architecture
-    /// that was not requested.
-    pub(super) fn attention(&mut self, result: &Value, sizes: &Map<String, Value>) -> Result<bool, Fault> {
-        let name = result.get("kernel").and_then(Value::as_str).unwrap_or_default();
-        let (id, class) = match self.names.get(name.as_bytes())? {
-            Named::Other => return Ok(false),
-            Named::Taken { id, class } => (id, class),
-        };
+    /// One result of attention; false if it is for an architecture that was not requested.
+    pub(super) fn attention(
+        &mut self,
+        (id, class): (u32, u32),
+        result: &Value,
+        sizes: &Map<String, Value>,
+    ) -> Result<bool, Fault> {
         let keys: Vec<&str> = sizes.keys().map(String::as_str).collect();
         if let Err(HeaderError::Unknown(wrong)) = check_names(Op::Fmha, &keys, &[]) {
             return Err(format!("problem: {}", unknown(&wrong)).into());
