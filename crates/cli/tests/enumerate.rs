@@ -168,14 +168,11 @@ fn own_rules_are_used_and_unknown_keys_are_refused() {
     let error = bad(&["enumerate", "configs/forward_2d.json", "--rules", directory], 1);
     assert!(error.contains("conv.json: unknown pipeline 'meem', expected one of: compv1"), "{error}");
     let config = folder.path().join("sweep.json");
-    let text = r#"{"variant": "forward", "trait_config": {"wave_mode": {"values": ["interwave"]}}}"#;
+    let text = r#"{"variant": "forward", "trait_config": {"ndim": {"values": [3]}}}"#;
     fs::write(&config, text).unwrap();
     let error = bad(&["enumerate", config.to_str().unwrap(), "--count-only"], 1);
-    assert!(
-        error.contains("sweep.json, trait_config.wave_mode: unknown key, expected one of: data_type"),
-        "{error}"
-    );
-    assert!(error.trim_end().ends_with("the key for schedulers is 'scheduler'"), "{error}");
+    assert!(error.contains("sweep.json, trait_config.ndim: unknown key, expected one of: data_type"), "{error}");
+    assert!(error.trim_end().ends_with("the key for dimensions is 'ndim_spatial'"), "{error}");
 }
 
 /// Two implicit GEMMs, one of them twice, and what no pool can hold.

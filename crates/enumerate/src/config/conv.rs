@@ -65,7 +65,6 @@ pub enum NameForm {
 
 /// Advice for wrong keys that are often found in `trait_config`.
 const TRAIT_HINTS: &[(&str, &str)] = &[
-    ("wave_mode", "the key for schedulers is 'scheduler'"),
     ("dtype", "the key for types is 'data_type'"),
     ("datatype", "the key for types is 'data_type'"),
     ("ndim", "the key for dimensions is 'ndim_spatial'"),
@@ -101,6 +100,14 @@ pub(super) fn read(root: &mut Object<'_>) -> Result<ConvConfig, Fault> {
         config.ndims = traits.values("ndim_spatial", ndim)?;
         config.pipelines = traits.values("pipeline", word)?;
         config.schedulers = traits.values("scheduler", word)?;
+        // As upstream's README spells it.
+        if let Some(schedulers) = traits.values("wave_mode", word)? {
+            if config.schedulers.is_some() {
+                let reason = "found 'scheduler' and 'wave_mode', which are the same, expected one of them";
+                return Err((traits.place_of("wave_mode"), reason.to_owned()));
+            }
+            config.schedulers = Some(schedulers);
+        }
         config.num_groups_to_merge = traits.values("num_groups_to_merge", count(1, 1 << 20))?;
         config.double_smem_buffer = traits.values("double_smem_buffer", flag)?;
         config.split_image = traits.values("split_image", flag)?;

@@ -96,10 +96,10 @@ impl Config {
     /// ```
     /// use ck_select_enumerate::config::Config;
     ///
-    /// let text = br#"{"variant": "forward", "trait_config": {"wave_mode": {"values": ["intrawave"]}}}"#;
+    /// let text = br#"{"variant": "forward", "trait_config": {"ndim": {"values": [2]}}}"#;
     /// let error = Config::from_json("sweep.json", text, None).unwrap_err().to_string();
-    /// assert!(error.starts_with("sweep.json, trait_config.wave_mode: unknown key, expected one of: data_type, "));
-    /// assert!(error.ends_with("the key for schedulers is 'scheduler'"));
+    /// assert!(error.starts_with("sweep.json, trait_config.ndim: unknown key, expected one of: data_type, "));
+    /// assert!(error.ends_with("the key for dimensions is 'ndim_spatial'"));
     /// ```
     pub fn from_json(label: &str, bytes: &[u8], op: Option<Op>) -> Result<Self, ConfigError> {
         let fault = in_file(label);

@@ -80,10 +80,14 @@ fn every_mistake_is_named_with_its_place() {
             "f.json, ck_select.kernels: found 'all', expected one of: ranges, ml_sweep",
         ),
         (
-            r#"{"variant": "forward", "trait_config": {"wave_mode": {"values": ["intrawave"]}}}"#,
-            "f.json, trait_config.wave_mode: unknown key, expected one of: data_type, ndim_spatial, \
-             pipeline, scheduler, num_groups_to_merge, double_smem_buffer, split_image, explicit_gemm, \
-             two_stage; the key for schedulers is 'scheduler'",
+            r#"{"variant": "forward", "trait_config": {"ndim": {"values": [2]}}}"#,
+            "f.json, trait_config.ndim: unknown key, expected one of: data_type, ndim_spatial, \
+             pipeline, scheduler, wave_mode, num_groups_to_merge, double_smem_buffer, split_image, \
+             explicit_gemm, two_stage; the key for dimensions is 'ndim_spatial'",
+        ),
+        (
+            r#"{"variant": "forward", "trait_config": {"scheduler": {"values": []}, "wave_mode": {"values": []}}}"#,
+            "f.json, trait_config.wave_mode: found 'scheduler' and 'wave_mode', which are the same",
         ),
         (
             r#"{"variant": "forward", "datatype": "fp16"}"#,
@@ -99,6 +103,18 @@ fn every_mistake_is_named_with_its_place() {
         let found = error(text);
         assert!(found.starts_with(message), "{text}\n{found}");
     }
+}
+
+/// Upstream's README spells the key for schedulers so.
+#[test]
+fn wave_modes_are_schedulers() {
+    let config = |key: &str| {
+        let text = format!(r#"{{"variant": "forward", "trait_config": {{"{key}": {{"values": ["interwave"]}}}}}}"#);
+        Config::from_json("f.json", text.as_bytes(), None).unwrap()
+    };
+    assert_eq!(config("wave_mode"), config("scheduler"));
+    let Config::Conv(conv) = config("wave_mode") else { panic!() };
+    assert_eq!(conv.schedulers.map(|all| all.len()), Some(1));
 }
 
 #[test]
