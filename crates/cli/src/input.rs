@@ -18,17 +18,16 @@ pub(crate) struct CsvFile {
     pub(crate) reader: csv::Reader<Box<dyn BufRead>>,
 }
 
-/// Opens a file and returns its name for error messages. `-` is standard input.
+/// Opens a file or a pipe, and returns its name for error messages. `-` is standard input.
 pub(crate) fn open(path: &Path) -> Result<(String, Box<dyn BufRead>), CliError> {
     if path == Path::new("-") {
         return Ok(("standard input".to_owned(), Box::new(io::stdin().lock())));
     }
     let name = path.display().to_string();
-    match files::open(path) {
+    match files::open_stream(path) {
         Ok(file) => Ok((name, Box::new(BufReader::new(file)))),
-        // Tells how to read from a pipe, which may be what the path names.
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-            Err(CliError::failed(format!("{name}: {error}, or - for standard input")))
+            Err(CliError::failed(format!("{name}: {error}, a pipe, or - for standard input")))
         }
         Err(error) => Err(CliError::io(name, &error)),
     }

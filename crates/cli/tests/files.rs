@@ -308,7 +308,6 @@ fn a_log_is_a_regular_file() {
 #[test]
 fn what_is_no_regular_file_is_refused_at_once() {
     let files = Files::new();
-    let rank = format!("rank --model {MODEL} --pool {POOL}");
     fs::create_dir(files.path("model")).unwrap();
     symlink(files.path("pipe"), files.path("model/feature_spec.json")).unwrap();
     fs::create_dir(files.path("forest")).unwrap();
@@ -323,10 +322,7 @@ fn what_is_no_regular_file_is_refused_at_once() {
         format!("rank --model @model --pool {POOL} --problem {PROBLEM}"),
         format!("rank --model @forest --pool {POOL} --problem {PROBLEM}"),
         format!("rank --model {MODEL} --pool @pipe --problem {PROBLEM}"),
-        format!("{rank} --problems @pipe"),
         "predict --model @pipe --matrix @matrix.csv".to_owned(),
-        format!("predict --model {MODEL} --matrix @pipe"),
-        format!("features --model {MODEL} --input @pipe"),
         "inspect --model @model".to_owned(),
         "inspect --model @forest".to_owned(),
         format!("evaluate {data}"),
@@ -334,12 +330,10 @@ fn what_is_no_regular_file_is_refused_at_once() {
         "validate --predictions @pipe --data @measured.csv".to_owned(),
         format!("compare {MODEL} {MODEL} --data @pipe"),
         format!("compare @pipe {MODEL} --data @measured.csv"),
-        "shapes --validation 3 --apart-from @pipe".to_owned(),
         "convert @pipe --arch gfx950 --output @out.csv".to_owned(),
         "shapes --driver @pipe".to_owned(),
         "enumerate @pipe".to_owned(),
         "enumerate configs/forward_2d.json --filter-file @pipe".to_owned(),
-        "store import @pipe --store @store.db".to_owned(),
         "merge @pipe --output @out.csv".to_owned(),
         "bench --pool @pipe --problems @problems.csv --simulate analytic --output @out.csv".to_owned(),
         format!("bench --pool {POOL} --problems @pipe --simulate analytic --output @out.csv"),
@@ -352,13 +346,33 @@ fn what_is_no_regular_file_is_refused_at_once() {
         assert!(stderr.contains("found a pipe, expected a regular file"), "{line}\n{stderr}");
         assert_eq!(output.status.code(), Some(1), "{line}\n{stderr}");
     }
-    // Where standard input is offered, the message says so.
-    let piped = files.run(&format!("{rank} --problems /dev/stdin"));
-    assert_eq!(piped.status.code(), Some(1));
-    let hinted = files.run(&format!("{rank} --problems @pipe"));
-    assert!(String::from_utf8(hinted.stderr).unwrap().contains("or - for standard input"));
     let endless = files.run(&format!("rank --model {MODEL} --pool /proc/self/maps --problem {PROBLEM}"));
     assert!(String::from_utf8(endless.stderr).unwrap().contains("found a file of /proc or /sys"));
+}
+
+/// A pipe was refused where standard input is read, and with it a shell's `<(command)`.
+#[test]
+fn pipes_are_read_where_standard_input_is() {
+    let files = Files::new();
+    let rank = format!("rank --model {MODEL} --pool {POOL} --format csv --problems");
+    let expected = files.good(&format!("{rank} @problems.csv"));
+    let text = fs::read(files.path("problems.csv")).unwrap();
+    let pipe = files.path("pipe");
+    let writer = std::thread::spawn(move || fs::write(pipe, text).unwrap());
+    assert_eq!(files.good(&format!("{rank} @pipe")), expected);
+    writer.join().unwrap();
+    let problems = fs::File::open(files.path("problems.csv")).unwrap();
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    let mut piped = files.command(&format!("{rank} /dev/stdin"));
+    let child = piped.stdin(reader).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(piped);
+    std::io::copy(&mut &problems, &mut writer).unwrap();
+    drop(writer);
+    let output = soon(child, &rank);
+    assert_eq!((output.status.code(), String::from_utf8(output.stdout).unwrap()), (Some(0), expected));
+    let device = files.run(&format!("{rank} /dev/zero"));
+    let stderr = String::from_utf8(device.stderr).unwrap();
+    assert!(stderr.contains("found a device, expected a regular file, a pipe, or - for"), "{stderr}");
 }
 
 /// As with `| head -0`.

@@ -1,8 +1,8 @@
 //! Opening, reading and writing files with untrusted names.
 //!
-//! Only regular files are read. A pipe, a socket, a device or a file of the kernel (`/proc`, `/sys`) may
-//! block a reader forever, or never end. The check is on the opened file, not on what was at the path a
-//! moment before.
+//! Only regular files are read, and pipes where a caller offers it ([`open_stream`]). A pipe, a socket, a
+//! device or a file of the kernel (`/proc`, `/sys`) may block a reader forever, or never end. The check is on
+//! the opened file, not on what was at the path a moment before.
 //!
 //! Files are written completely or not at all ([`Pending`]): a regular file is replaced by a rename, through
 //! a symbolic link the file that the link points to. Devices and pipes are never replaced, but written to.
@@ -15,6 +15,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Opens a regular file for reading. Never blocks, and refuses everything else.
 pub fn open(path: impl AsRef<Path>) -> io::Result<File> {
     open_with(OpenOptions::new().read(true), path)
+}
+
+/// Opens a regular file, or a pipe such as a shell's `<(command)`, whose writer it waits for: what a command
+/// reads once from beginning to end, as it would read standard input.
+pub fn open_stream(path: impl AsRef<Path>) -> io::Result<File> {
+    let path = path.as_ref();
+    match open(path) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput && kind(&fs::metadata(path)?) == PIPE => {
+            File::open(path)
+        }
+        opened => opened,
+    }
 }
 
 /// [`open`] with other options. A file that the options create is allowed, because it is a regular one.
@@ -111,13 +123,15 @@ fn unexpected(found: &str, folder: bool) -> io::Error {
     io::Error::new(kind, format!("found {found}, expected a regular file"))
 }
 
+const PIPE: &str = "a pipe";
+
 fn kind(found: &fs::Metadata) -> &'static str {
     #[cfg(unix)]
     {
         use std::os::unix::fs::FileTypeExt as _;
         let found = found.file_type();
         if found.is_fifo() {
-            return "a pipe";
+            return PIPE;
         }
         if found.is_socket() {
             return "a socket";
@@ -330,6 +344,24 @@ mod tests {
             assert_eq!(soon(move || read(path)).unwrap_err().to_string(), expected);
         }
         assert_eq!(read(at("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    /// Commands refused pipes that a shell's `<(command)` made, where they read standard input.
+    #[test]
+    fn streams_may_be_pipes_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("pipe");
+        pipe(&path);
+        let writer = std::thread::spawn({
+            let path = path.clone();
+            move || fs::write(path, "text").unwrap()
+        });
+        assert_eq!(soon(move || io::read_to_string(open_stream(path).unwrap())).unwrap(), "text");
+        writer.join().unwrap();
+        for (path, found) in [("/dev/zero", "a device"), ("/", "a folder")] {
+            let error = soon(move || open_stream(path)).unwrap_err().to_string();
+            assert_eq!(error, format!("found {found}, expected a regular file"));
+        }
     }
 
     #[test]

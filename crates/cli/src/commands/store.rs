@@ -348,16 +348,9 @@ fn run_export(args: &ExportArgs, location: &Location) -> Result<(), CliError> {
 fn run_import(args: &ImportArgs, location: &Location) -> Result<(), CliError> {
     let mut records = Vec::new();
     for path in &args.files {
+        let (label, mut source) = crate::input::open(path)?;
         let mut bytes = Vec::new();
-        let label = if path == Path::new("-") {
-            std::io::stdin()
-                .read_to_end(&mut bytes)
-                .map_err(|error| CliError::io("standard input", &error))?;
-            "standard input".to_owned()
-        } else {
-            bytes = ck_select::files::read(path).map_err(|error| CliError::io(path.display(), &error))?;
-            path.display().to_string()
-        };
+        source.read_to_end(&mut bytes).map_err(|error| CliError::io(&label, &error))?;
         records.extend(read_records(&label, &bytes)?);
     }
     write_counts(open(location, Mode::ReadWrite)?.merge(&records)?, args.format)
