@@ -126,7 +126,7 @@ fn a_described_gpu_is_of_one_architecture() {
     let problems = place("problems.csv", "N,C,K,Hi,Wi,Y,X,arch\n1,64,64,8,8,3,3,gfx950\n");
     let bench =
         ["bench", "--pool", POOL, "--problems", &problems, "--simulate", "analytic", "--output", "none.csv"];
-    let bench = [&bench[..], &["--order", "estimate", "--arch", "sm_90", "--within", "1.35x"]].concat();
+    let bench = [&bench[..], &["--order", "estimate:1.35x", "--arch", "sm_90"]].concat();
     refused(&bench, "the problem's arch is gfx950, but the GPU asked for (--arch, --hardware) is sm_90");
 
     // What is recorded of the GPU belongs to the architecture, too.

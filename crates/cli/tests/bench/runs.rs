@@ -49,8 +49,14 @@ fn wrong_use_is_told() {
         ("--output a.csv --executables bin", "executables of convolutions have no standard flags"),
         ("--output a.csv --simulate analytic --slurm-dry-run", "--slurm <SHARDS>"),
         ("--output a.csv --simulate analytic --max-cv 0", "--max-cv: expected a percentage above 0"),
-        ("--output a.csv --simulate analytic --first 3", "--order estimate or --order model"),
-        ("--output a.csv --simulate analytic --order model --within 2x", "--within needs --order estimate"),
+        ("--output a.csv --simulate analytic --arch gfx942", "--order estimate or --order model"),
+        (
+            "--output a.csv --simulate analytic --order pool:3",
+            "the pool's order says nothing of what to leave",
+        ),
+        ("--output a.csv --simulate analytic --order model:2x", "a factor is for the estimate"),
+        ("--output a.csv --simulate analytic --order modle", "did you mean 'model'?"),
+        ("--output a.csv --simulate analytic --order model:0", "expected a number of kernels such as 10"),
         ("--output a.csv --simulate analytic --model m", "--model needs --order model"),
     ] {
         let stderr = fails(&mut fakes.bench(words), 2);
@@ -234,7 +240,7 @@ fn a_dry_run_finds_what_a_run_would_fail_for() {
 #[test]
 fn a_model_says_what_is_measured_first() {
     let fakes = Fakes::library(45, 3);
-    let line = "--simulate analytic --output a.csv --order model --arch gfx942 --first 10";
+    let line = "--simulate analytic --output a.csv --order model:10 --arch gfx942";
     let output = fakes.bench(line).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("pairs are left out as less promising"), "{said}");

@@ -21,14 +21,13 @@ impl Plan {
     /// cut-off has a good time to compare with from the start; those without an estimate come last.
     #[must_use]
     pub fn by_estimate(&self, estimator: &Estimator) -> Self {
-        self.within(estimator, f64::INFINITY, None)
+        self.within(estimator, f64::INFINITY)
     }
 
-    /// The same, without the kernels whose estimate is more than `factor` times the fastest one, but with
-    /// `at_least` so many of each problem, because the estimate errs; by default seven, or a quarter of fewer
-    /// than 28.
+    /// The same, without the kernels whose estimate is more than `factor` times the fastest one, but with seven
+    /// of each problem, or a quarter of fewer than 28, because the estimate errs.
     #[must_use]
-    pub fn within(&self, estimator: &Estimator, factor: f64, at_least: Option<usize>) -> Self {
+    pub fn within(&self, estimator: &Estimator, factor: f64) -> Self {
         let mut plan = self.clone();
         let shapes: Vec<_> = self.kernels.iter().map(|kernel| estimator.shape(&kernel.kind).ok()).collect();
         for planned in &mut plan.problems {
@@ -45,7 +44,7 @@ impl Plan {
             times.sort_by(|a, b| a.0.total_cmp(&b.0));
             let most = times.first().map_or(f64::INFINITY, |best| factor * best.0);
             let before = times.len();
-            let at_least = at_least.unwrap_or_else(|| AT_LEAST.min(before / 4));
+            let at_least = AT_LEAST.min(before / 4);
             let mut place = 0;
             times.retain(|(time, _)| {
                 place += 1;
@@ -175,15 +174,12 @@ mod tests {
         let times: Vec<f64> = ordered.pairs().map(time).collect();
         assert!(times[..3].is_sorted() && times[3..].is_sorted(), "{times:?}");
         let factor = times[1] / times[0] * 1.001;
-        let near = plan.within(&estimator, factor, Some(1));
+        let near = plan.within(&estimator, factor);
         let kept: Vec<Pair> = near.pairs().filter(|pair| pair.problem == 0).collect();
         assert_eq!(kept, ordered.pairs().take(2).collect::<Vec<_>>());
         assert_eq!(near.len() + near.left_out_by_order(), 6);
-        let two = plan.within(&estimator, 1.0, Some(2));
-        assert_eq!((two.len(), two.left_out_by_order()), (4, 2));
-        assert_eq!(tiles(&two)[..2], tiles(&ordered)[..2]);
         // A quarter of three is none, and the fastest is always kept; of 40 kernels, seven are.
-        let by_default = |plan: &Plan| plan.within(&estimator, 1.0, None).pairs().count();
+        let by_default = |plan: &Plan| plan.within(&estimator, 1.0).pairs().count();
         assert_eq!(by_default(&plan), 2);
         let many = |depths: &[u32]| {
             let mut names = Vec::new();

@@ -49,11 +49,11 @@ const EXAMPLES: &str = "Examples:
   ckselect bench --pool kernels.txt --problems shapes.csv --simulate data/sweep.parquet \\
       --output again.csv
   ckselect bench --pool kernels.txt --problems sweep.csv --simulate sweep.csv \\
-      --order estimate --arch gfx950 --within 1.35x --output part.csv
+      --order estimate:1.35x --arch gfx950 --output part.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so --gpus 0,1 \\
       --cutoff 5x --budget 30m --output sweep.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so \\
-      --order model --arch gfx942 --first 10 --cutoff 2x --output sweep.csv
+      --order model:10 --arch gfx942 --cutoff 2x --output sweep.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so \\
       --output sweep.csv --html sweep.html --serve 8000
   ckselect bench --pool kernels.txt --problems shapes.csv --runner runner.json --output sweep.csv \\
@@ -111,25 +111,16 @@ pub(crate) struct Args {
     overwrite: bool,
     #[command(flatten)]
     care: Care,
-    /// The order in which a problem's kernels are measured: the pool's; or, most promising first, the
-    /// estimate's or a model's, which need --arch or --hardware unless the model is for one GPU
-    #[arg(long, value_enum, default_value = "pool")]
+    /// The order in which a problem's kernels are measured: `pool`; or, most promising first, `estimate` or
+    /// `model`, which need --arch or --hardware unless the model is for one GPU. `estimate:10` and `model:10`
+    /// measure only the first ten, and with a universal model the estimate's fastest; `estimate:1.35x` leaves out
+    /// kernels that are more than 1.35 times slower than the fastest by the estimate, but keeps seven, or a
+    /// quarter of fewer than 28. Of 30 kernels, either has 99.8 % of the best speed (docs/estimate.md)
+    #[arg(long, value_name = "ORDER[:KEEP]", default_value = "pool", value_parser = order)]
     order: Order,
     /// The model of --order model: a directory, or embedded:NAME [default: embedded:universal]
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
-    /// Measure only the first COUNT kernels of each problem, and with a universal model the estimate's
-    /// fastest: the best of the first 10 of 30 has on average 99.8 % of the best speed (docs/estimate.md)
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
-    first: Option<u32>,
-    /// Leave out kernels that are more than this many times slower than the fastest by the estimate: 1.35x
-    /// keeps a third of 30 kernels, which have 99.8 % of the best speed (docs/estimate.md)
-    #[arg(long, value_name = "FACTOR", value_parser = factor)]
-    within: Option<f64>,
-    /// How many kernels of each problem --within keeps in any case [default: 7, or a quarter of fewer
-    /// than 28]
-    #[arg(long, value_name = "COUNT", requires = "within", value_parser = clap::value_parser!(u32).range(1..))]
-    at_least: Option<u32>,
     /// The architecture that the estimate or a universal model is for
     #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
     arch: Option<Arch>,
@@ -157,12 +148,48 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// An order of a problem's kernels.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+/// An order of a problem's kernels, and what it keeps of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
 enum Order {
     Pool,
-    Estimate,
-    Model,
+    Estimate(Keep),
+    Model(Keep),
+}
+
+/// What is kept of the kernels of a problem.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Keep {
+    All,
+    First(u32),
+    /// Those whose estimate is at most this many times the fastest one's.
+    Within(f64),
+}
+
+/// Reads `pool`, or `estimate` and `model` with what they keep.
+fn order(text: &str) -> Result<Order, String> {
+    let (by, keep) = match text.split_once(':') {
+        None => (text, Keep::All),
+        Some((by, keep)) if keep.ends_with('x') => (by, Keep::Within(factor(keep)?)),
+        Some((by, keep)) => {
+            let count = keep.parse().ok().filter(|count| *count > 0);
+            (
+                by,
+                Keep::First(
+                    count.ok_or("expected a number of kernels such as 10, or a factor such as 1.35x")?,
+                ),
+            )
+        }
+    };
+    match (by, keep) {
+        ("pool", Keep::All) => Ok(Order::Pool),
+        ("pool", _) => Err("the pool's order says nothing of what to leave out".to_owned()),
+        ("estimate", keep) => Ok(Order::Estimate(keep)),
+        ("model", Keep::Within(_)) => Err("a factor is for the estimate, whose scores are times".to_owned()),
+        ("model", keep) => Ok(Order::Model(keep)),
+        (by, _) => {
+            Err(format!("expected pool, estimate or model{}", Hint::new(by, ["pool", "estimate", "model"])))
+        }
+    }
 }
 
 /// How carefully to measure
@@ -277,20 +304,17 @@ fn say_without_estimate(estimator: &Estimator, pool: &Pool) -> Result<(), CliErr
 
 /// The plan in the order that is asked for, without the kernels that it leaves out.
 fn in_order(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Result<Plan, CliError> {
-    if args.within.is_some() && args.order != Order::Estimate {
-        return Err(CliError::usage("--within needs --order estimate"));
-    }
-    if args.model.is_some() && args.order != Order::Model {
+    if args.model.is_some() && !matches!(args.order, Order::Model(_)) {
         return Err(CliError::usage("--model needs --order model"));
     }
-    let asked = EstimateOption { estimate: args.order == Order::Estimate, arch: args.arch };
-    let plan = match args.order {
-        Order::Pool if args.first.is_some() || args.arch.is_some() || args.hardware.is_given() => {
-            let message = "--first, --arch and --hardware need --order estimate or --order model";
+    let asked = EstimateOption { estimate: matches!(args.order, Order::Estimate(_)), arch: args.arch };
+    let (plan, keep) = match args.order {
+        Order::Pool if args.arch.is_some() || args.hardware.is_given() => {
+            let message = "--arch and --hardware need --order estimate or --order model";
             return Err(CliError::usage(message));
         }
-        Order::Pool => plan,
-        Order::Estimate => {
+        Order::Pool => (plan, Keep::All),
+        Order::Estimate(keep) => {
             let Described { arch, device } = asked.device(&args.hardware)?;
             for one in &problems.problems {
                 check_arch(arch, &one.problem)
@@ -303,23 +327,24 @@ fn in_order(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Resu
             }
             let estimator = Estimator::new(device);
             say_without_estimate(&estimator, pool)?;
-            match args.within {
-                Some(factor) => plan.within(&estimator, factor, args.at_least.map(|count| count as usize)),
-                None => plan.by_estimate(&estimator),
-            }
+            let plan = match keep {
+                Keep::Within(factor) => plan.within(&estimator, factor),
+                _ => plan.by_estimate(&estimator),
+            };
+            (plan, keep)
         }
-        Order::Model => {
+        Order::Model(keep) => {
             let universal = Path::new(super::UNIVERSAL);
             let model = super::load_model(args.model.as_deref().unwrap_or(universal), None)?;
             let model = asked.place(model, &args.hardware)?;
             let problems = problems.problems.iter().map(|asked| &asked.problem);
             asked.check_known(&model, problems, pool.kernels())?;
-            plan.by_model(model)?
+            (plan.by_model(model)?, keep)
         }
     };
-    let plan = match args.first {
-        Some(count) => plan.first(count as usize),
-        None => plan,
+    let plan = match keep {
+        Keep::First(count) => plan.first(count as usize),
+        _ => plan,
     };
     if plan.left_out_by_order() > 0 {
         let (count, kept) = (plan.left_out_by_order(), plan.len());

@@ -91,7 +91,7 @@ impl<'a> Sweep<'a> {
         let program = std::env::current_exe().map_err(|error| CliError::io("ckselect", &error))?;
         let mut command = Command::new(program);
         command.args(["bench", "--resume", "--remeasure", AGAIN, "--batch"]).arg(together.to_string());
-        command.args(["--order", "model", "--arch", args.arch.as_str(), "--first"]).arg(first.to_string());
+        command.args(["--arch", args.arch.as_str(), "--order"]).arg(format!("model:{first}"));
         if let Some(described) = args.hardware.asked() {
             command.arg("--hardware").arg(described);
         }
