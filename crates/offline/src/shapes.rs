@@ -40,6 +40,8 @@ pub enum Set {
     ConvEdge,
     /// Synthetic convolutions.
     Synthetic,
+    /// 300 drawn convolutions.
+    Holdout,
     /// Layers of `ResNet`-50.
     Resnet50,
     /// Layers of `MobileNetV2`.
@@ -64,7 +66,7 @@ pub enum Set {
 
 impl Set {
     /// All sets with their names and descriptions.
-    pub const ALL: [(Self, &'static str, &'static str); 17] = [
+    pub const ALL: [(Self, &'static str, &'static str); 18] = [
         (Self::Wide, "wide", "706 GEMMs over all regimes of M, N and K"),
         (Self::Edge, "edge", "546 GEMMs with extents of 1 and near it"),
         (Self::Benchmark, "benchmark", "the 25 GEMMs of upstream's generate_benchmark_data"),
@@ -84,6 +86,7 @@ impl Set {
             "synthetic",
             "convolutions: sizes, channels, batches, groups, depthwise, strides, filters",
         ),
+        (Self::Holdout, "holdout", "300 drawn convolutions, of which --ndim 3 makes 50 three-dimensional"),
         (Self::Resnet50, "resnet50", "convolutions of ResNet-50, 224 x 224"),
         (Self::Mobilenetv2, "mobilenetv2", "convolutions of MobileNetV2, 224 x 224"),
         (Self::Unet, "unet", "convolutions of UNet, 572 x 572"),
@@ -120,15 +123,56 @@ impl Set {
     }
 }
 
-impl std::str::FromStr for Set {
+/// A set by one of its names: ours, or one of upstream's, which also says direction and dimensions. Upstream's
+/// own problems are not included; the set has problems of the same kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Named {
+    /// The name.
+    pub name: &'static str,
+    /// The set.
+    pub set: Set,
+    /// What upstream's name says: direction and dimensions.
+    pub upstream: Option<(Direction, u8)>,
+}
+
+impl Named {
+    /// Upstream's names, the last as its README has it.
+    pub const UPSTREAM: [Self; 10] = [
+        Self::of_upstream("forward_2d", Set::Synthetic, Direction::Forward, 2),
+        Self::of_upstream("forward_3d", Set::Synthetic, Direction::Forward, 3),
+        Self::of_upstream("bwd_data_2d", Set::Synthetic, Direction::BwdData, 2),
+        Self::of_upstream("bwd_data_3d", Set::Synthetic, Direction::BwdData, 3),
+        Self::of_upstream("bwd_weight_2d", Set::Synthetic, Direction::BwdWeight, 2),
+        Self::of_upstream("bwd_weight_3d", Set::Synthetic, Direction::BwdWeight, 3),
+        Self::of_upstream("validation_holdout", Set::Holdout, Direction::Forward, 3),
+        Self::of_upstream("bwd_data_test_validation", Set::Holdout, Direction::BwdData, 3),
+        Self::of_upstream("bwd_weight_test_validation", Set::Holdout, Direction::BwdWeight, 3),
+        Self::of_upstream("forward_2d_test_validation", Set::Holdout, Direction::Forward, 2),
+    ];
+
+    const fn of_upstream(name: &'static str, set: Set, direction: Direction, ndim: u8) -> Self {
+        Self { name, set, upstream: Some((direction, ndim)) }
+    }
+}
+
+impl std::str::FromStr for Named {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        Self::ALL.iter().find(|(_, name, _)| *name == word).map(|(set, ..)| *set).ok_or_else(|| {
-            let names: Vec<&str> = Self::ALL.iter().map(|(_, name, _)| *name).collect();
-            let hint = Hint::new(word, names.iter().copied());
+        let ours = Set::ALL.iter().map(|&(set, name, _)| Self { name, set, upstream: None });
+        let mut all = ours.chain(Self::UPSTREAM);
+        all.clone().find(|named| named.name == word).ok_or_else(|| {
+            let hint = Hint::new(word, all.clone().map(|named| named.name));
+            let names: Vec<&str> = all.by_ref().map(|named| named.name).collect();
             format!("unknown set '{word}', expected one of: {}{hint}", names.join(", "))
         })
+    }
+}
+
+impl Set {
+    /// The name.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(set, ..)| *set == self).map_or("", |(_, name, _)| name)
     }
 }
 
@@ -143,6 +187,8 @@ pub struct Choice {
     pub any_dtype: bool,
     /// Spatial dimensions of convolutions outside of networks: 2 or 3.
     pub ndim: u8,
+    /// Seed of drawn problems.
+    pub seed: u64,
     /// Batches of a network's layers.
     pub batches: Vec<i64>,
 }
@@ -150,7 +196,14 @@ pub struct Choice {
 impl Choice {
     /// Forward bf16 in two dimensions; networks with batches of 1, 8 and 32.
     pub fn new(dtype: Dtype) -> Self {
-        Self { direction: Direction::Forward, dtype, any_dtype: false, ndim: 2, batches: vec![1, 8, 32] }
+        Self {
+            direction: Direction::Forward,
+            dtype,
+            any_dtype: false,
+            ndim: 2,
+            seed: 42,
+            batches: vec![1, 8, 32],
+        }
     }
 }
 
@@ -175,6 +228,11 @@ pub fn generate(set: Set, choice: &Choice) -> Vec<Problem> {
         Set::ConvWide => grid::WIDE.problems(choice),
         Set::ConvEdge => grid::edge(choice),
         Set::Synthetic => conv::synthetic(choice),
+        Set::Holdout => {
+            let three_d = choice.ndim == 3;
+            let draw = Draw { count: 300, seed: choice.seed, three_d, any_channels: false, most_gflop: None };
+            validation(Op::GroupedConv, choice, &draw, &[])
+        }
         Set::Resnet50 => layers(&all[..1]),
         Set::Mobilenetv2 => layers(&all[1..2]),
         Set::Unet => layers(&all[2..3]),

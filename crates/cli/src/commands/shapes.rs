@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::{Direction, Dtype, Op};
-use ck_select_offline::shapes::{self, Choice, Draw, Set, driver};
+use ck_select_offline::shapes::{self, Choice, Draw, Named, Set, driver};
 use clap::ValueEnum;
 
 use super::word;
@@ -38,9 +38,10 @@ enum Written {
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("source").required(true).multiple(true))]
 pub(crate) struct Args {
-    /// A set of problems; several are concatenated in order, each problem once
+    /// A set of problems; several are concatenated in order, each problem once. Upstream's names, such as
+    /// forward_2d, stand for sets of the same kind
     #[arg(long, value_name = "NAME", group = "source", value_parser = set)]
-    set: Vec<Set>,
+    set: Vec<Named>,
     /// A file of MIOpenDriver command lines. A line of several directions (no -F, -F 0, or a sum of 1, 2 and
     /// 4) is taken for the one of --direction, and left out if it lacks that; a line of one direction keeps
     /// it. Lines with unknown flags are named and left out
@@ -85,7 +86,7 @@ pub(crate) struct Args {
     /// benchmark CSVs
     #[arg(long, value_name = "FILE", requires = "avoiding", num_args = 1..)]
     apart_from: Vec<PathBuf>,
-    /// Seed of --validation and --training-set: the same seed draws the same problems [default: 42]
+    /// Seed of --validation, --training-set and the set `holdout`: the same seed draws the same problems [default: 42]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// Direction of convolutions [default: forward]
@@ -95,7 +96,7 @@ pub(crate) struct Args {
     /// attention have types of their own; of these it takes those of this type
     #[arg(long, value_name = "TYPE", value_parser = word::<Dtype>)]
     dtype: Option<Dtype>,
-    /// Dimensions of the sets `synthetic`, `conv-wide` and `conv-edge` [default: 2]
+    /// Dimensions of the sets `synthetic`, `holdout`, `conv-wide` and `conv-edge` [default: 2]
     #[arg(long, value_parser = clap::value_parser!(u8).range(2..=3))]
     ndim: Option<u8>,
     /// Batch sizes of the networks' layers [default: 1,8,32]
@@ -128,7 +129,7 @@ pub(crate) struct Args {
     output: Option<PathBuf>,
 }
 
-fn set(word: &str) -> Result<Set, String> {
+fn set(word: &str) -> Result<Named, String> {
     word.parse()
 }
 
@@ -159,8 +160,8 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     check(args)?;
     let mut problems = Vec::new();
-    for &set in &args.set {
-        problems.extend(shapes::generate(set, &choice(args, set.op())));
+    for named in &args.set {
+        problems.extend(shapes::generate(named.set, &choice_of(args, named)?));
     }
     if let Some(path) = &args.driver {
         problems.extend(imported(path, args)?);
@@ -176,6 +177,14 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         return Err(CliError::usage("the sources mix operations: one file has one"));
     }
     let usize_of = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
+    let found = problems.len();
+    for (option, count) in [("--count", args.count), ("--stratify", args.stratify)] {
+        if let Some(count) = count.filter(|&count| usize_of(count) > found) {
+            say!(
+                "ckselect: {option} {count}: the sources have only {found} problems, all of which are taken"
+            );
+        }
+    }
     if let Some(count) = args.count {
         problems = shapes::evenly(&problems, usize_of(count));
     }
@@ -204,25 +213,26 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 /// Options that change nothing of what is asked for are mistakes.
 fn check(args: &Args) -> Result<(), CliError> {
-    let has = |sets: &[Set]| args.set.iter().any(|set| sets.contains(set));
+    let sets = || args.set.iter().map(|named| named.set);
+    let has = |wanted: &[Set]| sets().any(|set| wanted.contains(&set));
     let drawn = args.validation.map(|_| args.op.unwrap_or(Op::GroupedConv));
     let convs = args.driver.is_some()
         || drawn == Some(Op::GroupedConv)
-        || args.set.iter().any(|set| set.op() == Op::GroupedConv);
+        || sets().any(|set| set.op() == Op::GroupedConv);
     // Lines of the driver and strata have types of their own.
     let typed = !args.set.is_empty() || args.validation.is_some() || !args.apart_from.is_empty();
-    let batches = args.set.iter().any(|set| set.has_batches());
-    let shaped = [Set::Synthetic, Set::ConvWide, Set::ConvEdge];
+    let batches = sets().any(Set::has_batches);
+    let shaped = [Set::Synthetic, Set::Holdout, Set::ConvWide, Set::ConvEdge];
     let rules = [
         ("--direction", args.direction.is_some(), convs, "convolutions from --set, --driver or --validation"),
         ("--dtype", args.dtype.is_some(), typed, "--set, --validation and --apart-from"),
-        ("--ndim", args.ndim.is_some(), has(&shaped), "the sets synthetic, conv-wide and conv-edge"),
+        ("--ndim", args.ndim.is_some(), has(&shaped), "the sets synthetic, holdout, conv-wide and conv-edge"),
         ("--batches", !args.batches.is_empty(), batches, "sets of networks' layers"),
         (
             "--seed",
             args.seed.is_some(),
-            args.validation.is_some() || args.training_set,
-            "--validation and --training-set",
+            args.validation.is_some() || args.training_set || has(&[Set::Holdout]),
+            "--validation, --training-set and the set holdout",
         ),
         ("--three-d", args.three_d, drawn == Some(Op::GroupedConv), "--validation of convolutions"),
         ("--any-channels", args.any_channels, drawn == Some(Op::GroupedConv), "--validation of convolutions"),
@@ -233,23 +243,44 @@ fn check(args: &Args) -> Result<(), CliError> {
     }
 }
 
-const SEED: u64 = 42;
-
 fn choice(args: &Args, op: Op) -> Choice {
     let usual = Choice::new(args.dtype.unwrap_or(if op == Op::Gemm { Dtype::Fp16 } else { Dtype::Bf16 }));
     Choice {
         direction: args.direction.unwrap_or(usual.direction),
         any_dtype: args.dtype.is_none(),
         ndim: args.ndim.unwrap_or(usual.ndim),
+        seed: args.seed.unwrap_or(usual.seed),
         batches: if args.batches.is_empty() { usual.batches } else { args.batches.clone() },
         ..usual
     }
+}
+
+/// What a set leaves open, of which upstream's names say a part.
+fn choice_of(args: &Args, named: &Named) -> Result<Choice, CliError> {
+    let asked = choice(args, named.set.op());
+    let Some((direction, ndim)) = named.upstream else { return Ok(asked) };
+    let (name, set) = (named.name, named.set.name());
+    if args.direction.is_some_and(|other| other != direction) || args.ndim.is_some_and(|other| other != ndim)
+    {
+        let message = format!("--set {name} says direction and dimensions; --set {set} leaves them open");
+        return Err(CliError::usage(message));
+    }
+    say!(
+        "ckselect: {name}: upstream's own problems are not included; these are of the same kind, of the set {set}"
+    );
+    Ok(Choice { direction, ndim, ..asked })
 }
 
 fn list(args: &Args) -> Result<(), CliError> {
     let mut table = Table::new(["set", "problems", "meaning"]);
     for (set, name, meaning) in Set::ALL {
         let problems = shapes::generate(set, &choice(args, set.op()));
+        table.push(vec![name.into(), Cell::from(problems.len()), meaning.into()]);
+    }
+    for Named { name, set, upstream } in Named::UPSTREAM {
+        let Some((direction, ndim)) = upstream else { continue };
+        let problems = shapes::generate(set, &Choice { direction, ndim, ..choice(args, set.op()) });
+        let meaning = format!("upstream's name: {} {direction}, --ndim {ndim}", set.name());
         table.push(vec![name.into(), Cell::from(problems.len()), meaning.into()]);
     }
     let mut out = Output::create(None)?;
@@ -272,7 +303,7 @@ fn imported(path: &Path, args: &Args) -> Result<Vec<Problem>, CliError> {
     }
     let count = args.count.map_or(300, |count| usize::try_from(count).unwrap_or(usize::MAX));
     Ok(if args.training_set {
-        driver::training_set(&problems, count, args.seed.unwrap_or(SEED))
+        driver::training_set(&problems, count, choice(args, Op::GroupedConv).seed)
     } else {
         problems
     })
@@ -284,7 +315,7 @@ fn validation(count: u64, args: &Args) -> Result<Vec<Problem>, CliError> {
     let known = known(args, op)?;
     let draw = Draw {
         count,
-        seed: args.seed.unwrap_or(SEED),
+        seed: choice(args, op).seed,
         three_d: args.three_d,
         any_channels: args.any_channels,
         most_gflop: args.most_gflop,
