@@ -43,8 +43,8 @@ efficiency: ckselect offline-python
 		--out '$(EFFICIENCY)/h200' --folds 1
 	'$(TARGET_DIR)/release/ckselect' evaluate --model '$(EFFICIENCY)/h200' --arch gfx950 --data '$(MI355X)/forward_bf16_oracle_dev.csv' \
 		--problems '$(EFFICIENCY)/universal.csv'
-	'$(TARGET_DIR)/release/ckselect' validate --predictions '$(MI355X)/upstream_picks_dev.csv' --data '$(MI355X)/forward_bf16_oracle_dev.csv' \
-		--output '$(EFFICIENCY)/upstream.csv'
+	'$(TARGET_DIR)/release/ckselect' evaluate --predictions '$(MI355X)/upstream_picks_dev.csv' --data '$(MI355X)/forward_bf16_oracle_dev.csv' \
+		--problems '$(EFFICIENCY)/upstream.csv'
 	'$(OFFLINE_PYTHON)' -B packaging/docs/efficiency.py '$(EFFICIENCY)/model/oof_predictions.parquet' '$(EFFICIENCY)/estimate.csv' \
 		'$(EFFICIENCY)/universal.csv' '$(EFFICIENCY)/upstream.csv' >'$(EFFICIENCY)/efficiency.csv'
 	'$(TARGET_DIR)/release/ckselect' curve --arch gfx950 --model '$(EFFICIENCY)/h200' --data '$(MI355X)/forward_bf16_oracle_dev.csv' \

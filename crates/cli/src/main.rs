@@ -28,6 +28,7 @@ mod output;
 mod problems;
 #[cfg(feature = "offline")]
 mod progress;
+mod successors;
 mod table;
 #[cfg(feature = "offline")]
 mod timestamp;
@@ -92,8 +93,6 @@ enum Command {
     #[cfg(feature = "offline")]
     Evaluate(commands::evaluate::Args),
     #[cfg(feature = "offline")]
-    Validate(commands::validate::Args),
-    #[cfg(feature = "offline")]
     Compare(commands::compare::Args),
     #[cfg(feature = "offline")]
     Search(commands::search::Args),
@@ -103,8 +102,6 @@ enum Command {
     Merge(commands::merge::Args),
     #[cfg(feature = "offline")]
     Report(commands::report::Args),
-    #[cfg(feature = "offline")]
-    Import(commands::import::Args),
     /// Started by a sweep to kill its remaining processes if it is killed
     #[command(hide = true)]
     #[cfg(feature = "offline")]
@@ -147,7 +144,14 @@ fn main() -> ExitCode {
             let time = Ok(());
             time.and_then(|()| clash::check(&line, &matches)).and_then(|()| run(command))
         }
-        Err(help_or_error) => show(&help_or_error),
+        Err(help_or_error) => {
+            let words: Vec<String> =
+                std::env::args_os().skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
+            match successors::of(&help_or_error, &words) {
+                Some(message) => Err(CliError::usage(message)),
+                None => show(&help_or_error),
+            }
+        }
     };
     match done {
         Ok(code) => code,
@@ -205,8 +209,6 @@ fn run(command: Command) -> Result<ExitCode, CliError> {
         #[cfg(feature = "offline")]
         Command::Evaluate(args) => commands::evaluate::run(&args),
         #[cfg(feature = "offline")]
-        Command::Validate(args) => commands::validate::run(&args),
-        #[cfg(feature = "offline")]
         Command::Compare(args) => commands::compare::run(&args),
         #[cfg(feature = "offline")]
         Command::Search(args) => commands::search::run(&args),
@@ -216,8 +218,6 @@ fn run(command: Command) -> Result<ExitCode, CliError> {
         Command::Merge(args) => commands::merge::run(&args),
         #[cfg(feature = "offline")]
         Command::Report(args) => commands::report::run(&args),
-        #[cfg(feature = "offline")]
-        Command::Import(args) => commands::import::run(&args),
         #[cfg(feature = "offline")]
         Command::BenchGuard => commands::bench::guard(),
         #[cfg(feature = "offline")]

@@ -171,7 +171,10 @@ fn own_rules_are_used_and_unknown_keys_are_refused() {
     let text = r#"{"variant": "forward", "trait_config": {"ndim": {"values": [3]}}}"#;
     fs::write(&config, text).unwrap();
     let error = bad(&["enumerate", config.to_str().unwrap(), "--count-only"], 1);
-    assert!(error.contains("sweep.json, trait_config.ndim: unknown key, expected one of: data_type"), "{error}");
+    assert!(
+        error.contains("sweep.json, trait_config.ndim: unknown key, expected one of: data_type"),
+        "{error}"
+    );
     assert!(error.trim_end().ends_with("the key for dimensions is 'ndim_spatial'"), "{error}");
 }
 

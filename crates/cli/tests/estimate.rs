@@ -105,9 +105,11 @@ fn a_described_gpu_is_of_one_architecture() {
     };
     let mi300x = place("mi300x.json", r#"{"based_on": "gfx942", "num_cus": 304}"#);
     let data = "data/h200/forward.unseen11.parquet";
-    for more in
-        [&["evaluate", "--estimate"][..], &["validate", "--estimate"], &["compare", "estimate", "estimate"]]
-    {
+    for more in [
+        &["evaluate", "--estimate"][..],
+        &["evaluate", "--estimate", "--pool", POOL],
+        &["compare", "estimate", "estimate"],
+    ] {
         let words = [more, &["--variant", "forward", "--hardware", &mi300x, "--data", data]].concat();
         refused(&words, "rows are of sm_90, not of gfx942");
     }

@@ -78,7 +78,6 @@ fn every_command_asks_the_model_with_the_callers_constants() {
         ("explain", &pool[..]),
         ("features", &["--input", rows, "--unknown", "upstream"]),
         ("evaluate", &["--data", rows, "--format", "csv"]),
-        ("validate", &["--data", rows, "--format", "csv"]),
     ] {
         let with =
             |model: &str, more: &[&str]| good(&[&[command, "--model", model], arguments, more].concat());
@@ -157,8 +156,8 @@ fn what_is_no_hardware_is_refused_with_what_is() {
         assert!(code == Some(2) && stderr.contains(expected), "{stderr}");
     }
     let (code, _, stderr) =
-        run(&["validate", "--predictions", "nope.csv", "--data", "nope.csv", "--hardware", "gfx942"]);
-    assert!(code == Some(2) && stderr.contains("--hardware and --arch are for a model"), "{stderr}");
+        run(&["evaluate", "--predictions", "nope.csv", "--data", "nope.csv", "--hardware", "gfx942"]);
+    assert!(code == Some(2) && stderr.contains("cannot be used with '--hardware"), "{stderr}");
 }
 
 /// What `ckselect hardware` writes about the double's GPU, which has more compute units than the profile.

@@ -1,4 +1,4 @@
-//! evaluate, validate and compare, on measurements whose figures are known beforehand.
+//! evaluate and compare, on measurements whose figures are known beforehand.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -194,30 +194,34 @@ fn picks(folder: &TempDir, name: &str, place: impl Fn(usize) -> usize) -> String
 }
 
 #[test]
-fn validate_judges_choices_from_a_file() {
+fn choices_from_a_file_are_judged() {
     let folder = TempDir::new().unwrap();
     let data = measured(&folder, |_, place| 100.0 - place as f64);
     let picks = picks(&folder, "picks.csv", |index| 10 * (index % 2));
     let verdicts = folder.path().join("verdicts.csv");
-    let table = good(&[
-        "validate",
+    let metrics = good(&[
+        "evaluate",
         "--predictions",
         &picks,
         "--data",
         &data,
         "--format",
         "json",
-        "--output",
+        "--problems",
         verdicts.to_str().unwrap(),
         "--require",
         "mean=0.96,p10=0.9,match=0.6",
     ]);
-    let figures: Value = serde_json::from_str(&table).unwrap();
-    assert_eq!(figures[0]["mean"].as_f64().unwrap(), (1.0 + 0.9 + 1.0 + 0.9 + 1.0) / 5.0);
+    let metrics: Value = serde_json::from_str(&metrics).unwrap();
+    let mean = (1.0 + 0.9 + 1.0 + 0.9 + 1.0) / 5.0;
+    assert!((metrics["global_metrics"]["efficiency_mean"].as_f64().unwrap() - mean).abs() < 1e-12);
+    assert_eq!(metrics["global_metrics"]["ndcg_at_1"], 0.6);
     let text = fs::read_to_string(&verdicts).unwrap();
     assert_eq!(text.lines().count(), 6);
-    assert!(text.lines().nth(2).unwrap().ends_with(",90.0,0.9,false"), "{text}");
-    let ran = run(&["validate", "--predictions", &picks, "--data", &data, "--require", "mean=0.97"]);
+    // Worst first; the problem with its number at the end.
+    let cells: Vec<&str> = text.lines().nth(1).unwrap().split(',').collect();
+    assert!(text.lines().nth(1).unwrap().contains("\",0.9,") && cells.last() == Some(&"1"), "{text}");
+    let ran = run(&["evaluate", "--predictions", &picks, "--data", &data, "--require", "mean=0.97"]);
     assert_eq!(ran.code, Some(3));
     assert!(ran.stderr.contains("mean is 0.9600, required 0.97"), "{}", ran.stderr);
     // Choices that name no architecture are for that of the measurements.
@@ -228,13 +232,13 @@ fn validate_judges_choices_from_a_file() {
         .map(|(at, row)| format!("{row},{}\n", if at == 0 { "hw_gfx_name" } else { "gfx942" }));
     let there = folder.path().join("there.csv");
     fs::write(&there, named.collect::<String>()).unwrap();
-    good(&["validate", "--predictions", &picks, "--data", there.to_str().unwrap(), "--require", "mean=0.96"]);
+    good(&["evaluate", "--predictions", &picks, "--data", there.to_str().unwrap(), "--require", "mean=0.96"]);
     // A single good choice is no good ranking.
     let one = folder.path().join("one.csv");
     let text = fs::read_to_string(&picks).unwrap();
     fs::write(&one, text.lines().take(2).collect::<Vec<_>>().join("\n")).unwrap();
     let ran =
-        run(&["validate", "--predictions", one.to_str().unwrap(), "--data", &data, "--require", "mean=0.9"]);
+        run(&["evaluate", "--predictions", one.to_str().unwrap(), "--data", &data, "--require", "mean=0.9"]);
     assert_eq!(ran.code, Some(3));
     assert!(ran.stderr.contains("4 of 5 measured problems have no choice"), "{}", ran.stderr);
 }
@@ -274,24 +278,17 @@ fn a_problem_that_was_measured_again_is_judged_sweep_by_sweep() {
         fs::write(&path, format!("{text}{number_5}")).unwrap();
         let output = folder.path().join("verdicts.csv");
         good(&[
-            "validate",
+            "evaluate",
             "--predictions",
             path.to_str().unwrap(),
             "--data",
             &data,
-            "--output",
+            "--problems",
             output.to_str().unwrap(),
         ]);
-        let text = fs::read_to_string(&output).unwrap();
-        let ends: Vec<(String, String)> = text
-            .lines()
-            .skip(1)
-            .map(|line| {
-                let cells: Vec<&str> = line.split(',').collect();
-                (cells[0].to_owned(), cells[cells.len() - 2].to_owned())
-            })
-            .collect();
-        ends
+        let mut reader = csv::Reader::from_path(&output).unwrap();
+        let cells = |row: csv::StringRecord| (row[row.len() - 1].to_owned(), row[1].to_owned());
+        reader.records().map(|row| cells(row.unwrap())).collect::<Vec<_>>()
     };
     let own = verdicts(&format!("5,1,{}\n", rankings()[0][1]));
     assert_eq!(own.len(), 6);
@@ -305,23 +302,24 @@ fn a_problem_that_was_measured_again_is_judged_sweep_by_sweep() {
 }
 
 #[test]
-fn validate_asks_the_model_about_the_whole_pool() {
+fn a_model_chooses_from_a_whole_pool() {
     let folder = TempDir::new().unwrap();
     // Only the second half of each ranking was measured; the model chooses from all.
     let data = measured(&folder, |_, place| if place < 15 { 0.0 } else { 100.0 - place as f64 });
     let ask = |more: &[&str]| {
-        let words = [&["validate", "--model", MODEL, "--data", &data, "--format", "json"], more].concat();
+        let words = [&["evaluate", "--model", MODEL, "--data", &data, "--format", "json"], more].concat();
         serde_json::from_str::<Value>(&good(&words)).unwrap()
     };
-    let figures = ask(&["--pool", POOL]);
-    assert_eq!((&figures[0]["mean"], &figures[0]["problems"]), (&0.0.into(), &5.into()));
-    let unmeasured = figures
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|row| row["figure"] == "choices that were not measured")
-        .unwrap();
-    assert_eq!(unmeasured["problems"], 5);
+    let global = &ask(&["--pool", POOL])["global_metrics"];
+    assert_eq!((&global["efficiency_mean"], &global["num_shapes"]), (&0.0.into(), &5.into()));
+    assert_eq!((&global["num_unmeasured_choices"], &global["ndcg_at_1"]), (&5.into(), &0.0.into()));
+    // Without a pool, it chooses among what was measured.
+    assert_eq!(ask(&[])["global_metrics"]["efficiency_mean"], 1.0);
+    let text = good(&["evaluate", "--model", MODEL, "--data", &data, "--pool", POOL]);
+    assert!(
+        text.contains("choices that were not measured") && text.contains("of measured choices"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -337,7 +335,7 @@ fn names_of_different_age_are_one_kernel() {
         .collect();
     fs::write(&pool, newer.join("\n")).unwrap();
     let text = good(&[
-        "validate",
+        "evaluate",
         "--model",
         MODEL,
         "--data",
@@ -349,8 +347,8 @@ fn names_of_different_age_are_one_kernel() {
         "--require",
         "mean=1,match=1",
     ]);
-    let figures: Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(figures[0]["mean"], 1.0);
+    let metrics: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(metrics["global_metrics"]["efficiency_mean"], 1.0);
 }
 
 /// Figures of choices that are spelled out, on measurements in one or more files.
@@ -363,9 +361,9 @@ fn validated(folder: &TempDir, files: &[String], picks: &str) -> Value {
     let paths: Vec<String> =
         files.iter().enumerate().map(|(index, text)| write(&format!("{index}.csv"), text)).collect();
     let picks = write("picks.csv", picks);
-    let mut words = vec!["validate", "--predictions", &picks, "--format", "json", "--data"];
+    let mut words = vec!["evaluate", "--predictions", &picks, "--format", "json", "--data"];
     words.extend(paths.iter().map(String::as_str));
-    serde_json::from_str(&good(&words)).unwrap()
+    serde_json::from_str::<Value>(&good(&words)).unwrap()["global_metrics"].clone()
 }
 
 #[test]
@@ -388,7 +386,7 @@ fn problems_that_differ_in_stride_or_padding_have_their_own_oracle() {
          {a},16,64,64,1,28,28,3,3,1,1,0,0\n"
     );
     let figures = validated(&folder, &[flat, deep], &picks);
-    assert_eq!((&figures[0]["problems"], &figures[0]["min"]), (&3.into(), &1.0.into()));
+    assert_eq!((&figures["num_shapes"], &figures["efficiency_min"]), (&3.into(), &1.0.into()));
 }
 
 #[test]
@@ -401,7 +399,7 @@ fn a_deep_tile_is_not_its_shallow_namesake() {
     let mean = |pick: &str| {
         let figures =
             validated(&folder, std::slice::from_ref(&data), &format!("kernel,{COLUMNS}\n{pick},{cells}\n"));
-        figures[0]["mean"].as_f64().unwrap()
+        figures["efficiency_mean"].as_f64().unwrap()
     };
     assert_eq!((mean(deep), mean(shallow)), (1.0, 0.4));
 }
@@ -460,10 +458,8 @@ fn a_model_of_the_library_is_judged_like_a_directory() {
     let data = measured(&folder, |_, place| 100.0 - place as f64);
     let name = "grouped_conv_forward_bf16_gfx950";
     let (embedded, directory) = (format!("embedded:{name}"), format!("models/{name}"));
-    for words in [["evaluate", "--model"], ["validate", "--model"]] {
-        let judged = |model: &str| good(&[words[0], words[1], model, "--data", &data, "--format", "json"]);
-        assert_eq!(judged(&embedded), judged(&directory));
-    }
+    let judged = |model: &str| good(&["evaluate", "--model", model, "--data", &data, "--format", "json"]);
+    assert_eq!(judged(&embedded), judged(&directory));
     let same = good(&["compare", &directory, &embedded, "--data", &data, "--format", "json"]);
     let same: Value = serde_json::from_str(&same).unwrap();
     assert_eq!(same["agreements"], same["problems"]);
@@ -478,14 +474,14 @@ fn mistakes_are_named() {
         assert_eq!(ran.code, Some(code), "{words:?}\n{}", ran.stderr);
         assert!(ran.stderr.contains(message), "{words:?}\n{}", ran.stderr);
     };
-    fails(&["validate", "--data", &data], 2, "--model");
+    fails(&["evaluate", "--data", &data], 2, "--model");
     fails(
-        &["validate", "--model", MODEL, "--data", &data, "--require", "speed=1"],
+        &["evaluate", "--model", MODEL, "--data", &data, "--require", "speed=1"],
         2,
         "no figure is named 'speed'",
     );
     fails(
-        &["validate", "--model", MODEL, "--data", &data, "--require", "mean=97"],
+        &["evaluate", "--model", MODEL, "--data", &data, "--require", "mean=97"],
         2,
         "expected a share from 0 to 1",
     );
@@ -496,12 +492,12 @@ fn mistakes_are_named() {
         .unwrap();
     let strange = strange.to_str().unwrap();
     fails(
-        &["validate", "--predictions", strange, "--data", &data],
+        &["evaluate", "--predictions", strange, "--data", &data],
         1,
         "strange.csv: line 2: problem 99 is not in the measurements",
     );
     fs::write(strange, "problem_idx,kernel\n0,magic\n").unwrap();
-    fails(&["validate", "--predictions", strange, "--data", &data], 1, "strange.csv: line 2: kernel 'magic'");
+    fails(&["evaluate", "--predictions", strange, "--data", &data], 1, "strange.csv: line 2: kernel 'magic'");
 }
 
 #[test]

@@ -202,6 +202,30 @@ fn markdown_is_a_table_of_a_page() {
     }
 }
 
+/// Removed words and upstream's were answered with whatever is spelled like them.
+#[test]
+fn words_that_are_not_ours_name_their_successor() {
+    for (line, message) in [
+        ("train --n_splits 5", "upstream's --n_splits is --folds here"),
+        ("train --n_splits=5 --data a.csv", "upstream's --n_splits is --folds here"),
+        ("shapes --set synthetic --variant forward", "upstream's --variant is --direction"),
+        ("convert --input a.csv", "--input is not needed: `ckselect convert FILE --output FILE`"),
+        ("predict --model m -k 64", "-k is for `ckselect rank --model DIR --pool FILE --problem"),
+        ("predict --problem M=1,N=1,K=1", "`ckselect rank --model DIR --pool FILE --problem"),
+        ("validate --predictions a.csv", "validate is now `ckselect evaluate`, with --require"),
+        ("import a.csv", "import is removed"),
+        ("bench --within 1.35x", "--within FACTOR is now --order estimate:FACTORx"),
+        ("train --tune 3", "--tune is removed"),
+    ] {
+        let (code, out, error) = ckselect(&line.split(' ').collect::<Vec<_>>());
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{line}");
+        assert!(error.starts_with("ckselect: ") && error.contains(message), "{line}: {error}");
+    }
+    // What is ours elsewhere stays an ordinary mistake.
+    let (code, _, error) = ckselect(&["doctor", "--n_splits", "5"]);
+    assert!(code == Some(2) && error.contains("unexpected argument '--n_splits'"), "{error}");
+}
+
 #[test]
 fn a_mistyped_word_is_answered_with_the_nearest() {
     let pool = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/forward_bf16.txt");

@@ -97,7 +97,7 @@ mod trained {
         let (one, two) = (folder(&sweep(24, "bf16")), folder(&sweep(24, "bf16")));
         let line = format!(
             "{BASE} --out model {SMALL} --params subsample=0.8 subsample_freq=1 --objective listwise \
-             --seeds 2 --tune 1 --hard-examples 1"
+             --hard-examples 1"
         );
         let printed = good(one.path(), &format!("{line} --threads 1"));
         assert_eq!(printed, good(two.path(), &format!("{line} --threads 3")));
@@ -308,7 +308,6 @@ mod trained {
             ("--params num_leaves=1", 2, "num_leaves: found '1', expected a whole number from 2"),
             ("--params subsample=0.5", 2, "subsample: found 0.5, expected subsample_freq of at least 1"),
             ("--params sharpness=3", 2, "no forest of this training uses 'sharpness=3'"),
-            ("--seeds 3", 2, "seeds: found 3, expected a subsample or colsample below 1"),
             ("--features magic", 2, "--features: no grouped_conv feature is named magic"),
             ("--features gemm72", 2, "--features: gemm72 is for gemm_universal"),
             ("--targets relative --objective log1p", 2, "--targets: relative needs an objective that ranks"),
@@ -319,10 +318,7 @@ mod trained {
                 2,
                 "--params: 'n_estimators=3' and 'num_iterations=4' set one parameter",
             ),
-            ("--weight sweep.csv=2 --weight sweep.csv=3", 2, "'sweep.csv' has two weights"),
             ("--warm-start embedded:universal", 2, "a universal model is adapted by `ckselect tune`"),
-            ("--weight other.csv=2", 2, "'other.csv' is not a file of"),
-            ("--weight sweep.csv=-1", 2, "expected FILE=WEIGHT with a weight above 0"),
             ("--extra-data sweep.csv", 2, "sweep.csv is given twice"),
             ("--targets tflops,bandwidth", 1, "target bandwidth: no valid row of the data has a value of it"),
         ] {
@@ -333,6 +329,24 @@ mod trained {
         fs::create_dir(path.join("model")).unwrap();
         let message = bad(path, &format!("{BASE} --out model"), 1);
         assert!(message.contains("model: already exists; --overwrite replaces it"), "{message}");
+    }
+
+    /// Both options were required.
+    #[test]
+    fn the_data_says_operation_and_architecture() {
+        let text = sweep(9, "bf16");
+        let cell = |place: usize| if place == 0 { "hw_gfx_name" } else { "gfx950" };
+        let named = text.lines().enumerate().map(|(place, line)| format!("{line},{}\n", cell(place)));
+        let recorded = folder(&named.collect::<String>());
+        good(recorded.path(), &format!("{BASE} --out model {SMALL}"));
+        good(recorded.path(), &format!("train --data sweep.csv --out inferred {SMALL}"));
+        let forest = |model: &str| contents(&recorded.path().join(model))["model_relative.lgbm.gz"].clone();
+        assert!(forest("inferred") == forest("model"));
+        let missing = bad(folder(&text).path(), "train --data sweep.csv --out model", 2);
+        assert!(
+            missing.contains("--arch is missing, and the rows do not record what was measured"),
+            "{missing}"
+        );
     }
 
     #[cfg(unix)]

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use ck_select_model::estimate::EstimateError;
 use ck_select_model::model::Model;
+use ck_select_types::pool::Pool;
 
 pub use coverage::{Coverage, FeatureCoverage, FieldCoverage};
 pub use slices::{Slice, Slices};
@@ -17,6 +18,7 @@ use crate::candidates::{Trial, trials};
 use crate::figures::{Errors, Spread, mean};
 use crate::judge::{Judge, JudgeError, Order};
 use crate::measurements::{DataError, Measurements};
+use crate::predictions::Predictions;
 use crate::trained::were_trained_on;
 
 /// The result of one problem's choice.
@@ -28,7 +30,7 @@ pub struct Outcome {
     pub oracle: u32,
     /// Its measured TFLOPS.
     pub oracle_tflops: f64,
-    /// Index of the chosen kernel; `None` if none of the candidates was ranked.
+    /// Index of the chosen kernel; `None` if none of the candidates was ranked, or another kernel was chosen.
     pub selected: Option<u32>,
     /// Its measured TFLOPS, or 0.
     pub selected_tflops: f64,
@@ -94,6 +96,8 @@ pub struct Evaluation {
     pub baselines: Baselines,
     /// Problems without any valid row.
     pub problems_without_rows: usize,
+    /// Problems without a choice, which have no outcome.
+    pub problems_without_choice: usize,
     /// Rows that are not valid.
     pub invalid_rows: usize,
     /// Figures by kind of problem.
@@ -120,6 +124,9 @@ pub enum EvaluateError {
         /// Total number of rows.
         rows: usize,
     },
+    /// Nothing was chosen.
+    #[error("none of the measured problems has a choice")]
+    NothingChosen,
     /// The model cannot rank.
     #[error(transparent)]
     Judge(#[from] JudgeError),
@@ -133,6 +140,33 @@ pub enum EvaluateError {
     },
 }
 
+/// The trials of measurements that have any.
+fn trials_of(measurements: &Measurements) -> Result<Vec<Trial>, EvaluateError> {
+    if measurements.rows().is_empty() {
+        return Err(no_rows(measurements));
+    }
+    let trials = trials(measurements);
+    if trials.is_empty() {
+        return Err(EvaluateError::NothingRan { rows: measurements.rows().len() });
+    }
+    Ok(trials)
+}
+
+/// The trials with a choice, their orders, and the number of others.
+fn chosen(
+    trials: Vec<Trial>,
+    orders: Vec<Option<Order>>,
+) -> Result<(Vec<Trial>, Vec<Order>, usize), EvaluateError> {
+    let all = trials.len();
+    let both = trials.into_iter().zip(orders).filter_map(|(trial, order)| Some((trial, order?)));
+    let (trials, orders): (Vec<Trial>, Vec<Order>) = both.unzip();
+    if trials.is_empty() {
+        return Err(EvaluateError::NothingChosen);
+    }
+    let without = all - trials.len();
+    Ok((trials, orders, without))
+}
+
 /// Why no row is left.
 fn no_rows(measurements: &Measurements) -> EvaluateError {
     let wanted = measurements.wanted();
@@ -143,20 +177,44 @@ fn no_rows(measurements: &Measurements) -> EvaluateError {
 }
 
 impl Evaluation {
-    /// Ranks every problem's measured kernels by the model and judges the choices.
-    pub fn of_model(model: &Arc<Model>, measurements: &Measurements) -> Result<Self, EvaluateError> {
-        let trials = trials(measurements);
-        if measurements.rows().is_empty() {
-            return Err(no_rows(measurements));
-        }
-        if trials.is_empty() {
-            return Err(EvaluateError::NothingRan { rows: measurements.rows().len() });
-        }
-        let judge = Judge::new(model, measurements)?;
+    /// Ranks every problem's measured kernels, or those of a pool, by the model and judges the choices.
+    pub fn of_model(
+        model: &Arc<Model>,
+        measurements: &Measurements,
+        pool: Option<&Arc<Pool>>,
+    ) -> Result<Self, EvaluateError> {
+        let trials = trials_of(measurements)?;
+        let judge = match pool {
+            None => Judge::new(model, measurements)?,
+            Some(pool) => Judge::with_pool(model, measurements, pool)?,
+        };
         let orders = judge.orders(measurements, &trials)?;
+        let (trials, orders, without) = chosen(trials, orders)?;
         let coverage = Coverage::of(judge.ranker(), measurements, &trials, &orders);
         let trained_files = were_trained_on(model.spec(), measurements)?;
-        Ok(Self::new(measurements, trials, orders, coverage, trained_files))
+        let evaluation = Self::new(measurements, trials, orders, coverage, trained_files);
+        Ok(Self { problems_without_choice: without, ..evaluation })
+    }
+
+    /// Judges the choices of a file.
+    pub fn of_predictions(
+        predictions: &Predictions,
+        measurements: &Measurements,
+    ) -> Result<Self, EvaluateError> {
+        let trials = trials_of(measurements)?;
+        let orders = trials.iter().map(|trial| predictions.order(measurements, trial)).collect();
+        let (trials, orders, without) = chosen(trials, orders)?;
+        let trained_files = vec![false; measurements.sources().len()];
+        let evaluation = Self::new(measurements, trials, orders, Coverage::default(), trained_files);
+        Ok(Self { problems_without_choice: without, ..evaluation })
+    }
+
+    /// Efficiencies of the choices that were measured, as averaged by upstream's validator; those of all count
+    /// the others as 0. `None` if all were measured.
+    pub fn of_measured_choices(&self) -> Option<Spread> {
+        let measured = self.outcomes.iter().zip(&self.orders).filter(|(_, order)| order.unmeasured.is_none());
+        let measured: Vec<f64> = measured.map(|(outcome, _)| outcome.efficiency).collect();
+        (measured.len() < self.outcomes.len()).then(|| Spread::of(measured))
     }
 
     pub(crate) fn new(
@@ -175,6 +233,7 @@ impl Evaluation {
             top_k: best_of_each_top(&trials, &orders, most),
             baselines: Baselines::of(&trials, measurements.kernels().len()),
             problems_without_rows: measurements.problems().len() - distinct_problems(&trials),
+            problems_without_choice: 0,
             invalid_rows: measurements.rows().iter().filter(|row| !row.is_valid).count(),
             trials,
             orders,
@@ -190,7 +249,8 @@ impl Evaluation {
 impl Outcome {
     /// Judges one order.
     pub fn of(trial: &Trial, order: &Order) -> Self {
-        let selected = order.places.first().map(|&place| trial.candidates[place]);
+        let selected = order.tries(1).next().map(|place| trial.candidates[place]);
+        let before = usize::from(order.unmeasured.is_some());
         let selected_tflops = selected.map_or(0.0, |candidate| candidate.tflops);
         Self {
             problem: trial.problem,
@@ -199,7 +259,11 @@ impl Outcome {
             selected: selected.map(|candidate| candidate.kernel),
             selected_tflops,
             efficiency: selected_tflops / trial.oracle_tflops(),
-            oracle_rank: order.places.iter().position(|&place| place == trial.oracle),
+            oracle_rank: order
+                .places
+                .iter()
+                .position(|&place| place == trial.oracle)
+                .map(|place| place + before),
             candidates: trial.candidates.len(),
         }
     }
@@ -264,20 +328,23 @@ fn distinct_problems(trials: &[Trial]) -> usize {
 
 /// Mean efficiency of the best among the first `count` of each ranking.
 fn best_of_top(trials: &[Trial], orders: &[Order], count: usize) -> f64 {
-    mean(trials.iter().zip(orders).map(|(trial, order)| {
-        let tried = order.places.iter().take(count).map(|&place| trial.efficiency(place));
-        tried.fold(0.0, f64::max)
-    }))
+    mean(
+        trials.iter().zip(orders).map(|(trial, order)| {
+            order.tries(count).map(|place| trial.efficiency(place)).fold(0.0, f64::max)
+        }),
+    )
 }
 
 /// [`best_of_top`] for every count from 1 to `most`.
 fn best_of_each_top(trials: &[Trial], orders: &[Order], most: usize) -> Vec<f64> {
     let mut sums = vec![0.0; most];
     for (trial, order) in trials.iter().zip(orders) {
-        let mut places = order.places.iter();
+        // An unmeasured choice is tried first, for nothing.
+        let wasted = order.unmeasured.iter().map(|_| 0.0);
+        let mut tried = wasted.chain(order.places.iter().map(|&place| trial.efficiency(place)));
         let mut best = 0.0f64;
         for sum in &mut sums {
-            best = places.next().map_or(best, |&place| best.max(trial.efficiency(place)));
+            best = tried.next().map_or(best, |efficiency| best.max(efficiency));
             *sum += best;
         }
     }

@@ -27,7 +27,5 @@ pub mod survey;
 #[cfg(feature = "lightgbm")]
 pub mod train;
 pub mod trained;
-pub mod tuned;
-pub mod validate;
 
 pub use forest_text::forest_text;

@@ -31,7 +31,7 @@ pub(crate) use problems::problem_of;
 pub(crate) use record::{Counts, Figures, Measured, Sink};
 use source::read_text;
 pub(crate) use source::{columns_of, read as read_file};
-pub use source::{files_of, op_of};
+pub use source::{files_of, first_row};
 pub use sweeps::{Run, Sweep};
 use taking::{Arches, Taking};
 
@@ -86,6 +86,8 @@ pub struct Source {
     pub rows: usize,
     /// Rows of another operation, direction, dtype or architecture, left out as requested.
     pub other: usize,
+    /// Rows of other runs, left out as requested.
+    pub other_runs: usize,
     /// The architectures among them, with their rows.
     pub other_arches: Vec<(Arch, usize)>,
     /// The architectures of the rows taken.
@@ -112,6 +114,9 @@ impl Source {
             parts.push(format!(
                 "{other} rows are of another operation, direction or element type than {op}{direction}{dtype}"
             ));
+        }
+        if self.other_runs > 0 {
+            parts.push(format!("{} rows are of other runs", self.other_runs));
         }
         (!parts.is_empty()).then(|| format!("{}: left out: {}", self.path.display(), parts.join("; ")))
     }
@@ -152,6 +157,8 @@ pub struct Measurements {
     assumed: Option<Arch>,
     /// The GPU of one architecture's rows, in the place of the profile.
     described: Option<Described>,
+    /// The only run whose rows are taken.
+    run: Option<String>,
     problem_index: HashMap<Problem, u32>,
     kernel_index: HashMap<String, u32>,
 }
@@ -170,6 +177,7 @@ impl Measurements {
             hardware: Vec::new(),
             assumed: None,
             described: None,
+            run: None,
             of_several_gpus: false,
             problem_index: HashMap::new(),
             kernel_index: HashMap::new(),
@@ -188,6 +196,13 @@ impl Measurements {
     #[must_use]
     pub fn of_several_gpus(mut self) -> Self {
         self.of_several_gpus = true;
+        self
+    }
+
+    /// The same, of only those rows that have this `run_id`, if there is one.
+    #[must_use]
+    pub fn of_run(mut self, run: Option<String>) -> Self {
+        self.run = run;
         self
     }
 
@@ -251,8 +266,9 @@ impl Measurements {
         let mut taking = Taking::new(self);
         taking.figures = figures;
         let counts = read_file(path, filter, &mut taking)?;
+        let other_runs = taking.other_runs;
         let arches = taking.end(&path.display().to_string())?;
-        self.take_counts(path.to_owned(), counts, arches);
+        self.take_counts(path.to_owned(), counts, other_runs, arches);
         Ok(())
     }
 
@@ -262,8 +278,9 @@ impl Measurements {
         let filter = self.filter();
         let mut taking = Taking::new(self);
         let counts = read_text(name, text, filter, &mut taking)?;
+        let other_runs = taking.other_runs;
         let arches = taking.end(name)?;
-        self.take_counts(PathBuf::from(name), counts, arches);
+        self.take_counts(PathBuf::from(name), counts, other_runs, arches);
         Ok(())
     }
 
@@ -272,9 +289,16 @@ impl Measurements {
         Filter { op: Some(op), direction, dtype, arch, assumed: self.assumed }
     }
 
-    fn take_counts(&mut self, path: PathBuf, counts: Counts, (arches, other_arches): Arches) {
+    fn take_counts(
+        &mut self,
+        path: PathBuf,
+        counts: Counts,
+        other_runs: usize,
+        (arches, other_arches): Arches,
+    ) {
         let Counts { rows, other, unknown, .. } = counts;
-        self.sources.push(Source { path, rows, other, other_arches, arches, unknown });
+        let rows = rows - other_runs;
+        self.sources.push(Source { path, rows, other, other_runs, other_arches, arches, unknown });
     }
 
     /// Only the rows of some problems.

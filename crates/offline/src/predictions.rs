@@ -268,11 +268,6 @@ impl Predictions {
         own.or_else(|| rankings.first()).map(|ranking| ranking.places.as_slice())
     }
 
-    /// The kernel that ranks first for a trial.
-    pub fn first(&self, measurements: &Measurements, trial: &Trial) -> Option<&Kernel> {
-        self.ranking(measurements, trial)?.first().map(|place| &place.kernel)
-    }
-
     /// The order that the file gives a trial's candidates; kernels that were not measured are left out.
     /// Kernels are compared by descriptor, because names of different age can describe one kernel.
     pub fn order(&self, measurements: &Measurements, trial: &Trial) -> Option<Order> {
@@ -282,7 +277,12 @@ impl Predictions {
                 measurements.kernels()[candidate.kernel as usize].kind == place.kernel.kind
             })
         };
-        let places = places.iter().filter_map(find).collect();
-        Some(Order { places, predicted: Vec::new(), outside: FieldSet::NONE })
+        let unmeasured = places.first().filter(|first| find(first).is_none());
+        Some(Order {
+            places: places.iter().filter_map(find).collect(),
+            unmeasured: unmeasured.map(|first| first.kernel.name.clone()),
+            predicted: Vec::new(),
+            outside: FieldSet::NONE,
+        })
     }
 }

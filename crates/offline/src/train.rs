@@ -5,8 +5,8 @@
 //! bytes. Folds are trained in parallel, on the rayon pool of the caller.
 
 mod artifacts;
-mod average;
 mod card;
+mod combine;
 mod data;
 mod decide;
 mod error;
@@ -98,14 +98,10 @@ pub struct Plan {
     pub fold_seed: Option<u64>,
     /// When trainings stop.
     pub stop: Stop,
-    /// Number of random parameter sets to try.
-    pub trials: usize,
     /// Number of rounds of searching for problems with bad choices.
     pub hard_rounds: usize,
-    /// The first seed.
+    /// The seed.
     pub seed: u64,
-    /// Number of seeds whose forests are averaged.
-    pub seeds: usize,
     /// The role of each file.
     pub roles: Vec<Role>,
     /// The model to continue.
@@ -156,7 +152,7 @@ pub fn train(
     watcher: &dyn Watcher,
 ) -> Result<Vec<Trained>, TrainError> {
     for goal in &plan.goals {
-        goal.params.validate(plan.seeds)?;
+        goal.params.validate()?;
     }
     // All targets are checked first: nothing is trained if one of them has no data.
     let targets = plan.goals.iter().map(|goal| goal.target);
@@ -174,12 +170,9 @@ fn one(
     let problem = |item: &Item| plan.group_by.key(&measurements.problems()[item.problem as usize]);
     let groups = data.problems.iter().map(problem).collect();
     let mut task = Task::new(&data, goal.target, goal.objective, &plan.categories, groups);
-    (task.seed, task.seeds) = (plan.seed, plan.seeds);
-    let given = Recipe {
-        params: goal.params.clone(),
-        weights: data.problems.iter().map(|item| item.weight).collect(),
-    };
-    let decisions = Decisions { trials: plan.trials, hard_rounds: plan.hard_rounds, seed: plan.seed };
+    task.seed = plan.seed;
+    let given = Recipe { params: goal.params.clone(), weights: vec![1.0; data.problems.len()] };
+    let decisions = Decisions { hard_rounds: plan.hard_rounds, seed: plan.seed };
     task.prior = plan.prior;
     let (fold_of, names) = match &plan.holdout {
         Some(holdout) => {

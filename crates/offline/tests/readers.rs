@@ -458,7 +458,7 @@ fn benchmark_json_may_have_the_problem_of_a_gemm_in_an_object() {
     assert_eq!(data(&format!(r#"{{"results": [{printed}]}}"#)).rows().len(), 1);
     for (from, to, message) in [
         ("kernel_name", "kernelname", "the kernel's name: found the key 'kernelname', expected kernel or"),
-        ("\"K\"", "\"Kk\"", "problem: unknown key 'Kk', expected M, N, K"),
+        ("\"K\"", "\"Kk\"", "problem: unknown key 'Kk', expected K, k"),
         ("\"problem\"", "\"M\": 65, \"problem\"", "M: found two values, in the result and in its problem"),
     ] {
         let error = fails(&file(&folder, "b.json", &format!("[{}]", flat.replace(from, to))), Op::Gemm);

@@ -106,15 +106,16 @@ impl Chooser {
             return Err(CliError::usage("--arch is for the estimate and for universal models"));
         }
         let estimate = || -> Result<Self, CliError> {
-            let asked = EstimateOption { estimate: true, arch: args.arch };
-            Ok(Self::Model(Arc::new(asked.model(op.or(args.op).unwrap_or(Op::GroupedConv), &args.hardware)?)))
+            let arch = args.data.arch(args.arch, &args.hardware)?;
+            let op = op.or(args.op).map_or_else(|| args.data.op(), Ok)?;
+            Ok(Self::Model(Arc::new(EstimateOption { estimate: true, arch }.model(op, &args.hardware)?)))
         };
         Ok((old.map_or_else(estimate, Ok)?, new.map_or_else(estimate, Ok)?))
     }
 
     fn open(path: &Path, args: &Args) -> Result<Self, CliError> {
         if path.is_dir() || is_embedded(path) {
-            let model = serving(args.force.apply(embedded::open(path)?), args.op)?;
+            let model = serving(args.force.apply(embedded::open(path)?), args.op, &args.data)?;
             let asked = EstimateOption { estimate: true, arch: args.arch };
             // The options' GPU is for the other side; this model has its own.
             if model.spec().prior.is_none() {
@@ -142,13 +143,14 @@ impl Chooser {
         trials: &[Trial],
     ) -> Result<Vec<Option<Order>>, CliError> {
         match self {
-            Self::Model(model) => {
-                let orders = Judge::new(model, measurements)?.orders(measurements, trials)?;
-                Ok(orders.into_iter().map(Some).collect())
-            }
+            Self::Model(model) => Ok(Judge::new(model, measurements)?.orders(measurements, trials)?),
             Self::File(path) => {
-                let predictions = super::validate::read_predictions(path, data, measurements)?;
-                Ok(trials.iter().map(|trial| predictions.order(measurements, trial)).collect())
+                let predictions = super::evaluate::read_predictions(path, data, measurements)?;
+                // Two rankings are compared by the kernels that were measured.
+                let order = |trial| {
+                    predictions.order(measurements, trial).map(|order| Order { unmeasured: None, ..order })
+                };
+                Ok(trials.iter().map(order).collect())
             }
         }
     }
@@ -162,7 +164,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             args.data.read_for(old, args.arch)?
         }
         (_, Chooser::Model(model)) | (Chooser::Model(model), _) => args.data.read_for(model, args.arch)?,
-        _ => args.data.read_all(args.op.unwrap_or(Op::GroupedConv), None)?,
+        _ => args.data.read_all(args.op, None)?,
     };
     let trials = trials(&measurements);
     let (old, new) = (old.on_measured(args, &measurements)?, new.on_measured(args, &measurements)?);

@@ -34,9 +34,9 @@ pub(crate) struct Args {
     /// A file of --data whose problems are evaluated and never measured
     #[arg(long, value_name = "FILE")]
     holdout: Option<PathBuf>,
-    /// The architecture that was measured
+    /// The architecture that was measured [default: the one that the rows record]
     #[arg(long, value_parser = word::<Arch>)]
-    arch: Arch,
+    arch: Option<Arch>,
     #[command(flatten)]
     hardware: HardwareOption,
     /// The universal model to continue: a directory, or embedded:NAME
@@ -61,8 +61,8 @@ pub(crate) struct Args {
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
     draws: u32,
-    /// The operation of the rows, if a model for another one serves it, as those for convolutions serve
-    /// gemm_universal [default: the model's]
+    /// The operation of the rows, which the model has to serve, as those for convolutions serve gemm_universal
+    /// [default: that of the rows]
     #[arg(long, value_name = "OP", value_parser = word::<Op>)]
     op: Option<Op>,
     /// Folds in which all problems are held out: more folds leave more problems to learn from

@@ -1,11 +1,13 @@
-//! Options for measurements, shared by evaluate, validate and compare.
+//! Options for measurements, shared by evaluate and compare.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 
+use ck_select::estimate::Described;
 use ck_select::model::Model;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
 use ck_select_offline::candidates::repeated;
-use ck_select_offline::measurements::{Measurements, Wanted};
+use ck_select_offline::measurements::{Measurements, Wanted, files_of, first_row};
 use ck_select_offline::survey::{MeasuredOn, measured_on};
 
 use super::estimate::EstimateOption;
@@ -24,6 +26,80 @@ pub(crate) struct Data {
     /// Only convolutions of this direction (forward, bwd_data, bwd_weight); by default the model's
     #[arg(long, value_name = "DIRECTION", value_parser = direction)]
     variant: Option<Direction>,
+    /// Only rows with this value in the column run_id
+    #[arg(long, value_name = "ID")]
+    run_id: Option<String>,
+}
+
+/// The first row of each file, for what the command line leaves to the data.
+pub(crate) struct FirstRows(Vec<(PathBuf, Op, Option<Arch>)>);
+
+impl FirstRows {
+    pub(crate) fn read(files: &[PathBuf], op: Option<Op>, dtype: Option<Dtype>) -> Result<Self, CliError> {
+        let mut rows = Vec::new();
+        for path in files {
+            for file in files_of(path)? {
+                if let Some((op, arch)) = first_row(&file, op, dtype)? {
+                    rows.push((file, op, arch));
+                }
+            }
+        }
+        Ok(Self(rows))
+    }
+
+    /// The operation of all of them; that of convolutions if there is none.
+    pub(crate) fn op(&self) -> Result<Op, CliError> {
+        Ok(self.common("--op", |(_, op, _)| Some(*op))?.unwrap_or(Op::GroupedConv))
+    }
+
+    /// The architecture that all of them record.
+    pub(crate) fn arch(&self) -> Result<Option<Arch>, CliError> {
+        self.common("--arch", |(_, _, arch)| *arch)
+    }
+
+    /// The same, for a training that has to know it.
+    #[cfg(feature = "train")]
+    pub(crate) fn measured_arch(&self) -> Result<Arch, CliError> {
+        let unknown = || CliError::usage("--arch is missing, and the rows do not record what was measured");
+        self.arch()?.ok_or_else(unknown)
+    }
+
+    fn common<T: PartialEq + Display>(
+        &self,
+        option: &str,
+        of: impl Fn(&(PathBuf, Op, Option<Arch>)) -> Option<T>,
+    ) -> Result<Option<T>, CliError> {
+        let mut named = self.0.iter().filter_map(|row| Some((row.0.display(), of(row)?)));
+        let Some((first, value)) = named.next() else { return Ok(None) };
+        match named.find(|(_, other)| *other != value) {
+            Some((file, other)) => Err(CliError::usage(format!(
+                "{option} is missing: {first} has rows of {value}, {file} of {other}"
+            ))),
+            None => Ok(Some(value)),
+        }
+    }
+}
+
+/// Refuses rows that leave a choice which the command line did not make: `op` and `arch` are its options.
+pub(crate) fn check_choice(
+    measurements: &Measurements,
+    op: Option<Op>,
+    arch: Option<Arch>,
+) -> Result<(), CliError> {
+    let Wanted { op: taken, arch: taken_arch, direction, dtype } = *measurements.wanted();
+    for source in measurements.sources() {
+        let file = source.path.display();
+        let other_arches: usize = source.other_arches.iter().map(|(_, rows)| rows).sum();
+        if let (None, Some(taken), Some((other, _))) = (arch, taken_arch, source.other_arches.first()) {
+            let message = format!("--arch is missing: {file} has rows of {taken} and of {other}");
+            return Err(CliError::usage(message));
+        }
+        if op.is_none() && direction.is_none() && dtype.is_none() && source.other > other_arches {
+            let message = format!("--op is missing: {file} has rows of {taken} and of another operation");
+            return Err(CliError::usage(message));
+        }
+    }
+    Ok(())
 }
 
 pub(crate) fn dtype(word: &str) -> Result<Dtype, String> {
@@ -38,9 +114,14 @@ pub(crate) fn op(word: &str) -> Result<Op, String> {
     word.parse().map_err(|error: ck_select::vocab::UnknownWord| error.to_string())
 }
 
-/// A model for the requested operation: its own, or for a universal model one that the estimate sees alike.
-pub(crate) fn serving(model: Model, op: Option<Op>) -> Result<Model, CliError> {
+/// A model for the requested operation: its own, or for a universal model one that the estimate sees alike,
+/// which is by default that of the data.
+pub(crate) fn serving(model: Model, op: Option<Op>, data: &Data) -> Result<Model, CliError> {
     let own = model.spec().op();
+    let op = match op {
+        None if model.spec().prior.is_some() => Some(data.op()?),
+        op => op,
+    };
     match op.filter(|&op| op != own) {
         None => Ok(model),
         Some(op) => model
@@ -94,13 +175,56 @@ impl Data {
         })
     }
 
-    /// Reads rows of one operation.
-    pub(crate) fn read_all(&self, op: Op, arch: Option<Arch>) -> Result<Measurements, CliError> {
-        self.read(wanted(op, self.variant, self.dtype, arch)?)
+    /// Reads rows of one operation, by default that of the first row.
+    pub(crate) fn read_all(&self, op: Option<Op>, arch: Option<Arch>) -> Result<Measurements, CliError> {
+        let taken = op.map_or_else(|| self.op(), Ok)?;
+        let measurements = self.read(wanted(taken, self.variant, self.dtype, arch)?)?;
+        check_choice(&measurements, op, arch)?;
+        Ok(measurements)
+    }
+
+    /// The operation of the rows.
+    pub(crate) fn op(&self) -> Result<Op, CliError> {
+        if self.variant.is_some() {
+            return Ok(Op::GroupedConv);
+        }
+        FirstRows::read(&self.files, None, self.dtype)?.op()
+    }
+
+    /// The architecture of the options, else, unless --hardware says it, the one that the rows record.
+    pub(crate) fn arch(
+        &self,
+        arch: Option<Arch>,
+        hardware: &HardwareOption,
+    ) -> Result<Option<Arch>, CliError> {
+        if arch.is_some() || hardware.is_given() {
+            return Ok(arch);
+        }
+        FirstRows::read(&self.files, None, self.dtype)?.arch()
+    }
+
+    /// Reads rows for the estimate on a GPU: that of the options, else of the architecture that the rows record.
+    pub(crate) fn read_on(
+        &self,
+        op: Option<Op>,
+        asked: &EstimateOption,
+        hardware: &HardwareOption,
+    ) -> Result<(Measurements, Described), CliError> {
+        let on = EstimateOption { arch: self.arch(asked.arch, hardware)?, ..*asked };
+        let mut described = on.device(hardware)?;
+        let measurements = self.read_all(op, Some(described.arch))?;
+        if !hardware.is_given() {
+            check_choice(&measurements, op, asked.arch)?;
+        }
+        if !hardware.is_given() {
+            described.device = measurements.device(described.arch)?;
+        }
+        Ok((measurements, described))
     }
 
     fn read(&self, wanted: Wanted) -> Result<Measurements, CliError> {
-        let measurements = Measurements::read(&self.files, wanted)?;
+        let mut measurements = Measurements::new(wanted).of_run(self.run_id.clone());
+        measurements.add_all(&self.files)?;
         look_over(&measurements)?;
         Ok(measurements)
     }

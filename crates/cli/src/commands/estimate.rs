@@ -12,7 +12,7 @@ use super::hardware::HardwareOption;
 use crate::error::CliError;
 
 /// Whether the estimate is asked, and for which GPU.
-#[derive(clap::Args)]
+#[derive(Clone, Copy, clap::Args)]
 pub(crate) struct EstimateOption {
     /// Use the estimate, which needs no measurements and no model, for the GPU of --arch or --hardware
     /// (docs/estimate.md)

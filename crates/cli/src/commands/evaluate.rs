@@ -7,13 +7,14 @@ use std::sync::Arc;
 use ck_select::embedded;
 use ck_select::estimate::{Described, Estimator};
 use ck_select::model::Model;
+use ck_select::pool::Pool;
 use ck_select::vocab::Op;
 use ck_select_offline::evaluate::{Evaluation, Slice};
 use ck_select_offline::figures::Spread;
 use ck_select_offline::measurements::Measurements;
+use ck_select_offline::predictions::{Labels, Predictions};
 use ck_select_offline::report;
-use ck_select_offline::tuned::{Roof, RoofFigures};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::data::{Data, as_measured, say_trained_on, serving};
 use super::estimate::EstimateOption;
@@ -29,28 +30,44 @@ const EXAMPLES: &str = "Examples:
   ckselect evaluate --model models/M --data oracle.parquet --html report.html --json metrics.json
   ckselect evaluate --model models/M --data oracle.csv --problems worst.csv
   ckselect evaluate --estimate --arch gfx942 --data oracle.csv
-  ckselect evaluate --model models/M --data oracle.csv --roof roof.txt
+  ckselect evaluate --model models/M --data oracle.csv --pool configs/forward_bf16.txt
+  ckselect evaluate --predictions picks.csv --data oracle.csv --require mean=0.975,p10=0.92
   ckselect evaluate --model embedded:universal --arch gfx942 --data oracle.csv
   ckselect evaluate --model embedded:universal --op gemm_universal --arch gfx950 --data gemms.csv
 
 Efficiency is the measured speed of the kernel that the model chooses divided by that of the fastest \
-measured one; only valid rows count. Rows that the model was trained on say little about its quality: hold \
-some back, or use the cross-validation of `ckselect train`.";
+measured one; only valid rows count. A choice from a pool or a file that was not measured has efficiency 0. \
+Problems and kernels are joined by their fields, not by number. Rows that the model was trained on say \
+little about its quality: hold some back, or use the cross-validation of `ckselect train`. With --require, \
+the exit code is 3 if a figure is lower, or if a measured problem has no choice.";
 
-/// Evaluate a model's choices against measurements
+/// Evaluate choices against measurements: those of a model, of the estimate or of a file
 #[derive(clap::Args)]
 #[command(
     after_help = EXAMPLES,
+    group = clap::ArgGroup::new("chooser").args(["estimate"]).required(true),
     mut_arg("estimate", |estimate| estimate.conflicts_with_all(["unknown", "rank_by", "force_model"]))
 )]
 pub(crate) struct Args {
     /// Model directory, or embedded:NAME
-    #[arg(long, value_name = "DIR", conflicts_with = "estimate", required_unless_present = "estimate")]
+    #[arg(long, value_name = "DIR", group = "chooser")]
     model: Option<PathBuf>,
+    /// Choices in a CSV: `kernel`, perhaps with a `rank`, and the problem with all its fields or by its number
+    /// (`problem_idx`) in the first file of --data
+    #[arg(
+        long,
+        value_name = "FILE",
+        group = "chooser",
+        conflicts_with_all = ["pool", "arch", "hardware", "unknown", "rank_by", "force_model", "html"]
+    )]
+    predictions: Option<PathBuf>,
+    /// Kernels to choose from, measured or not; by default those that were measured on the problem
+    #[arg(long, value_name = "FILE")]
+    pool: Option<PathBuf>,
     #[command(flatten)]
     estimate: EstimateOption,
     /// The operation on which the estimate or a universal model is evaluated; other models have their own
-    /// [default: the model's, or grouped_conv]
+    /// [default: the model's, or that of the rows]
     #[arg(long, value_name = "OP", value_parser = super::data::op)]
     op: Option<Op>,
     #[command(flatten)]
@@ -66,9 +83,10 @@ pub(crate) struct Args {
     force: Force,
     #[command(flatten)]
     hardware: HardwareOption,
-    /// Compare the times with the best known ones in these lists, which `ckselect import` writes
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    roof: Vec<PathBuf>,
+    /// Required minimum figures: any of mean, median, p10, min and match, the share of problems whose fastest
+    /// kernel is chosen
+    #[arg(long, value_name = "FIGURE=VALUE,…", value_parser = requirement, value_delimiter = ',')]
+    require: Vec<Requirement>,
     /// Also write everything as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -83,27 +101,104 @@ pub(crate) struct Args {
     format: Format,
 }
 
+/// A figure and its required minimum.
+#[derive(Debug, Clone)]
+struct Requirement {
+    name: &'static str,
+    least: f64,
+}
+
+const FIGURES: [&str; 5] = ["mean", "median", "p10", "min", "match"];
+
+fn requirement(text: &str) -> Result<Requirement, String> {
+    let (name, value) =
+        text.split_once('=').ok_or_else(|| format!("'{text}' is not of the form figure=value"))?;
+    let known = FIGURES.into_iter().find(|figure| *figure == name);
+    let name =
+        known.ok_or_else(|| format!("no figure is named '{name}'; there are {}", FIGURES.join(", ")))?;
+    match value.parse::<f64>() {
+        Ok(least) if (0.0..=1.0).contains(&least) => Ok(Requirement { name, least }),
+        _ => Err(format!("{name}: found '{value}', expected a share from 0 to 1")),
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let (evaluation, measurements, model) = evaluated(args)?;
+    write(args, &evaluation, &measurements, model.as_deref())?;
+    check(&args.require, &evaluation)
+}
+
+/// The evaluation, its measurements, and the model that is judged, if it is one.
+fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>>), CliError> {
+    if let Some(path) = &args.predictions {
+        let measurements = args.data.read_all(args.op, None)?;
+        let predictions = read_predictions(path, &args.data, &measurements)?;
+        return Ok((Evaluation::of_predictions(&predictions, &measurements)?, measurements, None));
+    }
+    let pool = args.pool.as_ref().map(Pool::read).transpose()?.map(Arc::new);
     let Some(directory) = &args.model else {
-        let Described { arch, mut device } = args.estimate.device(&args.hardware)?;
-        let op = args.op.unwrap_or(Op::GroupedConv);
-        let measurements = args.data.read_all(op, Some(arch))?;
-        if !args.hardware.is_given() {
-            device = measurements.device(arch)?;
-        }
-        let evaluation = Evaluation::of_estimate(&Estimator::new(device), &measurements)?;
-        return write(args, &evaluation, &measurements, None);
+        let (measurements, Described { arch, device }) =
+            args.data.read_on(args.op, &args.estimate, &args.hardware)?;
+        let evaluation = match pool {
+            None => Evaluation::of_estimate(&Estimator::new(device), &measurements)?,
+            Some(pool) => {
+                let model = Model::of_estimate(measurements.wanted().op, device)?.of_arch(arch);
+                Evaluation::of_model(&Arc::new(model), &measurements, Some(&pool))?
+            }
+        };
+        return Ok((evaluation, measurements, None));
     };
-    let mut model = serving(args.force.apply(load_model(directory, args.unknown)?), args.op)?;
+    let model = args.force.apply(load_model(directory, args.unknown)?);
+    let mut model = serving(model, args.op, &args.data)?;
     if let Some(target) = args.rank_by {
         model = model.ranking_by(target)?;
     }
     model = args.estimate.place(model, &args.hardware)?;
     let measurements = args.data.read_for(&model, model.device().and_then(|(_, arch)| arch))?;
     let model = Arc::new(as_measured(model, &args.estimate, &args.hardware, &measurements)?);
-    let evaluation = Evaluation::of_model(&model, &measurements)?;
+    let evaluation = Evaluation::of_model(&model, &measurements, pool.as_ref())?;
     say_trained_on(&measurements, &evaluation.trained_files);
-    write(args, &evaluation, &measurements, Some(&model))
+    Ok((evaluation, measurements, Some(model)))
+}
+
+/// Reads choices; problem numbers refer to the first file of measurements.
+pub(super) fn read_predictions(
+    path: &Path,
+    data: &Data,
+    measurements: &Measurements,
+) -> Result<Predictions, CliError> {
+    let labels = data.files.first().map(|first| Labels::read(first, measurements));
+    // Measurements need numbers only if the predictions use them, and then the reader reports it.
+    let labels = labels.and_then(Result::ok);
+    let predictions = Predictions::read(path, measurements, labels.as_ref())?;
+    if !predictions.unknown().is_empty() {
+        let (file, unknown) = (path.display(), predictions.unknown().join(", "));
+        say!("ckselect: warning: {file}: ignored columns: {unknown}");
+    }
+    Ok(predictions)
+}
+
+fn check(required: &[Requirement], evaluation: &Evaluation) -> Result<(), CliError> {
+    let (judged, without) = (evaluation.outcomes.len(), evaluation.problems_without_choice);
+    // Whoever chooses for the easy problems only would pass.
+    if !required.is_empty() && without > 0 {
+        let message = format!("{without} of {} measured problems have no choice", judged + without);
+        return Err(CliError::Judged(message));
+    }
+    let Spread { mean, p50, p10, min, .. } = evaluation.summary.efficiency;
+    let missed = required.iter().filter_map(|&Requirement { name, least }| {
+        let value = match name {
+            "mean" => mean,
+            "median" => p50,
+            "p10" => p10,
+            "min" => min,
+            _ => evaluation.summary.top1,
+        };
+        let reached = value >= least;
+        (!reached).then(|| format!("{name} is {value:.4}, required {least}"))
+    });
+    let missed: Vec<String> = missed.collect();
+    if missed.is_empty() { Ok(()) } else { Err(CliError::Judged(missed.join("; "))) }
 }
 
 /// Other commands read the problems of this option, whose file would be lost.
@@ -128,9 +223,8 @@ fn write(
     measurements: &Measurements,
     model: Option<&Model>,
 ) -> Result<(), CliError> {
-    let roof = roof(args, evaluation, measurements)?;
     if let Some(path) = &args.json {
-        write_file(path, &to_json(evaluation, measurements, roof.as_ref()))?;
+        write_file(path, &evaluation.to_json(measurements))?;
     }
     if let Some(path) = &args.html {
         let place = args.model.as_deref().map(|path| match embedded::named(path) {
@@ -154,57 +248,13 @@ fn write(
     }
     let mut out = Output::create(None)?;
     let written = match args.format {
-        Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &to_json(evaluation, measurements, roof.as_ref()))
-                .map_err(Into::into)
-                .and_then(|()| writeln!(out))
-        }
-        format => figures(evaluation, measurements, roof.as_ref()).write(format, &mut out),
+        Format::Json => serde_json::to_writer_pretty(&mut out, &evaluation.to_json(measurements))
+            .map_err(Into::into)
+            .and_then(|()| writeln!(out)),
+        format => figures(evaluation, measurements).write(format, &mut out),
     };
     written.map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()
-}
-
-/// The comparison with --roof, if requested.
-fn roof(
-    args: &Args,
-    evaluation: &Evaluation,
-    measurements: &Measurements,
-) -> Result<Option<RoofFigures>, CliError> {
-    if args.roof.is_empty() {
-        return Ok(None);
-    }
-    let mut roof = Roof::default();
-    for path in &args.roof {
-        let name = path.display().to_string();
-        let text = ck_select::files::read_to_string(path).map_err(|error| CliError::io(&name, &error))?;
-        roof.add(&name, &text)?;
-    }
-    let figures = roof
-        .compare(evaluation, measurements)
-        .map_err(|reason| CliError::failed(format!("--roof: {reason}")))?;
-    if figures.other_devices > 0 {
-        say!(
-            "ckselect: --roof: {} problems are left out: their times are of devices with other numbers of \
-             compute units, or of several while the data does not say its own (hw_num_cus)",
-            figures.other_devices
-        );
-    }
-    Ok(Some(figures))
-}
-
-fn to_json(evaluation: &Evaluation, measurements: &Measurements, roof: Option<&RoofFigures>) -> Value {
-    let mut value = evaluation.to_json(measurements);
-    if let Some(RoofFigures { chosen, fastest, other_devices }) = roof {
-        let spread = |spread: &Spread| {
-            let Spread { count, mean, p50, p10, min } = *spread;
-            json!({"problems": count, "mean": mean, "p50": p50, "p10": p10, "min": min})
-        };
-        value["roof"] = json!({
-            "chosen": spread(chosen), "fastest": spread(fastest), "other_devices": other_devices,
-        });
-    }
-    value
 }
 
 fn write_file(path: &Path, value: &Value) -> Result<(), CliError> {
@@ -217,7 +267,7 @@ fn write_file(path: &Path, value: &Value) -> Result<(), CliError> {
 }
 
 /// The figures over all problems, then by kind of problem.
-fn figures(evaluation: &Evaluation, measurements: &Measurements, roof: Option<&RoofFigures>) -> Table {
+fn figures(evaluation: &Evaluation, measurements: &Measurements) -> Table {
     let mut table = Table::new(["figure", "problems", "mean", "median", "p10", "min"]);
     let mut spread = |name: String, spread: &Spread| {
         let Spread { count, mean, p50, p10, min } = *spread;
@@ -225,9 +275,8 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements, roof: Option<&R
     };
     let summary = &evaluation.summary;
     spread("efficiency".to_owned(), &summary.efficiency);
-    if let Some(RoofFigures { chosen, fastest, .. }) = roof {
-        spread("share of the roof, chosen".to_owned(), chosen);
-        spread("share of the roof, fastest measured".to_owned(), fastest);
+    if let Some(measured) = evaluation.of_measured_choices() {
+        spread("efficiency of measured choices".to_owned(), &measured);
     }
     let slices = &evaluation.slices;
     for (kind, list) in [
@@ -268,6 +317,14 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements, roof: Option<&R
     for field in &coverage.fields {
         counted(format!("out of range, {} trained on {}", field.name, field.trained), field.outside);
     }
+    let unmeasured = evaluation.orders.iter().filter(|order| order.unmeasured.is_some()).count();
+    let choices = [
+        ("choices that were not measured", unmeasured),
+        ("problems without a choice", evaluation.problems_without_choice),
+    ];
+    for (name, count) in choices.into_iter().filter(|(_, count)| *count > 0) {
+        counted(name.to_owned(), count);
+    }
     let kernels = [
         ("kernels unlike the measured ones", coverage.unmeasured_kernels),
         ("kernels that the model does not rank", coverage.left_out_kernels),
@@ -290,22 +347,26 @@ fn outcomes(evaluation: &Evaluation, measurements: &Measurements) -> Table {
         "oracle_rank",
         "num_kernels",
         "out_of_range",
+        "problem_idx",
     ]);
-    let mut outcomes: Vec<_> = evaluation.outcomes.iter().zip(&evaluation.orders).collect();
+    let orders = evaluation.orders.iter().zip(&evaluation.trials);
+    let mut outcomes: Vec<_> = evaluation.outcomes.iter().zip(orders).collect();
     outcomes.sort_by(|(a, _), (b, _)| a.efficiency.total_cmp(&b.efficiency));
     let name = |kernel: u32| Cell::from(measurements.kernels()[kernel as usize].name.as_str());
     let op = measurements.wanted().op;
-    for (outcome, order) in outcomes {
+    for (outcome, (order, trial)) in outcomes {
+        let unmeasured = order.unmeasured.as_deref().map(Cell::from);
         table.push(vec![
             measurements.problems()[outcome.problem as usize].to_string().into(),
             outcome.efficiency.into(),
-            outcome.selected.map_or(Cell::Empty, name),
+            unmeasured.or(outcome.selected.map(name)).unwrap_or(Cell::Empty),
             outcome.selected_tflops.into(),
             name(outcome.oracle),
             outcome.oracle_tflops.into(),
             outcome.oracle_rank.map_or(Cell::Empty, |rank| (rank + 1).into()),
             outcome.candidates.into(),
             order.outside.names(op).collect::<Vec<_>>().join(" ").into(),
+            trial.number.map_or(Cell::Empty, |number| number.to_string().into()),
         ]);
     }
     table

@@ -11,7 +11,7 @@ use ck_select::vocab::Arch;
 use crate::error::CliError;
 
 /// Whose constants features are computed with.
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 pub(crate) struct HardwareOption {
     /// GPU constants to use instead of the model's: an architecture with a profile (an unknown one lists
     /// them), or a JSON file with an object of single constants (`ckselect inspect` shows their names)

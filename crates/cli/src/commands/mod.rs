@@ -21,8 +21,6 @@ pub(crate) mod evaluate;
 pub(crate) mod explain;
 pub(crate) mod features;
 pub(crate) mod hardware;
-#[cfg(feature = "offline")]
-pub(crate) mod import;
 pub(crate) mod inspect;
 #[cfg(feature = "offline")]
 pub(crate) mod man;
@@ -47,8 +45,6 @@ pub(crate) mod this_gpu;
 pub(crate) mod train;
 #[cfg(feature = "offline")]
 pub(crate) mod tune;
-#[cfg(feature = "offline")]
-pub(crate) mod validate;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -23,7 +23,8 @@ Output columns: `raw` is the forest's prediction, LightGBM's predict() bit for b
 the inverse transform of the spec (expm1 for log targets, otherwise clamped at 0). A LightGBM file without a \
 spec has no transform, so both are equal.
 
-Rows contain the constants of their GPU; `ckselect features --hardware` computes rows for another GPU.";
+Rows contain the constants of their GPU; `ckselect features --hardware` computes rows for another GPU. \
+`ckselect rank` predicts for kernels and problems by their names and fields.";
 
 /// Predict from raw feature rows
 #[derive(clap::Args)]

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
 use ck_select_offline::figures::quantile;
-use ck_select_offline::measurements::{Measurements, Wanted, files_of, op_of};
+use ck_select_offline::measurements::{Measurements, Wanted, files_of};
 use ck_select_offline::report::{self, Against, Made};
 use ck_select_offline::survey::{Change, Keep, Point, Sidecar, Survey};
 
-use super::data::{direction, dtype, op, say_left_out};
+use super::data::{FirstRows, direction, dtype, op, say_left_out};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, Table};
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     /// Compare with these sweeps: warm and cold, two drivers, two devices
     #[arg(long, value_name = "SWEEP", num_args = 1..)]
     against: Vec<PathBuf>,
-    /// Only rows of this operation (gemm_universal, grouped_conv, fmha); by default that of the first row
+    /// Only rows of this operation (gemm_universal, grouped_conv, fmha); by default that of the rows
     #[arg(long, value_name = "OP", value_parser = op)]
     op: Option<Op>,
     /// Only rows of this element type
@@ -53,6 +53,9 @@ pub(crate) struct Args {
     /// Only convolutions of this direction (forward, bwd_data, bwd_weight)
     #[arg(long, value_name = "DIRECTION", value_parser = direction)]
     variant: Option<Direction>,
+    /// Only rows with this value in the column run_id
+    #[arg(long, value_name = "ID")]
+    run_id: Option<String>,
     /// The architecture of rows that do not record it; rows of other architectures are left out
     #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
     arch: Option<Arch>,
@@ -130,17 +133,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 fn read(args: &Args, files: &[PathBuf], arch: Option<Arch>) -> Result<Measurements, CliError> {
     let files: Vec<PathBuf> = files.iter().map(|file| Sidecar::measurements(file)).collect();
-    let mut op = args.op;
-    for file in &files {
-        for file in files_of(file)? {
-            if op.is_none() {
-                op = op_of(&file, args.dtype)?;
-            }
-        }
-    }
-    let wanted =
-        Wanted { op: op.unwrap_or(Op::GroupedConv), direction: args.variant, dtype: args.dtype, arch };
-    let measurements = Measurements::read(&files, wanted)?;
+    let op = args.op.map_or_else(|| FirstRows::read(&files, None, args.dtype)?.op(), Ok)?;
+    let wanted = Wanted { op, direction: args.variant, dtype: args.dtype, arch };
+    let mut measurements = Measurements::new(wanted).of_run(args.run_id.clone());
+    measurements.add_all(&files)?;
     say_left_out(&measurements);
     Ok(measurements)
 }

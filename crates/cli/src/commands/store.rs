@@ -1,7 +1,7 @@
 //! `ckselect store`: manages the measured winners.
 
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ck_select::tuning::store::{
     Filter, Location, Merged, Mode, PoolHash, Record, RecordFormat, Store, Winner, read_records,

@@ -17,19 +17,18 @@ mod run;
 const EXAMPLES: &str = "Examples:
   ckselect train --data sweep.csv --out models/mine --op grouped_conv --arch gfx950
   ckselect train --data oracle.csv --extra-data sweep.csv --out models/mine --op grouped_conv \\
-      --arch gfx950 --params colsample_bytree=0.7 --seeds 5
+      --arch gfx950 --params num_leaves=31
   ckselect train --universal --data mi355x.csv --arch gfx950 --data data/h200 --holdout device \\
       --out models/any
   ckselect train --data parquet/ --out models/gemm --op gemm_universal --dtype fp8 \\
       --arch gfx942 --objective log1p --targets tflops,latency,bandwidth
 
-Objectives that only rank (lambdarank, listwise, relative, pairwise, softmax, rank_xendcg) train \
-model_relative.lgbm.gz, by which the model ranks, plus a forest for each of --targets. log1p and raw are \
+Objectives that only rank (lambdarank, listwise, relative) train model_relative.lgbm.gz, by which the model ranks, plus a forest for each of --targets. log1p and raw are \
 upstream's: the forest of tflops ranks. Parameters have the names of LightGBM's scikit-learn interface or of \
 LightGBM itself; TARGET.NAME=VALUE sets one for a single target.";
 
 /// Train a model from measurements
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 #[command(after_help = EXAMPLES)]
 #[cfg_attr(not(feature = "train"), allow(dead_code))]
 pub(crate) struct Args {
@@ -39,20 +38,21 @@ pub(crate) struct Args {
     /// Measurements only for training, never held out by cross-validation
     #[arg(long, value_name = "PATH", num_args = 1..)]
     extra_data: Vec<PathBuf>,
-    /// Weight of the rows of a file: FILE=WEIGHT
-    #[arg(long, value_name = "FILE=WEIGHT")]
-    weight: Vec<String>,
+    /// Only rows with this value in the column run_id
+    #[arg(long, value_name = "ID")]
+    run_id: Option<String>,
     /// The model directory to write
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Replace an existing model directory
     #[arg(long)]
     overwrite: bool,
-    /// The operation: gemm_universal, grouped_conv or fmha; with --universal by default grouped_conv
-    #[arg(long, value_parser = word::<Op>, required_unless_present = "universal")]
+    /// The operation: gemm_universal, grouped_conv or fmha [default: that of the rows]
+    #[arg(long, value_parser = word::<Op>)]
     op: Option<Op>,
     /// The architecture that was measured, such as gfx950; with --universal, that of rows that record none
-    #[arg(long, value_parser = word::<Arch>, required_unless_present = "universal")]
+    /// [default: the one that the rows record]
+    #[arg(long, value_parser = word::<Arch>)]
     arch: Option<Arch>,
     #[command(flatten)]
     hardware: HardwareOption,
@@ -86,8 +86,7 @@ pub(crate) struct Args {
     /// Values to predict: tflops, latency, bandwidth
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "tflops")]
     targets: Vec<String>,
-    /// lambdarank, listwise, relative, pairwise, softmax, rank_xendcg, log1p or raw; by default lambdarank,
-    /// or that of --warm-start
+    /// lambdarank, listwise, relative, log1p or raw; by default lambdarank, or that of --warm-start
     #[arg(long, value_name = "NAME")]
     objective: Option<String>,
     /// The target that ranks: relative if it is trained, else tflops
@@ -116,18 +115,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SEED")]
     fold_seed: Option<u64>,
     /// Which problems decide when to stop: a part of the training problems, the held-out ones (upstream's
-    /// way), or none. By default off for lambdarank and rank_xendcg, inner for others that only rank, and
-    /// held-out for the rest
+    /// way), or none. By default off for lambdarank, inner for others that only rank, and held-out for the
+    /// rest
     #[arg(long, value_enum)]
     early_stopping: Option<Stopping>,
-    /// Try COUNT sets of random parameters, judged within the training problems
-    #[arg(
-        long,
-        value_name = "COUNT",
-        default_value = "0",
-        value_parser = clap::value_parser!(u16).range(..=1000)
-    )]
-    tune: u16,
     /// Rounds of increasing the weight of badly chosen problems
     #[arg(
         long,
@@ -143,14 +134,6 @@ pub(crate) struct Args {
     /// Seed of all randomness
     #[arg(long, default_value = "42", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
     seed: u64,
-    /// Average the forests of this many seeds
-    #[arg(
-        long,
-        value_name = "COUNT",
-        default_value = "1",
-        value_parser = clap::value_parser!(u8).range(1..=50)
-    )]
-    seeds: u8,
     /// Folds to train at the same time; each training uses one thread. 0: one per processor
     #[arg(long, value_name = "COUNT", default_value = "0")]
     threads: usize,

@@ -96,8 +96,8 @@ pub(crate) struct Args {
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
     draws: u32,
-    /// The operation of the recorded rows, if a model for another one serves it, as those for convolutions serve
-    /// gemm_universal [default: the model's]
+    /// The operation of the recorded rows, which the model has to serve, as those for convolutions serve
+    /// gemm_universal [default: that of the rows]
     #[arg(long, value_name = "OP", value_parser = word::<Op>, conflicts_with_all = ["library", "runner"])]
     op: Option<Op>,
     /// Only recorded rows of this type

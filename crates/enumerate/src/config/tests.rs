@@ -109,7 +109,8 @@ fn every_mistake_is_named_with_its_place() {
 #[test]
 fn wave_modes_are_schedulers() {
     let config = |key: &str| {
-        let text = format!(r#"{{"variant": "forward", "trait_config": {{"{key}": {{"values": ["interwave"]}}}}}}"#);
+        let text =
+            format!(r#"{{"variant": "forward", "trait_config": {{"{key}": {{"values": ["interwave"]}}}}}}"#);
         Config::from_json("f.json", text.as_bytes(), None).unwrap()
     };
     assert_eq!(config("wave_mode"), config("scheduler"));

@@ -54,7 +54,7 @@ impl Coverage {
         trials: &[Trial],
         orders: &[Order],
     ) -> Self {
-        let kernels = 0..measurements.kernels().len();
+        let kernels = 0..ranker.pool().len();
         let mut coverage = Self {
             problems_outside: orders.iter().filter(|order| !order.outside.is_empty()).count(),
             fields: fields(ranker, measurements, trials, orders),

@@ -7,21 +7,15 @@ use ck_select_types::pool::Pool;
 use ck_select_types::problem::FieldSet;
 use rayon::prelude::*;
 
-use super::{Coverage, EvaluateError, Evaluation, no_rows};
-use crate::candidates::{Trial, trials};
+use super::{Coverage, EvaluateError, Evaluation, trials_of};
+use crate::candidates::Trial;
 use crate::judge::{JudgeError, Order};
 use crate::measurements::Measurements;
 
 impl Evaluation {
     /// Ranks every problem's measured kernels by the estimate and judges the choices.
     pub fn of_estimate(estimator: &Estimator, measurements: &Measurements) -> Result<Self, EvaluateError> {
-        let trials = trials(measurements);
-        if measurements.rows().is_empty() {
-            return Err(no_rows(measurements));
-        }
-        if trials.is_empty() {
-            return Err(EvaluateError::NothingRan { rows: measurements.rows().len() });
-        }
+        let trials = trials_of(measurements)?;
         let pool = Pool::new(measurements.kernels().to_vec()).map_err(JudgeError::Pool)?;
         let ranked = PoolEstimate::new(*estimator, Arc::new(pool));
         let orders = trials
@@ -51,6 +45,7 @@ fn order(
     }
     let mut order = Order {
         places: Vec::with_capacity(trial.candidates.len()),
+        unmeasured: None,
         predicted: vec![f64::NAN; trial.candidates.len()],
         outside: FieldSet::NONE,
     };

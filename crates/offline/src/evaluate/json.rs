@@ -23,7 +23,7 @@ impl Evaluation {
                     "problem": measurements.problems()[outcome.problem as usize].to_string(),
                     "oracle_kernel": name(outcome.oracle),
                     "oracle_best_tflops": outcome.oracle_tflops,
-                    "selected_kernel": outcome.selected.map(name),
+                    "selected_kernel": order.unmeasured.as_deref().or(outcome.selected.map(name)),
                     "selected_tflops": outcome.selected_tflops,
                     "efficiency": outcome.efficiency,
                     "oracle_rank": outcome.oracle_rank.map(|rank| rank + 1),
@@ -73,6 +73,9 @@ impl Evaluation {
                 "num_valid_rows": measurements.rows().len() - self.invalid_rows,
                 "num_invalid_rows": self.invalid_rows,
                 "num_shapes_without_rows": self.problems_without_rows,
+                "num_shapes_without_choice": self.problems_without_choice,
+                "num_unmeasured_choices": self.orders.iter().filter(|order| order.unmeasured.is_some()).count(),
+                "efficiency_mean_of_measured_choices": self.of_measured_choices().map(|spread| spread.mean),
             },
             "baselines": {
                 "fixed_kernel": name(self.baselines.fixed_kernel),

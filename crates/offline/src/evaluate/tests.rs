@@ -12,6 +12,7 @@ fn trial(problem: u32, speeds: &[f64]) -> Trial {
 
 fn order(places: &[usize]) -> Order {
     Order {
+        unmeasured: None,
         places: places.to_vec(),
         predicted: Vec::new(),
         outside: ck_select_types::problem::FieldSet::NONE,

@@ -312,7 +312,9 @@ fn flat(result: &Value, sizes: &Map<String, Value>) -> Result<Value, String> {
         }
     }
     for (theirs, ours) in PERF_RESULT {
-        flat.extend(result.pointer(&format!("/perf_result/{theirs}")).map(|value| (ours.to_owned(), value.clone())));
+        flat.extend(
+            result.pointer(&format!("/perf_result/{theirs}")).map(|value| (ours.to_owned(), value.clone())),
+        );
     }
     Ok(flat.into())
 }

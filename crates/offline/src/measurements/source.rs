@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use ck_select_types::files;
-use ck_select_types::vocab::{Dtype, Op};
+use ck_select_types::vocab::{Arch, Dtype, Op};
 
 use super::names::{Filter, Names};
 use super::record::{Counts, Measured, Sink};
@@ -63,10 +63,15 @@ fn read_as(
     }
 }
 
-/// The operation of a file's first row, for an element type if one is given; `None` for a file without rows.
-pub fn op_of(path: &Path, dtype: Option<Dtype>) -> Result<Option<Op>, DataError> {
+/// The operation and the recorded architecture of a file's first row, for an operation and an element type if
+/// they are given; `None` for a file without rows.
+pub fn first_row(
+    path: &Path,
+    op: Option<Op>,
+    dtype: Option<Dtype>,
+) -> Result<Option<(Op, Option<Arch>)>, DataError> {
     let mut first = First(None);
-    match read(path, Filter { dtype, ..Filter::default() }, &mut first) {
+    match read(path, Filter { op, dtype, ..Filter::default() }, &mut first) {
         // The first row is enough.
         Err(_) if first.0.is_some() => Ok(first.0),
         other => other.map(|_| first.0),
@@ -74,11 +79,11 @@ pub fn op_of(path: &Path, dtype: Option<Dtype>) -> Result<Option<Op>, DataError>
 }
 
 /// Takes one row.
-struct First(Option<Op>);
+struct First(Option<(Op, Option<Arch>)>);
 
 impl Sink for First {
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
-        self.0 = Some(row.problem.op());
+        self.0 = Some((row.problem.op(), row.problem.arch()));
         Err(DataError::format("", ""))
     }
 

@@ -26,6 +26,8 @@ pub(super) struct Taking<'a> {
     sweeps: HashMap<(u32, Option<i64>), u32>,
     last_sweep: Option<((u32, Option<i64>), u32)>,
     other_arches: Vec<(Arch, usize)>,
+    /// Rows of other runs than the requested one.
+    pub(super) other_runs: usize,
     /// Hardware constants recorded in the file.
     hardware: Vec<(&'static str, i64)>,
     /// The architectures of its rows.
@@ -83,6 +85,7 @@ impl<'a> Taking<'a> {
             sweeps: HashMap::new(),
             last_sweep: None,
             other_arches: Vec::new(),
+            other_runs: 0,
             hardware: Vec::new(),
             arches: Vec::new(),
         }
@@ -111,6 +114,10 @@ impl Sink for Taking<'_> {
     }
 
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
+        if self.into.run.as_deref().is_some_and(|run| row.run_id != Some(run)) {
+            self.other_runs += 1;
+            return Ok(());
+        }
         let kernel = self.kernel(row.kernel, row.kernels);
         let problem = match self.last_problem {
             Some((serial, index)) if serial == row.serial => index,

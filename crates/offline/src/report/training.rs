@@ -308,7 +308,7 @@ fn data(page: &mut Page, measurements: &Measurements, plan: &Plan, inputs: &Card
             let file =
                 source.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
             let role = plan.roles.get(place).copied().unwrap_or_default();
-            vec![escape(&file), count(source.rows), format!("<code>{digest}</code>"), part(role)]
+            vec![escape(&file), count(source.rows), format!("<code>{digest}</code>"), part(role).to_owned()]
         }),
     );
     page.text("The command that trains the same model again:");

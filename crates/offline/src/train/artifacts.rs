@@ -204,7 +204,6 @@ fn manifest(measurements: &Measurements, plan: &Plan, trained: &[Trained], input
         "ck_select": {
             "version": env!("CARGO_PKG_VERSION"),
             "seed": plan.seed,
-            "seeds": plan.seeds,
             "targets": Value::Object(by_target.collect::<Map<_, _>>()),
         },
     })

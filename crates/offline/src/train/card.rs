@@ -64,9 +64,8 @@ pub(crate) fn purpose(plan: &Plan, inputs: &CardInputs) -> String {
 }
 
 /// What a data file is used for.
-pub(crate) fn part(role: Role) -> String {
-    let part = if role.only_trains { "training only" } else { "training and cross-validation" };
-    if role.weight == 1.0 { part.to_owned() } else { format!("{part}, weight {}", role.weight) }
+pub(crate) const fn part(role: Role) -> &'static str {
+    if role.only_trains { "training only" } else { "training and cross-validation" }
 }
 
 /// What was held out, and how often.

@@ -57,25 +57,15 @@ pub struct Item {
     pub file: usize,
     /// Its rows.
     pub span: Range<usize>,
-    /// Its weight.
-    pub weight: f64,
     /// Whether it is only trained on, never held out.
     pub only_trains: bool,
 }
 
 /// The role of one of the measurements' files.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Role {
-    /// The weight of its rows.
-    pub weight: f64,
     /// Whether its problems are only trained on, never held out.
     pub only_trains: bool,
-}
-
-impl Default for Role {
-    fn default() -> Self {
-        Self { weight: 1.0, only_trains: false }
-    }
 }
 
 /// A row with a value of the target.
@@ -157,7 +147,7 @@ impl TrainingData {
         };
         for Run { problem, rows, .. } in measurements.runs() {
             let start = data.rows.len();
-            let (mut weight, mut only_trains) = (0.0, true);
+            let mut only_trains = true;
             let mut usable = Vec::with_capacity(rows.len());
             for index in rows {
                 let row = &measurements.rows()[index as usize];
@@ -165,12 +155,9 @@ impl TrainingData {
                 if !(measured > 0.0 && measured.is_finite()) {
                     continue;
                 }
-                let role = roles.get(file_of_row(index)).copied().unwrap_or_default();
-                weight += role.weight;
-                only_trains &= role.only_trains;
+                only_trains &= roles.get(file_of_row(index)).is_some_and(|role| role.only_trains);
                 usable.push(Usable { kernel: row.kernel, index, measured, tflops: row.tflops });
             }
-            weight /= usable.len().max(1) as f64;
             for Usable { index, measured, tflops, .. } in each_kernel_once(usable) {
                 data.rows.push(index);
                 data.measured.push(measured);
@@ -182,7 +169,7 @@ impl TrainingData {
                 data.efficiency.extend(data.tflops[span.clone()].iter().map(|tflops| tflops / best));
                 let arch = measurements.problems()[problem as usize].arch().or(extractor.arch);
                 let file = file_of_row(data.rows[start]);
-                data.problems.push(Item { problem, arch, file, span, weight, only_trains });
+                data.problems.push(Item { problem, arch, file, span, only_trains });
             }
         }
         if data.rows.is_empty() {

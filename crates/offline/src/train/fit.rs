@@ -12,7 +12,7 @@ use crate::lightgbm::{Booster, Matrix};
 
 use super::data::TrainingData;
 use super::objective::Lists;
-use super::{Objective, Params, TrainError, average, metrics, tune};
+use super::{Objective, Params, TrainError, combine, metrics, tune};
 
 /// The data and the settings of a training.
 #[derive(Clone)]
@@ -27,7 +27,6 @@ pub(super) struct Task<'a> {
     /// The group of each problem; problems of a group must be on the same side.
     pub(super) groups: Vec<String>,
     pub(super) seed: u64,
-    pub(super) seeds: usize,
     /// The text of a forest to continue.
     pub(super) start: Option<String>,
     /// The weight of the estimate, for a universal model.
@@ -77,7 +76,6 @@ impl<'a> Task<'a> {
             categories,
             groups,
             seed: 0,
-            seeds: 1,
             start: None,
             prior: None,
             seen: Vec::new(),
@@ -90,27 +88,23 @@ impl<'a> Task<'a> {
         matches!(self.target, Target::Tflops | Target::Relative)
     }
 
-    /// The text of a forest trained on these problems: averaged over several seeds, on top of the forest to
-    /// continue.
+    /// The text of a forest trained on these problems, on top of the forest to continue.
     pub(super) fn forest(&self, problems: &[usize], recipe: &Recipe) -> Result<String, TrainError> {
-        let texts = (0..self.seeds as u64)
-            .map(|offset| self.one_seed(problems, recipe, self.seed + offset))
-            .collect::<Result<Vec<_>, _>>()?;
-        let wrong = |message| TrainError::Forest { target: self.target, message };
-        let continued = average::average(&texts).map_err(wrong)?;
+        let continued = self.continued(problems, recipe)?;
         if !self.adapts {
             return Ok(continued);
         }
-        let alone = Self { start: None, prior: None, adapts: false, seeds: 1, ..self.clone() };
+        let wrong = |message| TrainError::Forest { target: self.target, message };
+        let alone = Self { start: None, prior: None, adapts: false, ..self.clone() };
         let params = tune::alone_params();
         let share = tune::share_of_alone(problems.len(), self.prior.unwrap_or(1.0) / params.sharpness());
         let alone = alone.forest(problems, &Recipe { params, weights: recipe.weights.clone() })?;
-        average::sum(&[(&continued, 1.0), (&alone, 1.0 / share)]).map_err(wrong)
+        combine::sum(&[(&continued, 1.0), (&alone, 1.0 / share)]).map_err(wrong)
     }
 
-    fn one_seed(&self, problems: &[usize], recipe: &Recipe, seed: u64) -> Result<String, TrainError> {
+    fn continued(&self, problems: &[usize], recipe: &Recipe) -> Result<String, TrainError> {
         let start = self.start.as_deref().map(Booster::from_text).transpose()?;
-        let mut training = self.begin(problems, recipe, seed, start.as_ref())?;
+        let mut training = self.begin(problems, recipe, start.as_ref())?;
         for _ in 0..recipe.params.trees_for(problems.len()) {
             if !training.step()? {
                 break;
@@ -120,14 +114,14 @@ impl<'a> Task<'a> {
     }
 
     /// Trains on some problems until the loss on others has not fallen for as many trees as patience allows.
-    /// Returns the progress, and the number of trees with the lowest loss. Uses the first of several seeds.
+    /// Returns the progress, and the number of trees with the lowest loss.
     pub(super) fn best_trees(
         &self,
         problems: &[usize],
         watched: &[usize],
         recipe: &Recipe,
     ) -> Result<Rounds, TrainError> {
-        let mut training = self.begin(problems, recipe, self.seed, None)?;
+        let mut training = self.begin(problems, recipe, None)?;
         let matrix = self.matrix(watched, None);
         training.booster.watch(&matrix, &training.params)?;
         let patience = recipe.params.patience();
@@ -178,7 +172,6 @@ impl<'a> Task<'a> {
         &self,
         problems: &[usize],
         recipe: &Recipe,
-        seed: u64,
         start: Option<&Booster>,
     ) -> Result<Stepper, TrainError> {
         let kernels = problems.iter().map(|&problem| self.data.problems[problem].span.len());
@@ -189,13 +182,10 @@ impl<'a> Task<'a> {
         }
         let matrix = self.matrix(problems, Some(&recipe.weights));
         let categories: Vec<String> = self.categories.iter().map(ToString::to_string).collect();
+        let (objective, given, seed) = (self.objective.lightgbm(), recipe.params.to_lightgbm(), self.seed);
         let mut params = format!(
-            // The bins must not depend on the seed, or forests of several seeds could not be averaged.
-            "{} {} seed={seed} data_random_seed={} num_threads=1 deterministic=true force_row_wise=true \
-             verbosity=-1",
-            self.objective.lightgbm(),
-            recipe.params.to_lightgbm(),
-            self.seed,
+            "{objective} {given} seed={seed} data_random_seed={seed} num_threads=1 deterministic=true \
+             force_row_wise=true verbosity=-1",
         );
         if !categories.is_empty() {
             params.push_str(" categorical_feature=");
@@ -204,7 +194,6 @@ impl<'a> Task<'a> {
         let mut custom = None;
         if self.objective.is_custom() {
             let lists = Custom {
-                objective: self.objective,
                 efficiency: self.data.rows_of(problems).map(|row| self.data.efficiency[row]).collect(),
                 spans: self.data.spans_of(problems),
                 weights: problems.iter().map(|&problem| recipe.weights[problem]).collect(),
@@ -292,7 +281,6 @@ struct Stepper {
 }
 
 struct Custom {
-    objective: Objective,
     efficiency: Vec<f64>,
     spans: Vec<std::ops::Range<usize>>,
     weights: Vec<f64>,
@@ -308,7 +296,7 @@ impl Stepper {
             weights: &custom.weights,
             sharpness: custom.sharpness,
         };
-        let (first, second) = lists.derivatives(custom.objective, &self.booster.scores(0)?);
+        let (first, second) = lists.derivatives(&self.booster.scores(0)?);
         Ok(self.booster.boost_by(&first, &second)?)
     }
 }

@@ -37,7 +37,12 @@ pub(crate) fn evaluation(
         let mut places: Vec<usize> = (0..scores.len()).collect();
         places.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
         let predicted = item.span.clone().map(|row| speeds.get(&data.rows[row]).copied().unwrap_or(f64::NAN));
-        orders.push(Order { places, predicted: predicted.collect(), outside: FieldSet::default() });
+        orders.push(Order {
+            places,
+            unmeasured: None,
+            predicted: predicted.collect(),
+            outside: FieldSet::default(),
+        });
         trials.push(trial);
     }
     if trials.is_empty() {

@@ -139,8 +139,7 @@ mod tests {
         let first = format!("{header}{}{}", row("forward", 16), row("bwd_data", 16));
         measurements.add_text("a.csv", first.as_bytes()).unwrap();
         measurements.add_text("b.csv", format!("{header}{}", row("forward", 32)).as_bytes()).unwrap();
-        let item =
-            |problem| Item { problem, arch: None, file: 0, span: 0..1, weight: 1.0, only_trains: false };
+        let item = |problem| Item { problem, arch: None, file: 0, span: 0..1, only_trains: false };
         (measurements, (0..3).map(item).collect())
     }
 
@@ -167,8 +166,7 @@ mod tests {
         let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
         measurements.add_text("a/x.csv", row(16).as_bytes()).unwrap();
         measurements.add_text("b/x.csv", row(32).as_bytes()).unwrap();
-        let item =
-            |problem| Item { problem, arch: None, file: 0, span: 0..1, weight: 1.0, only_trains: false };
+        let item = |problem| Item { problem, arch: None, file: 0, span: 0..1, only_trains: false };
         let items: Vec<Item> = (0..2).map(item).collect();
         let folds = |word: &str| Holdout::from_word(word).folds(&measurements, &items);
         assert_eq!(folds("b/x.csv").unwrap().fold_of, [None, Some(0)]);

@@ -1,4 +1,4 @@
-//! What a forest is trained to do, and the derivatives of the losses that LightGBM does not have.
+//! What a forest is trained to do, and the derivatives of the loss that LightGBM does not have.
 
 use std::fmt;
 use std::ops::Range;
@@ -17,32 +17,16 @@ pub enum Objective {
     Relative,
     /// Fit the softmax of a problem's scores to `efficiency ^ sharpness` (cross-entropy).
     Listwise,
-    /// Maximise the expected efficiency of a choice drawn by the softmax of the scores.
-    Softmax,
-    /// Put the faster of each two kernels first; a pair's weight is how much faster it is.
-    Pairwise,
     /// LightGBM's lambdarank: each pair's weight is what swapping its places would cost, by efficiency in
     /// percent and by how near the top they are.
     Lambdarank,
-    /// LightGBM's `rank_xendcg` on efficiency in 30 grades.
-    RankXendcg,
 }
 
 impl Objective {
     /// All objectives.
-    pub const ALL: [Self; 8] = [
-        Self::Log1p,
-        Self::Raw,
-        Self::Relative,
-        Self::Listwise,
-        Self::Softmax,
-        Self::Pairwise,
-        Self::Lambdarank,
-        Self::RankXendcg,
-    ];
+    pub const ALL: [Self; 5] = [Self::Log1p, Self::Raw, Self::Relative, Self::Listwise, Self::Lambdarank];
     /// Their names, in the same order.
-    pub const WORDS: &'static [&'static str] =
-        &["log1p", "raw", "relative", "listwise", "softmax", "pairwise", "lambdarank", "rank_xendcg"];
+    pub const WORDS: &'static [&'static str] = &["log1p", "raw", "relative", "listwise", "lambdarank"];
 
     /// The name.
     pub const fn as_str(self) -> &'static str {
@@ -63,12 +47,11 @@ impl Objective {
     pub(super) fn lightgbm(self) -> String {
         match self {
             Self::Log1p | Self::Raw | Self::Relative => "objective=regression metric=rmse,l1".to_owned(),
-            Self::Listwise | Self::Softmax | Self::Pairwise => "objective=none metric=none".to_owned(),
+            Self::Listwise => "objective=none metric=none".to_owned(),
             Self::Lambdarank => {
                 let gains: Vec<String> = (0..=GRADES as usize).map(|gain| gain.to_string()).collect();
                 format!("objective=lambdarank metric=none label_gain={}", gains.join(","))
             }
-            Self::RankXendcg => "objective=rank_xendcg metric=none".to_owned(),
         }
     }
 
@@ -82,9 +65,9 @@ impl Objective {
         }
     }
 
-    /// Whether it is one of LightGBM's ranking objectives, which has to know which rows belong to one problem.
+    /// Whether it is LightGBM's ranking objective, which has to know which rows belong to one problem.
     pub const fn needs_groups(self) -> bool {
-        matches!(self, Self::Lambdarank | Self::RankXendcg)
+        matches!(self, Self::Lambdarank)
     }
 
     /// How many kernels a problem may have; LightGBM's limit.
@@ -94,7 +77,7 @@ impl Objective {
 
     /// Whether its derivatives are computed here.
     pub(super) const fn is_custom(self) -> bool {
-        matches!(self, Self::Listwise | Self::Softmax | Self::Pairwise)
+        matches!(self, Self::Listwise)
     }
 
     /// A row's label, from the measured value and its share of the problem's best.
@@ -103,17 +86,14 @@ impl Objective {
             Self::Log1p => value.ln_1p(),
             Self::Raw => value,
             Self::Relative => efficiency.ln(),
-            Self::Listwise | Self::Softmax | Self::Pairwise => efficiency,
+            Self::Listwise => efficiency,
             Self::Lambdarank => (efficiency * GRADES).round(),
-            Self::RankXendcg => (efficiency * DOUBLINGS).round(),
         }
     }
 }
 
-/// Grades of efficiency for LightGBM's ranking objectives, whose labels are integers: percent, and fewer where
-/// each grade counts twice as much as the one below.
+/// Grades of efficiency for LightGBM's ranking objective, whose labels are integers: percent.
 const GRADES: f64 = 100.0;
-const DOUBLINGS: f64 = 30.0;
 
 impl fmt::Display for Objective {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -141,67 +121,36 @@ pub(super) struct Lists<'a> {
     pub(super) sharpness: f64,
 }
 
-/// Minimum second derivatives: a leaf of rows that are already right must not take a huge step.
-const LISTWISE_FLOOR: f64 = 1e-3;
-const SOFTMAX_FLOOR: f64 = 1e-4;
+/// Minimum second derivative: a leaf of rows that are already right must not take a huge step.
+const FLOOR: f64 = 1e-3;
 
 impl Lists<'_> {
-    /// First and second derivatives of the loss by each row's score.
-    pub(super) fn derivatives(&self, objective: Objective, scores: &[f64]) -> (Vec<f32>, Vec<f32>) {
-        let mut first = vec![0.0; scores.len()];
-        let mut second = vec![0.0; scores.len()];
+    /// First and second derivatives of [`Objective::Listwise`]'s loss by each row's score.
+    pub(super) fn derivatives(&self, scores: &[f64]) -> (Vec<f32>, Vec<f32>) {
+        let (mut first, mut second) = (Vec::with_capacity(scores.len()), Vec::with_capacity(scores.len()));
         for (span, &weight) in self.problems.iter().zip(self.weights) {
-            let (scores, efficiency) = (&scores[span.clone()], &self.efficiency[span.clone()]);
-            let mut put = |place: usize, gradient: f64, hessian: f64| {
-                first[span.start + place] = (weight * gradient) as f32;
-                second[span.start + place] = (weight * hessian) as f32;
-            };
-            match objective {
-                Objective::Softmax => {
-                    let shares = softmax(scores.iter().copied());
-                    let expected: f64 = shares.iter().zip(efficiency).map(|(p, e)| p * e).sum();
-                    for (place, (p, e)) in shares.iter().zip(efficiency).enumerate() {
-                        put(place, -p * (e - expected), (0.25 * p * (1.0 - p)).max(SOFTMAX_FLOOR));
-                    }
-                }
-                Objective::Pairwise => {
-                    for (place, (gradient, hessian)) in pairs(scores, efficiency).into_iter().enumerate() {
-                        put(place, gradient, hessian.max(LISTWISE_FLOOR));
-                    }
-                }
-                _ => {
-                    let shares = softmax(scores.iter().copied());
-                    let wanted = self.wanted(efficiency);
-                    for (place, (p, q)) in shares.iter().zip(wanted).enumerate() {
-                        put(place, p - q, (p * (1.0 - p)).max(LISTWISE_FLOOR));
-                    }
-                }
+            let shares = softmax(scores[span.clone()].iter().copied());
+            for (p, q) in shares.into_iter().zip(self.wanted(&self.efficiency[span.clone()])) {
+                first.push((weight * (p - q)) as f32);
+                second.push((weight * (p * (1.0 - p)).max(FLOOR)) as f32);
             }
         }
         (first, second)
     }
 
-    /// The mean loss over the problems; for LightGBM's own ranking objectives, 1 - NDCG. The regret of the
-    /// first choice would be too coarse to say when to stop.
+    /// The mean loss over the problems: the cross-entropy of [`Objective::Listwise`]; for LightGBM's own ranking
+    /// objective, 1 - NDCG. The regret of the first choice would be too coarse to say when to stop.
     pub(super) fn loss(&self, objective: Objective, scores: &[f64]) -> f64 {
-        let mut sum = 0.0;
-        for span in self.problems {
+        let of_problem = |span: &Range<usize>| {
             let (scores, efficiency) = (&scores[span.clone()], &self.efficiency[span.clone()]);
-            sum += match objective {
-                Objective::Softmax => {
-                    let shares = softmax(scores.iter().copied());
-                    1.0 - shares.iter().zip(efficiency).map(|(p, e)| p * e).sum::<f64>()
-                }
-                Objective::Pairwise => pair_loss(scores, efficiency),
-                Objective::Listwise => {
-                    let shares = softmax(scores.iter().copied());
-                    let wanted = self.wanted(efficiency);
-                    -shares.iter().zip(wanted).map(|(p, q)| q * p.max(f64::MIN_POSITIVE).ln()).sum::<f64>()
-                }
-                _ => 1.0 - ndcg(scores, efficiency),
-            };
-        }
-        sum / self.problems.len().max(1) as f64
+            if objective != Objective::Listwise {
+                return 1.0 - ndcg(scores, efficiency);
+            }
+            let shares = softmax(scores.iter().copied());
+            let wanted = self.wanted(efficiency);
+            -shares.iter().zip(wanted).map(|(p, q)| q * p.max(f64::MIN_POSITIVE).ln()).sum::<f64>()
+        };
+        self.problems.iter().map(of_problem).sum::<f64>() / self.problems.len().max(1) as f64
     }
 
     /// The share of choices that each kernel should get.
@@ -218,40 +167,6 @@ fn softmax(scores: impl Iterator<Item = f64> + Clone) -> Vec<f64> {
         *share /= sum;
     }
     shares
-}
-
-/// `RankNet`: each pair is weighted by the difference of its efficiencies.
-fn pairs(scores: &[f64], efficiency: &[f64]) -> Vec<(f64, f64)> {
-    let mut derivatives = vec![(0.0, 0.0); scores.len()];
-    for better in 0..scores.len() {
-        for worse in 0..scores.len() {
-            let gain = efficiency[better] - efficiency[worse];
-            if gain > 0.0 {
-                let wrong = 1.0 / (1.0 + (scores[better] - scores[worse]).exp());
-                let curve = gain * wrong * (1.0 - wrong);
-                derivatives[better].0 -= gain * wrong;
-                derivatives[worse].0 += gain * wrong;
-                derivatives[better].1 += curve;
-                derivatives[worse].1 += curve;
-            }
-        }
-    }
-    derivatives
-}
-
-fn pair_loss(scores: &[f64], efficiency: &[f64]) -> f64 {
-    let mut sum = 0.0;
-    for better in 0..scores.len() {
-        for worse in 0..scores.len() {
-            let gain = efficiency[better] - efficiency[worse];
-            if gain > 0.0 {
-                // ln(1 + exp(-x)) without overflow.
-                let lead = scores[better] - scores[worse];
-                sum += gain * ((-lead.abs()).exp().ln_1p() + (-lead).max(0.0));
-            }
-        }
-    }
-    sum
 }
 
 /// The normalised discounted cumulative gain: efficiencies in the order of the scores, each counting less the
@@ -286,19 +201,17 @@ mod tests {
         let problems = [0..3, 3..5];
         let lists =
             Lists { efficiency: &efficiency, problems: &problems, weights: &[1.0, 1.0], sharpness: 5.0 };
-        for objective in [Objective::Listwise, Objective::Softmax, Objective::Pairwise] {
-            let (first, second) = lists.derivatives(objective, &scores);
-            for row in 0..scores.len() {
-                let at = |change: f64| {
-                    let mut moved = scores;
-                    moved[row] += change;
-                    // `loss` is a mean over the two problems.
-                    2.0 * lists.loss(objective, &moved)
-                };
-                let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
-                assert!((slope - f64::from(first[row])).abs() < 1e-6, "{objective} {row}: {slope}");
-                assert!(second[row] > 0.0);
-            }
+        let (first, second) = lists.derivatives(&scores);
+        for row in 0..scores.len() {
+            let at = |change: f64| {
+                let mut moved = scores;
+                moved[row] += change;
+                // `loss` is a mean over the two problems.
+                2.0 * lists.loss(Objective::Listwise, &moved)
+            };
+            let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
+            assert!((slope - f64::from(first[row])).abs() < 1e-6, "{row}: {slope}");
+            assert!(second[row] > 0.0);
         }
     }
 
@@ -310,8 +223,8 @@ mod tests {
             weights,
             sharpness: 5.0,
         };
-        let (single, _) = lists(&[1.0, 1.0]).derivatives(Objective::Listwise, &[0.0; 4]);
-        let (double, _) = lists(&[1.0, 2.0]).derivatives(Objective::Listwise, &[0.0; 4]);
+        let (single, _) = lists(&[1.0, 1.0]).derivatives(&[0.0; 4]);
+        let (double, _) = lists(&[1.0, 2.0]).derivatives(&[0.0; 4]);
         assert_eq!(double, [single[0], single[1], 2.0 * single[2], 2.0 * single[3]]);
     }
 
@@ -323,17 +236,15 @@ mod tests {
         let loss = |scores: [f64; 3]| lists.loss(Objective::Lambdarank, &scores);
         assert_eq!(loss([0.0, 2.0, 1.0]), 0.0);
         assert!(loss([1.0, 2.0, 0.0]) > 0.0 && loss([2.0, 1.0, 0.0]) > loss([1.0, 2.0, 0.0]));
-        assert_eq!(Lists { efficiency: &[0.0; 3], ..lists }.loss(Objective::RankXendcg, &[0.0; 3]), 0.0);
+        assert_eq!(Lists { efficiency: &[0.0; 3], ..lists }.loss(Objective::Lambdarank, &[0.0; 3]), 0.0);
     }
 
     #[test]
     fn large_scores_stay_finite() {
         let problems = std::slice::from_ref(&(0..2));
         let lists = Lists { efficiency: &[1.0, 0.9], problems, weights: &[1.0], sharpness: 5.0 };
-        for objective in [Objective::Listwise, Objective::Softmax, Objective::Pairwise] {
-            let (first, second) = lists.derivatives(objective, &[-1e4, 1e4]);
-            assert!(first.iter().chain(&second).all(|value| value.is_finite()), "{objective}");
-            assert!(lists.loss(objective, &[-1e4, 1e4]).is_finite(), "{objective}");
-        }
+        let (first, second) = lists.derivatives(&[-1e4, 1e4]);
+        assert!(first.iter().chain(&second).all(|value| value.is_finite()));
+        assert!(lists.loss(Objective::Listwise, &[-1e4, 1e4]).is_finite());
     }
 }

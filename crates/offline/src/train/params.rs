@@ -160,20 +160,11 @@ impl Params {
     }
 
     /// Checks the combination of parameters.
-    pub fn validate(&self, seeds: usize) -> Result<(), TrainError> {
-        let value = |name| self.get(name).unwrap_or(1.0);
-        let bagging = self.get("subsample_freq").unwrap_or(0.0) > 0.0;
-        if value("subsample") < 1.0 && !bagging {
+    pub fn validate(&self) -> Result<(), TrainError> {
+        let share = self.get("subsample").unwrap_or(1.0);
+        if share < 1.0 && self.get("subsample_freq").unwrap_or(0.0) == 0.0 {
             let expected = "subsample_freq of at least 1 beside it; without, LightGBM takes all rows";
-            return Err(TrainError::param("subsample", value("subsample").to_string(), expected));
-        }
-        let random = (bagging && value("subsample") < 1.0)
-            || value("colsample_bytree") < 1.0
-            || value("colsample_bynode") < 1.0
-            || self.get("extra_trees") == Some(1.0);
-        if seeds > 1 && !random {
-            let expected = "a subsample or colsample below 1: without, every seed trains the same forest";
-            return Err(TrainError::param("seeds", seeds.to_string(), expected));
+            return Err(TrainError::param("subsample", share.to_string(), expected));
         }
         Ok(())
     }
@@ -264,12 +255,10 @@ mod tests {
     fn what_would_do_nothing_is_refused() {
         let mut params = Params::of(Objective::Log1p);
         params.set("subsample", "0.85").unwrap();
-        let error = params.validate(1).unwrap_err().to_string();
+        let error = params.validate().unwrap_err().to_string();
         assert!(error.contains("subsample: found 0.85, expected subsample_freq"), "{error}");
         params.set("subsample_freq", "1").unwrap();
-        params.validate(3).unwrap();
-        let error = Params::of(Objective::Relative).validate(3).unwrap_err().to_string();
-        assert!(error.contains("seeds: found 3"), "{error}");
+        params.validate().unwrap();
     }
 
     #[test]

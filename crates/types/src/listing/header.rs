@@ -439,7 +439,8 @@ mod tests {
         let advice = "unknown column 'stride', expected stride_d, stride_h, stride_w; column 'kernelname', \
                       expected kernel_name";
         assert_eq!(error, advice);
-        let error = check_names(Op::GroupedConv, &table, &["stride_h", "stride_w", "stride_d", "kernel_name"]);
+        let error =
+            check_names(Op::GroupedConv, &table, &["stride_h", "stride_w", "stride_d", "kernel_name"]);
         assert_eq!(error.unwrap_err().to_string(), advice);
     }
 }

@@ -20,11 +20,7 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
     let first = text.lines().map(str::trim).find(|line| !line.is_empty() && !line.starts_with('#'));
     // Names hold neither commas nor quotes, and a header of one column is the column's bare name, or near it.
     let is_header = |line: &str| line.contains([',', '"']) || nearest(line, COLUMNS).is_some();
-    if first.is_some_and(is_header) {
-        read_csv(text, builder)
-    } else {
-        read_text(text, builder)
-    }
+    if first.is_some_and(is_header) { read_csv(text, builder) } else { read_text(text, builder) }
 }
 
 fn read_text(text: &str, builder: &mut Builder) -> Result<(), PoolError> {

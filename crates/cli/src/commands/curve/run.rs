@@ -10,7 +10,7 @@ use ck_select_offline::report::{self, CurvePoint};
 use ck_select_offline::survey::check_one_gpu;
 use ck_select_offline::train::{Draw, Simulation, Way};
 
-use super::super::data::{self, say_trained_on};
+use super::super::data::{self, FirstRows, say_trained_on};
 use super::super::estimate::EstimateOption;
 use super::Args;
 use crate::error::CliError;
@@ -29,20 +29,23 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
             return Err(CliError::usage(format!("{option}: found '{word}' twice, expected each once")));
         }
     }
-    let base = super::super::to_adapt(&args.model, args.op)?;
-    let op = base.extractor().schema.op();
-    let wanted = data::wanted(op, args.variant, args.dtype, Some(args.arch))?;
-    let described = EstimateOption { estimate: false, arch: Some(args.arch) }.described(&args.hardware)?;
+    let rows = FirstRows::read(&args.data, args.op, args.dtype)?;
+    let op = args.op.map_or_else(|| rows.op(), Ok)?;
+    let arch = args.arch.map_or_else(|| rows.measured_arch(), Ok)?;
+    let base = super::super::to_adapt(&args.model, Some(op))?;
+    let wanted = data::wanted(op, args.variant, args.dtype, Some(arch))?;
+    let described = EstimateOption { estimate: false, arch: Some(arch) }.described(&args.hardware)?;
     let measurements = Measurements::read(&args.data, wanted)?.on_gpu(described);
+    data::check_choice(&measurements, args.op, args.arch)?;
     let gpus = data::look_over(&measurements)?;
     data::check_any(&measurements)?;
     check_one_gpu(&gpus)?;
     measurements.common_direction()?;
     measurements.common_dtype()?;
     say_trained_on(&measurements, &base.were_trained_on(&measurements)?);
-    let profile = || Hardware::for_arch(&args.arch).unwrap_or_default();
+    let profile = || Hardware::for_arch(&arch).unwrap_or_default();
     let hardware = described.map_or_else(profile, |described| described.device.hardware);
-    let extractor = Extractor { arch: Some(args.arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) };
+    let extractor = Extractor { arch: Some(arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) };
     let first = args.first.map(|count| count as usize);
     let promising =
         first.map(|count| Simulation::promising(&measurements, &base, &extractor, count)).transpose()?;
@@ -80,7 +83,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     if let Some(path) = &args.html {
         let mut out = Output::create(Some(path))?;
-        out.write_all(report::curve(&points, args.arch.as_str(), &timestamp()).as_bytes())
+        out.write_all(report::curve(&points, arch.as_str(), &timestamp()).as_bytes())
             .map_err(|error| CliError::io(path.display(), &error))?;
         out.finish()?;
     }

@@ -1,6 +1,6 @@
 //! Turns the options into a plan, and checks them before any work.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use ck_select::features::{Engine, Extractor, MemPads, Rules, Schema};
 use ck_select::hardware::Hardware;
@@ -27,31 +27,7 @@ pub(super) fn files(args: &Args) -> Result<(Vec<PathBuf>, Vec<Role>), CliError> 
                 return Err(CliError::usage(format!("{} is given twice", file.display())));
             }
             files.push(file);
-            roles.push(Role { only_trains, ..Role::default() });
-        }
-    }
-    let mut weighted = Vec::new();
-    for pair in &args.weight {
-        let wrong = || {
-            CliError::usage(format!("--weight: found '{pair}', expected FILE=WEIGHT with a weight above 0"))
-        };
-        let (name, weight) = pair.rsplit_once('=').ok_or_else(wrong)?;
-        let weight: f64 =
-            weight.parse().ok().filter(|weight| *weight > 0.0 && *weight <= 1e6).ok_or_else(wrong)?;
-        let named =
-            |file: &&PathBuf| *file == Path::new(name) || file.file_name().is_some_and(|last| last == name);
-        let reason = match files.iter().filter(named).count() {
-            0 => "is not a file of --data or --extra-data",
-            1 if weighted.contains(&name) => "has two weights",
-            1 => "",
-            _ => "is the name of several files: give its path",
-        };
-        if !reason.is_empty() {
-            return Err(CliError::usage(format!("--weight: '{name}' {reason}")));
-        }
-        weighted.push(name);
-        for (_, role) in files.iter().zip(&mut roles).filter(|(file, _)| named(file)) {
-            role.weight = weight;
+            roles.push(Role { only_trains });
         }
     }
     Ok((files, roles))
@@ -151,7 +127,7 @@ pub(super) fn goals(args: &Args, warm_start: Option<&WarmStart>) -> Result<(Vec<
         }
     }
     for goal in &goals {
-        goal.params.validate(args.seeds.into()).map_err(usage)?;
+        goal.params.validate().map_err(usage)?;
     }
     let rank_by = match &args.rank_target {
         Some(word) => word.parse().map_err(|error| CliError::usage(format!("--rank-target: {error}")))?,
@@ -205,7 +181,7 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
     Ok(Extractor { schema, rules, hardware: Hardware::default(), arch: args.arch, direction })
 }
 
-/// The operation, which is optional for a universal training.
+/// The operation, which [`super::run`] takes from the data where the options have none.
 pub(super) fn op(args: &Args) -> Op {
     args.op.unwrap_or(Op::GroupedConv)
 }
@@ -220,9 +196,6 @@ pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
     let warm_start = args.warm_start.as_deref().map(super::super::to_continue).transpose()?;
     let (goals, rank_by) = goals(args, warm_start.as_ref())?;
     let ranks = goals.iter().any(|goal| goal.target == Target::Relative);
-    if warm_start.is_some() && args.seeds > 1 {
-        return Err(CliError::usage("--seeds: forests that continue another one are not averaged"));
-    }
     let mut extractor = extractor(args, ranks)?;
     if args.prior.is_some() {
         let columns = Schema::universal::<&str>(op(args), None)
@@ -268,10 +241,8 @@ pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
         },
         fold_seed: args.fold_seed,
         stop,
-        trials: args.tune.into(),
         hard_rounds: args.hard_examples.into(),
         seed: args.seed,
-        seeds: args.seeds.into(),
         roles,
         warm_start,
         adapts: false,

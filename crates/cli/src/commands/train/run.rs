@@ -1,7 +1,7 @@
 //! Reads measurements, trains and writes the model.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use ck_select::model::Target;
@@ -10,6 +10,7 @@ use ck_select_offline::measurements::Measurements;
 use ck_select_offline::train::{CardInputs, Directory, TrainError, Trained, Watcher, train};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
+use super::super::data::{FirstRows, check_choice};
 use super::super::estimate::EstimateOption;
 use super::{Args, plan};
 use crate::error::CliError;
@@ -18,13 +19,14 @@ use crate::progress::Progress;
 use crate::table::{Cell, Table};
 use crate::timestamp::timestamp;
 
-pub(super) fn run(args: &Args) -> Result<(), CliError> {
-    let (files, roles) = plan::files(args)?;
+pub(super) fn run(given: &Args) -> Result<(), CliError> {
+    let (files, roles) = plan::files(given)?;
+    let args = &with_first_rows(given, &files)?;
     let mut plan = plan::plan(args, roles)?;
     Directory::check_free(&args.out, args.overwrite)?;
     let (arch, assumed) = if args.universal { (None, args.arch) } else { (args.arch, None) };
     let wanted = super::super::data::wanted(plan::op(args), args.variant, args.dtype, arch)?;
-    let mut measurements = Measurements::new(wanted).assuming(assumed);
+    let mut measurements = Measurements::new(wanted).assuming(assumed).of_run(args.run_id.clone());
     if args.universal {
         measurements = measurements.of_several_gpus();
     }
@@ -33,6 +35,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         measurements = measurements.on_gpu(asked.described(&args.hardware)?);
     }
     measurements.add_all(&files)?;
+    check_choice(&measurements, given.op, given.arch)?;
     check_described(&measurements)?;
     let gpus = super::super::data::look_over(&measurements)?;
     if gpus.len() > 1 && !args.universal {
@@ -77,6 +80,22 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     directory.write(&args.out, args.overwrite)?;
     report(args, &trained)
+}
+
+/// The options with what they leave to the data. A universal training is of all architectures of its rows.
+fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
+    let mut args = given.clone();
+    if args.op.is_some() && (args.arch.is_some() || args.universal) {
+        return Ok(args);
+    }
+    let rows = FirstRows::read(files, args.op, args.dtype)?;
+    if args.op.is_none() {
+        args.op = Some(rows.op()?);
+    }
+    if args.arch.is_none() && !args.universal {
+        args.arch = Some(rows.measured_arch()?);
+    }
+    Ok(args)
 }
 
 /// Refuses a GPU of --hardware that no row was measured on.

@@ -15,7 +15,7 @@ use ck_select_offline::train::{
     WarmStart, Way, own_params, train,
 };
 
-use super::super::data::{look_over, say_trained_on};
+use super::super::data::{FirstRows, look_over, say_trained_on};
 use super::super::estimate::EstimateOption;
 use super::{Args, measure};
 use crate::error::CliError;
@@ -33,7 +33,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(pool) = &args.pool {
         return from_gpu(args, pool);
     }
-    let base = super::super::to_adapt(&args.model, args.op)?;
+    let op = args.op.map_or_else(|| FirstRows::read(&args.simulate, None, args.dtype)?.op(), Ok)?;
+    let base = super::super::to_adapt(&args.model, Some(op))?;
     if args.draws > 1 && args.output.is_some() {
         return Err(CliError::usage(format!(
             "--draws: found {}, expected 1 with --output: a model is of one simulation, which --seed chooses",
@@ -246,10 +247,8 @@ fn write(
         group_by: GroupBy::Problem,
         fold_seed: None,
         stop: Stop::Never,
-        trials: 0,
         hard_rounds: 0,
         seed: args.seed,
-        seeds: 1,
         roles: Vec::new(),
         warm_start: Some(base),
         adapts: true,

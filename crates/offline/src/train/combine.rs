@@ -2,18 +2,6 @@
 
 use std::fmt::Write;
 
-/// The text of a forest whose score is the mean of the forests' scores.
-pub(super) fn average(forests: &[String]) -> Result<String, String> {
-    match forests {
-        [] => Err("nothing to average".to_owned()),
-        [one] => Ok(one.clone()),
-        several => {
-            let count = several.len() as f64;
-            sum(&several.iter().map(|forest| (forest.as_str(), count)).collect::<Vec<_>>())
-        }
-    }
-}
-
 /// The text of a forest whose score is the sum of the forests' scores, each divided by its number: all their
 /// trees, with the values of leaves and nodes divided by it. It begins as the first one does.
 ///
@@ -110,8 +98,6 @@ mod tests {
             [0.0, 1.0].map(|value| forest.predict(&[value]).unwrap())
         };
         assert_eq!(scores(&sum(&[(&first, 1.0), (&second, 0.5)]).unwrap()), [21.0, 62.0]);
-        assert_eq!(scores(&average(&[first.clone(), second]).unwrap()), [5.5, 16.0]);
-        assert_eq!(average(std::slice::from_ref(&first)).unwrap(), first);
         let error = sum(&[(&first, 1.0), (&forest("b", "1 2"), 1.0)]).unwrap_err();
         assert_eq!(error, "forests of other columns cannot be combined");
     }
