@@ -2,8 +2,8 @@
 //
 //     dispatcher_f1
 //
-// Without a model the estimate chooses. CK's headers are replaced by a stand-in here (stand_in/f1); with CK, include
-// its own and change nothing else.
+// Without a model the estimate chooses. CK's headers are replaced by stand-ins of the same names here (stand_in/f1);
+// with CK, let the compiler look for them in its `include` and `dispatcher/include`, and link its `dispatcher/src`.
 
 #include <ck_tile/dispatcher_fmha.hpp>
 
@@ -64,21 +64,25 @@ int main() {
     ck_select::SelectorOptions options;
     options.registry.ignore_environment = true;
     const ck_select::FmhaSelector selector(registry, options);
+    // A call as CK takes it: what kernels are made for, and the sizes. Its operands are left out.
+    fmha_fwd_splitkv_traits traits{};
+    traits.hdim_q = traits.hdim_v = 128;
+    traits.data_type = "fp16";
+    traits.is_v_rowmajor = traits.has_lse = true;
+    fmha_fwd_splitkv_args args{};
+    args.batch = args.num_splits = 1;
+    args.nhead_q = 32;
+    args.nhead_k = 8;
+    args.hdim_q = args.hdim_v = 128;
+    args.seqlen_k = 32768;
+    FmhaInvocation invocation;
     FmhaProblem problem;
-    problem.api_family = FmhaApiFamily::FwdSplitKv;
-    problem.gfx_arch = "gfx950";
-    problem.data_type = "fp16";
-    problem.has_lse = true;
-    problem.batch = 1;
-    problem.nhead_q = 32;
-    problem.nhead_k = 8;
-    problem.hdim_q = problem.hdim_v = 128;
-    problem.seqlen_k = 32768;
-    for (const std::int64_t queries : {1, 2048}) {
-      problem.seqlen_q = queries;
+    for (const int queries : {1, 2048}) {
+      args.seqlen_q = args.max_seqlen_q = queries;
+      invocation = FmhaInvocation::make(traits, args);
+      problem = FmhaProblem::from_invocation(invocation, "gfx950");
       const auto plan = selector.plan_splits(problem, 64);
-      std::printf("%lld queries, %s:\n", static_cast<long long>(queries),
-                  plan.num_splits > 1 ? "split keys" : "keys in one part");
+      std::printf("%d queries, %s:\n", queries, plan.num_splits > 1 ? "split keys" : "keys in one part");
       for (const auto& stage : plan.stages) std::printf("  %s\n", stage.solution.instance->get_name().c_str());
     }
     // CK's own plan, by the same choice.
@@ -88,8 +92,6 @@ int main() {
     // Instead of CK's dispatcher: exactly the chosen kernels, with the operands of a call.
     options.arch = "gfx950";
     const ck_select::FmhaRunner runner(&registry, options);
-    FmhaInvocation invocation;
-    invocation.sizes = problem;
     std::printf("a call:\n");
     runner.run(invocation);
   } catch (const std::exception& error) {

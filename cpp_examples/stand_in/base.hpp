@@ -5,6 +5,7 @@
 #ifndef CK_SELECT_STAND_IN_BASE_HPP
 #define CK_SELECT_STAND_IN_BASE_HPP
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -52,6 +53,16 @@ class BaseRegistry {
   virtual ~BaseRegistry() = default;
   BaseRegistry(const BaseRegistry&) = delete;
   BaseRegistry& operator=(const BaseRegistry&) = delete;
+  BaseRegistry(BaseRegistry&& other) noexcept {
+    const std::lock_guard<std::mutex> lock(other.mutex_);
+    entries_ = std::move(other.entries_), name_ = std::move(other.name_);
+  }
+  BaseRegistry& operator=(BaseRegistry&& other) noexcept {
+    if (this == &other) return *this;
+    const std::scoped_lock lock(mutex_, other.mutex_);
+    entries_ = std::move(other.entries_), name_ = std::move(other.name_);
+    return *this;
+  }
 
   /// An entry gives way to a strictly higher priority alone.
   bool register_kernel(const Key& key, InstancePtr instance, Priority priority = Priority::Normal) {
@@ -82,6 +93,30 @@ class BaseRegistry {
   }
   [[nodiscard]] bool empty() const { return size() == 0; }
 
+  [[nodiscard]] std::string get_name() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return name_;
+  }
+  void set_name(const std::string& name) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    name_ = name;
+  }
+
+  /// Writes the registry's JSON to a file after each registration, if the registry does that. CK's waits forever there:
+  /// it holds the lock that the export takes.
+  void enable_auto_export(const std::string& path, bool include_statistics = true,
+                          bool export_on_every_registration = true) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    export_path_ = path;
+    exports_statistics_ = include_statistics, exports_each_ = export_on_every_registration;
+    exports_ = true;
+  }
+  void disable_auto_export() { exports_ = false; }
+  [[nodiscard]] bool is_auto_export_enabled() const { return exports_; }
+  void perform_auto_export() {
+    if (exports_ && exports_each_) static_cast<Derived*>(this)->export_json_to_file(export_path_, exports_statistics_);
+  }
+
   void clear() {
     const std::lock_guard<std::mutex> lock(mutex_);
     entries_.clear();
@@ -102,6 +137,11 @@ class BaseRegistry {
  private:
   mutable std::mutex mutex_;
   std::unordered_map<Key, Entry, Hash> entries_;
+  std::string name_ = "default";
+  std::atomic<bool> exports_{false};
+  bool exports_each_ = true;
+  bool exports_statistics_ = true;
+  std::string export_path_;
 };
 
 }  // namespace dispatcher

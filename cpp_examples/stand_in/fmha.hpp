@@ -1,88 +1,19 @@
-// Stand-ins for the attention classes.
+// Stand-ins for the attention classes: kernels, their registry and their dispatcher.
 
 #ifndef CK_SELECT_STAND_IN_FMHA_HPP
 #define CK_SELECT_STAND_IN_FMHA_HPP
 
 #include <algorithm>
+#include <fstream>
+#include <map>
+#include <set>
 #include <tuple>
 
 #include "base.hpp"
+#include "fmha_problem.hpp"
 
 namespace ck_tile {
-
-/// How a kernel is launched.
-struct stream_config {
-  void* stream_id_ = nullptr;
-  bool time_kernel_ = false;
-  int log_level_ = 0;
-  int cold_niters_ = 3;
-  int nrepeat_ = 10;
-  bool is_gpu_timer_ = true;
-};
-
-/// All of these, in order. Nothing takes time here.
-template <class... Callables>
-float launch_kernel(const stream_config& config, Callables&&... callables) {
-  const int runs = config.time_kernel_ ? config.cold_niters_ + config.nrepeat_ : 1;
-  for (int run = 0; run < runs; ++run) (callables(config), ...);
-  return 0.0F;
-}
-
 namespace dispatcher {
-
-enum class FmhaApiFamily : std::uint8_t { Fwd, FwdPagedKv, FwdSplitKv, FwdAppendKv, BatchPrefill, Bwd };
-enum class FmhaKernelFamily : std::uint8_t {
-  Fwd, FwdPagedKv, FwdSplitKv, FwdSplitKvCombine, FwdAppendKv, BatchPrefill, BwdDotDoO, BwdDqDkDv, BwdConvertDq
-};
-inline std::string to_string(FmhaKernelFamily family) {
-  const char* const words[] = {"fwd",           "fwd_pagedkv",  "fwd_splitkv",  "fwd_splitkv_combine", "fwd_appendkv",
-                               "batch_prefill", "bwd_dot_do_o", "bwd_dq_dk_dv", "bwd_convert_dq"};
-  return words[static_cast<int>(family)];
-}
-
-struct FmhaInvocation;
-
-struct FmhaProblem {
-  FmhaApiFamily api_family = FmhaApiFamily::Fwd;
-  FmhaKernelFamily requested_family = FmhaKernelFamily::Fwd;
-  std::string gfx_arch, data_type;
-  bool is_group_mode = false, is_v_rowmajor = true, has_logits_soft_cap = false;
-  int mask_type = 0, bias_type = 0;
-  bool has_lse = false, has_dropout = false;
-  int qscale_type = 0, rope_type = 0;
-  bool use_paged_kv = false, do_fp8_static_quant = false, skip_min_seqlen_q = false, has_sink = false,
-       has_dbias = false, is_store_randval = false, is_deterministic = false;
-  int kv_memory_layout = 0, kv_lookup_table = 0, page_size = 1;
-  std::int64_t seqlen_q = 0, seqlen_k = 0, max_seqlen_q = 0, max_seqlen_k = 0, batch = 0, hdim_q = 0, hdim_v = 0,
-               nhead_q = 0, nhead_k = 0, num_splits = 1, window_size_left = 0, window_size_right = 0, sink_size = 0,
-               min_seqlen_q = 0, rotary_dim = 0;
-  bool has_seqstart_q_ptr = false, has_seqstart_k_ptr = false, has_seqlen_q_ptr = false, has_seqlen_k_ptr = false,
-       has_cu_seqlen_q_ptr = false, has_cu_seqlen_k_ptr = false, has_block_table_ptr = false,
-       has_cache_batch_idx = false, is_gappy = false, has_rotary_cos_sin = false;
-
-  static FmhaProblem from_invocation(const FmhaInvocation& invocation, const std::string& gfx_arch);
-
-  /// Lengths are not looked at.
-  [[nodiscard]] bool is_valid() const {
-    return !data_type.empty() && batch > 0 && hdim_q > 0 && hdim_v > 0 && nhead_q > 0 && nhead_k > 0;
-  }
-  [[nodiscard]] std::int64_t effective_max_seqlen_q() const { return max_seqlen_q > 0 ? max_seqlen_q : seqlen_q; }
-  [[nodiscard]] std::int64_t effective_max_seqlen_k() const { return max_seqlen_k > 0 ? max_seqlen_k : seqlen_k; }
-};
-
-/// A call with its operands; CK has a pair of types for each API.
-struct FmhaInvocation {
-  FmhaProblem sizes;
-  const void* q = nullptr;
-  const void* k = nullptr;
-  const void* v = nullptr;
-  void* o = nullptr;
-};
-inline FmhaProblem FmhaProblem::from_invocation(const FmhaInvocation& invocation, const std::string& gfx_arch) {
-  FmhaProblem problem = invocation.sizes;
-  problem.gfx_arch = gfx_arch;
-  return problem;
-}
 
 struct FmhaKernelKey {
   struct Signature {
@@ -99,15 +30,15 @@ struct FmhaKernelKey {
     int receipt = -1;
   } signature;
   struct Algorithm {
-    struct Tile {
-      std::uint16_t m0, n0, k0, n1, k1, k0max;
-    } tile_shape{};
-    struct Waves {
+    struct TileShape {
+      std::uint16_t m0 = 0, n0 = 0, k0 = 0, n1 = 0, k1 = 0, k0max = 0;
+    } tile_shape;
+    struct WaveShape {
       std::uint8_t m0 = 1, n0 = 1, k0 = 1, m1 = 1, n1 = 1, k1 = 1, m2 = 1, n2 = 1, k2 = 1;
     } wave_shape;
-    struct WarpTile {
-      std::uint16_t m0, n0, k0, m1, n1, k1, m2, n2, k2;
-    } warp_tile_shape{};
+    struct WarpTileShape {
+      std::uint16_t m0 = 0, n0 = 0, k0 = 0, m1 = 0, n1 = 0, k1 = 0, m2 = 0, n2 = 0, k2 = 0;
+    } warp_tile_shape;
     std::string pipeline;
     bool pad_s = true, pad_sk = true, pad_d = true, pad_dv = true, use_trload = false;
     std::uint8_t block_per_cu = 1, num_wave_groups = 1, max_splits_log2 = 0;
@@ -117,7 +48,7 @@ struct FmhaKernelKey {
   } algorithm;
   std::string gfx_arch;
 
-  /// As revisions before the tag of the soft cap have it, so that two kernels that differ in it share one.
+  /// Without the third GEMM, the constraint and the architecture. Older revisions lack the soft cap (`_sc`), too.
   [[nodiscard]] std::string encode_identifier() const {
     const Signature& s = signature;
     const Algorithm& a = algorithm;
@@ -140,9 +71,32 @@ struct FmhaKernelKey {
     add("_pads", a.pad_s), add("", a.pad_sk), add("", a.pad_d), add("", a.pad_dv), add("_tr", a.use_trload);
     add("_bpc", a.block_per_cu), add("_wg", a.num_wave_groups), add("_ms", a.max_splits_log2),
         add("_mq", a.max_seq_len_q);
-    add("_aq", a.hdim_q_alignment), add("_av", a.hdim_v_alignment), add("_r", a.selection_rank), add("_rc", s.receipt);
+    add("_aq", a.hdim_q_alignment), add("_av", a.hdim_v_alignment), add("_r", a.selection_rank);
+    add("_sc", s.has_logits_soft_cap), add("_rc", s.receipt);
     return text;
   }
+
+  /// Every field.
+  [[nodiscard]] auto tie() const {
+    const Signature& s = signature;
+    const Algorithm& a = algorithm;
+    const auto& [t0, t1, t2, t3, t4, t5] = a.tile_shape;
+    const auto nine = [](const auto& of) {
+      return std::tie(of.m0, of.n0, of.k0, of.m1, of.n1, of.k1, of.m2, of.n2, of.k2);
+    };
+    return std::tuple_cat(
+        std::tie(s.family, s.data_type, s.is_group_mode, s.is_v_rowmajor, s.has_logits_soft_cap, s.mask_type,
+                 s.bias_type, s.has_lse, s.has_dropout, s.qscale_type, s.rope_type, s.use_paged_kv,
+                 s.do_fp8_static_quant, s.skip_min_seqlen_q, s.has_sink, s.has_dbias, s.is_store_randval,
+                 s.is_deterministic, s.kv_memory_layout, s.kv_lookup_table, s.page_size, s.hdim_q, s.hdim_v,
+                 s.receipt),
+        std::tie(t0, t1, t2, t3, t4, t5), nine(a.wave_shape), nine(a.warp_tile_shape),
+        std::tie(a.pipeline, a.pad_s, a.pad_sk, a.pad_d, a.pad_dv, a.use_trload, a.block_per_cu, a.num_wave_groups,
+                 a.max_splits_log2, a.max_seq_len_q, a.hdim_q_alignment, a.hdim_v_alignment, a.selection_rank,
+                 a.constraint_tag, gfx_arch));
+  }
+  friend bool operator==(const FmhaKernelKey& one, const FmhaKernelKey& other) { return one.tie() == other.tie(); }
+  friend bool operator!=(const FmhaKernelKey& one, const FmhaKernelKey& other) { return !(one == other); }
 };
 
 class FmhaKernelInstance {
@@ -151,6 +105,8 @@ class FmhaKernelInstance {
   [[nodiscard]] virtual const FmhaKernelKey& get_key() const = 0;
   [[nodiscard]] virtual bool supports(const FmhaProblem& problem) const = 0;
   [[nodiscard]] virtual std::string get_name() const = 0;
+  [[nodiscard]] const FmhaKernelKey& key() const { return get_key(); }
+  [[nodiscard]] std::string name() const { return get_name(); }
   virtual void launch(const FmhaInvocation& invocation, const stream_config& config) const = 0;
   /// Kernels that do not time themselves are timed.
   [[nodiscard]] virtual float run(const FmhaInvocation& invocation, const stream_config& config) const {
@@ -159,82 +115,416 @@ class FmhaKernelInstance {
 };
 using FmhaKernelInstancePtr = std::shared_ptr<FmhaKernelInstance>;
 
+namespace stand_in {
+
+/// The arguments of a call, if they are those of a kernel.
+template <class Args>
+const Args& args_of(const FmhaInvocation& invocation) {
+  if (const auto* args = std::get_if<Args>(&invocation.args)) return *args;
+  throw std::invalid_argument("the arguments are of another kind of kernel");
+}
+
+}  // namespace stand_in
+
+/// The kernels that CK's code generator makes, and its rules of which problems they can run.
+namespace backends {
+
+inline bool fmha_mask_compatible(int kernel_mask, int problem_mask) {
+  const auto is_corner = [](int mask) { return mask == 1 || mask == 2; };
+  return kernel_mask == problem_mask || (is_corner(kernel_mask) && is_corner(problem_mask));
+}
+
+inline bool fmha_signature_matches(const FmhaKernelKey& key, const FmhaProblem& problem) {
+  using Family = FmhaKernelFamily;
+  const FmhaKernelKey::Signature& s = key.signature;
+  const auto flags = [](const auto& of) {
+    return std::tie(of.is_group_mode, of.is_v_rowmajor, of.has_logits_soft_cap, of.has_lse, of.has_dropout,
+                    of.use_paged_kv, of.do_fp8_static_quant, of.skip_min_seqlen_q, of.has_sink, of.has_dbias,
+                    of.is_store_randval, of.is_deterministic);
+  };
+  const auto words = [](const auto& of) { return std::tie(of.data_type, of.bias_type, of.qscale_type, of.rope_type); };
+  if (s.family != problem.requested_family || flags(s) != flags(problem) || words(s) != words(problem)) return false;
+  const bool is_combine = s.family == Family::FwdSplitKvCombine;
+  if (!is_combine && !fmha_mask_compatible(s.mask_type, problem.mask_type)) return false;
+  if (problem.hdim_q > s.hdim_q || problem.hdim_v > s.hdim_v) return false;
+  if (s.family == Family::BatchPrefill &&
+      (s.kv_memory_layout != problem.kv_memory_layout || s.kv_lookup_table != problem.kv_lookup_table)) {
+    return false;
+  }
+  const bool has_pages = is_combine || s.family == Family::FwdPagedKv || s.family == Family::FwdAppendKv ||
+                         s.family == Family::FwdSplitKv || s.family == Family::BatchPrefill;
+  return !has_pages || s.page_size <= 1 || s.page_size == problem.page_size;
+}
+
+inline bool fmha_algorithm_supports(const FmhaKernelKey& key, const FmhaProblem& problem) {
+  const FmhaKernelKey::Algorithm& a = key.algorithm;
+  const std::int64_t queries = problem.effective_max_seqlen_q();
+  const auto is_uneven = [](std::int64_t size, int step) { return step > 0 && size % step != 0; };
+  if (problem.is_group_mode && problem.max_seqlen_q <= 0) return false;
+  if (!a.pad_s && is_uneven(queries, a.tile_shape.m0)) return false;
+  if (!a.pad_sk &&
+      (problem.has_variable_seqlen_k() || is_uneven(problem.effective_max_seqlen_k(), a.tile_shape.n0))) {
+    return false;
+  }
+  if (!a.pad_d && is_uneven(problem.hdim_q, a.hdim_q_alignment)) return false;
+  if (!a.pad_dv && is_uneven(problem.hdim_v, a.hdim_v_alignment)) return false;
+  if (a.max_seq_len_q > 0 && queries > a.max_seq_len_q) return false;
+  return a.max_splits_log2 == 0 || problem.num_splits <= (std::int64_t{1} << a.max_splits_log2);
+}
+
+class GeneratedFmhaKernelInstance : public FmhaKernelInstance {
+ public:
+  using SupportsFn = std::function<bool(const FmhaProblem&)>;
+  using LaunchFn = std::function<void(const FmhaInvocation&, const stream_config&)>;
+  using RunFn = std::function<float(const FmhaInvocation&, const stream_config&)>;
+
+  GeneratedFmhaKernelInstance(FmhaKernelKey key, std::string name, SupportsFn supports, LaunchFn launch, RunFn run = {})
+      : key_(std::move(key)),
+        name_(std::move(name)),
+        supports_(std::move(supports)),
+        launch_(std::move(launch)),
+        run_(std::move(run)) {}
+
+  [[nodiscard]] const FmhaKernelKey& get_key() const override { return key_; }
+  [[nodiscard]] bool supports(const FmhaProblem& problem) const override { return supports_ && supports_(problem); }
+  [[nodiscard]] std::string get_name() const override { return name_; }
+  void launch(const FmhaInvocation& invocation, const stream_config& config) const override {
+    if (!launch_) throw std::runtime_error("this kernel cannot be launched");
+    launch_(invocation, config);
+  }
+  [[nodiscard]] float run(const FmhaInvocation& invocation, const stream_config& config) const override {
+    return run_ ? run_(invocation, config) : FmhaKernelInstance::run(invocation, config);
+  }
+
+ private:
+  FmhaKernelKey key_;
+  std::string name_;
+  SupportsFn supports_;
+  LaunchFn launch_;
+  RunFn run_;
+};
+
+inline GeneratedFmhaKernelInstance::SupportsFn make_default_supports_fn(
+    const FmhaKernelKey& key, GeneratedFmhaKernelInstance::SupportsFn extra = {}) {
+  return [key, extra = std::move(extra)](const FmhaProblem& problem) {
+    return fmha_signature_matches(key, problem) && fmha_algorithm_supports(key, problem) && (!extra || extra(problem));
+  };
+}
+
+/// A kernel that does not time itself.
+template <class Args, class Launch>
+FmhaKernelInstancePtr make_oneshot_fmha_kernel(FmhaKernelKey key, std::string name, Launch&& launch,
+                                               GeneratedFmhaKernelInstance::SupportsFn extra = {}) {
+  auto launches = [launch = std::forward<Launch>(launch)](const FmhaInvocation& invocation,
+                                                          const stream_config& config) {
+    launch(config, stand_in::args_of<Args>(invocation));
+  };
+  auto supports = make_default_supports_fn(key, std::move(extra));
+  return std::make_shared<GeneratedFmhaKernelInstance>(std::move(key), std::move(name), std::move(supports),
+                                                       std::move(launches));
+}
+
+/// A kernel that times itself.
+template <class Args, class Timed>
+FmhaKernelInstancePtr make_timed_fmha_kernel(FmhaKernelKey key, std::string name, Timed&& timed,
+                                             GeneratedFmhaKernelInstance::SupportsFn extra = {}) {
+  auto runs = [timed = std::forward<Timed>(timed)](const FmhaInvocation& invocation, const stream_config& config) {
+    return timed(config, stand_in::args_of<Args>(invocation));
+  };
+  auto launches = [runs](const FmhaInvocation& invocation, stream_config config) {
+    config.time_kernel_ = false;
+    (void)runs(invocation, config);
+  };
+  auto supports = make_default_supports_fn(key, std::move(extra));
+  return std::make_shared<GeneratedFmhaKernelInstance>(std::move(key), std::move(name), std::move(supports),
+                                                       std::move(launches), std::move(runs));
+}
+
+}  // namespace backends
+
 class FmhaRegistry : public BaseRegistry<FmhaRegistry, std::string, FmhaKernelInstance> {
  public:
+  using Priority = ck_tile::dispatcher::Priority;
+
   bool register_kernel(FmhaKernelInstancePtr instance, Priority priority = Priority::Normal) {
     if (!instance) return false;
     const std::string identifier = instance->get_key().encode_identifier();
-    return BaseRegistry::register_kernel(identifier, std::move(instance), priority);
+    const bool is_new = BaseRegistry::register_kernel(identifier, std::move(instance), priority);
+    if (is_new) perform_auto_export();
+    return is_new;
   }
   [[nodiscard]] FmhaKernelInstancePtr lookup(const std::string& identifier) const {
     const std::lock_guard<std::mutex> lock(mutex());
     const auto found = entries().find(identifier);
     return found == entries().end() ? nullptr : found->second.instance;
   }
+  [[nodiscard]] FmhaKernelInstancePtr lookup(const FmhaKernelKey& key) const { return lookup(key.encode_identifier()); }
+
   /// In a fixed order, other than the other registries.
   [[nodiscard]] std::vector<FmhaKernelInstancePtr> get_all() const {
-    std::vector<FmhaKernelInstancePtr> all = get_all_instances();
-    const auto rank = [](const FmhaKernelInstancePtr& one) {
-      const FmhaKernelKey& key = one->get_key();
-      return std::make_tuple(key.algorithm.selection_rank, key.signature.hdim_q, key.signature.hdim_v,
-                             key.algorithm.tile_shape.m0, one->get_name());
+    std::vector<Entry> all;
+    {
+      const std::lock_guard<std::mutex> lock(mutex());
+      for (const auto& item : entries()) all.push_back(item.second);
+    }
+    const auto rank = [](const Entry& entry) {
+      const FmhaKernelKey& key = entry.instance->get_key();
+      return std::make_tuple(-static_cast<int>(entry.priority), key.algorithm.selection_rank, key.signature.hdim_q,
+                             key.signature.hdim_v, key.algorithm.tile_shape.m0, entry.instance->get_name());
     };
-    std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
-    return all;
+    std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    std::vector<FmhaKernelInstancePtr> instances;
+    for (Entry& entry : all) instances.push_back(std::move(entry.instance));
+    return instances;
   }
+  [[nodiscard]] std::vector<FmhaKernelInstancePtr> filter(
+      std::function<bool(const FmhaKernelInstance&)> predicate) const {
+    std::vector<FmhaKernelInstancePtr> found;
+    for (auto& kernel : get_all()) {
+      if (predicate(*kernel)) found.push_back(std::move(kernel));
+    }
+    return found;
+  }
+
+  /// Tiles and flags are in the identifiers alone.
+  [[nodiscard]] std::string export_json(bool include_statistics = true) const {
+    const auto all = get_all();
+    std::string kernels;
+    std::map<std::string, std::map<std::string, int>> counts;
+    for (const auto& kernel : all) {
+      const FmhaKernelKey& key = kernel->get_key();
+      const std::string family = to_string(key.signature.family);
+      ++counts["by_family"][family], ++counts["by_dtype"][key.signature.data_type];
+      ++counts["by_pipeline"][key.algorithm.pipeline];
+      kernels += (kernels.empty() ? "{" : ", {") + pair("name", kernel->get_name()) + ", " +
+                 pair("identifier", key.encode_identifier()) + ", " + pair("family", family) + ", " +
+                 pair("dtype", key.signature.data_type) + ", " + pair("pipeline", key.algorithm.pipeline) + ", " +
+                 pair("gfx_arch", key.gfx_arch) + '}';
+    }
+    std::string statistics;
+    for (const char* const by : {"by_family", "by_dtype", "by_pipeline"}) {
+      std::string numbers;
+      for (const auto& [value, count] : counts[by]) {
+        numbers += (numbers.empty() ? "" : ", ") + quoted(value) + ": " + std::to_string(count);
+      }
+      statistics += (statistics.empty() ? "" : ", ") + quoted(by) + ": {" + numbers + '}';
+    }
+    return "{\"metadata\": {" + pair("registry_name", get_name()) +
+           ", \"total_kernels\": " + std::to_string(all.size()) + '}' +
+           (include_statistics ? ", \"statistics\": {" + statistics + '}' : "") + ", \"kernels\": [" + kernels + "]}";
+  }
+  bool export_json_to_file(const std::string& filename, bool include_statistics = true) const {
+    std::ofstream file(filename);
+    if (!file.is_open()) return false;
+    file << export_json(include_statistics);
+    return true;
+  }
+
+  /// Both return how many kernels they removed.
+  std::size_t filter_by_arch(const std::string& gpu_arch) {
+    return remove([&](const FmhaKernelKey& key) { return !key.gfx_arch.empty() && key.gfx_arch != gpu_arch; });
+  }
+  std::size_t filter_by_receipt(int receipt_id) {
+    return remove([&](const FmhaKernelKey& key) {
+      return key.signature.receipt >= 0 && key.signature.receipt != receipt_id;
+    });
+  }
+  [[nodiscard]] std::vector<int> available_receipts() const {
+    std::set<int> receipts;
+    for (const auto& kernel : get_all_instances()) receipts.insert(kernel->get_key().signature.receipt);
+    return {receipts.lower_bound(0), receipts.end()};
+  }
+
+  static FmhaRegistry& instance() {
+    static FmhaRegistry registry;
+    return registry;
+  }
+
+ private:
+  template <class Predicate>
+  std::size_t remove(Predicate predicate) {
+    const std::lock_guard<std::mutex> lock(mutex());
+    const std::size_t before = entries().size();
+    for (auto at = entries_mut().begin(); at != entries_mut().end();) {
+      at = predicate(at->second.instance->get_key()) ? entries_mut().erase(at) : std::next(at);
+    }
+    return before - entries().size();
+  }
+  static std::string quoted(const std::string& text) {
+    std::string json = "\"";
+    for (const char letter : text) {
+      if (letter == '"' || letter == '\\') json += '\\';
+      json += letter;
+    }
+    return json + '"';
+  }
+  static std::string pair(const char* name, const std::string& value) { return quoted(name) + ": " + quoted(value); }
 };
+using FmhaRegistryPtr = std::shared_ptr<FmhaRegistry>;
+
+inline FmhaRegistryPtr make_fmha_registry(const std::string& name = "") {
+  auto registry = std::make_shared<FmhaRegistry>();
+  if (!name.empty()) registry->set_name(name);
+  return registry;
+}
 
 using FmhaHeuristicFunction = std::function<std::vector<std::string>(const FmhaProblem&)>;
 
+struct FmhaExecutionStage {
+  FmhaKernelFamily family = FmhaKernelFamily::Fwd;
+  std::string kernel_id;
+};
+
 struct FmhaExecutionPlan {
-  struct Stage {
-    FmhaKernelFamily family;
-    std::string kernel_id;
-  };
   FmhaApiFamily api_family = FmhaApiFamily::Fwd;
-  std::vector<Stage> stages;
+  std::vector<FmhaExecutionStage> stages;
+  [[nodiscard]] bool is_valid() const { return !stages.empty(); }
 };
 
 class FmhaDispatcher {
  public:
-  explicit FmhaDispatcher(FmhaRegistry* registry) : registry_(registry) {}
+  enum class SelectionStrategy { FirstFit, Heuristic };
 
-  void set_heuristic(FmhaHeuristicFunction heuristic) { heuristic_ = std::move(heuristic); }
+  explicit FmhaDispatcher(FmhaRegistry* registry = nullptr, const std::string& gfx_arch = "")
+      : registry_(registry != nullptr ? registry : &FmhaRegistry::instance()), gfx_arch_(gfx_arch) {}
+
+  /// A heuristic is used from now on.
+  void set_heuristic(FmhaHeuristicFunction heuristic) {
+    heuristic_ = std::move(heuristic);
+    if (heuristic_) strategy_ = SelectionStrategy::Heuristic;
+  }
+  void set_strategy(SelectionStrategy strategy) { strategy_ = strategy; }
+  void set_timing(int cold_niters, int nrepeat) { cold_niters_ = cold_niters, nrepeat_ = nrepeat; }
+  void set_arch(const std::string& arch) { gfx_arch_ = arch; }
+  [[nodiscard]] const std::string& arch() const { return gfx_arch_; }
+  void set_benchmarking(bool enable) { benchmarking_ = enable; }
+  [[nodiscard]] bool benchmarking_enabled() const { return benchmarking_; }
 
   [[nodiscard]] FmhaKernelInstancePtr select_kernel(const FmhaProblem& problem) const {
     if (!problem.is_valid()) return nullptr;
-    if (heuristic_) {
+    if (strategy_ == SelectionStrategy::Heuristic && heuristic_) {
       for (const auto& identifier : heuristic_(problem)) {
         const auto kernel = registry_->lookup(identifier);
         if (kernel && kernel->supports(problem)) return kernel;
       }
     }
-    for (const auto& kernel : registry_->get_all()) {
-      if (kernel->supports(problem)) return kernel;
-    }
-    return nullptr;
+    return first_fit(problem);
   }
 
-  /// Each stage is a selection of its own; one without a kernel leaves nothing.
+  /// Each stage is a selection of its own; one without a kernel leaves nothing, but for the last of backward.
   [[nodiscard]] FmhaExecutionPlan plan(const FmhaProblem& problem) const {
-    std::vector<FmhaKernelFamily> families{static_cast<FmhaKernelFamily>(0)};
-    if (problem.api_family == FmhaApiFamily::FwdSplitKv) {
-      families = {FmhaKernelFamily::FwdSplitKv, FmhaKernelFamily::FwdSplitKvCombine};
-    }
     FmhaExecutionPlan plan{problem.api_family, {}};
-    for (const FmhaKernelFamily family : families) {
+    for (const FmhaKernelFamily family : stages_of(problem.api_family)) {
       FmhaProblem stage = problem;
       stage.requested_family = family;
       const auto kernel = select_kernel(stage);
-      if (!kernel) return FmhaExecutionPlan{problem.api_family, {}};
-      plan.stages.push_back({family, kernel->get_key().encode_identifier()});
+      if (kernel) plan.stages.push_back({family, kernel->get_key().encode_identifier()});
+      else if (family != FmhaKernelFamily::BwdConvertDq) return {problem.api_family, {}};
     }
     return plan;
   }
 
+  [[nodiscard]] float run(const FmhaInvocation& invocation, void* stream = nullptr) const {
+    const FmhaProblem problem = FmhaProblem::from_invocation(invocation, gfx_arch_);
+    std::vector<FmhaKernelInstancePtr> kernels;
+    for (const auto& stage : plan(problem).stages) kernels.push_back(there(stage.kernel_id));
+    const stream_config config = settings(stream);
+    const auto launch = [&](std::size_t at) {
+      return [&invocation, kernel = kernels[at]](const stream_config& inner) { kernel->launch(invocation, inner); };
+    };
+    switch (kernels.size()) {
+      case 0: throw NoKernelFound("no kernel for " + problem.to_string());
+      case 1: return kernels[0]->run(invocation, config);
+      case 2: return launch_kernel(config, launch(0), launch(1));
+      default: return launch_kernel(config, launch(0), launch(1), launch(2));
+    }
+  }
+
+  /// Whether the kernel supports the call is not asked.
+  [[nodiscard]] float run_explicit(const std::string& kernel_id, const FmhaInvocation& invocation,
+                                   void* stream = nullptr) const {
+    return there(kernel_id)->run(invocation, settings(stream));
+  }
+
+  [[nodiscard]] float run_fwd(fmha_fwd_traits traits, fmha_fwd_args args, void* stream = nullptr) const {
+    return run(FmhaInvocation::make(std::move(traits), std::move(args)), stream);
+  }
+  [[nodiscard]] float run_fwd_pagedkv(fmha_fwd_pagedkv_traits traits, fmha_fwd_pagedkv_args args,
+                                      void* stream = nullptr) const {
+    return run(FmhaInvocation::make(std::move(traits), std::move(args)), stream);
+  }
+  [[nodiscard]] float run_fwd_splitkv(fmha_fwd_splitkv_traits traits, fmha_fwd_splitkv_args args,
+                                      void* stream = nullptr) const {
+    return run(FmhaInvocation::make(std::move(traits), std::move(args)), stream);
+  }
+  [[nodiscard]] float run_fwd_appendkv(fmha_fwd_appendkv_traits traits, fmha_fwd_appendkv_args args,
+                                       void* stream = nullptr) const {
+    return run(FmhaInvocation::make(std::move(traits), std::move(args)), stream);
+  }
+  [[nodiscard]] float run_batch_prefill(fmha_batch_prefill_traits traits, fmha_batch_prefill_args args,
+                                        void* stream = nullptr) const {
+    return run(FmhaInvocation::make(std::move(traits), std::move(args)), stream);
+  }
+  [[nodiscard]] float run_bwd(fmha_bwd_traits traits, fmha_bwd_args args, void* stream = nullptr) const {
+    return run(FmhaInvocation::make(std::move(traits), std::move(args)), stream);
+  }
+
  private:
+  static std::vector<FmhaKernelFamily> stages_of(FmhaApiFamily api) {
+    using Family = FmhaKernelFamily;
+    switch (api) {
+      case FmhaApiFamily::Fwd: return {Family::Fwd};
+      case FmhaApiFamily::FwdPagedKv: return {Family::FwdPagedKv};
+      case FmhaApiFamily::FwdSplitKv: return {Family::FwdSplitKv, Family::FwdSplitKvCombine};
+      case FmhaApiFamily::FwdAppendKv: return {Family::FwdAppendKv};
+      case FmhaApiFamily::BatchPrefill: return {Family::BatchPrefill};
+      case FmhaApiFamily::Bwd: return {Family::BwdDotDoO, Family::BwdDqDkDv, Family::BwdConvertDq};
+      default: return {};
+    }
+  }
+
+  /// By the rows of the tile: one exact tile, then 64, the most rows, any that divide the queries, the rest; within
+  /// these the lower rank and the fewer rows, and the registry's order between equals.
+  [[nodiscard]] FmhaKernelInstancePtr first_fit(const FmhaProblem& problem) const {
+    const auto fitting = registry_->filter([&](const FmhaKernelInstance& kernel) { return kernel.supports(problem); });
+    const auto rows = [](const FmhaKernelInstancePtr& kernel) -> int {
+      return kernel->get_key().algorithm.tile_shape.m0;
+    };
+    int most = 0;
+    for (const auto& kernel : fitting) most = std::max(most, rows(kernel));
+    const std::int64_t queries = problem.effective_max_seqlen_q();
+    const auto score = [&](const FmhaKernelInstancePtr& kernel) {
+      const int m0 = rows(kernel);
+      const bool is_even = m0 > 0 && queries > 0 && queries % m0 == 0;
+      const int category = is_even && queries <= m0 ? 0 : m0 == 64 ? 1 : m0 == most ? 2 : is_even ? 3 : 4;
+      return std::make_tuple(category, kernel->get_key().algorithm.selection_rank, m0);
+    };
+    const auto best = std::min_element(fitting.begin(), fitting.end(),
+                                       [&](const auto& a, const auto& b) { return score(a) < score(b); });
+    return best == fitting.end() ? nullptr : *best;
+  }
+
+  [[nodiscard]] FmhaKernelInstancePtr there(const std::string& kernel_id) const {
+    if (auto kernel = registry_->lookup(kernel_id)) return kernel;
+    throw NoKernelFound("no kernel " + kernel_id);
+  }
+
+  [[nodiscard]] stream_config settings(void* stream) const {
+    stream_config config;
+    config.stream_id_ = static_cast<hipStream_t>(stream);
+    config.time_kernel_ = config.is_gpu_timer_ = benchmarking_;
+    config.cold_niters_ = benchmarking_ ? cold_niters_ : 0;
+    config.nrepeat_ = benchmarking_ ? nrepeat_ : 1;
+    return config;
+  }
+
   FmhaRegistry* registry_;
   FmhaHeuristicFunction heuristic_;
+  SelectionStrategy strategy_ = SelectionStrategy::FirstFit;
+  std::string gfx_arch_;
+  int cold_niters_ = 5;
+  int nrepeat_ = 10;
+  bool benchmarking_ = false;
 };
 
 }  // namespace dispatcher

@@ -3,6 +3,7 @@
 #ifndef CK_SELECT_DISPATCHER_FMHA_HPP
 #define CK_SELECT_DISPATCHER_FMHA_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -32,6 +33,8 @@ struct FmhaPlan {
   std::vector<FmhaStage<Instance>> stages;
   /// The number of parts into which keys are split; the stages were chosen for it.
   std::int64_t num_splits = 1;
+  /// Why there are no stages; ok if there are.
+  Status status = Status::no_kernel;
 };
 
 namespace detail {
@@ -255,6 +258,8 @@ struct FmhaAdapter {
     raw.is_gappy = problem.is_gappy;
     raw.has_rotary_cos_sin = problem.has_rotary_cos_sin;
     drop_unused(raw);
+    if (raw.mode == 0) set_equal_lengths(raw);
+    else set_own_lengths(raw);
     return asked;
   }
 
@@ -273,21 +278,46 @@ struct FmhaAdapter {
  private:
   /// CK's arguments keep sizes that a call does not use, which the library refuses.
   static void drop_unused(ck_fmha_problem& raw) {
-    const bool batch = raw.mode == 0;
-    if (batch && !raw.has_seqstart_q_ptr && !raw.has_seqlen_q_ptr && !raw.has_cu_seqlen_q_ptr && raw.seqlen_q > 0) {
-      raw.max_seqlen_q = 0;
-    }
-    const bool same_keys =
-        !raw.has_seqstart_k_ptr && !raw.has_seqlen_k_ptr && !raw.has_cu_seqlen_k_ptr && !raw.is_gappy;
-    if (batch && same_keys && raw.seqlen_k > 0) raw.max_seqlen_k = 0;
     const bool pages = raw.api_family == CK_FMHA_API_FWD_PAGEDKV || raw.api_family == CK_FMHA_API_BATCH_PREFILL ||
                        raw.paged_kv || raw.has_block_table_ptr;
-    if (!pages) raw.page_size = 1;
-    if (raw.api_family != CK_FMHA_API_FWD_SPLITKV) raw.num_splits = 1;
-    if (raw.mask == 0) raw.window_left = raw.window_right = 0;
+    // A call without pages says 0, which only kernels for any size run.
+    if (!pages || raw.page_size < 1) raw.page_size = 1;
+    if (raw.api_family != CK_FMHA_API_FWD_SPLITKV || raw.num_splits < 1) raw.num_splits = 1;
+    // Each negative window is an open one.
+    raw.window_left = raw.mask == 0 ? 0 : std::max<std::int64_t>(raw.window_left, -1);
+    raw.window_right = raw.mask == 0 ? 0 : std::max<std::int64_t>(raw.window_right, -1);
     if (!raw.sink) raw.sink_size = 0;
     if (!raw.skip) raw.min_seqlen_q = 0;
     if (raw.rope == 0) raw.rotary_dim = 0;
+  }
+
+  /// Sequences of one length have that of the longest, for which CK's kernels are asked and launched.
+  static void set_equal_lengths(ck_fmha_problem& raw) noexcept {
+    const auto settle = [](std::int64_t& length, std::int64_t& longest) {
+      if (longest > 0) length = longest;
+      longest = 0;
+    };
+    if (!raw.has_seqstart_q_ptr && !raw.has_seqlen_q_ptr && !raw.has_cu_seqlen_q_ptr) {
+      settle(raw.seqlen_q, raw.max_seqlen_q);
+    }
+    if (!raw.has_seqstart_k_ptr && !raw.has_seqlen_k_ptr && !raw.has_cu_seqlen_k_ptr && !raw.is_gappy) {
+      settle(raw.seqlen_k, raw.max_seqlen_k);
+    }
+  }
+
+  /// In group mode CK's kernels do not read `seqlen_q` and `seqlen_k`. Callers pass the sums over all sequences, the
+  /// longest one's, or nothing: more queries than the longest sequence has are a sum, from which the library gets the
+  /// mean. Forward calls do not say how many keys the longest has. Without any number of keys, there are as many as
+  /// queries.
+  static void set_own_lengths(ck_fmha_problem& raw) noexcept {
+    if (raw.max_seqlen_q <= 0 || raw.batch <= 0) return;  // refused, as by CK
+    const auto mean = [&raw](std::int64_t sum) { return sum / raw.batch + (sum % raw.batch != 0); };
+    if (raw.seqlen_q > raw.max_seqlen_q) {
+      raw.seqlen_q = std::min(mean(raw.seqlen_q), raw.max_seqlen_q);
+      if (raw.max_seqlen_k <= 0 || raw.seqlen_k > raw.max_seqlen_k) raw.seqlen_k = mean(raw.seqlen_k);
+    }
+    if (raw.seqlen_q <= 0) raw.seqlen_q = raw.max_seqlen_q;
+    if (raw.seqlen_k <= 0) raw.seqlen_k = raw.max_seqlen_k > 0 ? raw.max_seqlen_k : raw.max_seqlen_q;
   }
 
   /// Both stages of split keys are in one group: the number of splits is chosen for both together.
@@ -331,7 +361,7 @@ class FmhaSelector : public detail::Selector<CkRegistry, detail::FmhaAdapter> {
       : Base(registry, without_runs(std::move(options))) {}
 
   /// The kernels of all stages of the problem's API, each chosen by itself. If a stage has no kernel, the plan has no
-  /// stages, except for the last stage of backward, which is optional, as in CK.
+  /// stages, and its status says why, except for the last stage of backward, which is optional, as in CK.
   template <class Problem>
   [[nodiscard]] FmhaPlan<Instance> plan(const Problem& problem) const {
     FmhaPlan<Instance> plan;
@@ -345,9 +375,11 @@ class FmhaSelector : public detail::Selector<CkRegistry, detail::FmhaAdapter> {
         plan.stages.push_back(std::move(stage));
       } else if (family != CK_FMHA_FAMILY_BWD_CONVERT_DQ) {
         plan.stages.clear();
+        plan.status = stage.solution.status;
         return plan;
       }
     }
+    if (!plan.stages.empty()) plan.status = Status::ok;
     return plan;
   }
 
@@ -361,8 +393,12 @@ class FmhaSelector : public detail::Selector<CkRegistry, detail::FmhaAdapter> {
     // While the number is chosen, kernels are asked about the caller's own, so they may refuse the chosen one.
     for (;;) {
       asked.num_splits = problem.num_splits;
-      asked.num_splits = this->ask(
-          [&](const Registry& registry, const FmhaProblem& as) { return registry.fmha_splits(as, most); }, asked);
+      try {
+        asked.num_splits = this->ask(
+            [&](const Registry& registry, const FmhaProblem& as) { return registry.fmha_splits(as, most); }, asked);
+      } catch (const Error&) {
+        return plan(asked);  // no problem for which there are splits: the plan's status says so
+      }
       FmhaPlan<Instance> planned = plan(asked);
       if (!planned.stages.empty() || asked.num_splits <= 1) return planned;
       most = asked.num_splits / 2;

@@ -213,7 +213,9 @@ class FmhaRunner {
     };
     // CK's, found by the namespace of its settings: all stages under one timer.
     switch (chosen.stages.size()) {
-      case 0: throw detail::CkNoKernelFound("ck_select: a stage of the attention problem has no kernel");
+      case 0:
+        throw detail::CkNoKernelFound("ck_select: a stage of the attention problem has no kernel: " +
+                                      std::string(to_string(chosen.status)));
       case 1: return chosen.stages[0].solution.instance->run(invocation, config);
       case 2: return launch_kernel(config, stage(0), stage(1));
       default: return launch_kernel(config, stage(0), stage(1), stage(2));

@@ -1,0 +1,380 @@
+// Stand-ins for attention problems, and for the calls that they are read from.
+
+#ifndef CK_SELECT_STAND_IN_FMHA_PROBLEM_HPP
+#define CK_SELECT_STAND_IN_FMHA_PROBLEM_HPP
+
+#include <cstddef>
+#include <initializer_list>
+#include <stdexcept>
+
+#include "fmha_types.hpp"
+
+namespace ck_tile {
+namespace dispatcher {
+
+enum class FmhaApiFamily : std::uint8_t { Fwd, FwdPagedKv, FwdSplitKv, FwdAppendKv, BatchPrefill, Bwd };
+enum class FmhaKernelFamily : std::uint8_t {
+  Fwd, FwdPagedKv, FwdSplitKv, FwdSplitKvCombine, FwdAppendKv, BatchPrefill, BwdDotDoO, BwdDqDkDv, BwdConvertDq
+};
+
+inline std::string to_string(FmhaApiFamily family) {
+  const char* const words[] = {"fwd", "fwd_pagedkv", "fwd_splitkv", "fwd_appendkv", "batch_prefill", "bwd"};
+  return family <= FmhaApiFamily::Bwd ? words[static_cast<int>(family)] : "unknown";
+}
+inline std::string to_string(FmhaKernelFamily family) {
+  const char* const words[] = {"fwd",           "fwd_pagedkv",  "fwd_splitkv",  "fwd_splitkv_combine", "fwd_appendkv",
+                               "batch_prefill", "bwd_dot_do_o", "bwd_dq_dk_dv", "bwd_convert_dq"};
+  return family <= FmhaKernelFamily::BwdConvertDq ? words[static_cast<int>(family)] : "unknown";
+}
+
+using FmhaTraitsVariant = std::variant<fmha_fwd_traits, fmha_fwd_pagedkv_traits, fmha_fwd_splitkv_traits,
+                                       fmha_fwd_appendkv_traits, fmha_batch_prefill_traits, fmha_bwd_traits>;
+using FmhaArgsVariant = std::variant<fmha_fwd_args, fmha_fwd_pagedkv_args, fmha_fwd_splitkv_args,
+                                     fmha_fwd_appendkv_args, fmha_batch_prefill_args, fmha_bwd_args>;
+
+/// A call: what its kernels are made for, and its operands and sizes.
+struct FmhaInvocation {
+  FmhaApiFamily api_family = FmhaApiFamily::Fwd;
+  FmhaTraitsVariant traits;
+  FmhaArgsVariant args;
+
+  static FmhaInvocation make(fmha_fwd_traits t, fmha_fwd_args a) {
+    return {FmhaApiFamily::Fwd, std::move(t), std::move(a)};
+  }
+  static FmhaInvocation make(fmha_fwd_pagedkv_traits t, fmha_fwd_pagedkv_args a) {
+    return {FmhaApiFamily::FwdPagedKv, std::move(t), std::move(a)};
+  }
+  static FmhaInvocation make(fmha_fwd_splitkv_traits t, fmha_fwd_splitkv_args a) {
+    return {FmhaApiFamily::FwdSplitKv, std::move(t), std::move(a)};
+  }
+  static FmhaInvocation make(fmha_fwd_appendkv_traits t, fmha_fwd_appendkv_args a) {
+    return {FmhaApiFamily::FwdAppendKv, std::move(t), std::move(a)};
+  }
+  static FmhaInvocation make(fmha_batch_prefill_traits t, fmha_batch_prefill_args a) {
+    return {FmhaApiFamily::BatchPrefill, std::move(t), std::move(a)};
+  }
+  static FmhaInvocation make(fmha_bwd_traits t, fmha_bwd_args a) {
+    return {FmhaApiFamily::Bwd, std::move(t), std::move(a)};
+  }
+};
+
+struct FmhaProblem {
+  FmhaApiFamily api_family = FmhaApiFamily::Fwd;
+  FmhaKernelFamily requested_family = FmhaKernelFamily::Fwd;
+  std::string gfx_arch, data_type;
+  bool is_group_mode = false, is_v_rowmajor = true, has_logits_soft_cap = false;
+  int mask_type = 0, bias_type = 0;
+  bool has_lse = false, has_dropout = false;
+  int qscale_type = 0, rope_type = 0;
+  bool use_paged_kv = false, do_fp8_static_quant = false, skip_min_seqlen_q = false, has_sink = false,
+       has_dbias = false, is_store_randval = false, is_deterministic = false;
+  int kv_memory_layout = 0, kv_lookup_table = 0, page_size = 1;
+  std::int64_t seqlen_q = 0, seqlen_k = 0, max_seqlen_q = 0, max_seqlen_k = 0, batch = 0, hdim_q = 0, hdim_v = 0,
+               nhead_q = 0, nhead_k = 0, num_splits = 1, window_size_left = 0, window_size_right = 0, sink_size = 0,
+               min_seqlen_q = 0, rotary_dim = 0;
+  bool has_seqstart_q_ptr = false, has_seqstart_k_ptr = false, has_seqlen_q_ptr = false, has_seqlen_k_ptr = false,
+       has_cu_seqlen_q_ptr = false, has_cu_seqlen_k_ptr = false, has_block_table_ptr = false,
+       has_cache_batch_idx = false, is_gappy = false, has_rotary_cos_sin = false;
+
+  /// Lengths are not looked at.
+  [[nodiscard]] bool is_valid() const {
+    return !data_type.empty() && batch > 0 && hdim_q > 0 && hdim_v > 0 && nhead_q > 0 && nhead_k > 0;
+  }
+  [[nodiscard]] std::int64_t effective_max_seqlen_q() const { return max_seqlen_q > 0 ? max_seqlen_q : seqlen_q; }
+  [[nodiscard]] std::int64_t effective_max_seqlen_k() const { return max_seqlen_k > 0 ? max_seqlen_k : seqlen_k; }
+  [[nodiscard]] bool has_variable_seqlen_q() const {
+    return has_seqstart_q_ptr || has_seqlen_q_ptr || has_cu_seqlen_q_ptr;
+  }
+  [[nodiscard]] bool has_variable_seqlen_k() const {
+    return has_seqstart_k_ptr || has_seqlen_k_ptr || has_cu_seqlen_k_ptr || is_gappy;
+  }
+
+  [[nodiscard]] std::uint64_t num_ops() const {
+    std::uint64_t product = 2;
+    for (const std::int64_t size : {batch, nhead_q, effective_max_seqlen_q(), effective_max_seqlen_k()}) {
+      if (size <= 0) return 0;
+      product *= static_cast<std::uint64_t>(size);
+    }
+    return hdim_q > 0 && hdim_v > 0 ? product * static_cast<std::uint64_t>(hdim_q + hdim_v) : 0;
+  }
+
+  [[nodiscard]] std::string to_string() const {
+    std::string text = "FmhaProblem(api=" + dispatcher::to_string(api_family);
+    text += ", family=" + dispatcher::to_string(requested_family) + ", dtype=" + data_type + ", arch=" + gfx_arch;
+    const auto add = [&text](const char* name, std::int64_t value) { text += name + std::to_string(value); };
+    add(", batch=", batch), add(", sq=", seqlen_q), add(", sk=", seqlen_k), add(", dq=", hdim_q);
+    add(", dv=", hdim_v), add(", hq=", nhead_q), add(", hk=", nhead_k);
+    text += is_group_mode ? ", group=y" : ", group=n";
+    add(", mask=", mask_type), add(", bias=", bias_type);
+    return text + ')';
+  }
+
+  /// What kernels are made for, without batch, heads and lengths.
+  [[nodiscard]] std::string canonical_key() const {
+    const auto numbers = [](std::initializer_list<std::int64_t> values) {
+      std::string text;
+      for (const std::int64_t value : values) text += (text.empty() ? "" : ",") + std::to_string(value);
+      return text;
+    };
+    std::string flags;
+    for (const bool flag :
+         {is_group_mode, is_v_rowmajor, has_logits_soft_cap, has_lse, has_dropout, use_paged_kv, do_fp8_static_quant,
+          skip_min_seqlen_q, has_sink, has_dbias, is_store_randval, is_deterministic}) {
+      flags += flag ? '1' : '0';
+    }
+    std::string key = dispatcher::to_string(api_family);
+    for (const std::string& part : {dispatcher::to_string(requested_family), data_type, gfx_arch,
+                                    numbers({hdim_q, hdim_v}), flags,
+                                    numbers({mask_type, bias_type, qscale_type, rope_type}),
+                                    numbers({kv_memory_layout, kv_lookup_table, page_size})}) {
+      key += '\x1f' + part;
+    }
+    return key;
+  }
+
+  [[nodiscard]] static FmhaProblem from_invocation(const FmhaInvocation& invocation, const std::string& gfx_arch = "");
+};
+
+namespace stand_in {
+
+/// What all traits but those of appending and of backward have.
+template <class Traits>
+void read_signature(FmhaProblem& problem, const Traits& traits) {
+  problem.is_group_mode = traits.is_group_mode;
+  problem.is_v_rowmajor = traits.is_v_rowmajor;
+  problem.has_logits_soft_cap = traits.has_logits_soft_cap;
+  problem.mask_type = static_cast<int>(traits.mask_type);
+  problem.bias_type = static_cast<int>(traits.bias_type);
+  problem.has_lse = traits.has_lse;
+  problem.has_sink = traits.has_sink;
+}
+
+inline void read(FmhaProblem& problem, const fmha_fwd_traits& traits) {
+  problem.requested_family = FmhaKernelFamily::Fwd;
+  read_signature(problem, traits);
+  problem.has_dropout = traits.has_dropout;
+  problem.qscale_type = static_cast<int>(traits.qscale_type);
+  problem.skip_min_seqlen_q = traits.skip_min_seqlen_q;
+}
+inline void read(FmhaProblem& problem, const fmha_fwd_pagedkv_traits& traits) {
+  problem.requested_family = FmhaKernelFamily::FwdPagedKv;
+  read_signature(problem, traits);
+  problem.use_paged_kv = traits.use_pagedkv;
+  problem.do_fp8_static_quant = traits.do_fp8_static_quant;
+  problem.skip_min_seqlen_q = traits.skip_min_seqlen_q;
+}
+inline void read(FmhaProblem& problem, const fmha_fwd_splitkv_traits& traits) {
+  problem.requested_family = FmhaKernelFamily::FwdSplitKv;
+  read_signature(problem, traits);
+  problem.do_fp8_static_quant = traits.do_fp8_static_quant;
+}
+inline void read(FmhaProblem& problem, const fmha_fwd_appendkv_traits& traits) {
+  problem.requested_family = FmhaKernelFamily::FwdAppendKv;
+  problem.is_v_rowmajor = traits.is_v_rowmajor;
+  problem.rope_type = static_cast<int>(traits.rope_type);
+}
+inline void read(FmhaProblem& problem, const fmha_batch_prefill_traits& traits) {
+  read(problem, static_cast<const fmha_fwd_traits&>(traits));
+  problem.requested_family = FmhaKernelFamily::BatchPrefill;
+  problem.use_paged_kv = true;
+}
+inline void read(FmhaProblem& problem, const fmha_bwd_traits& traits) {
+  problem.requested_family = FmhaKernelFamily::BwdDqDkDv;
+  problem.is_group_mode = traits.is_group_mode;
+  problem.mask_type = static_cast<int>(traits.mask_type);
+  problem.bias_type = static_cast<int>(traits.bias_type);
+  problem.has_dbias = traits.has_dbias;
+  problem.has_dropout = traits.has_dropout;
+  problem.is_store_randval = traits.is_store_randval;
+  problem.is_deterministic = traits.is_deterministic;
+}
+
+/// What all arguments but those of appending have. Only backward passes the longest sequence of keys.
+template <class Args>
+void read_lengths(FmhaProblem& problem, const Args& args) {
+  problem.seqlen_k = args.seqlen_k;
+  problem.max_seqlen_q = args.max_seqlen_q;
+  problem.window_size_left = args.window_size_left;
+  problem.window_size_right = args.window_size_right;
+  problem.has_seqstart_q_ptr = args.seqstart_q_ptr != nullptr;
+  problem.has_seqlen_k_ptr = args.seqlen_k_ptr != nullptr;
+}
+
+template <class Args>
+void read_every_pointer(FmhaProblem& problem, const Args& args) {
+  problem.has_seqstart_k_ptr = args.seqstart_k_ptr != nullptr;
+  problem.has_seqlen_q_ptr = args.seqlen_q_ptr != nullptr;
+  problem.has_cu_seqlen_q_ptr = args.cu_seqlen_q_ptr != nullptr;
+  problem.has_cu_seqlen_k_ptr = args.cu_seqlen_k_ptr != nullptr;
+}
+
+template <class Args>
+void read_cache(FmhaProblem& problem, const Args& args) {
+  problem.page_size = args.page_block_size;
+  problem.has_block_table_ptr = args.block_table_ptr != nullptr;
+  problem.has_cache_batch_idx = args.cache_batch_idx != nullptr;
+}
+
+inline void read(FmhaProblem& problem, const fmha_fwd_args& args) {
+  read_lengths(problem, args);
+  read_every_pointer(problem, args);
+  problem.sink_size = args.sink_size;
+  problem.min_seqlen_q = args.min_seqlen_q;
+}
+inline void read(FmhaProblem& problem, const fmha_fwd_pagedkv_args& args) {
+  read_lengths(problem, args);
+  read_cache(problem, args);
+  problem.has_seqstart_k_ptr = args.seqstart_k_ptr != nullptr;
+  problem.is_gappy = args.is_gappy;
+  problem.sink_size = args.sink_size;
+  problem.min_seqlen_q = args.min_seqlen_q;
+}
+inline void read(FmhaProblem& problem, const fmha_fwd_splitkv_args& args) {
+  read_lengths(problem, args);
+  read_cache(problem, args);
+  problem.has_seqstart_k_ptr = args.seqstart_k_ptr != nullptr;
+  problem.is_gappy = args.is_gappy;
+  problem.sink_size = args.sink_size;
+  problem.num_splits = args.num_splits;
+  problem.use_paged_kv = problem.has_block_table_ptr;
+}
+inline void read(FmhaProblem& problem, const fmha_fwd_appendkv_args& args) {
+  read_cache(problem, args);
+  problem.seqlen_k = args.seqlen_knew;
+  problem.rotary_dim = args.rotary_dim;
+  problem.has_seqlen_k_ptr = args.seqlen_k_ptr != nullptr;
+  problem.has_rotary_cos_sin = args.rotary_cos_ptr != nullptr && args.rotary_sin_ptr != nullptr;
+  problem.use_paged_kv = problem.has_block_table_ptr;
+}
+inline void read(FmhaProblem& problem, const fmha_batch_prefill_args& args) {
+  read_lengths(problem, args);
+  problem.page_size = args.page_block_size;
+  problem.kv_memory_layout = static_cast<int>(args.kv_memory_layout);
+  problem.kv_lookup_table = static_cast<int>(args.kv_lookup_table);
+  problem.sink_size = args.sink_size;
+}
+inline void read(FmhaProblem& problem, const fmha_bwd_args& args) {
+  read_lengths(problem, args);
+  read_every_pointer(problem, args);
+  problem.max_seqlen_k = args.max_seqlen_k;
+}
+
+}  // namespace stand_in
+
+inline FmhaProblem FmhaProblem::from_invocation(const FmhaInvocation& invocation, const std::string& gfx_arch) {
+  FmhaProblem problem;
+  problem.api_family = invocation.api_family;
+  problem.gfx_arch = gfx_arch;
+  const auto traits = [&problem](const auto& of) {
+    problem.data_type = of.data_type;
+    problem.hdim_q = of.hdim_q;
+    problem.hdim_v = of.hdim_v;
+    stand_in::read(problem, of);
+  };
+  const auto args = [&problem](const auto& of) {
+    problem.seqlen_q = of.seqlen_q;
+    problem.batch = of.batch;
+    problem.nhead_q = of.nhead_q;
+    problem.nhead_k = of.nhead_k;
+    stand_in::read(problem, of);
+  };
+  std::visit(traits, invocation.traits);
+  std::visit(args, invocation.args);
+  return problem;
+}
+
+class FmhaProblemBuilder {
+ public:
+  FmhaProblemBuilder& api_family(FmhaApiFamily value) { return set(problem_.api_family, value); }
+  FmhaProblemBuilder& kernel_family(FmhaKernelFamily value) { return set(problem_.requested_family, value); }
+  FmhaProblemBuilder& gfx_arch(const std::string& value) { return set(problem_.gfx_arch, value); }
+  FmhaProblemBuilder& data_type(const std::string& value) { return set(problem_.data_type, value); }
+  FmhaProblemBuilder& dims(std::int64_t hdim_q, std::int64_t hdim_v, std::int64_t batch, std::int64_t seqlen_q,
+                           std::int64_t seqlen_k) {
+    problem_.hdim_q = hdim_q, problem_.hdim_v = hdim_v, problem_.batch = batch;
+    problem_.seqlen_q = seqlen_q, problem_.seqlen_k = seqlen_k;
+    return *this;
+  }
+  FmhaProblemBuilder& nheads(std::int64_t q, std::int64_t k) {
+    problem_.nhead_q = q;
+    return set(problem_.nhead_k, k);
+  }
+  FmhaProblemBuilder& mask_type(int value) { return set(problem_.mask_type, value); }
+  FmhaProblemBuilder& bias_type(int value) { return set(problem_.bias_type, value); }
+  FmhaProblemBuilder& lse(bool value) { return set(problem_.has_lse, value); }
+  FmhaProblemBuilder& dropout(bool value) { return set(problem_.has_dropout, value); }
+  FmhaProblemBuilder& qscale_type(int value) { return set(problem_.qscale_type, value); }
+  FmhaProblemBuilder& rope_type(int value) { return set(problem_.rope_type, value); }
+  FmhaProblemBuilder& logits_soft_cap(bool value) { return set(problem_.has_logits_soft_cap, value); }
+  FmhaProblemBuilder& v_rowmajor(bool value) { return set(problem_.is_v_rowmajor, value); }
+  FmhaProblemBuilder& group_mode(bool value) { return set(problem_.is_group_mode, value); }
+  FmhaProblemBuilder& paged_kv(bool value) { return set(problem_.use_paged_kv, value); }
+  FmhaProblemBuilder& fp8_static_quant(bool value) { return set(problem_.do_fp8_static_quant, value); }
+  FmhaProblemBuilder& skip_min_seqlen_q(bool value) { return set(problem_.skip_min_seqlen_q, value); }
+  FmhaProblemBuilder& sink(bool value) { return set(problem_.has_sink, value); }
+  FmhaProblemBuilder& kv_cache(int memory_layout, int lookup_table, int page_size) {
+    problem_.kv_memory_layout = memory_layout, problem_.kv_lookup_table = lookup_table;
+    return set(problem_.page_size, page_size);
+  }
+  FmhaProblemBuilder& window(std::int64_t left, std::int64_t right) {
+    problem_.window_size_left = left;
+    return set(problem_.window_size_right, right);
+  }
+  FmhaProblemBuilder& sink_size(std::int64_t value) {
+    problem_.has_sink = value > 0;
+    return set(problem_.sink_size, value);
+  }
+  FmhaProblemBuilder& max_seqlen(std::int64_t q, std::int64_t k) {
+    problem_.max_seqlen_q = q;
+    return set(problem_.max_seqlen_k, k);
+  }
+  FmhaProblemBuilder& num_splits(std::int64_t value) { return set(problem_.num_splits, value); }
+  FmhaProblemBuilder& bwd_flags(bool dbias, bool store_randval, bool deterministic) {
+    problem_.has_dbias = dbias, problem_.is_store_randval = store_randval;
+    return set(problem_.is_deterministic, deterministic);
+  }
+
+  [[nodiscard]] FmhaProblem build() const {
+    if (!problem_.is_valid()) throw std::invalid_argument("no valid problem: " + problem_.to_string());
+    if (problem_.api_family == FmhaApiFamily::Bwd && !problem_.has_lse) {
+      throw std::invalid_argument("backward needs the log-sum-exp");
+    }
+    if (problem_.is_group_mode && problem_.max_seqlen_q <= 0) {
+      throw std::invalid_argument("group mode needs max_seqlen_q");
+    }
+    return problem_;
+  }
+
+ private:
+  template <class Field>
+  FmhaProblemBuilder& set(Field& field, const Field& value) {
+    field = value;
+    return *this;
+  }
+
+  FmhaProblem problem_;
+};
+
+/// Where the parts of backward's workspace are, each at a multiple of 256 bytes.
+struct FmhaBwdWorkspaceInfo {
+  std::size_t d_bytes = 0, dq_acc_bytes = 0, rand_val_bytes = 0, total_bytes = 0;
+  std::size_t d_offset = 0, dq_acc_offset = 0, rand_val_offset = 0;
+};
+
+inline FmhaBwdWorkspaceInfo bwd_workspace_info(const FmhaProblem& problem) {
+  const auto up = [](std::size_t bytes) { return (bytes + 255) / 256 * 256; };
+  const auto rows = static_cast<std::size_t>(problem.batch * problem.nhead_q * problem.seqlen_q);
+  FmhaBwdWorkspaceInfo info;
+  info.d_bytes = rows * sizeof(float);
+  info.dq_acc_bytes = info.d_bytes * static_cast<std::size_t>(problem.hdim_q);
+  if (problem.is_store_randval) info.rand_val_bytes = rows * static_cast<std::size_t>(problem.seqlen_k);
+  info.dq_acc_offset = up(info.d_bytes);
+  info.rand_val_offset = up(info.dq_acc_offset + info.dq_acc_bytes);
+  info.total_bytes = up(info.rand_val_offset + info.rand_val_bytes);
+  return info;
+}
+
+}  // namespace dispatcher
+}  // namespace ck_tile
+
+#endif  // CK_SELECT_STAND_IN_FMHA_PROBLEM_HPP
