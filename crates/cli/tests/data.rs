@@ -195,7 +195,7 @@ fn validation_sets_are_seeded_and_apart() {
     let (json, _) = good(folder.path(), "shapes --set benchmark --format json --count 5");
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value.as_array().unwrap().len(), 5);
-    assert_eq!((&value[0]["m"], &value[0]["dtype"]), (&64.into(), &"fp16".into()));
+    assert_eq!((&value[0]["m"], &value[0]["dtype"]), (&64.into(), &"fp8".into()));
 }
 
 /// Upstream's words for its problem sets were unknown.

@@ -240,3 +240,32 @@ fn the_estimate_does_not_rank_kernels_of_another_architecture() {
         assert_eq!(output.status.code(), Some(code), "{arch}");
     }
 }
+
+/// `enumerate` made GEMMs of fp8 and `shapes` of fp16, and `bench` did not say that this was why it measured none.
+#[test]
+fn enumerated_gemms_compute_listed_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (pool, problems, log) = (path("pool.txt"), path("problems.csv"), path("log.csv"));
+    let succeeds = |arguments: &[&str]| {
+        let output = run(arguments);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    let gemms = ["enumerate", "configs/gemm_ci.json", "--op", "gemm_universal", "--arch", "gfx950"];
+    succeeds(&[&gemms[..], &["--output", &pool]].concat());
+    let bench = |problems: &str| {
+        let simulated = ["--simulate", "analytic", "--quick", "--overwrite", "--output", &log];
+        run(&[&["bench", "--pool", &pool, "--problems", problems], &simulated[..]].concat())
+    };
+    succeeds(&["shapes", "--set", "edge", "--output", &problems]);
+    assert!(bench(&problems).status.success());
+    succeeds(&["shapes", "--set", "edge", "--dtype", "fp16", "--output", &problems]);
+    let output = bench(&problems);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    let [pair, reason] = [
+        "any of the problems; the first, gemm_universal_fp8_rcr_",
+        ": its types and layout are fp8 fp8 fp16 rcr, not fp16",
+    ];
+    assert!(error.contains(pair) && error.contains(reason), "{error}");
+}

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use ck_select::kernel::Kernel;
 use ck_select::listing::{ListedProblem, ProblemListError, ProblemReader, Said};
+use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::Op;
 
@@ -64,6 +65,19 @@ impl ProblemSet {
         }
         let notes = reader.passed.notes().into_iter().map(|note| format!("{name}: {note}")).collect();
         Ok(Self { problems, notes })
+    }
+
+    /// Why no kernel of a pool computes any of the problems, by the first of each.
+    pub fn misfit(&self, pool: &Pool) -> String {
+        let why = pool.get(0).zip(self.problems.first()).and_then(|(kernel, asked)| {
+            let problem = asked.said.filled(&asked.problem, &kernel.kind).unwrap_or(asked.problem);
+            Some(format!(
+                "; the first, {}, does not compute {problem}: {}",
+                kernel.name,
+                kernel.misfit(&problem)?
+            ))
+        });
+        format!("no kernel of the pool computes any of the problems{}", why.unwrap_or_default())
     }
 
     /// At most `count` of the problems, spread evenly over the file.

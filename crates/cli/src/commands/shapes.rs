@@ -92,8 +92,8 @@ pub(crate) struct Args {
     /// Direction of convolutions [default: forward]
     #[arg(long, value_name = "DIRECTION", value_parser = word::<Direction>)]
     direction: Option<Direction>,
-    /// Element type; by default bf16 for convolutions and attention, fp16 for GEMMs. Upstream's sets of
-    /// attention have types of their own; of these it takes those of this type
+    /// Element type; by default upstream's: bf16 for convolutions, fp8 for GEMMs, as `enumerate` has it, fp16
+    /// for attention. Upstream's sets of attention have types of their own; of these it takes those of this type
     #[arg(long, value_name = "TYPE", value_parser = word::<Dtype>)]
     dtype: Option<Dtype>,
     /// Dimensions of the sets `synthetic`, `holdout`, `conv-wide` and `conv-edge` [default: 2]
@@ -244,7 +244,7 @@ fn check(args: &Args) -> Result<(), CliError> {
 }
 
 fn choice(args: &Args, op: Op) -> Choice {
-    let usual = Choice::new(args.dtype.unwrap_or(if op == Op::Gemm { Dtype::Fp16 } else { Dtype::Bf16 }));
+    let usual = Choice::new(args.dtype.unwrap_or(ProblemDefaults::of(op).dtype));
     Choice {
         direction: args.direction.unwrap_or(usual.direction),
         any_dtype: args.dtype.is_none(),

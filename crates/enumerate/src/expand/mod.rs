@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::pool::Pool;
-use ck_select_types::vocab::{Arch, Direction, Dtype, GemmLayout, UnknownWord};
+use ck_select_types::problem::ProblemDefaults;
+use ck_select_types::vocab::{Arch, Direction, Dtype, GemmLayout, Op, UnknownWord};
 
 use crate::config::{Config, OtherKernel};
 use crate::filter::{Filter, FilterError};
@@ -37,13 +38,14 @@ pub struct Request {
 }
 
 impl Request {
-    /// Everything for an architecture; GEMMs of type `fp8` and layout `rcr`.
+    /// Everything for an architecture; GEMMs of the type and layout that problems have by default.
     pub fn new(target: impl Into<String>) -> Self {
+        let ProblemDefaults { dtype, gemm_layout, .. } = ProblemDefaults::of(Op::Gemm);
         Self {
             target: target.into(),
             ndim: None,
-            dtype: Dtype::Fp8,
-            layout: GemmLayout::RCR,
+            dtype,
+            layout: gemm_layout,
             valid_only: false,
             filters: Vec::new(),
         }

@@ -92,7 +92,12 @@ impl Said {
     /// A problem of which these words are specified, as a kernel would run it: the other words are the
     /// kernel's. `None` if the kernel computes something else.
     pub fn completed(self, problem: &Problem, kernel: &KernelKind) -> Option<Problem> {
-        match (problem, kernel) {
+        self.filled(problem, kernel).filter(|problem| kernel.computes(problem))
+    }
+
+    /// The same whether the kernel computes it or not; `None` if it is of another operation.
+    pub fn filled(self, problem: &Problem, kernel: &KernelKind) -> Option<Problem> {
+        Some(match (problem, kernel) {
             (Problem::Conv(asked), KernelKind::Conv(own)) => {
                 let mut problem: ConvProblem = *asked;
                 if !self.direction {
@@ -107,8 +112,7 @@ impl Said {
                 if !self.layout {
                     problem.layout = own.layout;
                 }
-                let problem = problem.into();
-                kernel.computes(&problem).then_some(problem)
+                problem.into()
             }
             (Problem::Gemm(asked), KernelKind::Gemm(own)) => {
                 let mut problem: GemmProblem = *asked;
@@ -126,20 +130,16 @@ impl Said {
                 if let (None, Some(scales)) = (problem.request.quant, own.variant.quant) {
                     problem.request = problem.request.scaled(scales);
                 }
-                let problem = problem.into();
-                kernel.computes(&problem).then_some(problem)
+                problem.into()
             }
             // If a file specifies only sizes, the rest comes from the kernel, as in upstream's benchmarks.
             (Problem::Fmha(asked), KernelKind::Fmha(own)) => {
                 let mut problem = if self.signature { *asked } else { own.sign(asked) };
-                if !self.dtype {
-                    problem.dtype = own.dtype;
-                }
-                let fits = (!self.dtype || asked.dtype == own.dtype) && own.supports(&problem);
-                fits.then_some(problem.into())
+                problem.dtype = if self.dtype { asked.dtype } else { own.dtype };
+                problem.into()
             }
-            _ => None,
-        }
+            _ => return None,
+        })
     }
 }
 

@@ -369,7 +369,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
     let all = Plan::new(&pool, &problems);
     let whole = in_order(args, all.clone(), &pool, &problems)?;
     if whole.is_empty() {
-        return Err(CliError::failed("no kernel of the pool computes any of the problems"));
+        return Err(CliError::failed(problems.misfit(&pool)));
     }
     let cost =
         Cost { runs: settings.warmup.saturating_add(settings.repeat).saturating_mul(settings.samples) };

@@ -35,7 +35,7 @@ pub(super) fn problems(args: &Args, path: &Path, kernels: &Pool) -> Result<Vec<P
         );
     }
     if all.is_empty() {
-        return Err(CliError::failed(format!("{file}: no kernel of the pool computes any of the problems")));
+        return Err(CliError::failed(format!("{file}: {}", set.misfit(kernels))));
     }
     if let Some(other) = all.iter().find(|problem| problem.arch().is_some_and(|arch| arch != args.arch)) {
         return Err(CliError::failed(format!(
