@@ -342,7 +342,9 @@ mod tests {
             if axis < 3 - usize::from(problem.ndim) {
                 let one =
                     [&mut problem.input, &mut problem.filter, &mut problem.stride, &mut problem.dilation];
-                one.into_iter().for_each(|extents| extents[axis] = 1);
+                for extents in one {
+                    extents[axis] = 1;
+                }
                 (problem.pad_left[axis], problem.pad_right[axis]) = (0, 0);
             }
         }
