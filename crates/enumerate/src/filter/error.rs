@@ -3,28 +3,9 @@
 use std::fmt;
 use std::ops::Range;
 
-/// What kind of mistake it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FilterFault {
-    /// The text is not an expression.
-    Syntax,
-    /// An unknown name.
-    Name,
-    /// An operation on types that do not support it; Python's `TypeError`.
-    Type,
-    /// A value that an operation does not accept, such as an empty list for `min`; Python's `ValueError`.
-    Value,
-    /// Python's `ZeroDivisionError`.
-    ZeroDivision,
-    /// A value that does not fit into 64 bits or memory.
-    Overflow,
-}
-
 /// A filter that cannot be read or evaluated. The error's text points at the mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilterError {
-    /// What kind of mistake it is.
-    pub fault: FilterFault,
     /// What was found and what was expected.
     pub message: String,
     /// The line, from 1.
@@ -38,12 +19,7 @@ pub struct FilterError {
 
 impl FilterError {
     /// A mistake in the bytes `span` of `text`.
-    pub(super) fn new(
-        fault: FilterFault,
-        text: &str,
-        span: Range<usize>,
-        message: impl Into<String>,
-    ) -> Self {
+    pub(super) fn new(text: &str, span: Range<usize>, message: impl Into<String>) -> Self {
         let start = span.start.min(text.len());
         let before = text.get(..start).unwrap_or_default();
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -51,7 +27,6 @@ impl FilterError {
         let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
         let meant = text.get(span).and_then(|span| span.lines().next()).unwrap_or_default();
         Self {
-            fault,
             message: message.into(),
             line: before.matches('\n').count() + 1,
             column,
@@ -89,16 +64,16 @@ mod tests {
 
     #[test]
     fn the_caret_stands_under_the_mistake() {
-        let error = FilterError::new(FilterFault::Name, "c.x > 1 and\n\tc.ü.y", 13..17, "wrong");
+        let error = FilterError::new("c.x > 1 and\n\tc.ü.y", 13..17, "wrong");
         assert_eq!(error.to_string(), "line 2, column 2: wrong\n  \tc.ü.y\n  \t^^^");
-        let end = FilterError::new(FilterFault::Syntax, "a", 1..1, "early end");
+        let end = FilterError::new("a", 1..1, "early end");
         assert_eq!(end.to_string(), "column 2: early end\n  a\n   ^");
     }
 
     #[test]
     fn long_lines_are_cut_around_the_mistake() {
         let text = format!("{}?{}", "x".repeat(500), "y".repeat(500));
-        let shown = FilterError::new(FilterFault::Syntax, &text, 500..501, "odd").to_string();
+        let shown = FilterError::new(&text, 500..501, "odd").to_string();
         let lines: Vec<&str> = shown.lines().collect();
         assert_eq!(lines[1].find('?'), lines[2].find('^'));
         assert!(lines[1].len() < 130);

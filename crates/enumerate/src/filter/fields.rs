@@ -3,7 +3,7 @@
 use ck_select_types::kernel::{ConvKernel, FmhaKernel, GemmKernel, Mnk};
 use ck_select_types::vocab::Arch;
 
-use super::value::Value;
+use super::Value;
 
 /// A field: its name, and how to read it from a kernel or the kernel's name.
 pub struct Field<K: 'static> {
@@ -20,7 +20,7 @@ pub(super) fn value<K>(fields: &[Field<K>], index: usize, name: &str, kernel: &K
 }
 
 fn int(value: u32) -> Value {
-    Value::Int(value.into())
+    Value::Number(value.into())
 }
 
 fn triple(mnk: Mnk) -> Value {
@@ -41,7 +41,7 @@ macro_rules! fields {
 pub const CONV_FIELDS: &[Field<ConvKernel>] = fields! {
     name, "the kernel's name", |name, _| Value::text(name);
     variant, "forward, bwd_data or bwd_weight", |_, k| Value::text(k.direction.as_str());
-    ndim_spatial, "spatial dimensions", |_, k| Value::Int(k.ndim.into());
+    ndim_spatial, "spatial dimensions", |_, k| int(k.ndim.into());
     dtype, "element type", |_, k| Value::text(k.dtype_in.as_str());
     layout, "memory order of the tensors", |_, k| Value::text(k.layout.as_str());
     arch, "architecture", |_, k| arch(k.arch);
@@ -63,13 +63,13 @@ pub const CONV_FIELDS: &[Field<ConvKernel>] = fields! {
     block_per_cu, "workgroups per compute unit", |_, k| int(k.block_per_cu);
     num_wave_groups, "groups of a workgroup's waves", |_, k| int(k.num_wave_groups);
     num_groups_to_merge, "convolution groups of one workgroup", |_, k| int(k.num_groups_to_merge);
-    pad_m, "always True", |_, _| Value::Bool(true);
-    pad_n, "always True", |_, _| Value::Bool(true);
-    pad_k, "always True", |_, _| Value::Bool(true);
-    double_smem_buffer, "two buffers in shared memory (_dsb)", |_, k| Value::Bool(k.double_smem_buffer);
-    split_image, "splits images (_si)", |_, k| Value::Bool(k.split_image);
-    explicit_gemm, "runs as a plain GEMM", |_, k| Value::Bool(k.explicit_gemm);
-    two_stage, "converts in a second launch (_2stage)", |_, k| Value::Bool(k.two_stage);
+    pad_m, "always True", |_, _| Value::flag(true);
+    pad_n, "always True", |_, _| Value::flag(true);
+    pad_k, "always True", |_, _| Value::flag(true);
+    double_smem_buffer, "two buffers in shared memory (_dsb)", |_, k| Value::flag(k.double_smem_buffer);
+    split_image, "splits images (_si)", |_, k| Value::flag(k.split_image);
+    explicit_gemm, "runs as a plain GEMM", |_, k| Value::flag(k.explicit_gemm);
+    two_stage, "converts in a second launch (_2stage)", |_, k| Value::flag(k.two_stage);
     tile_str, "the tile as MxNxK", |_, k| triple(k.tile);
     wave_str, "the waves as MxNxK", |_, k| triple(k.wave);
     warp_str, "the instruction's tile as MxNxK", |_, k| triple(k.warp_tile);
@@ -94,10 +94,10 @@ pub const GEMM_FIELDS: &[Field<GemmKernel>] = fields! {
     pipeline, "how loads overlap with arithmetic", |_, k| Value::text(k.pipeline.as_str());
     epilogue, "how results leave the registers", |_, k| Value::text(k.epilogue.as_str());
     scheduler, "intrawave or interwave", |_, k| Value::text(k.scheduler.as_str());
-    pad_m, "handles an m that the tile does not divide", |_, k| Value::Bool(k.pad[0]);
-    pad_n, "handles an n that the tile does not divide", |_, k| Value::Bool(k.pad[1]);
-    pad_k, "handles a k that the tile does not divide", |_, k| Value::Bool(k.pad[2]);
-    persistent, "workgroups stay resident", |_, k| Value::Bool(k.persistent);
+    pad_m, "handles an m that the tile does not divide", |_, k| Value::flag(k.pad[0]);
+    pad_n, "handles an n that the tile does not divide", |_, k| Value::flag(k.pad[1]);
+    pad_k, "handles a k that the tile does not divide", |_, k| Value::flag(k.pad[2]);
+    persistent, "workgroups stay resident", |_, k| Value::flag(k.persistent);
     quant, "which operands have scales: aquant, bquant, abquant, rowcolquant, tensor_quant, mx or None",
         |_, k| k.variant.quant.map_or(Value::None, |quant| Value::text(quant.mode.as_str()));
     group_a, "elements of A with one scale as MxNxK, None without groups",
@@ -105,9 +105,9 @@ pub const GEMM_FIELDS: &[Field<GemmKernel>] = fields! {
     group_b, "elements of B with one scale as MxNxK, None without groups",
         |_, k| k.variant.quant.and_then(|quant| quant.group_b).map_or(Value::None, triple);
     a_preshuffle_quant, "scales of A lie in the order in which they are read",
-        |_, k| Value::Bool(k.variant.shuffled_scales[0]);
+        |_, k| Value::flag(k.variant.shuffled_scales[0]);
     b_preshuffle_quant, "scales of B lie in the order in which they are read",
-        |_, k| Value::Bool(k.variant.shuffled_scales[1]);
+        |_, k| Value::flag(k.variant.shuffled_scales[1]);
 };
 
 /// Fields of attention: the columns of upstream's tables, and the waves.
@@ -130,19 +130,19 @@ pub const FMHA_FIELDS: &[Field<FmhaKernel>] = fields! {
     warp_m0, "rows of one matrix instruction", |_, k| int(k.warp_tile[0].into());
     warp_n0, "columns of one matrix instruction", |_, k| int(k.warp_tile[1].into());
     warp_k0, "depth of one matrix instruction", |_, k| int(k.warp_tile[2].into());
-    pad_s, "handles any number of queries", |_, k| Value::Bool(k.pad[0]);
-    pad_sk, "handles any number of keys", |_, k| Value::Bool(k.pad[1]);
-    pad_d, "handles smaller heads of queries", |_, k| Value::Bool(k.pad[2]);
-    pad_dv, "handles smaller heads of values", |_, k| Value::Bool(k.pad[3]);
+    pad_s, "handles any number of queries", |_, k| Value::flag(k.pad[0]);
+    pad_sk, "handles any number of keys", |_, k| Value::flag(k.pad[1]);
+    pad_d, "handles smaller heads of queries", |_, k| Value::flag(k.pad[2]);
+    pad_dv, "handles smaller heads of values", |_, k| Value::flag(k.pad[3]);
     mask, "no, top_left, bottom_right or generic", |_, k| Value::text(k.mask.as_str());
     bias, "no, bias or alibi", |_, k| Value::text(k.bias.as_str());
     qscale, "how 8-bit operands are scaled", |_, k| Value::text(k.qscale.as_str());
-    lse, "stores logarithms of sums", |_, k| Value::Bool(k.lse);
-    dropout, "drops weights", |_, k| Value::Bool(k.dropout);
-    logits, "caps scores softly", |_, k| Value::Bool(k.logits);
-    sink, "the first keys are seen by all", |_, k| Value::Bool(k.sink);
-    skip, "skips short sequences", |_, k| Value::Bool(k.skip);
-    paged_kv, "keys and values lie in pages", |_, k| Value::Bool(k.paged_kv);
+    lse, "stores logarithms of sums", |_, k| Value::flag(k.lse);
+    dropout, "drops weights", |_, k| Value::flag(k.dropout);
+    logits, "caps scores softly", |_, k| Value::flag(k.logits);
+    sink, "the first keys are seen by all", |_, k| Value::flag(k.sink);
+    skip, "skips short sequences", |_, k| Value::flag(k.skip);
+    paged_kv, "keys and values lie in pages", |_, k| Value::flag(k.paged_kv);
     block_per_cu,
         "workgroups per compute unit, 255 when the pipeline decides", |_, k| int(k.block_per_cu.into());
 };

@@ -6,29 +6,24 @@
 //! 64 <= c.tile_k < 256 and c.name.endswith(('_dsb', '_si'))
 //! ```
 //!
-//! The language has numbers, strings in single or double quotes, `True`, `False`, `None`, lists and tuples;
-//! `and`, `or`, `not`; `in`, `not in` and chained comparisons; `+ - * / // %` and signs for numbers; `abs`,
-//! `len`, `max`, `min`; and the string methods `startswith` and `endswith`. Everything means what it means in
-//! Python, also between types, except that whole numbers have 64 bits (overflow is an error) and that an
-//! unknown field is an error before anything is evaluated. Line ends count as blanks, and `#` begins a
-//! comment.
+//! The language has decimal numbers, texts in single or double quotes, `True`, `False`, `None`, lists and tuples;
+//! `and`, `or`, `not`; `in`, `not in` and chained comparisons; `+ - * / // %` for numbers; and the methods
+//! `startswith` and `endswith` of texts. What a filter keeps, it keeps in Python, too; numbers are doubles, and an
+//! unknown field is an error before anything is evaluated. Line ends count as blanks, and `#` begins a comment.
 
 mod error;
-mod eval;
+mod expression;
 mod fields;
 mod parse;
 mod token;
-mod tree;
-mod value;
 
-pub use error::{FilterError, FilterFault};
+pub use error::FilterError;
+pub use expression::Value;
 pub use fields::{CONV_FIELDS, FMHA_FIELDS, Field, GEMM_FIELDS};
-pub use value::Value;
 
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::vocab::Op;
-use eval::Evaluation;
-use tree::Node;
+use expression::{Evaluation, Node};
 
 /// An expression over named fields.
 #[derive(Debug, Clone)]
@@ -61,7 +56,7 @@ impl Expression {
 /// assert!(!filter.keeps(&Kernel::from_name("grouped_conv_forward_bf16_2d_64x64x64_compv5")?)?);
 ///
 /// let error = Filter::parse(Op::GroupedConv, "c.tile_x > 3").unwrap_err();
-/// assert!(error.to_string().starts_with("column 3: kernels have no field 'tile_x', did you mean 'tile_m'?"));
+/// assert!(error.to_string().starts_with("column 3: kernels have no field 'tile_x'; did you mean 'tile_m'?"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
@@ -128,7 +123,6 @@ fn python(text: &str) -> Option<FilterError> {
         };
         if let Some(word) = STATEMENTS.iter().find(is_statement) {
             return Some(FilterError::new(
-                FilterFault::Syntax,
                 text,
                 start..start + word.len(),
                 "this is Python code, which is never executed; the file must hold one expression, such as \

@@ -5,7 +5,7 @@ use super::*;
 const NAMES: [&str; 4] = ["tile_m", "tile_n", "pipeline", "name"];
 
 fn message(text: &str) -> String {
-    let error = Expression::parse(text, &NAMES).and_then(|it| it.value(&|_| Value::Int(7))).unwrap_err();
+    let error = Expression::parse(text, &NAMES).and_then(|it| it.value(&|_| Value::Number(7.0))).unwrap_err();
     format!("{}:{}: {}", error.line, error.column, error.message)
 }
 
@@ -25,47 +25,41 @@ fn mistakes_are_pointed_at_and_explained() {
         ("c.name is None", "1:8: found 'is', expected an operator or the end; '==' compares"),
         ("1 if c.name else 2", "1:3: found 'if', expected an operator or the end; there are no conditional"),
         ("lambda x: x", "1:1: found 'lambda', expected an operand"),
-        ("1 + not 2", "1:5: found 'not', expected an operand; put 'not …' into parentheses"),
+        ("1 + not 2", "1:5: found 'not', expected an operand"),
         ("(1, 2", "1:6: found the end, expected an operator, ',' or ')'"),
         ("[1 2]", "1:4: found '2', expected an operator, ',' or ']'"),
         ("{1}", "1:1: found '{', expected an operand"),
         ("c", "1:2: found the end, expected '.' and a field, as in c.tile_m"),
-        ("c.5", "1:2: found '.5', expected '.' and a field"),
+        ("c.5", "1:3: found '5', expected the name of a field"),
         ("c.(1)", "1:3: found '(', expected the name of a field"),
         (
             "c.tile_x == 3",
-            "1:3: kernels have no field 'tile_x', did you mean 'tile_m'? The fields are: tile_m, tile_n, \
-             pipeline, name",
+            "1:3: kernels have no field 'tile_x'; did you mean 'tile_m'? (the fields are: tile_m, tile_n, \
+             pipeline, name)",
         ),
         (
             "c.colour == 3",
-            "1:3: kernels have no field 'colour'. The fields are: tile_m, tile_n, pipeline, name",
+            "1:3: kernels have no field 'colour' (the fields are: tile_m, tile_n, pipeline, name)",
         ),
-        ("c.name()", "1:7: found '(', expected an operator, because 'name' is a value and no function"),
+        ("c.name()", "1:7: found '(', expected an operator or the end"),
         ("tile_m > 3", "1:1: unknown name 'tile_m', did you mean 'c.tile_m'?"),
-        ("mux(1, 2)", "1:1: unknown name 'mux', did you mean 'max'?"),
-        (
-            "config.tile_m",
-            "1:1: unknown name 'config', expected c.<field>, a number, a text or one of: abs, len, max, min",
-        ),
-        ("true", "1:1: unknown name 'true', did you mean 'True'?"),
-        ("max", "1:4: found the end, expected '(' after the function 'max'"),
-        ("len()", "1:1: len() with 0 arguments, expected one argument"),
-        ("abs(1, 2)", "1:1: abs() with 2 arguments, expected one argument"),
-        ("max()", "1:1: max() with 0 arguments, expected at least one argument"),
-        ("c.name.upper()", "1:8: no method 'upper', expected startswith or endswith"),
-        ("c.name.startswith", "1:18: found the end, expected '(' after the method 'startswith'"),
-        ("'a'.startswith('a', 1)", "1:1: startswith() takes one argument"),
+        ("max(1, 2)", "1:1: unknown name 'max', expected c.<field>, a number or a text"),
+        ("c.name.upper()", "1:8: found 'upper', expected startswith or endswith"),
+        ("c.name.startswith", "1:18: found the end, expected '('"),
+        ("'a'.startswith('a', 1)", "1:19: found ',', expected an operator or ')'"),
         ("c.tile_m\n  and 1 // 0", "2:7: '//' by zero"),
-        ("c.tile_m + 'a' > 3", "1:1: '+' does not apply to int and str"),
-        ("1 < 2 < (3 < 'a')", "1:10: '<' does not order int and str"),
-        ("'a' in 3", "1:1: 'in' needs a list, a tuple or a str to look in, found int"),
-        ("9223372036854775807 + 1", "1:1: the result does not fit into 64 bits"),
-        ("-9223372036854775807 - 2", "1:1: the result does not fit into 64 bits"),
-        ("(-9223372036854775807 - 1) // -1", "1:1: the result does not fit into 64 bits"),
-        ("abs(-9223372036854775807 - 1)", "1:1: the result does not fit into 64 bits"),
-        ("'a' * 2", "1:1: '*' does not apply to str and int"),
-        ("c.tile_m.startswith('a')", "1:1: int has no methods, only str has"),
+        ("c.tile_m + 'a' > 3", "1:1: '+' does not apply to a number and a text"),
+        ("1 < 2 < (3 < 'a')", "1:9: '<' does not order a number and a text"),
+        ("'a' in 3", "1:1: 'in' does not look for a text in a number"),
+        ("'a' * 2", "1:1: '*' does not apply to a text and a number"),
+        ("c.tile_m.startswith('a')", "1:1: a number has no methods, only a text has"),
+        ("1 + 12abc", "1:5: not a decimal number"),
+        ("0x10", "1:1: not a decimal number"),
+        ("1_000", "1:1: not a decimal number"),
+        ("c == 'ab", "1:6: this text has no closing quote"),
+        ("'a\nb'", "1:1: this text has no closing quote"),
+        ("'\\x41'", "1:2: texts of filters have no escapes"),
+        ("c.tile_m == ?", "1:13: found '?', expected an expression"),
     ] {
         let found = message(text);
         assert!(found.starts_with(expected), "{text}\n  found    {found}\n  expected {expected}");
@@ -76,25 +70,22 @@ fn mistakes_are_pointed_at_and_explained() {
 fn depth_is_bounded_and_chains_are_not_deep() {
     for deep in [
         format!("{}1{}", "(".repeat(5000), ")".repeat(5000)),
-        "not ".repeat(5000) + "1",
-        "-".repeat(5000) + "1",
         "[".repeat(5000),
         "1".to_owned() + &"+1".repeat(5000),
-        "max(".repeat(5000),
     ] {
         assert!(message(&deep).ends_with("nested more than 150 deep"), "{}", &deep[..10]);
     }
     let chain = vec!["c.tile_m == 8"; 3000].join(" or ");
-    let value = Expression::parse(&chain, &NAMES).unwrap().value(&|_| Value::Int(7)).unwrap();
-    assert!(matches!(value, Value::Bool(false)));
+    let value = Expression::parse(&chain, &NAMES).unwrap().value(&|_| Value::Number(7.0)).unwrap();
+    assert!(!value.truthy());
     let chain = vec!["c.tile_m"; 3000].join(" <= ");
-    assert!(Expression::parse(&chain, &NAMES).unwrap().value(&|_| Value::Int(7)).unwrap().truthy());
+    assert!(Expression::parse(&chain, &NAMES).unwrap().value(&|_| Value::Number(7.0)).unwrap().truthy());
 }
 
 #[test]
 fn fields_are_looked_at_only_when_they_matter() {
     let expression = Expression::parse("c.tile_m > 1000 and c.tile_n // 0", &NAMES).unwrap();
-    assert!(!expression.value(&|_| Value::Int(7)).unwrap().truthy());
+    assert!(!expression.value(&|_| Value::Number(7.0)).unwrap().truthy());
 }
 
 #[test]
@@ -173,7 +164,6 @@ fn pieces() -> impl Strategy<Value = String> {
         "c",
         "1",
         "2.5",
-        "1e",
         "'a'",
         "'",
         "\"",
@@ -193,8 +183,6 @@ fn pieces() -> impl Strategy<Value = String> {
         "-",
         "//",
         "%",
-        "max(",
-        "len",
         ".startswith(",
         "None",
         "True",
@@ -210,7 +198,7 @@ fn pieces() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn any_text_gives_a_value_or_an_error_in_the_text(text in prop_oneof![pieces(), any::<String>()]) {
-        let result = Expression::parse(&text, &NAMES).and_then(|it| it.value(&|_| Value::Int(7)));
+        let result = Expression::parse(&text, &NAMES).and_then(|it| it.value(&|_| Value::Number(7.0)));
         if let Err(error) = result {
             let lines: Vec<&str> = text.split('\n').collect();
             prop_assert!(error.line <= lines.len().max(1));
