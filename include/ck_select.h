@@ -944,7 +944,8 @@ typedef struct {
    */
   void *user;
   /**
-   * Rank of the kernel if no better source answers; higher is better. CK's low, normal, high are 0, 1, 2.
+   * Rank of the kernel among those of equal scores, and if no better source answers; higher is better. CK's
+   * low, normal, high are 0, 1, 2.
    */
   int32_t priority;
   /**

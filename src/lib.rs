@@ -32,7 +32,7 @@ pub mod packed;
 pub mod registry;
 pub mod tuning;
 
-pub use ck_select_model::{estimate, features, forest, model, rows, scoring, select};
+pub use ck_select_model::{estimate, features, forest, model, rows, scoring, select, ties};
 pub use ck_select_types::{
     cells, files, hardware, inputs, json, kernel, listing, nearest, pool, problem, vocab,
 };

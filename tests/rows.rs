@@ -270,6 +270,26 @@ fn what_a_problem_says_is_used_or_refused_where_absent_cells_are_errors() {
 }
 
 /// The variant is no feature, so that plain kernels would have a score for every problem.
+/// Equal scores kept the table's order, so that unmeasured twins of a measured kernel could go first.
+#[test]
+fn rows_of_measured_kernels_go_before_others_of_their_score() {
+    const NAMES: [&str; 3] = [
+        "grouped_conv_forward_bf16_2d_128x64x128_comp_async_intrawave",
+        "grouped_conv_forward_bf16_2d_128x64x128_basic_v1_intrawave",
+        "grouped_conv_forward_bf16_2d_128x64x128_compv3_intrawave",
+    ];
+    let ours = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("models/grouped_conv_forward_bf16_gfx950");
+    let spec = RowModelOptions { uncoded: None, ..options() };
+    let model = Arc::new(RowModel::load(&ours, &spec).unwrap());
+    let cells = Cells::Words { words: NAMES.to_vec(), codes: &[0, 1, 2] };
+    let table = Table::new(vec![Column { name: "kernel_name", cells }], NAMES.len()).unwrap();
+    let problem = br#"{"N":16,"C":256,"K":128,"G":1,"Hi":28,"Wi":28,"Y":3,"X":3,"stride_h":1,"stride_w":1,
+        "pad_h":1,"pad_w":1,"dilation_h":1,"dilation_w":1}"#;
+    let ranked = rank(&RowPool::new(model, &table).unwrap(), &Object::from_json(problem).unwrap());
+    assert!(ranked.iter().all(|one| one.score.to_bits() == ranked[0].score.to_bits()), "{ranked:?}");
+    assert_eq!(ranked[0].index, 2);
+}
+
 #[test]
 fn kernels_of_another_variant_have_no_score_where_absent_cells_are_errors() {
     const NAMES: [&str; 2] = [

@@ -34,7 +34,8 @@ pub struct CkKernelHooks {
     pub struct_size: usize,
     /// Passed to the callbacks and returned with each selection. Never dereferenced.
     pub user: *mut c_void,
-    /// Rank of the kernel if no better source answers; higher is better. CK's low, normal, high are 0, 1, 2.
+    /// Rank of the kernel among those of equal scores, and if no better source answers; higher is better. CK's
+    /// low, normal, high are 0, 1, 2.
     pub priority: i32,
     /// Must be 0.
     pub reserved: i32,

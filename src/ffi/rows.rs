@@ -318,8 +318,9 @@ pub unsafe extern "C" fn ck_pool_destroy(pool: *mut CkPool) {
     });
 }
 
-/// Ranks the kernels of a pool for a problem, best first; equal scores keep the order of the rows, NaN comes
-/// last. `problem` is a JSON object, such as `{"m": 16, "n": 1536, "k": 7168}`. Type, direction, layout and
+/// Ranks the kernels of a pool for a problem, best first, NaN last. Of equal scores, kernels whose pipeline and
+/// suffixes were measured for the model come first, then those with the shorter estimated time if all rows name
+/// their kernel, then the earlier row. `problem` is a JSON object, such as `{"m": 16, "n": 1536, "k": 7168}`. Type, direction, layout and
 /// the depth of 2D convolutions may be omitted where the kernels' names determine them; contradicting the
 /// names is an error. Where absent cells are errors, the problem is validated, and names close to those of
 /// its cells are refused as misspelt; other unknown ones are ignored. At most `capacity` places are written:

@@ -11,7 +11,7 @@ use crate::tuning::device::Stream;
 use crate::tuning::search::RunOutcome;
 use crate::vocab::Arch;
 
-/// Rank of a kernel if no better source answers; higher is better. CK uses 0, 1 and 2.
+/// Rank of a kernel among those of equal scores, and if no better source answers; higher is better. CK uses 0, 1 and 2.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Priority(pub i32);
 

@@ -1,16 +1,16 @@
 //! The source `estimate`: the kernels of a registry in the order of their estimated times, with higher
 //! priorities first.
 
-use std::cmp::Reverse;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use super::prepared::Prepared;
+use super::prepared::{Prepared, by_name};
 use super::state::State;
-use super::{Entry, Registry, Selection, Source, reproduce};
-use crate::estimate::{Described, DeviceError, EstimateScratch, Estimator, PerDevice, Shape, Terms};
+use super::{Entry, Priority, Registry, Selection, Source, reproduce};
+use crate::estimate::{Described, DeviceError, EstimateScratch, EstimatedKernels, PerDevice, Terms};
 use crate::problem::{Checked, Problem};
+use crate::ties::Ties;
 use crate::vocab::{Arch, Op};
 
 /// Number of kernels whose terms an explanation shows.
@@ -36,6 +36,7 @@ pub(super) struct Estimates {
     arch: Option<Arch>,
     /// Whether their priorities differ.
     prefers: bool,
+    ties: OnceLock<Ties>,
     devices: PerDevice<PreparedEstimate>,
     /// The files with their kernels, by operation, once they were needed.
     pool_files: [OnceLock<Result<PathBuf, String>>; Op::ALL.len()],
@@ -44,9 +45,7 @@ pub(super) struct Estimates {
 /// What depends on kernels and device alone.
 pub(super) struct PreparedEstimate {
     arch: Arch,
-    estimator: Estimator,
-    /// By kernel index; `None` for those that the device cannot compute.
-    shapes: Vec<Option<Shape>>,
+    kernels: EstimatedKernels,
 }
 
 impl Estimates {
@@ -71,6 +70,7 @@ impl Estimates {
             ids: Arc::clone(ids),
             arch,
             prefers,
+            ties: OnceLock::new(),
             devices: PerDevice::new(described),
             pool_files: Default::default(),
         })
@@ -89,10 +89,25 @@ impl Estimates {
 
     /// The estimates for an architecture, computed on first use.
     fn device(&self, arch: Arch, entries: &boxcar::Vec<Entry>) -> Result<&PreparedEstimate, DeviceError> {
+        let entries = || self.ids.iter().filter_map(|&id| entries.get(id));
         self.devices.get(arch, |device| {
-            let estimator = Estimator::new(device);
-            let shape = |&id: &usize| estimator.shape(&entries.get(id)?.kernel().kind).ok();
-            PreparedEstimate { arch, estimator, shapes: self.ids.iter().map(shape).collect() }
+            let kernels = entries().map(|entry| &entry.kernel().kind);
+            PreparedEstimate { arch, kernels: EstimatedKernels::new(device, kernels) }
+        })
+    }
+
+    /// The order of equal kernels.
+    fn ties(&self, entries: &boxcar::Vec<Entry>) -> &Ties {
+        self.ties.get_or_init(|| {
+            let kernels = by_name(&self.ids, entries);
+            let priority = |place: usize| {
+                self.ids
+                    .get(place)
+                    .and_then(|&id| entries.get(id))
+                    .map_or(Priority::NORMAL, Entry::priority)
+                    .0
+            };
+            Ties::new(kernels.iter().map(|(place, _)| *place), |_| true, priority)
         })
     }
 }
@@ -111,15 +126,11 @@ impl Registry {
         }
         let arch = prepared.estimates.arch_for(state, &problem).ok_or(NoEstimate::NoArch)?;
         let estimate = prepared.estimates.device(arch, &self.entries)?;
-        let fitting = estimate.shapes.iter().enumerate().filter_map(|(place, shape)| {
-            let entry = self.entry_at(state, place)?;
-            entry.fits(&problem, state.options().arch).then_some((place, shape.as_ref()?))
+        let fitting = estimate.kernels.shapes().filter(|&(place, _)| {
+            self.entry_at(state, place).is_some_and(|entry| entry.fits(&problem, state.options().arch))
         });
-        scratch.rank(&estimate.estimator, &problem, fitting);
-        if prepared.estimates.prefers {
-            let priority = |place| self.entry_at(state, place).map(|entry| Reverse(entry.priority()));
-            scratch.prefer(priority);
-        }
+        let ties = prepared.estimates.ties(&self.entries);
+        scratch.rank(estimate.kernels.estimator(), &problem, fitting, ties);
         Ok(estimate)
     }
 
@@ -127,7 +138,8 @@ impl Registry {
     pub(super) fn estimated_pool<'p>(&self, prepared: &'p Prepared, op: Op) -> Result<&'p Path, String> {
         let Estimates { ids, pool_files, .. } = prepared.estimates.as_ref();
         let file = pool_files.get(op as usize).ok_or("an unknown operation")?.get_or_init(|| {
-            let kernels = ids.iter().filter_map(|&id| Some(self.entries.get(id)?.kernel()));
+            let kernels = by_name(ids, &self.entries);
+            let kernels = kernels.iter().map(|(_, entry)| entry.kernel());
             reproduce::write_pool(op, &kernels.filter(|kernel| kernel.kind.op() == op).collect::<Vec<_>>())
         });
         file.as_deref().map_err(Clone::clone)
@@ -202,14 +214,15 @@ impl Registry {
         {
             let _ = write!(text, ", described by {}", by.display());
         }
-        let load = estimate.estimator.load(&problem);
+        let estimator = estimate.kernels.estimator();
+        let load = estimator.load(&problem);
         for (rank, one) in ranking.iter().take(EXPLAINED).enumerate() {
             let entry = self.entry_at(state, one.index);
             let name = entry.map_or("", Entry::name);
             let note = if entry.is_some_and(|entry| entry.supports(&problem)) { "" } else { ", unsupported" };
             let _ = write!(text, "\n  {:>4}. {name} {:.3} us{note}:", rank + 1, one.time_us);
-            let shape = estimate.shapes.get(one.index).and_then(Option::as_ref);
-            let terms = shape.map(|shape| estimate.estimator.terms(&load, shape));
+            let shape = estimate.kernels.shape(one.index);
+            let terms = shape.map(|shape| estimator.terms(&load, shape));
             for (term, value) in terms.iter().flat_map(Terms::named) {
                 let _ = write!(text, " {term} {value:.3}");
             }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::estimate::Estimates;
 use super::model_name::ModelName;
 use super::state::{LoadedModel, State};
-use super::{Entry, ModelKey, reproduce};
+use super::{Entry, ModelKey, Priority, reproduce};
 use crate::estimate::Described;
 use crate::log::{self, Level};
 use crate::model::Model;
@@ -110,17 +110,19 @@ impl PreparedModel {
         entries: &boxcar::Vec<Entry>,
     ) -> Self {
         let (model, key) = (loaded.model.clone(), loaded.key);
-        let (mut kernels, mut places) = (Vec::new(), Vec::new());
-        for (place, &id) in ids.iter().enumerate() {
-            let Some(entry) = entries.get(id) else { continue };
+        let (mut kernels, mut priorities, mut places) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, entry) in by_name(ids, entries) {
             if entry.kernel().op() == key.op {
                 kernels.push(entry.kernel().clone());
+                priorities.push(entry.priority().0);
                 places.push(place);
             }
         }
         let pool = Pool::new(kernels).map_err(|error| error.to_string());
         let ranker = pool.and_then(|pool| {
-            Ranker::deferred(model.clone(), key, described, Arc::new(pool)).map_err(|error| error.to_string())
+            let priority = |index| priorities.get(index).copied().unwrap_or(Priority::NORMAL.0);
+            Ranker::deferred(model.clone(), key, described, Arc::new(pool), priority)
+                .map_err(|error| error.to_string())
         });
         let (ranker, fault) = match ranker {
             Ok(ranker) => (Some(ranker), None),
@@ -159,6 +161,15 @@ impl PreparedModel {
         });
         file.as_deref().map_err(Clone::clone)
     }
+}
+
+/// The kernels of a state with their indices in it, in the order of their names: pools in this order do not depend
+/// on that of registration.
+pub(super) fn by_name<'e>(ids: &[usize], entries: &'e boxcar::Vec<Entry>) -> Vec<(usize, &'e Entry)> {
+    let kernels = ids.iter().enumerate().filter_map(|(place, &id)| Some((place, entries.get(id)?)));
+    let mut kernels: Vec<_> = kernels.collect();
+    kernels.sort_unstable_by_key(|(_, entry)| entry.name());
+    kernels
 }
 
 fn driver(facts: &DeviceFacts) -> String {
@@ -218,7 +229,7 @@ fn winners(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{NewKernel, Options, Priority, Registry, UserData};
+    use super::super::{NewKernel, Options, Registry, UserData};
     use super::*;
     use crate::kernel::Kernel;
 

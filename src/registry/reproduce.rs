@@ -33,6 +33,9 @@ pub(super) fn command(
         Source::Override => Err("a rule of the override file decided".to_owned()),
         Source::Priority => Err("the registered priorities decided".to_owned()),
         Source::Store | Source::Search => listed(prepared, selection),
+        Source::Model if priority_decided(registry, prepared, problem, selection) => {
+            Err("the registered priorities decided between equal scores".to_owned())
+        }
         Source::Model => ranked(state, prepared, problem, selection),
         Source::Estimate => estimated(registry, state, prepared, problem, selection),
     }
@@ -75,6 +78,19 @@ fn described_by(state: &State, arch: Arch) -> Result<Option<String>, String> {
             quoted(&path).map(Some)
         }
     }
+}
+
+/// Whether kernels with the selection's score have other priorities, which no pool contains.
+fn priority_decided(
+    registry: &Registry,
+    prepared: &Prepared,
+    problem: &Problem,
+    selection: &Selection<'_>,
+) -> bool {
+    let others = prepared.estimates.prefers().then(|| registry.rank(problem).ok()).flatten();
+    others.iter().flat_map(|ranking| &ranking.places).any(|place| {
+        Some(place.score) == selection.score && place.entry.priority() != selection.entry.priority()
+    })
 }
 
 /// The model's ranking down to the kernel that was selected, which is the last one.

@@ -10,7 +10,7 @@
 //! - [`forest`]: LightGBM's text to a checked forest and exact scores; [`scoring`]: the same compiled for a
 //!   pool
 //! - [`model`]: a spec with its forests; [`select`]: rankings, predictions, comparisons
-//! - [`estimate`]: how long a kernel takes, without measurements
+//! - [`estimate`]: how long a kernel takes, without measurements; [`ties`]: the order of equal scores
 //! - [`rows`]: problems and kernels as tables of named cells, as in upstream's Python tools
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -23,5 +23,6 @@ pub mod model;
 pub mod rows;
 pub mod scoring;
 pub mod select;
+pub mod ties;
 
 use ck_select_types::{cells, files, hardware, inputs, json, kernel, listing, nearest, pool, problem, vocab};

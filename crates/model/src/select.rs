@@ -1,6 +1,7 @@
 //! Ranking: which kernels of a pool are best for a problem, and why.
 
 mod error;
+pub(crate) mod gpu;
 mod outside;
 mod targets;
 mod universal;
@@ -13,7 +14,7 @@ pub use universal::{universal_prior, universal_rows, universal_score};
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::estimate::Described;
+use crate::estimate::{Described, EstimatedKernels};
 use crate::features::{KernelSide, ProblemSide};
 use crate::forest::Contributions;
 use crate::kernel::Kernel;
@@ -21,7 +22,9 @@ use crate::model::{Model, ModelKey, Predictions};
 use crate::pool::Pool;
 use crate::problem::{Checked, FieldSet, Problem};
 use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch, Wanted};
+use crate::ties::Ties;
 use crate::vocab::Arch;
+use gpu::PerGpu;
 use outside::Known;
 use universal::Universal;
 
@@ -93,6 +96,9 @@ pub struct Ranker {
     universal: Option<Universal>,
     scorer: PoolScorer,
     known: Known,
+    ties: Ties,
+    /// The kernels of the pool on each GPU, for their times. A universal model has them already.
+    estimated: PerGpu<EstimatedKernels>,
 }
 
 /// With fewer kernels that the forest distinguishes, the whole ranking takes no longer than a shortlist.
@@ -113,6 +119,10 @@ pub struct RankScratch {
     /// By kernel, for universal models, and the weight of the estimate.
     log_times: Vec<f64>,
     prior: f64,
+    /// The architecture that the caller named for the problem, and the times of kernels of equal scores, by
+    /// index in the pool.
+    arch: Option<Arch>,
+    times: Vec<f64>,
 }
 
 impl RankScratch {
@@ -163,7 +173,7 @@ impl Ranker {
             model = Arc::new(other);
         }
         let key = model.key();
-        let ranker = Self::deferred(model, key, None, pool)?;
+        let ranker = Self::deferred(model, key, None, pool, |_| 0)?;
         ranker.prepare();
         Ok(ranker)
     }
@@ -174,12 +184,14 @@ impl Ranker {
     }
 
     /// [`Ranker::new`] with `key` instead of the model's, and with compilation postponed to the second
-    /// ranking ([`PoolScorer::deferred`]). To a universal model, `described` is the GPU of its architecture.
+    /// ranking ([`PoolScorer::deferred`]). `described` is the GPU of its architecture, and `priority` what the
+    /// caller prefers among kernels of equal scores, by index in the pool.
     pub fn deferred(
         model: Arc<Model>,
         key: ModelKey,
         described: Option<Described>,
         pool: Arc<Pool>,
+        priority: impl Fn(usize) -> i32,
     ) -> Result<Self, RankError> {
         let unknown = |source| RankError::Hardware { model: model.name().to_owned(), source };
         model.spec().check_hardware().map_err(unknown)?;
@@ -220,9 +232,26 @@ impl Ranker {
         };
         let trained = model.spec().trained_on.as_ref();
         let unmeasured = |kernel: &Kernel| trained.and_then(|trained| trained.unmeasured(&kernel.kind));
-        let unmeasured = pool.iter().map(|kernel| unmeasured(kernel).unwrap_or_default()).collect();
+        let unmeasured: Vec<String> =
+            pool.iter().map(|kernel| unmeasured(kernel).unwrap_or_default()).collect();
+        let ties = Ties::new(0..pool.len(), |index| unmeasured[index].is_empty(), priority);
+        let estimated = PerGpu::new(&model, described, pool.iter().map(|kernel| kernel.kind.arch()));
         let known = Known::of(&model);
-        Ok(Self { model, key, pool, places, left_out, unmeasured, sides, features, universal, scorer, known })
+        Ok(Self {
+            model,
+            key,
+            pool,
+            places,
+            left_out,
+            unmeasured,
+            sides,
+            features,
+            universal,
+            scorer,
+            known,
+            ties,
+            estimated,
+        })
     }
 
     /// The model.
@@ -256,7 +285,7 @@ impl Ranker {
         self.pool.get(index).map_or("", |kernel| kernel.name.as_str())
     }
 
-    /// All kernels that compute the problem, best first. Equal scores keep the pool's order; NaN comes last.
+    /// All kernels that compute the problem, best first; equal scores in the order of [`Ties`], NaN last.
     pub fn rank(&self, problem: &Problem) -> Result<Vec<Ranked>, RankError> {
         let mut scratch = RankScratch::default();
         self.rank_with(problem, &mut scratch)?;
@@ -268,7 +297,7 @@ impl Ranker {
         let problem = self.check(problem)?;
         self.fill(problem, None, scratch)?;
         self.score_all(problem, scratch)?;
-        self.order(usize::MAX, scratch);
+        self.order(problem, usize::MAX, scratch);
         Ok(())
     }
 
@@ -291,7 +320,7 @@ impl Ranker {
         if scratch.is_shortlist {
             self.score_all(problem, scratch)?;
         }
-        self.order(usize::MAX, scratch);
+        self.order(problem, usize::MAX, scratch);
         Ok(())
     }
 
@@ -364,6 +393,7 @@ impl Ranker {
         scratch: &mut RankScratch,
     ) -> Result<(), RankError> {
         self.scorer.fetch();
+        scratch.arch = arch;
         if let Some(universal) = &self.universal {
             // A universal model serves all types and layouts, but a kernel only its own.
             let arch_of_gpu = universal.arch_for(&problem, arch);
@@ -380,6 +410,8 @@ impl Ranker {
         if let Some(features) = &self.features {
             features.fill(&self.problem_side(&problem)?, &mut scratch.values);
         }
+        // Made before the first equal scores, so that these do not allocate.
+        let _ = self.estimated(&problem, arch);
         scratch.outside = self.known.outside(&problem, arch, &scratch.values.uniform);
         Ok(())
     }
@@ -391,17 +423,42 @@ impl Ranker {
     }
 
     /// Puts the `count` best of the scratch in order.
-    fn order(&self, count: usize, scratch: &mut RankScratch) {
+    fn order(&self, problem: Checked<'_>, count: usize, scratch: &mut RankScratch) {
         let higher_is_better = self.model.spec().rank_by.higher_is_better();
-        // With the index as a tie-break no two are equal, and an unstable sort, which does not allocate, will
-        // do.
-        let by_score =
-            |a: &Ranked, b: &Ranked| order(a.score, b.score, higher_is_better).then(a.index.cmp(&b.index));
-        let ranking = scratch.ranking.as_mut_slice();
-        let best =
-            if count < ranking.len() { ranking.select_nth_unstable_by(count, by_score).0 } else { ranking };
-        best.sort_unstable_by(by_score);
-        scratch.ordered = best.len();
+        let RankScratch { ranking, ordered, log_times, arch, times, .. } = scratch;
+        self.ties.rank(ranking, count, higher_is_better, times, |tied, times| {
+            self.fill_times(&problem, *arch, tied, log_times, times);
+        });
+        *ordered = count.min(ranking.len());
+    }
+
+    /// The estimated times of some kernels, by index in the pool; all 0 where nothing names a GPU.
+    fn fill_times(
+        &self,
+        problem: &Problem,
+        arch: Option<Arch>,
+        of: &[Ranked],
+        log_times: &[f64],
+        times: &mut [f64],
+    ) {
+        let indices = of.iter().map(|ranked| ranked.index);
+        if self.universal.is_some() {
+            for index in indices {
+                let place = self.places.binary_search(&index).ok();
+                times[index] = place.and_then(|place| log_times.get(place)).map_or(0.0, |&time| time);
+            }
+        } else if let Some(estimated) = self.estimated(problem, arch) {
+            let load = estimated.estimator().load(problem);
+            indices.for_each(|index| times[index] = estimated.time(&load, index));
+        } else {
+            indices.for_each(|index| times[index] = 0.0);
+        }
+    }
+
+    /// The pool's kernels on a problem's GPU; `None` for a GPU that the estimate does not know.
+    fn estimated(&self, problem: &Problem, arch: Option<Arch>) -> Option<&EstimatedKernels> {
+        let kernels = || self.pool.iter().map(|kernel| &kernel.kind);
+        self.estimated.get(problem, arch, |device, _| EstimatedKernels::new(device, kernels())).ok()
     }
 
     /// The `count` best kernels.
@@ -446,7 +503,7 @@ impl Ranker {
             return Ok(false);
         }
         self.score_all(problem, scratch)?;
-        self.order(count, scratch);
+        self.order(problem, count, scratch);
         Ok(scratch.ordered == scratch.ranking.len())
     }
 
@@ -472,8 +529,8 @@ impl Ranker {
             Some(Ranked { index: index(listed.kernel)?, score: self.score(listed.score) })
         }));
         let beyond = self.score(of_scorer.beyond());
-        self.order(usize::MAX, scratch);
-        // Different scores may become equal once logarithms are undone, and then indices decide. So kernels
+        self.order(problem, count, scratch);
+        // Different scores may become equal once logarithms are undone, and then [`Ties`] decide. So kernels
         // that are not on the list must be worse by more than the error of `exp` and the like.
         let last = scratch.ranking.get(count - 1).map_or(f64::NAN, |last| last.score);
         let slack = last.abs().max(beyond.abs()) * f64::exp2(-40.0);

@@ -15,7 +15,7 @@ use crate::files;
 use crate::kernel::{Kernel, KernelKind};
 use crate::vocab::Op;
 
-/// Kernels of one operation, in the order of their source, which decides ties.
+/// Kernels of one operation, in the order of their source, which is the last to decide between equal scores.
 ///
 /// A pool is immutable, so everything prepared for it stays valid. It may contain several kernels with one
 /// name (a registry can), and convolutions of several directions.

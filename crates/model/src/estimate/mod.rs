@@ -13,7 +13,7 @@
 //! - `load`, `shape`: what depends on the problem or on the kernel alone
 //! - `terms`: the formula
 //! - `fmha`, `fmha_load`: the same for attention
-//! - `rank`: the kernels of a pool, ordered by the estimate
+//! - `kernels`: many kernels on a device; `rank`: those of a pool, ordered by the estimate
 //! - `columns`, `fmha_columns`: the columns that universal models derive from it
 //!
 //! `docs/estimate.md` explains each term, what is left out, and how good the order is in each setting. The
@@ -26,6 +26,7 @@ mod device;
 mod fmha;
 mod fmha_columns;
 mod fmha_load;
+mod kernels;
 mod load;
 mod profiles;
 mod rank;
@@ -37,6 +38,7 @@ pub use described::{Described, DescribedError, DescribedFault, PerDevice, consta
 pub use device::{Device, DeviceError, Library, Rates};
 pub use fmha::{FMHA_TERMS, FmhaShape};
 pub use fmha_load::FmhaLoad;
+pub use kernels::EstimatedKernels;
 pub use rank::{EstimateError, EstimateScratch, Estimated, PoolEstimate};
 pub use shape::ShapeError;
 pub use terms::{TERMS, Terms};

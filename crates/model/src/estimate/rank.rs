@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Estimator, Shape, ShapeError, Terms};
 use crate::pool::Pool;
 use crate::problem::{InvalidField, Problem};
+use crate::ties::Ties;
 
 /// A pool prepared for a device: what depends on a kernel alone is computed once.
 #[derive(Debug)]
@@ -15,6 +16,7 @@ pub struct PoolEstimate {
     shapes: Vec<(usize, Shape)>,
     /// Those without an estimate.
     left_out: Vec<(usize, ShapeError)>,
+    ties: Ties,
 }
 
 /// A kernel with its estimated time.
@@ -38,24 +40,21 @@ impl EstimateScratch {
         &self.ranking
     }
 
-    /// Ranks kernels for a valid problem, fastest first; equal ones by their indices.
+    /// Ranks kernels for a valid problem, in the order of [`Ties`]: nothing but the time has a score here.
     pub fn rank<'s>(
         &mut self,
         estimator: &Estimator,
         problem: &Problem,
         kernels: impl Iterator<Item = (usize, &'s Shape)>,
+        ties: &Ties,
     ) {
         let load = estimator.load(problem);
         self.ranking.clear();
         self.ranking
             .extend(kernels.map(|(index, shape)| Estimated { index, time_us: estimator.time(&load, shape) }));
-        // Times are positive, so that their bits sort like the times. With the index no two are equal.
-        self.ranking.sort_unstable_by_key(|one| (one.time_us.to_bits(), one.index));
-    }
-
-    /// Puts kernels with a smaller key first; those with the same key keep their order.
-    pub fn prefer<K: Ord>(&mut self, key: impl Fn(usize) -> K) {
-        self.ranking.sort_unstable_by_key(|one| (key(one.index), one.time_us.to_bits(), one.index));
+        self.ranking.sort_unstable_by(|one, other| {
+            ties.order((one.index, one.time_us), (other.index, other.time_us))
+        });
     }
 }
 
@@ -88,7 +87,8 @@ impl PoolEstimate {
                 Err(error) => left_out.push((index, error)),
             }
         }
-        Self { estimator, pool, shapes, left_out }
+        let ties = Ties::new(0..pool.len(), |_| true, |_| 0);
+        Self { estimator, pool, shapes, left_out, ties }
     }
 
     /// The pool.
@@ -114,7 +114,7 @@ impl PoolEstimate {
             kernel.is_some_and(|kernel| kernel.computes(problem) && kernel.runs_on(problem.arch()))
         };
         let kernels = self.shapes.iter().map(|(index, shape)| (*index, shape));
-        scratch.rank(&self.estimator, problem, kernels.filter(|(index, _)| computes(*index)));
+        scratch.rank(&self.estimator, problem, kernels.filter(|(index, _)| computes(*index)), &self.ties);
         if scratch.ranking.is_empty() {
             return Err(EstimateError::NothingToRank {
                 kernels: self.pool.len(),

@@ -1,11 +1,13 @@
 //! A forest prepared for the kernels of a table.
 
+use std::cell::OnceCell;
 use std::sync::{Arc, Mutex};
 
 use super::model::{problem_inputs, refuse_others};
 use super::table::Table;
 use super::{Object, RowModel, RowsError, with_room};
 use crate::cells::{Cell, Fields};
+use crate::estimate::{EstimatedKernels, Load};
 use crate::features::{
     Extractor, FieldError, KernelSide, Named, NamedProblem, ProblemSide, Uncoded, asked_problem,
 };
@@ -15,7 +17,9 @@ use crate::listing::Said as ProblemWords;
 use crate::model::Model;
 use crate::problem::{InvalidField, Problem, fmha_signature_differs};
 use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
-use crate::select::{Ranked, order};
+use crate::select::Ranked;
+use crate::select::gpu::PerGpu;
+use crate::ties::Ties;
 use crate::vocab::Op;
 
 /// The kernels of a table, prepared for one forest: everything that depends on them alone is computed once.
@@ -28,6 +32,9 @@ pub struct RowPool {
     /// What kernels of GEMM and attention can serve, by row; empty where absent cells are not errors, because
     /// upstream's engines do not look at that.
     serves: Vec<Serves>,
+    ties: Ties,
+    /// The kernels on each GPU, if every row names its own.
+    estimated: Option<(Vec<KernelKind>, PerGpu<EstimatedKernels>)>,
     way: Way,
     scratches: Scratches,
 }
@@ -93,10 +100,13 @@ impl RowPool {
         let mut kernels = with_room(table.len(), 1)?;
         model.check_columns(table)?;
         let (mut serves, shared) = (Vec::new(), inputs::of_both(extractor.schema.op()));
+        let (mut named_kernels, mut measured) = (Vec::new(), Vec::new());
         for row in 0..table.len() {
             let fields = table.row(row);
             let (side, named, kernel) =
                 described(extractor, &fields).map_err(|source| RowsError::Row { row, source })?;
+            measured.push(is_measured(model.model(), kernel.as_ref(), &fields));
+            named_kernels.extend(kernel.clone());
             if extractor.rules.uncoded == Uncoded::Error {
                 serves.push(match kernel {
                     Some(kernel @ (KernelKind::Gemm(_) | KernelKind::Fmha(_))) => Serves::Named(kernel),
@@ -121,7 +131,12 @@ impl RowPool {
         if serves.iter().all(|one| matches!(one, Serves::Any)) {
             serves.clear();
         }
-        Ok(Self { model, kernels: count, serves, way, scratches: Scratches::default() })
+        let ties = Ties::new(0..count, |row| measured[row], |_| 0);
+        let estimated = (named_kernels.len() == count).then(|| {
+            let per_gpu = PerGpu::new(model.model(), None, named_kernels.iter().map(KernelKind::arch));
+            (named_kernels, per_gpu)
+        });
+        Ok(Self { model, kernels: count, serves, ties, estimated, way, scratches: Scratches::default() })
     }
 
     /// The model.
@@ -139,8 +154,8 @@ impl RowPool {
         self.kernels == 0
     }
 
-    /// Ranks all kernels for a problem, best first, and passes each place to `place`. Equal scores keep the
-    /// table's order; NaN comes last.
+    /// Ranks all kernels for a problem, best first, and passes each place to `place`. Equal scores are in the order
+    /// of [`Ties`]; NaN comes last.
     pub fn rank(&self, problem: &dyn Fields, place: impl FnMut(Ranked)) -> Result<(), RowsError> {
         let mut scratch = self.scratches.take();
         let done = self.rank_with(problem, &mut scratch);
@@ -157,10 +172,7 @@ impl RowPool {
         }
         let signature = ProblemWords::by(problem).signature;
         let extractor = self.model.model().extractor();
-        let read = |own: &Own| {
-            let merged = Merged { own: &own.cells, problem };
-            own.named.over(&merged, |all| asked_problem(extractor, all)).map_err(RowsError::Problem)
-        };
+        let read = |own: &Own| self.problem(own, problem);
         let mut asked = None;
         for ranked in &mut *ranking {
             let Some(serves @ (Serves::Named(_) | Serves::Signed(_))) = self.serves.get(ranked.index) else {
@@ -203,6 +215,23 @@ impl RowPool {
         Err(RowsError::Problem(InvalidField::new("kernels", "none that can serve the problem", expected)))
     }
 
+    /// A problem with what a row says about it.
+    fn problem(&self, own: &Own, problem: &dyn Fields) -> Result<Problem, RowsError> {
+        let merged = Merged { own: &own.cells, problem };
+        let extractor = self.model.model().extractor();
+        own.named.over(&merged, |all| asked_problem(extractor, all)).map_err(RowsError::Problem)
+    }
+
+    /// The kernels on a problem's GPU, and the problem's side of their estimate; `None` if it has none.
+    fn estimated(&self, problem: &dyn Fields) -> Option<(&EstimatedKernels, Load)> {
+        let Way::Together(together) = &self.way else { return None };
+        let (kernels, per_gpu) = self.estimated.as_ref()?;
+        let problem = self.problem(&together.own, problem).ok()?;
+        let make = |device, _| EstimatedKernels::new(device, kernels.iter());
+        let estimated = per_gpu.get(&problem, None, make).ok()?;
+        Some((estimated, estimated.estimator().load(&problem)))
+    }
+
     fn rank_with(&self, problem: &dyn Fields, scratch: &mut RowScratch) -> Result<(), RowsError> {
         scratch.ranking.clear();
         if self.is_empty() {
@@ -234,10 +263,14 @@ impl RowPool {
         let ranked = |(index, &raw)| Ranked { index, score: model.score(target, raw) };
         scratch.ranking.extend(scratch.scores.iter().enumerate().map(ranked));
         self.void_unfit(problem, &mut scratch.ranking)?;
-        let higher = target.higher_is_better();
-        // With the index as a tie-break no two are equal, so an unstable sort, which does not allocate, is
-        // enough.
-        scratch.ranking.sort_unstable_by(|a, b| order(a.score, b.score, higher).then(a.index.cmp(&b.index)));
+        let RowScratch { ranking, times, .. } = scratch;
+        let estimated = OnceCell::new();
+        self.ties.rank(ranking, usize::MAX, target.higher_is_better(), times, |tied, times| {
+            let estimated = estimated.get_or_init(|| self.estimated(problem));
+            for &Ranked { index, .. } in tied {
+                times[index] = estimated.as_ref().map_or(0.0, |(kernels, load)| kernels.time(load, index));
+            }
+        });
         Ok(())
     }
 }
@@ -254,6 +287,19 @@ fn described(
         }
         None => (KernelSide::read_cells(extractor, row)?, NamedProblem::default(), None),
     })
+}
+
+/// Whether kernels like a row's were measured for the model, as far as its name or its pipeline tells.
+fn is_measured(model: &Model, kernel: Option<&KernelKind>, row: &dyn Fields) -> bool {
+    let Some(trained) = &model.spec().trained_on else { return true };
+    match (kernel, row.get("pipeline")) {
+        (Some(kernel), _) => trained.unmeasured(kernel).is_none(),
+        (None, Some(pipeline)) => {
+            let mut measured = trained.pipelines().peekable();
+            measured.peek().is_none() || measured.any(|known| known == pipeline)
+        }
+        (None, None) => true,
+    }
 }
 
 fn problem_side(model: &Model, own: &Own, problem: &dyn Fields) -> Result<ProblemSide, RowsError> {
@@ -278,6 +324,7 @@ struct RowScratch {
     scores: Vec<f64>,
     row: Vec<f64>,
     ranking: Vec<Ranked>,
+    times: Vec<f64>,
 }
 
 /// Working memories by the number of simultaneous calls. A slot that another thread holds is skipped, so

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::RankError;
-use crate::estimate::{Described, Estimator, PerDevice, UniversalPool};
+use super::gpu::PerGpu;
+use crate::estimate::{Described, Estimator, UniversalPool};
 use crate::features::{Extractor, KernelSide, Schema, SideError};
 use crate::forest::Forest;
-use crate::hardware::Hardware;
 use crate::kernel::KernelKind;
 use crate::model::{Model, TrainedOn};
 use crate::pool::Pool;
@@ -25,17 +25,7 @@ pub(super) struct Universal {
     /// The ranked kernels, by index, and the inputs of the features that follow for each.
     kernels: Vec<KernelKind>,
     sides: Vec<KernelSide>,
-    /// The GPU given by [`Model::on_device`].
-    given: Option<OnDevice>,
-    /// Its architecture, if the caller named one.
-    given_arch: Option<Arch>,
-    /// The others.
-    devices: PerDevice<OnDevice>,
-    /// The architecture if neither problem nor caller names one: the model's, otherwise the described one,
-    /// otherwise the one that all kernels name.
-    arch: Option<Arch>,
-    /// Constants to take instead of a profile's.
-    constants: Option<Hardware>,
+    devices: PerGpu<OnDevice>,
 }
 
 /// What columns need of a GPU.
@@ -105,25 +95,8 @@ impl Universal {
         let extractor = model.extractor().clone();
         let prior = model.spec().prior.unwrap_or_default();
         let trained_on = model.spec().trained_on.clone();
-        let given = model.device().map(|(device, arch)| {
-            let prior = prior_on(prior, trained_on.as_ref(), arch);
-            OnDevice::new(Estimator::new(device), &extractor, prior, kernels.iter())
-        });
-        let mut named = ranked().map(|kernel| kernel.kind.arch());
-        let first = named.next().flatten();
-        let common = first.filter(|_| named.all(|arch| arch == first));
-        Some(Self {
-            prior,
-            trained_on,
-            extractor,
-            kernels,
-            sides,
-            given,
-            given_arch: model.device().and_then(|(_, arch)| arch),
-            devices: PerDevice::new(described),
-            arch: model.spec().arch.or(described.map(|described| described.arch)).or(common),
-            constants: model.constants(),
-        })
+        let devices = PerGpu::new(model, described, kernels.iter().map(KernelKind::arch));
+        Some(Self { prior, trained_on, extractor, kernels, sides, devices })
     }
 
     /// The forest's scorer, deferred like others'. Only the estimate distinguishes kernels, so that each is a
@@ -154,20 +127,14 @@ impl Universal {
 
     /// The architecture of the GPU that a problem is ranked for, as far as anything names it.
     pub(super) fn arch_for(&self, problem: &Problem, arch: Option<Arch>) -> Option<Arch> {
-        problem.arch().or(arch).or(self.given_arch).or(self.arch)
+        self.devices.arch_for(problem, arch)
     }
 
     fn on(&self, problem: &Problem, arch: Option<Arch>) -> Result<&OnDevice, RankError> {
-        if let Some(given) = &self.given {
-            return Ok(given);
-        }
-        let arch = self.arch_for(problem, arch).ok_or(RankError::NoArch)?;
-        let device = self.devices.get(arch, |mut device| {
-            device.hardware = self.constants.unwrap_or(device.hardware);
-            let prior = prior_on(self.prior, self.trained_on.as_ref(), Some(arch));
+        self.devices.get(problem, arch, |device, arch| {
+            let prior = prior_on(self.prior, self.trained_on.as_ref(), arch);
             OnDevice::new(Estimator::new(device), &self.extractor, prior, self.kernels.iter())
-        });
-        Ok(device?)
+        })
     }
 }
 

@@ -1,0 +1,134 @@
+//! Which of several kernels with equal scores goes first, decided here for every ranking.
+
+use std::cmp::{Ordering, Reverse};
+
+use crate::select::{Ranked, order};
+
+/// What decides between kernels of equal scores, the first difference counting:
+///
+/// 1. Kernels whose pipeline and suffixes were measured for the model go before others, whose scores are
+///    those of a kernel that they only resemble.
+/// 2. The caller's priority, the highest first.
+/// 3. The estimated time, the shortest first; kernels without one go last.
+/// 4. The order of the pool. That of a registry's pool is the order of names, so that the order of registration
+///    changes nothing.
+#[derive(Debug, Default)]
+pub struct Ties(Vec<Standing>);
+
+/// What is known about a kernel before any problem, in the order in which it counts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Standing {
+    unmeasured: bool,
+    priority: Reverse<i32>,
+    place: u32,
+}
+
+impl Ties {
+    /// For a pool, whose kernels have these indices in its order.
+    pub fn new(
+        order: impl ExactSizeIterator<Item = usize>,
+        is_measured: impl Fn(usize) -> bool,
+        priority: impl Fn(usize) -> i32,
+    ) -> Self {
+        let mut standings = vec![Standing::default(); order.len()];
+        for (place, index) in (0..).zip(order) {
+            if let Some(standing) = standings.get_mut(index) {
+                let (unmeasured, priority) = (!is_measured(index), Reverse(priority(index)));
+                *standing = Standing { unmeasured, priority, place };
+            }
+        }
+        Self(standings)
+    }
+
+    fn standing(&self, index: usize) -> Standing {
+        self.0.get(index).copied().unwrap_or_default()
+    }
+
+    /// The order of two kernels as far as it does not depend on the problem: equal if their times decide.
+    pub fn before_times(&self, one: usize, other: usize) -> Ordering {
+        let known = |index| Standing { place: 0, ..self.standing(index) };
+        known(one).cmp(&known(other))
+    }
+
+    /// The order of two kernels, each with its estimated time.
+    pub fn order(&self, one: (usize, f64), other: (usize, f64)) -> Ordering {
+        let place = |index| self.standing(index).place;
+        self.before_times(one.0, other.0)
+            .then(one.1.total_cmp(&other.1))
+            .then_with(|| place(one.0).cmp(&place(other.0)))
+    }
+
+    /// Puts the `count` best places of a ranking in order. `fill` gives the times of places with equal scores, by
+    /// index; it is called only for these. Nothing is allocated once `times` has grown.
+    pub(crate) fn rank(
+        &self,
+        ranking: &mut [Ranked],
+        count: usize,
+        higher_is_better: bool,
+        times: &mut Vec<f64>,
+        mut fill: impl FnMut(&[Ranked], &mut [f64]),
+    ) {
+        let by_score = |a: &Ranked, b: &Ranked| order(a.score, b.score, higher_is_better);
+        let known = |a: &Ranked, b: &Ranked| by_score(a, b).then_with(|| self.before_times(a.index, b.index));
+        let best = with_equals(ranking, count, by_score);
+        // What is still equal is put in order below, so that the sorts need not be stable: those do not allocate.
+        best.sort_unstable_by(known);
+        times.resize(self.0.len(), 0.0);
+        let mut place = 0;
+        for equal in best.chunk_by_mut(|a, b| known(a, b).is_eq()) {
+            if place >= count {
+                break;
+            }
+            place += equal.len();
+            if equal.len() > 1 {
+                fill(equal, times);
+                let timed = |one: &Ranked| (one.index, times.get(one.index).copied().unwrap_or_default());
+                equal.sort_unstable_by(|a, b| self.order(timed(a), timed(b)));
+            }
+        }
+    }
+}
+
+/// The `count` best of a ranking, in no order, with all that equal the last of them.
+fn with_equals(
+    ranking: &mut [Ranked],
+    count: usize,
+    by_score: impl Fn(&Ranked, &Ranked) -> Ordering,
+) -> &mut [Ranked] {
+    let count = count.min(ranking.len());
+    if count == 0 || count == ranking.len() {
+        return &mut ranking[..count];
+    }
+    let last = *ranking.select_nth_unstable_by(count - 1, &by_score).1;
+    let mut end = count;
+    for at in count..ranking.len() {
+        if by_score(&ranking[at], &last).is_eq() {
+            ranking.swap(at, end);
+            end += 1;
+        }
+    }
+    &mut ranking[..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_criterion_decides_only_where_those_before_it_are_equal() {
+        // By kernel: its place, whether it was measured, its priority and its time; the best first.
+        let kernels = [
+            (5, true, 2, 9.0),
+            (4, true, 1, 1.0),
+            (2, true, 1, 2.0),
+            (3, true, 1, 2.0),
+            (1, true, 1, f64::INFINITY),
+            (0, false, 3, 0.5),
+        ];
+        let in_order = [5, 4, 2, 3, 1, 0];
+        let ties = Ties::new(in_order.into_iter(), |index| kernels[index].1, |index| kernels[index].2);
+        let mut order: Vec<usize> = (0..kernels.len()).rev().collect();
+        order.sort_by(|&one, &other| ties.order((one, kernels[one].3), (other, kernels[other].3)));
+        assert_eq!(order, [0, 1, 2, 3, 4, 5]);
+    }
+}
