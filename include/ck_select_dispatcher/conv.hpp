@@ -299,7 +299,8 @@ struct ConvAdapter {
     raw.c = problem.C;
     raw.k = problem.K;
     raw.g = problem.G;
-    for (std::size_t axis = 0; axis < 3; ++axis) {
+    // One dimension leaves depth and height as the library has them: CK's rules say nothing about these there.
+    for (std::size_t axis = raw.ndim == 1 ? 2 : 0; axis < 3; ++axis) {
       raw.input[axis] = problem.input_spatial[axis];
       raw.filter[axis] = problem.filter_spatial[axis];
       raw.stride[axis] = problem.stride[axis];
@@ -313,15 +314,28 @@ struct ConvAdapter {
 
   template <class Instance, class Problem>
   [[nodiscard]] static bool supports(const Instance& instance, const Problem& problem) {
-    return matches(instance, problem) && is_supported(instance, problem);
+    return (matches(instance, problem) || lacks_features(instance, problem)) && is_supported(instance, problem);
   }
 
  private:
+  /// Whether only the features of the problem's target keep a kernel of its base architecture from matching. The rest of
+  /// what `matches` compares is the signature, which is equal for kernels that are asked.
+  template <class Instance, class Problem>
+  [[nodiscard]] static bool lacks_features(const Instance& instance, const Problem& problem) {
+    if constexpr (is_valid<Arch, Problem>) {
+      return problem.arch != instance.key().arch && base_of(problem.arch) == instance.key().arch;
+    } else {
+      (void)instance;
+      (void)problem;
+      return false;
+    }
+  }
+
   /// The problem's values, else those of the options, else those of the registered kernels.
   template <class Problem, class State>
   [[nodiscard]] static SignatureView signature_of(const Problem& problem, const SelectorOptions& options,
                                                   const State& state) {
-    SignatureView signature{kind_of(direction_of(problem.op), dimensions(problem, options)), options.dtype,
+    SignatureView signature{kind_of(direction_of(problem.op), dimensions(problem, options, state)), options.dtype,
                             options.dtype, options.dtype, options.layout};
     if constexpr (is_valid<DtypeIn, Problem>) {
       if (!problem.dtype_in.empty()) {
@@ -353,15 +367,21 @@ struct ConvAdapter {
     else return problem.padding;
   }
 
-  template <class Problem>
-  [[nodiscard]] static int dimensions(const Problem& problem, const SelectorOptions& options) {
+  template <class Problem, class State>
+  [[nodiscard]] static int dimensions(const Problem& problem, const SelectorOptions& options, const State& state) {
     if constexpr (is_valid<Ndim, Problem>) {
       if (problem.ndim_spatial >= 1 && problem.ndim_spatial <= 3) return problem.ndim_spatial;
       throw Error(Status::invalid_problem,
                   "ndim_spatial: found " + std::to_string(problem.ndim_spatial) + ", expected 1 to 3");
     } else {
       if (options.ndim_spatial != 0) return options.ndim_spatial;
-      return problem.input_spatial[0] > 1 || problem.filter_spatial[0] > 1 ? 3 : 2;
+      const auto uses = [&](std::size_t axis) {
+        return problem.input_spatial[axis] > 1 || problem.filter_spatial[axis] > 1;
+      };
+      if (uses(0)) return 3;
+      const int one = kind_of(direction_of(problem.op), 1);
+      const auto has_one = [one](const Signature& known) { return known.kind == one; };
+      return !uses(1) && std::any_of(state.signatures.begin(), state.signatures.end(), has_one) ? 1 : 2;
     }
   }
 

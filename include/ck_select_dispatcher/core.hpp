@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstddef>
 #include <deque>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <mutex>
@@ -65,8 +66,10 @@ class Core {
     } catch (const Error& error) {
       solution.status = error.status();
       say(error, CK_LOG_LEVEL_DEBUG);
+    } catch (const std::exception& error) {
+      say(Error(solution.status, error.what()), CK_LOG_LEVEL_WARN);
     } catch (...) {
-      solution.status = Status::panic;
+      say(Error(solution.status, "an exception that is no std::exception"), CK_LOG_LEVEL_WARN);
     }
     return solution;
   }
@@ -79,7 +82,9 @@ class Core {
     LazyOperands operands;
     const Asking now = ask(*state, problem, asked.wanted, operands);
     const AskingScope scope(now);
-    return registry_.explain(asked.problem);
+    std::string text = registry_.explain(asked.problem);
+    const std::string why = why_none(*state, now);
+    return why.empty() ? text : text + "kernels: " + why + '\n';
   }
 
   /// Asks the library's registry about a converted problem, on the current state of the registry.
@@ -102,7 +107,9 @@ class Core {
       const auto state = current();
       const auto asked = Adapter::map(problem, options_, *state);
       const Solution<Instance> best = find(*state, problem, asked);
-      if (best.instance == nullptr) throw Error(best.status, "no kernel can run the problem: " + last_error());
+      if (best.instance == nullptr) {
+        throw Error(best.status, "no kernel can run the problem: " + (best.reason.empty() ? last_error() : best.reason));
+      }
       const typename Adapter::Scope reads(problem);
       std::vector<std::size_t> ranked{state->by_instance.at(best.instance.get())};
       // Few are enough unless most cannot run the problem.
@@ -171,7 +178,8 @@ class Core {
       known.place = place;
       known.priority = options_.priority ? options_.priority(known.name) : next->priorities[place];
     }
-    // The registry's order is that of a hash table; ours must be the same everywhere.
+    // The registry's order is that of a hash table; ours must be the same everywhere. Equal scores are decided by the
+    // library before it.
     const auto rank = [](const auto& kernel) { return std::tie(kernel.key, kernel.name, kernel.arch); };
     std::stable_sort(next->kernels.begin(), next->kernels.end(),
                      [&](const auto& one, const auto& other) { return rank(one) < rank(other); });
@@ -213,7 +221,10 @@ class Core {
       kernel.signature_id = next.signatures.size();
       next.signatures.push_back(kernel.signature);
       next.blanks.push_back(Adapter::blank(view(kernel.signature)));
+      next.archs.emplace_back();
     }
+    std::vector<std::string>& archs = next.archs[kernel.signature_id];
+    if (std::find(archs.begin(), archs.end(), kernel.arch) == archs.end()) archs.push_back(kernel.arch);
   }
 
   /// Registers keys that the library does not know, or knows with another priority. None is removed: kernels that are
@@ -312,7 +323,10 @@ class Core {
     const Asking now = ask(state, problem, asked.wanted, operands);
     const AskingScope scope(now);
     solution.status = registry_.try_select(asked.problem, solution.selection);
-    if (solution.status != Status::ok) return solution;
+    if (solution.status != Status::ok) {
+      solution.reason = why_none(state, now);
+      return solution;
+    }
     const std::size_t slot = slot_of(solution.selection.user);
     const auto* known = now.last_slot == slot ? static_cast<const Known<Instance, Kernel>*>(now.last)
                                               : chosen(state, slot, problem, asked.wanted);
@@ -330,12 +344,25 @@ class Core {
     return solution;
   }
 
-  /// The answer of the registry's own `find`, if it is a kernel that may run.
+  /// What the library cannot know about a problem without an answer.
+  [[nodiscard]] static std::string why_none(const State& state, const Asking& now) {
+    const std::string why = state.why_not_on(now.wanted.signature, now.wanted.arch);
+    return why.empty() ? now.fault : why;
+  }
+
+  /// The answer of the registry's own `find`, if it is a kernel that may run. It asks kernels, too, and ends with the
+  /// first that throws; can_run has noted that one.
   template <class Problem>
   [[nodiscard]] const Known<Instance, Kernel>* choice_of_ck(const State& state, const Problem& problem,
                                                            const Wanted& wanted) const {
     if constexpr (is_valid<Find, CkRegistry, Problem>) {
-      const auto found = state.by_instance.find(ck_->find(problem));
+      const typename Pointer::element_type* usual = nullptr;
+      try {
+        usual = ck_->find(problem);
+      } catch (...) {
+        return nullptr;
+      }
+      const auto found = state.by_instance.find(usual);
       if (found != state.by_instance.end() && can_run(state.kernels[found->second], problem, wanted)) {
         return &state.kernels[found->second];
       }
@@ -361,9 +388,12 @@ class Core {
     if (!kernel.arch.empty() && !wanted.arch.empty() && kernel.arch != wanted.arch) return false;
     try {
       return Adapter::supports(*kernel.instance, problem);
+    } catch (const std::exception& error) {
+      note_fault(kernel.name, error.what());
     } catch (...) {
-      return false;
+      note_fault(kernel.name, "no std::exception");
     }
+    return false;
   }
 
   /// Adds kernels after the first, best first.

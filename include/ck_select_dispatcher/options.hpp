@@ -92,9 +92,10 @@ struct SelectorOptions {
   /// The layout if problems name none, such as "nhwgc" or "rcr", spelled exactly as in the kernels' keys; empty as
   /// above.
   std::string layout;
-  /// The architecture if problems name none, as in the kernels' keys; empty for any.
+  /// The architecture if problems name none, as in the kernels' keys or as HIP reports it; empty for any.
   std::string arch;
-  /// The number of dimensions if convolutions do not state it: 2 or 3; 0 for 3 if the depth is used, else 2.
+  /// The number of dimensions if convolutions do not state it, 1 to 3. 0 for 3 if the depth is used; 1 if neither depth
+  /// nor height is and kernels of one dimension are registered; else 2.
   int ndim_spatial = 0;
   /// Unset: Follow::every_call for a selector, and Follow::often for a runner, which is for the hot path.
   std::optional<Follow> follow;
@@ -134,6 +135,9 @@ struct Solution {
   std::shared_ptr<const Instance> instance;
   Selection selection;
   Status status = Status::no_kernel;
+  /// Without an instance: what is known besides the status, such as the architectures of the registered kernels, or the
+  /// message of the first `is_supported` that threw; may be empty.
+  std::string reason;
 };
 
 namespace detail {

@@ -14,13 +14,18 @@
 namespace ck_select {
 namespace detail {
 
+template <class Instance>
+[[nodiscard]] std::string why(const Solution<Instance>& solution) {
+  const std::string status(to_string(solution.status));
+  return solution.reason.empty() ? status : status + ", " + solution.reason;
+}
+
 template <class Instance, class Problem>
 [[noreturn]] void throw_no_kernel(const Solution<Instance>& solution, const Problem& problem) {
   std::string message = "ck_select: no kernel can run ";
   if constexpr (is_valid<ProblemText, Problem>) message += problem.to_string();
   else message += "the problem";
-  message.append(": ").append(to_string(solution.status));
-  throw CkNoKernelFound(message);
+  throw CkNoKernelFound(message + ": " + why(solution));
 }
 
 /// Runs an instance, with the operands where its generation reads them.
@@ -74,7 +79,7 @@ float run(const GemmSelector<CkRegistry>& selector, const Problem& problem, cons
   if (solution.instance == nullptr) {
     throw detail::CkNoKernelFound("ck_select: no kernel can run the GEMM " + std::to_string(problem.M) + 'x' +
                                   std::to_string(problem.N) + 'x' + std::to_string(problem.K) + ": " +
-                                  std::string(to_string(solution.status)));
+                                  detail::why(solution));
   }
   return detail::GemmAdapter::launch(*solution.instance, problem, operands, stream);
 }

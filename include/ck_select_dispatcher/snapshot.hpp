@@ -44,6 +44,11 @@ using SignatureView = BasicSignature<std::string_view>;
   return {of.kind, of.dtype_a, of.dtype_b, of.dtype_c, of.layout};
 }
 
+/// A target without its features: "gfx950" of "gfx950:sramecc+:xnack-".
+[[nodiscard]] inline std::string_view base_of(std::string_view target) noexcept {
+  return target.substr(0, target.find(':'));
+}
+
 /// Kernels of several types or layouts are registered, and nothing says which are meant.
 class Ambiguous : public Error {
  public:
@@ -94,6 +99,8 @@ class Snapshot {
   /// architecture.
   std::vector<std::vector<std::size_t>> slots;
   std::vector<Signature> signatures;
+  /// For each signature the architectures of its kernels; the empty one is any.
+  std::vector<std::vector<std::string>> archs;
   /// For each signature a problem with its values: words are parsed once, not for each problem.
   std::vector<LibraryProblem> blanks;
   std::vector<Skipped> skipped;
@@ -125,6 +132,29 @@ class Snapshot {
   [[nodiscard]] std::size_t id_of(const SignatureView& signature) const noexcept {
     const auto found = std::find(signatures.begin(), signatures.end(), signature);
     return found == signatures.end() ? no_signature : static_cast<std::size_t>(found - signatures.begin());
+  }
+
+  /// What kernels of a signature name for a GPU: its whole text as HIP reports it, with features such as ":xnack-", or the
+  /// part before them if they name only that.
+  [[nodiscard]] std::string_view arch_of(std::size_t signature, std::string_view text) const noexcept {
+    const std::string_view base = base_of(text);
+    if (signature == no_signature || base.size() == text.size()) return text;
+    const auto& known = archs[signature];
+    const auto is_named = [&](std::string_view arch) {
+      return std::find(known.begin(), known.end(), arch) != known.end();
+    };
+    return !is_named(text) && is_named(base) ? base : text;
+  }
+
+  /// Why no kernel of a signature is for an architecture; empty if one is.
+  [[nodiscard]] std::string why_not_on(std::size_t signature, std::string_view arch) const {
+    if (signature == no_signature || arch.empty()) return {};
+    std::string known;
+    for (const std::string& one : archs[signature]) {
+      if (one.empty() || one == arch) return {};
+      known += (known.empty() ? "" : ", ") + one;
+    }
+    return "no registered kernel is for " + std::string(arch) + ", but for " + known;
   }
 
   /// Completes a signature from the registered ones if exactly one agrees with the given part. Those with the usual
@@ -160,7 +190,7 @@ class Snapshot {
   mutable std::unordered_map<std::size_t, std::vector<std::size_t>> containing_;
 };
 
-/// What a kernel must have for one problem: a signature of the snapshot, and an architecture, whose text is the
+/// What a kernel must have for one problem: a signature of the snapshot, and an architecture, whose text is part of the
 /// problem's or the options'.
 struct Wanted {
   std::size_t signature = no_signature;
@@ -180,7 +210,7 @@ template <class Adapter, class State>
                                                                const State& state) {
   const std::size_t id = state.id_of(signature);
   Asked<typename Adapter::LibraryProblem> asked{id == no_signature ? Adapter::blank(signature) : state.blanks[id],
-                                                {id, arch}};
+                                                {id, state.arch_of(id, arch)}};
   asked.problem.arch(arch);
   return asked;
 }
@@ -221,11 +251,23 @@ struct Asking {
   /// The last kernel that was asked and can run: the library usually answers with it, so it need not be asked again.
   mutable std::size_t last_slot = no_signature;
   mutable const void* last = nullptr;
+  /// The first kernel whose question threw, and its message.
+  mutable std::string fault = {};
 };
 
 [[nodiscard]] inline const Asking*& asking() noexcept {
   static thread_local const Asking* now = nullptr;
   return now;
+}
+
+/// Notes a kernel that threw while it was asked, which counts as "no".
+inline void note_fault(const std::string& kernel, const char* message) noexcept {
+  const Asking* now = asking();
+  if (now == nullptr || !now->fault.empty()) return;
+  try {
+    now->fault = "is_supported of " + kernel + " threw, which counts as \"no\": " + message;
+  } catch (...) {  // no memory for the text
+  }
 }
 
 class AskingScope {

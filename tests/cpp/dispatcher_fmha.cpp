@@ -2,6 +2,7 @@
 
 #include <ck_tile/dispatcher_fmha.hpp>
 
+#include <algorithm>
 #include <memory>
 #include <random>
 #include <string>
@@ -527,9 +528,45 @@ void what_cannot_be_described_is_told() {
   CHECK(selector.skipped().size() == 1 && told.find("sideways") != std::string::npos);
 }
 
+/// Two pipelines of equal scores: the one without asynchronous copies had lost to the alphabet in 16 of 16.
+void equal_scores_go_by_priority(const std::string& root) {
+  const std::uint16_t heights[] = {16, 32, 64, 128};
+  for (const char* preferred : {"qr", "qr_async"}) {
+    ck::FmhaRegistry registry;
+    std::vector<std::shared_ptr<Kernel>> high;
+    for (const char* pipeline : {"qr", "qr_async"}) {
+      for (const std::uint16_t m0 : heights) {
+        ck::FmhaKernelKey own = key(ck::FmhaKernelFamily::Fwd, m0, 64);
+        own.algorithm.pipeline = pipeline;
+        const auto kernel = std::make_shared<Kernel>(own);
+        const bool is_high = std::string(pipeline) == preferred;
+        CHECK(registry.register_kernel(kernel, is_high ? ck::Priority::High : ck::Priority::Normal));
+        if (is_high) high.push_back(kernel);
+      }
+    }
+    SelectorOptions by_model = options();
+    by_model.models = {root + "/tests/golden/models/fmha_small"};
+    const FmhaSelector selector(registry, by_model);
+    for (const std::int64_t size : {64, 128, 1024, 4096}) {
+      ck::FmhaProblem asked = problem(size, size);
+      // Targets as HIP reports them are those of the keys.
+      for (const char* target : {"gfx950", "gfx950:sramecc+:xnack-"}) {
+        asked.gfx_arch = target;
+        const auto found = selector.find(asked);
+        CHECK(found.status == Status::ok && found.selection.source == Source::model);
+        CHECK(std::any_of(high.begin(), high.end(), [&](const auto& one) { return one == found.instance; }));
+      }
+    }
+  }
+}
+
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    printf("usage: dispatcher_fmha REPOSITORY\n");
+    return 2;
+  }
   // Refusals are meant here.
   ck_log_set_callback(CK_LOG_LEVEL_ERROR, nullptr, nullptr);
   only_what_supports_the_problem_is_chosen();
@@ -545,5 +582,6 @@ int main() {
   there_is_a_kernel_where_ck_finds_one();
   ck_fits_tiles_first();
   what_cannot_be_described_is_told();
+  equal_scores_go_by_priority(argv[1]);
   return finish("attention");
 }
