@@ -134,6 +134,7 @@ fn every_shipped_model_ranks_rows_as_it_ranks_names() {
     for directory in shipped() {
         let model = Arc::new(Model::load(&directory).unwrap());
         let by_rows = Arc::new(RowModel::load(&directory, &options(&model)).unwrap());
+        let wave = model.spec().arch.map_or(64, |arch| arch.wave_size());
         let (mut written, mut differ) = (String::new(), 0);
         for sweep in sweeps(&directory) {
             let names: Vec<_> = sweep.iter().map(|row| row["kernel_name"].as_str()).collect();
@@ -167,8 +168,14 @@ fn every_shipped_model_ranks_rows_as_it_ranks_names() {
             let both = [&["kernel_name"][..], &tiles].concat();
             assert_eq!(bits(&score(&tiled, &both, &full)), bits(&expected), "by names, beside tiles");
 
-            let error = scores(&by_rows, &sweep, &KERNEL, &full).unwrap_err().to_string();
-            assert_eq!(error, "row 0: gemm_k_per_block: found nothing, expected a whole number");
+            match scores(&by_rows, &sweep, &KERNEL, &full) {
+                Ok(found) => assert_eq!(bits(&found), bits(&expected), "in the order of lost names"),
+                // Where a wave has 32 threads, this may be a tile, or the threads of another one.
+                Err(error) => {
+                    let error = error.to_string();
+                    assert!(error.contains("found 128, 64, 128, expected threads") && wave == 32, "{error}");
+                }
+            }
         }
         assert!(differ > 0, "{}: all kernels tie", directory.display());
         if updates {

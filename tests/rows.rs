@@ -180,7 +180,10 @@ fn mistakes_are_named() {
     let strict = RowModelOptions { uncoded: Some(Uncoded::Error), ..options() };
     let model = Arc::new(RowModel::load(directory("gemm_small"), &strict).unwrap());
     let table = Table::new(Kernels::new().columns(), 60).map(|table| RowPool::new(model, &table).map(|_| ()));
-    assert_eq!(table.unwrap().unwrap_err().to_string(), "row 0: pipeline: found nothing, expected a word");
+    let absent = "row 0: tile_n, tile_k, warp_m, warp_n, warp_k, warp_tile_m, warp_tile_n, warp_tile_k, \
+                  pipeline, scheduler, epilogue, pad_n, pad_k, persistent: found nothing, expected a value for \
+                  each";
+    assert_eq!(table.unwrap().unwrap_err().to_string(), absent);
 }
 
 #[test]

@@ -15,6 +15,7 @@ from ck_select import (
     GroupedConvProblem,
     GroupedConvRegistry,
     InvalidInputError,
+    MissingCellError,
     Predictor,
     create_ranked_heuristic,
     kernel_config_to_feature_dict,
@@ -51,6 +52,14 @@ def same(found, expected):
     assert bits(score for _, score in found) == bits(score for _, score in expected)
 
 
+def scored(predictor, asked, kernels, names):
+    """The ranking with the scores that decide, which ``rank_kernels`` has in the same order."""
+    places, scores = predictor.rank_places(asked, kernels)
+    ranked = [names[place] for place in places]
+    assert ranked == [name for name, _ in predictor.rank_kernels(asked, kernels)]
+    return list(zip(ranked, scores))
+
+
 @pytest.mark.parametrize("model", MODELS, ids=lambda path: path.name)
 def test_every_shipped_model_ranks_rows_as_the_command_line_does(model):
     predictor = Predictor(model)
@@ -68,14 +77,15 @@ def test_every_shipped_model_ranks_rows_as_the_command_line_does(model):
             [{"kernel_name": name} for name in names],
             [{"kernel": name} for name in names],
             [kernel_config_to_feature_dict(name) for name in names],
+            [parse_kernel_name(name) for name in names],
         ):
-            same(predictor.rank_kernels(asked, kernels), expected)
+            same(scored(predictor, asked, kernels, names), expected)
             assert predictor.select_best(asked, kernels) == expected[0][0]
         # The name says type and direction, and that there is no depth.
         flat = {name: value for name, value in problem.items() if not name.endswith("_d") and name not in ("Di", "Z")}
-        same(predictor.rank_kernels(flat, names), expected)
+        same(scored(predictor, flat, names, names), expected)
         # A whole row as the problem: what it says of a kernel is not for kernels that have names.
-        same(predictor.rank_kernels(rows[-1], names), expected)
+        same(scored(predictor, rows[-1], names, names), expected)
         merged = predictor.extract_rows(rows, predictor._rank_by)
         assert merged == predictor.extract_rows([{**asked, "kernel_name": name} for name in names], predictor._rank_by)
 
@@ -112,13 +122,39 @@ def test_cells_that_contradict_the_name_are_refused():
         predictor.rank_kernels(problem, [GEMM_NAME])
 
 
+@pytest.mark.parametrize("strict", [None, True, False])
+def test_dictionaries_of_upstreams_scripts_are_the_kernels_that_they_mean(strict):
+    """Three numbers in the order of a name and a pipeline, as in ``predict_grouped_conv.py``, for a model that was
+    trained on the tile's meaning: these dictionaries once needed ``gemm_k_per_block``, and with it were other kernels.
+    """
+    tiles = [(16, 64, 64), (32, 128, 64), (64, 64, 128), (64, 128, 64), (128, 64, 128), (128, 128, 64)]
+    kernels = [
+        {"block_size": m, "gemm_m_per_block": n, "gemm_n_per_block": k, "pipeline": "compv3"} for m, n, k in tiles
+    ]
+    names = [f"grouped_conv_forward_bf16_2d_{m}x{n}x{k}_compv3" for m, n, k in tiles]
+    problem = {
+        **{"N": 16, "C": 256, "K": 128, "G": 1, "Hi": 28, "Wi": 28, "Y": 3, "X": 3},
+        **{"stride_h": 1, "stride_w": 1, "pad_h": 1, "pad_w": 1, "dtype": "bf16"},
+    }
+    predictor = Predictor(OURS, strict=strict)
+    assert predictor.rank_places(problem, kernels) == predictor.rank_places(problem, names)
+    for name, kernel in zip(names, kernels):
+        assert predictor.predict_all(problem, kernel) == predictor.predict_all(problem, name)
+        for depth in (64, kernel["gemm_n_per_block"]):
+            with pytest.raises(InvalidInputError, match=r"block_size, .*, gemm_k_per_block: found .* or kernel_name"):
+                predictor.predict_tflops(problem, {**kernel, "gemm_k_per_block": depth})
+    with pytest.raises(InvalidInputError, match="row 0: block_size, gemm_m_per_block, gemm_n_per_block: found 256, 64"):
+        predictor.rank_kernels(problem, [{**kernels[0], "block_size": 256}])
+
+
 def test_absent_cells_are_errors_for_models_of_ours(tmp_path):
     problem, rows, _ = next(sweeps(OURS))
     asked = {**problem, "dtype": "bf16"}
     labels = [{**row, "kernel_name": f"k{place}"} for place, row in enumerate(rows)]
     predictor = Predictor(OURS)
-    with pytest.raises(InvalidInputError, match="row 0: gemm_k_per_block: found nothing"):
-        predictor.rank_kernels(asked, labels)
+    for name in ("gemm_n_per_block", "pipeline"):
+        with pytest.raises(MissingCellError, match=f"row 0: {name}: found nothing"):
+            predictor.rank_kernels(asked, [{key: cell for key, cell in labels[0].items() if key != name}])
     with pytest.raises(InvalidInputError, match="C: found nothing"):
         predictor.rank_kernels({name: value for name, value in asked.items() if name != "C"}, [CONV_NAME])
     assert len(Predictor(OURS, strict=False).rank_kernels({}, labels)) == len(rows)
@@ -176,6 +212,7 @@ def test_gemms_have_names_too():
 
 def test_convolutions_are_parsed():
     assert parse_kernel_name(CONV_NAME) == {
+        "kernel_name": CONV_NAME,
         "op_type": "grouped_conv",
         "variant": "forward",
         "ndim_spatial": 2,

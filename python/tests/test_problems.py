@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from support import CONV_MODEL, GEMM_MODEL, GOLDEN, gemm_kernel, gemm_problem
 
-from ck_select import GemmProblem, InvalidInputError, Predictor
+from ck_select import GemmProblem, InvalidInputError, MissingCellError, Predictor
 
 OURS = GOLDEN.parents[1] / "models" / "grouped_conv_forward_bf16_gfx950"
 NAMES = [
@@ -59,6 +59,34 @@ def test_what_is_no_problem_of_the_model_is_refused(change, message):
     # Upstream's defaults pass it over, or compute with it, as upstream does.
     if "dtype" not in change:
         assert len(Predictor(OURS, strict=False).rank_kernels(problem, NAMES)) == len(NAMES)
+
+
+def test_what_2d_does_not_have_may_be_left_out_and_all_else_is_asked_for_at_once():
+    """A problem of upstream's ``predict_grouped_conv.py`` once had eleven errors, one after the other."""
+    predictor = Predictor(OURS)
+    kernel = {"block_size": 16, "gemm_m_per_block": 64, "gemm_n_per_block": 64, "pipeline": "compv3"}
+    problem = {name: cell for name, cell in PROBLEM.items() if "dilation" not in name}
+    neutral = {"Di": 1, "Z": 1, "stride_d": 1, "pad_d": 0, "dilation_d": 1, "dilation_h": 1, "dilation_w": 1}
+    flags = {"wave_mode": "intrawave", "has_dsb": 0, "has_si": 0, "two_stage": 0}
+    asked = {**problem, "dtype": "bf16"}
+    expected = predictor.predict_all({**asked, **neutral}, {**kernel, **flags})
+    assert predictor.predict_all(asked, kernel) == expected
+    assert predictor.predict_all(problem, NAMES[0]) == predictor.predict_all({**asked, **neutral}, NAMES[0])
+    for changes, missing in (
+        (dict.fromkeys(("C", "Hi", "pad_w", "dtype")), "C, Hi, pad_w, dtype"),
+        ({"Di": 4}, "Z, stride_d, pad_d"),
+        ({"ndim_spatial": 3}, "Di, Z, stride_d, pad_d"),
+        ({"ndim_spatial": 1, "Hi": None, "X": None, "Wi": None}, "Wi, X"),
+    ):
+        for ask in (predictor.predict_tflops, lambda row, one: predictor.rank_kernels(row, [one])):
+            with pytest.raises(MissingCellError) as caught:
+                ask({**asked, **changes}, kernel)
+            assert str(caught.value) == f"problem: {missing}: found nothing, expected a value for each"
+    missing = "block_size, gemm_m_per_block, gemm_n_per_block, pipeline"
+    with pytest.raises(MissingCellError, match=f"row 0: {missing}: found nothing, expected a value for each"):
+        predictor.rank_kernels(asked, [{}])
+    with pytest.raises(MissingCellError, match=f"kernel: {missing}: found nothing, expected a value for each"):
+        predictor.predict_tflops(asked, {})
 
 
 def test_padding_behind_the_axes_counts():

@@ -179,8 +179,8 @@ pub unsafe extern "C" fn ck_spec_describe(
 
 /// Parses a kernel's name into a JSON object of cells, as upstream's converters do: the numbers of a
 /// convolution's tile are in the order of the name under `block_size`, `gemm_m_per_block`,
-/// `gemm_n_per_block`. Fails with `CK_STATUS_INVALID_KERNEL` if it is not a kernel's name. Free the string
-/// with `ck_string_free`.
+/// `gemm_n_per_block`. The name is among them as `kernel_name`, so that every model gets its own reading.
+/// Fails with `CK_STATUS_INVALID_KERNEL` if it is not a kernel's name. Free the string with `ck_string_free`.
 ///
 /// # Safety
 /// `name` is a NUL-terminated string; `text` points to a pointer.

@@ -201,6 +201,11 @@ impl Engine {
         }
     }
 
+    /// Whether upstream has no such engine.
+    pub const fn is_ours(self) -> bool {
+        matches!(self, Self::ConvSelect | Self::ConvWork)
+    }
+
     /// The engine of upstream's newest trainer.
     pub const fn of_upstream(op: Op) -> Self {
         match op {

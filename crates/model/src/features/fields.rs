@@ -9,12 +9,14 @@ use super::gemm::{GemmInputs, GemmKernelSide, GemmSide};
 use super::named::Named;
 use super::rules::{coded_element_bytes, coded_word};
 use super::schema::{EPILOGUES, SCHEDULERS};
+use super::tile_cells::TILE_CELLS;
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
 use super::{Extractor, KTile, KernelSide, ProblemSide, SideError, Uncoded};
 use crate::cells::{Cell, Fields};
 use crate::hardware::Hardware;
+use crate::inputs;
 use crate::problem::{Groups, InvalidField};
-use crate::vocab::{Arch, Direction, Dtype, Epilogue, GemmLayout, Op};
+use crate::vocab::{Arch, Direction, Dtype, Epilogue, GemmLayout, Op, Pipeline};
 
 /// A cell that cannot be used: its column, what it holds, what it may hold.
 pub type FieldError = InvalidField;
@@ -81,8 +83,7 @@ impl ProblemSide {
         aliases::check_op(extractor.schema.op(), fields)?;
         match extractor.schema.op() {
             Op::GroupedConv => {
-                // Finds absent cells, which have defaults when problems are read.
-                reader.conv_problem(extractor)?;
+                reader.require_conv()?;
                 extractor.problem_side(&aliases::read(extractor, fields)?).map_err(|error| match error {
                     SideError::Field(error) => error,
                     other => InvalidField::new("features", other, "those of a row"),
@@ -121,6 +122,27 @@ impl KernelSide {
     }
 }
 
+/// The cells without which a convolution is not known, each with the dimensions from which on it counts.
+const CONV_NEEDED: [(&str, i64); 17] = [
+    ("N", 1),
+    ("C", 1),
+    ("K", 1),
+    ("G", 1),
+    ("Di", 3),
+    ("Hi", 2),
+    ("Wi", 1),
+    ("Z", 3),
+    ("Y", 2),
+    ("X", 1),
+    ("stride_d", 3),
+    ("stride_h", 2),
+    ("stride_w", 1),
+    ("pad_d", 3),
+    ("pad_h", 2),
+    ("pad_w", 1),
+    ("dtype", 1),
+];
+
 /// Lookups with upstream's defaults, which apply only if lenient.
 pub(super) struct Reader<'a> {
     fields: &'a dyn Fields,
@@ -155,6 +177,16 @@ impl<'a> Reader<'a> {
 
     fn absent(name: &str, expected: &str) -> FieldError {
         InvalidField::new(name, "nothing", expected)
+    }
+
+    /// Lists all absent cells at once where they are errors. A single one is left to its own reader, which
+    /// knows what it may hold.
+    fn require(&self, names: impl IntoIterator<Item = &'static str>) -> Result<(), FieldError> {
+        if self.lenient {
+            return Ok(());
+        }
+        let absent: Vec<_> = names.into_iter().filter(|name| !self.has(name)).collect();
+        if absent.len() < 2 { Ok(()) } else { Err(Self::absent(&absent.join(", "), "a value for each")) }
     }
 
     pub(super) fn word(&self, name: &str, default: &'static str) -> Result<&'a str, FieldError> {
@@ -232,6 +264,25 @@ impl<'a> Reader<'a> {
         Ok([self.int(names[0], default)?, self.int(names[1], default)?, self.int(names[2], default)?])
     }
 
+    /// Refuses a convolution without cells that have no neutral value. Dilation has one, as everywhere, and
+    /// an axis that the problem does not have.
+    fn require_conv(&self) -> Result<(), FieldError> {
+        let above = |name, bound| Ok(self.opt_int(name)?.is_some_and(|value| value > bound));
+        let ndim = match self.opt_int("ndim")? {
+            Some(ndim) => ndim,
+            None if above("Di", 1)? || above("Z", 1)? || above("pad_d", 0)? => 3,
+            None => 2,
+        };
+        let needed: Vec<_> =
+            CONV_NEEDED.into_iter().filter(|&(_, least)| ndim >= least).map(|(name, _)| name).collect();
+        self.require(needed.iter().copied())?;
+        match needed.iter().find(|name| !self.has(name)) {
+            Some(&name) => Err(Self::absent(name, if name == "dtype" { "a word" } else { "a whole number" })),
+            None => Ok(()),
+        }
+    }
+
+    /// With upstream's defaults.
     fn conv_problem(&self, extractor: &Extractor) -> Result<ConvSide, FieldError> {
         let pad = self.axes(["pad_d", "pad_h", "pad_w"], 0)?;
         let inputs = ConvInputs {
@@ -262,33 +313,36 @@ impl<'a> Reader<'a> {
 
     fn conv_kernel(&self, extractor: &Extractor) -> Result<ConvKernelSide, FieldError> {
         let rules = &extractor.rules;
-        let given_block_size = self.opt_int("block_size")?;
-        let block_size = self.int("block_size", 16)?;
-        let gemm_k_per_block = match (self.opt_int("gemm_k_per_block")?, rules.k_tile) {
-            (Some(value), _) => value,
-            (None, KTile::GemmKPerBlock) if !self.lenient => {
-                return Err(Self::absent("gemm_k_per_block", "a whole number"));
-            }
-            // If both are absent, the block size defaults to 16, but the depth to 64.
-            (None, _) => given_block_size.unwrap_or(64),
-        };
+        self.require(TILE_CELLS[..3].iter().copied().chain(["pipeline"]))?;
+        let [block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block] =
+            extractor.read_blocks(self)?;
         let pipeline = self.word("pipeline", "compv3")?;
         Ok(ConvKernelSide {
             block_size,
-            gemm_m_per_block: self.int("gemm_m_per_block", 64)?,
-            gemm_n_per_block: self.int("gemm_n_per_block", 64)?,
+            gemm_m_per_block,
+            gemm_n_per_block,
             gemm_k_per_block,
             k_tile: match rules.k_tile {
                 KTile::BlockSize => block_size,
                 KTile::GemmKPerBlock => gemm_k_per_block,
             },
-            pipeline_code: coded_word("pipeline", pipeline, rules.pipeline_codes.words(), rules.uncoded)?,
+            pipeline_code: self.pipeline_code(extractor, pipeline)?,
             pipeline: PipelineFlags::of(pipeline),
+            // As in a name that leaves them out.
             intrawave: self.scheduler("wave_mode")? == "intrawave",
-            has_dsb: self.int("has_dsb", 0)?,
-            has_si: self.int("has_si", 0)?,
+            has_dsb: self.opt_int("has_dsb")?.unwrap_or(0),
+            has_si: self.opt_int("has_si")?.unwrap_or(0),
             two_stage: self.opt_int("two_stage")?.is_some_and(|flag| flag != 0),
         })
+    }
+
+    /// Number of a pipeline. Features without it are those of any word, but a misspelt one is an error.
+    fn pipeline_code(&self, extractor: &Extractor, word: &str) -> Result<f64, FieldError> {
+        let code = extractor.pipeline_code(word)?;
+        match word.parse::<Pipeline>() {
+            Err(error) if !self.lenient => Err(InvalidField::word("pipeline", &error)),
+            _ => Ok(code),
+        }
     }
 
     /// Upstream's tables have none, because a model is for one direction.
@@ -306,7 +360,7 @@ impl<'a> Reader<'a> {
     }
 
     fn scheduler(&self, name: &str) -> Result<&'a str, FieldError> {
-        let word = self.word(name, "intrawave")?;
+        let word = self.opt_word(name)?.unwrap_or("intrawave");
         if self.lenient || SCHEDULERS.contains(&word) {
             return Ok(word);
         }
@@ -323,6 +377,8 @@ impl<'a> Reader<'a> {
 
     fn gemm_problem(&self, extractor: &Extractor) -> Result<GemmSide, FieldError> {
         let rules = &extractor.rules;
+        let absent = ["m", "n", "k"].into_iter().zip(["M", "N", "K"]).filter(|(_, upper)| !self.has(upper));
+        self.require(absent.map(|(lower, _)| lower).chain(["split_k", "dtype", "layout"]))?;
         let extents = [self.extent("m", "M")?, self.extent("n", "N")?, self.extent("k", "K")?];
         let with_vector = extractor.schema.needs_vector();
         let (batch, count) = (self.opt_int("batch")?, self.opt_int("batch_count")?);
@@ -349,6 +405,8 @@ impl<'a> Reader<'a> {
     fn gemm_kernel(&self, extractor: &Extractor) -> Result<GemmKernelSide, FieldError> {
         let rules = &extractor.rules;
         let with_vector = extractor.schema.needs_vector();
+        // All but the widths, which only some engines read.
+        self.require(inputs::of_kernel(Op::Gemm).iter().copied().filter(|name| !name.starts_with("vec_")))?;
         let triple = |prefix: &str, default: [i64; 3]| -> Result<[i64; 3], FieldError> {
             let value = |axis: usize| {
                 let name = format!("{prefix}_{}", ["m", "n", "k"][axis]);
@@ -366,10 +424,7 @@ impl<'a> Reader<'a> {
         let (pipeline_code, half_lds) = match pipeline {
             None if self.lenient => (1.0, false),
             None => return Err(Self::absent("pipeline", "a word")),
-            Some(word) => (
-                coded_word("pipeline", word, rules.pipeline_codes.words(), rules.uncoded)?,
-                PipelineFlags::of(word).half_lds,
-            ),
+            Some(word) => (self.pipeline_code(extractor, word)?, PipelineFlags::of(word).half_lds),
         };
         let epilogue = self.word("epilogue", "cshuffle")?;
         let vector = if with_vector { Some(self.vector_widths()?) } else { None };

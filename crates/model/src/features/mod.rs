@@ -29,6 +29,7 @@ mod named;
 mod pairs;
 mod rules;
 mod schema;
+mod tile_cells;
 mod vector;
 
 pub(crate) use aliases::read as asked_problem;

@@ -2,6 +2,7 @@
 
 use super::aliases;
 use super::fields::Reader;
+use super::tile_cells::{self, TILE_CELLS};
 use super::{Extractor, FieldError, KernelMapping, KernelSide, ProblemSide, SideError, Uncoded};
 use crate::cells::{Cell, Fields};
 use crate::inputs;
@@ -372,18 +373,14 @@ fn agree_on_blocks(
     reader: &Reader<'_>,
     by: impl Fn() -> String,
 ) -> Result<(), FieldError> {
-    const FIELDS: [&str; 4] = ["block_size", "gemm_m_per_block", "gemm_n_per_block", "gemm_k_per_block"];
-    let mut found = [None; 4];
-    for (cell, field) in found.iter_mut().zip(FIELDS) {
-        *cell = reader.opt_int(field)?;
-    }
+    let found = tile_cells::found(reader)?;
     let readings = [KernelMapping::NameOrder, KernelMapping::Tile].map(|way| extractor.blocks(kernel, way));
     let agrees =
         |said: &[i64; 4]| found.iter().zip(said).all(|(found, said)| found.is_none_or(|x| x == *said));
     if readings.iter().any(agrees) {
         return Ok(());
     }
-    let given = FIELDS.iter().zip(found).filter_map(|(field, cell)| Some((*field, cell?)));
+    let given = TILE_CELLS.iter().zip(found).filter_map(|(field, cell)| Some((*field, cell?)));
     let (fields, numbers): (Vec<_>, Vec<_>) = given.map(|(field, cell)| (field, cell.to_string())).unzip();
     let said = readings.map(|said| {
         let said = said.iter().zip(found).filter(|(_, cell)| cell.is_some());

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::estimate::{UniversalColumn, universal_columns};
 use crate::hardware::Hardware;
-use crate::kernel::{ConvKernel, GemmKernel, KernelKind};
+use crate::kernel::{ConvKernel, GemmKernel, KernelKind, Mnk};
 use crate::problem::{ConvProblem, GemmProblem, InvalidField, Problem};
 use crate::vocab::{Arch, Direction, Epilogue, Op, Scheduler};
 
@@ -434,6 +434,9 @@ pub struct Extractor {
     pub arch: Option<Arch>,
     /// The direction for rows of cells without one, like upstream's. Problems have their own.
     pub direction: Direction,
+    /// Whether the model or its schema is ours: only what is upstream's is asked with whatever cells hold, as
+    /// upstream asks it.
+    pub is_ours: bool,
 }
 
 impl Extractor {
@@ -445,6 +448,7 @@ impl Extractor {
             hardware: engine.hardware(),
             arch: None,
             direction: Direction::Forward,
+            is_ours: engine.is_ours(),
         }
     }
 
@@ -544,14 +548,21 @@ impl Extractor {
         match mapping {
             // The name's first number is both the block size and, if a model uses it, the depth of a step.
             KernelMapping::NameOrder => [m, n, k, m],
-            KernelMapping::Tile => {
-                let waves = [kernel.wave.m, kernel.wave.n, kernel.wave.k]
-                    .iter()
-                    .fold(1i64, |product, &count| product.saturating_mul(count.into()));
-                let threads = kernel.arch.or(self.arch).map_or(64, |arch| arch.wave_size());
-                [waves.saturating_mul(threads), m, n, k]
-            }
+            KernelMapping::Tile => [self.threads(kernel.wave, kernel.arch), m, n, k],
         }
+    }
+
+    /// The threads of a workgroup with this many waves along each axis.
+    pub(super) fn threads(&self, wave: Mnk, arch: Option<Arch>) -> i64 {
+        let waves = [wave.m, wave.n, wave.k]
+            .iter()
+            .fold(1i64, |product, &count| product.saturating_mul(count.into()));
+        waves.saturating_mul(self.wave_size(arch))
+    }
+
+    /// The threads of a wave.
+    pub(super) fn wave_size(&self, arch: Option<Arch>) -> i64 {
+        arch.or(self.arch).map_or(64, |arch| arch.wave_size())
     }
 
     fn gemm_problem(&self, problem: &GemmProblem) -> Result<GemmSide, InvalidField> {
@@ -611,7 +622,8 @@ impl Extractor {
         })
     }
 
-    fn pipeline_code(&self, word: &str) -> Result<f64, InvalidField> {
+    /// Number of a pipeline, if the features have it.
+    pub(super) fn pipeline_code(&self, word: &str) -> Result<f64, InvalidField> {
         if !self.schema.needs.pipeline {
             return Ok(0.0);
         }

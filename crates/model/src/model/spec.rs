@@ -133,6 +133,7 @@ impl FeatureSpec {
             let expected = format!("{}, the version of {}", kind.encoding_version(), kind.class());
             return Err(field(InvalidField::new("feature_encoding_version", version, expected)));
         }
+        let is_ours = parsed.ck_select.is_some();
         let extension = parsed.ck_select.unwrap_or_default();
         if let Some(prior) = extension.prior
             && !(prior > 0.0 && prior <= 1e3)
@@ -189,6 +190,7 @@ impl FeatureSpec {
                 hardware,
                 arch,
                 direction: direction.unwrap_or(Direction::Forward),
+                is_ours,
             },
             categorical_features,
             log_targets,

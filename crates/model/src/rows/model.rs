@@ -167,7 +167,8 @@ impl RowModel {
 
     fn check_each(&self, mut names: Vec<&str>) -> Result<(), RowsError> {
         let extractor = self.model.extractor();
-        if extractor.rules.uncoded != Uncoded::Error {
+        // Where nothing is, nothing is misspelt: what is absent is reported by row.
+        if extractor.rules.uncoded != Uncoded::Error || names.is_empty() {
             return Ok(());
         }
         // What stands between known names may only be meant as one in files, whose columns people wrote.
@@ -287,10 +288,12 @@ pub(super) fn problem_inputs(extractor: &Extractor) -> Vec<&'static str> {
     inputs
 }
 
-/// The contents of a kernel's name, as cells of a row.
+/// The contents of a kernel's name, as cells of a row: with the name itself, because the other cells may have
+/// more than one reading.
 pub fn describe_name(name: &str) -> Result<Value, NameError> {
     let cell = |(field, said): (&str, Said)| (field.to_owned(), said.to_json());
-    Ok(Value::Object(cells_of_name(&Kernel::from_name(name)?.kind).into_iter().map(cell).collect()))
+    let cells = cells_of_name(&Kernel::from_name(name)?.kind).into_iter().map(cell);
+    Ok(Value::Object(cells.chain([(NAME_COLUMNS[0].to_owned(), name.into())]).collect()))
 }
 
 /// Cells that features do not read, but with which a name must agree.
@@ -372,6 +375,7 @@ pub(super) fn make_spec(
         }
         if !rules {
             spec.extractor.rules = engine.rules();
+            spec.extractor.is_ours = engine.is_ours();
         }
     }
     if let Some(uncoded) = options.uncoded {

@@ -109,6 +109,7 @@ pub(crate) fn plan(goals: Vec<Goal>) -> Plan {
             hardware: Hardware::for_arch(&arch).unwrap(),
             arch: Some(arch),
             direction: Direction::Forward,
+            is_ours: true,
         },
         categories: Vec::new(),
         rank_by: goals[0].target,

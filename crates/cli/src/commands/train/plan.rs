@@ -178,7 +178,7 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
         rules.mem_pads = MemPads::All;
     }
     let direction = args.variant.unwrap_or(Direction::Forward);
-    Ok(Extractor { schema, rules, hardware: Hardware::default(), arch: args.arch, direction })
+    Ok(Extractor { schema, rules, hardware: Hardware::default(), arch: args.arch, direction, is_ours: true })
 }
 
 /// The operation, which [`super::run`] takes from the data where the options have none.
