@@ -14,7 +14,7 @@ import pytest
 from support import CONV_MODEL, GEMM_MODEL, bits, gemm_kernel, gemm_problem, random_gemm_pool
 
 import ck_select
-from ck_select import InvalidInputError, InvalidModelError, Predictor
+from ck_select import InvalidInputError, InvalidModelError, Predictor, create_ranked_heuristic, shipped_model
 from ck_select.commands import command
 
 
@@ -226,9 +226,46 @@ def test_a_model_of_ours_may_rank_by_another_target(trained, copied):
     spec = json.loads((directory / "feature_spec.json").read_text())
     (directory / "feature_spec.json").write_text(json.dumps({**spec, "ck_select": {"rank_by": "latency"}}))
     pool = random_gemm_pool(50)
-    scores = [score for _, score in Predictor(directory).rank_kernels(gemm_problem(), pool)]
+    predictor = Predictor(directory)
+    places, scores = predictor.rank_places(gemm_problem(), pool)
     # Milliseconds: the lowest is the best.
     assert scores == sorted(scores) and scores[0] < 0
+    # Whatever ranks, the pairs have TFLOPS. They had the score, which upstream's programs took for TFLOPS.
+    ranked = predictor.rank_kernels(gemm_problem(), pool)
+    expected = [(pool[place]["kernel_name"], predictor.predict_tflops(gemm_problem(), pool[place])) for place in places]
+    assert ranked == expected and [value for _, value in ranked] != sorted((value for _, value in ranked), reverse=True)
+    assert predictor.rank_tflops(gemm_problem(), pool, 3) == (places[:3], [value for _, value in ranked[:3]])
+    assert predictor.prepare(pool).rank(gemm_problem(), 3) == ranked[:3]
+    assert predictor.select_best(gemm_problem(), pool) == ranked[0][0]
+    frame = predictor.rank_frame(gemm_problem(), pool)
+    assert list(zip(frame["kernel_name"], frame["tflops"])) == ranked and frame["score"].tolist() == scores
+    for kernels in (pool, [*pool, pool[0]]):
+        specs = create_ranked_heuristic(directory, kernel_pool=kernels, top_k=4)(1024, 1024, 1024)
+        assert [(spec.kernel_name, spec.predicted_tflops) for spec in specs] == predictor.rank_kernels(
+            gemm_problem(), kernels
+        )[:4]
+    # A model that predicts no TFLOPS has its score instead.
+    (directory / "model_tflops.lgbm").unlink()
+    assert [value for _, value in Predictor(directory).rank_kernels(gemm_problem(), pool)] == scores
+
+
+def test_a_model_that_ships_ranks_by_its_score_and_predicts_tflops():
+    predictor = Predictor(shipped_model("grouped_conv_forward_bf16_gfx950"))
+    tiles = ("16x64x64", "32x64x64", "64x64x64", "32x128x64", "64x128x64", "128x128x64")
+    names = [f"grouped_conv_forward_bf16_2d_{tile}_{pipeline}" for tile in tiles for pipeline in ("compv3", "mem")]
+    differ = False
+    for channels in (16, 64, 512):
+        problem = {
+            **{"N": 16, "C": channels, "K": channels, "G": 1, "Hi": 28, "Wi": 28, "Y": 3, "X": 3},
+            **{"stride_h": 1, "stride_w": 1, "pad_h": 1, "pad_w": 1},
+        }
+        ranked = predictor.rank_kernels(problem, names)
+        assert ranked == [(name, predictor.predict_tflops(problem, name)) for name, _ in ranked]
+        places, scores = predictor.rank_places(problem, names)
+        assert [names[place] for place in places] == [name for name, _ in ranked]
+        assert scores == sorted(scores, reverse=True) and min(value for _, value in ranked) > 0
+        differ |= ranked != sorted(ranked, key=lambda pair: -pair[1])
+    assert differ, "the two forests have one order"
 
 
 def test_columns_of_hardware_are_passed_over():
@@ -336,7 +373,9 @@ def test_errors_say_what_is_wrong():
     )
     with pytest.raises(ValueError, match="row 0: pipeline: found 'wavelet', expected one of compv3"):
         strict.rank_kernels(gemm_problem(), [gemm_kernel(pipeline="wavelet")])
-    with pytest.raises(ValueError, match="problem: m: found nothing"):
+    with pytest.raises(
+        ValueError, match="problem: m, split_k, dtype, layout: found nothing, expected a value for each"
+    ):
         strict.predict_tflops({"n": 1, "k": 1}, gemm_kernel())
     with pytest.raises(ValueError, match="tile_k: found nothing"):
         strict.rank_kernels(gemm_problem(), [gemm_kernel(tile_k=None)])

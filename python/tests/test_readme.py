@@ -26,8 +26,8 @@ def test_the_first_example_runs_as_it_stands(tmp_path):
     )
     assert ran.returncode == 0 and ran.stderr == "", ran.stderr
     lines = ran.stdout.splitlines()
-    scores = [float(line.split()[0]) for line in lines]
-    assert len(lines) == 3 and scores == sorted(scores, reverse=True) and len(set(scores)) > 1
+    tflops = [float(line.split()[0]) for line in lines]
+    assert len(lines) == 3 and min(tflops) > 10 and len(set(tflops)) > 1
 
 
 def test_the_second_example_runs_with_functions_of_ones_own(monkeypatch):
@@ -42,7 +42,7 @@ def test_the_third_example_is_commands(monkeypatch, tmp_path):
     script.write_text(f'#!/bin/sh\necho "$1" >> {tmp_path}/called\necho "[]"\n')
     script.chmod(0o755)
     monkeypatch.setenv("CK_SELECT_COMMAND", str(script))
-    exec(EXAMPLES[2], {"kernels": ["a name"]})
+    exec(EXAMPLES[2], {"kernels": ["grouped_conv_forward_bf16_2d_64x64x64_compv3"]})
     assert (tmp_path / "called").read_text().split() == ["rank", "tune", "curve", "report", "evaluate"]
 
 

@@ -208,7 +208,7 @@ def test_rankings_as_tables():
         columns = (
             frame.to_pydict() if kind is pyarrow.Table else {name: frame[name].to_list() for name in frame.columns}
         )
-        assert columns == {"kernel_name": names, "score": scores, "row": rows}
+        assert columns == {"kernel_name": names, "tflops": scores, "score": scores, "row": rows}
     for library in ("pandas", "polars", "pyarrow"):
         empty = predictor.rank_frame(PROBLEM, [], library=library)
         assert len(empty) == 0 and type(empty).__module__.split(".")[0] == library
@@ -225,8 +225,9 @@ def test_scores_are_handed_out_without_a_copy():
     assert pyarrow.py_buffer(values).address == address
     assert values.tolist() == predictor.predict_rows(rows)
     for library in ("pandas", "polars", "pyarrow"):
-        scores = _frames.table(library, ["a"] * len(rows), values, array("q", range(len(rows))))["score"]
-        assert scores.to_numpy().__array_interface__["data"][0] == address, library
+        table = _frames.table(library, ["a"] * len(rows), values, values, array("q", range(len(rows))))
+        for column in ("tflops", "score"):
+            assert table[column].to_numpy().__array_interface__["data"][0] == address, library
     table = predictor.rank_frame(PROBLEM, POOL, library="pyarrow")
     del values
     gc.collect()

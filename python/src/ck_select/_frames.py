@@ -17,8 +17,8 @@ def library_of(kernels: Any) -> str:
     return root if root in LIBRARIES else "pandas"
 
 
-def table(library: str, names: Sequence[Any], scores: array[float], rows: array[int]) -> Any:
-    """A ranking as a table: names, scores and the kernels' indices."""
+def table(library: str, names: Sequence[Any], tflops: array[float], scores: array[float], rows: array[int]) -> Any:
+    """A ranking as a table: names, TFLOPS, scores and the kernels' indices."""
     if library not in LIBRARIES:
         raise ValueError(f"library: found '{library}', expected one of {', '.join(LIBRARIES)}")
     try:
@@ -29,14 +29,18 @@ def table(library: str, names: Sequence[Any], scores: array[float], rows: array[
     if library == "pyarrow":
         columns = [
             module.array([str(name) for name in names], module.string()),
-            module.Array.from_buffers(module.float64(), len(scores), [None, module.py_buffer(scores)]),
+            *(
+                module.Array.from_buffers(module.float64(), len(values), [None, module.py_buffer(values)])
+                for values in (tflops, scores)
+            ),
             module.Array.from_buffers(module.int64(), len(places), [None, module.py_buffer(places)]),
         ]
-        return module.table(columns, names=["kernel_name", "score", "row"])
+        return module.table(columns, names=["kernel_name", "tflops", "score", "row"])
     if library == "polars":
         numpy = importlib.import_module("numpy")
         series = {
             "kernel_name": module.Series([str(name) for name in names], dtype=module.String),
+            "tflops": module.Series(numpy.frombuffer(tflops), dtype=module.Float64),
             "score": module.Series(numpy.frombuffer(scores), dtype=module.Float64),
             "row": module.Series(numpy.frombuffer(places, dtype="int64"), dtype=module.Int64),
         }
@@ -45,6 +49,7 @@ def table(library: str, names: Sequence[Any], scores: array[float], rows: array[
     return module.DataFrame(
         {
             "kernel_name": list(names),
+            "tflops": numpy.frombuffer(tflops),
             "score": numpy.frombuffer(scores),
             "row": numpy.frombuffer(places, dtype="int64"),
         },

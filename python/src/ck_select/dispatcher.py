@@ -72,8 +72,8 @@ def parse_kernel_name(name: str) -> dict[str, Any]:
     """The fields of a kernel's name; empty if it is not one.
 
     A convolution's tile is in the order of the name, as in the tables of upstream's converters: ``block_size``,
-    ``gemm_m_per_block``, ``gemm_n_per_block``. Our own models read tiles differently: keep ``kernel_name`` beside them,
-    as ``kernel_config_to_feature_dict`` does, so that every model gets its own reading.
+    ``gemm_m_per_block``, ``gemm_n_per_block``. Its ``kernel_name`` is there, too, so that every model gets its own
+    reading.
 
     For GEMMs these are tile-engine names, ``gemm_universal_…`` or ``gemm_…``, with ``vec_a``, ``vec_b`` and ``vec_c``,
     0 where the name fixes no width. A pipeline with an underscore shifts every later field by one, as in upstream's
@@ -271,10 +271,10 @@ def ranked_heuristic(
         problem = {"m": M, "n": N, "k": K, **asked}
         if len(by_name) < len(described):
             # A name alone does not tell which of several kernels won.
-            places, scores = predictor.rank_places(problem, described, top_k)
-            return [feature_dict_to_ml_spec(described[place], score) for place, score in zip(places, scores)]
+            places, tflops = predictor.rank_tflops(problem, described, top_k)
+            return [feature_dict_to_ml_spec(described[place], value) for place, value in zip(places, tflops)]
         ranked = predictor.rank_kernels(problem, described)[: max(0, top_k)]
-        return [feature_dict_to_ml_spec(by_name[name], score) for name, score in ranked]
+        return [feature_dict_to_ml_spec(by_name[name], value) for name, value in ranked]
 
     return heuristic
 

@@ -20,7 +20,7 @@ class Pool:
     It is a copy: changes to the original objects have no effect. Any number of threads may use it.
     """
 
-    __slots__ = ("_prepared", "columns", "names", "own", "partial", "predictor")
+    __slots__ = ("_by_tflops", "_prepared", "columns", "names", "own", "partial", "predictor")
 
     def __init__(
         self,
@@ -38,24 +38,42 @@ class Pool:
         # The problem's cells that every kernel has itself. They override the problem's.
         self.own = own
         self._prepared = prepared
+        # The forest of TFLOPS, if another one ranks: loaded when TFLOPS are first wanted.
+        self._by_tflops: PreparedPool | None = None
 
     def __len__(self) -> int:
         return len(self.names)
 
     def rank(self, problem: Config, count: int | None = None) -> list[tuple[str, float]]:
-        """(name, score) of the ``count`` best kernels, or of all; best first."""
+        """(name, TFLOPS) of the ``count`` best kernels, or of all; best first. See ``Predictor.rank_kernels``."""
+        places, tflops = self.rank_tflops(problem, count)
+        return list(zip(map(self.names.__getitem__, places), tflops))
+
+    def rank_tflops(self, problem: Config, count: int | None = None) -> tuple[list[int], list[float]]:
+        """The same with each kernel's index in the pool instead of its name: all indices, and all TFLOPS."""
         places, scores = self.rank_places(problem, count)
-        return list(zip(map(self.names.__getitem__, places), scores))
+        return places, self.tflops(problem, places, scores)
+
+    def tflops(self, problem: Config, places: list[int], scores: list[float]) -> list[float]:
+        """TFLOPS of ranked kernels; their scores if these are TFLOPS, or if the model predicts none."""
+        if not places or not self.predictor.predicts_tflops_apart():
+            return scores
+        if self._by_tflops is None:
+            # Two threads may both make it; either may stay.
+            self._by_tflops = self.predictor.prepared("tflops", self.columns, len(self.names))
+        rows, values = self._by_tflops.rank(self.predictor.problem_json(problem, self.own), len(self.names))
+        by_row = dict(zip(rows, values))
+        return [by_row[place] for place in places]
 
     def rank_places(self, problem: Config, count: int | None = None) -> tuple[list[int], list[float]]:
-        """The same with each kernel's index in the pool instead of its name: all indices, and all scores."""
+        """The same as ``rank_tflops``, with the scores that decide."""
         if self._prepared is None:
             return [], []
         wanted = len(self.names) if count is None else max(0, min(count, len(self.names)))
         return self._prepared.rank(self.predictor.problem_json(problem, self.own), wanted)
 
     def rank_arrays(self, problem: Config) -> tuple[array[int], array[float]]:
-        """The same for all kernels, as arrays that numpy, Arrow and polars accept without a copy."""
+        """``rank_places`` for all kernels, as arrays that numpy, Arrow and polars accept without a copy."""
         if self._prepared is None:
             return array("Q"), array("d")
         return self._prepared.rank_arrays(self.predictor.problem_json(problem, self.own), len(self.names))

@@ -52,10 +52,15 @@ class Predictor:
     With ``strict``, absent cells (missing keys, None and NaN) and words for which the model has no code are errors that
     name the field; with False they take the defaults of upstream's engines. None is the behaviour of upstream's
     predictor for models of upstream's trainer (defaults), and strict for our own models, whose spec has the key
-    ``ck_select``. Where absent cells are errors, a problem is validated as by all other interfaces: padding after an
-    axis (``pad_h_right``) counts, and fractions, impossible extents, a ``variant`` or ``op_type`` of other kernels, and
-    misspelt keys or columns are errors. Other unknown keys are ignored. GEMM kernels of another variant than the
-    problem's, and attention kernels that do not support it (its ``mask``, for example), are ranked last, with NaN.
+    ``ck_select``. Where absent cells are errors, a problem is validated as by all other interfaces: dilation and what a
+    2D convolution does not have may be left out, padding after an axis (``pad_h_right``) counts, and fractions,
+    impossible extents, a ``variant`` or ``op_type`` of other kernels, and misspelt keys or columns are errors. Other
+    unknown keys are ignored. GEMM kernels of another variant than the problem's, and attention kernels that do not
+    support it (its ``mask``, for example), are ranked last, with NaN.
+
+    The numbers of a convolution's tile without a name are threads, m, n, k if ``gemm_k_per_block`` is among them,
+    otherwise the three of a name in their order, for every model but upstream's own. What may be the other is an error,
+    with any ``strict``.
 
     A problem or a kernel whose direction, type or architecture differs from the spec's is refused. With ``force_model``
     it is predicted anyway; the quality of these predictions is unknown.
@@ -166,7 +171,10 @@ class Predictor:
         return list(self._description["feature_names"])
 
     def predict_tflops(self, problem: Config, kernel_config: Kernel) -> float:
-        """TFLOPS of one kernel. Logarithms are undone; forests trained without a logarithm are clamped at 0."""
+        """TFLOPS of one kernel. Logarithms are undone; forests trained without a logarithm are clamped at 0.
+
+        To choose among kernels, use ``rank_kernels`` or ``select_best``: a model may rank with a better forest.
+        """
         return self._predict("tflops", problem, kernel_config)
 
     def predict_latency(self, problem: Config, kernel_config: Kernel) -> float:
@@ -209,12 +217,19 @@ class Predictor:
         return [flat[begin : begin + width] for begin in range(0, count * width, width)]
 
     def rank_kernels(self, problem: Config, kernel_configs: Kernels) -> list[tuple[str, float]]:
-        """(name, score) of every kernel, best first; equal scores keep their order.
+        """(name, TFLOPS) of every kernel, best first; equal kernels keep their order.
 
-        Scores are not clamped. The ranking is by TFLOPS, unless the spec of one of our models names another target
-        (``ck_select.rank_by``). A list of strings ranks the kernels with these names. Tables have a row for each
-        kernel. A kernel's own keys take precedence over the problem's. What is prepared for the kernels is kept for the
-        next call, and reused only if the kernels are unchanged: you may modify the dicts at any time.
+        **The order is the choice; TFLOPS are an estimate of speed.** A model of ours may have a forest for ranking
+        (``ck_select.rank_by`` of its spec), whose score orders the kernels, and predicts TFLOPS with another. So TFLOPS
+        may rise from one kernel to the next: do not sort by them, or take the largest, which chooses worse kernels.
+        They say about how fast a kernel will be, also beside other problems; scores compare kernels of one problem
+        only, and are in ``rank_places`` and ``rank_frame``. Other models, like all of upstream's, order by TFLOPS. A
+        model that predicts none has its score here.
+
+        Neither is clamped. Kernels that cannot compute the problem come last, with NaN. A list of strings ranks the
+        kernels with these names. Tables have a row for each kernel. A kernel's own keys take precedence over the
+        problem's. What is prepared for the kernels is kept for the next call, and reused only if the kernels are
+        unchanged: you may modify the dicts at any time.
         """
         asked = _rows.mapping(problem, "problem")
         if self._foreign is not None and self._foreign.batch is not None:
@@ -225,12 +240,26 @@ class Predictor:
     def rank_places(
         self, problem: Config, kernel_configs: Kernels, count: int | None = None
     ) -> tuple[list[int], list[float]]:
-        """The ``count`` best kernels (all without it) by their indices in the argument, and their scores."""
+        """The ``count`` best kernels (all without it) by their indices in the argument, and the scores that order them.
+
+        Scores are in the unit of the forest that ranks. Those of our ranking forests have none, and may be negative:
+        only their order among the kernels of one problem means anything.
+        """
         asked = _rows.mapping(problem, "problem")
         if self._foreign is not None and self._foreign.batch is not None:
             raise ValueError("rank_places: the predictor has a feature engine of its own: use rank_kernels")
         pool = self._pool(asked, kernel_configs)
         return pool.rank_places(asked, count) if pool is not None else ([], [])
+
+    def rank_tflops(
+        self, problem: Config, kernel_configs: Kernels, count: int | None = None
+    ) -> tuple[list[int], list[float]]:
+        """``rank_places`` in the same order, with TFLOPS as in ``rank_kernels`` instead of scores."""
+        asked = _rows.mapping(problem, "problem")
+        if self._foreign is not None and self._foreign.batch is not None:
+            raise ValueError("rank_tflops: the predictor has a feature engine of its own: use rank_kernels")
+        pool = self._pool(asked, kernel_configs)
+        return pool.rank_tflops(asked, count) if pool is not None else ([], [])
 
     def select_best(self, problem: Config, kernel_configs: Kernels) -> str:
         """The name of the best kernel."""
@@ -244,10 +273,12 @@ class Predictor:
         pool = None if own and not isinstance(kernel_configs, Pool) else self._pool(asked, kernel_configs)
         if pool is None:
             raise ValueError("no kernels to select from: kernel_configs is empty")
-        return pool.rank(asked, 1)[0][0]
+        best: str = pool.names[pool.rank_places(asked, 1)[0][0]]
+        return best
 
     def rank_frame(self, problem: Config, kernel_configs: Kernels, *, library: _frames.Library | None = None) -> Any:
-        """The ranking as a table: ``kernel_name``, ``score``, and ``row``, the kernel's index in the argument.
+        """The ranking as a table: ``kernel_name``, ``tflops`` as in ``rank_kernels``, the ``score`` that orders the
+        rows, and ``row``, the kernel's index in the argument.
 
         It is a DataFrame of ``"pandas"`` or ``"polars"``, or a Table of ``"pyarrow"``; without ``library``, of the
         library of the kernels' table, otherwise of pandas. Scores are not copied.
@@ -258,9 +289,10 @@ class Predictor:
             raise ValueError("rank_frame: the predictor has a feature engine of its own: use rank_kernels")
         pool = self._pool(asked, kernel_configs)
         if pool is None:
-            return _frames.table(wanted, [], array("d"), array("q"))
+            return _frames.table(wanted, [], array("d"), array("d"), array("q"))
         rows, scores = pool.rank_arrays(asked)
-        return _frames.table(wanted, [pool.names[row] for row in rows], scores, rows)
+        tflops = array("d", pool.tflops(asked, rows.tolist(), scores.tolist()))
+        return _frames.table(wanted, [pool.names[row] for row in rows], tflops, scores, rows)
 
     def select_features(self, X: Any) -> Any:
         """The columns of an engine's features that the model uses, in its order. ``X`` is a numpy matrix."""
@@ -293,6 +325,14 @@ class Predictor:
         """A pool from the data of its kernels, for unpickling and copying."""
         prepared = self._forest(self._rank_by).prepare(columns, len(names)) if names else None
         return Pool(self, prepared, names, partial, columns, own)
+
+    def prepared(self, target: str, columns: Sequence[Cells], count: int) -> _forest.PreparedPool:
+        """One forest prepared for kernels."""
+        return self._forest(target).prepare(columns, count)
+
+    def predicts_tflops_apart(self) -> bool:
+        """Whether it ranks by something other than TFLOPS, and predicts them as well."""
+        return self._rank_by != "tflops" and ("tflops" in self._forests or self._file("tflops") is not None)
 
     def _own(self, pool: Pool) -> Pool:
         if pool.predictor is not self:
