@@ -7,6 +7,7 @@ import math
 import pickle
 from pathlib import Path
 
+import pandas
 import pytest
 
 import ck_select
@@ -60,6 +61,33 @@ def test_the_estimate_is_the_registrys(kernels):
     registry = ck_select.Registry(arch="gfx942", kernels=NAMES, environment=False)
     chosen = registry.select(ck_select.GroupedConvProblem(**PROBLEM))
     assert (chosen.source, chosen.name, chosen.score) == ("estimate", rows[0]["kernel"], times[0])
+
+
+def test_the_estimate_takes_rows_with_names():
+    expected = ck_select.estimate(PROBLEM, NAMES[:3], arch="gfx942")
+    for kernels in (
+        [{"kernel_name": name} for name in NAMES[:3]],
+        [{"kernel": name, "tflops": 1.0} for name in NAMES[:3]],
+        pandas.DataFrame({"kernel_name": NAMES[:3]}),
+        map(ck_select.parse_kernel_name, NAMES[:3]),
+    ):
+        assert ck_select.estimate(PROBLEM, kernels, arch="gfx942") == expected
+    # A temporary file once had these rows, and the message was about that.
+    for kernel, kind, message in (
+        ({"block_size": 16}, ValueError, "kernels: row 1: found no kernel_name or kernel: the estimate knows"),
+        ({"kernel_name": "k1"}, ck_select.InvalidInputError, "kernels: row 1: kernel name 'k1'"),
+        ("k1", ck_select.InvalidInputError, "kernels: row 1: kernel name 'k1'"),
+        (5, TypeError, "kernels: row 1: found a int, expected a mapping"),
+    ):
+        with pytest.raises(kind, match=message) as caught:
+            ck_select.estimate(PROBLEM, [NAMES[0], kernel], arch="gfx942")
+        assert "/" not in str(caught.value)
+
+
+def test_help_is_shown(capsys):
+    """As JSON it was none, and an error."""
+    assert ck_select.ckselect("enumerate", "--help") == []
+    assert "Usage: ckselect enumerate" in capsys.readouterr().out
 
 
 def test_failures_have_the_messages(capfd):

@@ -12,7 +12,8 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Union
 
-from .errors import CommandError
+from . import _names, _rows
+from .errors import CommandError, InvalidInputError
 
 NAME = "ckselect"
 
@@ -40,6 +41,7 @@ def ckselect(name: str, *arguments: Place, **options: Value) -> list[Row]:
     Arguments without a name come first, as in ``ckselect("report", "sweep.csv")``. ``rank_by="tflops"`` is
     ``--rank-by tflops``, True is an option without a value, a list an option with several; None and False omit the
     option. Messages go to standard error as they are printed. A failure raises a :class:`CommandError` with them.
+    What is not a table, such as the text of ``--help``, goes to standard output, and there are no rows.
     """
     words = [str(command()), name, *(fspath(argument) for argument in arguments), "--format", "json"]
     for option, value in options.items():
@@ -60,22 +62,28 @@ def ckselect(name: str, *arguments: Place, **options: Value) -> list[Row]:
                 "".join(messages).strip() or f"{name} ends with {process.returncode}", process.returncode
             )
         table.seek(0)
-        rows: list[Row] = json.load(table)
+        text = table.read()
+    try:
+        rows: list[Row] = json.loads(text)
+    except ValueError:
+        # Help, and whatever else is for people, not a table.
+        sys.stdout.write(text)
+        return []
     return rows
 
 
 def estimate(
     problem: Mapping[str, object],
-    kernels: Union[Iterable[str], Place],
+    kernels: Union[_rows.Kernels, Place],
     *,
     arch: str | None = None,
     top: int | None = None,
 ) -> list[Row]:
     """Kernels by estimated time, fastest first, without any model: ``ckselect rank --estimate``.
 
-    ``problem`` has the fields of ``--problem``; ``kernels`` are names or a file of them. Rows have the time and the
-    terms that add up to it, in microseconds (docs/estimate.md). Without ``arch``, the problem or all kernels must
-    name the architecture.
+    ``problem`` has the fields of ``--problem``; ``kernels`` are names, rows with a name, or a file of names. The table
+    has the time and the terms that add up to it, in microseconds (docs/estimate.md). Without ``arch``, the problem or
+    all kernels must name the architecture.
     """
     pairs = ",".join(f"{field}={value}" for field, value in problem.items())
 
@@ -84,10 +92,24 @@ def estimate(
 
     if isinstance(kernels, (str, PathLike)):
         return rank(kernels)
+    names = [_name(row, f"kernels: row {place}") for place, row in enumerate(_rows.each(kernels, "kernels"))]
     with tempfile.TemporaryDirectory() as folder:
         pool = Path(folder, "kernels.txt")
-        pool.write_text("".join(f"{name}\n" for name in kernels), encoding="utf-8")
+        pool.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
         return rank(pool)
+
+
+def _name(row: Any, where: str) -> str:
+    """The name of one kernel, checked here: the command could only say where it stands in a file of ours."""
+    cells = {} if isinstance(row, str) else _rows.mapping(row, where)
+    name = row if isinstance(row, str) else next(filter(None, map(cells.get, _names.COLUMNS)), None)
+    if not isinstance(name, str):
+        raise ValueError(f"{where}: found no {' or '.join(_names.COLUMNS)}: the estimate knows kernels by their names")
+    try:
+        _names.cells(name)
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{where}: {error}", error.status) from None
+    return name
 
 
 def tune(arch: str, **options: Value) -> list[Row]:
