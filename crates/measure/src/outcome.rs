@@ -62,6 +62,14 @@ pub struct Measurement {
     pub cv: Option<f64>,
     /// How many samples there are.
     pub samples: u32,
+    /// How often it was timed: more than once where the samples varied too much. The figures are those of the
+    /// steadiest time.
+    #[serde(default = "once")]
+    pub timed: u32,
+}
+
+const fn once() -> u32 {
+    1
 }
 
 impl Measurement {
@@ -74,6 +82,7 @@ impl Measurement {
             non_zero: None,
             cv: None,
             samples: 1,
+            timed: 1,
         }
     }
 

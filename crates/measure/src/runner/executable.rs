@@ -341,16 +341,17 @@ impl Runner for ExecutableRunner {
     }
 }
 
-/// The better of two outcomes of the same job: a measurement wins over none, then the smaller variation.
+/// The better of two outcomes of the same job: a measurement wins over none, then the smaller variation. It
+/// says how often it was timed.
 pub(crate) fn steadier(first: Option<Outcome>, second: Outcome) -> Outcome {
-    match (first, second) {
-        (Some(Outcome::Measured(first)), Outcome::Measured(second)) => {
-            let spread = |m: &Measurement| m.cv.unwrap_or(f64::INFINITY);
-            Outcome::Measured(if spread(&second) < spread(&first) { second } else { first })
-        }
-        (Some(Outcome::Measured(first)), _) => Outcome::Measured(first),
-        (_, second) => second,
-    }
+    let Some(Outcome::Measured(first)) = first else { return second };
+    let timed = first.timed + 1;
+    let spread = |m: &Measurement| m.cv.unwrap_or(f64::INFINITY);
+    let kept = match second {
+        Outcome::Measured(second) if spread(&second) < spread(&first) => second,
+        _ => first,
+    };
+    Outcome::Measured(Measurement { timed, ..kept })
 }
 
 #[cfg(test)]
@@ -369,11 +370,14 @@ mod tests {
 
     #[test]
     fn the_steadier_of_two_is_kept() {
-        let of = |cv| Outcome::Measured(Measurement { cv: Some(cv), ..Measurement::of(1.0, 1.0) });
+        let timed =
+            |timed, cv| Outcome::Measured(Measurement { timed, cv: Some(cv), ..Measurement::of(1.0, 1.0) });
+        let of = |cv| timed(1, cv);
         let failed = || Outcome::failed(FailureClass::Crash, "");
-        assert_eq!(steadier(Some(of(0.3)), of(0.2)), of(0.2));
-        assert_eq!(steadier(Some(of(0.2)), of(0.3)), of(0.2));
-        assert_eq!(steadier(Some(of(0.2)), failed()), of(0.2));
+        assert_eq!(steadier(Some(of(0.3)), of(0.2)), timed(2, 0.2));
+        assert_eq!(steadier(Some(timed(2, 0.2)), of(0.3)), timed(3, 0.2));
+        assert_eq!(steadier(Some(of(0.2)), failed()), timed(2, 0.2));
+        assert_eq!(steadier(None, of(0.2)), of(0.2));
         assert_eq!(steadier(None, failed()), failed());
     }
 

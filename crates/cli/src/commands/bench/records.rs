@@ -41,11 +41,8 @@ fn outcome(row: &Row) -> Outcome {
         return Outcome::failed(FailureClass::Invalid, "");
     }
     Outcome::Measured(Measurement {
-        latency_ms: row.latency_ms,
         tflops: row.tflops,
         bandwidth_gb_s: Some(row.bandwidth_gb_s).filter(|speed| speed.is_finite()),
-        non_zero: None,
-        cv: None,
-        samples: 1,
+        ..Measurement::of(row.latency_ms, 0.0)
     })
 }
