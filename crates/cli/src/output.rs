@@ -67,6 +67,13 @@ impl Output {
     }
 }
 
+/// Writes a whole file.
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
+    let mut out = Output::create(Some(path))?;
+    out.write_all(text.as_bytes()).map_err(|error| CliError::io(path.display(), &error))?;
+    out.finish()
+}
+
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.writer.write(bytes)

@@ -106,7 +106,7 @@ fn a_logs_details_stand_for_the_log() {
     let details = folder.path().join("sweep.csv.details.jsonl");
     let line = |cv: f64, unstable: bool| {
         format!(
-            "{{\"problem_idx\":0,\"kernel\":\"{kernel}\",\"outcome\":{{\"measured\":{{\"cv\":{cv}}}}},\
+            "{{\"problem_idx\":0,\"kernel\":\"{kernel}\",\"outcome\":{{\"measured\":{{\"cv\":{cv},\"timed\":3}}}},\
              \"unstable\":{unstable},\"gpu\":0}}\n"
         )
     };
@@ -115,7 +115,8 @@ fn a_logs_details_stand_for_the_log() {
     for row in [
         "noise,\"coefficient of variation, median\",0.25,\n",
         "noise,unsteady rows,1,1.0\n",
-        "noise,rows measured again,1,\n",
+        "noise,rows measured again as unsteady,1,\n",
+        "noise,rows written again,1,\n",
         "failures,crash,1,0.5\n",
     ] {
         assert!(printed.contains(row), "{row}{printed}");

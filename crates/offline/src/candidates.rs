@@ -59,6 +59,16 @@ impl Trial {
     }
 }
 
+/// What trials count: a problem that was measured again counts more than once.
+pub fn counted_as(trials: &[Trial]) -> &'static str {
+    if distinct_problems(trials) < trials.len() { "runs of problems" } else { "problems" }
+}
+
+/// How many problems have a trial: trials of one problem are adjacent.
+pub(crate) fn distinct_problems(trials: &[Trial]) -> usize {
+    trials.chunk_by(|a, b| a.problem == b.problem).count()
+}
+
 /// A trial for each run of a problem. Invalid rows are ignored.
 pub fn trials(measurements: &Measurements) -> Vec<Trial> {
     measurements.runs().into_iter().filter_map(|run| trial(measurements, run)).collect()

@@ -14,6 +14,11 @@ pub fn of_file(path: &Path) -> io::Result<String> {
     Ok(hexadecimal(hash))
 }
 
+/// The digest of bytes, as bytes.
+pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
 /// The digest of bytes.
 pub fn of_bytes(bytes: &[u8]) -> String {
     hexadecimal(Sha256::new_with_prefix(bytes))

@@ -12,9 +12,9 @@ use ck_select_model::model::Model;
 use ck_select_types::pool::Pool;
 
 pub use coverage::{Coverage, FeatureCoverage, FieldCoverage};
-pub use slices::{Slice, Slices};
+pub use slices::{Slice, SliceGroup};
 
-use crate::candidates::{Trial, trials};
+use crate::candidates::{Trial, distinct_problems, trials};
 use crate::figures::{Errors, Spread, mean};
 use crate::judge::{Judge, JudgeError, Order};
 use crate::measurements::{DataError, Measurements};
@@ -101,7 +101,7 @@ pub struct Evaluation {
     /// Rows that are not valid.
     pub invalid_rows: usize,
     /// Figures by kind of problem.
-    pub slices: Slices,
+    pub slices: Vec<SliceGroup>,
     /// How much of the measurements is inside the model's training range.
     pub coverage: Coverage,
     /// For each file of the measurements, whether the model was trained on it, so that its figures are too
@@ -227,7 +227,7 @@ impl Evaluation {
         let outcomes: Vec<Outcome> =
             trials.iter().zip(&orders).map(|(trial, order)| Outcome::of(trial, order)).collect();
         let summary = Summary::of(&trials, &orders, &outcomes);
-        let slices = Slices::of(measurements, &trials, &orders, &outcomes);
+        let slices = slices::slices(measurements, &trials, &orders, &outcomes);
         let most = trials.iter().map(|trial| trial.candidates.len()).max().unwrap_or(0);
         Self {
             top_k: best_of_each_top(&trials, &orders, most),
@@ -319,11 +319,6 @@ impl Baselines {
         }
         Self { fixed_kernel, fixed_mean: best / trials.len() as f64, random_mean: mean(random) }
     }
-}
-
-/// How many problems have a trial: trials of one problem are adjacent.
-fn distinct_problems(trials: &[Trial]) -> usize {
-    trials.chunk_by(|a, b| a.problem == b.problem).count()
 }
 
 /// Mean efficiency of the best among the first `count` of each ranking.

@@ -18,8 +18,8 @@ pub mod judge;
 #[cfg(feature = "lightgbm")]
 pub mod lightgbm;
 pub mod measurements;
+pub mod page;
 pub mod predictions;
-pub mod report;
 pub mod shapes;
 pub mod staged;
 pub mod surrogate;

@@ -14,7 +14,7 @@ mod winners;
 
 use std::collections::BTreeMap;
 
-use crate::candidates::{Trial, trials};
+use crate::candidates::{Trial, distinct_problems, trials};
 use crate::figures::mean;
 use crate::measurements::Measurements;
 
@@ -99,6 +99,11 @@ impl Survey {
             kernels,
             sidecars,
         })
+    }
+
+    /// Problems with at least one trial.
+    pub fn problems(&self) -> usize {
+        distinct_problems(&self.trials)
     }
 
     /// Mean efficiency of all kernels on the problems on which they ran: a random choice.

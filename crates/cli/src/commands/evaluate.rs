@@ -12,8 +12,8 @@ use ck_select::vocab::Op;
 use ck_select_offline::evaluate::{Evaluation, Slice};
 use ck_select_offline::figures::Spread;
 use ck_select_offline::measurements::Measurements;
+use ck_select_offline::page;
 use ck_select_offline::predictions::{Labels, Predictions};
-use ck_select_offline::report;
 use serde_json::Value;
 
 use super::data::{Data, as_measured, say_trained_on, serving};
@@ -21,7 +21,7 @@ use super::estimate::EstimateOption;
 use super::hardware::HardwareOption;
 use super::{Force, Unknown, load_model};
 use crate::error::CliError;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::table::{Cell, Format, Table};
 use crate::timestamp::timestamp;
 
@@ -228,15 +228,12 @@ fn write(
     }
     if let Some(path) = &args.html {
         let place = args.model.as_deref().map(|path| match embedded::named(path) {
-            Some(model) => model.map(report::ModelPlace::Embedded),
-            None => Ok(report::ModelPlace::Directory(path)),
+            Some(model) => model.map(page::ModelPlace::Embedded),
+            None => Ok(page::ModelPlace::Directory(path)),
         });
-        let made = report::Made::of(timestamp(), place.transpose()?, measurements)
+        let made = page::Made::of(timestamp(), place.transpose()?, measurements)
             .map_err(|(file, error)| CliError::io(file, &error))?;
-        let mut out = Output::create(Some(path))?;
-        out.write_all(report::html(evaluation, measurements, model, &made).as_bytes())
-            .map_err(|error| CliError::io(path.display(), &error))?;
-        out.finish()?;
+        output::write_file(path, &page::evaluation(evaluation, measurements, model, &made))?;
     }
     if let Some(path) = &args.problems {
         refuse_other_table(path)?;
@@ -278,16 +275,9 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements) -> Table {
     if let Some(measured) = evaluation.of_measured_choices() {
         spread("efficiency of measured choices".to_owned(), &measured);
     }
-    let slices = &evaluation.slices;
-    for (kind, list) in [
-        ("family", &slices.shape_family),
-        ("depth", &slices.k_regime),
-        ("filter", &slices.filter),
-        ("groups", &slices.group_kind),
-        ("pipeline", &slices.pipeline),
-    ] {
-        for Slice { name, efficiency } in list {
-            spread(format!("efficiency, {kind} {name}"), efficiency);
+    for group in &evaluation.slices {
+        for Slice { name, efficiency } in &group.slices {
+            spread(format!("efficiency, {} {name}", group.word), efficiency);
         }
     }
     let fixed = &measurements.kernels()[evaluation.baselines.fixed_kernel as usize].name;

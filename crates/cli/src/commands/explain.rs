@@ -1,17 +1,15 @@
 //! `ckselect explain`: why a model prefers one kernel to another.
 
 #[cfg(feature = "offline")]
-use std::io::Write;
-#[cfg(feature = "offline")]
 use std::path::PathBuf;
 
 use ck_select::nearest::Hint;
-use ck_select::select::Ranker;
+use ck_select::select::{Ranked, Ranker};
 use ck_select::vocab::Arch;
 #[cfg(feature = "offline")]
 use ck_select_offline::{
     measurements::{Measurements, Wanted},
-    report::{self, Explained, Made},
+    page::{self, Explanation, Made},
 };
 
 use super::ModelAndPool;
@@ -49,7 +47,7 @@ pub(crate) struct Args {
     /// The kernel to explain; by default the best one
     #[arg(long, value_name = "NAME")]
     first: Option<String>,
-    /// The kernel to compare it with; by default the second best
+    /// The kernel to compare it with; by default the best one with another score
     #[arg(long, value_name = "NAME")]
     second: Option<String>,
     /// Only the COUNT most important features
@@ -75,17 +73,14 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let first = find(&ranker, "--first", args.first.as_deref())?.unwrap_or(best);
     let second = match find(&ranker, "--second", args.second.as_deref())? {
         Some(index) => index,
-        None => ranking
-            .iter()
-            .map(|ranked| ranked.index)
-            .find(|&index| index != first)
+        None => rival(&ranking, first)
             .ok_or_else(|| CliError::failed("the pool has no second kernel for this problem"))?,
     };
     let comparison = ranker.compare(&problem, first, second)?;
     #[cfg(feature = "offline")]
     if let Some(path) = &args.html {
         let outside = ranker.out_of_range(&problem)?;
-        let explained = Explained {
+        let explanation = Explanation {
             ranker: &ranker,
             problem: &problem,
             ranking: &ranking,
@@ -98,10 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         let none = Measurements::new(Wanted::all(problem.op()));
         let made =
             Made::of(timestamp(), Some(place), &none).map_err(|(file, error)| CliError::io(file, &error))?;
-        let mut out = Output::create(Some(path))?;
-        out.write_all(report::explained(&explained, &made).as_bytes())
-            .map_err(|error| CliError::io(path.display(), &error))?;
-        out.finish()?;
+        crate::output::write_file(path, &page::explanation(&explanation, &made))?;
     }
     let mut table = Table::new(["feature", "first_value", "second_value", "first", "second", "difference"]);
     let mut total = |name: &str, parts: [f64; 2]| {
@@ -140,6 +132,13 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let mut out = Output::create(None)?;
     table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()
+}
+
+/// The best kernel with another score than the first: between equal scores there is nothing to explain.
+fn rival(ranking: &[Ranked], first: usize) -> Option<usize> {
+    let score = ranking.iter().find(|ranked| ranked.index == first).map(|ranked| ranked.score);
+    let others = || ranking.iter().filter(|ranked| ranked.index != first);
+    others().find(|ranked| Some(ranked.score) != score).or_else(|| others().next()).map(|ranked| ranked.index)
 }
 
 fn find(ranker: &Ranker, flag: &str, name: Option<&str>) -> Result<Option<usize>, CliError> {

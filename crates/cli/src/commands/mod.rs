@@ -212,8 +212,8 @@ impl ModelAndPool {
 
     /// The model's place, for a page that names its inputs.
     #[cfg(feature = "offline")]
-    pub(crate) fn place(&self) -> Result<ck_select_offline::report::ModelPlace<'_>, CliError> {
-        use ck_select_offline::report::ModelPlace;
+    pub(crate) fn place(&self) -> Result<ck_select_offline::page::ModelPlace<'_>, CliError> {
+        use ck_select_offline::page::ModelPlace;
 
         let path = self.model.as_deref().ok_or_else(|| CliError::usage("give --model"))?;
         Ok(match embedded::named(path) {

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
 use ck_select_offline::figures::quantile;
 use ck_select_offline::measurements::{Measurements, Wanted, files_of};
-use ck_select_offline::report::{self, Against, Made};
+use ck_select_offline::page::{self, Against, Made};
 use ck_select_offline::survey::{Change, Keep, Point, Sidecar, Survey};
 
 use super::data::{FirstRows, direction, dtype, op, say_left_out};
 use crate::error::CliError;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::table::{Cell, Format, Table};
 use crate::timestamp::timestamp;
 
@@ -119,10 +119,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             (Some(measurements), Some(change), Some(made)) => Some(Against { measurements, made, change }),
             _ => None,
         };
-        let mut out = Output::create(Some(path))?;
-        out.write_all(report::sweep(&survey, &measurements, &page_made, against).as_bytes())
-            .map_err(|error| CliError::io(path.display(), &error))?;
-        out.finish()?;
+        output::write_file(path, &page::sweep(&survey, &measurements, &page_made, against))?;
     }
     let mut out = Output::create(None)?;
     figures(&survey, &measurements, change.as_ref())
@@ -195,6 +192,7 @@ fn figures(survey: &Survey, measurements: &Measurements, change: Option<&Change>
     let coverage = &survey.coverage;
     let (kernels, trials) = (measurements.kernels(), survey.trials.len() as f64);
     push("coverage", "problems".into(), measurements.problems().len().into(), None);
+    push("coverage", "runs of problems".into(), survey.trials.len().into(), None);
     push("coverage", "kernels".into(), kernels.len().into(), None);
     push("coverage", "rows".into(), coverage.rows.into(), None);
     let measured = coverage.measured as f64 / coverage.possible as f64;
@@ -209,7 +207,7 @@ fn figures(survey: &Survey, measurements: &Measurements, change: Option<&Change>
         let name = format!("{} {}", group.tile, group.pipeline);
         push("winners", name, group.wins.into(), Some(group.wins as f64 / trials));
     }
-    for (size, step) in report::pools(&survey.pool.steps) {
+    for (size, step) in survey.pool.sizes() {
         let name =
             if size == 1 { kernels[step.kernel as usize].name.clone() } else { format!("{size} kernels") };
         push("pool", name, size.into(), Some(step.share));
@@ -237,7 +235,8 @@ fn figures(survey: &Survey, measurements: &Measurements, change: Option<&Change>
         push("noise", "coefficient of variation, median".into(), details.median.into(), None);
         let share = details.unsteady as f64 / details.rows as f64;
         push("noise", "unsteady rows".into(), details.unsteady.into(), Some(share));
-        push("noise", "rows measured again".into(), details.again.into(), None);
+        push("noise", "rows measured again as unsteady".into(), details.remeasured.into(), None);
+        push("noise", "rows written again".into(), details.again.into(), None);
     }
     for one in &survey.failures {
         push("failures", one.class.clone(), one.rows.into(), Some(one.rows as f64 / coverage.rows as f64));

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 pub(crate) fn root() -> PathBuf {
@@ -19,31 +19,33 @@ pub(crate) fn browser() -> Option<&'static str> {
     ["chromium-headless-shell", "chromium", "google-chrome"].into_iter().find(there)
 }
 
-/// Opens a page; what the browser prints comes back.
+/// Opens a page, which must leave the console empty; what the browser prints comes back.
 pub(crate) fn open(browser: &str, page: &Path, more: &[&str]) -> String {
     let profile = TempDir::new().unwrap();
     let output = Command::new(browser)
         .args(["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--window-size=1000,2400"])
+        .arg("--enable-logging=stderr")
         .arg(format!("--user-data-dir={}", profile.path().display()))
         .args(more)
         .arg(format!("file://{}", page.display()))
         .output()
         .unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let console: Vec<&str> = said.lines().filter(|line| line.contains(":CONSOLE:")).collect();
+    assert!(console.is_empty(), "{}: {console:#?}", page.display());
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// What a phone's owner sees, with everything unfolded: widths, whether the title is cut, and tables with
-/// their boxes.
-pub(crate) const PHONE: &str = r#"
-  for (const details of page.querySelectorAll("details")) details.open = true;
-  const wide = (element) => element.scrollWidth > element.clientWidth;
-  const boxes = [...page.querySelectorAll(".table")];
-  return [
-    page.documentElement.clientWidth, page.documentElement.scrollWidth, wide(page.querySelector("h1")),
-    boxes.length, boxes.filter(wide).length, page.querySelectorAll("table").length,
-  ].join(" ");
-"#;
+/// What is wrong with a page for someone who looks at it, with everything unfolded.
+const LOOK: &str = include_str!("look.js");
+
+/// Looks at a page on a phone, on a laptop and on a wide screen.
+pub(crate) fn look(browser: &str, html: &Path) {
+    for width in [400, 1280, 1600] {
+        assert_eq!(drive(browser, html, width, LOOK), json!([]), "{} at {width} px", html.display());
+    }
+}
 
 /// A frame around a page, and a script that does with it what a person would do.
 const FRAME: &str = r#"<!doctype html><meta charset="utf-8"><body style="margin: 0"><iframe id="frame" style="width: WIDTHpx; height: 900px; border: 0" srcdoc="PAGE"></iframe>
@@ -62,6 +64,14 @@ onload = async () => {
     at.dispatchEvent(new window.PointerEvent(kind, place));
     return page.querySelector(".tip").textContent;
   };
+  // A copy that may be read as often as one likes.
+  const pixels = (canvas) => {
+    const { width, height } = canvas;
+    const copy = Object.assign(document.createElement("canvas"), { width, height });
+    const context = copy.getContext("2d", { willReadFrequently: true });
+    context.drawImage(canvas, 0, 0);
+    return context;
+  };
   let found;
   try { found = await (async () => { SCRIPT })(); } catch (error) { found = { error: String(error) }; }
   document.getElementById("found").textContent = JSON.stringify(found);
@@ -70,7 +80,9 @@ onload = async () => {
 
 /// Opens a page in a window of some width and runs a script on it; what it returns comes back.
 pub(crate) fn drive(browser: &str, html: &Path, width: u32, script: &str) -> Value {
-    let page = fs::read_to_string(html).unwrap().replace('&', "&amp;").replace('"', "&quot;");
+    // A page of a sweep that runs would be loaded again.
+    let page = fs::read_to_string(html).unwrap().replace("http-equiv=\"refresh\"", "name=\"refresh\"");
+    let page = page.replace('&', "&amp;").replace('"', "&quot;");
     let folder = TempDir::new().unwrap();
     let frame = folder.path().join("frame.html");
     let text = FRAME.replace("WIDTH", &width.to_string()).replace("SCRIPT", script);

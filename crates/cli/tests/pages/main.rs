@@ -1,6 +1,7 @@
 //! Pages, opened in a browser and used as a person would.
 
 mod browser;
+mod curve;
 mod evaluate;
 mod explain;
 mod running;

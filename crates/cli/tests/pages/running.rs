@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::browser::{browser, drive, root};
+use crate::browser::{browser, drive, look, root};
 
 #[test]
 fn the_page_of_a_sweep_says_how_far_it_came() {
@@ -46,13 +47,33 @@ fn the_page_of_a_sweep_says_how_far_it_came() {
 "#,
     );
     assert_eq!(found, json!(["90 of 90", "100.00 %", true, 30, true]));
+    look(browser, &html);
+}
+
+/// Its map once looked for a table that only `report` had, and never drew.
+#[test]
+fn the_page_of_a_sweep_that_runs_has_a_map() {
+    let folder = TempDir::new().unwrap();
+    let names = fs::read_to_string(root().join("configs/forward_bf16.txt")).unwrap();
+    let mut names = names.lines().filter(|line| line.starts_with("grouped_conv"));
+    let [first, second] = [names.next().unwrap(), names.next().unwrap()];
+    let log = format!(
+        "kernel,problem_idx,N,C,K,Hi,Wi,Y,X,latency_ms,tflops,non_zero,error_msg\n\
+         {first},0,4,64,64,28,28,3,3,0.5,50.0,-1,\n{second},0,4,64,64,28,28,3,3,0.6,40.0,-1,\n\
+         {first},1,4,96,64,28,28,3,3,0.5,50.0,-1,\n"
+    );
+    fs::write(folder.path().join("sweep.csv"), log).unwrap();
+    let (_, page) = page_after(folder.path(), "page.html", "");
+    let page = page.unwrap();
+    assert!(page.contains("http-equiv=\"refresh\"") && page.contains("3 of 30"), "{page}");
+    let Some(browser) = browser() else { return };
+    look(browser, &folder.path().join("page.html"));
 }
 
 /// What the process that makes pages says first, and its page once it was told how the sweep ended.
-fn page_after(html: &str, how: &str) -> (String, Option<String>) {
-    let folder = TempDir::new().unwrap();
+fn page_after(folder: &Path, html: &str, how: &str) -> (String, Option<String>) {
     let mut process = Command::new(env!("CARGO_BIN_EXE_ckselect"))
-        .current_dir(folder.path())
+        .current_dir(folder)
         .args(["bench-page", "--log", "sweep.csv", "--op", "grouped_conv", "--planned", "30", "--html", html])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -65,18 +86,19 @@ fn page_after(html: &str, how: &str) -> (String, Option<String>) {
     let _ = over.write_all(how.as_bytes());
     drop(over);
     assert!(process.wait().unwrap().success());
-    (said, fs::read_to_string(folder.path().join(html)).ok())
+    (said, fs::read_to_string(folder.join(html)).ok())
 }
 
 #[test]
 fn the_process_that_makes_pages_ends_with_the_sweep() {
-    let (said, page) = page_after("page.html", "all rows are done");
+    let folder = TempDir::new().unwrap();
+    let (said, page) = page_after(folder.path(), "page.html", "all rows are done");
     assert_eq!(said, "ready\n");
     assert!(page.unwrap().contains("It ended: all rows are done."));
     // A sweep that is killed says nothing; its page stays as it was.
-    let (said, page) = page_after("page.html", "");
+    let (said, page) = page_after(folder.path(), "page.html", "");
     assert_eq!(said, "ready\n");
     assert!(page.unwrap().contains("Running."));
-    let (said, page) = page_after("nowhere/page.html", "");
+    let (said, page) = page_after(folder.path(), "nowhere/page.html", "");
     assert!(said.starts_with("nowhere/page.html: ") && page.is_none(), "{said}");
 }

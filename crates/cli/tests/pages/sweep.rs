@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::browser::{PHONE, browser, drive, open, root};
+use crate::browser::{browser, drive, look, open, root};
 
 /// Channels of the problems.
 const CHANNELS: [usize; 12] = [8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512];
@@ -40,23 +40,32 @@ fn sweep(path: &Path, slower: usize) {
     fs::write(path, text).unwrap();
 }
 
+/// The page of `report` on a table.
+fn report(folder: &Path, table: &str) -> PathBuf {
+    fs::write(folder.join("table.csv"), table).unwrap();
+    run(&folder.join("table.csv"), &folder.join("table.html"), &[])
+}
+
 /// The page of `report`, with more arguments.
 fn page(folder: &Path, more: &[&str]) -> PathBuf {
     // A name that would be a tag.
     let log = folder.join("<i>sweep.csv");
     sweep(&log, 0);
-    let html = folder.join("sweep.html");
+    run(&log, &folder.join("sweep.html"), more)
+}
+
+fn run(log: &Path, html: &Path, more: &[&str]) -> PathBuf {
     let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
         .env("SOURCE_DATE_EPOCH", "951782400")
         .arg("report")
-        .arg(&log)
+        .arg(log)
         .args(["--arch", "gfx942", "--html"])
-        .arg(&html)
+        .arg(html)
         .args(more)
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    html
+    html.to_owned()
 }
 
 #[test]
@@ -64,12 +73,12 @@ fn names_cannot_break_out_and_nothing_is_fetched() {
     let folder = TempDir::new().unwrap();
     let text = fs::read_to_string(page(folder.path(), &[])).unwrap();
     assert!(text.contains("<h1>&lt;i&gt;sweep.csv: what is in the sweep</h1>"));
-    assert!(text.contains("crash: signal 11, &lt;b&gt;SIGSEGV&lt;/b&gt;") && !text.contains("<b>SIGSEGV"));
-    assert!(
-        text.contains(
-            "content=\"default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'\""
-        )
-    );
+    assert!(text.contains("crash: signal 11, &lt;b&gt;SIGSEGV&lt;/") && !text.contains("<b>SIGSEGV"));
+    // Only the page's own style and script run.
+    let (_, policy) = text.split_once("content=\"default-src 'none'; style-src 'sha256-").unwrap();
+    let (policy, _) = policy.split_once('"').unwrap();
+    assert!(policy.contains("'; script-src 'sha256-") && !policy.contains("unsafe"), "{policy}");
+    assert!(!text.contains(" style=") && !text.contains(" onclick="));
     for outside in ["http://", "https://", "src=", "@import", "url("] {
         assert!(!text.contains(outside), "{outside}");
     }
@@ -94,7 +103,8 @@ const READER: &str = r##"
         const [x, y] = [space.offsetWidth - 5, 5];
         found.tip = point(canvas, "pointermove", x, y).split("\n");
         found.gone = (point(canvas, "pointerleave", x, y), page.querySelector(".tip").hidden);
-        const colour = (x, y) => [...canvas.getContext("2d").getImageData(x, y, 1, 1).data];
+        const seen = pixels(canvas);
+        const colour = (x, y) => [...seen.getImageData(x, y, 1, 1).data];
         found.colours = new Set(Array.from({ length: 300 }, (_, at) => colour(space.offsetWidth - 1 - at, 9).join())).size;
 
         const filter = kernels.closest(".table").previousElementSibling;
@@ -196,7 +206,7 @@ fn a_reader_sorts_filters_points_and_clicks() {
 }
 
 #[test]
-fn a_phone_shows_the_whole_page() {
+fn a_page_is_whole_at_every_width_and_on_paper() {
     let Some(browser) = browser() else {
         eprintln!("skipped: there is no headless Chromium; `make browser` installs one");
         return;
@@ -205,11 +215,7 @@ fn a_phone_shows_the_whole_page() {
     let other = folder.path().join("other.csv");
     sweep(&other, 1);
     let html = page(folder.path(), &["--against", other.to_str().unwrap()]);
-    let found = drive(browser, &html, 390, PHONE);
-    let found: Vec<&str> = found.as_str().unwrap().split(' ').collect();
-    let [width, needed, cut_title, boxes, _, tables] = found.as_slice() else { panic!("{found:?}") };
-    assert_eq!((*width, *needed, *cut_title), ("390", "390", "false"), "the page does not scroll sideways");
-    assert_eq!(boxes, tables, "each table has a box of its own");
+    look(browser, &html);
 
     // As printed, and as drawn: neither is a page of one colour.
     for (kind, name, least) in
@@ -218,5 +224,55 @@ fn a_phone_shows_the_whole_page() {
         let file = folder.path().join(name);
         open(browser, &html, &[&format!("{kind}{}", file.display()), "--virtual-time-budget=5000"]);
         assert!(fs::metadata(&file).unwrap().len() > least, "{kind}");
+    }
+}
+
+/// Rows of a map once had no labels from 48 kernels on.
+#[test]
+fn the_map_of_two_hundred_kernels_has_labels() {
+    let Some(browser) = browser() else { return };
+    let folder = TempDir::new().unwrap();
+    let mut text = "kernel,N,C,K,Hi,Wi,Y,X,latency_ms,tflops\n".to_owned();
+    for kernel in 0..200 {
+        let (m, n, k) = (16 << (kernel % 5), 16 << (kernel / 5 % 5), 16 << (kernel / 25));
+        for (number, channels) in CHANNELS.into_iter().enumerate() {
+            let speed = 20 + (kernel * 37 + number * 11) % 101;
+            writeln!(
+                text,
+                "grouped_conv_forward_bf16_2d_{m}x{n}x{k}_mem,4,{channels},64,28,28,3,3,0.5,{speed}"
+            )
+            .unwrap();
+        }
+    }
+    let html = report(folder.path(), &text);
+    assert!(fs::read_to_string(&html).unwrap().contains("Each of the 200 rows is a kernel"));
+    look(browser, &html);
+}
+
+/// One place of the page once said 141 problems and another 142.
+#[test]
+fn a_problem_that_was_measured_again_is_counted_as_two_runs() {
+    let folder = TempDir::new().unwrap();
+    let mut text = "kernel,problem_idx,N,C,K,Hi,Wi,Y,X,latency_ms,tflops,non_zero,error_msg\n".to_owned();
+    // The first problem twice more, and one on which nothing ran.
+    for (number, channels) in [64, 96, 64, 64, 128].into_iter().enumerate() {
+        for (kernel, name) in names().iter().take(3).enumerate() {
+            let result = if channels == 128 {
+                "N/A,0.0,0,crash".to_owned()
+            } else {
+                format!("0.5,{},-1,", 20 + kernel)
+            };
+            writeln!(text, "{name},{number},4,{channels},64,28,28,3,3,{result}").unwrap();
+        }
+    }
+    let page = fs::read_to_string(report(folder.path(), &text)).unwrap();
+    for said in [
+        "<dd id=\"num_problems\">3</dd>",
+        "<dd id=\"num_runs\">4</dd>",
+        "1 of 3 kernels are the fastest on at least one of 4 runs of problems.",
+        "2 problems have 4 runs. Problems without any row that has a time: 1.",
+        "How many of 4 runs of problems a kernel of this tile",
+    ] {
+        assert!(page.contains(said), "{said}: {page}");
     }
 }

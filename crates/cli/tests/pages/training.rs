@@ -8,7 +8,7 @@ use std::process::Command;
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::browser::{PHONE, browser, drive, open, root};
+use crate::browser::{browser, drive, look, open, root};
 
 /// A model of problems on which other kernels win as they grow.
 fn trained(folder: &Path) -> PathBuf {
@@ -52,8 +52,9 @@ fn a_reader_sorts_the_importances_and_points_at_charts() {
   [...table.querySelectorAll("th button")].find((button) => button.textContent === "splits").click();
   const splits = [...table.tBodies[0].rows].map((row) => +row.cells[3].textContent);
   const sorted = splits.length > 2 && splits.every((many, at) => at === 0 || many <= splits[at - 1]);
-  const fold = point(page.querySelectorAll("#folds svg .dot")[1], "pointermove");
-  const trees = point(page.querySelectorAll("#trees svg .ask")[4], "pointermove").split("\n");
+  const joined = page.querySelectorAll("#folds svg .line").length;
+  const fold = [joined, point(page.querySelectorAll("#folds svg .strip")[1], "pointermove")].join(" ");
+  const trees = point(page.querySelectorAll("#trees svg .strip")[4], "pointermove").split("\n");
   const bar = point(page.querySelectorAll("#residuals svg .column")[12], "pointermove");
   const worst = page.querySelector("#worst-problems details");
   worst.querySelector("summary").click();
@@ -65,21 +66,19 @@ fn a_reader_sorts_the_importances_and_points_at_charts() {
     let mean = found[0].as_str().unwrap();
     assert!(card.contains(&format!("| relative | 30 | {mean} |")), "{mean}: {card}");
     assert_eq!(found[1..3], [json!("30"), json!(true)]);
-    assert!(found[3].as_str().unwrap().starts_with("mean, fold 2: "), "{found:?}");
+    // Nothing lies between two folds, so no line joins them.
+    assert!(found[3].as_str().unwrap().starts_with("0 fold 2\nmean "), "{found:?}");
     assert_eq!(found[4..6], [json!("trees 5"), json!(4)]);
-    assert!(found[6].as_str().unwrap().starts_with("from 0.000: "), "{found:?}");
+    assert!(found[6].as_str().unwrap().starts_with("0 to 0."), "{found:?}");
     assert!(found[7].as_u64().unwrap() >= 10, "{found:?}");
 }
 
 #[test]
-fn a_phone_shows_it_and_the_dark_has_a_picture_of_its_own() {
+fn it_is_whole_at_every_width_and_the_dark_has_a_picture_of_its_own() {
     let Some(browser) = browser() else { return };
     let folder = TempDir::new().unwrap();
     let html = trained(folder.path());
-    let found = drive(browser, &html, 390, PHONE);
-    let found: Vec<&str> = found.as_str().unwrap().split(' ').collect();
-    assert_eq!(found[..3], ["390", "390", "false"], "the page does not scroll sideways");
-    assert_eq!(found[3], found[5], "each table has a box of its own");
+    look(browser, &html);
 
     let picture = |name: &str, more: &[&str]| {
         let file = folder.path().join(name);

@@ -51,7 +51,7 @@ impl Evaluation {
         let fields: Vec<Value> = self.coverage.fields.iter().map(field).collect();
         let files = measurements.sources().iter().zip(&self.trained_files).filter(|(_, trained)| **trained);
         let trained: Vec<String> = files.map(|(source, _)| source.path.display().to_string()).collect();
-        json!({
+        let mut value = json!({
             "global_metrics": {
                 "efficiency_mean": mean,
                 "efficiency_p50": p50,
@@ -82,11 +82,6 @@ impl Evaluation {
                 "fixed_kernel_mean": self.baselines.fixed_mean,
                 "random_mean": self.baselines.random_mean,
             },
-            "shape_family_metrics": slices(&self.slices.shape_family),
-            "k_regime_metrics": slices(&self.slices.k_regime),
-            "pipeline_metrics": slices(&self.slices.pipeline),
-            "filter_metrics": slices(&self.slices.filter),
-            "group_kind_metrics": slices(&self.slices.group_kind),
             "best_of_top_k": self.top_k,
             "out_of_range": {
                 "problems": self.coverage.problems_outside, "fields": fields, "features": coverage,
@@ -95,7 +90,11 @@ impl Evaluation {
             },
             "trained_on": trained,
             "per_shape_efficiency": per_shape,
-        })
+        });
+        for group in &self.slices {
+            value[group.key] = slices(&group.slices);
+        }
+        value
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ck_select_types::problem::Problem;
+use ck_select_types::problem::{ConvProblem, Problem};
 
 use super::Outcome;
 use crate::candidates::Trial;
@@ -19,57 +19,87 @@ pub struct Slice {
     pub efficiency: Spread,
 }
 
-/// All slices, without kinds that have no problem.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Slices {
-    /// By rows of the (implicit) GEMM: below 32 `tiny_m`, 256 `small_m`, 4096 `medium_m`, otherwise
-    /// `large_m`.
-    pub shape_family: Vec<Slice>,
-    /// By depth of the (implicit) GEMM: below 512 `shallow_k`, 4096 `medium_k`, otherwise `deep_k`.
-    pub k_regime: Vec<Slice>,
-    /// By pipeline, with choice and oracle among the kernels of that pipeline.
-    pub pipeline: Vec<Slice>,
-    /// By filter extents, such as `3x3`; empty for GEMMs.
-    pub filter: Vec<Slice>,
-    /// `plain`, `grouped` or `depthwise`; empty for GEMMs.
-    pub group_kind: Vec<Slice>,
+/// Slices by one kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SliceGroup {
+    /// What is told apart.
+    pub title: &'static str,
+    /// The same in one word.
+    pub word: &'static str,
+    /// The key in JSON, which is upstream's if upstream has it.
+    pub key: &'static str,
+    /// The slices; empty if the operation does not have this kind.
+    pub slices: Vec<Slice>,
 }
 
-/// The kind of a problem, if it has one.
-pub(crate) type KindOf = fn(&Problem) -> Option<String>;
+/// A way to classify problems.
+pub(crate) struct Kind {
+    pub(crate) title: &'static str,
+    word: &'static str,
+    key: &'static str,
+    /// A problem's class, if it has one.
+    pub(crate) of: fn(&Problem) -> Option<String>,
+}
 
-/// Ways to classify problems: a name, and the function that gives a problem's kind.
-pub(crate) const KINDS: [(&str, KindOf); 4] = [
-    ("rows of the GEMM", |problem| Some(shape_family(gemm_extents(problem).0).to_owned())),
-    ("depth of the GEMM", |problem| Some(k_regime(gemm_extents(problem).1).to_owned())),
-    ("filter", filter),
-    ("groups", group_kind),
+const fn kind(
+    title: &'static str,
+    word: &'static str,
+    key: &'static str,
+    of: fn(&Problem) -> Option<String>,
+) -> Kind {
+    Kind { title, word, key, of }
+}
+
+/// All ways to classify problems.
+pub(crate) const KINDS: [Kind; 7] = [
+    kind("rows of the GEMM", "family", "shape_family_metrics", |problem| {
+        Some(shape_family(gemm_extents(problem).0).to_owned())
+    }),
+    kind("depth of the GEMM", "depth", "k_regime_metrics", |problem| {
+        Some(k_regime(gemm_extents(problem).1).to_owned())
+    }),
+    kind("layout", "layout", "layout_metrics", layout),
+    kind("filter", "filter", "filter_metrics", filter),
+    kind("stride", "stride", "stride_metrics", stride),
+    kind("channels of a group", "channels", "channels_metrics", channels),
+    kind("groups", "groups", "group_kind_metrics", group_kind),
 ];
 
-impl Slices {
-    pub(super) fn of(
-        measurements: &Measurements,
-        trials: &[Trial],
-        orders: &[Order],
-        outcomes: &[Outcome],
-    ) -> Self {
-        let by = |(_, kind): (_, KindOf)| {
-            let mut lists: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-            for outcome in outcomes {
-                if let Some(name) = kind(&measurements.problems()[outcome.problem as usize]) {
-                    lists.entry(name).or_default().push(outcome.efficiency);
-                }
+/// All slices. The last are those by pipeline, with choice and oracle among the kernels of that pipeline.
+pub(super) fn slices(
+    measurements: &Measurements,
+    trials: &[Trial],
+    orders: &[Order],
+    outcomes: &[Outcome],
+) -> Vec<SliceGroup> {
+    let by = |Kind { title, word, key, of }: Kind| {
+        let mut lists: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for outcome in outcomes {
+            if let Some(name) = of(&measurements.problems()[outcome.problem as usize]) {
+                lists.entry(name).or_default().push(outcome.efficiency);
             }
-            spreads(lists)
-        };
-        let [shape_family, k_regime, filter, group_kind] = KINDS.map(by);
-        let pipeline = pipelines(measurements, trials, orders);
-        Self { shape_family, k_regime, pipeline, filter, group_kind }
-    }
+        }
+        SliceGroup { title, word, key, slices: spreads(lists) }
+    };
+    let pipelines = SliceGroup {
+        title: "pipeline, among its own kernels",
+        word: "pipeline",
+        key: "pipeline_metrics",
+        slices: pipelines(measurements, trials, orders),
+    };
+    KINDS.into_iter().map(by).chain([pipelines]).collect()
 }
 
+/// By name, and by number where names begin with one.
 fn spreads(lists: BTreeMap<String, Vec<f64>>) -> Vec<Slice> {
-    lists.into_iter().map(|(name, list)| Slice { name, efficiency: Spread::of(list) }).collect()
+    let slice = |(name, list)| Slice { name, efficiency: Spread::of(list) };
+    let mut slices: Vec<Slice> = lists.into_iter().map(slice).collect();
+    slices.sort_by_key(|slice| leading_number(&slice.name));
+    slices
+}
+
+fn leading_number(name: &str) -> Option<u64> {
+    name.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
 }
 
 fn pipelines(measurements: &Measurements, trials: &[Trial], orders: &[Order]) -> Vec<Slice> {
@@ -126,11 +156,40 @@ pub(crate) const fn k_regime(depth: i128) -> &'static str {
     }
 }
 
+fn layout(problem: &Problem) -> Option<String> {
+    match problem {
+        Problem::Conv(problem) => Some(problem.layout.to_string()),
+        Problem::Gemm(problem) => Some(problem.layout.to_string()),
+        Problem::Fmha(_) => None,
+    }
+}
+
 pub(crate) fn filter(problem: &Problem) -> Option<String> {
+    along_axes(problem, |problem| problem.filter)
+}
+
+fn stride(problem: &Problem) -> Option<String> {
+    along_axes(problem, |problem| problem.stride)
+}
+
+/// Numbers of a convolution along its axes, such as `3x3`.
+fn along_axes(problem: &Problem, numbers: fn(&ConvProblem) -> [i64; 3]) -> Option<String> {
     let Problem::Conv(problem) = problem else { return None };
-    let words: Vec<String> =
-        problem.filter.iter().skip(3 - usize::from(problem.ndim.min(3))).map(i64::to_string).collect();
-    Some(words.join("x"))
+    let numbers = numbers(problem);
+    let words = numbers.iter().skip(3 - usize::from(problem.ndim.min(3))).map(i64::to_string);
+    Some(words.collect::<Vec<_>>().join("x"))
+}
+
+fn channels(problem: &Problem) -> Option<String> {
+    let Problem::Conv(problem) = problem else { return None };
+    let range = match problem.c / problem.g.max(1) {
+        ..16 => "1 to 15",
+        16..64 => "16 to 63",
+        64..256 => "64 to 255",
+        256..1024 => "256 to 1023",
+        _ => "1024 and more",
+    };
+    Some(range.to_owned())
 }
 
 pub(crate) fn group_kind(problem: &Problem) -> Option<String> {
@@ -145,6 +204,8 @@ pub(crate) fn group_kind(problem: &Problem) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use ck_select_types::problem::GemmProblem;
+
     use super::*;
 
     #[test]
@@ -155,5 +216,22 @@ mod tests {
         let regimes = [32, 256, 511, 512, 2048, 4095, 4096, 7168].map(k_regime);
         let (shallow, medium, deep) = ("shallow_k", "medium_k", "deep_k");
         assert_eq!(regimes, [shallow, shallow, shallow, medium, medium, medium, deep, deep]);
+    }
+
+    #[test]
+    fn a_convolution_has_a_class_of_every_kind_and_a_gemm_its_layout() {
+        let conv =
+            ConvProblem { c: 256, k: 64, g: 4, stride: [1, 2, 1], ..ConvProblem::new_2d([28, 28], [3, 1]) };
+        let found = KINDS.map(|kind| (kind.of)(&conv.into()).unwrap());
+        assert_eq!(found[2..], ["nhwgc", "3x1", "2x1", "64 to 255", "grouped"]);
+        let gemm = KINDS.map(|kind| (kind.of)(&GemmProblem::new(8, 16, 32).into()));
+        assert_eq!(gemm.iter().flatten().collect::<Vec<_>>(), ["tiny_m", "shallow_k", "rcr"]);
+    }
+
+    #[test]
+    fn numbers_are_in_their_order() {
+        let lists = ["14x14", "1x1", "3x3", "b", "a"].map(|name| (name.to_owned(), vec![1.0]));
+        let names: Vec<String> = spreads(lists.into()).into_iter().map(|slice| slice.name).collect();
+        assert_eq!(names, ["a", "b", "1x1", "3x3", "14x14"]);
     }
 }

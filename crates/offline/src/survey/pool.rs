@@ -56,7 +56,17 @@ impl PartialOrd for Gain {
     }
 }
 
+/// Sizes whose cost is worth showing, as long as more kernels add something.
+const SIZES: [usize; 5] = [1, 2, 4, 8, 16];
+
 impl GreedyPool {
+    /// Some sizes and what they keep; the last is that of all kernels that add something.
+    pub fn sizes(&self) -> impl Iterator<Item = (usize, &PoolStep)> {
+        let last = self.steps.len();
+        let sizes = SIZES.into_iter().filter(move |&size| size < last).chain([last]);
+        sizes.filter_map(move |size| Some((size, self.steps.get(size.checked_sub(1)?)?)))
+    }
+
     pub(super) fn of(trials: &[Trial], kernels: usize) -> Self {
         let mut cells: Vec<Vec<(u32, f64)>> = vec![Vec::new(); kernels];
         for (number, trial) in (0u32..).zip(trials) {

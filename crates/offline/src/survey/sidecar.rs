@@ -2,7 +2,6 @@
 //! measurement beyond its row (`.details.jsonl`).
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -80,6 +79,8 @@ pub struct Unsteady {
 pub struct Details {
     /// Rows.
     pub rows: usize,
+    /// Those that were timed again because their samples varied too much.
+    pub remeasured: usize,
     /// Those that were written again: after `--retry-failed`, or after a crash.
     pub again: usize,
     /// Those with a coefficient of variation.
@@ -236,11 +237,14 @@ struct Outcome {
 #[derive(Deserialize)]
 struct Measured {
     cv: Option<f64>,
+    /// Older logs do not say it.
+    #[serde(default)]
+    timed: u32,
 }
 
 fn details(file: File) -> io::Result<Details> {
     let mut kernels: HashMap<String, u32> = HashMap::new();
-    let mut last: HashMap<(u32, u64), (f64, bool)> = HashMap::new();
+    let mut last: HashMap<(u32, u64), (f64, bool, bool)> = HashMap::new();
     let mut gpus: Vec<(String, usize)> = Vec::new();
     let mut again = 0;
     let (mut reader, mut bytes) = (BufReader::new(file), Vec::new());
@@ -252,16 +256,11 @@ fn details(file: File) -> io::Result<Details> {
         let Ok(line) = serde_json::from_slice::<Line>(&bytes) else { continue };
         let next = kernels.len() as u32;
         let kernel = *kernels.entry(line.kernel).or_insert(next);
-        let cv = line.outcome.measured.and_then(|measured| measured.cv).unwrap_or(f64::NAN);
-        match last.entry((kernel, line.problem_idx)) {
-            Entry::Occupied(mut known) => {
-                again += 1;
-                known.insert((cv, line.unstable));
-            }
-            Entry::Vacant(new) => {
-                new.insert((cv, line.unstable));
-            }
-        }
+        let measured = line.outcome.measured;
+        let cv = measured.as_ref().and_then(|measured| measured.cv).unwrap_or(f64::NAN);
+        let remeasured = measured.is_some_and(|measured| measured.timed > 1);
+        let before = last.insert((kernel, line.problem_idx), (cv, line.unstable, remeasured));
+        again += usize::from(before.is_some());
         let gpu = match line.gpu {
             Value::Null => continue,
             Value::String(text) => text,
@@ -285,6 +284,7 @@ fn details(file: File) -> io::Result<Details> {
     gpus.sort();
     Ok(Details {
         rows: last.len(),
+        remeasured: last.values().filter(|one| one.2).count(),
         again,
         with_cv: spreads.len(),
         median: quantile(&spreads, 0.5),
@@ -310,7 +310,8 @@ mod tests {
         let line = |kernel: &str, cv: f64, unstable: bool| {
             format!(
                 "{{\"problem_idx\":3,\"kernel\":\"{kernel}\",\"outcome\":{{\"measured\":{{\"latency_ms\":1.0,\
-                 \"cv\":{cv}}}}},\"unstable\":{unstable},\"gpu\":0,\"at\":1}}\n"
+                 \"cv\":{cv},\"timed\":{}}}}},\"unstable\":{unstable},\"gpu\":0,\"at\":1}}\n",
+                1 + u32::from(unstable)
             )
         };
         let failed = "{\"problem_idx\":3,\"kernel\":\"c\",\"outcome\":{\"failed\":{\"class\":\"crash\",\
@@ -322,7 +323,9 @@ mod tests {
         let sidecar = Sidecar::beside(&log).unwrap();
         assert_eq!(sidecar.sessions, []);
         let details = sidecar.details.unwrap();
-        assert_eq!((details.rows, details.again, details.with_cv, details.unsteady), (3, 1, 2, 1));
+        // Only a row that was timed twice was measured again; one that is written twice was tried again.
+        assert_eq!((details.rows, details.remeasured, details.again), (3, 1, 1));
+        assert_eq!((details.with_cv, details.unsteady), (2, 1));
         assert_eq!((details.median, details.worst[0].kernel.as_str()), (0.2, "b"));
         assert_eq!(details.gpus, [("0".to_owned(), 3), ("1".to_owned(), 1)]);
         assert_eq!(Sidecar::measurements(&folder.path().join("sweep.csv.details.jsonl")), log);

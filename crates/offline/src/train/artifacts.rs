@@ -10,7 +10,7 @@ use flate2::{Compression, GzBuilder};
 use serde_json::{Map, Value, json};
 
 use crate::measurements::Measurements;
-use crate::report;
+use crate::page;
 use crate::staged::Staged;
 
 use super::facts::{range, shapes, trained_on};
@@ -44,7 +44,7 @@ impl Directory {
         files.insert("oof_predictions.parquet".to_owned(), out_of_fold::parquet(measurements, trained)?);
         files
             .insert("MODEL_CARD.md".to_owned(), card::text(measurements, plan, trained, inputs).into_bytes());
-        let page = report::training(measurements, plan, trained, inputs);
+        let page = page::training(measurements, plan, trained, inputs);
         files.insert("model.html".to_owned(), page.into_bytes());
         let directory = Self { files };
         directory.check(trained)?;

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use ck_select_model::model::{Target, TrainedOn};
 
 use crate::measurements::Measurements;
-use crate::report::CurvePoint;
+use crate::page::CurvePoint;
 use crate::trained;
 
 use super::{Plan, Role, Stop, Trained, facts};

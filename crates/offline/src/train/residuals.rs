@@ -63,7 +63,7 @@ impl Residuals {
             lists.into_iter().map(|(name, list)| Residual::of(name, &list)).collect::<Vec<_>>()
         };
         let mut kinds = vec![("rows", vec![Residual::of("all".to_owned(), &all)])];
-        kinds.extend(KINDS.map(|(title, kind)| (title, by(&|place| kind(problem(place))))));
+        kinds.extend(KINDS.map(|kind| (kind.title, by(&|place| (kind.of)(problem(place))))));
         kinds.push(("pipeline", by(&|place| Some(pipeline(place).to_owned()))));
         kinds.retain(|(_, list)| !list.is_empty());
         Some(Self { without: found.len() - all.len(), all, kinds })

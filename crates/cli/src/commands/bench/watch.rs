@@ -15,13 +15,13 @@ use std::time::{Duration, Instant};
 use ck_select::vocab::Op;
 use ck_select_measure::host;
 use ck_select_offline::measurements::{Measurements, Wanted};
-use ck_select_offline::report::{self, Clock, Running};
+use ck_select_offline::page::{self, Clock, Progress};
 use ck_select_offline::survey::{Device, Session, Sidecar, Survey};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::super::word;
 use crate::error::CliError;
-use crate::output::Output;
+use crate::output;
 use crate::timestamp::timestamp;
 
 /// The shortest time between two pages.
@@ -251,7 +251,7 @@ impl Maker {
             session.rows = (rows as u64).saturating_sub(earlier);
             "it runs".clone_into(&mut session.end);
         }
-        let running = Running {
+        let progress = Progress {
             at: timestamp(),
             log: self.log.file_name().unwrap_or_default().to_string_lossy().into_owned(),
             planned: self.planned,
@@ -262,11 +262,9 @@ impl Maker {
             again: LEAST.as_secs(),
         };
         let survey = measurements.as_ref().and_then(|measurements| Survey::of(measurements, sidecars));
-        let page = report::running(&running, survey.as_ref().zip(measurements.as_ref()));
+        let page = page::progress(&progress, survey.as_ref().zip(measurements.as_ref()));
         if let Some(path) = &self.html {
-            let mut out = Output::create(Some(path))?;
-            out.write_all(page.as_bytes()).map_err(|error| CliError::io(path.display(), &error))?;
-            out.finish()?;
+            output::write_file(path, &page)?;
         }
         *self.page.lock().unwrap_or_else(PoisonError::into_inner) = page.into();
         Ok(())

@@ -1,12 +1,10 @@
 //! Draws, trains and evaluates.
 
-use std::io::Write;
-
 use ck_select::features::{Engine, Extractor};
 use ck_select::hardware::Hardware;
 use ck_select_offline::figures::quantile;
 use ck_select_offline::measurements::Measurements;
-use ck_select_offline::report::{self, CurvePoint};
+use ck_select_offline::page::{self, CurvePoint};
 use ck_select_offline::survey::check_one_gpu;
 use ck_select_offline::train::{Draw, Simulation, Way};
 
@@ -14,7 +12,7 @@ use super::super::data::{self, FirstRows, say_trained_on};
 use super::super::estimate::EstimateOption;
 use super::Args;
 use crate::error::CliError;
-use crate::output::Output;
+use crate::output::{self, Output};
 use crate::table::{Cell, Table};
 use crate::timestamp::timestamp;
 
@@ -82,10 +80,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         ));
     }
     if let Some(path) = &args.html {
-        let mut out = Output::create(Some(path))?;
-        out.write_all(report::curve(&points, arch.as_str(), &timestamp()).as_bytes())
-            .map_err(|error| CliError::io(path.display(), &error))?;
-        out.finish()?;
+        output::write_file(path, &page::curve(&points, arch.as_str(), &timestamp()))?;
     }
     let mut out = Output::create(None)?;
     table(&points).write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;

@@ -6,7 +6,7 @@ use ck_select::estimate::Device;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select_offline::measurements::Measurements;
-use ck_select_offline::report::CurvePoint;
+use ck_select_offline::page::CurvePoint;
 use ck_select_offline::train::{WarmStart, spread_order};
 
 use super::run::{described, draw_all, point, read};

@@ -8,7 +8,7 @@ use ck_select::model::Target;
 use ck_select::pool::Pool;
 use ck_select::vocab::Op;
 use ck_select_offline::measurements::Measurements;
-use ck_select_offline::report::CurvePoint;
+use ck_select_offline::page::CurvePoint;
 use ck_select_offline::survey::{check_one_gpu, measured_on};
 use ck_select_offline::train::{
     CardInputs, Directory, Draw, Efficiency, Goal, GroupBy, Objective, Plan, Simulation, Stop, TrainError,

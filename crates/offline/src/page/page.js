@@ -1,8 +1,104 @@
 "use strict";
-// The map of kernels and problems: a canvas that draws only what is seen, out of a byte or two a cell.
-(async () => {
+// Tables sort by a column and filter by words; charts say what is pointed at; a map is drawn.
+(() => {
+  const element = (name, of, more) => Object.assign(of.ownerDocument.createElement(name), more);
+  // A cell's number, whatever stands around it; not a number for words.
+  const number = (text) => /^[-+]?\d/.test(text) ? parseFloat(text.replace(/\s/g, "")) : NaN;
+  const text = (row, column) => row.cells[column]?.textContent ?? "";
+
+  for (const table of document.querySelectorAll("table")) {
+    const body = table.tBodies[0];
+    const rows = [...body.rows];
+    const heads = [...table.tHead.rows[0].cells];
+    if (rows.length < 2) continue;
+    const arranged = () => table.dispatchEvent(new Event("arranged"));
+    heads.forEach((head, column) => {
+      const numeric = rows.some((row) => !Number.isNaN(number(text(row, column))));
+      const button = element("button", head, { type: "button", textContent: head.textContent });
+      if (!head.textContent) return;
+      button.title = "sort";
+      head.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const before = head.getAttribute("aria-sort");
+        const down = before ? before === "ascending" : numeric;
+        heads.forEach((other) => other.removeAttribute("aria-sort"));
+        head.setAttribute("aria-sort", down ? "descending" : "ascending");
+        const keyed = rows.map((row) => [numeric ? number(text(row, column)) : text(row, column), row]);
+        const sign = down ? -1 : 1;
+        keyed.sort(([a], [b]) => {
+          if (!numeric) return sign * a.localeCompare(b);
+          // What is no number comes last, whichever the direction.
+          return Number.isNaN(a) - Number.isNaN(b) || (Number.isNaN(a) ? 0 : sign * (a - b));
+        });
+        body.append(...keyed.map(([, row]) => row));
+        arranged();
+      });
+    });
+    if (rows.length <= 8 || table.className === "grid") continue;
+    const box = table.closest(".table");
+    const bar = element("div", table, { className: "filter" });
+    const input = element("input", table, { type: "search", placeholder: "filter: words, all of which a row has" });
+    input.setAttribute("aria-label", "filter rows");
+    const count = element("output", table);
+    const show = () => {
+      const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      let shown = 0;
+      for (const row of rows) {
+        const line = words.length ? row.textContent.toLowerCase() : "";
+        row.hidden = !words.every((word) => line.includes(word));
+        shown += !row.hidden;
+      }
+      count.textContent = words.length ? `${shown} of ${rows.length}` : `${rows.length} rows`;
+      arranged();
+    };
+    input.addEventListener("input", show);
+    bar.append(input, count);
+    box.before(bar);
+    show();
+  }
+
+  // What a part of a chart says comes at once and where the pointer is, instead of late and somewhere.
+  const tip = element("div", document.body, { className: "tip", hidden: true });
+  tip.setAttribute("role", "status");
+  document.body.append(tip);
+  const tell = (said, { clientX, clientY }) => {
+    tip.hidden = !said;
+    if (!said) return;
+    tip.textContent = said;
+    const { clientWidth, clientHeight } = document.documentElement;
+    tip.style.left = `${Math.max(4, Math.min(clientX + 14, clientWidth - tip.offsetWidth - 4))}px`;
+    const below = clientY + 18;
+    tip.style.top = `${below + tip.offsetHeight < clientHeight ? below : Math.max(4, clientY - tip.offsetHeight - 10)}px`;
+  };
+  for (const title of document.querySelectorAll("svg title")) {
+    const part = title.parentElement;
+    part.dataset.says = title.textContent;
+    part.setAttribute("aria-label", title.textContent);
+    title.remove();
+  }
+  for (const chart of document.querySelectorAll(".chart > svg")) {
+    const parts = [...chart.querySelectorAll("[data-says]")];
+    let at = -1;
+    chart.addEventListener("pointermove", (event) => tell(event.target.dataset.says, event));
+    chart.addEventListener("pointerdown", (event) => tell(event.target.dataset.says, event));
+    chart.addEventListener("pointerleave", (event) => tell("", event));
+    chart.addEventListener("blur", (event) => tell("", event));
+    chart.addEventListener("keydown", (event) => {
+      const step = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (event.key === "Enter") parts[at]?.dispatchEvent(new Event("click"));
+      if (!step || !parts.length) return;
+      event.preventDefault();
+      at = Math.max(0, Math.min(parts.length - 1, at + step));
+      const box = parts[at].getBoundingClientRect();
+      tell(parts[at].dataset.says, { clientX: box.x + box.width / 2, clientY: box.y + box.height / 2 });
+    });
+  }
   const map = document.getElementById("map");
-  if (!map) return;
+  if (map) drawMap(map, tell);
+})();
+
+// The map of kernels and problems: a canvas that draws only what is seen, out of a byte or two a cell.
+async function drawMap(map, tell) {
   const { levels, wide } = map.dataset;
   const [kernels, problems] = ["kernels", "problems"].map((id) => {
     const order = JSON.parse(document.getElementById(`${id}-order`).textContent);
@@ -19,6 +115,16 @@
   // What a cell's steps stand for; of a byte, equal steps of the root of what is lost.
   const share = Float64Array.from({ length: +levels + 2 }, (_, value) => wide ? (value - 1) / levels : 1 - (1 - (value - 1) / levels) ** 2);
   const percent = (value) => wide || value > levels ? `${(share[value] * 100).toFixed(2)} %` : `about ${(share[value] * 100).toFixed(1)} %`;
+
+  // A row is named by what its kernel does not share with all others.
+  const words = kernels.names.map((name) => name.split("_"));
+  const shared = (word) => {
+    let count = 0;
+    while (words.every((one) => one.length > count + 1 && one.at(word(count)) === words[0].at(word(count)))) count++;
+    return words.length > 1 ? count : 0;
+  };
+  const [lead, trail] = [shared((count) => count), shared((count) => -1 - count)];
+  const labels = words.map((one) => one.slice(lead, one.length - trail).join("_") || one.join("_"));
 
   // Dark is slow, bright is fast.
   const stops = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
@@ -58,7 +164,7 @@
     const over = view.columns.length || 1;
     const fit = Math.min(28, most / down);
     view.height = Math.min(28, fit * view.zoom);
-    view.gutter = view.height >= 12 ? Math.min(190, inner * .3) : 0;
+    view.gutter = Math.min(190, inner * .38);
     view.width = Math.min(40, (inner - view.gutter) / over * view.zoom);
     const [wide, tall] = [view.gutter + view.width * over, view.height * down];
     space.style.width = `${wide}px`;
@@ -109,19 +215,29 @@
       }
     }
     paint.putImageData(image, gutter, 0);
-    if (gutter) label(paint, scale, gutter);
+    label(paint, scale, gutter);
     if (view.cursor) outline(paint, scale);
   }
 
+  // Where rows are lower than their names, some are named, each with a line to it.
   function label(paint, scale, gutter) {
-    paint.font = `${11 * scale}px system-ui, sans-serif`;
-    paint.fillStyle = getComputedStyle(map).color;
+    paint.font = `${12 * scale}px system-ui, sans-serif`;
+    paint.fillStyle = paint.strokeStyle = getComputedStyle(map).color;
+    paint.lineWidth = scale;
     paint.textBaseline = "middle";
-    const first = Math.floor(map.scrollTop / view.height);
-    for (let y = first; y < view.rows.length && (y - first) * view.height < map.clientHeight + view.height; y++) {
-      const row = kernels.rows[kernels.order[view.rows[y]]];
-      const text = `${row.cells[1].textContent} ${row.cells[2].textContent}`;
-      paint.fillText(text, 6 * scale, ((y + .5) * view.height - map.scrollTop) * scale, gutter - 12 * scale);
+    const each = Math.ceil(14 / view.height);
+    const room = gutter - 18 * scale;
+    const first = Math.floor(map.scrollTop / view.height / each) * each;
+    for (let y = first; y < view.rows.length && (y - first) * view.height < map.clientHeight + 14; y += each) {
+      let text = labels[view.rows[y]];
+      const { width } = paint.measureText(text);
+      if (width > room) text = `${text.slice(0, Math.max(1, Math.floor(text.length * room / width) - 1))}…`;
+      const middle = ((y + .5) * view.height - map.scrollTop) * scale;
+      paint.fillText(text, 6 * scale, Math.max(middle, 7 * scale));
+      paint.beginPath();
+      paint.moveTo(gutter - 8 * scale, middle);
+      paint.lineTo(gutter - 2 * scale, middle);
+      paint.stroke();
     }
   }
 
@@ -144,7 +260,7 @@
     return inside ? [row, column] : null;
   }
 
-  function words(place) {
+  function says(place) {
     if (!place) return "";
     const [kernel, problem] = [view.rows[place[0]], view.columns[place[1]]];
     const value = cell(kernel, problem);
@@ -153,11 +269,11 @@
   }
 
   map.addEventListener("scroll", draw);
-  canvas.addEventListener("pointermove", (event) => window.tell(words(under(event)), event));
-  canvas.addEventListener("pointerleave", (event) => window.tell("", event));
+  canvas.addEventListener("pointermove", (event) => tell(says(under(event)), event));
+  canvas.addEventListener("pointerleave", (event) => tell("", event));
   canvas.addEventListener("click", (event) => {
     const place = under(event);
-    if (place) { window.tell("", event); open(problems, view.columns[place[1]]); }
+    if (place) { tell("", event); open(problems, view.columns[place[1]]); }
   });
   map.addEventListener("keydown", (event) => {
     const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
@@ -170,7 +286,7 @@
     const [y, x] = [view.cursor[0] * view.height, view.gutter + view.cursor[1] * view.width];
     if (y < map.scrollTop || y + view.height > map.scrollTop + map.clientHeight) map.scrollTop = y - map.clientHeight / 2;
     if (x < map.scrollLeft + view.gutter || x + view.width > map.scrollLeft + map.clientWidth) map.scrollLeft = x - map.clientWidth / 2;
-    said.textContent = words(view.cursor);
+    said.textContent = says(view.cursor);
     draw();
   });
   document.getElementById("zoom-in").addEventListener("click", () => { view.zoom = Math.min(view.zoom * 2, 512); size(); });
@@ -200,7 +316,7 @@
       code.textContent = name;
       first.append(code);
       second.textContent = value > levels ? "100.00 %" : percent(value);
-      third.innerHTML = `<svg class="bar" viewBox="0 0 120 10" aria-hidden="true"><path d="M0 0H${Math.max(1, share[value] * 120).toFixed(1)}V10H0Z"/></svg>`;
+      third.innerHTML = `<svg class="bar" aria-hidden="true"><rect width="${Math.max(.5, share[value] * 100).toFixed(1)}%" height="100%"/></svg>`;
       return line;
     }));
     dialog.querySelector(".rest").textContent = measured.length > 200 ? `The first 200 of ${measured.length}.` : "";
@@ -221,4 +337,4 @@
     if (place !== undefined) dot.addEventListener("click", () => open(problems, place));
   }
   arrange();
-})();
+}

@@ -1,15 +1,15 @@
 //! The contents of a sweep as one HTML page.
 
 use super::change;
-use super::charts;
+use super::chart::{self, Axis, Mark, Series, Unit};
+use super::html::{Page, Shade};
 use super::made::Made;
 use super::map::Shown;
-use super::page::{Page, Shade, count, escape, number, percent};
+use super::text::{brief, code, count, duration, escape, name, number, percent};
+use crate::candidates::counted_as;
 use crate::measurements::Measurements;
-use crate::survey::{Change, Coverage, NEAR, PoolStep, Survey, tile_of};
+use crate::survey::{Change, Coverage, NEAR, Survey, tile_of};
 
-/// Pool sizes whose cost is shown, as long as more kernels add something.
-const POOLS: [usize; 5] = [1, 2, 4, 8, 16];
 /// Maximum number of points of a roofline.
 const POINTS: usize = 2000;
 /// Maximum number of kernels of the greedy pool that are listed.
@@ -50,15 +50,28 @@ pub fn sweep(
     };
     let mut page = Page::new(&format!("{name}: what is in the sweep"));
     made.line(&mut page);
-    let shown = Shown::of(survey);
     headline(&mut page, survey, measurements);
     if let Some(against) = against {
         page.section("What changed", |page| change::write(page, measurements, against));
     }
+    results(&mut page, survey, measurements);
+    page.section("Data", |page| {
+        made.data(page, measurements);
+        if let Some(against) = against {
+            page.text("Compared with this sweep:");
+            against.made.data(page, against.measurements);
+        }
+    });
+    page.finish()
+}
+
+/// All that measurements say, of a sweep that is over or still runs.
+pub(super) fn results(page: &mut Page, survey: &Survey, measurements: &Measurements) {
+    let shown = Shown::of(survey);
     page.section("Kernels by problems", |page| {
-        page.raw(
-            &shown.left_out(survey).map_or_else(String::new, |text| format!("<p>{}</p>\n", escape(&text))),
-        );
+        if let Some(text) = shown.left_out(survey) {
+            page.text(&text);
+        }
         shown.write(page, survey);
     });
     page.section("Kernels", |page| kernels(page, survey, measurements, &shown));
@@ -70,21 +83,6 @@ pub fn sweep(
     page.section("Noise", |page| noise(page, survey, measurements));
     page.section("Failures", |page| failures(page, survey));
     page.section("Time spent", |page| time(page, survey));
-    page.section("Data", |page| {
-        made.data(page, measurements);
-        if let Some(against) = against {
-            page.text("Compared with this sweep:");
-            against.made.data(page, against.measurements);
-        }
-    });
-    page.finish()
-}
-
-/// Size and quality of the pool, for each size that is shown.
-pub fn pools(steps: &[PoolStep]) -> impl Iterator<Item = (usize, &PoolStep)> {
-    let last = steps.len();
-    let sizes = POOLS.into_iter().filter(move |&size| size < last).chain([last]);
-    sizes.filter_map(move |size| Some((size, steps.get(size.checked_sub(1)?)?)))
 }
 
 fn winners(survey: &Survey) -> usize {
@@ -97,21 +95,22 @@ fn headline(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     let steps = &survey.pool.steps;
     let failed = coverage.rows - measurements.rows().iter().filter(|row| row.is_valid).count();
     let mut lead = vec![format!(
-        "{} of {} kernels are the fastest on at least one of {} problems.",
+        "{} of {} kernels are the fastest on at least one of {} {}.",
         count(winners(survey)),
         count(kernels.len()),
-        count(measurements.problems().len())
+        count(survey.trials.len()),
+        counted_as(&survey.trials)
     )];
     if let Some(first) = steps.first() {
-        let name = &kernels[first.kernel as usize].name;
+        let best = &kernels[first.kernel as usize].name;
         let keeps = percent(first.share);
-        lead.push(format!("The best single one, {name}, keeps {keeps} of the fastest kernels' speed."));
-        let more = pools(steps).skip(1).filter(|(size, _)| [4, 16].contains(size));
+        lead.push(format!("The best single one, {best}, keeps {keeps} of the fastest kernels' speed."));
+        let more = survey.pool.sizes().skip(1).filter(|(size, _)| [4, 16].contains(size));
         lead.extend(more.map(|(size, step)| format!("{size} keep {}.", percent(step.share))));
     }
     let lead = lead.join(" ");
-    page.raw(&format!("<p class=\"lead\">{}</p>\n", escape(&lead)));
-    page.figures(&[
+    page.raw(&format!("<p class=\"lead\">{}</p>\n", name(&lead)));
+    let mut figures = vec![
         ("num_problems", "problems", count(measurements.problems().len())),
         ("num_kernels", "kernels", count(kernels.len())),
         ("num_rows", "rows", count(coverage.rows)),
@@ -120,25 +119,24 @@ fn headline(page: &mut Page, survey: &Survey, measurements: &Measurements) {
         ("best_single", "best single kernel", percent(steps.first().map_or(f64::NAN, |step| step.share))),
         ("random", "a random kernel", percent(survey.random())),
         ("failed", "rows without a time", count(failed)),
-    ]);
-}
-
-fn code(text: &str) -> String {
-    format!("<code>{}</code>", escape(text))
-}
-
-/// Milliseconds, in a suitable unit.
-pub(super) fn duration(ms: f64) -> String {
-    match ms {
-        _ if !ms.is_finite() => "–".to_owned(),
-        ms if ms < 1.0 => format!("{} µs", number((ms * 1e5).round() / 1e2)),
-        ms if ms < 1e3 => format!("{} ms", number((ms * 1e2).round() / 1e2)),
-        ms if ms < 6e5 => format!("{} s", number((ms / 10.0).round() / 1e2)),
-        ms => format!("{} min", number((ms / 600.0).round() / 1e2)),
+    ];
+    if survey.trials.len() != measurements.problems().len() {
+        figures.insert(1, ("num_runs", "runs of problems", count(survey.trials.len())));
+    }
+    page.figures(&figures);
+    let without = measurements.problems().len() - survey.problems();
+    if survey.trials.len() != survey.problems() || without > 0 {
+        page.text(&format!(
+            "A problem that was measured again has several runs, and each counts wherever problems are \
+             counted below: {} problems have {} runs. Problems without any row that has a time: {}.",
+            count(survey.problems()),
+            count(survey.trials.len()),
+            count(without)
+        ));
     }
 }
 
-pub(super) fn kernels(page: &mut Page, survey: &Survey, measurements: &Measurements, shown: &Shown) {
+fn kernels(page: &mut Page, survey: &Survey, measurements: &Measurements, shown: &Shown) {
     let never = survey.kernels.iter().filter(|kernel| kernel.ran > 0 && kernel.wins == 0);
     let (never, near) = never.fold((0, 0), |(all, near), one| (all + 1, near + usize::from(one.near > 0)));
     page.text(&format!(
@@ -164,13 +162,13 @@ pub(super) fn kernels(page: &mut Page, survey: &Survey, measurements: &Measureme
                 count(figures.near),
                 percent(figures.mean),
                 count(figures.failed),
-                number((figures.run_ms * 1e3).round() / 1e3),
+                number(figures.run_ms),
             ]
         }),
     );
 }
 
-pub(super) fn wins(page: &mut Page, survey: &Survey) {
+fn wins(page: &mut Page, survey: &Survey) {
     let mut pipelines: Vec<&str> = survey.wins.iter().map(|group| group.pipeline).collect();
     pipelines.sort_unstable();
     pipelines.dedup();
@@ -178,9 +176,11 @@ pub(super) fn wins(page: &mut Page, survey: &Survey) {
     tiles.dedup();
     let all = survey.trials.len() as f64;
     let most = survey.wins.iter().map(|group| group.wins).max().unwrap_or(0).max(1) as f64;
-    page.text(
-        "Problems that a kernel of this tile and pipeline wins; below, of its kernels, how many ever do.",
-    );
+    page.text(&format!(
+        "How many of {} {} a kernel of this tile and pipeline wins; below, of its kernels, how many ever do.",
+        count(survey.trials.len()),
+        counted_as(&survey.trials)
+    ));
     let mut header = vec!["tile"];
     header.extend(&pipelines);
     header.push("all");
@@ -209,12 +209,15 @@ fn pool(page: &mut Page, survey: &Survey, measurements: &Measurements) {
          the speed of the fastest kept kernel over that of the fastest of all; a problem that no kept kernel \
          runs counts as 0. ckselect report --prune-pool writes such a pool.",
     );
-    let points: Vec<(usize, f64)> = (1..).zip(steps).map(|(size, step)| (size, step.share)).collect();
-    page.raw(&charts::curves("share of the oracle that so many kernels keep", "kernels", &[("", points)]));
+    let points = (1..).map(f64::from).zip(steps.iter().map(|step| step.share));
+    let all = [Series::new("", Mark::Line, points)];
+    let x = Axis::of_counts("kernels", [1.0, steps.len() as f64]);
+    let y = Axis::rounded("share of the oracle", Unit::Share, chart::values(&all));
+    page.raw(&chart::series("share of the oracle that so many kernels keep", &x, &y, &all));
     page.named_table(
         "pools",
         &["kernels", "share of the oracle", "worst problem", "problems without a kernel"],
-        pools(steps).map(|(size, step)| {
+        survey.pool.sizes().map(|(size, step)| {
             vec![count(size), percent(step.share), percent(step.worst), count(step.without)]
         }),
     );
@@ -238,7 +241,7 @@ fn names(survey: &Survey, measurements: &Measurements, shown: &Shown) -> Vec<Str
     }
     let name = |&number: &u32| {
         let problem = &measurements.problems()[survey.trials[number as usize].problem as usize];
-        let name = super::brief(&problem.to_string());
+        let name = brief(&problem.to_string());
         match before[number as usize] {
             0 => name,
             again => format!("{name} (run {})", again + 1),
@@ -291,15 +294,16 @@ fn roofline(page: &mut Page, survey: &Survey, measurements: &Measurements, shown
     let peak = roofline.peak();
     let bound = roofline.points.iter().filter(|point| point.is_bound_by_memory(peak)).count();
     page.text(&format!(
-        "Each problem's fastest kernel beside the peaks of {}: {} GB/s of its memory (the line below), {} \
-         GB/s of its caches (dashed). Bytes are those of operands and result, each moved once; where they \
-         stay in caches from run to run, a kernel can be above the memory's line. {} of {} problems are \
+        "The fastest kernel of each problem beside the peaks of {}: {} GB/s of its memory (the line below), \
+         {} GB/s of its caches (dashed). Bytes are those of operands and result, each moved once; where they \
+         stay in caches from run to run, a kernel can be above the memory's line. {} of {} {} are \
          limited by memory.",
         roofline.arch,
         number(roofline.memory_gb_s),
         number(roofline.cache_gb_s),
         count(bound),
-        count(roofline.points.len())
+        count(roofline.points.len()),
+        counted_as(&survey.trials)
     ));
     let names = names(survey, measurements, shown);
     let points: Vec<(usize, String)> = shown
@@ -315,12 +319,12 @@ fn roofline(page: &mut Page, survey: &Survey, measurements: &Measurements, shown
                 number(point.intensity),
                 percent(point.share())
             );
-            (place as usize, escape(&says))
+            (place as usize, says)
         })
         .collect();
-    page.raw(&charts::roofline(roofline, &points));
+    page.raw(&chart::roofline(roofline, &points));
     if points.len() < roofline.points.len() {
-        page.text(&format!("{} problems are drawn.", count(points.len())));
+        page.text(&format!("{} of them are drawn.", count(points.len())));
     }
     let mut shares: Vec<f64> = roofline.points.iter().map(crate::survey::Point::share).collect();
     shares.sort_by(f64::total_cmp);
@@ -409,7 +413,7 @@ fn noise(page: &mut Page, survey: &Survey, measurements: &Measurements) {
         page.table(
             &["problem", "kernel", "times", "slowest over fastest"],
             noise.worst.iter().map(|one| {
-                let problem = super::brief(&measurements.problems()[one.problem as usize].to_string());
+                let problem = brief(&measurements.problems()[one.problem as usize].to_string());
                 let kernel = &measurements.kernels()[one.kernel as usize].name;
                 vec![code(&problem), code(kernel), count(one.times), number(one.ratio)]
             }),
@@ -421,11 +425,13 @@ fn noise(page: &mut Page, survey: &Survey, measurements: &Measurements) {
         any = true;
         page.text(&format!(
             "{}: {} rows have a spread of their samples, with a coefficient of variation of {} in the median \
-             and below {} for nine of ten. {} rows stayed unsteady, {} were measured again.",
+             and below {} for nine of ten. {} rows were measured again because they were unsteady, and {} \
+             stayed so; {} rows were written again, after a failure or a crash.",
             sidecar.of.display(),
             count(details.with_cv),
             percent(details.median),
             percent(details.p90),
+            count(details.remeasured),
             count(details.unsteady),
             count(details.again)
         ));
@@ -447,7 +453,7 @@ fn noise(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     }
 }
 
-pub(super) fn failures(page: &mut Page, survey: &Survey) {
+fn failures(page: &mut Page, survey: &Survey) {
     if survey.failures.is_empty() {
         page.text("Every row has a time.");
         return;
@@ -461,7 +467,7 @@ pub(super) fn failures(page: &mut Page, survey: &Survey) {
     );
 }
 
-pub(super) fn time(page: &mut Page, survey: &Survey) {
+fn time(page: &mut Page, survey: &Survey) {
     page.text(&format!(
         "One run of each row that has a time takes {} on the device, {} of it the slowest tenth of the rows. \
          The table of kernels has each one's part.",

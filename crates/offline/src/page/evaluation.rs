@@ -1,34 +1,16 @@
-//! Self-contained pages: one HTML file each, no network, and a small script that they do not depend on.
-
-mod change;
-mod charts;
-mod curve;
-mod explained;
-#[cfg(feature = "lightgbm")]
-mod lines;
-mod made;
-mod map;
-mod page;
-mod plot;
-mod running;
-mod sweep;
-#[cfg(feature = "lightgbm")]
-mod training;
+//! The evaluation of a model, or of the estimate, as a page.
 
 use ck_select_model::forest::Forest;
 use ck_select_model::model::Model;
 
-use crate::evaluate::{Evaluation, Slices};
+use super::chart::{self, Axis, Mark, Series, Unit};
+use super::html::Page;
+use super::made::Made;
+use super::text::{brief, code, count, escape, number, percent};
+use crate::candidates::counted_as;
+use crate::evaluate::{Evaluation, SliceGroup};
 use crate::figures::Spread;
 use crate::measurements::Measurements;
-pub use curve::{CurvePoint, curve};
-pub use explained::{Explained, explained};
-pub use made::{Made, ModelPlace};
-use page::{Page, count, escape, number, percent};
-pub use running::{Clock, Running, running};
-pub use sweep::{Against, pools, sweep};
-#[cfg(feature = "lightgbm")]
-pub(crate) use training::training;
 
 /// Number of problems that are shown with their kernels.
 const WORST: usize = 20;
@@ -38,15 +20,15 @@ const KERNELS: usize = 10;
 const FEATURES: usize = 30;
 
 /// Writes the report on a model, or on the estimate.
-pub fn html(
+pub fn evaluation(
     evaluation: &Evaluation,
     measurements: &Measurements,
     model: Option<&Model>,
     made: &Made,
 ) -> String {
-    let name = model.map_or("estimate", Model::name);
-    let mut page = Page::new(&format!("{name}: evaluation"));
+    let mut page = Page::new(&format!("{}: evaluation", model.map_or("estimate", last_name)));
     made.line(&mut page);
+    in_sample(&mut page, evaluation, measurements);
     let judged = if model.is_some() { "this model" } else { "the estimate" };
     headline(&mut page, evaluation, measurements, made, judged);
     if model.is_some() {
@@ -57,7 +39,11 @@ pub fn html(
         page.text(
             "Mean efficiency when the first k kernels of the ranking are measured and the fastest is kept.",
         );
-        page.raw(&charts::top_k(&evaluation.top_k));
+        let points = (1..).map(f64::from).zip(evaluation.top_k.iter().copied());
+        let all = [Series::new("", Mark::Line, points)];
+        let x = Axis::new("k, kernels that are measured", Unit::Count, [1.0, evaluation.top_k.len() as f64]);
+        let y = Axis::rounded("mean efficiency", Unit::Share, chart::values(&all));
+        page.raw(&chart::series("mean efficiency of the best of the first k", &x, &y, &all));
         let shown: Vec<usize> =
             [1, 2, 3, 5, 10, 20].into_iter().filter(|&k| k <= evaluation.top_k.len()).collect();
         page.table(
@@ -78,6 +64,27 @@ pub fn html(
     page.finish()
 }
 
+/// The last part of a model's path: a page names no folder.
+pub(super) fn last_name(model: &Model) -> &str {
+    model.name().trim_end_matches('/').rsplit('/').next().unwrap_or_default()
+}
+
+/// Figures on data of the training flatter, which must not be overlooked.
+fn in_sample(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements) {
+    let sources = measurements.sources().iter().zip(&evaluation.trained_files);
+    let files: Vec<String> = sources
+        .filter(|(_, trained)| **trained)
+        .map(|(source, _)| source.path.display().to_string())
+        .collect();
+    if !files.is_empty() {
+        page.warning(&format!(
+            "The model was trained on {}. Every model looks good on its training data: these figures say \
+             little about other problems.",
+            files.join(", ")
+        ));
+    }
+}
+
 fn headline(
     page: &mut Page,
     evaluation: &Evaluation,
@@ -94,7 +101,7 @@ fn headline(
         ("efficiency_min", "worst", percent(min)),
         ("best_of_top3_mean", "best of 3", percent(summary.best_of_top3_mean)),
         ("ndcg_at_1", "oracle chosen", percent(summary.top1)),
-        ("num_shapes", "problems", count(problems)),
+        ("num_shapes", counted_as(&evaluation.trials), count(problems)),
         ("num_rows", "measurements", count(summary.rows)),
     ]);
     page.text("Efficiency is the measured speed of the chosen kernel over that of the fastest measured one.");
@@ -102,7 +109,7 @@ fn headline(
     let fixed = &measurements.kernels()[baselines.fixed_kernel as usize].name;
     let mut rows = vec![
         vec![judged.into(), percent(mean)],
-        vec![format!("best single kernel, <code>{}</code>", escape(fixed)), percent(baselines.fixed_mean)],
+        vec![format!("best single kernel, {}", code(fixed)), percent(baselines.fixed_mean)],
         vec!["a random kernel".into(), percent(baselines.random_mean)],
     ];
     if let Some(&three) = evaluation.top_k.get(2) {
@@ -119,14 +126,7 @@ fn headline(
             ],
         );
     }
-    let notes = evaluation.trained_files.iter();
-    let notes = notes.map(|&trained| if trained { "<b>the model was trained on this file</b>" } else { "" });
-    made.noted_data(page, measurements, notes);
-    if evaluation.trained_files.contains(&true) {
-        page.text(
-            "Every model looks good on its training data: these figures say little about other problems.",
-        );
-    }
+    made.data(page, measurements);
     if evaluation.invalid_rows + evaluation.problems_without_rows > 0 {
         page.text(&format!(
             "{} rows are not valid and are ignored; {} problems have no valid row.",
@@ -135,27 +135,22 @@ fn headline(
     }
 }
 
-fn regret(page: &mut Page, evaluation: &Evaluation) {
+pub(super) fn regret(page: &mut Page, evaluation: &Evaluation) {
     page.text("Problems from the worst choice to the best. The area is the mean regret.");
     let mut regrets: Vec<f64> = evaluation.outcomes.iter().map(|one| 1.0 - one.efficiency).collect();
     regrets.sort_by(|a, b| b.total_cmp(a));
-    page.raw(&charts::regret(&regrets));
+    let all = [Series::new("", Mark::Steps, (1..).map(f64::from).zip(regrets))];
+    let problems = evaluation.outcomes.len() as f64;
+    let x = Axis::new("problem, from the worst choice to the best", Unit::Count, [0.5, problems + 0.5]);
+    let y = Axis::rounded("regret", Unit::Share, chart::values(&all).chain([0.0, 0.001]));
+    page.raw(&chart::series("regret by problem, largest first", &x, &y, &all));
 }
 
-fn slices(page: &mut Page, slices: &Slices) {
-    for (title, list) in [
-        ("rows of the GEMM", &slices.shape_family),
-        ("depth of the GEMM", &slices.k_regime),
-        ("filter", &slices.filter),
-        ("groups", &slices.group_kind),
-        ("pipeline, among its own kernels", &slices.pipeline),
-    ] {
-        if list.is_empty() {
-            continue;
-        }
+pub(super) fn slices(page: &mut Page, slices: &[SliceGroup]) {
+    for group in slices {
         page.table(
-            &[title, "problems", "mean", "median", "P10", "worst"],
-            list.iter().map(|slice| {
+            &[group.title, "problems", "mean", "median", "P10", "worst"],
+            group.slices.iter().map(|slice| {
                 let Spread { count: problems, mean, p50, p10, min } = slice.efficiency;
                 let name = escape(&slice.name);
                 vec![name, count(problems), percent(mean), percent(p50), percent(p10), percent(min)]
@@ -164,7 +159,7 @@ fn slices(page: &mut Page, slices: &Slices) {
     }
 }
 
-fn worst(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements) {
+pub(super) fn worst(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements) {
     let mut places: Vec<usize> = (0..evaluation.outcomes.len()).collect();
     places.sort_by(|&a, &b| evaluation.outcomes[a].efficiency.total_cmp(&evaluation.outcomes[b].efficiency));
     for place in places.into_iter().take(WORST) {
@@ -174,9 +169,9 @@ fn worst(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements) 
         let rank = outcome.oracle_rank.map_or_else(|| "none".to_owned(), |rank| (rank + 1).to_string());
         page.details(
             &format!(
-                "<b>{}</b> <code>{}</code>, the fastest kernel ranks {rank} of {}",
+                "<b>{}</b> {}, the fastest kernel ranks {rank} of {}",
                 percent(outcome.efficiency),
-                escape(&brief(&problem.to_string())),
+                code(&brief(&problem.to_string())),
                 outcome.candidates
             ),
             |page| {
@@ -192,7 +187,7 @@ fn worst(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements) 
                     &["kernel", "rank", "TFLOPS", "efficiency"],
                     shown.into_iter().map(|place| {
                         let candidate = trial.candidates[place];
-                        let name = escape(&measurements.kernels()[candidate.kernel as usize].name);
+                        let name = code(&measurements.kernels()[candidate.kernel as usize].name);
                         let rank = order.places.iter().position(|&ranked| ranked == place);
                         let name =
                             if chosen == Some(place) { format!("<b>{name}</b>, chosen") } else { name };
@@ -209,40 +204,7 @@ fn worst(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements) 
     }
 }
 
-/// A problem's text without common defaults; values that are the same along all axes appear once.
-fn brief(text: &str) -> String {
-    let neutral = |key: &str, value: &str| match key {
-        "G" | "Di" | "Z" | "split_k" => value == "1",
-        "direction" | "ndim" | "layout" | "arch" => true,
-        key if key.starts_with("stride") || key.starts_with("dilation") => value == "1",
-        key if key.starts_with("pad") => value == "0",
-        key => key.starts_with("dtype"),
-    };
-    let volume = text.contains("ndim=3");
-    let mut pairs: Vec<(&str, &str)> =
-        text.split(',').map(|pair| pair.split_once('=').unwrap_or((pair, ""))).collect();
-    for (short, long) in [
-        ("stride", &["stride_d", "stride_h", "stride_w"][..]),
-        ("dilation", &["dilation_d", "dilation_h", "dilation_w"]),
-        ("pad", &["pad_d_left", "pad_h_left", "pad_w_left", "pad_d_right", "pad_h_right", "pad_w_right"]),
-    ] {
-        let long = long.iter().filter(|key| volume || !key.contains("_d"));
-        let values: Vec<&str> =
-            long.clone().filter_map(|key| Some(pairs.iter().find(|pair| pair.0 == *key)?.1)).collect();
-        if values.len() == long.clone().count() && values.windows(2).all(|two| two[0] == two[1]) {
-            let first = pairs.iter().position(|pair| long.clone().any(|key| *key == pair.0));
-            pairs[first.unwrap_or(0)].0 = short;
-            pairs.retain(|pair| !long.clone().any(|key| *key == pair.0));
-        }
-    }
-    let words = pairs.into_iter().filter(|(key, value)| value.is_empty() || !neutral(key, value));
-    words
-        .map(|(key, value)| if value.is_empty() { key.to_owned() } else { format!("{key}={value}") })
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-fn importances(page: &mut Page, names: &[&str], forest: &Forest, most: usize) {
+pub(super) fn importances(page: &mut Page, names: &[&str], forest: &Forest, most: usize) {
     let mut uses: Vec<_> = names.iter().zip(forest.feature_uses()).collect();
     uses.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
     let total: f64 = uses.iter().map(|(_, feature)| feature.gain).sum();
@@ -255,7 +217,7 @@ fn importances(page: &mut Page, names: &[&str], forest: &Forest, most: usize) {
         &["feature", "share of gain", "", "splits"],
         uses.iter().filter(|(_, feature)| feature.splits > 0).take(most).map(|(name, feature)| {
             let share = if total > 0.0 { feature.gain / total } else { 0.0 };
-            vec![escape(name), percent(share), charts::bar(share), feature.splits.to_string()]
+            vec![escape(name), percent(share), chart::bar(share), feature.splits.to_string()]
         }),
     );
 }
@@ -298,24 +260,4 @@ fn coverage(page: &mut Page, evaluation: &Evaluation) {
             ]
         }),
     );
-}
-
-#[cfg(test)]
-mod tests {
-    use ck_select_types::problem::{ConvProblem, GemmProblem, Problem};
-
-    #[test]
-    fn a_brief_problem_keeps_what_is_special() {
-        let conv =
-            ConvProblem { n: 16, c: 64, k: 128, ..ConvProblem::new_2d([28, 28], [3, 1]) }.padded([1, 0]);
-        let brief = super::brief(&Problem::from(conv).to_string());
-        assert_eq!(brief, "N=16 C=64 K=128 Hi=28 Wi=28 Y=3 X=1 pad_h_left=1 pad_h_right=1");
-        let same = ConvProblem { stride: [1, 2, 2], ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]);
-        assert_eq!(
-            super::brief(&Problem::from(same).to_string()),
-            "N=1 C=1 K=1 Hi=28 Wi=28 Y=3 X=3 stride=2 pad=1"
-        );
-        let gemm = super::brief(&Problem::from(GemmProblem::new(8, 16, 32)).to_string());
-        assert_eq!(gemm, "M=8 N=16 K=32");
-    }
 }

@@ -1,20 +1,24 @@
 //! One choice, as an HTML page: the ranking, why one kernel is ranked before another, and whether the problem
 //! is in the training range.
 
+use std::cmp::Ordering;
+
 use ck_select_model::estimate::{Device, Estimator};
 use ck_select_model::select::{Comparison, OutOfRange, Ranked, Ranker};
 use ck_select_types::problem::Problem;
 
-use super::charts;
+use super::chart;
+use super::evaluation::last_name;
+use super::html::Page;
 use super::made::Made;
-use super::page::{Page, count, escape, number};
+use super::text::{brief, code, count, escape, number};
 
 /// Number of features in the chart; the table has all.
 const FEATURES: usize = 12;
 
 /// A choice that is explained.
 #[derive(Debug, Clone, Copy)]
-pub struct Explained<'a> {
+pub struct Explanation<'a> {
     /// The model with its pool.
     pub ranker: &'a Ranker,
     /// The problem.
@@ -30,25 +34,18 @@ pub struct Explained<'a> {
 }
 
 /// Writes the page.
-pub fn explained(explained: &Explained<'_>, made: &Made) -> String {
-    let Explained { ranker, problem, kernels, comparison, .. } = *explained;
+pub fn explanation(explained: &Explanation<'_>, made: &Made) -> String {
+    let Explanation { ranker, problem, kernels, comparison, .. } = *explained;
     let [first, second] = kernels.map(|kernel| ranker.name(kernel));
-    let mut page = Page::new(&format!("{}: why this kernel", ranker.model().name()));
+    let mut page = Page::new(&format!("{}: why this kernel", last_name(ranker.model())));
     made.line(&mut page);
     let text = problem.to_string();
-    page.raw(&format!("<p class=\"lead\">For <code>{}</code></p>\n", escape(&super::brief(&text))));
+    page.raw(&format!("<p class=\"lead\">For {}</p>\n", code(&brief(&text))));
     page.details("the whole problem", |page| page.raw(&format!("<p><code>{}</code></p>\n", escape(&text))));
     let scores = comparison.scores();
     let [ours, theirs] = scores;
     // Of a universal model, with what the estimate adds.
     let score = if comparison.estimate.is_some() { "score" } else { "raw score" };
-    let sign = if ours == theirs {
-        "as high as"
-    } else if ours > theirs {
-        "above"
-    } else {
-        "below"
-    };
     page.table(
         &["kernel", "rank", score],
         [(first, 0), (second, 1)].map(|(name, side)| {
@@ -57,10 +54,16 @@ pub fn explained(explained: &Explained<'_>, made: &Made) -> String {
             vec![code(name), rank, number(scores[side])]
         }),
     );
-    if let Some(most) = comparison.terms.first() {
+    equals(&mut page, explained, ours);
+    let sign = match ours.partial_cmp(&theirs) {
+        Some(Ordering::Greater) => "above",
+        Some(Ordering::Less) => "below",
+        _ => "as high as",
+    };
+    if let Some(most) = comparison.terms.first().filter(|_| ours != theirs) {
         page.text(&format!(
-            "The {score} of the first is {sign} that of the second by {}. The feature with the largest \
-             part in it is {}: {} of the first and {} of the second.",
+            "The {score} of the first is {sign} that of the second by {}. The feature with the largest part \
+             in it is {}: {} of the first and {} of the second.",
             number((ours - theirs).abs()),
             most.feature,
             number(most.values[0]),
@@ -68,18 +71,27 @@ pub fn explained(explained: &Explained<'_>, made: &Made) -> String {
         ));
     }
     page.section("Ranking", |page| ranking(page, explained));
-    page.section("Why the first ranks above the second", |page| terms(page, comparison));
+    page.section(&format!("Why the first scores {sign} the second"), |page| terms(page, comparison));
     page.section("What the estimate says", |page| estimate(page, explained));
     page.section("Within the training data?", |page| trained(page, explained));
     page.section("Model", |page| made.model(page));
     page.finish()
 }
 
-fn code(text: &str) -> String {
-    format!("<code>{}</code>", escape(text))
+/// The kernels with the score of the first, among which no feature decides.
+fn equals(page: &mut Page, explained: &Explanation<'_>, score: f64) {
+    let equals = explained.ranking.iter().filter(|one| one.score == score).count();
+    if equals > 1 {
+        page.warning(&format!(
+            "{} kernels have the score of the first, so the model does not tell them apart. Among equal \
+             scores, a measured kernel comes before an unmeasured one, then the one with the shorter \
+             estimated time, then the one that is earlier in the pool.",
+            count(equals)
+        ));
+    }
 }
 
-fn ranking(page: &mut Page, explained: &Explained<'_>) {
+fn ranking(page: &mut Page, explained: &Explanation<'_>) {
     let scores = explained.ranking.iter().map(|ranked| ranked.score);
     let (low, high) = scores
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), score| (low.min(score), high.max(score)));
@@ -95,24 +107,34 @@ fn ranking(page: &mut Page, explained: &Explained<'_>) {
             let name =
                 if explained.kernels.contains(&ranked.index) { format!("<b>{name}</b>") } else { name };
             let share = if high > low { (ranked.score - low) / (high - low) } else { 1.0 };
-            vec![name, count(rank + 1), number(ranked.score), charts::bar(share)]
+            vec![name, count(rank + 1), number(ranked.score), chart::bar(share)]
         }),
     );
 }
 
 fn terms(page: &mut Page, comparison: &Comparison) {
     let most = comparison.terms.iter().map(|term| term.difference().abs()).fold(0.0, f64::max);
+    let [first, second] = comparison.scores();
+    if first == second && most == 0.0 {
+        page.text(
+            "Both have the same score, and every feature adds the same to both: nothing speaks for either.",
+        );
+        return;
+    }
     page.text(
         "What a feature adds is what the splits on it add along the kernel's path through the trees. Bias, \
          features and rounding add up to the raw score exactly. To the right is what speaks for the first \
          kernel.",
     );
+    if first == second {
+        page.text("Both have the same score: the differences cancel out.");
+    }
     let bias = comparison.parts.each_ref().map(|part| part.bias);
     let rounding = comparison.parts.each_ref().map(|part| part.rounding);
     let row = |name: &str, values: [String; 2], parts: [f64; 2]| {
         let difference = parts[0] - parts[1];
         let [first, second] = values;
-        let bar = charts::diverging(if most > 0.0 { difference / most } else { 0.0 });
+        let bar = chart::diverging(if most > 0.0 { difference / most } else { 0.0 });
         vec![escape(name), first, second, number(parts[0]), number(parts[1]), number(difference), bar]
     };
     let none = || [String::new(), String::new()];
@@ -145,8 +167,8 @@ fn terms(page: &mut Page, comparison: &Comparison) {
     }
 }
 
-fn estimate(page: &mut Page, explained: &Explained<'_>) {
-    let Explained { ranker, problem, kernels, .. } = *explained;
+fn estimate(page: &mut Page, explained: &Explanation<'_>) {
+    let Explanation { ranker, problem, kernels, .. } = *explained;
     let arch = problem.arch().or(ranker.model().spec().arch);
     let device = match (ranker.model().device(), arch.map(Device::for_arch)) {
         (Some((device, _)), _) | (None, Some(Ok(device))) => device,
@@ -172,15 +194,15 @@ fn estimate(page: &mut Page, explained: &Explained<'_>) {
     let differences = first.values.iter().zip(&second.values).map(|(first, second)| second - first);
     let most = differences.fold(0.0_f64, |most, difference| most.max(difference.abs()));
     let rows = first.names.iter().zip(first.values).zip(second.values).map(|((name, first), second)| {
-        let bar = charts::diverging(if most > 0.0 { (second - first) / most } else { 0.0 });
+        let bar = chart::diverging(if most > 0.0 { (second - first) / most } else { 0.0 });
         vec![escape(name), number(first), number(second), bar]
     });
     let all = vec!["<b>all</b>".to_owned(), number(first.total()), number(second.total()), String::new()];
     page.table(&["term", "first, µs", "second, µs", ""], rows.chain([all]));
 }
 
-fn trained(page: &mut Page, explained: &Explained<'_>) {
-    let Explained { ranker, problem, outside, .. } = *explained;
+fn trained(page: &mut Page, explained: &Explanation<'_>) {
+    let Explanation { ranker, problem, outside, .. } = *explained;
     if outside.is_empty() {
         page.text("The problem is within the training data, as far as the model records it.");
     } else {
@@ -200,7 +222,7 @@ fn trained(page: &mut Page, explained: &Explained<'_>) {
         let along = |value: i64| ((value.max(0) + 1) as f64).ln();
         let place = if high > low { (along(asked) - along(low)) / (along(high) - along(low)) } else { 0.5 };
         let place =
-            if (low..=high).contains(&asked) { charts::place(place) } else { "<b>outside</b>".to_owned() };
+            if (low..=high).contains(&asked) { chart::position(place) } else { "<b>outside</b>".to_owned() };
         Some(vec![escape(field.name), asked.to_string(), low.to_string(), high.to_string(), place])
     });
     page.table(&["field", "asked", "trained from", "to", "where"], rows);

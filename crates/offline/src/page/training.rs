@@ -10,9 +10,11 @@ use crate::train::{
     CardInputs, FoldMetrics, Plan, Residuals, Trained, evaluation, part, purpose, stopping, way,
 };
 
-use super::lines::{Line, lines};
-use super::page::{Page, count, escape, number, percent};
-use super::{charts, curve, importances, made, regret, slices, worst};
+use super::chart::{self, Axis, Mark, Series, Unit};
+use super::evaluation::{importances, regret, slices, worst};
+use super::html::Page;
+use super::text::{code, count, escape, number, percent};
+use super::{curve, made};
 
 /// Columns of the histogram of residuals.
 const COLUMNS: usize = 24;
@@ -105,12 +107,12 @@ fn headline(
         "By cross-validation: each problem is judged by a forest that had not seen it. Efficiency is the \
          measured speed of the chosen kernel over that of the fastest measured one.",
     );
-    let fixed = escape(&measurements.kernels()[found.baselines.fixed_kernel as usize].name);
+    let fixed = code(&measurements.kernels()[found.baselines.fixed_kernel as usize].name);
     page.table(
         &["choice", "mean efficiency"],
         [
             ("this model".to_owned(), found.summary.efficiency.mean),
-            (format!("best single kernel, <code>{fixed}</code>"), found.baselines.fixed_mean),
+            (format!("best single kernel, {fixed}"), found.baselines.fixed_mean),
             ("a random kernel".to_owned(), found.baselines.random_mean),
         ]
         .map(|(choice, mean)| vec![choice, percent(mean)]),
@@ -121,10 +123,11 @@ fn headline(
 fn measured(page: &mut Page, inputs: &CardInputs) {
     page.text(
         "Efficiency on problems that were not measured, by the number of problems that were. What is \
-         expected comes from the measured problems, each held out, among the kernels that were measured; what was \
-         found, from recorded ones that were not measured, among all kernels. At 0 the universal model chose alone.",
+         expected comes from the measured problems, each held out, among the kernels that were measured; \
+         what was found, from recorded ones that were not measured, among all kernels. At 0 the universal \
+         model chose alone.",
     );
-    for (title, picture) in curve::pictures(&inputs.curve) {
+    for (title, picture) in curve::charts(&inputs.curve) {
         page.raw(&format!("<h3>{title}</h3>\n{picture}"));
     }
     curve::figures(page, &inputs.curve);
@@ -140,14 +143,17 @@ fn folds(page: &mut Page, plan: &Plan, trained: &[Trained]) {
     for one in trained.iter().filter(|one| !one.validation.folds.is_empty()) {
         forest_title(page, one);
         let folds = &one.validation.folds;
-        let line = |name: &str, of: fn(&FoldMetrics) -> Option<f64>| {
-            let values: Option<Vec<f64>> = folds.iter().map(of).collect();
-            values.map(|values| Line { name: name.to_owned(), values, marked: None })
+        let names: Vec<String> = folds.iter().map(fold_name).collect();
+        let dots = |name: &str, of: fn(&FoldMetrics) -> Option<f64>| {
+            let points = folds.iter().enumerate().filter_map(|(place, fold)| Some((place as f64, of(fold)?)));
+            Series::new(name, Mark::Dots, points)
         };
-        let drawn = [line("mean", |fold| fold.mean_efficiency), line("P10", |fold| fold.p10_efficiency)];
-        let drawn: Vec<Line> = drawn.into_iter().flatten().collect();
-        if !drawn.is_empty() {
-            page.raw(&lines("efficiency by fold", "fold", 1, percent, &drawn));
+        let mut all =
+            vec![dots("mean", |fold| fold.mean_efficiency), dots("P10", |fold| fold.p10_efficiency)];
+        all.retain(|one| !one.points.is_empty());
+        if !all.is_empty() {
+            let y = Axis::rounded("efficiency", Unit::Share, chart::values(&all));
+            page.raw(&chart::series("efficiency by fold", &Axis::of_names("fold", &names), &y, &all));
         }
         let share = |value: Option<f64>| value.map_or_else(String::new, percent);
         let error = |value: Option<f64>| value.map_or_else(String::new, number);
@@ -166,8 +172,7 @@ fn folds(page: &mut Page, plan: &Plan, trained: &[Trained]) {
                 "RMSE",
                 "R²",
             ],
-            folds.iter().map(|fold| {
-                let name = fold.left_out.clone().unwrap_or_else(|| count(fold.fold + 1));
+            folds.iter().zip(&names).map(|(fold, name)| {
                 let counts = [fold.val_groups, fold.val_size, fold.train_size, fold.best_iteration];
                 let shares = [
                     fold.mean_efficiency,
@@ -178,10 +183,15 @@ fn folds(page: &mut Page, plan: &Plan, trained: &[Trained]) {
                 ];
                 let errors = [fold.rmse, fold.r2].map(error);
                 let figures = counts.map(count).into_iter().chain(shares.map(share)).chain(errors);
-                std::iter::once(name).chain(figures).collect()
+                std::iter::once(escape(name)).chain(figures).collect()
             }),
         );
     }
+}
+
+/// What was left out, or its number.
+fn fold_name(fold: &FoldMetrics) -> String {
+    fold.left_out.clone().unwrap_or_else(|| count(fold.fold + 1))
 }
 
 /// How the number of trees was chosen.
@@ -205,15 +215,18 @@ fn trees(page: &mut Page, plan: &Plan, trained: &[Trained]) {
             first.loss,
             count(one.forest.trees().len())
         ));
-        let drawn: Vec<Line> = watched
+        let all: Vec<Series> = watched
             .iter()
-            .map(|(fold, rounds)| Line {
-                name: format!("fold {}", fold + 1),
-                values: rounds.losses.clone(),
-                marked: Some(rounds.best.saturating_sub(1)),
+            .map(|(fold, rounds)| {
+                let losses = (1..).map(f64::from).zip(rounds.losses.iter().copied());
+                let kept = Some(rounds.best.saturating_sub(1));
+                Series { kept, ..Series::new(&format!("fold {}", fold + 1), Mark::Line, losses) }
             })
             .collect();
-        page.raw(&lines(&format!("{} by trees", first.loss), "trees", 1, number, &drawn));
+        let most = watched.iter().map(|(_, rounds)| rounds.losses.len()).max().unwrap_or(1);
+        let x = Axis::new("trees", Unit::Count, [1.0, most as f64]);
+        let y = Axis::rounded(first.loss, Unit::Number, chart::values(&all));
+        page.raw(&chart::series(&format!("{} by trees", first.loss), &x, &y, &all));
         page.table(
             &["fold", "trees kept", "trees tried", "at one tree", "lowest", "loss"],
             watched.iter().map(|(fold, rounds)| {
@@ -253,7 +266,9 @@ fn residuals(page: &mut Page, measurements: &Measurements, trained: &[Trained]) 
                 count(residuals.without)
             ));
         }
-        page.raw(&charts::columns("rows by ln(predicted / measured)", &histogram(&residuals.all)));
+        let (edges, counts) = histogram(&residuals.all);
+        let x = Axis::new("ln(predicted / measured)", Unit::Number, edges.iter().copied());
+        page.raw(&chart::histogram("rows", &x, &edges, &counts));
         // One scale for all kinds.
         let biases = residuals.kinds.iter().flat_map(|(_, list)| list).map(|one| one.bias.abs());
         let most = biases.fold(f64::MIN_POSITIVE, f64::max);
@@ -261,8 +276,8 @@ fn residuals(page: &mut Page, measurements: &Measurements, trained: &[Trained]) 
             page.table(
                 &[*title, "rows", "bias", "", "spread", "within a tenth"],
                 list.iter().map(|one| {
-                    let [bias, spread] = [one.bias, one.spread].map(|value| format!("{value:.4}"));
-                    let bar = charts::diverging(one.bias / most);
+                    let [bias, spread] = [one.bias, one.spread].map(number);
+                    let bar = chart::diverging(one.bias / most);
                     vec![escape(&one.name), count(one.rows), bias, bar, spread, percent(one.near)]
                 }),
             );
@@ -270,8 +285,8 @@ fn residuals(page: &mut Page, measurements: &Measurements, trained: &[Trained]) 
     }
 }
 
-/// A histogram around 0; outliers are counted in the outermost columns.
-fn histogram(values: &[f64]) -> Vec<(String, usize)> {
+/// Edges and counts of columns around 0; outliers are counted in the outermost columns.
+fn histogram(values: &[f64]) -> (Vec<f64>, Vec<usize>) {
     let mut sizes: Vec<f64> = values.iter().map(|value| value.abs()).collect();
     sizes.sort_by(f64::total_cmp);
     let end = quantile(&sizes, 0.995).max(1e-6);
@@ -281,8 +296,7 @@ fn histogram(values: &[f64]) -> Vec<(String, usize)> {
         let place = ((value + end) / width).floor().clamp(0.0, (COLUMNS - 1) as f64);
         counts[place as usize] += 1;
     }
-    let from = |place: usize| format!("{:.3}", place as f64 * width - end);
-    counts.into_iter().enumerate().map(|(place, count)| (from(place), count)).collect()
+    ((0..=COLUMNS).map(|place| place as f64 * width - end).collect(), counts)
 }
 
 fn forests(page: &mut Page, trained: &[Trained]) {
@@ -308,7 +322,7 @@ fn data(page: &mut Page, measurements: &Measurements, plan: &Plan, inputs: &Card
             let file =
                 source.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
             let role = plan.roles.get(place).copied().unwrap_or_default();
-            vec![escape(&file), count(source.rows), format!("<code>{digest}</code>"), part(role).to_owned()]
+            vec![escape(&file), count(source.rows), made::hash(digest), part(role).to_owned()]
         }),
     );
     page.text("The command that trains the same model again:");
@@ -317,14 +331,13 @@ fn data(page: &mut Page, measurements: &Measurements, plan: &Plan, inputs: &Card
 
 #[cfg(test)]
 mod tests {
-    use super::histogram;
+    use super::{COLUMNS, histogram};
 
     #[test]
     fn every_residual_is_in_a_column() {
-        let found = histogram(&[-1.0, -0.5, 0.0, 0.001, 0.5, 7.0]);
-        assert_eq!(found.iter().map(|column| column.1).sum::<usize>(), 6);
-        assert_eq!((found[0].1, found[23].1), (0, 1));
-        let flat = histogram(&[0.0, 0.0]);
-        assert_eq!(flat.iter().map(|column| column.1).sum::<usize>(), 2);
+        let (edges, found) = histogram(&[-1.0, -0.5, 0.0, 0.001, 0.5, 7.0]);
+        assert_eq!((edges.len(), found.iter().sum::<usize>()), (COLUMNS + 1, 6));
+        assert_eq!((found[0], found[23]), (0, 1));
+        assert_eq!(histogram(&[0.0, 0.0]).1.iter().sum::<usize>(), 2);
     }
 }

@@ -1,7 +1,9 @@
 //! A learning curve as one HTML page.
 
-use super::charts;
-use super::page::{Page, count, percent};
+use super::chart::{self, Axis, Mark, Series, Unit};
+use super::html::Page;
+use super::made;
+use super::text::{count, percent};
 
 /// The quality of choices with this many measured problems: medians of some draws.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,12 +31,13 @@ pub struct CurvePoint {
 /// Writes the page.
 pub fn curve(points: &[CurvePoint], device: &str, at: &str) -> String {
     let mut page = Page::new(&format!("{device}: learning curve"));
-    page.text(&format!(
-        "Made {at} by ckselect {}. Efficiency on problems that were not measured, \
-         by the number of problems that were.",
-        env!("CARGO_PKG_VERSION")
-    ));
-    for (title, chart) in pictures(points) {
+    made::line(&mut page, at);
+    page.text(
+        "Efficiency (the measured speed of the chosen kernel over that of the fastest measured one) on \
+         problems that were not measured, by the number of problems that were. Each point is the median of \
+         some draws.",
+    );
+    for (title, chart) in charts(points) {
         page.section(title, |page| page.raw(&chart));
     }
     page.section("Figures", |page| figures(page, points));
@@ -42,14 +45,17 @@ pub fn curve(points: &[CurvePoint], device: &str, at: &str) -> String {
 }
 
 /// The charts, each with its title.
-pub(super) fn pictures(points: &[CurvePoint]) -> [(&'static str, String); 2] {
+pub(super) fn charts(points: &[CurvePoint]) -> [(&'static str, String); 2] {
     [
         ("Mean efficiency", (|point| point.mean) as fn(&CurvePoint) -> f64),
         ("What nine of ten problems reach", |point| point.p10),
     ]
     .map(|(title, of)| {
-        let series = series(points, of);
-        (title, charts::curves("efficiency by measured problems", "measured problems", &series))
+        let x = points.iter().map(|point| point.measured as f64);
+        let x = Axis::of_counts("measured problems", x);
+        let all = ways(points, of);
+        let y = Axis::rounded("efficiency", Unit::Share, chart::values(&all));
+        (title, chart::series("efficiency by measured problems", &x, &y, &all))
     })
 }
 
@@ -66,16 +72,19 @@ pub(super) fn figures(page: &mut Page, points: &[CurvePoint]) {
 }
 
 /// The points of each way, in their order.
-fn series(points: &[CurvePoint], of: fn(&CurvePoint) -> f64) -> Vec<(&'static str, Vec<(usize, f64)>)> {
-    let mut series: Vec<(&'static str, Vec<(usize, f64)>)> = Vec::new();
+fn ways(points: &[CurvePoint], of: fn(&CurvePoint) -> f64) -> Vec<Series> {
+    let mut all: Vec<Series> = Vec::new();
     for point in points {
-        let at = (point.measured, of(point));
-        match series.iter_mut().find(|(way, _)| *way == point.way) {
-            Some((_, known)) => known.push(at),
-            None => series.push((point.way, vec![at])),
+        let at = (point.measured as f64, of(point));
+        match all.iter_mut().find(|known| known.name == point.way) {
+            Some(known) => known.points.push(at),
+            None => all.push(Series::new(point.way, Mark::Line, [at])),
         }
     }
-    series
+    for one in &mut all {
+        one.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    all
 }
 
 #[cfg(test)]
@@ -103,6 +112,7 @@ mod tests {
         for text in ["tuned", "alone", "96.25 %", "<path class=\"line", "132"] {
             assert!(page.contains(text), "{text}");
         }
+        assert!(page.contains("<p>measured problems (logarithmic scale)</p>"), "{page}");
         let (shown, _) = page.split_once("<script>").unwrap();
         assert!(!shown.contains("NaN"));
     }

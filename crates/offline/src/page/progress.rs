@@ -1,9 +1,9 @@
 //! A running sweep as an HTML page.
 
+use super::html::Page;
 use super::made;
-use super::map::Shown;
-use super::page::{Page, count, escape, number, percent};
-use super::sweep::{duration, failures, kernels, time, wins};
+use super::sweep::results;
+use super::text::{code, count, duration, escape, number, percent};
 use crate::measurements::Measurements;
 use crate::survey::Survey;
 
@@ -22,7 +22,7 @@ pub struct Clock {
 
 /// The progress of a sweep.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Running {
+pub struct Progress {
     /// The time of this state, as `YYYY-MM-DDThh:mm:ss` in UTC.
     pub at: String,
     /// The log.
@@ -41,7 +41,7 @@ pub struct Running {
     pub again: u64,
 }
 
-impl Running {
+impl Progress {
     /// Milliseconds until the sweep is complete, at this rate.
     fn left_ms(&self) -> Option<f64> {
         let rate = self.rate.filter(|rate| *rate > 0.0 && self.ended.is_none())?;
@@ -50,48 +50,45 @@ impl Running {
 }
 
 /// Writes the page. `found` has the results so far, once a row has a time.
-pub fn running(running: &Running, found: Option<(&Survey, &Measurements)>) -> String {
-    let mut page = Page::new(&format!("{}: a sweep", running.log));
-    if running.ended.is_none() {
-        page.again(running.again);
+pub fn progress(progress: &Progress, found: Option<(&Survey, &Measurements)>) -> String {
+    let mut page = Page::new(&format!("{}: a sweep", progress.log));
+    if progress.ended.is_none() {
+        page.again(progress.again);
     }
-    made::line(&mut page, &running.at);
-    let share = running.rows as f64 / running.planned.max(1) as f64;
-    let state = running.ended.as_ref().map_or_else(
-        || format!("Running. This page is updated every {} seconds.", running.again),
+    made::line(&mut page, &progress.at);
+    let share = progress.rows as f64 / progress.planned.max(1) as f64;
+    let state = progress.ended.as_ref().map_or_else(
+        || format!("Running. This page is updated every {} seconds.", progress.again),
         |how| format!("It ended: {how}."),
     );
     page.raw(&format!("<p class=\"lead\">{}</p>\n", escape(&state)));
     page.raw(&format!(
         "<progress id=\"progress\" max=\"{}\" value=\"{}\" aria-label=\"rows that are done\">{}</progress>\n",
-        running.planned.max(1),
-        running.rows.min(running.planned),
+        progress.planned.max(1),
+        progress.rows.min(progress.planned),
         percent(share)
     ));
     let failed = found.map(|(survey, _)| survey.failures.iter().map(|class| class.rows).sum());
     page.figures(&[
-        ("rows", "rows", format!("{} of {}", count(running.rows), count(running.planned))),
+        ("rows", "rows", format!("{} of {}", count(progress.rows), count(progress.planned))),
         ("share", "done", percent(share)),
-        ("rate", "rows a minute", running.rate.map_or_else(unknown, |rate| number((rate * 60.0).round()))),
-        ("left", "time left", running.left_ms().map_or_else(unknown, duration)),
+        (
+            "rate",
+            "rows a minute",
+            progress.rate.map_or_else(unknown, |rate| count((rate * 60.0).round() as usize)),
+        ),
+        ("left", "time left", progress.left_ms().map_or_else(unknown, duration)),
         ("failed", "rows without a time", failed.map_or_else(unknown, count)),
         ("best", "fastest so far", found.map_or_else(unknown, |(_, measurements)| fastest(measurements))),
     ]);
-    if !running.clocks.is_empty() {
-        page.section("GPUs", |page| clocks(page, &running.clocks));
+    if !progress.clocks.is_empty() {
+        page.section("GPUs", |page| clocks(page, &progress.clocks));
     }
     let Some((survey, measurements)) = found else {
         page.text("No row has a time yet.");
         return page.finish();
     };
-    page.section("Failures", |page| failures(page, survey));
-    page.section("Kernels by problems", |page| {
-        let shown = Shown::of(survey);
-        shown.write(page, survey);
-    });
-    page.section("Kernels", |page| kernels(page, survey, measurements, &Shown::of(survey)));
-    page.section("Winners by tile and pipeline", |page| wins(page, survey));
-    page.section("Time spent", |page| time(page, survey));
+    results(&mut page, survey, measurements);
     page.finish()
 }
 
@@ -114,8 +111,8 @@ fn unknown() -> String {
 fn fastest(measurements: &Measurements) -> String {
     let valid = measurements.rows().iter().filter(|row| row.is_valid);
     valid.max_by(|a, b| a.tflops.total_cmp(&b.tflops)).map_or_else(unknown, |row| {
-        let kernel = escape(&measurements.kernels()[row.kernel as usize].name);
-        format!("{} TFLOPS <small>{kernel}</small>", number((row.tflops * 10.0).round() / 10.0))
+        let kernel = code(&measurements.kernels()[row.kernel as usize].name);
+        format!("{} TFLOPS <small>{kernel}</small>", number(row.tflops))
     })
 }
 
@@ -126,7 +123,7 @@ mod tests {
     #[test]
     fn clocks_are_shown_where_they_are_known() {
         let clock = Clock { gpu: "3".to_owned(), name: "<X>".to_owned(), now: Some(1700), most: 2100 };
-        let still = Running {
+        let still = Progress {
             at: "2026-01-02T03:04:05".to_owned(),
             log: "sweep.csv".to_owned(),
             planned: 30,
@@ -136,14 +133,14 @@ mod tests {
             ended: None,
             again: 5,
         };
-        let page = running(&still, None);
+        let page = progress(&still, None);
         for row in [
             "<td>3</td><td>&lt;X&gt;</td><td>1\u{202f}700 MHz</td><td>2\u{202f}100 MHz</td>",
             "<td>–</td><td>2\u{202f}100 MHz</td>",
         ] {
             assert!(page.contains(row), "{row}: {page}");
         }
-        let unknown = running(&Running { clocks: Vec::new(), ..still }, None);
+        let unknown = progress(&Progress { clocks: Vec::new(), ..still }, None);
         assert!(!unknown.contains("core clock"));
     }
 }

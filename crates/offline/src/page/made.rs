@@ -5,7 +5,8 @@ use std::path::Path;
 
 use ck_select_model::model::{EmbeddedModel, Model, Target};
 
-use super::page::{Page, count, escape};
+use super::html::Page;
+use super::text::{count, escape, name};
 use crate::digest;
 use crate::measurements::Measurements;
 
@@ -62,21 +63,10 @@ impl Made {
 
     /// The files of the measurements.
     pub(super) fn data(&self, page: &mut Page, measurements: &Measurements) {
-        self.noted_data(page, measurements, std::iter::repeat(""));
-    }
-
-    /// The same, each with a note, which is HTML.
-    pub(super) fn noted_data<'a>(
-        &self,
-        page: &mut Page,
-        measurements: &Measurements,
-        notes: impl Iterator<Item = &'a str>,
-    ) {
         page.table(
-            &["data", "rows", "SHA-256", ""],
-            measurements.sources().iter().zip(&self.data).zip(notes).map(|((source, digest), note)| {
-                let path = escape(&source.path.display().to_string());
-                vec![path, count(source.rows), format!("<code>{digest}</code>"), note.to_owned()]
+            &["data", "rows", "SHA-256"],
+            measurements.sources().iter().zip(&self.data).map(|(source, digest)| {
+                vec![name(&source.path.display().to_string()), count(source.rows), hash(digest)]
             }),
         );
     }
@@ -85,7 +75,7 @@ impl Made {
     pub(super) fn model(&self, page: &mut Page) {
         page.table(
             &["model", "SHA-256"],
-            self.model.iter().map(|(file, digest)| vec![escape(file), format!("<code>{digest}</code>")]),
+            self.model.iter().map(|(file, digest)| vec![escape(file), hash(digest)]),
         );
     }
 }
@@ -98,6 +88,11 @@ pub(super) fn line(page: &mut Page, at: &str) {
         time.replace('T', " "),
         env!("CARGO_PKG_VERSION")
     ));
+}
+
+/// A digest, which breaks anywhere.
+pub(super) fn hash(digest: &str) -> String {
+    format!("<code class=\"hash\">{digest}</code>")
 }
 
 /// The files of a model directory, as it is loaded.

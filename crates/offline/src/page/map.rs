@@ -6,7 +6,9 @@ use std::io::Write as _;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 
-use super::page::{Page, count};
+use super::html::Page;
+use super::text::{base64, count};
+use crate::candidates::counted_as;
 use crate::survey::Survey;
 
 /// Maximum numbers of kernels and of cells that are drawn.
@@ -67,12 +69,13 @@ impl Shown {
         let trials = survey.trials.len() - self.trials.len();
         (kernels + trials > 0).then(|| {
             format!(
-                "The page shows {} of {} kernels, those that win first, and {} of {} problems, evenly \
+                "The page shows {} of {} kernels, those that win first, and {} of {} {}, evenly \
                  chosen; all figures beside the map and the tables are of all.",
                 count(self.kernels.len()),
                 count(survey.kernels.len()),
                 count(self.trials.len()),
-                count(survey.trials.len())
+                count(survey.trials.len()),
+                counted_as(&survey.trials)
             )
         })
     }
@@ -88,9 +91,12 @@ impl Shown {
             ),
         };
         page.text(&format!(
-            "A row is a kernel, a column is a problem, and similar ones are adjacent: kernels that are good \
-             at the same problems, and problems that the same kernels are good at.{step} Point at a cell for \
-             its figures, click it for the problem's ranking; filters of the tables below narrow the map."
+            "Each of the {} rows is a kernel, each of the {} columns a problem, and similar ones are \
+             adjacent: kernels that are good at the same problems, and problems that the same kernels are \
+             good at.{step} Point at a cell for its figures, click it for the problem's ranking; filters of \
+             the tables below narrow the map.",
+            count(self.mapped_kernels.len()),
+            count(self.mapped_trials.len())
         ));
         page.raw(TOOLS);
         let wide = if wide { " data-wide=\"1\"" } else { "" };
@@ -123,7 +129,6 @@ impl Shown {
         page.raw(&base64(&packed));
         page.raw("</script>\n");
         page.raw(DIALOG);
-        page.script(include_str!("map.js"));
     }
 
     /// The cells, kernel by kernel: 0 if nothing was measured, otherwise the step plus 1. Also returns the
@@ -179,21 +184,6 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap_or_default()
 }
 
-/// Bytes as text.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let byte = |place: usize| u32::from(three.get(place).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4 {
-            let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
-            text.push(if place > three.len() { '=' } else { char::from(digit) });
-        }
-    }
-    text
-}
-
 const TOOLS: &str = "<div class=\"tools\">\n\
     <label>kernels <select id=\"order-kernels\"><option value=\"like\">by likeness</option>\
     <option value=\"table\">as in their table</option></select></label>\n\
@@ -202,22 +192,10 @@ const TOOLS: &str = "<div class=\"tools\">\n\
     <span><button type=\"button\" id=\"zoom-fit\">fit</button> <button type=\"button\" id=\"zoom-out\" \
     aria-label=\"smaller\">−</button> <button type=\"button\" id=\"zoom-in\" \
     aria-label=\"larger\">+</button></span>\n\
-    <span class=\"legend\">0 % <i style=\"background: linear-gradient(90deg, #440154, #3b528b, #21918c, \
-    #5ec962, #fde725)\"></i> 100 %</span>\n\
-    <span class=\"legend\"><i style=\"width: .7rem; background: #ff3b30\"></i> the fastest</span>\n</div>\n";
+    <span class=\"legend\">0 % <i></i> 100 % of the fastest</span>\n\
+    <span class=\"legend\"><i class=\"fastest\"></i> the fastest</span>\n</div>\n";
 
 const DIALOG: &str = "<dialog id=\"one\" aria-labelledby=\"one-title\"><form method=\"dialog\">\
     <button>close</button></form><h2 id=\"one-title\"></h2><p></p><div class=\"table\" tabindex=\"0\"><table>\
     <thead><tr><th scope=\"col\"></th><th scope=\"col\">efficiency</th><th scope=\"col\"></th></tr></thead>\
     <tbody></tbody></table></div><p class=\"rest\"></p></dialog>\n";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn base64_is_that_of_the_standard() {
-        let found = ["", "f", "fo", "foo", "foob", "fooba", "foobar"].map(|text| base64(text.as_bytes()));
-        assert_eq!(found, ["", "Zg==", "Zm8=", "Zm9v", "Zm9vYg==", "Zm9vYmE=", "Zm9vYmFy"]);
-    }
-}

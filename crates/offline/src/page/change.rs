@@ -1,14 +1,15 @@
 //! Two sweeps side by side, as a part of a page.
 
-use super::charts;
-use super::page::{Page, count, escape, number, percent, short};
+use super::chart::{self, Axis};
+use super::html::Page;
 use super::sweep::Against;
+use super::text::{brief, code, count, percent, times};
 use crate::figures::quantile;
 use crate::measurements::Measurements;
 
-/// Columns of the histogram per doubling of speed, and doublings on each side of 1.
+/// Columns of the histogram per doubling of speed, and on each side of 1.
 const FINE: i32 = 8;
-const DOUBLINGS: i32 = 2;
+const MOST: i32 = 2 * FINE;
 
 pub(super) fn write(page: &mut Page, first: &Measurements, against: Against<'_>) {
     let (change, second) = (against.change, against.measurements);
@@ -36,23 +37,21 @@ pub(super) fn write(page: &mut Page, first: &Measurements, against: Against<'_>)
         "Speed of a kernel on a problem in the second sweep over that in the first; \
          outer columns hold what lies beyond them.",
     );
-    page.raw(&charts::columns(
-        "pairs by their speed in the second sweep over that in the first",
-        &histogram(&change.speeds),
-    ));
-    let name = |side: &Measurements, kernel: u32| {
-        format!("<code>{}</code>", escape(&side.kernels()[kernel as usize].name))
-    };
+    let edges: Vec<f64> = (-MOST..=MOST).map(edge).collect();
+    let x =
+        Axis::logarithmic("speed in the second sweep over that in the first", [edge(-MOST), edge(MOST)], 2.0);
+    page.raw(&chart::histogram("pairs of a kernel and a problem", &x, &edges, &histogram(&change.speeds)));
+    let name = |side: &Measurements, kernel: u32| code(&side.kernels()[kernel as usize].name);
     page.details("By problem", |page| {
         page.named_table(
             "changed-problems",
             &["problem", "first winner keeps", "speed of the fastest", "first winner", "second winner"],
             change.problems.iter().map(|one| {
-                let problem = super::brief(&first.problems()[one.problems[0] as usize].to_string());
+                let problem = brief(&first.problems()[one.problems[0] as usize].to_string());
                 let winners = [name(first, one.winners[0]), name(second, one.winners[1])];
                 let [ours, theirs] = winners;
                 vec![
-                    format!("<code>{}</code>", escape(&problem)),
+                    code(&problem),
                     one.kept.map_or_else(|| "did not run".to_owned(), percent),
                     times(one.speed),
                     ours,
@@ -73,22 +72,19 @@ pub(super) fn write(page: &mut Page, first: &Measurements, against: Against<'_>)
     });
 }
 
-fn times(ratio: f64) -> String {
-    format!("{} ×", number((ratio * 1e4).round() / 1e4))
+/// The ratio where a column begins.
+fn edge(step: i32) -> f64 {
+    (f64::from(step) / f64::from(FINE)).exp2()
 }
 
 /// How many ratios lie in each part of a doubling.
-fn histogram(sorted: &[f64]) -> Vec<(String, usize)> {
-    let most = DOUBLINGS * FINE;
-    let edge = |step: i32| (f64::from(step) / f64::from(FINE)).exp2();
-    let below =
-        |step: i32| if step > -most { sorted.partition_point(|ratio| *ratio < edge(step)) } else { 0 };
-    (-most..most)
-        .map(|step| {
-            let to = if step + 1 < most { below(step + 1) } else { sorted.len() };
-            (short((edge(step) * 1e2).round() / 1e2), to - below(step))
-        })
-        .collect()
+fn histogram(sorted: &[f64]) -> Vec<usize> {
+    let below = |step: i32| match step {
+        step if step <= -MOST => 0,
+        step if step >= MOST => sorted.len(),
+        step => sorted.partition_point(|ratio| *ratio < edge(step)),
+    };
+    (-MOST..MOST).map(|step| below(step + 1) - below(step)).collect()
 }
 
 #[cfg(test)]
@@ -98,11 +94,7 @@ mod tests {
     #[test]
     fn every_ratio_is_in_one_column() {
         let columns = histogram(&[0.01, 0.25, 0.99, 1.0, 1.0, 1.09, 2.0, 50.0]);
-        let filled: Vec<(&str, usize)> = columns
-            .iter()
-            .filter(|column| column.1 > 0)
-            .map(|column| (column.0.as_str(), column.1))
-            .collect();
-        assert_eq!(filled, [("0.25", 2), ("0.92", 1), ("1", 3), ("2", 1), ("3.67", 1)]);
+        let filled: Vec<(i32, usize)> = (-MOST..).zip(columns).filter(|column| column.1 > 0).collect();
+        assert_eq!(filled, [(-16, 2), (-1, 1), (0, 3), (8, 1), (15, 1)]);
     }
 }
