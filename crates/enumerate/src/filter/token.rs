@@ -40,13 +40,13 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, FilterError> {
             '0'..='9' => number(text, at)?,
             '"' | '\'' => quoted(text, at, first)?,
             c if c.is_alphabetic() || c == '_' => (Kind::Word, word_end(text, at)),
-            _ => match SYMBOLS.iter().find(|symbol| text[at..].starts_with(**symbol)) {
-                Some(symbol) => (Kind::Word, at + symbol.len()),
-                None => {
+            _ => {
+                let Some(symbol) = SYMBOLS.iter().find(|symbol| text[at..].starts_with(**symbol)) else {
                     let message = format!("found '{}', expected an expression", first.escape_debug());
                     return Err(FilterError::new(text, at..at + first.len_utf8(), message));
-                }
-            },
+                };
+                (Kind::Word, at + symbol.len())
+            }
         };
         tokens.push(Token { kind, span: at..end });
         at = blanks(text, end);
