@@ -398,7 +398,7 @@ impl Descriptor for CkGemmKernelDesc {
         let quant = unsafe { optional_word(self.quant, "quant") }?.map(Quant::usual);
         let quant = gemm_request::groups_of(quant, self.quant_group_a, self.quant_group_b)?;
         // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
-        let kernel = unsafe {
+        let mut kernel = unsafe {
             GemmKernel {
                 dtype_a: words::dtype("dtype_a", self.dtype_a)?,
                 dtype_b: words::dtype("dtype_b", self.dtype_b)?,
@@ -434,6 +434,8 @@ impl Descriptor for CkGemmKernelDesc {
                     quant,
                     shuffled_scales: self.shuffled_scales.map(|shuffled| shuffled != 0),
                     block_per_cu: small("block_per_cu", self.block_per_cu)?.max(1),
+                    // The name says it.
+                    triton: false,
                 },
                 arch: read_arch(self.arch, "arch")?,
             }
@@ -441,6 +443,7 @@ impl Descriptor for CkGemmKernelDesc {
         // SAFETY: by contract, `self.name` is NULL or NUL-terminated.
         let name = unsafe { read_optional_text(self.name, "name") }?;
         let name = name.map_or_else(|| kernel.identifier(), str::to_owned);
+        kernel.variant.triton = GemmKernel::is_tritons(&name);
         Ok(Kernel { name, kind: KernelKind::Gemm(kernel) })
     }
 }

@@ -14,6 +14,8 @@ pub(crate) struct Family {
     pub multi_d: bool,
     pub preshuffle: bool,
     pub quant: Option<QuantMode>,
+    /// Its kernels are Triton's.
+    pub triton: bool,
 }
 
 /// The code generator's names of families without a prefix of their own.
@@ -25,6 +27,7 @@ pub(crate) const PLAIN: Family = Family {
     multi_d: false,
     preshuffle: false,
     quant: None,
+    triton: false,
 };
 
 /// GEMMs of one type and one launch.
@@ -34,8 +37,11 @@ const fn quant(prefix: &'static str, grouped: bool, mode: QuantMode) -> Family {
     Family { prefix, grouped, quant: Some(mode), ..PLAIN }
 }
 
+/// What the names of Triton's kernels begin with; the rest is as for the tile engine's.
+pub(super) const TRITON: &str = "triton_gemm";
+
 /// All families with a prefix of their own, in search order.
-const FAMILIES: [Family; 17] = [
+const FAMILIES: [Family; 18] = [
     quant("gemm_aquant", false, QuantMode::A),
     quant("gemm_bquant", false, QuantMode::B),
     quant("gemm_abquant", false, QuantMode::AB),
@@ -52,6 +58,7 @@ const FAMILIES: [Family; 17] = [
     Family { prefix: "gemm_streamk", stream_k: true, ..PLAIN },
     Family { prefix: "gemm_multi_d", multi_d: true, ..PLAIN },
     Family { prefix: "gemm_preshuffle", preshuffle: true, ..PLAIN },
+    Family { prefix: TRITON, triton: true, ..PLAIN },
     UNIVERSAL,
 ];
 
@@ -70,6 +77,7 @@ impl Family {
         let fits = |family: &&Self| {
             let has = |family_has: bool, kernel_has: bool| !family_has || kernel_has;
             family.quant == mode
+                && family.triton == variant.triton
                 && (matches!(mode, None | Some(QuantMode::Mx)) || family.grouped == kernel.grouped)
                 && has(family.batched, variant.batched)
                 && has(family.grouped, kernel.grouped)

@@ -126,6 +126,7 @@ impl GemmKernel {
     /// What its longest name has besides types, shapes and pipeline.
     pub(crate) fn suffixes(&self) -> Vec<String> {
         let mut found = Suffixes::default();
+        found.word(self.variant.triton, "triton");
         found.word(self.scheduler != Scheduler::Intrawave, self.scheduler);
         found.word(self.epilogue != Epilogue::CShuffle, self.epilogue);
         for (axis, pad) in ["m", "n", "k"].iter().zip(self.pad) {

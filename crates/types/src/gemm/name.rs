@@ -62,6 +62,11 @@ impl GemmKernel {
         Family::of_name(text).is_some_and(|family| *family != PLAIN)
     }
 
+    /// Whether a name is that of a Triton kernel.
+    pub fn is_tritons(name: &str) -> bool {
+        Family::of_name(name).is_some_and(|family| family.triton)
+    }
+
     /// Reads a name of the tile engine or the code generator, such as
     /// `gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x128_1x4x1_16x16x128`,
     /// `batched_gemm_fp16_rcr_…` or `gemm_fp16_rcr_…_streamk_tree`.
@@ -173,10 +178,10 @@ impl GemmKernel {
         name
     }
 
-    /// The code generator's name, `gemm_` with the kind of kernel at the end; for quantised kernels the same
-    /// as [`GemmKernel::name`].
+    /// The code generator's name, `gemm_` with the kind of kernel at the end; for quantised kernels and
+    /// Triton's the same as [`GemmKernel::name`].
     pub fn generated_name(&self) -> String {
-        if self.variant.quant.is_some() {
+        if self.variant.quant.is_some() || self.variant.triton {
             return self.name();
         }
         let mut name = String::from("gemm_");
@@ -189,7 +194,7 @@ impl GemmKernel {
 
     /// The dispatcher's identifier, the key under which a registry holds it.
     pub fn identifier(&self) -> String {
-        if self.variant.batched || self.variant.quant.is_some() {
+        if self.variant.batched || self.variant.quant.is_some() || self.variant.triton {
             return self.name();
         }
         let mut identifier = String::new();
@@ -339,6 +344,7 @@ fn body(scan: &mut Scan<'_>, family: &Family) -> Result<(GemmKernel, bool), Name
     let mut kernel =
         GemmKernel { dtype_b, grouped: family.grouped, preshuffle: family.preshuffle, ..body.into() };
     kernel.variant.batched = family.batched;
+    kernel.variant.triton = family.triton;
     kernel.variant.stream_k = stream_k;
     if family.quant.is_some() {
         kernel.dtype_c = dtype_a.scaled_result();

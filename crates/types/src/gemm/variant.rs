@@ -22,6 +22,8 @@ pub struct GemmVariant {
     pub shuffled_scales: [bool; 2],
     /// Workgroups that should fit on one compute unit.
     pub block_per_cu: u8,
+    /// Compiled by Triton: `compv3` to `compv6` are two to five stages.
+    pub triton: bool,
 }
 
 impl Default for GemmVariant {
@@ -33,6 +35,7 @@ impl Default for GemmVariant {
             quant: None,
             shuffled_scales: [false; 2],
             block_per_cu: 1,
+            triton: false,
         }
     }
 }

@@ -10,7 +10,7 @@ impl Kernel {
     /// | the name begins with | grammar |
     /// |---|---|
     /// | `grouped_conv_` | [`ConvKernel::parse_name`] |
-    /// | `gemm_`, `batched_gemm_`, `grouped_gemm_`, `mx_gemm_` | [`GemmKernel::parse_name`]; a part that it does not understand is kept in the name only |
+    /// | `gemm_`, `batched_gemm_`, `grouped_gemm_`, `mx_gemm_`, `triton_gemm_` | [`GemmKernel::parse_name`]; a part that it does not understand is kept in the name only |
     /// | `fmha_` | [`FmhaKernel::parse_name`] |
     /// | a dtype | [`GemmKernel::parse_identifier`] |
     ///

@@ -254,6 +254,20 @@ fn variants_are_read_in_both_spellings() {
     assert_eq!((kernel.pad, kernel.variant.quant), ([true, false, true], Some(Quant::usual(QuantMode::A))));
 }
 
+/// The same shapes and pipeline mean something else where Triton compiled them, so the name says it.
+#[test]
+fn names_of_triton_kernels_say_so() {
+    let (of_triton, of_tile_engine) =
+        (format!("triton_gemm_{BODY}_splitk4"), format!("gemm_universal_{BODY}_splitk4"));
+    let (triton, other) = (parse(&of_triton).kernel, parse(&of_tile_engine).kernel);
+    assert!(triton.variant.triton && GemmKernel::begins_a_name(&of_triton));
+    assert_eq!([triton.name(), triton.generated_name(), triton.identifier()], [of_triton.as_str(); 3]);
+    assert_ne!(triton, other);
+    let variant = crate::kernel::GemmVariant { triton: false, ..triton.variant };
+    assert_eq!(GemmKernel { variant, ..triton }, other);
+    assert_eq!(other.name(), of_tile_engine);
+}
+
 #[test]
 fn identifiers_say_stream_k() {
     let body = "fp16_rcr_compv3_cshuffle_intrawave_True_False_True_False_128x128x32_2x2x1_16x16x16";
