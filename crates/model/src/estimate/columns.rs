@@ -148,6 +148,17 @@ impl UniversalPool {
         self.shapes.get(kernel)?.as_ref().err().copied()
     }
 
+    /// The time that all others are relative to: the shortest of kernels that have the registers and the
+    /// shared memory that they need, because the guess for any other kernel must move nobody else.
+    fn reference(&self, times: &[f64]) -> f64 {
+        let shortest = |lacking: bool| {
+            let counts = self.shapes.iter().zip(times).filter(|(shape, _)| lacks(shape) == lacking);
+            counts.map(|(_, time)| *time).fold(f64::INFINITY, f64::min)
+        };
+        let best = shortest(false);
+        if best.is_finite() { best } else { shortest(true) }
+    }
+
     /// Fills in the columns of the kernels that `counts`, which are the pool for this problem: column after
     /// column, with a value for each kernel. `log_times` receives the logarithm of each one's estimated time
     /// over the shortest. It is NaN for kernels that do not count or have no estimate; their columns are
@@ -168,17 +179,17 @@ impl UniversalPool {
             Ok(shape) if counts(kernel) => self.estimator.time(&load, shape),
             _ => f64::NAN,
         }));
-        let best = log_times.iter().copied().fold(f64::INFINITY, f64::min);
+        let best = self.reference(log_times);
         values.resize(columns.len() * kernels, 0.0);
         for (kernel, (shape, time)) in self.shapes.iter().zip(&mut *log_times).enumerate() {
             if time.is_nan() {
                 continue;
             }
-            let Estimator { device, constants } = &self.estimator;
+            let device = self.estimator.device();
             let cells = columns.iter().zip(values[kernel..].iter_mut().step_by(kernels));
             match (&load, shape) {
                 (Load::Gemm(load), Ok(Shape::Gemm(shape))) => {
-                    let parts = Parts::new(load, shape, device, constants);
+                    let parts = Parts::new(load, shape, device);
                     let seen = Seen { parts, load, shape, device, time: *time, best };
                     for (column, cell) in cells {
                         if let Value::Gemm(value) = column.value {
@@ -206,12 +217,18 @@ impl UniversalPool {
     }
 }
 
+/// Whether a kernel lacks registers or shared memory.
+fn lacks(shape: &Result<Shape, ShapeError>) -> bool {
+    matches!(shape, Ok(Shape::Gemm(shape)) if shape.lacking > 1.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::kernel::Kernel;
     use crate::problem::{ConvProblem, FmhaProblem};
     use crate::vocab::FmhaMask;
+    use proptest::prelude::*;
 
     fn filled(arch: &str, problem: &Problem, names: &[&str], which: usize) -> (Vec<f64>, Vec<f64>) {
         let kernels: Vec<Kernel> = names.iter().map(|name| Kernel::from_name(name).unwrap()).collect();
@@ -257,6 +274,66 @@ mod tests {
             // Without the best one, the values are relative to another.
             let (_, without) = filled("gfx950", &problem, &names, best);
             assert!(without[best].is_nan() && without.contains(&0.0));
+        }
+    }
+
+    /// Names of a pool of GEMMs: tiles and waves in all combinations, many of which nobody would build.
+    fn gemms() -> Vec<String> {
+        let tiles = [16, 32, 64, 128, 256];
+        let shapes = tiles.iter().flat_map(|m| tiles.iter().map(move |n| (m, n)));
+        let waves = ["1x1x1", "2x1x1", "2x2x1", "4x2x1"];
+        let all = shapes.flat_map(|shape| waves.iter().map(move |wave| (shape, wave)));
+        let names = all.flat_map(|((m, n), wave)| {
+            ["compv3", "compv4", "compv6"].map(|pipeline| {
+                format!(
+                    "gemm_universal_fp16_rcr_{pipeline}_default_intrawave_False_False_False_False_{m}x{n}x64\
+                     _{wave}_16x16x16"
+                )
+            })
+        });
+        names.collect()
+    }
+
+    proptest! {
+        /// The reference was the shortest estimate of all, so that a kernel with a lucky one (registers that
+        /// nobody has) changed the columns of all others.
+        #[test]
+        fn hopeless_kernels_change_nothing_among_the_others(
+            (m, n, k) in (1_i64..9000, 16_i64..9000, 16_i64..9000), at in 0_usize..97,
+            arch in prop::sample::select(vec!["sm_90", "sm_80", "gfx90a", "gfx942", "gfx950"]),
+        ) {
+            let problem: Problem = crate::problem::GemmProblem::new(m, n, k).into();
+            let names = gemms();
+            let estimator = Estimator::new(Device::for_arch(arch.parse().unwrap()).unwrap());
+            let kernels: Vec<Kernel> = names.iter().map(|name| Kernel::from_name(name).unwrap()).collect();
+            let pool = UniversalPool::new(estimator, kernels.iter().map(|kernel| &kernel.kind));
+            let columns: Vec<_> = universal_columns(problem.op()).iter().collect();
+            let fill = |counts: &dyn Fn(usize) -> bool| {
+                let (mut values, mut times) = (Vec::new(), Vec::new());
+                pool.fill(&columns, &problem, counts, &mut values, &mut times);
+                (values, times)
+            };
+            // A small pool of kernels that have what they need, then the same with all that lack something,
+            // and with all that the estimate holds to be slower.
+            let is_good = |kernel: &usize| kernel % 97 >= at && !lacks(&pool.shapes[*kernel]);
+            let good: Vec<usize> = (0..names.len()).filter(is_good).step_by(7).collect();
+            prop_assume!(!good.is_empty());
+            let (values, times) = fill(&|kernel| good.contains(&kernel));
+            let (_, alone) = fill(&|_| true);
+            let reference = good.iter().map(|&kernel| alone[kernel]).fold(f64::INFINITY, f64::min);
+            let more = [
+                fill(&|kernel| good.contains(&kernel) || lacks(&pool.shapes[kernel])),
+                fill(&|kernel| good.contains(&kernel) || alone[kernel] > reference),
+            ];
+            for (more_values, more_times) in more {
+                for &kernel in &good {
+                    prop_assert_eq!(times[kernel].to_bits(), more_times[kernel].to_bits());
+                    for column in 0..columns.len() {
+                        let at = column * names.len() + kernel;
+                        prop_assert_eq!(values[at].to_bits(), more_values[at].to_bits());
+                    }
+                }
+            }
         }
     }
 

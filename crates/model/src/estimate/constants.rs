@@ -2,21 +2,27 @@
 //!
 //! Those of `composable_kernel` were chosen on the MI355X training sweep (188 problems x 20 kernels; never on
 //! its oracle problems), those of the CUDA kernels on the H200 data of `data/h200` (2,964 problems x 30
-//! kernels, three directions). Both come from the same search, from the same start, for the least regret of
-//! the choice and the least error of the time; they are rounded to two digits. `docs/estimate.md` says how
-//! good they are on the data they were chosen on and on other data.
+//! kernels, three directions), those of Triton's GEMMs on `data/h100/gemm_triton*` (159 shapes x 546 kernels,
+//! and splits). All come from the same kind of search, for the least regret of the choice and the least error
+//! of the time; they are rounded to two digits. `docs/estimate.md` says how good they are on the data they
+//! were chosen on and on other data.
 
 use super::device::Library;
 
 /// One library's constants.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Constants {
     /// Share of the peak rate that the instructions of a step reach.
     pub matrix_share: f64,
+    /// Columns at which an instruction of four waves together reaches half of that share, and the part of it
+    /// that instructions of one wave reach; `None` for a library that has only the latter.
+    pub wide: Option<[f64; 2]>,
     /// Share of the operands' fragments that is read from shared memory, above 1 if banks conflict.
     pub fragment_share: f64,
     /// Lane-cycles that one access to memory takes to address and issue, see [`LANES`].
     pub issue: f64,
+    /// Cycles of a compute unit to move one byte to shared memory.
+    pub per_byte: f64,
     /// Accesses to the image as a multiple of accesses to a matrix: addresses are computed, padding is
     /// tested.
     pub gather: f64,
@@ -61,6 +67,17 @@ pub(super) struct Constants {
     pub staged: f64,
     /// The same with the second buffer of compv4.
     pub buffered_staged: f64,
+    /// Registers of a thread for each of its accesses of a step, and for each four bytes of fragments that an
+    /// instruction of one wave multiplies.
+    pub held: [f64; 2],
+    /// Growth of the cycles for each register that a thread lacks.
+    pub spill: f64,
+    /// Share of the ideal, in which a compute unit takes the next workgroup as soon as one ends; the rest
+    /// runs in whole rounds.
+    pub flowing: f64,
+    /// The pipeline's name is the number of stages, each with tiles in shared memory of its own, and a
+    /// persistent kernel has one workgroup on a compute unit.
+    pub staged_by_number: bool,
     /// Tiles in shared memory without, with one and with two steps ahead: `mem`, most pipelines, `compv4`.
     pub buffers: [f64; 3],
     /// Parts of the depth of a two-stage kernel, and of one with compv4, if neither problem nor kernel says.
@@ -69,17 +86,18 @@ pub(super) struct Constants {
     pub always_second: bool,
 }
 
+/// [`Constants::flowing`], where nobody measured another.
+pub(super) const FLOWING: f64 = 0.35;
+
 /// Lanes of a compute unit that issue accesses at the same time.
 pub(super) const LANES: f64 = 128.0;
 
-/// Share of the ideal, in which a compute unit takes the next workgroup as soon as one ends; the rest runs in
-/// whole rounds.
-pub(super) const FLOWING: f64 = 0.35;
-
 const COMPOSABLE_KERNEL: Constants = Constants {
     matrix_share: 0.85,
+    wide: None,
     fragment_share: 0.53,
     issue: 17.0,
+    per_byte: 0.0,
     gather: 3.8,
     access_bytes: 16.0,
     narrow: 0.0,
@@ -103,6 +121,11 @@ const COMPOSABLE_KERNEL: Constants = Constants {
     registers: 55.0,
     staged: 0.9,
     buffered_staged: 2.0,
+    held: [0.0; 2],
+    // Not measured there: no kernel of these sweeps lacks registers.
+    spill: 0.1,
+    flowing: FLOWING,
+    staged_by_number: false,
     buffers: [1.0, 1.0, 2.0],
     parts: [1.0, 1.0],
     always_second: true,
@@ -110,8 +133,10 @@ const COMPOSABLE_KERNEL: Constants = Constants {
 
 const CUDA: Constants = Constants {
     matrix_share: 0.58,
+    wide: None,
     fragment_share: 2.3,
     issue: 40.0,
+    per_byte: 0.0,
     gather: 2.0,
     access_bytes: 16.0,
     narrow: 0.79,
@@ -133,9 +158,50 @@ const CUDA: Constants = Constants {
     registers: 8.7,
     staged: 0.0,
     buffered_staged: 0.0,
+    held: [0.0; 2],
+    // Not measured there: no kernel of these sweeps lacks registers.
+    spill: 0.1,
+    flowing: FLOWING,
+    staged_by_number: false,
     buffers: [1.0, 2.0, 3.0],
     // What the kernel names of gpu/ mean.
     parts: [8.0, 32.0],
+    always_second: false,
+};
+
+const TRITON: Constants = Constants {
+    matrix_share: 0.9,
+    wide: Some([20.0, 0.38]),
+    fragment_share: 1.6,
+    issue: 5.7,
+    per_byte: 0.0038,
+    gather: 1.0,
+    access_bytes: 16.0,
+    narrow: 0.0,
+    barrier: 140.0,
+    latency: 1300.0,
+    access_latency: 40.0,
+    unpipelined: 1.0,
+    buffered_latency: 1.0,
+    buffered_access: 1.0,
+    unhidden: 0.12,
+    prologue: 0.29,
+    workgroup: 620.0,
+    store: 0.85,
+    launch: 0.5,
+    second_launch: 1.0,
+    cache_share: 1.5,
+    parts_share: 0.14,
+    memory_share: 0.9,
+    registers: 39.0,
+    staged: 0.0,
+    buffered_staged: 0.0,
+    held: [0.59, 0.24],
+    spill: 0.15,
+    flowing: 0.096,
+    staged_by_number: true,
+    buffers: [1.0, 2.0, 3.0],
+    parts: [1.0, 1.0],
     always_second: false,
 };
 
@@ -144,6 +210,7 @@ impl Constants {
         match library {
             Library::ComposableKernel => &COMPOSABLE_KERNEL,
             Library::Cuda => &CUDA,
+            Library::Triton => &TRITON,
         }
     }
 }

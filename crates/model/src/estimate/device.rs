@@ -6,8 +6,9 @@ use serde_json::{Map, Value};
 
 use super::profiles;
 use crate::hardware::Hardware;
+use crate::kernel::KernelKind;
 use crate::problem::InvalidField;
-use crate::vocab::{Arch, Dtype};
+use crate::vocab::{Arch, Dtype, Epilogue};
 
 /// Whose kernels a device runs: they differ in how they load and overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub enum Library {
     ComposableKernel,
     /// The CUDA kernels of this repository (`gpu/`).
     Cuda,
+    /// GEMMs that Triton compiles.
+    Triton,
 }
 
 /// Rates of a GPU that features do not use.
@@ -61,8 +64,11 @@ pub struct Device {
     pub hardware: Hardware,
     /// The rates that they do not use.
     pub rates: Rates,
-    /// Whose kernels it runs.
+    /// Whose kernels it runs, unless they are another library's.
     pub library: Library,
+    /// Least rows of a tile that four waves multiply with one instruction (Hopper's wgmma); 0 without such
+    /// instructions.
+    pub wide_rows: u32,
 }
 
 /// Why nothing can be estimated for a GPU.
@@ -156,6 +162,28 @@ impl Device {
             }
         }
         Ok(device)
+    }
+
+    /// The library of a kernel: the one that its name says, else the device's. Pools of Triton's GEMMs for
+    /// CUDA devices have the tile engine's names, too, but no other epilogue than `default`, which the
+    /// kernels of `gpu/` do not have.
+    pub(super) const fn library_of(&self, kernel: &KernelKind) -> Library {
+        match (self.library, kernel) {
+            (_, KernelKind::Gemm(gemm)) if gemm.variant.triton => Library::Triton,
+            (Library::Cuda, KernelKind::Gemm(gemm)) if matches!(gemm.epilogue, Epilogue::Default) => {
+                Library::Triton
+            }
+            (library, _) => library,
+        }
+    }
+
+    /// Registers that a thread can have: with AMD's matrix cores vector and accumulation registers together.
+    pub(super) const fn registers_of_thread(&self) -> f64 {
+        match (self.library, self.hardware.wavefront_size) {
+            (Library::ComposableKernel, 64) => 512.0,
+            (Library::ComposableKernel, _) => 256.0,
+            _ => 255.0,
+        }
     }
 
     /// Multiply-adds of a compute unit per cycle; 0 without instructions for the type.

@@ -110,7 +110,8 @@ impl Constants {
     const fn of(library: Library) -> &'static Self {
         match library {
             Library::ComposableKernel => &COMPOSABLE_KERNEL,
-            Library::Cuda => &CUDA,
+            // Of Triton's attention there is nothing yet.
+            Library::Cuda | Library::Triton => &CUDA,
         }
     }
 }
@@ -169,7 +170,7 @@ impl FmhaShape {
         let staged = n0 * (depth + values) * bytes;
         let held = match (device.library, ahead) {
             // All keys and values of a step, twice if the next step's are loaded meanwhile.
-            (Library::Cuda, _) => staged * (1.0 + f64::from(u8::from(ahead))),
+            (Library::Cuda | Library::Triton, _) => staged * (1.0 + f64::from(u8::from(ahead))),
             // Three pieces of the larger operand, or one slice of both.
             (Library::ComposableKernel, true) => 3.0 * n0 * k0.max(32.0) * bytes,
             (Library::ComposableKernel, false) => (m0 + n0) * k0.max(16.0) * bytes,

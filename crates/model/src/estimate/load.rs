@@ -1,6 +1,5 @@
 //! The work of a problem: its GEMM, what is contiguous in memory, and bytes.
 
-use super::constants::Constants;
 use crate::kernel::Quant;
 use crate::problem::{ConvProblem, GemmProblem, Groups};
 use crate::vocab::{ConvLayout, Direction, Dtype, GemmLayout, Major, QuantMode};
@@ -17,8 +16,8 @@ pub struct Load {
     /// Contiguous elements in A, B and the result: the largest power of two that divides the contiguous
     /// extent.
     pub(super) together: [f64; 3],
-    /// Accesses to A and to B relative to those to a plain matrix.
-    pub(super) gather: [f64; 2],
+    /// Whether A and B are images, whose addresses are computed.
+    pub(super) images: [bool; 2],
     /// Bytes of operands and result, each once.
     pub(super) bytes: f64,
     /// Bytes of the result.
@@ -43,7 +42,7 @@ pub(super) fn bytes_of(dtype: Dtype) -> f64 {
 }
 
 impl Load {
-    pub(super) fn of_conv(problem: &ConvProblem, constants: &Constants) -> Self {
+    pub(super) fn of_conv(problem: &ConvProblem) -> Self {
         let volume = |extents: [i64; 3]| extents.iter().map(|&extent| extent.max(1) as f64).product::<f64>();
         let groups = problem.g.max(1);
         let (channels, out_channels) = (problem.c / groups, problem.k / groups);
@@ -57,25 +56,23 @@ impl Load {
         let of_tensor = |channels: i64, width: i64| together(if width_last { width } else { channels });
         let in_together = of_tensor(channels, problem.input[2]);
         let out_together = of_tensor(out_channels, outputs[2]);
-        // Even for a single tap: the kernels compute its addresses all the same.
-        let image = constants.gather;
-        let (extents, together, gather, result_bytes) = match problem.direction {
+        let (extents, together, images, result_bytes) = match problem.direction {
             Direction::Forward => (
                 [n * output, k, c * filter],
                 [in_together, together(channels), out_together],
-                [image, 1.0],
+                [true, false],
                 out_bytes,
             ),
             Direction::BwdData => (
                 [n * input, c, k * filter],
                 [out_together, together(channels), in_together],
-                [image, 1.0],
+                [true, false],
                 in_bytes,
             ),
             Direction::BwdWeight => (
                 [k, c * filter, n * output],
                 [out_together, in_together, together(channels)],
-                [1.0, image],
+                [false, true],
                 filter_bytes,
             ),
         };
@@ -84,7 +81,7 @@ impl Load {
             groups: g,
             list: Groups::NONE,
             together,
-            gather,
+            images,
             bytes: in_bytes + filter_bytes + out_bytes,
             result_bytes,
             results: extents[0] * extents[1] * g,
@@ -114,7 +111,7 @@ impl Load {
             groups: f64::from(request.batch.max(1)),
             list: request.groups,
             together: [of(a, 2, 0), of(b, 1, 2), of(c, 1, 0)],
-            gather: [1.0, 1.0],
+            images: [false; 2],
             bytes: operand_bytes + result_bytes + d_bytes + scale_bytes,
             result_bytes,
             results,

@@ -97,13 +97,12 @@ pub enum Shape {
 #[derive(Debug, Clone, Copy)]
 pub struct Estimator {
     device: Device,
-    constants: &'static Constants,
 }
 
 impl Estimator {
     /// For a device.
-    pub fn new(device: Device) -> Self {
-        Self { device, constants: Constants::of(device.library) }
+    pub const fn new(device: Device) -> Self {
+        Self { device }
     }
 
     /// The device.
@@ -111,10 +110,15 @@ impl Estimator {
         &self.device
     }
 
+    /// Whether a kernel is of another library than those that its constants for the device are for.
+    pub fn is_foreign(&self, kernel: &KernelKind) -> bool {
+        self.device.library_of(kernel) != self.device.library
+    }
+
     /// What depends on the problem alone. The problem must be valid.
     pub fn load(&self, problem: &Problem) -> Load {
         match problem {
-            Problem::Conv(problem) => Load::Gemm(load::Load::of_conv(problem, self.constants)),
+            Problem::Conv(problem) => Load::Gemm(load::Load::of_conv(problem)),
             Problem::Gemm(problem) => Load::Gemm(load::Load::of_gemm(problem)),
             Problem::Fmha(problem) => Load::Fmha(FmhaLoad::new(problem)),
         }
@@ -122,7 +126,8 @@ impl Estimator {
 
     /// What depends on the kernel alone.
     pub fn shape(&self, kernel: &KernelKind) -> Result<Shape, ShapeError> {
-        let (device, constants) = (&self.device, self.constants);
+        let device = &self.device;
+        let constants = Constants::of(device.library_of(kernel));
         match kernel {
             KernelKind::Conv(kernel) => shape::Shape::of_conv(kernel, device, constants).map(Shape::Gemm),
             KernelKind::Gemm(kernel) => shape::Shape::of_gemm(kernel, device, constants).map(Shape::Gemm),
@@ -134,9 +139,7 @@ impl Estimator {
     #[inline]
     pub fn time(&self, load: &Load, shape: &Shape) -> f64 {
         match (load, shape) {
-            (Load::Gemm(load), Shape::Gemm(shape)) => {
-                Parts::new(load, shape, &self.device, self.constants).time()
-            }
+            (Load::Gemm(load), Shape::Gemm(shape)) => Parts::new(load, shape, &self.device).time(),
             (Load::Fmha(load), Shape::Fmha(shape)) => FmhaParts::new(load, shape, &self.device).time(),
             _ => f64::INFINITY,
         }
@@ -145,9 +148,7 @@ impl Estimator {
     /// The terms of the time.
     pub fn terms(&self, load: &Load, shape: &Shape) -> Terms {
         match (load, shape) {
-            (Load::Gemm(load), Shape::Gemm(shape)) => {
-                Parts::new(load, shape, &self.device, self.constants).terms()
-            }
+            (Load::Gemm(load), Shape::Gemm(shape)) => Parts::new(load, shape, &self.device).terms(),
             (Load::Fmha(load), Shape::Fmha(shape)) => FmhaParts::new(load, shape, &self.device).terms(),
             _ => Terms { names: &TERMS, values: [f64::INFINITY; TERMS.len()] },
         }

@@ -26,7 +26,7 @@ const BANKS: f64 = 128.0;
 pub(super) fn blank(arch: Option<Arch>) -> Device {
     let is_cuda = arch.is_some_and(|arch| arch.as_str().starts_with("sm_"));
     let library = if is_cuda { Library::Cuda } else { Library::ComposableKernel };
-    Device { hardware: Hardware::default(), rates: GFX950, library }
+    Device { hardware: Hardware::default(), rates: GFX950, library, wide_rows: 0 }
 }
 
 /// One die of an MI250X (an MI210 has 104 units): 1.6 TB/s; 383 TFLOPS on both dies of 110 units at 1.7 GHz; no cache after
@@ -182,5 +182,7 @@ pub(super) fn of(arch: &str) -> Option<Device> {
         },
         _ => known?,
     };
-    Some(Device { hardware, rates, library })
+    // PTX ISA 8.0: wgmma multiplies 64 rows.
+    let wide_rows = if arch == "sm_90" { 64 } else { 0 };
+    Some(Device { hardware, rates, library, wide_rows })
 }

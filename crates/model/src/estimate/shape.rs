@@ -9,12 +9,15 @@ use crate::vocab::{Direction, Dtype, Pipeline};
 /// What [`super::Estimator`] needs of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shape {
+    /// Those of its library.
+    pub(super) constants: &'static Constants,
     /// Tile of the result and depth of a step, each extent at least 1.
     pub(super) tile: [f64; 3],
     /// Threads and waves of a workgroup.
     pub(super) threads: f64,
     pub(super) waves: f64,
-    /// Steps that loads are prefetched: none, one, or one with a second buffer, which counts as two.
+    /// Steps that loads are prefetched: none, one, one with a second buffer, which counts as two, or by
+    /// number.
     pub(super) ahead: f64,
     /// Of the pipeline `compv5`, which the formula treats as `compv3`.
     pub(super) compv5: bool,
@@ -22,12 +25,17 @@ pub struct Shape {
     pub(super) resident: f64,
     /// Share of a compute unit's SIMDs that one workgroup occupies.
     pub(super) occupied: f64,
+    /// Cycles as a multiple of those that they were if the kernel had all registers and the shared memory
+    /// that it needs.
+    pub(super) lacking: f64,
     /// Cycles of a step's matrix instructions on all SIMDs.
     pub(super) arithmetic: f64,
     /// Cycles that a step reads fragments from shared memory.
     pub(super) fragments: f64,
-    /// Cycles that a step waits for memory, and for each access of a thread.
+    /// Cycles that the first step waits for memory, and for each access of a thread, and the share of it that
+    /// the others wait.
     pub(super) waits: [f64; 2],
+    pub(super) waits_again: f64,
     /// Elements of one access to A, B and the result , at most.
     pub(super) widest: [f64; 3],
     /// Bytes that a step stages.
@@ -84,7 +92,7 @@ impl Shape {
     pub(super) fn of_conv(
         kernel: &ConvKernel,
         device: &Device,
-        constants: &Constants,
+        constants: &'static Constants,
     ) -> Result<Self, ShapeError> {
         let shape = Self::of(&Kernel::of_conv(kernel), device, constants)?;
         Ok(Self {
@@ -99,10 +107,12 @@ impl Shape {
     pub(super) fn of_gemm(
         kernel: &GemmKernel,
         device: &Device,
-        constants: &Constants,
+        constants: &'static Constants,
     ) -> Result<Self, ShapeError> {
         let shape = Self::of(&Kernel::of_gemm(kernel), device, constants)?;
+        let alone = kernel.persistent && constants.staged_by_number;
         Ok(Self {
+            resident: if alone { 1.0 } else { shape.resident },
             balanced: kernel.variant.stream_k.is_some(),
             persistent: kernel.persistent,
             preshuffled: kernel.preshuffle,
@@ -110,7 +120,7 @@ impl Shape {
         })
     }
 
-    fn of(kernel: &Kernel, device: &Device, constants: &Constants) -> Result<Self, ShapeError> {
+    fn of(kernel: &Kernel, device: &Device, constants: &'static Constants) -> Result<Self, ShapeError> {
         let [a, b, result] = kernel.types;
         let dtype = multiplied(a, b);
         let macs = device.macs(dtype);
@@ -119,28 +129,38 @@ impl Shape {
         }
         let hardware = &device.hardware;
         let [tile_m, tile_n, tile_k] = extents(kernel.tile);
-        let [waves_m, waves_n, waves_k] = extents(kernel.wave);
-        let waves = waves_m * waves_n * waves_k;
+        let waves = extents(kernel.wave).iter().product::<f64>();
         let threads = waves * hardware.wavefront_size.max(1) as f64;
         let ahead = Ahead::of(kernel.pipeline);
         let buffered = ahead == Ahead::Buffered;
+        let stages = if constants.staged_by_number { stages(kernel.pipeline) } else { None };
 
         let a_bytes = tile_m * tile_k * bytes_of(a);
         let b_bytes = tile_n * tile_k * bytes_of(b);
         let staged = a_bytes + b_bytes;
-        let buffers = constants.buffers[ahead as usize].max(if kernel.second_buffer { 2.0 } else { 1.0 });
+        let multiply = Multiply::new(kernel, device, constants);
+        // Each wave reads the rows of A and the columns of B that it multiplies.
+        let read = a_bytes * multiply.reads[0] + b_bytes * multiply.reads[1];
+        let least = if kernel.second_buffer { 2.0 } else { 1.0 };
+        let buffers = stages.unwrap_or(constants.buffers[ahead as usize].max(least));
         let by_memory = hardware.lds_capacity as f64 / (staged * buffers);
         let by_waves = hardware.max_waves_per_cu as f64 / waves;
         let held = if buffered { constants.buffered_staged } else { constants.staged };
-        let registers = tile_m * tile_n / threads + constants.registers + held * staged / 4.0 / threads;
-        let by_registers = device.rates.registers_per_cu / (threads * registers);
+        let accesses = staged / constants.access_bytes;
+        let [for_access, for_fragment] = constants.held;
+        let fragment = if multiply.wide { 0.0 } else { read / 4.0 * for_fragment };
+        let registers = tile_m * tile_n / threads
+            + constants.registers
+            + (held * staged / 4.0 + for_access * accesses + fragment) / threads;
+        let most = device.registers_of_thread();
+        let by_registers = device.rates.registers_per_cu / (threads * registers.min(most));
         let resident = by_memory.min(by_waves).min(by_registers).floor().max(1.0);
+        let without_memory = if by_memory < 1.0 { WITHOUT_MEMORY / by_memory } else { 1.0 };
+        let lacking = (1.0 + constants.spill * (registers - most).max(0.0)) * without_memory;
 
         let instruction = f64::from(kernel.warp_tile.m) * f64::from(kernel.warp_tile.k);
-        let rate = macs * constants.matrix_share * device.instruction_share(dtype, instruction);
-        let arithmetic = tile_m * tile_n * tile_k / rate;
-        // Each wave reads the rows of A and the columns of B that it multiplies.
-        let read = a_bytes * waves_n + b_bytes * waves_m;
+        let share = constants.matrix_share * multiply.share * device.instruction_share(dtype, instruction);
+        let arithmetic = tile_m * tile_n * tile_k / (macs * share);
         let fragments = read * constants.fragment_share / device.rates.lds_bytes_per_cycle;
         let waits = match ahead {
             Ahead::None => [constants.latency * constants.unpipelined, constants.access_latency],
@@ -160,17 +180,21 @@ impl Shape {
             }
         };
         let own_parts = if kernel.two_stage { constants.parts[usize::from(buffered)] } else { 1.0 };
+        let stages_ahead = stages.map(|stages| stages - 1.0);
         Ok(Self {
+            constants,
             tile: [tile_m, tile_n, tile_k],
             threads,
             waves,
-            ahead: f64::from(ahead as u8),
-            compv5: kernel.pipeline == Pipeline::CompV5,
+            ahead: stages_ahead.unwrap_or(f64::from(ahead as u8)),
+            compv5: kernel.pipeline == Pipeline::CompV5 && stages.is_none(),
             resident,
+            lacking,
             occupied: (waves / hardware.simds_per_cu.max(1) as f64).min(1.0),
             arithmetic,
             fragments,
             waits,
+            waits_again: stages_ahead.map_or(1.0, f64::recip),
             widest: [widest(0, a), widest(1, b), widest(2, result)],
             staged,
             parts: own_parts.max(kernel.parts),
@@ -197,9 +221,11 @@ impl Shape {
 
     /// Accesses of a step of one workgroup to A and to B, in units of accesses to a plain matrix.
     #[inline]
-    pub(super) fn accesses(&self, load: &Load, constants: &Constants) -> f64 {
-        let [m, n, k] = self.tile;
-        let [of_a, of_b] = if self.explicit { [1.0, 1.0] } else { load.gather };
+    pub(super) fn accesses(&self, load: &Load) -> f64 {
+        let (constants, [m, n, k]) = (self.constants, self.tile);
+        // Even for a single tap: the kernels compute its addresses all the same.
+        let [of_a, of_b] =
+            load.images.map(|image| if image && !self.explicit { constants.gather } else { 1.0 });
         let [width_a, width_b, _] = self.widths(load);
         let whole = width_a >= self.widest[0] && width_b >= self.widest[1];
         if constants.narrow > 0.0 && !whole {
@@ -208,17 +234,77 @@ impl Shape {
         (m * of_a / width_a + n * of_b / width_b) * k
     }
 
-    /// Cycles that a compute unit needs to issue that many accesses.
+    /// Cycles that a compute unit needs to issue that many accesses, and to move what they load.
     #[inline]
-    pub(super) fn issue(accesses: f64, constants: &Constants) -> f64 {
-        accesses * constants.issue / LANES
+    pub(super) fn loads(&self, accesses: f64) -> f64 {
+        accesses * self.constants.issue / LANES + self.staged * self.constants.per_byte
     }
 
     /// Cycles that one workgroup needs to store its tile.
     #[inline]
-    pub(super) fn stores(&self, load: &Load, constants: &Constants) -> f64 {
+    pub(super) fn stores(&self, load: &Load) -> f64 {
         let [m, n, _] = self.tile;
-        m * n / self.widths(load)[2] * constants.store
+        m * n / self.widths(load)[2] * self.constants.store
+    }
+}
+
+/// How many times slower a kernel counts that asks for more shared memory than there is, and would not start.
+const WITHOUT_MEMORY: f64 = 8.0;
+
+/// The instructions of a kernel's step.
+struct Multiply {
+    /// Whether they are those of four waves together.
+    wide: bool,
+    /// What they reach of the library's share.
+    share: f64,
+    /// How many times they read A and B from shared memory.
+    reads: [f64; 2],
+}
+
+impl Multiply {
+    fn new(kernel: &Kernel, device: &Device, constants: &Constants) -> Self {
+        let [waves_m, waves_n, waves_k] = extents(kernel.wave);
+        let of_waves = |share: f64, [m, n]: [f64; 2]| Self { wide: false, share, reads: [n, m] };
+        let Some([half_columns, narrow_share]) = constants.wide else {
+            return of_waves(1.0, [waves_m, waves_n]);
+        };
+        let ([m, n, _], waves) = (extents(kernel.tile), waves_m * waves_n * waves_k);
+        let rows = f64::from(device.wide_rows);
+        if rows == 0.0 || m < rows || waves < 4.0 {
+            let share = if rows == 0.0 { 1.0 } else { narrow_share };
+            return of_waves(share, waves_of_blocks([m, n].map(|extent| extent / BLOCK), waves));
+        }
+        // Groups of four waves divide the rows first; each reads all columns for every block of rows.
+        let groups_n = (waves / 4.0 / (m / rows).floor()).max(1.0);
+        let columns = n / groups_n;
+        Self { wide: true, share: columns / (columns + half_columns), reads: [groups_n, m / rows] }
+    }
+}
+
+/// Rows and columns of an instruction of one wave.
+const BLOCK: f64 = 16.0;
+
+/// How waves divide a tile of that many blocks: the longer side first, as Triton does.
+fn waves_of_blocks([m, n]: [f64; 2], waves: f64) -> [f64; 2] {
+    let [mut along_m, mut along_n] = [1.0, 1.0];
+    while along_m * along_n < waves {
+        if m / along_m >= n / along_n && along_m < m {
+            along_m *= 2.0;
+        } else {
+            along_n *= 2.0;
+        }
+    }
+    [along_m, along_n]
+}
+
+/// The number of stages that a pipeline's name stands for, if it is one.
+const fn stages(pipeline: Pipeline) -> Option<f64> {
+    match pipeline {
+        Pipeline::CompV3 => Some(2.0),
+        Pipeline::CompV4 => Some(3.0),
+        Pipeline::CompV5 => Some(4.0),
+        Pipeline::CompV6 => Some(5.0),
+        _ => None,
     }
 }
 

@@ -1,6 +1,5 @@
 //! The formula: a kernel's microseconds for a problem, and their terms.
 
-use super::constants::{Constants, FLOWING};
 use super::device::Device;
 use super::load::{Load, bytes_of};
 use super::shape::Shape;
@@ -53,6 +52,8 @@ pub(super) struct Parts {
     /// Cycles of a step: its barriers, and what it waits for memory.
     pub(super) barriers: f64,
     pub(super) waits: f64,
+    /// The multiple of all cycles for want of registers and shared memory; it counts among the waits.
+    pub(super) lacking: f64,
     /// Cycles of a workgroup besides its steps, and of its stores.
     pub(super) workgroup: f64,
     pub(super) stores: f64,
@@ -74,6 +75,8 @@ pub(super) struct Parts {
     pub(super) last: f64,
     /// Number of rounds, as if rounds were divisible.
     pub(super) flowing: f64,
+    /// The share of the ideal in which they are.
+    pub(super) divisible: f64,
     pub(super) occupied: f64,
     pub(super) unhidden: f64,
     pub(super) clock_mhz: f64,
@@ -81,7 +84,8 @@ pub(super) struct Parts {
 
 impl Parts {
     #[inline]
-    pub(super) fn new(load: &Load, shape: &Shape, device: &Device, constants: &Constants) -> Self {
+    pub(super) fn new(load: &Load, shape: &Shape, device: &Device) -> Self {
+        let constants = shape.constants;
         let cus = device.hardware.num_cus.max(1) as f64;
         let [tile_m, tile_n, tile_k] = shape.tile;
         let [m, n, k] = load.extents;
@@ -120,9 +124,9 @@ impl Parts {
         let rounds = (workgroups / slots).floor();
         let last = ((workgroups - rounds * slots) / cus).ceil();
 
-        let accesses = shape.accesses(load, constants);
+        let accesses = shape.accesses(load);
         let [wait, wait_for_access] = shape.waits;
-        let waits = wait + wait_for_access * accesses / shape.threads;
+        let first_wait = wait + wait_for_access * accesses / shape.threads;
         let begun = if shape.persistent { 1.0 / (rounds + 1.0) } else { 1.0 };
 
         // GB/s are 1,000 bytes per microsecond.
@@ -134,16 +138,19 @@ impl Parts {
         let cuts = parts - 1.0;
         let part_bytes = load.results * bytes_of(Dtype::Fp32) * (cuts + 1.5 * cuts.min(1.0));
         let added = part_bytes / (cache_rate * constants.parts_share);
-        let again = shape.two_stage && (cuts > 0.0 || constants.always_second);
-        let second_launch = if again { constants.second_launch } else { 0.0 };
+        // Triton's kernels add parts to a result that is cleared first.
+        let second = shape.two_stage || constants.staged_by_number;
+        let second_launch =
+            if second && (cuts > 0.0 || constants.always_second) { constants.second_launch } else { 0.0 };
         Self {
             arithmetic: shape.arithmetic,
             fragments: shape.fragments,
-            loads: Shape::issue(accesses, constants),
+            loads: shape.loads(accesses),
             barriers: constants.barrier,
-            waits,
-            workgroup: (constants.prologue * waits + constants.workgroup) * begun * pieces,
-            stores: shape.stores(load, constants) * pieces,
+            waits: first_wait * shape.waits_again,
+            lacking: shape.lacking,
+            workgroup: (constants.prologue * first_wait + constants.workgroup) * begun * pieces,
+            stores: shape.stores(load) * pieces,
             cache: staged / (cache_rate * constants.cache_share),
             memory: uncached / (device.rates.memory_gb_s * 1e3 * constants.memory_share),
             second_stage: added + second_launch,
@@ -155,6 +162,7 @@ impl Parts {
             resident: shape.resident,
             last,
             flowing: workgroups / slots,
+            divisible: if shape.persistent { 0.0 } else { constants.flowing },
             occupied: shape.occupied,
             unhidden: constants.unhidden,
             clock_mhz: device.hardware.max_clock_mhz.max(1) as f64,
@@ -182,11 +190,13 @@ impl Parts {
         let last = if self.last > 0.0 { cycles(self.last) } else { 0.0 };
         let in_rounds = self.rounds * full + last;
         let cycles = if self.rounds >= 1.0 {
-            in_rounds + FLOWING * (self.flowing * full - in_rounds)
+            in_rounds + self.divisible * (self.flowing * full - in_rounds)
         } else {
             in_rounds
         };
-        self.launch + sharp_norm(cycles / self.clock_mhz, self.cache, self.memory) + self.second_stage
+        self.launch
+            + sharp_norm(cycles * self.lacking / self.clock_mhz, self.cache, self.memory)
+            + self.second_stage
     }
 
     /// The terms, which add up to the time, apart from rounding.
@@ -197,6 +207,7 @@ impl Parts {
             loads: 0.0,
             barriers: 0.0,
             waits: 0.0,
+            lacking: 1.0,
             workgroup: 0.0,
             stores: 0.0,
             cache: 0.0,
@@ -217,7 +228,7 @@ impl Parts {
         let fragments = Self { fragments: self.fragments, ..arithmetic };
         let loads = Self { loads: self.loads, ..fragments };
         let barriers = Self { barriers: self.barriers, ..loads };
-        let waits = Self { waits: self.waits, ..barriers };
+        let waits = Self { waits: self.waits, lacking: self.lacking, ..barriers };
         let workgroups = Self { workgroup: self.workgroup, ..waits };
         let stores = Self { stores: self.stores, ..workgroups };
         let cache = Self { cache: self.cache, ..stores };

@@ -205,6 +205,51 @@ fn stream_k_fills_the_last_round() {
     assert!(time(&stream_k, full) > time(&plain, full) * 0.8);
 }
 
+/// A kernel of a GEMM by tile and waves, with the pipeline's word.
+fn gemm(pipeline: &str, persistent: &str, shapes: &str) -> String {
+    format!(
+        "gemm_universal_fp16_rcr_{pipeline}_default_intrawave_False_False_False_{persistent}_{shapes}\
+         _16x16x16"
+    )
+}
+
+/// An estimate that knew no registers chose kernels that spill: a sixth of the speed.
+#[test]
+fn what_a_kernel_cannot_have_costs() {
+    let large = GemmProblem::new(8192, 8192, 4096);
+    let of = |arch, pipeline, shapes| time(arch, large, &gemm(pipeline, "False", shapes));
+    // 256 results a thread spill, 128 do not. It is the registers: more of them would help.
+    let (four, eight) = ("128x256x64_4x1x1", "128x256x64_8x1x1");
+    assert!(of("sm_90", "compv4", four) > 4.0 * of("sm_90", "compv4", eight));
+    // Registers of AMD's matrix cores are twice as many; two waves want more than these, too.
+    for arch in ["gfx90a", "gfx942", "gfx950"] {
+        let of = |shapes| time(arch, large, &gemm("compv3", "False", shapes));
+        assert!(of("256x256x32_2x2x1") < of("128x256x32_2x2x1") * 1.1, "{arch}");
+        assert!(of("256x256x32_2x1x1") > 3.0 * of("256x256x32_2x2x1"), "{arch}");
+    }
+    // Shared memory for five stages of this tile does not exist, for three it does.
+    assert!(of("sm_90", "compv6", eight) > of("sm_90", "compv4", eight));
+    // Instructions that need four waves and 64 rows; measured are 1.1 to 1.3 and 1.6 to 1.8 times.
+    assert!(of("sm_90", "compv5", "64x128x64_2x1x1") > 1.1 * of("sm_90", "compv5", "64x128x64_4x1x1"));
+    assert!(of("sm_90", "compv5", "32x128x64_2x2x1") > 1.5 * of("sm_90", "compv5", "64x128x64_4x1x1"));
+}
+
+/// `compv3` to `compv6` are two to five stages of Triton's kernels. Where memory is waited for, each helps.
+#[test]
+fn stages_count_by_number() {
+    let few = GemmProblem::new(16, 4096, 8192);
+    let of = |pipeline| time("sm_90", few, &gemm(pipeline, "False", "16x64x64_1x4x1"));
+    let times = ["compv3", "compv4", "compv5", "compv6"].map(of);
+    assert!(times.windows(2).all(|pair| pair[1] < 0.9 * pair[0]), "{times:?}");
+    // A split fills the device; a persistent kernel is alone on its compute unit.
+    let split = GemmProblem { split_k: 8, ..few };
+    let name = gemm("compv5", "False", "16x64x64_1x4x1");
+    assert!(time("sm_90", split, &name) < 0.7 * time("sm_90", few, &name));
+    let many = GemmProblem::new(4096, 4096, 1024);
+    let of = |persistent| time("sm_90", many, &gemm("compv4", persistent, "64x128x64_4x1x1"));
+    assert!(of("True") > of("False"));
+}
+
 #[test]
 fn what_a_device_cannot_multiply_has_no_estimate() {
     let name = "grouped_conv_forward_fp8_2d_64x64x64_compv3";

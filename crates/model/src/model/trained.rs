@@ -109,6 +109,14 @@ impl TrainedOn {
         self.archs.is_empty() || arch.is_some_and(|arch| self.archs.contains(arch.as_str()))
     }
 
+    /// Whether rows are of kernels of this one's library, if it is not the GPU's own: their suffixes tell.
+    pub fn has_seen_library(&self, kernel: &KernelKind) -> bool {
+        let own = kernel.suffixes();
+        ["triton", "default"]
+            .iter()
+            .any(|mark| self.suffixes.contains(*mark) && own.iter().any(|word| word == mark))
+    }
+
     /// What holds for problems of another operation, too: the element types, by the fields of that operation,
     /// the kernels and the files.
     pub(super) fn for_op(&self, own: Op, op: Op) -> Self {

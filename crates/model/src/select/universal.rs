@@ -132,21 +132,32 @@ impl Universal {
 
     fn on(&self, problem: &Problem, arch: Option<Arch>) -> Result<&OnDevice, RankError> {
         self.devices.get(problem, arch, |device, arch| {
-            let prior = prior_on(self.prior, self.trained_on.as_ref(), arch);
-            OnDevice::new(Estimator::new(device), &self.extractor, prior, self.kernels.iter())
+            let estimator = Estimator::new(device);
+            let prior = prior_on(self.prior, self.trained_on.as_ref(), arch, &estimator, &self.kernels);
+            OnDevice::new(estimator, &self.extractor, prior, self.kernels.iter())
         })
     }
 }
 
-fn prior_on(prior: f64, trained_on: Option<&TrainedOn>, arch: Option<Arch>) -> f64 {
-    universal_prior(prior, trained_on.is_none_or(|trained_on| trained_on.has_seen(arch)))
+fn prior_on(
+    prior: f64,
+    trained_on: Option<&TrainedOn>,
+    arch: Option<Arch>,
+    estimator: &Estimator,
+    kernels: &[KernelKind],
+) -> f64 {
+    let has_seen = |trained_on: &TrainedOn| {
+        let knows = |kernel| !estimator.is_foreign(kernel) || trained_on.has_seen_library(kernel);
+        trained_on.has_seen(arch) && (kernels.is_empty() || kernels.iter().any(knows))
+    };
+    universal_prior(prior, trained_on.is_none_or(has_seen))
 }
 
 /// The weight of the estimate beside a forest whose training had this prior. It doubles on a device of
-/// which the forest has seen no measurement: what it learned elsewhere about the estimate's errors holds there
-/// only in part (`docs/model-quality.md`).
-pub fn universal_prior(prior: f64, has_seen_device: bool) -> f64 {
-    if has_seen_device { prior } else { 2.0 * prior }
+/// which the forest has seen no measurement, and for kernels of a library of which it has seen none: what it
+/// learned elsewhere about the estimate's errors holds there only in part (`docs/model-quality.md`).
+pub fn universal_prior(prior: f64, has_seen: bool) -> f64 {
+    if has_seen { prior } else { 2.0 * prior }
 }
 
 /// A universal model's score, from its forest's score and the logarithm of the estimated time over the pool's
@@ -273,8 +284,23 @@ mod tests {
                 }
             }
         }
-        // A described GPU whose architecture nobody named was not seen either.
-        assert_eq!(prior_on(10.0, model.spec().trained_on.as_ref(), None), 20.0);
-        assert_eq!(prior_on(10.0, None, None), 10.0);
+        // A described GPU whose architecture nobody named was not seen either, nor was a library that is not
+        // its own.
+        let prior_on = |json: &str, arch: Option<&str>, name: &str| {
+            let trained_on: TrainedOn = serde_json::from_str(json).unwrap();
+            let arch: Option<Arch> = arch.map(|arch| arch.parse().unwrap());
+            let device = Device::for_arch(arch.unwrap_or("gfx950".parse().unwrap())).unwrap();
+            let kernel = crate::kernel::Kernel::from_name(name).unwrap();
+            prior_on(10.0, Some(&trained_on), arch, &Estimator::new(device), &[kernel.kind])
+        };
+        let body = "fp16_rcr_compv4_default_intrawave_False_False_False_False_64x64x64_4x1x1_16x16x16";
+        let (triton, other) = (format!("triton_gemm_{body}"), format!("gemm_universal_{body}"));
+        let seen = r#"{"archs": ["gfx950", "sm_90"]}"#;
+        assert_eq!([None, Some("gfx950")].map(|arch| prior_on(seen, arch, &other)), [20.0, 10.0]);
+        assert_eq!(prior_on("{}", None, &other), 10.0);
+        assert_eq!([Some("sm_90"), Some("gfx950")].map(|arch| prior_on(seen, arch, &triton)), [20.0; 2]);
+        assert_eq!(prior_on(seen, Some("sm_90"), &other), 20.0);
+        let seen = r#"{"archs": ["sm_90"], "suffixes": ["default"]}"#;
+        assert_eq!(prior_on(seen, Some("sm_90"), &other), 10.0);
     }
 }
