@@ -52,6 +52,19 @@ pub fn is_done(log: &Path, retry: &Retry) -> Result<bool, MeasureError> {
 }
 
 impl SlurmJob {
+    /// Refuses what would be more than a line of a script: the rest of it would be a command.
+    pub fn check(&self) -> Result<(), MeasureError> {
+        let path = [("--output", self.output.to_string_lossy())];
+        let options = self.options.iter().map(|option| ("--slurm-option", option.as_str().into()));
+        for (name, text) in path.into_iter().chain(options) {
+            if text.contains(char::is_control) {
+                let message = format!("{name}: found {text:?}, expected one line without control characters");
+                return Err(MeasureError::Settings(message));
+            }
+        }
+        Ok(())
+    }
+
     /// The script of the array: one task per shard.
     ///
     /// A task whose `bench` fails starts it again, and it continues where it was; Slurm requeues a task that
@@ -200,6 +213,18 @@ mod tests {
             options: vec!["--partition=gpu".into(), "--gpus=1".into()],
             attempts: 3,
             folder: "/work".into(),
+        }
+    }
+
+    /// It ran as a command of the script, when the job began.
+    #[test]
+    fn a_second_line_is_refused() {
+        assert!(job().check().is_ok());
+        let option = SlurmJob { options: vec!["--gpus=1\ntouch owned".into()], ..job() };
+        let output = SlurmJob { output: "/data/a\ntouch owned\n.csv".into(), ..job() };
+        for (job, name) in [(option, "--slurm-option"), (output, "--output")] {
+            let error = job.check().unwrap_err().to_string();
+            assert!(error.starts_with(name) && error.contains("\\ntouch owned"), "{error}");
         }
     }
 

@@ -109,6 +109,11 @@ fn slurm_scripts_ask_for_what_is_not_done() {
         assert!(script.contains(words), "{words}: {script}");
     }
     assert!(!fakes.path("sweep.csv").exists());
+    // A second line would be a command of the script.
+    let refused = fakes.bench(&dry).arg("--slurm-option=--gpus=1\ntouch owned").output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!((refused.status.code(), refused.stdout.len()), (Some(2), 0), "{said}");
+    assert!(said.contains("--slurm-option: found \"--gpus=1\\ntouch owned\""), "{said}");
     let part = format!("{} --shard 2/4", line.replace("sweep.csv", "sweep.shard-2-of-4.csv"));
     succeeded(&fakes.bench(&part).output().unwrap());
     let refused = fakes.bench(&dry).output().unwrap();

@@ -126,6 +126,7 @@ pub(super) fn run(
         attempts: options.slurm_attempts,
         folder,
     };
+    job.check().map_err(CliError::usage)?;
     if options.slurm_dry_run {
         return print(&format!(
             "# array\n{}\n# merge, after the array\n{}",
@@ -138,7 +139,7 @@ pub(super) fn run(
 }
 
 fn print(text: &str) -> Result<ExitCode, CliError> {
-    let mut out = Output::create(None)?;
+    let mut out = Output::report()?;
     writeln!(out, "{text}").map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()?;
     Ok(ExitCode::SUCCESS)
