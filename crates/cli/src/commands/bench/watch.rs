@@ -2,6 +2,7 @@
 //! waits for nothing. It is not a thread, because each worker start copies the memory tables of the process
 //! that starts it, which would then include the page's data.
 
+use std::collections::VecDeque;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt as _;
@@ -28,10 +29,15 @@ use crate::timestamp::timestamp;
 const LEAST: Duration = Duration::from_secs(5);
 /// Building pages takes at most this fraction (one in `SHARE`) of a core's time.
 const SHARE: u32 = 50;
-/// How long a reader may take to send its request or to receive the page.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// How often the server checks whether the sweep is over.
+/// How long a reader may take to send its request and to receive the page.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How many readers are served at once; the one that has waited longest makes room for a new one.
+const READERS: usize = 256;
+/// The longest request.
+const REQUEST: usize = 1 << 14;
+/// How often the server looks for readers and for the end of the sweep, and how often it goes on with readers.
 const TURN: Duration = Duration::from_millis(100);
+const BUSY_TURN: Duration = Duration::from_millis(10);
 
 /// What is watched, and how it is shown.
 #[derive(clap::Args)]
@@ -281,43 +287,107 @@ fn clocks(session: &Session) -> Vec<Clock> {
     session.devices.iter().filter_map(of_device).collect()
 }
 
-/// Answers one reader after another until the sweep is over.
+/// Answers readers until the sweep is over.
 fn serve(listener: &TcpListener, page: &Page, is_over: &Receiver<()>) {
-    while is_over.recv_timeout(TURN) == Err(RecvTimeoutError::Timeout) {
-        while let Ok((reader, _)) = listener.accept() {
-            let page = Arc::clone(&page.lock().unwrap_or_else(PoisonError::into_inner));
-            // It does not matter if the reader is gone.
-            let _ = answer(reader, &page);
+    let mut readers = VecDeque::new();
+    let mut turn = TURN;
+    while is_over.recv_timeout(turn) == Err(RecvTimeoutError::Timeout) {
+        take_turn(listener, &mut readers, page, Instant::now());
+        turn = if readers.is_empty() { TURN } else { BUSY_TURN };
+    }
+}
+
+/// Accepts the readers that have come, and does for each what can be done without waiting for it.
+fn take_turn(listener: &TcpListener, readers: &mut VecDeque<Reader>, page: &Page, now: Instant) {
+    let own = listener.local_addr().ok().filter(|own| own.ip().is_loopback());
+    while let Ok((stream, _)) = listener.accept() {
+        if stream.set_nonblocking(true).is_ok() {
+            readers.truncate(READERS - 1);
+            readers.push_front(Reader { stream, since: now, request: Vec::new(), answer: None });
+        }
+    }
+    readers.retain_mut(|reader| {
+        // It does not matter if a reader is gone.
+        now - reader.since < PATIENCE && !reader.go_on(own, page).unwrap_or(true)
+    });
+}
+
+/// Somebody who reads the page.
+struct Reader {
+    stream: TcpStream,
+    since: Instant,
+    request: Vec<u8>,
+    answer: Option<io::Cursor<Vec<u8>>>,
+}
+
+impl Reader {
+    /// Reads and writes what is possible now; true once everything is done.
+    fn go_on(&mut self, own: Option<SocketAddr>, page: &Page) -> io::Result<bool> {
+        match self.exchange(own, page) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
+            done => done.map(|()| true),
+        }
+    }
+
+    fn exchange(&mut self, own: Option<SocketAddr>, page: &Page) -> io::Result<()> {
+        let mut part = [0; 1024];
+        while self.answer.is_none() {
+            let count = self.stream.read(&mut part)?;
+            self.request.extend_from_slice(&part[..count]);
+            let is_whole = self.request.windows(4).any(|end| end == b"\r\n\r\n");
+            if is_whole || count == 0 || self.request.len() >= REQUEST {
+                let page = Arc::clone(&page.lock().unwrap_or_else(PoisonError::into_inner));
+                self.answer = Some(io::Cursor::new(answer(&self.request, own, &page)));
+            }
+        }
+        let Some(answer) = &mut self.answer else { return Ok(()) };
+        loop {
+            let left = &answer.get_ref()[answer.position() as usize..];
+            if left.is_empty() {
+                return Ok(());
+            }
+            let count = self.stream.write(left)?;
+            answer.set_position(answer.position() + count as u64);
         }
     }
 }
 
-fn answer(mut reader: TcpStream, page: &str) -> io::Result<()> {
-    reader.set_nonblocking(false)?;
-    reader.set_read_timeout(Some(PATIENCE))?;
-    reader.set_write_timeout(Some(PATIENCE))?;
-    let mut asked = Vec::new();
-    let mut part = [0; 1024];
-    while !asked.windows(4).any(|end| end == b"\r\n\r\n") && asked.len() < 1 << 14 {
-        match reader.read(&mut part)? {
-            0 => break,
-            count => asked.extend_from_slice(&part[..count]),
-        }
-    }
-    let line = asked.split(|byte| *byte == b'\r').next().unwrap_or_default();
-    let mut words = line.split(|byte| *byte == b' ');
+/// The answer to a request. `own` is the address of a server for this machine only.
+fn answer(request: &[u8], own: Option<SocketAddr>, page: &str) -> Vec<u8> {
+    let mut lines = request.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let mut words = lines.next().unwrap_or_default().split(|byte| *byte == b' ');
+    let host = lines.find_map(|line| {
+        let (name, host) = line.split_at_checked(5)?;
+        name.eq_ignore_ascii_case(b"host:").then(|| host.trim_ascii())
+    });
     let (status, body) = match (words.next(), words.next()) {
+        _ if own.is_some_and(|own| !is_own(host, own)) => {
+            ("403 Forbidden", "Only 127.0.0.1, [::1] and localhost are served.")
+        }
         (Some(b"GET"), Some(b"/")) => ("200 OK", page),
         (Some(b"GET"), _) => ("404 Not Found", "Only / exists."),
         _ => ("405 Method Not Allowed", "Only GET is answered."),
     };
-    write!(
-        reader,
-        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\n\
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {length}\r\n\
          Cache-Control: no-store\r\n\
-         X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n{body}",
-        body.len()
+         X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n{body}"
     )
+    .into_bytes()
+}
+
+/// Whether a browser was told a name of this machine. Any other name may be a page's of elsewhere, which has
+/// it point here to read what is served (DNS rebinding).
+fn is_own(host: Option<&[u8]>, own: SocketAddr) -> bool {
+    let Some(host) = host.and_then(|host| std::str::from_utf8(host).ok()) else { return false };
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => host,
+    };
+    name.eq_ignore_ascii_case("localhost")
+        || ["127.0.0.1", "[::1]"].contains(&name)
+        || name == own.ip().to_string()
 }
 
 #[cfg(test)]
@@ -366,13 +436,59 @@ mod tests {
         let page: Page = Arc::new(Mutex::new("<p>µ</p>".into()));
         let (over, is_over) = channel();
         let server = std::thread::spawn(move || serve(&listener, &page, &is_over));
-        let found = ask(at, "GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        let get = |what: &str, host: &str| ask(at, &format!("GET {what} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        let found = get("/", "localhost:8000");
         assert!(found.starts_with("HTTP/1.1 200 OK\r\n") && found.ends_with("\r\n\r\n<p>µ</p>"), "{found}");
         assert!(found.contains("Content-Length: 9\r\n"), "{found}");
-        assert!(ask(at, "GET /../etc HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404 "));
-        assert!(ask(at, "POST / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 405 "));
-        assert!(ask(at, &"x".repeat(1 << 14)).starts_with("HTTP/1.1 405 "));
+        assert!(get("/../etc", "127.0.0.1").starts_with("HTTP/1.1 404 "));
+        assert!(ask(at, "POST / HTTP/1.1\r\nhost:[::1]:80\r\n\r\n").starts_with("HTTP/1.1 405 "));
+        // A page of another site, whose name was made to point here, must not read this one.
+        for host in
+            ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", "localhost.evil.example", ""]
+        {
+            assert!(get("/", host).starts_with("HTTP/1.1 403 "), "{host}");
+        }
+        assert!(ask(at, "GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 403 "));
+        assert!(ask(at, &"x".repeat(REQUEST)).starts_with("HTTP/1.1 403 "));
+        let open: SocketAddr = "127.0.0.1:1".parse().unwrap();
+        assert!(
+            answer(b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", Some(open), "p")
+                .starts_with(b"HTTP/1.1 403")
+        );
+        assert!(answer(b"GET / HTTP/1.1\r\nHost: host\r\n\r\n", None, "p").starts_with(b"HTTP/1.1 200"));
         drop(over);
         server.join().unwrap();
+    }
+
+    /// One after another was waited for, each for as long as it sent a byte now and then.
+    #[test]
+    fn readers_that_send_nothing_shut_nobody_out() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let at = listener.local_addr().unwrap();
+        let (page, mut readers) = (Page::new(Mutex::new("page".into())), VecDeque::new());
+        let connect = |text: &str| {
+            let mut stream = TcpStream::connect(at).unwrap();
+            stream.write_all(text.as_bytes()).unwrap();
+            stream
+        };
+        let began = Instant::now();
+        let mut idle = Vec::new();
+        for _ in 0..READERS + 9 {
+            idle.push(connect("GET / HT"));
+            take_turn(&listener, &mut readers, &page, began);
+        }
+        assert!(readers.len() <= READERS);
+        let mut reader = connect("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        while readers.len() > READERS - 1 {
+            take_turn(&listener, &mut readers, &page, began);
+        }
+        let mut found = String::new();
+        reader.read_to_string(&mut found).unwrap();
+        assert!(found.ends_with("page"), "{found}");
+        take_turn(&listener, &mut readers, &page, began + PATIENCE / 2);
+        assert_eq!(readers.len(), READERS - 1);
+        take_turn(&listener, &mut readers, &page, began + PATIENCE);
+        assert!(readers.is_empty());
     }
 }
