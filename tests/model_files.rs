@@ -117,3 +117,23 @@ fn compression_bombs_are_refused() {
     let error = Model::load_with(folder.path(), &Limits { spec_bytes: 10, ..limits }).unwrap_err();
     assert!(matches!(error, ModelError::TooLarge { limit: 10, decompressed: false, .. }), "{error}");
 }
+
+/// The decoder's tables were made on the caller's stack, and its sizes were bounded by the largest forest alone.
+#[test]
+fn a_compressed_forest_costs_no_more_than_its_size_allows() {
+    let load = || Model::load(small()).map(drop).map_err(|error| error.to_string());
+    // As small as threads of other runtimes are.
+    let thread = std::thread::Builder::new().stack_size(64 << 10).spawn(load).unwrap();
+    assert_eq!(thread.join().unwrap(), Ok(()));
+
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    (0..160).for_each(|_| encoder.write_all(&[b' '; 1 << 20]).unwrap());
+    let bomb = encoder.finish().unwrap();
+    let error = Model::load(copy(Some(("model_tflops.lgbm.gz", &bomb))).path()).unwrap_err();
+    let most = bomb.len() as u64 * 200 + (64 << 20);
+    assert!(most < 160 << 20);
+    assert!(
+        matches!(error, ModelError::TooLarge { limit, decompressed: true, .. } if limit == most),
+        "{error}"
+    );
+}

@@ -1,7 +1,6 @@
 //! Inflates gzip within a limit, so that a small untrusted file does not become an endless one.
 
-use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufRead, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
@@ -9,33 +8,48 @@ use flate2::bufread::MultiGzDecoder;
 const MOST_TIMES: u64 = 200;
 /// Size that is always allowed.
 const ALWAYS: u64 = 64 << 20;
-const BUFFER: usize = 1 << 18;
 
-/// The inflated bytes of a gzip file; an error if there are more than is plausible.
-pub(crate) fn inflated(file: File) -> io::Result<impl Read> {
-    let limit = file.metadata()?.len().saturating_mul(MOST_TIMES).saturating_add(ALWAYS);
-    Ok(within(MultiGzDecoder::new(BufReader::with_capacity(BUFFER, file)), limit))
+/// How many bytes a gzip file of this length may inflate to.
+pub const fn most(size: u64) -> u64 {
+    size.saturating_mul(MOST_TIMES).saturating_add(ALWAYS)
 }
 
-fn within(inner: impl Read, limit: u64) -> impl Read {
-    Limited { inner, limit, left: limit }
+/// The inflated bytes of a gzip file of this length; an error, [`TooMuch`], if there are more than is plausible.
+pub fn inflated(bytes: impl BufRead, size: u64) -> impl Read {
+    inflated_to(bytes, most(size))
 }
 
-struct Limited<R> {
+pub(crate) fn inflated_to<R: BufRead>(bytes: R, limit: u64) -> Limited<MultiGzDecoder<R>> {
+    Limited::new(MultiGzDecoder::new(bytes), TooMuch { limit, inflated: true })
+}
+
+/// A reader that fails after a number of bytes.
+pub(crate) struct Limited<R> {
     inner: R,
-    limit: u64,
     left: u64,
+    over: TooMuch,
+}
+
+/// There are more bytes than the limit allows.
+#[derive(Debug, Clone, Copy, thiserror::Error)]
+#[error("{} more than {limit} bytes", if *.inflated { "inflates to" } else { "has" })]
+pub struct TooMuch {
+    /// The limit.
+    pub limit: u64,
+    /// Whether the file itself is short enough.
+    pub inflated: bool,
+}
+
+impl<R> Limited<R> {
+    pub(crate) const fn new(inner: R, over: TooMuch) -> Self {
+        Self { inner, left: over.limit, over }
+    }
 }
 
 impl<R: Read> Read for Limited<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.inner.read(buffer)?;
-        self.left = self.left.checked_sub(count as u64).ok_or_else(|| {
-            let limit = self.limit;
-            io::Error::other(format!(
-                "inflates to more than {limit} bytes, {MOST_TIMES} times its own length"
-            ))
-        })?;
+        self.left = self.left.checked_sub(count as u64).ok_or_else(|| io::Error::other(self.over))?;
         Ok(count)
     }
 }
@@ -51,17 +65,14 @@ mod tests {
 
     #[test]
     fn what_was_made_to_be_long_is_refused() {
-        let mut bomb = tempfile::tempfile().unwrap();
-        let mut packed = GzEncoder::new(&mut bomb, Compression::best());
+        let mut packed = GzEncoder::new(Vec::new(), Compression::best());
         let zeros = vec![0; 1 << 20];
         (0..160).for_each(|_| packed.write_all(&zeros).unwrap());
-        packed.finish().unwrap();
-        io::Seek::rewind(&mut bomb).unwrap();
-        let size = bomb.metadata().unwrap().len();
-        let limit = size * MOST_TIMES + ALWAYS;
-        assert!(limit < 160 << 20, "{size}");
+        let bomb = packed.finish().unwrap();
+        let limit = most(bomb.len() as u64);
+        assert!(limit < 160 << 20, "{}", bomb.len());
         let mut read = 0;
-        let mut text = inflated(bomb).unwrap();
+        let mut text = inflated(bomb.as_slice(), bomb.len() as u64);
         let mut buffer = vec![0; 1 << 16];
         let error = loop {
             match text.read(&mut buffer) {
@@ -70,14 +81,15 @@ mod tests {
                 Err(error) => break error.to_string(),
             }
         };
-        assert_eq!(error, format!("inflates to more than {limit} bytes, 200 times its own length"));
+        assert_eq!(error, format!("inflates to more than {limit} bytes"));
         assert!(read <= limit);
     }
 
     #[test]
     fn a_limit_is_what_is_allowed() {
-        let read = |limit| io::read_to_string(within(&b"12345"[..], limit));
+        let read =
+            |limit| io::read_to_string(Limited::new(&b"12345"[..], TooMuch { limit, inflated: false }));
         assert_eq!(read(5).unwrap(), "12345");
-        assert!(read(4).is_err());
+        assert_eq!(read(4).unwrap_err().to_string(), "has more than 4 bytes");
     }
 }

@@ -1,13 +1,12 @@
 //! The text of a model's forest, for continued training and for packing.
 
-use std::io::Read as _;
+use std::io::{BufReader, Read as _};
 use std::path::Path;
 
 use ck_select_model::forest::Forest;
+use ck_select_model::inflate::inflated;
 use ck_select_model::model::{Model, ModelError, Target};
 use ck_select_types::files;
-
-use crate::inflate::inflated;
 
 /// The text of a target's forest in a model directory; `None` if the model has none.
 pub fn forest_text(directory: &Path, target: Target) -> Result<Option<String>, ModelError> {
@@ -21,8 +20,12 @@ pub fn forest_text(directory: &Path, target: Target) -> Result<Option<String>, M
             .map_err(|source| ModelError::Forest { file, source: Box::new(source) });
     } else if extension == "gz" {
         let mut text = String::new();
-        let inflated = files::open(&path).and_then(inflated);
-        inflated.and_then(|mut inflated| inflated.read_to_string(&mut text)).map(|_| text)
+        files::open(&path)
+            .and_then(|packed| {
+                let size = packed.metadata()?.len();
+                inflated(BufReader::new(packed), size).read_to_string(&mut text)
+            })
+            .map(|_| text)
     } else {
         files::read_to_string(&path)
     };

@@ -13,7 +13,6 @@ pub mod evaluate;
 pub mod features;
 pub mod figures;
 mod forest_text;
-mod inflate;
 pub mod judge;
 #[cfg(feature = "lightgbm")]
 pub mod lightgbm;

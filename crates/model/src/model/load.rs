@@ -4,8 +4,6 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use flate2::bufread::MultiGzDecoder;
-
 use crate::estimate::{Device, universal_columns};
 use crate::vocab::Op;
 
@@ -13,6 +11,7 @@ use super::known::names_of;
 use super::{FeatureSpec, Later, Model, ModelError, ModelKey, Target};
 use crate::files;
 use crate::forest::{Forest, ReadError};
+use crate::inflate::{self, Limited, TooMuch, inflated_to};
 
 /// Limits on the size of models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -230,21 +229,22 @@ fn read_forest(
     let io = |source| ModelError::Io { file: file.to_owned(), source };
     let start = bytes.fill_buf().map_err(io)?;
     let (compressed, packed) = (start.starts_with(GZIP_MAGIC), start.starts_with(PACKED));
-    let bytes = Limited { inner: bytes, left: limit, over: TooMuch { decompressed: false } };
+    let bytes = Limited::new(bytes, TooMuch { limit, inflated: false });
     let forest = if packed {
         Forest::read_packed(bytes)
     } else if compressed {
-        let text = MultiGzDecoder::new(BufReader::new(bytes));
-        let text = Limited { inner: text, left: limit, over: TooMuch { decompressed: true } };
-        Forest::read(text, size.saturating_mul(INFLATION))
+        let most = limit.min(inflate::most(size));
+        on_a_large_stack(|| {
+            Forest::read(inflated_to(BufReader::new(bytes), most), size.saturating_mul(INFLATION))
+        })
     } else {
         Forest::read(bytes, size)
     };
     forest.map_err(|error| match error {
         ReadError::Text(source) => ModelError::Forest { file: file.to_owned(), source: Box::new(source) },
         ReadError::Io(source) => match source.get_ref().and_then(|inner| inner.downcast_ref()) {
-            Some(&TooMuch { decompressed }) => {
-                ModelError::TooLarge { file: file.to_owned(), limit, decompressed }
+            Some(&TooMuch { limit, inflated }) => {
+                ModelError::TooLarge { file: file.to_owned(), limit, decompressed: inflated }
             }
             // The decoder's own message does not say what was being read.
             None if compressed => {
@@ -255,26 +255,14 @@ fn read_forest(
     })
 }
 
-/// A reader that fails after a number of bytes.
-struct Limited<R> {
-    inner: R,
-    left: u64,
-    over: TooMuch,
-}
-
-/// There are more bytes than the limit allows.
-#[derive(Debug, Clone, Copy, thiserror::Error)]
-#[error("more bytes than the limit allows")]
-struct TooMuch {
-    decompressed: bool,
-}
-
-impl<R: Read> Read for Limited<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let count = self.inner.read(buffer)?;
-        self.left = self.left.checked_sub(count as u64).ok_or_else(|| io::Error::other(self.over))?;
-        Ok(count)
-    }
+/// Inflating needs more of the stack than the smallest threads have, which hold the decoder's tables for a moment.
+fn on_a_large_stack<T: Send>(read: impl FnOnce() -> Result<T, ReadError> + Send) -> Result<T, ReadError> {
+    const STACK: usize = 1 << 20;
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().name("ck_select load".to_owned()).stack_size(STACK);
+        let reading = thread.spawn_scoped(scope, read).map_err(ReadError::Io)?;
+        reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
 }
 
 fn forest(path: &Path, spec: &FeatureSpec, limits: &Limits) -> Result<Forest, ModelError> {

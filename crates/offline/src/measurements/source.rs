@@ -4,13 +4,13 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use ck_select_model::inflate::inflated;
 use ck_select_types::files;
 use ck_select_types::vocab::{Arch, Dtype, Op};
 
 use super::names::{Filter, Names};
 use super::record::{Counts, Measured, Sink};
 use super::{DataError, csv, json, log, parquet};
-use crate::inflate::inflated;
 
 const BUFFER: usize = 1 << 20;
 
@@ -123,7 +123,9 @@ fn open(path: &Path) -> Result<(Opened, Format), DataError> {
         return Ok((Opened::Binary(file), Format::Parquet));
     }
     let mut text: Box<dyn BufRead> = if magic_len >= 2 && magic[..2] == [0x1f, 0x8b] {
-        Box::new(BufReader::with_capacity(BUFFER, inflated(file).map_err(io_error)?))
+        let size = file.metadata().map_err(io_error)?.len();
+        let packed = BufReader::with_capacity(BUFFER, file);
+        Box::new(BufReader::with_capacity(BUFFER, inflated(packed, size)))
     } else {
         Box::new(BufReader::with_capacity(BUFFER, file))
     };
