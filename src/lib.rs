@@ -34,7 +34,7 @@ pub mod tuning;
 
 pub use ck_select_model::{estimate, features, forest, model, rows, scoring, select, ties};
 pub use ck_select_types::{
-    cells, files, hardware, inputs, json, kernel, listing, nearest, pool, problem, vocab,
+    cells, files, hardware, inputs, json, kernel, listing, nearest, pool, problem, terminal, vocab,
 };
 
 /// The README's examples run as tests.

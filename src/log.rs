@@ -17,6 +17,7 @@ use arc_swap::ArcSwapOption;
 
 use crate::environment;
 use crate::files;
+use crate::terminal::printable;
 use crate::vocab::UnknownWord;
 
 /// How much is logged.
@@ -122,7 +123,8 @@ pub(crate) fn told(level: Level, source: &str, text: &str) {
 
 fn to_standard_error(level: Level, source: &str, text: &str) {
     // One write per line. A failure cannot be reported.
-    let _ = std::io::stderr().write_all(format!("ck_select {level} {source}: {text}\n").as_bytes());
+    let _ =
+        std::io::stderr().write_all(format!("ck_select {level} {source}: {}\n", printable(text)).as_bytes());
 }
 
 /// Applies `CK_SELECT_LOG`, once per process, unless a sink was set before. Problems with it are reported on
@@ -141,7 +143,7 @@ pub(crate) fn init_from_environment() {
         match sink_of(&value) {
             Ok((level, sink)) => set_sink(level, Some(sink)),
             Err(reason) => {
-                let _ = writeln!(std::io::stderr(), "ck_select: CK_SELECT_LOG: {reason}");
+                to_standard_error(Level::Error, "log", &format!("CK_SELECT_LOG: {reason}"));
             }
         }
     });
@@ -166,7 +168,7 @@ fn to_file(file: File) -> Box<Sink> {
     let file = Mutex::new(file);
     Box::new(move |level, source, text| {
         // One write per line, so that lines of processes that share the file do not mix.
-        let line = format!("{level} {source}: {text}\n");
+        let line = format!("{level} {source}: {}\n", printable(text));
         let _ = file.lock().unwrap_or_else(PoisonError::into_inner).write_all(line.as_bytes());
     })
 }
@@ -182,8 +184,10 @@ mod tests {
         let (level, sink) = sink_of(&format!("debug:{}", path.display())).unwrap();
         assert_eq!(level, Level::Debug);
         sink(Level::Warn, "store", "a line");
-        sink(Level::Error, "model", "another");
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), "warn store: a line\nerror model: another\n");
+        // A log is read on terminals, and names in it are from anywhere.
+        sink(Level::Error, "model", "another\x1b[2J");
+        let logged = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(logged, "warn store: a line\nerror model: another\\u001b[2J\n");
         assert_eq!(sink_of("info").unwrap().0, Level::Info);
         assert!(
             sink_of("loud")

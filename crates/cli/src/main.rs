@@ -33,9 +33,12 @@ mod table;
 #[cfg(feature = "offline")]
 mod timestamp;
 
+use std::borrow::Cow;
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use ck_select::terminal::printable;
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use error::CliError;
@@ -175,13 +178,19 @@ fn main() -> ExitCode {
 /// Prints help, the version, or the error in the command line.
 fn show(shown: &clap::Error) -> Result<ExitCode, CliError> {
     if shown.use_stderr() {
-        // As for every message, nothing is lost if nobody can read it.
-        let _ = shown.print();
+        // It repeats words of the command line, among its own colours.
+        let is_safe = |word: OsString| matches!(printable(&word.to_string_lossy()), Cow::Borrowed(_));
+        if std::env::args_os().all(is_safe) {
+            // As for every message, nothing is lost if nobody can read it.
+            let _ = shown.print();
+        } else {
+            say!("{}", shown.to_string().trim_end());
+        }
     } else {
         let mut out = Output::create(None)?;
         let text = shown.render();
         let written =
-            if out.screen().styled { write!(out, "{}", text.ansi()) } else { write!(out, "{text}") };
+            if out.screen().styled { write!(out.exact(), "{}", text.ansi()) } else { write!(out, "{text}") };
         written.map_err(|error| CliError::io(out.name(), &error))?;
         out.finish()?;
     }

@@ -4,6 +4,7 @@ use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::Path;
 
 use ck_select::files::Pending;
+use ck_select::terminal::printable;
 
 use crate::error::CliError;
 
@@ -12,6 +13,8 @@ pub(crate) struct Output {
     writer: BufWriter<Pending>,
     name: String,
     screen: Screen,
+    /// Whether people read it, so that what a terminal would obey is escaped.
+    escapes: bool,
 }
 
 /// The properties of the reader that matter for a human-readable table.
@@ -21,6 +24,8 @@ pub(crate) struct Screen {
     pub(crate) width: Option<usize>,
     /// Whether it shows colours and bold text, and the user wants them.
     pub(crate) styled: bool,
+    /// Whether it obeys control characters.
+    pub(crate) is_terminal: bool,
 }
 
 impl Screen {
@@ -33,19 +38,27 @@ impl Screen {
         let is_plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
             || std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
         let width = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-        Self { width: width.filter(|&width| width > 0), styled: !is_plain }
+        Self { width: width.filter(|&width| width > 0), styled: !is_plain, is_terminal: true }
     }
 }
 
 impl Output {
-    /// `None` and `-` are standard output.
+    /// Text for people, on standard output.
+    pub(crate) fn report() -> Result<Self, CliError> {
+        Ok(Self { escapes: true, ..Self::create(None)? })
+    }
+
+    /// Data, which programs read unless standard output is a terminal. `None` and `-` are standard output.
     pub(crate) fn create(path: Option<&Path>) -> Result<Self, CliError> {
         let (begun, name, screen) = match path.filter(|path| *path != Path::new("-")) {
             Some(path) => (Pending::create(path), path.display().to_string(), Screen::default()),
             None => (Pending::standard_output(), "standard output".to_owned(), Screen::of_standard_output()),
         };
         match begun {
-            Ok(pending) => Ok(Self { writer: BufWriter::new(pending), name, screen }),
+            Ok(pending) => {
+                let escapes = screen.is_terminal;
+                Ok(Self { writer: BufWriter::new(pending), name, screen, escapes })
+            }
             Err(error) => Err(CliError::io(name, &error)),
         }
     }
@@ -58,6 +71,11 @@ impl Output {
     /// The properties of its reader.
     pub(crate) const fn screen(&self) -> Screen {
         self.screen
+    }
+
+    /// Writes bytes as they are: what is written here is escaped already, or styled by us.
+    pub(crate) const fn exact(&mut self) -> &mut impl Write {
+        &mut self.writer
     }
 
     /// Writes what is buffered; a file gets its name only now, after its contents are on disk.
@@ -76,7 +94,12 @@ pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
 
 impl Write for Output {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.writer.write(bytes)
+        if !self.escapes {
+            return self.writer.write(bytes);
+        }
+        // Texts come whole, so that no character is cut here.
+        self.writer.write_all(printable(&String::from_utf8_lossy(bytes)).as_bytes())?;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

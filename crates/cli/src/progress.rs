@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use ck_select::terminal::printable;
 use indicatif::{HumanCount, HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// Counts what is done, and shows it.
@@ -109,7 +110,7 @@ impl Progress {
             Some(bar) => {
                 bar.set_length(state.total);
                 bar.set_position(state.done);
-                bar.set_message(text);
+                bar.set_message(printable(&text).into_owned());
             }
             None => say!("ckselect: {text}"),
         }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{self, Write};
 
+use ck_select::terminal::printable;
 use clap::ValueEnum;
 use serde_json::{Map, Number, Value};
 
@@ -70,7 +71,10 @@ impl Cell {
             _ => {
                 let mut text = String::new();
                 self.push_exact(&mut text);
-                text
+                match printable(&text) {
+                    Cow::Borrowed(_) => text,
+                    Cow::Owned(safe) => safe,
+                }
             }
         }
     }
@@ -135,8 +139,8 @@ impl Table {
 
     pub(crate) fn write(&self, format: Format, out: &mut Output) -> io::Result<()> {
         let mut layout = Layout::new(format, self.header.clone(), out.screen());
-        layout.write(&self.rows, out)?;
-        layout.finish(out)
+        layout.write(&self.rows, out.exact())?;
+        layout.finish(out.exact())
     }
 }
 
@@ -160,7 +164,12 @@ struct Layout {
 
 impl Layout {
     fn new(format: Format, header: Vec<String>, screen: Screen) -> Self {
-        let widths = header.iter().map(|name| name.chars().count()).collect();
+        // Only programs need the exact names.
+        let header = match format {
+            Format::Table | Format::Markdown => header.iter().map(|name| printable(name).into()).collect(),
+            Format::Csv | Format::Json => header,
+        };
+        let widths: Vec<usize> = header.iter().map(|name| name.chars().count()).collect();
         let numeric = vec![false; header.len()];
         Self { format, header, started: false, rows: 0, widths, numeric, screen }
     }
@@ -199,11 +208,16 @@ impl Layout {
             for cell in row {
                 text.clear();
                 cell.push_exact(&mut text);
-                writer.write_field(&text)?;
+                writer.write_field(self.shown(&text).as_bytes())?;
             }
             writer.write_record(None::<&[u8]>)?;
         }
         writer.flush()
+    }
+
+    /// A text for programs, which a terminal must not obey either.
+    fn shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.screen.is_terminal { printable(text) } else { Cow::Borrowed(text) }
     }
 
     fn write_json(&self, rows: &[Vec<Cell>], out: &mut dyn Write) -> io::Result<()> {
@@ -211,7 +225,7 @@ impl Layout {
             let text = serde_json::to_string_pretty(&object(&self.header, row))?;
             let before = if self.rows + place == 0 { "[\n  " } else { ",\n  " };
             // Line ends in strings are escaped, so these are all between fields.
-            write!(out, "{before}{}", text.replace('\n', "\n  "))?;
+            write!(out, "{before}{}", self.shown(&text).replace('\n', "\n  "))?;
         }
         Ok(())
     }
@@ -328,14 +342,14 @@ impl Rows {
 
     /// Writes the rows that are buffered.
     fn flush(&mut self) -> Result<(), CliError> {
-        let written = self.layout.write(&self.block, &mut self.out).and_then(|()| self.out.flush());
+        let written = self.layout.write(&self.block, self.out.exact()).and_then(|()| self.out.flush());
         self.block.clear();
         written.map_err(|error| CliError::io(self.out.name(), &error))
     }
 
     pub(crate) fn finish(mut self) -> Result<(), CliError> {
         self.flush()?;
-        let finished = self.layout.finish(&mut self.out);
+        let finished = self.layout.finish(self.out.exact());
         finished.map_err(|error| CliError::io(self.out.name(), &error))?;
         self.out.finish()
     }
@@ -362,7 +376,8 @@ mod tests {
     fn a_terminal_gets_lines_that_it_has_room_for_and_a_bold_header() {
         let long = "grouped_conv_forward_bf16_2d_128x128x64_compv5";
         let rows = [vec![long.into(), 123.456.into()], vec!["c".into(), 1.0.into()]];
-        let on = |width, styled| laid_out(Format::Table, Screen { width, styled }, &rows);
+        let on =
+            |width, styled| laid_out(Format::Table, Screen { width, styled, ..Screen::default() }, &rows);
         let fitted = on(Some(30), false);
         assert_eq!(fitted.lines().map(|line| line.chars().count()).max(), Some(30), "{fitted}");
         assert_eq!(fitted.lines().nth(1), Some("groupe…x128x64_compv5  123.456"));
@@ -376,7 +391,7 @@ mod tests {
     #[test]
     fn markdown_aligns_numbers_and_keeps_its_columns() {
         let rows = [vec!["a|b\nc".into(), 0.5.into()], vec!["d".into(), Cell::Empty]];
-        let table = laid_out(Format::Markdown, Screen { width: Some(10), styled: true }, &rows);
+        let table = laid_out(Format::Markdown, Screen { width: Some(10), ..Screen::default() }, &rows);
         assert_eq!(table, "| kernel | score |\n|---|---:|\n| a\\|b c | 0.5 |\n| d |  |\n");
         assert_eq!(laid_out(Format::Markdown, Screen::default(), &[]), "| kernel | score |\n|---|---|\n");
     }
@@ -384,6 +399,23 @@ mod tests {
     #[test]
     fn tables_align_numbers_at_their_end() {
         assert_eq!(written(Format::Table), "kernel  score\na,b       0.1\nc         NaN\n");
+    }
+
+    #[test]
+    fn names_of_files_cannot_command_a_terminal() {
+        let rows = [vec!["\x1b[2Ja".into(), 1.0.into()]];
+        let terminal = Screen { is_terminal: true, ..Screen::default() };
+        for (format, screen, is_safe) in [
+            (Format::Table, Screen::default(), true),
+            (Format::Markdown, Screen::default(), true),
+            (Format::Csv, terminal, true),
+            (Format::Json, terminal, true),
+            (Format::Csv, Screen::default(), false),
+        ] {
+            let text = laid_out(format, screen, &rows);
+            assert_eq!(!text.contains('\x1b'), is_safe, "{format:?} {text:?}");
+            assert_eq!(text.contains("\\u001b[2Ja"), is_safe, "{format:?} {text:?}");
+        }
     }
 
     #[test]

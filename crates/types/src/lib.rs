@@ -5,7 +5,7 @@
 //! - [`pool`]: the kernels among which one is chosen
 //! - [`hardware`]: the GPU's constants; [`vocab`]: all words; [`cells`]: values by the names of columns
 //! - [`files`]: opening, reading and writing files with untrusted names; [`panics`]: panics turned into
-//!   values; [`nearest`]: suggestions for mistyped words
+//!   values; [`nearest`]: suggestions for mistyped words; [`terminal`]: text from outside, safe to print
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
@@ -28,5 +28,6 @@ pub mod problem;
 mod scan;
 pub mod shape;
 mod suffixes;
+pub mod terminal;
 mod valid;
 pub mod vocab;

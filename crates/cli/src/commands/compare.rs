@@ -201,7 +201,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             .map_err(|error| CliError::io(path.display(), &error))?;
         out.finish()?;
     }
-    let mut out = Output::create(None)?;
+    let mut out = Output::report()?;
     let written = match args.format {
         Format::Json => serde_json::to_writer_pretty(&mut out, &document(&comparison))
             .map_err(Into::into)

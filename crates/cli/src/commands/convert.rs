@@ -151,7 +151,7 @@ fn summary(reports: &[FileReport], format: Format) -> Result<(), CliError> {
             report.rejected.into(),
         ]);
     }
-    let mut out = Output::create(None)?;
+    let mut out = Output::report()?;
     table.write(format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()
 }

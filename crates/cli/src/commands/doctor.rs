@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         };
         table.push(vec![what.as_str().into(), state.into(), found.as_str().into(), effect.as_str().into()]);
     }
-    let mut out = Output::create(None)?;
+    let mut out = Output::report()?;
     table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()?;
     let wrong: Vec<&str> =

@@ -237,7 +237,7 @@ fn list_fields(args: &Args) -> Result<(), CliError> {
 }
 
 fn write_table(table: &Table, format: Format) -> Result<(), CliError> {
-    let mut out = Output::create(None)?;
+    let mut out = Output::report()?;
     table.write(format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()
 }

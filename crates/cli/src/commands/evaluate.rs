@@ -243,7 +243,7 @@ fn write(
             .map_err(|error| CliError::io(path.display(), &error))?;
         out.finish()?;
     }
-    let mut out = Output::create(None)?;
+    let mut out = Output::report()?;
     let written = match args.format {
         Format::Json => serde_json::to_writer_pretty(&mut out, &evaluation.to_json(measurements))
             .map_err(Into::into)

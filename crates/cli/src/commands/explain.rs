@@ -129,7 +129,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if args.format == Format::Table {
         say!("first:  {}\nsecond: {}", ranker.name(first), ranker.name(second));
     }
-    let mut out = Output::create(None)?;
+    let mut out = Output::report()?;
     table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()
 }

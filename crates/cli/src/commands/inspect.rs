@@ -55,7 +55,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if let (true, Some(pool)) = (args.memory, &args.pool) {
         let parts = memory::table(|| args.bare.load(&args.model, args.arch, None), pool)?;
-        let mut out = Output::create(None)?;
+        let mut out = Output::report()?;
         parts.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
         return out.finish();
     }
@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         .forest(target)
         .ok_or_else(|| CliError::failed(format!("{}: no forest for {target}", model.name())))?;
     let features = features(&model, forest);
-    let mut out = Output::create(None)?;
+    let mut out = Output::report()?;
     let written = match args.format {
         Format::Csv => features.write(Format::Csv, &mut out),
         Format::Json => {

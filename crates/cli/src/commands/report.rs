@@ -121,7 +121,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         };
         output::write_file(path, &page::sweep(&survey, &measurements, &page_made, against))?;
     }
-    let mut out = Output::create(None)?;
+    let mut out = Output::report()?;
     figures(&survey, &measurements, change.as_ref())
         .write(args.format, &mut out)
         .map_err(|error| CliError::io(out.name(), &error))?;

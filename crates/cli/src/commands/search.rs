@@ -115,7 +115,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         Some(path) => by_model(args, path)?,
         None => by_estimate(args)?,
     };
-    let mut out = Output::create(None)?;
+    let mut out = Output::report()?;
     table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()?;
     if args.format == Format::Table {

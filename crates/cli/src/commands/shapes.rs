@@ -283,7 +283,7 @@ fn list(args: &Args) -> Result<(), CliError> {
         let meaning = format!("upstream's name: {} {direction}, --ndim {ndim}", set.name());
         table.push(vec![name.into(), Cell::from(problems.len()), meaning.into()]);
     }
-    let mut out = Output::create(None)?;
+    let mut out = Output::report()?;
     table.write(Format::Table, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()
 }

@@ -315,7 +315,7 @@ fn utc(seconds: u64) -> String {
 }
 
 fn write(table: &Table, format: Format) -> Result<(), CliError> {
-    let mut out = Output::create(None)?;
+    let mut out = Output::report()?;
     table.write(format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()
 }
@@ -394,7 +394,7 @@ fn run_path(args: &PathArgs, location: &Location) -> Result<(), CliError> {
         Location::Off => "off".to_owned(),
         Location::File(path) => path.display().to_string(),
     };
-    let mut out = Output::create(None)?;
+    let mut out = Output::report()?;
     writeln!(out, "{shown}").map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()?;
     if args.check {

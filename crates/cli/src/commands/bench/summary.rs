@@ -65,7 +65,7 @@ fn write(rows: Vec<(&str, Cell)>, format: Format) -> Result<(), CliError> {
     for (what, value) in rows {
         table.push(vec![what.into(), value]);
     }
-    let mut out = Output::create(None)?;
+    let mut out = Output::report()?;
     table.write(format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()
 }

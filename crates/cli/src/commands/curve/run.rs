@@ -82,7 +82,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(path) = &args.html {
         output::write_file(path, &page::curve(&points, arch.as_str(), &timestamp()))?;
     }
-    let mut out = Output::create(None)?;
+    let mut out = Output::report()?;
     table(&points).write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()
 }

@@ -191,7 +191,7 @@ fn report(args: &Args, trained: &[Trained]) -> Result<(), CliError> {
             all.map(|all| all.best_of_top3).into(),
         ]);
     }
-    let mut out = Output::create(None)?;
+    let mut out = Output::report()?;
     table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()
 }

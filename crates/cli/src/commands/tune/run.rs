@@ -128,7 +128,7 @@ fn end_with(curve: &mut Vec<CurvePoint>, last: CurvePoint) {
 }
 
 fn print(table: &Table, args: &Args) -> Result<(), CliError> {
-    let mut out = Output::create(None)?;
+    let mut out = Output::report()?;
     table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()
 }
