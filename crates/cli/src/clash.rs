@@ -1,4 +1,4 @@
-//! Refuses command lines whose output would overwrite an input or another output.
+//! Refuses command lines whose output would overwrite an input or another output, or cannot be written.
 
 use std::collections::HashSet;
 use std::fs;
@@ -58,7 +58,20 @@ pub(crate) fn check(command: &clap::Command, matches: &ArgMatches) -> Result<(),
         named.extend(paths.map(|path| Named { option: option.clone(), path, is_written }));
     }
     refuse_repeats(&named)?;
-    refuse(&named)
+    refuse(&named)?;
+    // These begin a folder, whose parents they make, and check it themselves.
+    if ["convert", "pack", "train", "tune"].contains(&command.get_name()) {
+        named.retain(|one| !["--output", "--out"].contains(&one.option.as_str()));
+    }
+    named.iter().filter(|one| one.is_written).try_for_each(|one| check_writable(one.path))
+}
+
+/// Finds before the work what would lose its result.
+fn check_writable(path: &Path) -> Result<(), CliError> {
+    if place(path).is_none() {
+        return Ok(());
+    }
+    files::Pending::create(path).map(drop).map_err(|error| CliError::io(path.display(), &error))
 }
 
 /// If a file is given twice, its rows would count twice.

@@ -59,6 +59,7 @@ fn restore(path: &Path, content: &Content) {
 /// A command, and what it writes.
 struct Case {
     folder: tempfile::TempDir,
+    elsewhere: tempfile::TempDir,
     line: &'static str,
     output: &'static str,
     before: Content,
@@ -75,7 +76,8 @@ impl Case {
             fs::write(folder.path().join(format!("{name}.csv")), sweep(of)).unwrap();
         }
         let (before, after) = (Content::new(), Content::new());
-        let mut case = Self { folder, line, output, before, after, takes: Duration::ZERO };
+        let elsewhere = tempfile::tempdir().unwrap();
+        let mut case = Self { folder, elsewhere, line, output, before, after, takes: Duration::ZERO };
         if line.contains('@') {
             case.good("old");
             case.before = content(&case.path(output));
@@ -97,7 +99,8 @@ impl Case {
         command.current_dir(self.folder.path()).env("SOURCE_DATE_EPOCH", "1700000000");
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
         let line = self.line.replace('@', which).replace("ROOT", root.to_str().unwrap());
-        command.args(line.split_whitespace()).stdin(Stdio::null());
+        // Where what finds no place is kept.
+        command.args(line.split_whitespace()).stdin(Stdio::null()).env("TMPDIR", self.elsewhere.path());
         command
     }
 
@@ -227,6 +230,7 @@ fn logs() {
     fs::write(folder.path().join("problems.csv"), "N,C,K,Hi,Wi,Y,X\n16,256,128,28,28,3,3\n").unwrap();
     let case = Case {
         folder,
+        elsewhere: tempfile::tempdir().unwrap(),
         line,
         output: "out.csv",
         before: Content::new(),
@@ -278,6 +282,23 @@ mod trained {
     #[test]
     fn models() {
         Case::all(TRAIN, "out");
+    }
+
+    /// It was lost, and the training with it.
+    #[test]
+    fn a_model_that_finds_no_place_is_kept_elsewhere() {
+        let case = Case::new(TRAIN, "out");
+        const FULL: i32 = 28;
+        let ran = case.under(Fault { call: "write", first: 1, count: 1, error: FULL }).unwrap();
+        let said = String::from_utf8(ran.stderr).unwrap();
+        assert!(said.contains("No space left on device"), "{said}");
+        case.judge(&said, false);
+        let kept = said.split("the trained model is in ").nth(1).unwrap().trim();
+        assert!(Path::new(kept).starts_with(case.elsewhere.path()), "{said}");
+        let names = |content: &Content| -> Vec<_> {
+            content.keys().map(|path| path.file_name().unwrap().to_owned()).collect()
+        };
+        assert_eq!(names(&content(Path::new(kept))), names(&case.after));
     }
 
     #[test]

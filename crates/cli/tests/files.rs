@@ -445,3 +445,80 @@ fn a_time_that_is_none_is_an_error() {
         assert!(good || stderr.contains(&format!("SOURCE_DATE_EPOCH: found '{time}', expected seconds")));
     }
 }
+
+/// It was found when the work was done, and lost.
+#[test]
+fn an_output_that_cannot_be_written_is_found_before_the_work() {
+    let files = Files::new();
+    // Nothing else is wrong with these lines; what they read does not exist, which would be found next.
+    for (line, output) in [
+        ("evaluate --model no-model --data @none.csv --html", "none/a.html"),
+        ("evaluate --model no-model --data @none.csv --json", "none/a.json"),
+        ("report @none.csv --html", "measured.csv/a.html"),
+        ("validate --model no-model --data @none.csv --output", "none/a.csv"),
+        ("compare no-model no-model --data @none.csv --changes", "none/a.csv"),
+        ("rank --model no-model --pool none.txt --problem M=1 --output", "none/a.csv"),
+    ] {
+        let ran = files.run(&format!("{line} @{output}"));
+        let said = String::from_utf8(ran.stderr).unwrap();
+        let path = files.path(output);
+        assert!(said.starts_with(&format!("ckselect: {}: ", path.display())), "{line}: {said}");
+        assert_eq!((ran.status.code(), said.lines().count()), (Some(1), 1), "{line}: {said}");
+    }
+}
+
+/// A folder that its maker could not enter could not be removed either.
+#[test]
+fn packing_under_any_umask_leaves_nothing() {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::os::unix::process::CommandExt as _;
+    let folder = tempfile::tempdir_in("/tmp").unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o777)).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_ckselect"), folder.path().join("ckselect")).unwrap();
+    fs::create_dir(folder.path().join("model")).unwrap();
+    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(MODEL);
+    for name in ["feature_spec.json", "model_tflops.lgbm.gz"] {
+        fs::copy(model.join(name), folder.path().join("model").join(name)).unwrap();
+    }
+    let mut command = Command::new("sh");
+    command
+        .current_dir(folder.path())
+        .args(["-c", "umask 777; exec ./ckselect pack --model model --output out"]);
+    // Root may do everything.
+    if fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0) {
+        command.uid(65534).gid(65534);
+    }
+    let ran = command.output().unwrap();
+    let said = String::from_utf8(ran.stderr).unwrap();
+    assert!(!ran.status.success() && said.contains("Permission denied"), "{said}");
+    let mut left: Vec<_> =
+        fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    left.sort();
+    assert_eq!(left, ["ckselect", "model"], "{said}");
+}
+
+/// Names and contents of files reached the terminal as they were.
+#[test]
+fn files_cannot_command_a_terminal() {
+    let files = Files::new();
+    let write = |name: &str, text: &str| fs::write(files.path(name), text).unwrap();
+    write("pool.txt", "grouped_conv_forward_\x1b[2Jbf16\n");
+    write("bad.csv", "N,C,\x1b]0;owned\x07,K\n1,2,3,4\n");
+    write("\u{9b}31m.csv", "");
+    for line in [
+        format!("rank --model {MODEL} --pool @pool.txt --problem {PROBLEM}"),
+        format!("rank --model {MODEL} --pool {POOL} --problems @bad.csv"),
+        format!("rank --model {MODEL} --pool {POOL} --problem N=\x1b[31m"),
+        "report @\u{9b}31m.csv".to_owned(),
+        // The parser of the command line drops them.
+        "report --no-\x07".to_owned(),
+    ] {
+        let ran = files.run(&line);
+        let (out, said) = (String::from_utf8(ran.stdout).unwrap(), String::from_utf8(ran.stderr).unwrap());
+        let is_shown = said.contains("\\u00") || line.contains("--no-");
+        assert!(!ran.status.success() && is_shown, "{line:?}: {said:?}");
+        for text in [out, said] {
+            assert!(!text.contains(|c: char| c.is_control() && c != '\n'), "{line:?}: {text:?}");
+        }
+    }
+}

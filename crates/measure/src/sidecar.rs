@@ -38,6 +38,11 @@ impl Files {
         };
         Self { log: log.to_owned(), meta: beside(".meta.json"), details: beside(".details.jsonl") }
     }
+
+    /// Those that do not exist.
+    pub(crate) fn missing(&self) -> Vec<PathBuf> {
+        [&self.log, &self.meta, &self.details].into_iter().filter(|path| !path.exists()).cloned().collect()
+    }
 }
 
 /// The value of `format` in the file.

@@ -21,7 +21,14 @@ impl Staged {
         let target = files::target(path)?;
         let parent = files::folder_of(&target);
         fs::create_dir_all(parent)?;
-        Ok(Self { folder: Builder::new().prefix(".ckselect-").tempdir_in(parent)?, target })
+        Ok(Self { folder: private(".ckselect-", parent)?, target })
+    }
+
+    /// Whether a folder with this name could be begun, so that an error is found before the work for it.
+    pub fn check(path: &Path) -> io::Result<()> {
+        let target = files::target(path)?;
+        let there = files::folder_of(&target).ancestors().find(|folder| folder.exists());
+        private(".ckselect-", there.unwrap_or(Path::new("."))).map(drop)
     }
 
     /// Where to write.
@@ -60,7 +67,7 @@ impl Staged {
             Err(error) if matches!(error.raw_os_error(), Some(EINVAL | ENOSYS)) => {}
             done => return done,
         }
-        let aside = Builder::new().prefix(".ckselect-old-").tempdir_in(files::folder_of(to))?;
+        let aside = private(".ckselect-old-", files::folder_of(to))?;
         let old = aside.path().join("old");
         fs::rename(to, &old)?;
         let Err(error) = fs::rename(from, to) else { return Ok(()) };
@@ -94,6 +101,17 @@ fn swap(from: &Path, to: &Path) -> io::Result<()> {
 #[cfg(not(all(target_os = "linux", target_env = "gnu")))]
 fn swap(_: &Path, _: &Path) -> io::Result<()> {
     Err(io::Error::from_raw_os_error(ENOSYS))
+}
+
+/// A temporary folder that its owner can use, whatever the process' umask takes from new files.
+fn private(prefix: &str, parent: &Path) -> io::Result<TempDir> {
+    let folder = Builder::new().prefix(prefix).tempdir_in(parent)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700))?;
+    }
+    Ok(folder)
 }
 
 /// Temporary folders are private; the result gets the user's usual permissions.

@@ -53,8 +53,8 @@ fn forests(args: &Args, model: &Model, staged: &Staged) -> Result<(), CliError> 
         let packed = packed::pack(&text).map_err(failed)?;
         let name = target.file_name() + ".packed";
         staged.write(&name, &packed).map_err(|error| io(&args.output.join(&name), &error))?;
-        let written = Forest::load(staged.path().join(name)).ok();
-        if model.forest(target).is_none_or(|forest| written.as_ref() != Some(forest)) {
+        let written = Forest::load(staged.path().join(name))?;
+        if model.forest(target).is_none_or(|forest| **forest != written) {
             return Err(failed("the packed forest differs".to_owned()));
         }
     }

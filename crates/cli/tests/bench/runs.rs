@@ -230,10 +230,16 @@ fn a_dry_run_finds_what_a_run_would_fail_for() {
             }
             let told = fails(&mut fakes.bench(&format!("{words} {more} --output a.csv")), code);
             assert!(told.contains(message), "{words} {more}: {told}");
+            // An empty output would only stand in the way of the next run.
+            for file in ["a.csv", "a.csv.meta.json", "a.csv.details.jsonl"] {
+                assert!(!fakes.path(file).exists(), "{words} {more}: {file} is left");
+            }
         }
-        let _ = fs::remove_file(fakes.path("a.csv"));
-        let _ = fs::remove_file(fakes.path("a.csv.meta.json"));
     }
+    // A file that was there before stays.
+    fs::write(fakes.path("a.csv.meta.json"), "{}").unwrap();
+    fails(&mut fakes.bench("--simulate analytic --output a.csv"), 1);
+    assert!(fakes.path("a.csv.meta.json").exists() && !fakes.path("a.csv").exists());
 }
 
 /// What `ckselect rank` puts first is what is measured, in that order.

@@ -1,13 +1,13 @@
 //! The files of a sweep, kept consistent.
 
 use std::collections::{HashMap, HashSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ck_select::files;
 use serde_json::Value;
 
-use super::{Retry, Start, Tally, check_free};
+use super::{Start, Sweep, Tally, check_free};
 use crate::error::{MeasureError, at};
 use crate::gpu::Gpu;
 use crate::log::Log;
@@ -21,6 +21,8 @@ pub(super) struct Ledger<'a> {
     plan: &'a Plan,
     columns: Columns,
     files: Files,
+    /// Those that this run has made.
+    made: Vec<PathBuf>,
     log: Log,
     details: Details,
     meta: Meta,
@@ -35,18 +37,30 @@ pub(super) struct Ledger<'a> {
 }
 
 impl<'a> Ledger<'a> {
-    pub(super) fn open(
-        plan: &'a Plan,
+    pub(super) fn open(sweep: &Sweep<'a>, how: Value, max_cv: f64) -> Result<Self, MeasureError> {
+        let files = Files::of(sweep.output);
+        let made = files.missing();
+        // The log comes first, since its lock keeps other runs away from all the files.
+        let log = Log::open(&files.log)?.ok_or_else(|| in_use(&files))?;
+        match Self::read(sweep, &files, log, how, max_cv) {
+            Ok(ledger) => Ok(Self { made, ..ledger }),
+            Err(error) => {
+                discard(&made);
+                Err(error)
+            }
+        }
+    }
+
+    fn read(
+        sweep: &Sweep<'a>,
         files: &Files,
-        start: Start,
-        retry: &Retry,
-        facts: PlanFacts,
+        mut log: Log,
         how: Value,
         max_cv: f64,
     ) -> Result<Self, MeasureError> {
+        let &Sweep { plan, retry, start, .. } = sweep;
+        let facts = PlanFacts::of(plan, sweep.shard, sweep.whole);
         let columns = Columns::of(plan);
-        // The log comes first, since its lock keeps other runs away from all the files.
-        let mut log = Log::open(&files.log)?.ok_or_else(|| in_use(files))?;
         let known = match start {
             Start::Fresh => {
                 check_free(&files.log)?;
@@ -88,6 +102,7 @@ impl<'a> Ledger<'a> {
             plan,
             columns,
             files: files.clone(),
+            made: Vec::new(),
             log,
             details,
             meta,
@@ -200,9 +215,23 @@ impl<'a> Ledger<'a> {
         self.meta.write(&self.files.meta)
     }
 
+    /// Removes the files that a run has made without writing a row: they would only stand in the way of the next.
+    pub(super) fn discard_empty(&self) {
+        if self.tally.rows() == 0 {
+            discard(&self.made);
+        }
+    }
+
     /// The counts of the log, and how many of its rows this run wrote.
     pub(super) fn into_tally(self) -> (Tally, usize) {
         (self.tally, self.written)
+    }
+}
+
+/// The error that led to this is the one to report.
+fn discard(made: &[PathBuf]) {
+    for path in made {
+        let _ = remove(path);
     }
 }
 

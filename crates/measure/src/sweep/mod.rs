@@ -19,7 +19,7 @@ use crate::plan::{Pair, Plan};
 use crate::row::Logged;
 use crate::runner::{Context, Runner, Settings};
 use crate::shard::Shard;
-use crate::sidecar::{Files, PlanFacts, Session};
+use crate::sidecar::{Files, Session};
 use crate::stop::StopReason;
 use ledger::Ledger;
 use workers::Workers;
@@ -214,16 +214,7 @@ impl Sweep<'_> {
     ) -> Result<Summary, MeasureError> {
         let began = Instant::now();
         let how = json!({ "runner": runner.describe(), "settings": what_matters(context.settings) });
-        let facts = PlanFacts::of(self.plan, self.shard, self.whole);
-        let mut ledger = Ledger::open(
-            self.plan,
-            &Files::of(self.output),
-            self.start,
-            self.retry,
-            facts,
-            how,
-            context.settings.max_cv,
-        )?;
+        let mut ledger = Ledger::open(self, how, context.settings.max_cv)?;
         if ledger.tally().rows() > 0 {
             observer.tell(&Event::Resumed(ledger.tally()));
         }
@@ -249,6 +240,9 @@ impl Sweep<'_> {
             Ok(Some(StopReason::Signal(signal))) => format!("signal {signal}"),
         };
         let recorded = ledger.end(end, crate::host::clocks());
+        if measured.is_err() {
+            ledger.discard_empty();
+        }
         let stopped = measured?;
         recorded?;
         let (tally, written) = ledger.into_tally();

@@ -85,7 +85,7 @@ impl Directory {
         staged.commit(overwrite).map_err(failed)
     }
 
-    /// Refuses an existing path; also to be called before a long training.
+    /// Refuses a path that exists or cannot be written; also to be called before a long training.
     pub fn check_free(path: &Path, overwrite: bool) -> Result<(), TrainError> {
         if path.exists() && !overwrite {
             return Err(TrainError::Exists(path.display().to_string()));
@@ -98,7 +98,7 @@ impl Directory {
                 io::Error::new(io::ErrorKind::AlreadyExists, message),
             ));
         }
-        Ok(())
+        Staged::check(path).map_err(|error| TrainError::io(path.display(), error))
     }
 }
 

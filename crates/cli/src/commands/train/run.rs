@@ -78,7 +78,7 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::default())?;
     }
-    directory.write(&args.out, args.overwrite)?;
+    write(&directory, args)?;
     report(args, &trained)
 }
 
@@ -96,6 +96,17 @@ fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
         args.arch = Some(rows.measured_arch()?);
     }
     Ok(args)
+}
+
+/// Writes the model; one that finds no place any more is kept elsewhere, since it may have taken hours.
+fn write(directory: &Directory, args: &Args) -> Result<(), CliError> {
+    let Err(error) = directory.write(&args.out, args.overwrite) else { return Ok(()) };
+    let name = format!("ckselect-{}-{}", file_name(&args.out), std::process::id());
+    let aside = std::env::temp_dir().join(name);
+    match directory.write(&aside, false) {
+        Ok(()) => Err(CliError::failed(format!("{error}; the trained model is in {}", aside.display()))),
+        Err(_) => Err(error.into()),
+    }
 }
 
 /// Refuses a GPU of --hardware that no row was measured on.
