@@ -170,7 +170,7 @@ fn a_store_whose_folder_vanishes_stops_nothing() {
             });
             while !selections.is_finished() {
                 std::thread::sleep(Duration::from_micros(300 * (1 + round as u64 % 7)));
-                // What SQLite makes at that moment may keep a folder from going.
+                // What the registry makes at that moment may keep a folder from going.
                 let _ = fs::remove_dir_all(&place);
                 let _ = registry.refresh_store();
                 let _ = fs::create_dir(&place);

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select::tuning::store::{
-    Filter, Journal, Merged, Mode, PoolHash, Record, Saved, Scope, Store, StoreError, StoreOptions, Winner,
-    WinnerSource,
+    Merged, Mode, PoolHash, Record, Saved, Scope, Store, Winner, WinnerSource, write_records,
 };
 use tempfile::TempDir;
 
@@ -49,7 +48,7 @@ fn kernel_of(store: &Store, scope: &Scope, problem: &Problem) -> Option<String> 
 #[test]
 fn winners_outlive_the_store_that_took_them() {
     let folder = folder();
-    let path = folder.path().join("deep/er/winners.db");
+    let path = folder.path().join("deep/er/winners.jsonl");
     let conv: Problem =
         ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]).into();
     let winners = open(&path).winners(scope()).unwrap();
@@ -67,7 +66,7 @@ fn winners_outlive_the_store_that_took_them() {
 #[test]
 fn whatever_changes_in_the_scope_hides_the_winner() {
     let folder = folder();
-    let store = open(&folder.path().join("s.db"));
+    let store = open(&folder.path().join("s.jsonl"));
     store.winners(scope()).unwrap().put(&gemm(1), &winner("kernel_a")).unwrap();
     for changed in [
         Scope { arch: "gfx942".parse().unwrap(), ..scope() },
@@ -84,7 +83,7 @@ fn whatever_changes_in_the_scope_hides_the_winner() {
 #[test]
 fn the_architecture_of_a_problem_is_the_scopes_or_none() {
     let folder = folder();
-    let winners = open(&folder.path().join("s.db")).winners(scope()).unwrap();
+    let winners = open(&folder.path().join("s.jsonl")).winners(scope()).unwrap();
     let on = |arch: &str| {
         Problem::Gemm(GemmProblem { arch: Some(arch.parse().unwrap()), ..GemmProblem::new(1, 2, 3) })
     };
@@ -99,7 +98,7 @@ fn the_architecture_of_a_problem_is_the_scopes_or_none() {
 #[test]
 fn a_put_replaces_even_a_winner_from_the_future() {
     let folder = folder();
-    let path = folder.path().join("s.db");
+    let path = folder.path().join("s.jsonl");
     let winners = open(&path).winners(scope()).unwrap();
     winners.put(&gemm(1), &Winner { measured_at: 4_000_000_000, ..winner("kernel_a") }).unwrap();
     winners.put(&gemm(1), &winner("kernel_b")).unwrap();
@@ -110,7 +109,7 @@ fn a_put_replaces_even_a_winner_from_the_future() {
 #[test]
 fn refreshing_takes_in_what_others_wrote_and_removed() {
     let folder = folder();
-    let path = folder.path().join("s.db");
+    let path = folder.path().join("s.jsonl");
     let (mine, theirs) = (open(&path).winners(scope()).unwrap(), open(&path).winners(scope()).unwrap());
     assert!(!mine.refresh().unwrap(), "nothing is new");
     for m in 1..=600 {
@@ -127,8 +126,7 @@ fn refreshing_takes_in_what_others_wrote_and_removed() {
     assert_eq!(&*mine.snapshot().get(&gemm(1)).unwrap().kernel, "kernel_b");
     assert_eq!(mine.snapshot().len(), 601);
 
-    let kernel_a = Filter { kernel: Some("kernel_a".into()), ..Filter::default() };
-    assert_eq!(theirs.store().remove(&kernel_a).unwrap(), 599);
+    assert_eq!(theirs.store().remove(|record| &*record.winner.kernel == "kernel_a").unwrap(), 599);
     theirs.put(&gemm(700), &winner("kernel_b")).unwrap();
     assert!(mine.refresh().unwrap());
     let mut left: Vec<Problem> = mine.snapshot().iter().map(|(problem, _)| *problem).collect();
@@ -139,7 +137,7 @@ fn refreshing_takes_in_what_others_wrote_and_removed() {
 #[test]
 fn handles_of_one_store_see_each_other_after_a_refresh() {
     let folder = folder();
-    let store = open(&folder.path().join("s.db"));
+    let store = open(&folder.path().join("s.jsonl"));
     let (first, second) = (store.winners(scope()).unwrap(), store.winners(scope()).unwrap());
     first.put(&gemm(1), &winner("kernel_a")).unwrap();
     assert!(second.refresh().unwrap());
@@ -154,13 +152,13 @@ fn a_disabled_store_remembers_for_the_process_only() {
     assert!(winners.snapshot().get(&gemm(1)).is_some());
     assert!(!winners.refresh().unwrap());
     assert!(winners.snapshot().get(&gemm(1)).is_some());
-    assert_eq!(store.count(&Filter::default()), Ok(0));
+    assert_eq!(store.count(), Ok(0));
 }
 
 #[test]
 fn a_store_for_reading_waits_for_its_file_and_never_makes_it() {
     let folder = folder();
-    let path = folder.path().join("s.db");
+    let path = folder.path().join("s.jsonl");
     let reader = Store::open(&path, Mode::ReadOnly).unwrap().winners(scope()).unwrap();
     assert!(!reader.refresh().unwrap());
     assert!(!path.exists());
@@ -178,7 +176,7 @@ fn a_store_for_reading_waits_for_its_file_and_never_makes_it() {
 #[test]
 fn a_store_that_is_deleted_is_made_anew() {
     let folder = folder();
-    let path = folder.path().join("s.db");
+    let path = folder.path().join("s.jsonl");
     let winners = open(&path).winners(scope()).unwrap();
     winners.put(&gemm(1), &winner("kernel_a")).unwrap();
     for file in fs::read_dir(folder.path()).unwrap() {
@@ -191,81 +189,123 @@ fn a_store_that_is_deleted_is_made_anew() {
 }
 
 #[test]
-fn foreign_damaged_and_newer_files_are_refused_and_left_alone() {
+fn lines_that_cannot_be_read_are_counted_and_passed_over() {
     let folder = folder();
-    let make = |name: &str, sql: &str| {
-        let path = folder.path().join(name);
-        rusqlite::Connection::open(&path).unwrap().execute_batch(sql).unwrap();
-        path
-    };
-    let text = folder.path().join("text.db");
-    fs::write(&text, "N,C,K\n1,2,3\n".repeat(100)).unwrap();
-    let cases = [
-        (text, "not a store of winners: not an SQLite file, or an encrypted one; the file is left as it is"),
-        (
-            make("foreign.db", "CREATE TABLE t (x); PRAGMA journal_mode=DELETE"),
-            "an SQLite file of another program (application id 0, 1 tables and indices)",
-        ),
-        (make("theirs.db", "PRAGMA application_id=7"), "application id 7"),
-        (
-            make("newer.db", "PRAGMA application_id=1129018231; PRAGMA user_version=2"),
-            "schema version 2 is newer than 1, the newest that ck_select",
-        ),
-        (folder.path().to_owned(), "found a folder, expected a regular file"),
-    ];
-    for (path, message) in cases {
-        let before = fs::read(&path).ok();
-        for mode in [Mode::ReadWrite, Mode::ReadOnly] {
-            match Store::open(&path, mode) {
-                Err(error) if mode == Mode::ReadOnly && path.is_dir() => drop(error),
-                Err(error) => assert!(error.to_string().contains(message), "{error}"),
-                Ok(_) => panic!("{} was opened", path.display()),
-            }
-        }
-        assert_eq!(fs::read(&path).ok(), before, "{message}");
-    }
-}
-
-#[test]
-fn a_damaged_page_is_reported_and_the_file_left_alone() {
-    let folder = folder();
-    let path = folder.path().join("s.db");
-    let winners = open(&path).winners(scope()).unwrap();
-    let many: Vec<Record> =
-        (1..500).map(|m| Record::new(scope(), &gemm(m), winner("kernel_a")).unwrap()).collect();
-    assert_eq!(winners.store().merge(&many).unwrap().added, 499);
-    drop(winners);
-    let mut bytes = fs::read(&path).unwrap();
-    for page in bytes.chunks_mut(4096).skip(2) {
-        page[..64].fill(0xff);
-    }
-    fs::write(&path, &bytes).unwrap();
-    let store = open(&path);
-    assert!(matches!(store.check(), Err(StoreError::Damaged { .. })));
-    let error = store.winners(scope()).err().unwrap();
-    assert!(error.to_string().contains("damaged: "), "{error}");
-    drop(store);
-    assert_eq!(fs::read(&path).unwrap(), bytes);
-}
-
-#[test]
-fn rows_that_cannot_be_read_are_counted_and_passed_over() {
-    let folder = folder();
-    let path = folder.path().join("s.db");
+    let path = folder.path().join("s.jsonl");
     let winners = open(&path).winners(scope()).unwrap();
     for m in 1..=3 {
         winners.put(&gemm(m), &winner("kernel_a")).unwrap();
     }
-    let sql = rusqlite::Connection::open(&path).unwrap();
-    // A word of a later version, and a problem that its key does not belong to.
-    sql.execute("UPDATE winner SET source = 'oracle' WHERE id = 1", []).unwrap();
-    sql.execute("UPDATE winner SET problem = replace(problem, 'M=2', 'M=4') WHERE id = 2", []).unwrap();
+    // A word and a field of a later version.
+    let text = fs::read_to_string(&path).unwrap();
+    let text = text.replacen("search", "oracle", 1).replacen("\"op\"", "\"more\":1,\"op\"", 2);
+    let text = text.replacen("\"more\":1,", "", 1);
+    fs::write(&path, &text).unwrap();
     let fresh = open(&path).winners(scope()).unwrap();
     assert_eq!((fresh.snapshot().len(), fresh.snapshot().unreadable()), (1, 2));
-    assert_eq!(fresh.store().records(&Filter::default()).unwrap().1, 2);
+    assert_eq!(fresh.store().records().unwrap().1, 2);
+    let fault = fresh.store().check().unwrap_err().to_string();
+    assert!(fault.contains("damaged: line 1: unknown source 'oracle', expected one of"), "{fault}");
     fresh.put(&gemm(1), &winner("kernel_b")).unwrap();
-    assert!(fresh.refresh().unwrap());
-    assert_eq!((fresh.snapshot().len(), fresh.snapshot().unreadable()), (2, 1));
+    assert!(winners.refresh().unwrap() && fresh.refresh().unwrap());
+    for winners in [winners, fresh] {
+        assert_eq!((winners.snapshot().len(), winners.snapshot().unreadable()), (2, 2));
+    }
+    // The version that can read them finds them after a prune, too.
+    assert_eq!(open(&path).remove(|record| &*record.winner.kernel == "kernel_b"), Ok(1));
+    assert_eq!(open(&path).records().map(|(records, other)| (records.len(), other)), Ok((1, 2)));
+}
+
+/// Whatever an editor, a shell or another program does to the file, readers go on with what it holds.
+#[test]
+fn a_file_that_is_changed_by_hand_is_read_again() {
+    let folder = folder();
+    let path = folder.path().join("s.jsonl");
+    let winners = open(&path).winners(scope()).unwrap();
+    let line = |m: i64, kernel: &str| {
+        let mut line = Vec::new();
+        let record = Record::new(scope(), &gemm(m), winner(kernel)).unwrap();
+        write_records(&[record], &mut line).unwrap();
+        line
+    };
+    let known = || {
+        assert!(winners.refresh().unwrap());
+        assert!(!winners.refresh().unwrap(), "nothing is new any more");
+        let snapshot = winners.snapshot();
+        let kernels = (1..=3).map(|m| snapshot.get(&gemm(m)).map(|winner| winner.kernel.to_string()));
+        kernels.map(Option::unwrap_or_default).collect::<Vec<_>>().join(" ")
+    };
+    fs::write(&path, [line(1, "one"), line(2, "two")].concat()).unwrap();
+    assert_eq!(known(), "one two ");
+    // The same file, overwritten with a longer text and one of the same length, cut, emptied, without its last end, and finished.
+    fs::write(&path, [line(3, "three"), line(1, "four"), line(2, "five")].concat()).unwrap();
+    assert_eq!(known(), "four five three");
+    fs::write(&path, [line(3, "three"), line(1, "nine"), line(2, "five")].concat()).unwrap();
+    assert_eq!(known(), "nine five three");
+    fs::write(&path, line(2, "six")).unwrap();
+    assert_eq!(known(), " six ");
+    fs::write(&path, "").unwrap();
+    assert_eq!(known(), "  ");
+    fs::write(&path, line(1, "seven").trim_ascii_end()).unwrap();
+    assert_eq!(known(), "seven  ");
+    assert_eq!(winners.put(&gemm(2), &winner("eight")), Ok(Saved::Disk));
+    assert_eq!(known(), "seven eight ");
+    winners.store().check().unwrap();
+    // Another file in its place, and several in one.
+    let other = folder.path().join("other.jsonl");
+    fs::write(&other, [line(1, "nine"), line(1, "ten")].concat()).unwrap();
+    fs::rename(&other, &path).unwrap();
+    assert_eq!(known(), "ten  ");
+    let twice = [fs::read(&path).unwrap(), line(1, "eleven"), line(3, "twelve")].concat();
+    fs::write(&path, twice).unwrap();
+    assert_eq!(known(), "eleven  twelve");
+}
+
+#[test]
+fn what_a_killed_process_left_of_a_line_is_cut_off() {
+    let folder = folder();
+    let path = folder.path().join("s.jsonl");
+    let winners = open(&path).winners(scope()).unwrap();
+    winners.put(&gemm(1), &winner("kernel_a")).unwrap();
+    let whole = fs::read(&path).unwrap();
+    for cut in [1, 9, 30, whole.len() - 2] {
+        fs::write(&path, [&whole, &whole[..cut]].concat()).unwrap();
+        assert_eq!(open(&path).records().unwrap().1, 0);
+        open(&path).winners(scope()).unwrap().put(&gemm(2), &winner("kernel_b")).unwrap();
+        open(&path).check().unwrap();
+        assert_eq!(open(&path).count(), Ok(2), "{cut}");
+        // Also if it is all that there is.
+        fs::write(&path, &whole[..cut]).unwrap();
+        open(&path).winners(scope()).unwrap().put(&gemm(2), &winner("kernel_b")).unwrap();
+        open(&path).check().unwrap();
+        assert_eq!(open(&path).count(), Ok(1), "{cut}");
+    }
+    // A text that is not of a store is left, and the next line does not continue it.
+    fs::write(&path, [&whole[..], b"# a note"].concat()).unwrap();
+    open(&path).winners(scope()).unwrap().put(&gemm(2), &winner("kernel_b")).unwrap();
+    let counts = open(&path).records().map(|(records, other)| (records.len(), other));
+    assert_eq!(counts, Ok((2, 1)));
+}
+
+/// All ranks of a job measure the same problems, so most lines may be replaced by later ones.
+#[test]
+fn a_file_of_replaced_lines_does_not_grow_for_ever() {
+    let folder = folder();
+    let (path, link) = (folder.path().join("s.jsonl"), folder.path().join("link"));
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("s.jsonl", &link).unwrap();
+    let line = |m: i64| Record::new(scope(), &gemm(m), winner("kernel_a")).unwrap();
+    let mut text = Vec::new();
+    for _ in 0..1_500 {
+        write_records(&[line(1), line(2)], &mut text).unwrap();
+    }
+    fs::write(&path, &text).unwrap();
+    let winners = open(&link).winners(scope()).unwrap();
+    winners.put(&gemm(3), &winner("kernel_b")).unwrap();
+    assert!(fs::metadata(&path).unwrap().len() < 2_000);
+    assert!(link.is_symlink());
+    assert!(winners.refresh().unwrap());
+    assert_eq!((winners.snapshot().len(), winners.store().count()), (3, Ok(3)));
 }
 
 #[test]
@@ -291,63 +331,44 @@ fn merging_keeps_the_newer_whatever_the_order() {
         let store = open(&folder.path().join(name));
         store.merge(parts[0]).unwrap();
         let counts = store.merge(parts[1]).unwrap();
-        let mut records = store.records(&Filter::default()).unwrap().0;
+        let mut records = store.records().unwrap().0;
         records.sort_by_key(|record| record.problem.to_string());
         (counts, records)
     };
-    let (counts, one) = merged("one.db", [&ours, &theirs]);
+    let (counts, one) = merged("one", [&ours, &theirs]);
     assert_eq!(counts, Merged { added: 1, same: 1, replaced: 2, kept: 1 });
-    assert_eq!(counts.conflicts(), 3);
-    let (_, other) = merged("other.db", [&theirs, &ours]);
+    let (_, other) = merged("other", [&theirs, &ours]);
     assert_eq!(one, other);
     let kernels: Vec<&str> = one.iter().map(|record| &*record.winner.kernel).collect();
     assert_eq!(kernels, ["kernel_a", "kernel_b", "kernel_a", "kernel_b", "kernel_b"]);
 }
 
 #[test]
-fn filters_choose_what_is_counted_listed_and_removed() {
+fn records_come_in_the_order_in_which_they_were_written() {
     let folder = folder();
-    let store = open(&folder.path().join("s.db"));
+    let store = open(&folder.path().join("s.jsonl"));
     let other = Scope { arch: "gfx942".parse().unwrap(), pool: PoolHash::of_names(["x"]), ..scope() };
-    let records: Vec<Record> = (1..=10)
+    let mut records: Vec<Record> = (1..=10)
         .map(|m| {
             let scope = if m % 2 == 0 { scope() } else { other.clone() };
-            let measured_at = 1_000 + m as u64;
-            Record::new(scope, &gemm(m), Winner { measured_at, ..winner("kernel_a") }).unwrap()
+            Record::new(scope, &gemm(m), winner("kernel_a")).unwrap()
         })
         .collect();
     store.merge(&records).unwrap();
-    assert_eq!(store.records(&Filter::default()).unwrap(), (records.clone(), 0));
-    let count = |filter: Filter| store.count(&filter).unwrap();
-    assert_eq!(count(Filter { arch: Some(other.arch), ..Filter::default() }), 5);
-    assert_eq!(count(Filter { pool: Some(other.pool), ..Filter::default() }), 5);
-    assert_eq!(count(Filter { op: Some(ck_select::vocab::Op::GroupedConv), ..Filter::default() }), 0);
-    let old = Filter { measured_before: Some(1_005), not_pool: Some(scope().pool), ..Filter::default() };
-    assert_eq!(count(old.clone()), 2);
-    assert_eq!(store.remove(&old), Ok(2));
-    assert_eq!(count(Filter::default()), 8);
-}
-
-#[test]
-fn the_journal_can_be_chosen() {
-    let folder = folder();
-    let path = folder.path().join("s.db");
-    let options = StoreOptions { journal: Some(Journal::Delete), ..StoreOptions::default() };
-    let winners = Store::open_with(&path, Mode::ReadWrite, options).unwrap().winners(scope()).unwrap();
-    winners.put(&gemm(1), &winner("kernel_a")).unwrap();
-    assert!(!folder.path().join("s.db-wal").exists());
-    // Others keep it.
-    let other = open(&path).winners(scope()).unwrap();
-    other.put(&gemm(2), &winner("kernel_a")).unwrap();
-    assert!(!folder.path().join("s.db-wal").exists());
-    assert!(winners.refresh().unwrap());
-    assert_eq!(winners.snapshot().len(), 2);
+    assert_eq!(store.records().unwrap(), (records.clone(), 0));
+    store.winners(scope()).unwrap().put(&gemm(2), &winner("kernel_a")).unwrap();
+    let second = records.remove(1);
+    records.push(second);
+    assert_eq!(store.records().unwrap(), (records.clone(), 0));
+    assert_eq!(store.remove(|record| record.scope == other), Ok(5));
+    records.retain(|record| record.scope != other);
+    assert_eq!(store.records().unwrap(), (records, 0));
 }
 
 #[test]
 fn readers_on_many_threads_never_see_half_a_change() {
     let folder = folder();
-    let winners = open(&folder.path().join("s.db")).winners(scope()).unwrap();
+    let winners = open(&folder.path().join("s.jsonl")).winners(scope()).unwrap();
     winners.put(&gemm(1), &winner("kernel_0")).unwrap();
     let done = AtomicBool::new(false);
     std::thread::scope(|threads| {
@@ -381,7 +402,7 @@ fn figures() {
     use std::time::Instant;
 
     let folder = folder();
-    let path = folder.path().join("s.db");
+    let path = folder.path().join("s.jsonl");
     let conv = |n: i64| -> Problem {
         ConvProblem { n, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]).into()
     };

@@ -2,8 +2,7 @@
 
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select::tuning::store::{
-    Filter, Mode, PoolHash, Record, RecordFormat, Scope, Store, Winner, WinnerSource, read_records,
-    write_records,
+    Mode, PoolHash, Record, Scope, Store, Winner, WinnerSource, read_records, write_records,
 };
 use ck_select::vocab::{ConvLayout, Direction, Dtype};
 use proptest::prelude::*;
@@ -85,9 +84,9 @@ fn record() -> impl Strategy<Value = Record> {
     )
 }
 
-fn written(format: RecordFormat, records: &[Record]) -> Vec<u8> {
+fn written(records: &[Record]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    write_records(format, records, &mut bytes).unwrap();
+    write_records(records, &mut bytes).unwrap();
     bytes
 }
 
@@ -96,24 +95,22 @@ proptest! {
 
     #[test]
     fn what_is_exported_reads_back(records in prop::collection::vec(record(), 0..12)) {
-        for format in [RecordFormat::JsonLines, RecordFormat::Csv] {
-            prop_assert_eq!(&read_records("x", &written(format, &records)).unwrap(), &records);
-        }
+        prop_assert_eq!(&read_records("x", &written(&records)).unwrap(), &records);
     }
 
     #[test]
     fn what_is_stored_exports_and_imports(records in prop::collection::vec(record(), 1..12)) {
         let folder = tempfile::tempdir().unwrap();
-        let one = Store::open(folder.path().join("one.db"), Mode::ReadWrite).unwrap();
+        let one = Store::open(folder.path().join("one"), Mode::ReadWrite).unwrap();
         one.merge(&records).unwrap();
-        let (stored, unreadable) = one.records(&Filter::default()).unwrap();
+        let (stored, unreadable) = one.records().unwrap();
         prop_assert_eq!(unreadable, 0);
-        let other = Store::open(folder.path().join("other.db"), Mode::ReadWrite).unwrap();
-        let exported = written(RecordFormat::JsonLines, &stored);
+        let other = Store::open(folder.path().join("other"), Mode::ReadWrite).unwrap();
+        let exported = written(&stored);
         let merged = other.merge(&read_records("x", &exported).unwrap()).unwrap();
         prop_assert_eq!(merged.added, stored.len());
         prop_assert_eq!(
-            written(RecordFormat::JsonLines, &other.records(&Filter::default()).unwrap().0),
+            written(&other.records().unwrap().0),
             exported
         );
     }
@@ -121,12 +118,10 @@ proptest! {
     #[test]
     fn no_text_makes_reading_panic(bytes in prop::collection::vec(any::<u8>(), 0..200), cut in 0..400_usize) {
         let _ = read_records("x", &bytes);
-        for format in [RecordFormat::JsonLines, RecordFormat::Csv] {
-            let mut text = written(format, &[one()]);
-            text.truncate(cut);
-            text.extend(&bytes);
-            let _ = read_records("x", &text);
-        }
+        let mut text = written(&[one()]);
+        text.truncate(cut);
+        text.extend(&bytes);
+        let _ = read_records("x", &text);
     }
 }
 
@@ -147,52 +142,47 @@ fn one() -> Record {
 }
 
 #[test]
-fn the_formats_are_frozen() {
+fn the_format_is_frozen() {
     let json = "{\"arch\":\"gfx950\",\"device\":\"MI355X\",\"pool\":\"POOL\",\"library\":\"0.1.0\",\
                 \"driver\":\"\",\"op\":\"gemm_universal\",\"problem\":\"M=1,N=2,K=3,split_k=1,dtype_a=fp8,\
                 dtype_b=fp8,dtype_c=fp16,layout=rcr\",\"kernel\":\"kernel_a\",\"median_ms\":0.1,\"cv\":0.0,\
                 \"repeats\":20,\"candidates\":30,\"measured_at\":1800000000,\"source\":\"search\"}\n";
-    let csv = "arch,device,pool,library,driver,op,problem,kernel,median_ms,cv,repeats,candidates,measured_at,\
-               source\n\
-               gfx950,MI355X,POOL,0.1.0,,gemm_universal,\"M=1,N=2,K=3,split_k=1,dtype_a=fp8,dtype_b=fp8,\
-               dtype_c=fp16,layout=rcr\",kernel_a,0.1,0.0,20,30,1800000000,search\n";
-    let pool = one().scope.pool.to_string();
-    for (format, text) in [(RecordFormat::JsonLines, json), (RecordFormat::Csv, csv)] {
-        let text = text.replace("POOL", &pool);
-        assert_eq!(String::from_utf8(written(format, &[one()])).unwrap(), text);
-        assert_eq!(read_records("x", text.as_bytes()).unwrap(), [one()]);
-        assert_eq!(
-            read_records("x", format!("\u{feff}{text}").replace('\n', "\r\n").as_bytes()).unwrap(),
-            [one()]
-        );
-    }
+    let text = json.replace("POOL", &one().scope.pool.to_string());
+    assert_eq!(String::from_utf8(written(&[one()])).unwrap(), text);
+    assert_eq!(read_records("x", text.as_bytes()).unwrap(), [one()]);
+    let windows = format!("\u{feff}{text}").replace('\n', "\r\n");
+    assert_eq!(read_records("x", windows.as_bytes()).unwrap(), [one()]);
     assert_eq!(read_records("x", b"").unwrap(), []);
-    assert_eq!(read_records("x", &written(RecordFormat::Csv, &[])).unwrap(), []);
+    // What is exported is a store.
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("exported.jsonl");
+    std::fs::write(&path, text).unwrap();
+    assert_eq!(Store::open(&path, Mode::ReadOnly).unwrap().records().unwrap(), (vec![one()], 0));
 }
 
 #[test]
 fn what_may_be_missing_has_one_meaning_and_problems_become_canonical() {
     let pool = one().scope.pool;
-    let csv = format!(
-        "kernel,arch,device,pool,library,op,problem,median_ms,cv,repeats,candidates,measured_at\n\
-         kernel_a,gfx950:xnack-,MI355X,{pool},0.1.0,gemm_universal,m=1 n=2 k=3 arch=gfx950,0.1,0,20,30,\
-         1800000000\n"
+    let text = format!(
+        "{{\"kernel\": \"kernel_a\", \"arch\": \"gfx950:xnack-\", \"device\": \"MI355X\", \"pool\": \"{pool}\", \
+         \"library\": \"0.1.0\", \"op\": \"gemm_universal\", \"problem\": \"m=1 n=2 k=3 arch=gfx950\", \
+         \"median_ms\": 0.1, \"cv\": 0, \"repeats\": 20, \"candidates\": 30, \"measured_at\": 1800000000}}"
     );
     let mut expected = one();
     expected.winner.source = WinnerSource::Import;
-    assert_eq!(read_records("x", csv.as_bytes()).unwrap(), [expected]);
+    assert_eq!(read_records("x", text.as_bytes()).unwrap(), [expected]);
 }
 
 #[test]
 fn every_mistake_names_file_and_line() {
-    let good = String::from_utf8(written(RecordFormat::JsonLines, &[one()])).unwrap();
+    let good = String::from_utf8(written(&[one()])).unwrap();
     for (from, to, message) in [
         ("\"kernel_a\"", "\"\"", "kernel: found 0 bytes, expected 1 to 1024 bytes"),
-        ("gfx950", "mi355x", "arch: unknown arch 'mi355x', expected one of: gfx9xx"),
+        ("gfx950", "mi355x", "unknown arch 'mi355x', expected one of: gfx9xx"),
         (
             "gemm_universal",
             "gemm",
-            "op: unknown operation 'gemm', expected one of: gemm_universal, grouped_conv, fmha",
+            "unknown operation 'gemm', expected one of: gemm_universal, grouped_conv, fmha",
         ),
         ("M=1", "M=0", "problem: M: found 0, expected 1 to 2147483647"),
         ("M=1,", "", "problem: M: found nothing, expected a whole number"),
@@ -203,6 +193,12 @@ fn every_mistake_names_file_and_line() {
         ("\"cv\"", "\"dv\"", "unknown field `dv`"),
         ("\"source\":\"search\"}", "\"source\":\"search\"", "EOF while parsing an object (column "),
         ("\"pool\":\"", "\"pool\":\"0", "pool: found '0"),
+        (
+            "{\"arch\":",
+            "arch,device\n{\"arch\":",
+            "expected a JSON object, as `ckselect store export` writes",
+        ),
+        ("MI355X", &"x".repeat(20_000), "2032"),
     ] {
         let bad = good.replacen(from, to, 1);
         assert_ne!(bad, good);
@@ -210,18 +206,6 @@ fn every_mistake_names_file_and_line() {
             read_records("winners.jsonl", format!("{good}\n{bad}").as_bytes()).unwrap_err().to_string();
         assert!(error.starts_with(&format!("winners.jsonl: line 3: {message}")), "{error}");
     }
-    let good = String::from_utf8(written(RecordFormat::Csv, &[one(), one()])).unwrap();
-    for (from, to, message) in [
-        ("\ngfx950", "\n950", "line 2: arch: unknown arch '950'"),
-        (",20,", ",many,", "line 2: repeats: invalid digit found in string"),
-        (",search", "", "line 2: CSV error: record 1 (line: 2"),
-        ("cv", "c.v.", "line 1: unknown column 'c.v.', expected arch, device, pool"),
-        ("cv,", "", "line 2: CSV error"),
-    ] {
-        let bad = good.replacen(from, to, 1);
-        let error = read_records("w.csv", bad.as_bytes()).unwrap_err().to_string();
-        assert!(error.starts_with(&format!("w.csv: {message}")), "{error}");
-    }
-    let error = read_records("w.csv", b"a,b\n1,\xff\n").unwrap_err().to_string();
-    assert_eq!(error, "w.csv: line 2: not UTF-8");
+    let error = read_records("w.jsonl", b"\n{\"arch\":\"\xff\"}\n").unwrap_err().to_string();
+    assert_eq!(error, "w.jsonl: line 2: invalid unicode code point (column 10)");
 }

@@ -20,7 +20,6 @@ from pathlib import Path
 TEXT_OF = {"alloc-stdlib": "alloc-no-stdlib", "flatbuffers": "arrow-array"}
 # C sources inside of a crate, with a licence of their own.
 INSIDE = {"zstd-sys": ["zstd/LICENSE"]}
-NOTES = {"libsqlite3-sys": "SQLite, whose sources are in this crate, is in the public domain."}
 CARGO = os.environ.get("CARGO", "cargo")
 RULE = f"\n{'=' * 80}\n"
 LICENCE = re.compile(r"(licen[cs]e|copying|notice|unlicense)([-._].*)?", re.IGNORECASE)
@@ -73,8 +72,6 @@ def main(packages: list[str]) -> None:
         if not texts:
             raise SystemExit(f"licences: {folder} ({one['license']}) has no text: say in TEXT_OF who has it")
         print(f"{name} {one['version']}: {one['license']}")
-        if name in NOTES:
-            print(f"    {NOTES[name]}")
         for text in texts:
             owners.setdefault(text, []).append(name)
     for text, names in owners.items():

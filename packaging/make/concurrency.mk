@@ -7,8 +7,8 @@ loom: needs-cargo needs-cc
 	$(CARGO) test --package ck-select-loom
 
 # ThreadSanitizer over the registry, with many threads, and over a race that is one on purpose, so that nobody takes silence for
-# proof. The standard library has to be built with it, so it takes five minutes or more the first time, and the component rust-src. SQLite is
-# C and not watched. arc-swap and crossbeam order by fences, which ThreadSanitizer does not know; what they guard is atomic here,
+# proof. The standard library has to be built with it, so it takes five minutes or more the first time, and the component rust-src.
+# arc-swap and crossbeam order by fences, which ThreadSanitizer does not know; what they guard is atomic here,
 # so nothing has to be suppressed.
 TSAN_TARGET := $(shell rustc -vV 2>/dev/null | sed -n 's/^host: //p')
 tsan: needs-rustup needs-cxx

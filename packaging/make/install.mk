@@ -62,8 +62,8 @@ install-files:
 	$(INSTALL_FILL) packaging/cmake/ck_selectConfig.cmake.in > '$(INSTALL_CMAKE)/ck_selectConfig.cmake'
 	$(INSTALL_FILL) packaging/cmake/ck_selectConfigVersion.cmake.in > '$(INSTALL_CMAKE)/ck_selectConfigVersion.cmake'
 
-# One object that shows only the C interface: the SQLite and the Rust runtime inside would clash with those of a program that has
-# its own. The bitcode that the Rust runtime's objects carry goes, because ar takes them for a compiler's and fails.
+# One object that shows only the C interface: the Rust runtime inside would clash with that of a program that has its own.
+# The bitcode that the Rust runtime's objects carry goes, because ar takes them for a compiler's and fails.
 install-static:
 	@set -e; made=$$(mktemp -d); trap 'rm -rf "$$made"' EXIT; \
 	if command -v $(LD) >/dev/null && command -v $(OBJCOPY) >/dev/null; then \
@@ -73,7 +73,7 @@ install-static:
 			"$$made/ck_select.o"; \
 		$(AR) rcs "$$made/libck_select.a" "$$made/ck_select.o"; \
 	else \
-		echo 'install: without ld and objcopy the static library also shows the symbols of SQLite' >&2; \
+		echo 'install: without ld and objcopy the static library also shows the symbols of the Rust runtime' >&2; \
 		cp '$(BUILT)/libck_select.a' "$$made/libck_select.a"; \
 	fi; \
 	install -m 644 "$$made/libck_select.a" '$(INSTALL_LIB)/libck_select.a'

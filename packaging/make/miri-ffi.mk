@@ -1,5 +1,5 @@
-# Miri over the C boundary: undefined behaviour in what Rust does with the addresses that C gives. SQLite and the HIP runtime are C, and
-# cannot be run there; the tests that need them are left out by cfg(miri).
+# Miri over the C boundary: undefined behaviour in what Rust does with the addresses that C gives. The HIP runtime is C, and cannot
+# be run there; the tests that need it are left out by cfg(miri).
 
 MIRI_TOOLCHAIN ?= nightly
 

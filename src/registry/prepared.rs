@@ -16,7 +16,7 @@ use crate::model::Model;
 use crate::pool::Pool;
 use crate::select::{LeftOutReason, Ranker};
 use crate::tuning::device::DeviceFacts;
-use crate::tuning::store::{Location, Mode, PoolHash, Scope, Store, StoreOptions, Winners};
+use crate::tuning::store::{Location, Mode, PoolHash, Scope, Store, Winners};
 
 /// What is prepared once per state.
 pub(super) struct Prepared {
@@ -178,8 +178,7 @@ fn driver(facts: &DeviceFacts) -> String {
 
 /// A selection that measures does not wait long for other processes: what cannot be written now is written
 /// later.
-const STORE: StoreOptions =
-    StoreOptions { wait: Duration::from_millis(250), limit: Duration::from_secs(10), journal: None };
+const WAIT: Duration = Duration::from_millis(250);
 
 fn asks_for_winners(state: &State) -> bool {
     state.measures() || state.options().store.is_some()
@@ -215,7 +214,7 @@ fn winners(
         Ok(Location::Off) => Store::disabled(),
         Ok(Location::File(path)) => match before.filter(|before| before.is_at(&path, mode)) {
             Some(before) => before.clone(),
-            None => Store::at(&path, mode, STORE),
+            None => Store::at(&path, mode, WAIT),
         },
         Err(error) if state.measures() => {
             log::line(Level::Warn, "store", format_args!("{error}; winners are kept in memory only"));

@@ -1,8 +1,8 @@
 //! The store: measured winners, kept on disk for many processes at once.
 //!
-//! A [`Store`] is one file, an SQLite database, that all ranks of a job read and write. [`Store::winners`]
-//! loads one [`Scope`] of it (a device, a pool, the versions) into memory; from then on lookups use an
-//! immutable table, and measurements are written through.
+//! A [`Store`] is one file of JSON lines, one for each winner, that all ranks of a job read and write.
+//! [`Store::winners`] loads one [`Scope`] of it (a device, a pool, the versions) into memory; from then on
+//! lookups use an immutable table, and measurements are written through.
 //!
 //! ```
 //! use ck_select::problem::{GemmProblem, Problem};
@@ -31,122 +31,64 @@
 //! ```
 //!
 //! # Which winner counts
-//! The key is the problem and the scope. A put replaces the previous value: the last measurement counts. When
-//! whole stores are merged ([`Store::merge`]), the newer winner is kept, or the faster of two from the same
-//! second.
+//! The key is the problem and the scope. A put replaces the previous value: the last line counts. When whole
+//! stores are merged ([`Store::merge`]), the newer winner is kept, or the faster of two from the same second.
+//! A file that `cat` made of several is a store as well, in which the last one's winners count.
 //!
 //! # Crashes
 //! A winner whose put returned [`Saved::Disk`] survives `kill -9` of any process and power loss, as far as
-//! the disk keeps what it acknowledges (`synchronous=FULL`). A file that is damaged, newer than this library,
-//! or not a store is refused and not modified. A store that is deleted while in use is recreated by the next
-//! put.
+//! the disk keeps what it acknowledges. What a killed process left of a line does not count. A line that
+//! cannot be read is passed over and counted; a file that does not begin as a store is refused and not
+//! modified. A store that is deleted while in use is recreated by the next put.
 //!
-//! # Several hosts
-//! On a local disk the store uses a write-ahead log, which needs memory shared by all its processes: one
-//! host. On a file system that hosts share (NFS, Lustre, and so on; detected from Linux's mount table) the
-//! store is created with a rollback journal instead, which is as correct as the file system's locks (NFS from
-//! version 4 on, Lustre mounted with `flock`). Otherwise give each host its own file and merge them
+//! # Several processes and hosts
+//! Writers exclude each other by an advisory lock of the file, on network file systems, too (NFS from version
+//! 4 on, Lustre mounted with `flock`). Without such locks, give each host its own file and merge them
 //! afterwards.
 //!
 //! # Threads and forks
-//! Everything here may be used from many threads. After `fork`, the child reopens the file by itself, if no
-//! other thread was using the store at that moment. Several copies of this library in one process may use one
-//! store on Linux (x86-64 and 64-bit ARM). Elsewhere do not open the file with another copy of SQLite in the
-//! same process: closing it there would drop this copy's locks.
+//! Everything here may be used from many threads, from several copies of this library in one process, and
+//! after `fork` in parent and child, if no other thread was using the store at that moment.
 
 mod backlog;
-mod connect;
-mod database;
+mod contents;
 mod error;
 mod exchange;
+mod file;
 mod hash;
 mod location;
-mod locks;
-mod rows;
-mod schema;
 mod scope;
+mod shared;
 mod snapshot;
 mod winner;
 mod winners;
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use database::Database;
-pub use error::StoreError;
-pub use exchange::{RecordFormat, read_records, write_records};
+pub use contents::Merged;
+pub use error::{Fault, StoreError};
+pub use exchange::{read_records, write_records};
+use file::StoreFile;
 pub(crate) use hash::StableHash;
 pub use location::Location;
 pub(crate) use location::cache_folder;
-pub use rows::Merged;
 pub use scope::{PoolHash, Scope};
-pub use snapshot::{Snapshot, SnapshotRef};
-pub use winner::{Record, Winner, WinnerSource};
+pub use snapshot::Snapshot;
+pub use winner::{Record, Winner};
 pub use winners::{Saved, Winners};
 
-use crate::vocab::{Arch, Op};
+pub use crate::vocab::WinnerSource;
 
 /// How a store is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Read and write; missing files, folders and tables are created. A store that is not writable is opened
+    /// Read and write; a missing file is created, and so is its folder. A store that is not writable is opened
     /// read-only, and [`Store::read_only`] says why.
     ReadWrite,
     /// Read only. A missing file counts as empty.
     ReadOnly,
-    /// No file at all: winners live as long as their [`Winners`].
-    Disabled,
-}
-
-/// How SQLite makes commits atomic.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Journal {
-    /// A write-ahead log: one disk write per commit, readers never wait. One host.
-    Wal,
-    /// A rollback journal: slower, for files shared between hosts.
-    Delete,
-}
-
-impl Journal {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Wal => "wal",
-            Self::Delete => "delete",
-        }
-    }
-}
-
-/// Settings of a store.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct StoreOptions {
-    /// How long to wait for other processes.
-    pub wait: Duration,
-    /// Time limit of one transaction. A damaged file can make a query run forever; it is then stopped, and
-    /// the file is refused.
-    pub limit: Duration,
-    /// The journal; `None` decides by the file system, and keeps that of an existing file on a local disk.
-    pub journal: Option<Journal>,
-}
-
-impl Default for StoreOptions {
-    /// Ten seconds of waiting for other processes, a minute per transaction, and the journal that suits the
-    /// file system.
-    fn default() -> Self {
-        Self { wait: Duration::from_secs(10), limit: Duration::from_secs(60), journal: None }
-    }
-}
-
-impl StoreOptions {
-    /// The deadline for waiting, from now.
-    fn until(&self) -> Instant {
-        Instant::now() + self.wait
-    }
-
-    const fn wait_ms(&self) -> u64 {
-        self.wait.as_millis() as u64
-    }
 }
 
 /// The last known state of a store.
@@ -158,111 +100,73 @@ pub struct StoreStatus {
     pub reason: Option<String>,
 }
 
-/// A filter for winners. Unset fields match all; the default matches all winners.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Filter {
-    /// Of this architecture.
-    pub arch: Option<Arch>,
-    /// Of this device.
-    pub device: Option<String>,
-    /// Of this pool.
-    pub pool: Option<PoolHash>,
-    /// Of any other pool.
-    pub not_pool: Option<PoolHash>,
-    /// Of this version of the library.
-    pub library: Option<String>,
-    /// Of this driver.
-    pub driver: Option<String>,
-    /// Of this operation.
-    pub op: Option<Op>,
-    /// Won by this kernel.
-    pub kernel: Option<String>,
-    /// Measured before this time, in seconds since 1970.
-    pub measured_before: Option<u64>,
-}
-
-/// A file of measured winners. Copies of a `Store` share one connection.
+/// A file of measured winners. Copies of a `Store` share what waits to be written.
 #[derive(Clone)]
 pub struct Store {
-    database: Option<Arc<Mutex<Database>>>,
+    file: Option<Arc<Mutex<StoreFile>>>,
 }
 
-impl fmt::Debug for Store {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.database {
-            Some(database) => write!(f, "Store({})", lock(database).path().display()),
-            None => f.write_str("Store(disabled)"),
-        }
-    }
-}
+/// How long to wait for other processes, unless the caller says.
+const WAIT: Duration = Duration::from_secs(10);
 
-/// A panic elsewhere leaves nothing half done: transactions roll back, and snapshots are replaced as a whole.
+/// A panic elsewhere leaves nothing half done: lines count when they are whole, and snapshots are replaced as
+/// a whole.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Store {
-    /// Opens the store at `path`.
+    /// Opens the store at `path`; waits up to ten seconds whenever another process writes.
     pub fn open(path: impl AsRef<Path>, mode: Mode) -> Result<Self, StoreError> {
-        Self::open_with(path, mode, StoreOptions::default())
+        Self::open_with(path, mode, WAIT)
     }
 
-    /// Opens the store at `path` with the given settings.
-    pub fn open_with(path: impl AsRef<Path>, mode: Mode, options: StoreOptions) -> Result<Self, StoreError> {
-        if mode == Mode::Disabled {
-            return Ok(Self::disabled());
-        }
-        let store = Self::at(path.as_ref(), mode, options);
-        if let Some(database) = store.database() {
-            lock(database).open()?;
-        }
+    /// Opens the store at `path`; waits up to `wait` whenever another process writes.
+    pub fn open_with(path: impl AsRef<Path>, mode: Mode, wait: Duration) -> Result<Self, StoreError> {
+        let store = Self::at(path.as_ref(), mode, wait);
+        store.file().map_or(Ok(()), |file| lock(file).open())?;
         Ok(store)
     }
 
     /// The store at `path`, which is opened on first use.
-    pub(crate) fn at(path: &Path, mode: Mode, options: StoreOptions) -> Self {
-        Self { database: Some(Arc::new(Mutex::new(Database::new(path, mode, options)))) }
+    pub(crate) fn at(path: &Path, mode: Mode, wait: Duration) -> Self {
+        Self { file: Some(Arc::new(Mutex::new(StoreFile::new(path, mode, wait)))) }
     }
 
     /// Whether it is the store that [`Store::at`] would give.
     pub(crate) fn is_at(&self, path: &Path, mode: Mode) -> bool {
-        self.database().map(lock).is_some_and(|database| database.path() == path && database.mode() == mode)
+        self.file().map(lock).is_some_and(|file| file.path == path && file.mode == mode)
     }
 
-    /// A store without a file.
+    /// A store without a file: winners live as long as their [`Winners`].
     pub const fn disabled() -> Self {
-        Self { database: None }
+        Self { file: None }
     }
 
-    fn database(&self) -> Option<&Mutex<Database>> {
-        self.database.as_deref()
-    }
-
-    /// Whether it has no file.
-    pub const fn is_disabled(&self) -> bool {
-        self.database.is_none()
+    fn file(&self) -> Option<&Mutex<StoreFile>> {
+        self.file.as_deref()
     }
 
     /// Its file.
     pub fn path(&self) -> Option<PathBuf> {
-        Some(lock(self.database()?).path().to_owned())
+        Some(lock(self.file()?).path.clone())
     }
 
     /// Why it is read-only; `None` if it is writable or disabled.
     pub fn read_only(&self) -> Option<String> {
-        lock(self.database()?).read_only()
+        lock(self.file()?).read_only()
     }
 
     /// How many winners wait to be written, and why. Waits while another thread uses the file.
     pub fn status(&self) -> StoreStatus {
-        let Some(database) = self.database() else { return StoreStatus::default() };
-        let database = lock(database);
-        StoreStatus { waiting: database.backlog.len(), reason: database.backlog.reason().map(str::to_owned) }
+        let Some(file) = self.file() else { return StoreStatus::default() };
+        let backlog = &lock(file).backlog;
+        StoreStatus { waiting: backlog.waiting().len(), reason: backlog.reason().map(str::to_owned) }
     }
 
-    /// Writes the waiting winners, all or none.
+    /// Writes the waiting winners.
     pub fn flush(&self) -> Result<(), StoreError> {
-        self.database().map_or(Ok(()), |database| lock(database).catch_up())
+        self.with_file(StoreFile::catch_up)
     }
 
     /// Loads the winners of one scope.
@@ -275,54 +179,45 @@ impl Store {
     /// The same for a caller who continues without the store: if it cannot be used, no winners are known yet.
     pub(crate) fn winners_or_none(&self, scope: Scope) -> Result<Winners, StoreError> {
         let winners = Winners::new(self.clone(), scope)?;
-        let Some(database) = self.database() else { return Ok(winners) };
-        let rests = lock(database).backlog.rests();
+        let Some(file) = self.file() else { return Ok(winners) };
+        let rests = lock(file).backlog.rests();
         // The store's status has the error, and so has the log.
         if !rests && winners.refresh().is_ok() {
-            lock(database).note_read_only();
+            lock(file).note_read_only();
         }
         Ok(winners)
     }
 
-    /// The records that match a filter, in the order in which they were written, and the number of rows that
-    /// this version of the library cannot read.
-    pub fn records(&self, filter: &Filter) -> Result<(Vec<Record>, usize), StoreError> {
-        self.read(|connection| rows::list(connection, filter))
+    /// The records in the order in which they were written, and the number of lines that this version of the
+    /// library cannot read.
+    pub fn records(&self) -> Result<(Vec<Record>, usize), StoreError> {
+        self.with_file(|file| file.records())
     }
 
-    /// The number of winners that match a filter.
-    pub fn count(&self, filter: &Filter) -> Result<usize, StoreError> {
-        self.read(|connection| rows::count(connection, filter))
+    /// The number of winners.
+    pub fn count(&self) -> Result<usize, StoreError> {
+        Ok(self.records()?.0.len())
     }
 
     /// Imports records, all or none. Of two winners for one key the newer is kept, then the faster.
     pub fn merge(&self, records: &[Record]) -> Result<Merged, StoreError> {
-        match self.database() {
-            Some(database) => lock(database).write(|transaction| rows::merge(transaction, records)),
-            None => Ok(Merged::default()),
-        }
+        self.with_file(|file| file.merge(records))
     }
 
-    /// Removes the winners that match a filter; returns their number.
-    pub fn remove(&self, filter: &Filter) -> Result<usize, StoreError> {
-        match self.database() {
-            Some(database) => lock(database).write(|transaction| rows::remove(transaction, filter)),
-            None => Ok(0),
-        }
+    /// Removes winners; returns their number.
+    pub fn remove(&self, is_removed: impl Fn(&Record) -> bool) -> Result<usize, StoreError> {
+        self.with_file(|file| file.remove(is_removed))
     }
 
-    /// Checks every page of the file; an error says what is damaged.
+    /// Checks every line of the file; an error names the first that cannot be read.
     pub fn check(&self) -> Result<(), StoreError> {
-        self.database().map_or(Ok(()), |database| lock(database).check())
+        self.with_file(|file| file.check())
     }
 
-    fn read<T: Default>(
+    fn with_file<T: Default>(
         &self,
-        work: impl FnMut(&rusqlite::Transaction<'_>) -> rusqlite::Result<T>,
+        work: impl FnOnce(&mut StoreFile) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
-        match self.database() {
-            Some(database) => Ok(lock(database).read(work)?.unwrap_or_default()),
-            None => Ok(T::default()),
-        }
+        self.file().map_or_else(|| Ok(T::default()), |file| work(&mut lock(file)))
     }
 }

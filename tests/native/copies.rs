@@ -3,7 +3,7 @@
 
 use std::process::{Command, Stdio};
 
-use ck_select::tuning::store::{Filter, Mode, Store};
+use ck_select::tuning::store::{Mode, Store};
 
 use super::tools;
 
@@ -15,7 +15,7 @@ fn program(name: &str) -> std::path::PathBuf {
     tools::build(c, "c11", &["tests/c/copies.c"], &["-Wconversion", "-ldl"], name)
 }
 
-/// Each copy has its own SQLite, whose locks must hold against the other, and against two more processes.
+/// The locks of each copy must hold against the other, and against two more processes.
 #[test]
 fn two_copies_write_one_store() {
     let program = program("copies_together");
@@ -39,7 +39,7 @@ fn two_copies_write_one_store() {
     }
     let store = Store::open(&store, Mode::ReadOnly).unwrap();
     store.check().unwrap();
-    assert_eq!(store.count(&Filter::default()), Ok(count * WINNERS), "nothing is lost");
+    assert_eq!(store.count(), Ok(count * WINNERS), "nothing is lost");
 }
 
 #[test]

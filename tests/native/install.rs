@@ -144,21 +144,21 @@ fn pkg_config_is_enough() {
 #[test]
 fn the_static_library_keeps_its_insides_to_itself() {
     let prefix = prefix();
-    let directory = tools::scratch("own_sqlite");
-    let store = directory.join("winners.db");
+    let directory = tools::scratch("own_runtime");
+    let store = directory.join("winners.jsonl");
     for compilers in tools::compilers() {
         let _ = std::fs::remove_file(&store);
         let program = directory.join(compilers.c);
         let mut command = Command::new(compilers.c);
         command.args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-I"]).arg(prefix.join("include"));
         command
-            .arg(tools::source("tests/c/own_sqlite.c"))
+            .arg(tools::source("tests/c/own_runtime.c"))
             .arg(prefix.join("lib/libck_select.a"))
             .arg("-o")
             .arg(&program);
         tools::run(command.args(["-lpthread", "-ldl", "-lm"]));
         tools::run(Command::new(&program).arg(&store));
-        assert!(std::fs::read(&store).unwrap().starts_with(b"SQLite format 3"), "{}", store.display());
+        assert!(std::fs::read(&store).unwrap().starts_with(b"{\"arch\":\"gfx950\""), "{}", store.display());
     }
 }
 

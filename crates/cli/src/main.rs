@@ -30,7 +30,7 @@ mod problems;
 mod progress;
 mod successors;
 mod table;
-#[cfg(feature = "offline")]
+#[cfg_attr(not(feature = "offline"), expect(dead_code, reason = "only training asks for the time"))]
 mod timestamp;
 
 use std::borrow::Cow;

@@ -1,4 +1,4 @@
-//! The time of a training or of a page, in the format of manifests.
+//! Times as text: of a training, of a page, of a measured winner.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -29,7 +29,7 @@ fn told() -> Result<Option<u64>, CliError> {
 }
 
 /// Seconds since 1970 as `YYYY-MM-DDThh:mm:ss`.
-fn format(seconds: u64) -> String {
+pub(crate) fn format(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     // Days in eras of 400 years that begin in March, so that a leap day is the last day of a year.
     let shifted = days + 719_468;

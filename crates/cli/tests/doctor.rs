@@ -43,7 +43,7 @@ fn a_fresh_user_has_nothing_wrong_and_nothing_is_made() {
     let (_, rows) = findings(&[("HOME", text(home.path()))]);
     let (state, found) = about(&rows, "store");
     assert_eq!(state, "none");
-    assert_eq!(found, format!("{}/.cache/ck-select/winners.db: no file yet", text(home.path())));
+    assert_eq!(found, format!("{}/.cache/ck-select/winners.jsonl: no file yet", text(home.path())));
     for name in ["MODE", "OVERRIDE", "HARDWARE", "CAPTURE", "LOG"].map(|name| format!("CK_SELECT_{name}")) {
         let name = name.as_str();
         assert_eq!(about(&rows, name), ("none".to_owned(), "not set".to_owned()));

@@ -10,7 +10,7 @@ const POOL: &str = "a2614723f16bd69ba226a46b42cdb49a";
 
 fn ckselect(folder: &Path, args: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
-    command.current_dir(folder).env("CK_SELECT_STORE", "winners.db");
+    command.current_dir(folder).env("CK_SELECT_STORE", "winners.jsonl");
     command.arg("store").args(args).output().unwrap()
 }
 
@@ -59,20 +59,23 @@ fn winners_are_imported_listed_and_exported() {
 
     let exported = done(folder, &["export", "--op", "gemm_universal"]);
     assert_eq!(exported.lines().count(), 2);
-    done(folder, &["export", "--output", "out.csv"]);
-    let other = done(folder, &["import", "--store", "other.db", "out.csv", "--format", "csv"]);
+    done(folder, &["export", "--output", "out.jsonl"]);
+    let other = done(folder, &["import", "--store", "other.jsonl", "out.jsonl", "--format", "csv"]);
     assert_eq!(other, "added,same,replaced,kept\n2,0,0,0\n");
-    assert_eq!(done(folder, &["export", "--store", "other.db"]), exported);
+    assert_eq!(done(folder, &["export", "--store", "other.jsonl"]), exported);
+    // What is exported is a store.
+    assert_eq!(fs::read_to_string(folder.join("other.jsonl")).unwrap(), exported);
+    assert_eq!(done(folder, &["export", "--store", "out.jsonl"]), exported);
 }
 
 #[test]
 fn an_export_never_replaces_the_store() {
     let folder = folder_with(&line(1, "kernel_a", 1));
     let folder = folder.path();
-    std::os::unix::fs::symlink("winners.db", folder.join("link.jsonl")).unwrap();
+    std::os::unix::fs::symlink("winners.jsonl", folder.join("link")).unwrap();
     // The store by its option, and by the environment.
-    for args in [&["--store", "winners.db", "export", "--output"][..], &["export", "--output"]] {
-        for output in ["winners.db", "link.jsonl", "./winners.db", "winners.db-wal"] {
+    for args in [&["--store", "winners.jsonl", "export", "--output"][..], &["export", "--output"]] {
+        for output in ["winners.jsonl", "link", "./winners.jsonl"] {
             let (code, message) = failed(folder, &[args, &[output]].concat());
             assert_eq!(code, Some(2), "{message}");
             assert!(
@@ -116,13 +119,14 @@ fn stores_are_merged_and_conflicts_counted() {
             + &line(3, "kernel_b", 4)
             + &line(4, "kernel_b", 1)),
     );
-    let theirs = theirs.path().join("winners.db");
+    let theirs = theirs.path().join("winners.jsonl");
     let counts = done(ours.path(), &["merge", theirs.to_str().unwrap(), "--format", "csv"]);
     assert_eq!(counts, "added,same,replaced,kept\n1,1,1,1\n");
-    let (code, message) = failed(ours.path(), &["merge", "nowhere.db"]);
-    assert_eq!((code, message.as_str()), (Some(1), "ckselect: nowhere.db: no such file\n"));
-    let (_, message) = failed(ours.path(), &["merge", "in.jsonl"]);
-    assert!(message.contains("in.jsonl: not a store of winners: not an SQLite file"), "{message}");
+    let (code, message) = failed(ours.path(), &["merge", "nowhere.jsonl"]);
+    assert_eq!((code, message.as_str()), (Some(1), "ckselect: nowhere.jsonl: no such file\n"));
+    fs::write(ours.path().join("winners.db"), "SQLite format 3\0").unwrap();
+    let (_, message) = failed(ours.path(), &["merge", "winners.db"]);
+    assert!(message.contains("not a store of winners: an SQLite file, as earlier builds kept"), "{message}");
 }
 
 #[test]
@@ -144,15 +148,15 @@ fn pruning_needs_a_condition_and_can_be_tried() {
 fn the_path_follows_option_and_environment() {
     let folder = folder_with("");
     let folder = folder.path();
-    assert_eq!(done(folder, &["path"]), "winners.db\n");
-    assert_eq!(done(folder, &["path", "--store", "x.db"]), "x.db\n");
+    assert_eq!(done(folder, &["path"]), "winners.jsonl\n");
+    assert_eq!(done(folder, &["path", "--store", "x.jsonl"]), "x.jsonl\n");
     assert_eq!(done(folder, &["--store", "off", "path"]), "off\n");
     let checked = ckselect(folder, &["path", "--check"]);
-    assert_eq!(text(&checked.stderr), "ckselect: winners.db: sound, 0 winners\n");
+    assert_eq!(text(&checked.stderr), "ckselect: winners.jsonl: sound, 0 winners\n");
     let (code, message) = failed(folder, &["--store", "off", "list"]);
     assert_eq!(code, Some(1));
     assert!(message.contains("switched off"), "{message}");
-    let missing = ckselect(folder, &["list", "--store", "x.db", "--format", "json"]);
+    let missing = ckselect(folder, &["list", "--store", "x.jsonl", "--format", "json"]);
     assert_eq!((text(&missing.stdout).as_str(), missing.status.success()), ("[]\n", true));
-    assert!(!folder.join("x.db").exists());
+    assert!(!folder.join("x.jsonl").exists());
 }

@@ -104,6 +104,18 @@ vocabulary! {
 }
 
 vocabulary! {
+    /// Where a measured winner comes from.
+    WinnerSource, "source" {
+        /// All supported kernels were measured:
+        Search = "search",
+        /// The model's best were measured:
+        Refine = "refine",
+        /// It was read from a file without a source:
+        Import = "import",
+    }
+}
+
+vocabulary! {
     /// Memory order of one GEMM operand.
     Major, "operand layout" {
         Row = "r" | "row" | "RowMajor" | "row_major",

@@ -1,5 +1,5 @@
-//! The C interface called as C calls it, in steps that Miri can follow (`make miri-ffi`). What needs SQLite
-//! or a HIP runtime, which are C, is left to tests/c.
+//! The C interface called as C calls it, in steps that Miri can follow (`make miri-ffi`). What needs a
+//! HIP runtime, which is C, is left to tests/c.
 
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;

@@ -4,7 +4,7 @@ use std::mem::{Discriminant, discriminant};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::{Record, StoreError};
+use super::{Fault, Record, StoreError};
 use crate::log::{self, Level};
 
 /// How long a store is left alone after a failure; doubled with each further failure.
@@ -19,20 +19,15 @@ pub(super) struct Backlog {
 }
 
 struct Trouble {
-    kind: Discriminant<StoreError>,
+    kind: Option<Discriminant<Fault>>,
     reason: String,
     pause: Duration,
     again: Instant,
 }
 
 impl Backlog {
-    /// How many winners wait.
-    pub(super) const fn len(&self) -> usize {
-        self.waiting.len()
-    }
-
-    pub(super) const fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+    pub(super) fn waiting(&self) -> &[Record] {
+        &self.waiting
     }
 
     /// Why the last use of the store failed.
@@ -54,25 +49,16 @@ impl Backlog {
         }
     }
 
-    pub(super) fn take(&mut self) -> Vec<Record> {
-        std::mem::take(&mut self.waiting)
-    }
-
-    pub(super) fn put_back(&mut self, waiting: Vec<Record>) {
-        self.waiting = waiting;
-    }
-
     /// Notes a failure: the store is left alone for a while. A new reason is logged.
     pub(super) fn failed(&mut self, error: &StoreError) {
-        let kind = discriminant(error);
+        let fault = if let StoreError::File { fault, .. } = error { Some(fault) } else { None };
+        let kind = fault.map(discriminant);
         let known = self.trouble.as_ref().filter(|trouble| trouble.kind == kind);
         let pause = known.map_or(FIRST_PAUSE, |trouble| (trouble.pause * 2).min(LONGEST_PAUSE));
         if known.is_none() {
-            let then = match error {
-                StoreError::ReadOnly { .. } => "new winners are kept in memory until it can be written",
-                _ => {
-                    "until it can be used, selections continue without it and new winners are kept in memory"
-                }
+            let then = match fault {
+                Some(Fault::ReadOnly(_)) => "new winners are kept in memory until it can be written",
+                _ => "until it can be used, selections continue and new winners are kept in memory",
             };
             log::line(Level::Warn, "store", format_args!("{error}; {then}"));
         }
@@ -80,15 +66,14 @@ impl Backlog {
             Some(Trouble { kind, reason: error.to_string(), pause, again: Instant::now() + pause });
     }
 
-    /// Notes a success: this many waiting winners were written.
-    pub(super) fn recovered(&mut self, path: &Path, written: usize) {
+    /// Notes a success: those that waited are written.
+    pub(super) fn recovered(&mut self, path: &Path) {
+        let written = std::mem::take(&mut self.waiting).len();
         if self.trouble.take().is_some() {
             let path = path.display();
-            log::line(
-                Level::Info,
-                "store",
-                format_args!("store {path}: can be used again; {written} waiting winners were written"),
-            );
+            let text =
+                format_args!("store {path}: can be used again; {written} waiting winners were written");
+            log::line(Level::Info, "store", text);
         }
     }
 

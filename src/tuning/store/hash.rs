@@ -32,69 +32,25 @@ impl StableHash {
 
 /// Hashes problems in memory. The keys are the process's own problems, so std's protection against chosen
 /// keys, which costs several times as much, gains nothing.
-///
-/// Arrays of extents and single values are hashed separately, so that their multiplications overlap.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct FastHasher {
-    arrays: u64,
-    values: u64,
-}
+pub(super) struct FastHasher(u64);
 
-/// Odd numbers without a pattern: digits of the golden ratio and of two square roots.
-const MIX: [u64; 3] = [0x9e37_79b9_7f4a_7c15, 0x6a09_e667_f3bc_c909, 0xbb67_ae85_84ca_a73b];
-
-/// Both halves of a product combined; all input bits affect the high half.
-fn folded(a: u64, b: u64) -> u64 {
-    let product = u128::from(a) * u128::from(b);
-    product as u64 ^ (product >> 64) as u64
-}
-
-impl FastHasher {
-    fn value(&mut self, value: u64) {
-        self.values = (self.values.rotate_left(23) ^ value).wrapping_mul(MIX[0]);
-    }
-}
+/// An odd number without a pattern: digits of the golden ratio.
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Hasher for FastHasher {
     fn write(&mut self, bytes: &[u8]) {
-        let (words, rest) = bytes.as_chunks::<8>();
-        let mut pairs = words.chunks_exact(2);
-        for pair in &mut pairs {
-            // Only the last step depends on the previous state.
-            let both = folded(u64::from_le_bytes(pair[0]) ^ MIX[1], u64::from_le_bytes(pair[1]) ^ MIX[2]);
-            self.arrays = folded(self.arrays.rotate_left(23) ^ both, MIX[0]);
-        }
-        for word in pairs.remainder() {
-            self.value(u64::from_le_bytes(*word));
-        }
-        if !rest.is_empty() {
-            let mut last = [0; 8];
-            last[..rest.len()].copy_from_slice(rest);
-            self.value(u64::from_le_bytes(last));
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.0 = (self.0.rotate_left(23) ^ u64::from_le_bytes(word)).wrapping_mul(MIX);
         }
     }
 
-    fn write_u8(&mut self, value: u8) {
-        self.value(u64::from(value));
-    }
-
-    fn write_i32(&mut self, value: i32) {
-        self.value(u64::from(value.cast_unsigned()));
-    }
-
-    fn write_i64(&mut self, value: i64) {
-        self.value(value.cast_unsigned());
-    }
-
-    fn write_isize(&mut self, value: isize) {
-        self.value(value as u64);
-    }
-
-    /// Lengths are ignored: no part of a problem has a variable length.
-    fn write_usize(&mut self, _: usize) {}
-
+    /// Both halves of a product combined: all bits affect the low ones.
     fn finish(&self) -> u64 {
-        folded(self.arrays ^ MIX[1], self.values ^ MIX[2])
+        let product = u128::from(self.0) * u128::from(MIX);
+        product as u64 ^ (product >> 64) as u64
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where the store is, and whether its file system is shared between hosts.
+//! Where the store is.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ impl Location {
     pub const VARIABLE: &str = "CK_SELECT_STORE";
 
     /// Decides from an option and from the values of environment variables: the option, otherwise
-    /// `CK_SELECT_STORE`, otherwise `$XDG_CACHE_HOME/ck-select/winners.db`, otherwise
-    /// `$HOME/.cache/ck-select/winners.db`.
+    /// `CK_SELECT_STORE`, otherwise `$XDG_CACHE_HOME/ck-select/winners.jsonl`, otherwise
+    /// `$HOME/.cache/ck-select/winners.jsonl`.
     ///
     /// The word `off`, as option or as value, switches the store off. Empty values count as unset, and so
     /// does a relative `XDG_CACHE_HOME`, as its specification requires.
@@ -31,7 +31,7 @@ impl Location {
     ///
     /// let environment = |name: &str| (name == "HOME").then(|| "/home/ada".into());
     /// let location = Location::resolve(None, environment)?;
-    /// assert_eq!(location, Location::File("/home/ada/.cache/ck-select/winners.db".into()));
+    /// assert_eq!(location, Location::File("/home/ada/.cache/ck-select/winners.jsonl".into()));
     /// assert_eq!(Location::resolve(Some("off".as_ref()), environment)?, Location::Off);
     /// # Ok::<(), ck_select::tuning::store::StoreError>(())
     /// ```
@@ -48,7 +48,7 @@ impl Location {
             });
         }
         let folder = cache_folder(environment).ok_or(StoreError::NoPath)?;
-        Ok(Self::File(folder.join("winners.db")))
+        Ok(Self::File(folder.join("winners.jsonl")))
     }
 
     /// [`Location::resolve`] with the variables of this process.
@@ -70,80 +70,6 @@ fn path(environment: impl Fn(&str) -> Option<OsString>, name: &str) -> Option<Pa
     environment(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// File systems that several hosts may share, or that a user-space server implements: there, two processes
-/// that map a file need not share memory, which SQLite's write-ahead log requires.
-const SHARED: &[&str] = &[
-    "9p",
-    "afs",
-    "beegfs",
-    "ceph",
-    "cifs",
-    "gfs2",
-    "glusterfs",
-    "gpfs",
-    "lustre",
-    "nfs",
-    "nfs4",
-    "ocfs2",
-    "panfs",
-    "pvfs2",
-    "smb3",
-    "smbfs",
-    "vboxsf",
-    "virtiofs",
-    "wekafs",
-];
-
-/// File systems that write every page to a new place. SQLite's write-ahead log has an index in shared memory,
-/// a mapped file: if the disk or the quota is full, there is no place for its page, and the process dies of
-/// SIGBUS.
-const COPY_ON_WRITE: [&str; 3] = ["btrfs", "zfs", "bcachefs"];
-
-/// The type of the file system that holds `path`, if a write-ahead log is not safe there.
-pub(super) fn without_log(path: &Path) -> Option<String> {
-    let folder = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    let folder = std::fs::canonicalize(folder).ok()?;
-    // Linux only; elsewhere the type is unknown, and the write-ahead log is used.
-    let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
-    unsafe_mount(&mounts, &folder)
-}
-
-fn unsafe_mount(mounts: &str, folder: &Path) -> Option<String> {
-    let mut deepest: Option<(usize, &str)> = None;
-    for line in mounts.lines() {
-        // "36 35 98:0 /root /mount/point options optional… - type source options"
-        let Some((before, after)) = line.split_once(" - ") else { continue };
-        let (Some(point), Some(kind)) = (before.split(' ').nth(4), after.split(' ').next()) else { continue };
-        let point = unescaped(point);
-        let depth = point.components().count();
-        // Of two mounts on one mount point, the later hides the earlier.
-        if folder.starts_with(&point) && deepest.is_none_or(|(known, _)| depth >= known) {
-            deepest = Some((depth, kind));
-        }
-    }
-    let (_, kind) = deepest?;
-    (SHARED.contains(&kind) || COPY_ON_WRITE.contains(&kind) || kind.starts_with("fuse."))
-        .then(|| kind.to_owned())
-}
-
-/// Mount tables escape blanks and the like as `\040`.
-fn unescaped(text: &str) -> PathBuf {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&byte, tail)) = rest.split_first() {
-        let code = tail.get(..3).filter(|_| byte == b'\\').and_then(|digits| {
-            let digits = std::str::from_utf8(digits).ok()?;
-            u8::from_str_radix(digits, 8).ok()
-        });
-        bytes.push(code.unwrap_or(byte));
-        rest = if code.is_some() { &tail[3..] } else { tail };
-    }
-    PathBuf::from(String::from_utf8_lossy(&bytes).into_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,8 +89,8 @@ mod tests {
         let all = [("CK_SELECT_STORE", "/s.db"), ("XDG_CACHE_HOME", "/x"), ("HOME", "/h")];
         assert_eq!(resolved(Some("/o.db"), &all), Ok(file("/o.db")));
         assert_eq!(resolved(None, &all), Ok(file("/s.db")));
-        assert_eq!(resolved(None, &all[1..]), Ok(file("/x/ck-select/winners.db")));
-        assert_eq!(resolved(None, &all[2..]), Ok(file("/h/.cache/ck-select/winners.db")));
+        assert_eq!(resolved(None, &all[1..]), Ok(file("/x/ck-select/winners.jsonl")));
+        assert_eq!(resolved(None, &all[2..]), Ok(file("/h/.cache/ck-select/winners.jsonl")));
         assert_eq!(resolved(None, &[]), Err(StoreError::NoPath));
     }
 
@@ -174,27 +100,8 @@ mod tests {
         assert_eq!(resolved(None, &[("CK_SELECT_STORE", "off")]), Ok(Location::Off));
         assert_eq!(resolved(Some("./off"), &[]), Ok(file("./off")));
         let empty = [("CK_SELECT_STORE", ""), ("XDG_CACHE_HOME", ""), ("HOME", "/h")];
-        assert_eq!(resolved(Some(""), &empty), Ok(file("/h/.cache/ck-select/winners.db")));
+        assert_eq!(resolved(Some(""), &empty), Ok(file("/h/.cache/ck-select/winners.jsonl")));
         let relative = [("XDG_CACHE_HOME", "cache"), ("HOME", "/h")];
-        assert_eq!(resolved(None, &relative), Ok(file("/h/.cache/ck-select/winners.db")));
-    }
-
-    #[test]
-    fn file_systems_without_a_log_are_found_by_their_deepest_mount() {
-        let mounts = "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n\
-                      30 22 0:40 / /home rw shared:1 - nfs4 server:/home rw\n\
-                      31 30 8:2 / /home/local rw - xfs /dev/sdb rw\n\
-                      32 22 0:41 / /my\\040disk rw - lustre mgs:/l rw\n\
-                      33 22 0:42 / /cloud rw - fuse.sshfs host:/ rw\n\
-                      34 22 0:43 / /snap rw - btrfs /dev/sdc rw\n";
-        let kind = |path: &str| unsafe_mount(mounts, Path::new(path));
-        assert_eq!(kind("/home/ada/.cache").as_deref(), Some("nfs4"));
-        assert_eq!(kind("/home/local/ada"), None);
-        assert_eq!(kind("/my disk/x").as_deref(), Some("lustre"));
-        assert_eq!(kind("/cloud").as_deref(), Some("fuse.sshfs"));
-        assert_eq!(kind("/snap/cache").as_deref(), Some("btrfs"));
-        assert_eq!(kind("/homes"), None);
-        assert_eq!(unsafe_mount("", Path::new("/")), None);
-        assert_eq!(unsafe_mount("nonsense\n - \n", Path::new("/")), None);
+        assert_eq!(resolved(None, &relative), Ok(file("/h/.cache/ck-select/winners.jsonl")));
     }
 }

@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn the_hash_of_a_pool_is_frozen() {
-        // Changing one of these makes all existing stores useless: increase the schema version instead.
+        // Changing one of these makes all existing stores useless.
         for (names, hash) in [
             (&[][..], "6c62272e07bb014262b821756295c58d"),
             (&["alphabeta"], "ab5874bfa7917bda1fd62e79ac39348a"),

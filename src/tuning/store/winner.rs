@@ -6,48 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use super::scope::plain_text;
 use super::{Scope, StoreError};
 use crate::problem::{InvalidField, Problem};
-use crate::vocab::UnknownWord;
-
-/// Where a winner comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum WinnerSource {
-    /// All supported kernels were measured.
-    Search,
-    /// The model's best were measured.
-    Refine,
-    /// It was read from a file without a source.
-    Import,
-}
-
-impl WinnerSource {
-    /// All values.
-    pub const ALL: [Self; 3] = [Self::Search, Self::Refine, Self::Import];
-    /// The word of each value, in the same order.
-    pub const WORDS: &'static [&'static str] = &["search", "refine", "import"];
-
-    /// The word that files use.
-    pub const fn as_str(self) -> &'static str {
-        Self::WORDS[self as usize]
-    }
-}
-
-impl std::fmt::Display for WinnerSource {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl std::str::FromStr for WinnerSource {
-    type Err = UnknownWord;
-
-    fn from_str(word: &str) -> Result<Self, UnknownWord> {
-        Self::ALL.into_iter().find(|source| source.as_str() == word).ok_or_else(|| UnknownWord {
-            what: "source",
-            found: word.to_owned(),
-            accepted: Self::WORDS,
-        })
-    }
-}
+use crate::vocab::WinnerSource;
 
 /// The fastest kernel for a problem, as it was measured.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,9 +35,14 @@ impl Winner {
     /// milliseconds.
     const YEAR_2100: u64 = 4_102_444_800;
 
-    /// The current time in seconds since 1970, for `measured_at`.
+    /// The current time in seconds since 1970, for `measured_at`. A clock that is wrong gives the earliest or
+    /// latest time that is accepted.
     pub fn now() -> u64 {
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+        Self::seconds(SystemTime::now())
+    }
+
+    fn seconds(time: SystemTime) -> u64 {
+        time.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs().min(Self::YEAR_2100 - 1))
     }
 
     /// Checks every field.
@@ -113,7 +77,7 @@ impl Winner {
     }
 }
 
-/// A winner with its problem and scope: one row of a store, one line of an export.
+/// A winner with its problem and scope: one line of a store.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Record {
     /// Where it is valid.
@@ -150,6 +114,8 @@ pub(super) fn key_of(scope: &Scope, problem: &Problem) -> Result<Problem, StoreE
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     pub(super) fn winner() -> Winner {
@@ -181,6 +147,19 @@ mod tests {
         }
     }
 
+    /// A clock beyond 2100 gave winners that were refused, so each was measured again and again.
+    #[test]
+    fn any_clock_gives_an_accepted_time() {
+        let day = Duration::from_hours(24);
+        for (time, seconds) in
+            [(UNIX_EPOCH - day, 0), (UNIX_EPOCH + day, 86_400), (UNIX_EPOCH + day * 60_000, 4_102_444_799)]
+        {
+            let winner = Winner { measured_at: Winner::seconds(time), ..winner() };
+            winner.validate().unwrap();
+            assert_eq!(winner.measured_at, seconds);
+        }
+    }
+
     #[test]
     fn the_newer_then_the_faster_winner_stays() {
         let newer = Winner { measured_at: 1_700_000_001, median_ms: 9.0, ..winner() };
@@ -188,16 +167,5 @@ mod tests {
         assert!(newer.supersedes(&winner()) && !winner().supersedes(&newer));
         assert!(faster.supersedes(&winner()) && !winner().supersedes(&faster));
         assert!(!winner().supersedes(&winner()));
-    }
-
-    #[test]
-    fn sources_read_back() {
-        for source in WinnerSource::ALL {
-            assert_eq!(source.to_string().parse(), Ok(source));
-        }
-        assert_eq!(
-            "guess".parse::<WinnerSource>().unwrap_err().to_string(),
-            "unknown source 'guess', expected one of: search, refine, import"
-        );
     }
 }

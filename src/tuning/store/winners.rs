@@ -1,17 +1,21 @@
 //! One scope of a store: lookups in memory, writes through to the disk.
 
+use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use arc_swap::ArcSwap;
 
-use super::database::{Database, Version};
-use super::snapshot::{Snapshot, SnapshotRef, WinnerMap};
+use super::contents::lines;
+use super::exchange::Line;
+use super::file::{Seen, StoreFile};
+use super::snapshot::{Snapshot, WinnerMap};
 use super::winner::key_of;
-use super::{Record, Scope, Store, StoreError, Winner, lock, rows};
+use super::{Record, Scope, Store, StoreError, Winner, lock};
+use crate::log::{self, Level};
 use crate::problem::Problem;
 
-/// After this many puts of this process the recent winners join the others.
-const MOST_RECENT: usize = 256;
+/// So many lines may be replaced by later ones, or as many as count, before the file is written anew.
+const MOST_REPLACED: usize = 1000;
 
 /// Where a winner is after a successful put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,10 +43,11 @@ pub struct Winners {
 
 #[derive(Default)]
 struct State {
-    /// The last version that was read.
-    version: Option<Version>,
-    /// The newest row that was read.
-    last: i64,
+    /// How far the file was read.
+    seen: Option<Seen>,
+    is_loaded: bool,
+    /// How many lines that were read no longer count, because later ones replaced them.
+    replaced: usize,
     /// Winners that could not be written, known only to this process.
     unsaved: WinnerMap,
 }
@@ -65,9 +70,10 @@ impl Winners {
         &self.store
     }
 
-    /// The currently known winners.
-    pub fn snapshot(&self) -> SnapshotRef {
-        SnapshotRef(self.snapshot.load())
+    /// The currently known winners. Do not keep them longer than one selection: an old snapshot stays in
+    /// memory.
+    pub fn snapshot(&self) -> impl Deref<Target = Arc<Snapshot>> {
+        self.snapshot.load()
     }
 
     /// Whether a winner for this problem could be kept: the problem must not name another architecture.
@@ -89,26 +95,15 @@ impl Winners {
         let key = record.problem;
         let mut state = lock(&self.state);
         state.unsaved.insert(key, winner.clone());
-        self.show(&state, key, winner.clone());
-        let Some(database) = self.store.database() else { return Ok(Saved::MemoryOnly) };
-        let saved = lock(database).keep(record)?;
+        let mut next = Snapshot::clone(&self.snapshot.load());
+        next.winners.insert(key, winner.clone());
+        self.snapshot.store(Arc::new(next));
+        let Some(file) = self.store.file() else { return Ok(Saved::MemoryOnly) };
+        let saved = lock(file).keep(record)?;
         if saved == Saved::Disk {
             state.unsaved.remove(&key);
         }
         Ok(saved)
-    }
-
-    /// Puts a winner where lookups find it.
-    fn show(&self, state: &State, key: Problem, winner: Winner) {
-        let mut next = Snapshot::clone(&self.snapshot.load());
-        next.recent.insert(key, winner);
-        if next.recent.len() >= state.unsaved.len() + MOST_RECENT {
-            let mut base = WinnerMap::clone(&next.base);
-            let saved = |key: &Problem| !state.unsaved.contains_key(key);
-            base.extend(next.recent.extract_if(|key, _| saved(key)));
-            next.base = Arc::new(base);
-        }
-        self.snapshot.store(Arc::new(next));
     }
 
     /// Reads what other processes wrote, and writes what waits. Takes a few microseconds if there is neither.
@@ -119,62 +114,52 @@ impl Winners {
 
     /// The same, and what became of those that waited: what cannot be written can often be read.
     pub(crate) fn exchange(&self) -> (Result<bool, StoreError>, Result<(), StoreError>) {
-        let Some(database) = self.store.database() else { return (Ok(false), Ok(())) };
+        let Some(file) = self.store.file() else { return (Ok(false), Ok(())) };
         let mut state = lock(&self.state);
-        let mut database = lock(database);
-        let written = database.catch_up();
-        let read = self.read(&mut state, &mut database);
-        database.was_read(&read);
+        let mut file = lock(file);
+        let written = file.catch_up();
+        let read = self.read(&mut state, &mut file);
+        file.note_read(&read);
         (read, written)
     }
 
     /// Reads the winners if that has failed so far, unless the store should be left alone for now. Returns
     /// whether there are any.
     pub(crate) fn load_late(&self) -> bool {
-        let loaded = lock(&self.state).version.is_some();
-        let rests = || self.store.database().is_none_or(|database| lock(database).backlog.rests());
+        let loaded = lock(&self.state).is_loaded;
+        let rests = || self.store.file().is_none_or(|file| lock(file).backlog.rests());
         !loaded && !rests() && self.refresh().unwrap_or(false)
     }
 
-    fn read(&self, state: &mut State, database: &mut Database) -> Result<bool, StoreError> {
-        let version = database.version()?;
-        if version.is_none() || version == state.version {
-            return Ok(false);
+    fn read(&self, state: &mut State, file: &mut StoreFile) -> Result<bool, StoreError> {
+        let news = file.news(&mut state.seen)?;
+        state.is_loaded = true;
+        let Some(news) = news else { return Ok(false) };
+        let mut next = Snapshot::clone(&self.snapshot.load());
+        if news.is_whole {
+            (next, state.replaced) = (Snapshot::empty(self.scope.arch), 0);
         }
-        let same_file =
-            version.map(|version| version.connection) == state.version.map(|version| version.connection);
-        let since = if same_file { state.last } else { 0 };
-        let Some(mut loaded) = database.read(|transaction| rows::load(transaction, &self.scope, since))?
-        else {
-            return Ok(false);
-        };
-        let current = self.snapshot.load();
-        let (mut base, mut unreadable) = if since > 0 {
-            (WinnerMap::clone(&current.base), current.unreadable)
-        } else {
-            Default::default()
-        };
-        base.extend(loaded.winners.drain(..));
-        unreadable += loaded.unreadable;
-        // The file's rows are a subset of those known here; if they are fewer, some were removed.
-        if since > 0 && base.len() + unreadable != loaded.total {
-            let Some(whole) = database.read(|transaction| rows::load(transaction, &self.scope, 0))? else {
-                return Ok(false);
-            };
-            loaded = whole;
-            base = loaded.winners.drain(..).collect();
-            unreadable = loaded.unreadable;
+        for (_, line) in lines(&news.text) {
+            match Line::parse(line).map(|line| line.is_of(&self.scope).then(|| line.record())) {
+                Ok(None) => {}
+                Ok(Some(Ok(record))) => {
+                    let before = next.winners.insert(record.problem, record.winner);
+                    state.replaced += usize::from(before.is_some());
+                }
+                Ok(Some(Err(_))) | Err(_) => next.unreadable += 1,
+            }
         }
-        state.unsaved.retain(|key, winner| base.get(key).is_none_or(|saved| winner.supersedes(saved)));
-        let next = Snapshot {
-            arch: self.scope.arch,
-            base: Arc::new(base),
-            recent: state.unsaved.clone(),
-            unreadable,
+        if news.is_whole && next.unreadable > 0 {
+            let (path, count) = (file.path.display(), next.unreadable);
+            log::line(Level::Warn, "store", format_args!("store {path}: {count} lines cannot be read"));
+        }
+        file.is_crowded |= state.replaced > next.len().max(MOST_REPLACED);
+        let is_newer = |key: &Problem, winner: &Winner| {
+            next.winners.get(key).is_none_or(|saved| winner.supersedes(saved))
         };
+        state.unsaved.retain(|key, winner| is_newer(key, winner));
+        next.winners.extend(state.unsaved.clone());
         self.snapshot.store(Arc::new(next));
-        state.version = version;
-        state.last = loaded.last;
         Ok(true)
     }
 }

@@ -10,7 +10,7 @@ use ck_select::model::{EmbeddedModel, FeatureSpec, Model};
 use ck_select::nearest::Hint;
 use ck_select::registry::{Mode, Options, Overrides};
 use ck_select::tuning::hip::{Hip, HipError, LIBRARY_VARIABLE};
-use ck_select::tuning::store::{Filter, Location, Mode as StoreMode, Store};
+use ck_select::tuning::store::{Location, Mode as StoreMode, Store};
 use rustix::fs::{Access, access};
 
 use crate::error::CliError;
@@ -268,7 +268,7 @@ fn store() -> Finding {
             }
         };
     }
-    let opened = Store::open(&path, StoreMode::ReadOnly).and_then(|store| store.count(&Filter::default()));
+    let opened = Store::open(&path, StoreMode::ReadOnly).and_then(|store| store.count());
     match opened {
         Err(error) => Finding::new(what, State::Wrong, error.to_string(), "winners stay in memory"),
         Ok(count) => {

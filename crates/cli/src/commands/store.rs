@@ -4,16 +4,16 @@ use std::io::Read as _;
 use std::path::PathBuf;
 
 use ck_select::tuning::store::{
-    Filter, Location, Merged, Mode, PoolHash, Record, RecordFormat, Store, Winner, read_records,
-    write_records,
+    Location, Merged, Mode, PoolHash, Record, Store, Winner, read_records, write_records,
 };
-use ck_select::vocab::{Arch, Op, UnknownWord};
-use clap::{Subcommand, ValueEnum};
+use ck_select::vocab::{Arch, Op};
+use clap::Subcommand;
 
 use crate::clash::{self, Named};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::table::{Cell, Format, Table};
+use crate::timestamp;
 
 const EXAMPLES: &str = "Examples:
   ckselect store list --arch gfx950
@@ -21,7 +21,7 @@ const EXAMPLES: &str = "Examples:
   ckselect store prune --older-than 90d --dry-run
 
 The store is the file given by --store, else by CK_SELECT_STORE ('off' disables it), else \
-$XDG_CACHE_HOME/ck-select/winners.db, else ~/.cache/ck-select/winners.db.";
+$XDG_CACHE_HOME/ck-select/winners.jsonl, else ~/.cache/ck-select/winners.jsonl.";
 
 /// Manage the store of measured winners
 #[derive(clap::Args)]
@@ -58,45 +58,32 @@ struct ListArgs {
     format: Format,
 }
 
-/// Write winners to a file that `import` reads
+/// Write winners as JSON lines, which `import` reads and which are a store themselves
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ckselect store export --output winners.jsonl
-  ckselect store export --arch gfx950 --output winners.csv
-  ckselect store export | ssh node7 ckselect store import -
+  ckselect store export --arch gfx950 | ssh node7 ckselect store import -
 
-The file is written completely or not at all.")]
+The file is written completely or not at all. `store list --format csv` gives a table.")]
 struct ExportArgs {
     #[command(flatten)]
     filter: FilterArgs,
-    /// Output format; by default CSV for a file named *.csv, JSON lines otherwise
-    #[arg(long, value_enum)]
-    format: Option<ExportFormat>,
     /// Output file [default: standard output]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-}
-
-/// How winners are exported.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ExportFormat {
-    /// One JSON object per line
-    Jsonl,
-    /// Comma-separated values with a header
-    Csv,
 }
 
 /// Import winners from files written by `export`, all or none
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ckselect store import winners.jsonl
-  ckselect store import tuned-*.csv
+  ckselect store import tuned-*.jsonl
 
 Each line is checked; if one is invalid, the error names the first such line and nothing is imported. Of two \
 winners for one problem and scope, the newer is kept. A file may leave out `driver` (then it is empty) and \
 `source` (then it is `import`).")]
 struct ImportArgs {
-    /// Files of JSON lines or CSV; - is standard input
+    /// Files of JSON lines; - is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// Output format of the counts
@@ -107,8 +94,8 @@ struct ImportArgs {
 /// Import the winners of other stores
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  ckselect store merge node1.db node2.db
-  ckselect store merge --store all.db node*.db --format json
+  ckselect store merge node1.jsonl node2.jsonl
+  ckselect store merge --store all.jsonl node*.jsonl --format json
 
 For hosts that cannot share a file. Of two winners for one problem and scope, the newer is kept, or the \
 faster if both are from the same second; `replaced` and `kept` count these conflicts. The order of merging \
@@ -146,13 +133,13 @@ struct PruneArgs {
   ckselect store path
   ckselect store path --check")]
 struct PathArgs {
-    /// Also check every page of the file
+    /// Also check every line of the file
     #[arg(long)]
     check: bool,
 }
 
 /// Which winners are meant.
-#[derive(clap::Args)]
+#[derive(clap::Args, Default, PartialEq)]
 struct FilterArgs {
     /// Only winners for this architecture
     #[arg(long)]
@@ -173,7 +160,7 @@ struct FilterArgs {
     #[arg(long, value_name = "VERSION")]
     driver: Option<String>,
     /// Only winners of this operation: gemm_universal, grouped_conv or fmha
-    #[arg(long, value_parser = op)]
+    #[arg(long)]
     op: Option<Op>,
     /// Only problems that this kernel won
     #[arg(long, value_name = "NAME")]
@@ -181,10 +168,6 @@ struct FilterArgs {
     /// Only winners measured longer ago than this: a number with s, m, h, d or w
     #[arg(long, value_name = "AGE", value_parser = age)]
     older_than: Option<u64>,
-}
-
-fn op(word: &str) -> Result<Op, String> {
-    word.parse().map_err(|error: UnknownWord| error.to_string())
 }
 
 /// The seconds of an age such as `90d`.
@@ -207,18 +190,19 @@ fn age(text: &str) -> Result<u64, String> {
 }
 
 impl FilterArgs {
-    fn filter(&self) -> Filter {
-        Filter {
-            arch: self.arch,
-            device: self.device.clone(),
-            pool: self.pool,
-            not_pool: self.not_pool,
-            library: self.library.clone(),
-            driver: self.driver.clone(),
-            op: self.op,
-            kernel: self.kernel.clone(),
-            measured_before: self.older_than.map(|age| Winner::now().saturating_sub(age)),
+    fn matches(&self, Record { scope, problem, winner }: &Record) -> bool {
+        fn is<T: PartialEq + ?Sized>(wanted: Option<&T>, found: &T) -> bool {
+            wanted.is_none_or(|wanted| wanted == found)
         }
+        is(self.arch.as_ref(), &scope.arch)
+            && is(self.device.as_deref(), &scope.device)
+            && is(self.pool.as_ref(), &scope.pool)
+            && self.not_pool != Some(scope.pool)
+            && is(self.library.as_deref(), &scope.library)
+            && is(self.driver.as_deref(), &scope.driver)
+            && is(self.op.as_ref(), &problem.op())
+            && is(self.kernel.as_deref(), &winner.kernel)
+            && self.older_than.is_none_or(|age| winner.measured_at < Winner::now().saturating_sub(age))
     }
 }
 
@@ -248,16 +232,18 @@ fn open(location: &Location, mode: Mode) -> Result<Store, CliError> {
     }
 }
 
-fn records(store: &Store, filter: &Filter) -> Result<Vec<Record>, CliError> {
-    let (records, unreadable) = store.records(filter)?;
+fn records(store: &Store, filter: &FilterArgs) -> Result<Vec<Record>, CliError> {
+    let (mut records, unreadable) = store.records()?;
     if unreadable > 0 {
-        say!("ckselect: warning: {unreadable} winners are skipped: another version of ckselect wrote them");
+        let advice = "`ckselect store path --check` names the first";
+        say!("ckselect: warning: {unreadable} lines of the store cannot be read and are skipped; {advice}");
     }
+    records.retain(|record| filter.matches(record));
     Ok(records)
 }
 
 fn run_list(args: &ListArgs, location: &Location) -> Result<(), CliError> {
-    let records = records(&open(location, Mode::ReadOnly)?, &args.filter.filter())?;
+    let records = records(&open(location, Mode::ReadOnly)?, &args.filter)?;
     let mut table = Table::new([
         "kernel",
         "median_ms",
@@ -276,7 +262,9 @@ fn run_list(args: &ListArgs, location: &Location) -> Result<(), CliError> {
     ]);
     for Record { scope, problem, winner } in records {
         let measured_at = match args.format {
-            Format::Table | Format::Markdown => Cell::Text(utc(winner.measured_at)),
+            Format::Table | Format::Markdown => {
+                Cell::Text(timestamp::format(winner.measured_at).replace('T', " ") + "Z")
+            }
             Format::Csv | Format::Json => Cell::Count(winner.measured_at),
         };
         table.push(vec![
@@ -299,21 +287,6 @@ fn run_list(args: &ListArgs, location: &Location) -> Result<(), CliError> {
     write(&table, args.format)
 }
 
-/// Seconds since 1970 as readable date and time.
-fn utc(seconds: u64) -> String {
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Years begin on 1 March, so that the leap day is their last day; 400 years have 146,097 days.
-    let shifted = days + 719_468;
-    let (era, day) = (shifted / 146_097, shifted % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = era * 400 + year + u64::from(month < 3);
-    format!("{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}Z", second / 3_600, second / 60 % 60, second % 60)
-}
-
 fn write(table: &Table, format: Format) -> Result<(), CliError> {
     let mut out = Output::report()?;
     table.write(format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
@@ -322,26 +295,13 @@ fn write(table: &Table, format: Format) -> Result<(), CliError> {
 
 fn run_export(args: &ExportArgs, location: &Location) -> Result<(), CliError> {
     if let (Some(path), Location::File(store)) = (args.output.as_deref(), location) {
-        // The check covers the store's journals, too, and a store that no option names.
-        let files = ["", "-wal", "-shm", "-journal"].map(|end| {
-            let mut file = store.clone().into_os_string();
-            file.push(end);
-            PathBuf::from(file)
-        });
-        let read = files.iter().map(|path| Named { option: "the store".to_owned(), path, is_written: false });
-        let output = Named { option: "--output".to_owned(), path, is_written: true };
-        clash::refuse(&read.chain([output]).collect::<Vec<_>>())?;
+        // The check covers a store that no option names.
+        let store = Named { option: "the store".to_owned(), path: store, is_written: false };
+        clash::refuse(&[store, Named { option: "--output".to_owned(), path, is_written: true }])?;
     }
-    let records = records(&open(location, Mode::ReadOnly)?, &args.filter.filter())?;
-    let named_csv =
-        args.output.as_deref().is_some_and(|path| path.extension().is_some_and(|end| end == "csv"));
-    let format = match args.format {
-        Some(ExportFormat::Csv) => RecordFormat::Csv,
-        None if named_csv => RecordFormat::Csv,
-        Some(ExportFormat::Jsonl) | None => RecordFormat::JsonLines,
-    };
+    let records = records(&open(location, Mode::ReadOnly)?, &args.filter)?;
     let mut out = Output::create(args.output.as_deref())?;
-    write_records(format, &records, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
+    write_records(&records, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
     out.finish()
 }
 
@@ -362,7 +322,7 @@ fn run_merge(args: &MergeArgs, location: &Location) -> Result<(), CliError> {
         if !path.exists() {
             return Err(CliError::failed(format!("{}: no such file", path.display())));
         }
-        all.extend(records(&Store::open(path, Mode::ReadOnly)?, &Filter::default())?);
+        all.extend(records(&Store::open(path, Mode::ReadOnly)?, &FilterArgs::default())?);
     }
     write_counts(open(location, Mode::ReadWrite)?.merge(&all)?, args.format)
 }
@@ -374,14 +334,13 @@ fn write_counts(merged: Merged, format: Format) -> Result<(), CliError> {
 }
 
 fn run_prune(args: &PruneArgs, location: &Location) -> Result<(), CliError> {
-    let filter = args.filter.filter();
-    if filter == Filter::default() {
+    if args.filter == FilterArgs::default() {
         return Err(CliError::usage("prune: give at least one condition, such as --older-than 90d"));
     }
     let (header, count) = if args.dry_run {
-        ("would_remove", open(location, Mode::ReadOnly)?.count(&filter)?)
+        ("would_remove", records(&open(location, Mode::ReadOnly)?, &args.filter)?.len())
     } else {
-        ("removed", open(location, Mode::ReadWrite)?.remove(&filter)?)
+        ("removed", open(location, Mode::ReadWrite)?.remove(|record| args.filter.matches(record))?)
     };
     let mut table = Table::new([header]);
     table.push(vec![count.into()]);
@@ -400,7 +359,7 @@ fn run_path(args: &PathArgs, location: &Location) -> Result<(), CliError> {
     if args.check {
         let store = open(location, Mode::ReadOnly)?;
         store.check()?;
-        say!("ckselect: {shown}: sound, {} winners", store.count(&Filter::default())?);
+        say!("ckselect: {shown}: sound, {} winners", store.count()?);
     }
     Ok(())
 }
@@ -416,19 +375,6 @@ mod tests {
         assert_eq!(age("2w"), Ok(1_209_600));
         for bad in ["", "d", "90", "-1d", "+1d", "1.5h", "99999999999999999999w", "9y", "1ü"] {
             assert!(age(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn times_are_dates() {
-        for (seconds, text) in [
-            (0, "1970-01-01 00:00:00Z"),
-            (951_782_399, "2000-02-28 23:59:59Z"),
-            (951_782_400, "2000-02-29 00:00:00Z"),
-            (1_800_000_000, "2027-01-15 08:00:00Z"),
-            (4_107_542_400, "2100-03-01 00:00:00Z"),
-        ] {
-            assert_eq!(utc(seconds), text);
         }
     }
 }

@@ -1,0 +1,304 @@
+//! The file: lines that are appended under a lock and read without one.
+//!
+//! Whoever writes opens the file, takes its advisory lock, appends whole lines, syncs them and gives the lock
+//! back. Nothing stays locked or open for writing in between, so a forked child inherits neither. A reader
+//! takes no lock: it uses the lines that have an end, and remembers how far it has come. Only
+//! [`StoreFile::replace`] removes lines, by a new file in the place of the old one; a writer who has waited
+//! for the lock of the old one notices, and begins again.
+
+use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::backlog::Backlog;
+use super::contents::{START, is_start, whole_lines};
+use super::exchange::{LONGEST_LINE, Line};
+use super::{Fault, Mode, StoreError};
+use crate::files;
+
+/// Largest file, more than a hundred thousand winners: reading what a stranger made has an end.
+const MOST_BYTES: u64 = 64 << 20;
+
+const OF_AN_EARLIER_BUILD: &str = "an SQLite file, as earlier builds kept their winners: export them with that \
+                                   build and import them with this one, or name another file";
+
+pub(super) const OPENED_TO_READ: &str = "it was opened read-only";
+
+/// Between two attempts to get the lock.
+const LONGEST_PAUSE: Duration = Duration::from_millis(20);
+
+/// A store's file, as one process uses it.
+pub(super) struct StoreFile {
+    pub(super) path: PathBuf,
+    pub(super) mode: Mode,
+    pub(super) wait: Duration,
+    pub(super) backlog: Backlog,
+    /// Most lines no longer count: the next writer removes them.
+    pub(super) is_crowded: bool,
+    /// Why it cannot be written, although its user wants to.
+    pub(super) locked_out: Option<StoreError>,
+    is_open: bool,
+}
+
+/// The file, locked against other writers.
+pub(super) struct Locked(File);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        // A child that was forked meanwhile has the file open, too, so closing it would not be enough.
+        let _ = self.0.unlock();
+    }
+}
+
+/// How far a reader has come.
+pub(super) struct Seen {
+    /// Stays open, because the number of a deleted file may be given to another.
+    file: File,
+    data: Metadata,
+    /// The last line that has an end, and where it begins: a file that was overwritten is read anew.
+    last: Vec<u8>,
+    start: u64,
+}
+
+/// What a reader has not seen yet.
+pub(super) struct News {
+    pub(super) text: Vec<u8>,
+    /// Whether it is all of the file, so that what was known before no longer counts.
+    pub(super) is_whole: bool,
+}
+
+impl StoreFile {
+    /// The file at a path, which is opened on first use.
+    pub(super) fn new(path: &Path, mode: Mode, wait: Duration) -> Self {
+        let (path, backlog) = (path.to_owned(), Backlog::default());
+        Self { path, mode, wait, backlog, is_crowded: false, locked_out: None, is_open: false }
+    }
+
+    pub(super) fn error(&self, fault: Fault) -> StoreError {
+        StoreError::File { path: self.path.display().to_string(), fault }
+    }
+
+    fn unreachable(&self, error: io::Error) -> StoreError {
+        self.error(Fault::Unreachable(error.to_string()))
+    }
+
+    /// Makes a file that is to be written, unless it is there. One that cannot be written may be readable.
+    pub(super) fn open(&mut self) -> Result<(), StoreError> {
+        if self.mode != Mode::ReadWrite {
+            self.open_to_read()?;
+        } else if let Err(error) = self.open_to_write() {
+            // If the file cannot be read either, the first error is the more helpful one.
+            if !matches!(self.open_to_read(), Ok(Some(_))) {
+                return Err(error);
+            }
+            self.locked_out = Some(error);
+        }
+        self.is_open = true;
+        Ok(())
+    }
+
+    /// `None` if there is no file.
+    fn open_to_read(&self) -> Result<Option<(File, Metadata)>, StoreError> {
+        match files::open(&self.path) {
+            Ok(file) => self.checked(file).map(Some),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.unreachable(error)),
+        }
+    }
+
+    fn open_to_write(&mut self) -> Result<File, StoreError> {
+        if self.mode != Mode::ReadWrite {
+            return Err(self.error(Fault::ReadOnly(OPENED_TO_READ.to_owned())));
+        }
+        let mut options = OpenOptions::new();
+        let mut open = || files::open_with(options.read(true).append(true).create(true), &self.path);
+        let opened = open().or_else(|error| match error.kind() {
+            ErrorKind::NotFound => fs::create_dir_all(files::folder_of(&self.path)).and_then(|()| open()),
+            _ => Err(error),
+        });
+        match opened {
+            Ok(file) => {
+                self.locked_out = None;
+                self.checked(file).map(|(file, _)| file)
+            }
+            Err(error) if is_refusal(&error) && self.path.exists() => {
+                Err(self.error(Fault::ReadOnly(error.to_string())))
+            }
+            Err(error) => Err(self.unreachable(error)),
+        }
+    }
+
+    /// Refuses what is not a store.
+    fn checked(&self, mut file: File) -> Result<(File, Metadata), StoreError> {
+        let mut start = Vec::new();
+        let read = (&mut file).take(START.len() as u64).read_to_end(&mut start).and_then(|_| file.metadata());
+        let data = read.map_err(|error| self.unreachable(error))?;
+        Err(self.error(if start.starts_with(b"SQLite") {
+            Fault::NotAStore(OF_AN_EARLIER_BUILD.to_owned())
+        } else if !is_start(&start) {
+            let [start, expected] = [&start, START].map(String::from_utf8_lossy);
+            Fault::NotAStore(format!("it begins with {start:?}, expected {expected:?}"))
+        } else if data.len() > MOST_BYTES {
+            Fault::Damaged(format!("it has {} bytes, expected at most {MOST_BYTES}", data.len()))
+        } else {
+            return Ok((file, data));
+        }))
+    }
+
+    /// All of the file.
+    pub(super) fn text(&self) -> Result<Vec<u8>, StoreError> {
+        self.open_to_read()?.map_or_else(|| Ok(Vec::new()), |(file, _)| self.text_from(&file, 0))
+    }
+
+    /// The same, under its lock.
+    pub(super) fn locked_text(&self, locked: &Locked) -> Result<Vec<u8>, StoreError> {
+        self.text_from(&locked.0, 0)
+    }
+
+    fn text_from(&self, mut file: &File, start: u64) -> Result<Vec<u8>, StoreError> {
+        let mut text = Vec::new();
+        let read =
+            file.seek(SeekFrom::Start(start)).and_then(|_| file.take(MOST_BYTES).read_to_end(&mut text));
+        read.map(|_| text).map_err(|error| self.unreachable(error))
+    }
+
+    /// What was written since the last time; `None` if nothing was.
+    pub(super) fn news(&mut self, seen: &mut Option<Seen>) -> Result<Option<News>, StoreError> {
+        if !self.is_open {
+            self.open()?;
+        }
+        if let (Some(seen), Ok(found)) = (&*seen, fs::metadata(&self.path))
+            && seen.data.len() == found.len()
+            && seen.data.modified().ok() == found.modified().ok()
+            && is_same(&seen.file, &found)
+        {
+            return Ok(None);
+        }
+        let Some((file, data)) = self.open_to_read()? else {
+            return Ok(seen.take().map(|_| News { text: Vec::new(), is_whole: true }));
+        };
+        // From the last known line on, if it is still there.
+        let (mut text, mut start, mut known) = (Vec::new(), 0, None);
+        if let Some(seen) =
+            seen.take().filter(|seen| seen.data.len() < data.len() && is_same(&seen.file, &data))
+        {
+            text = self.text_from(&file, seen.start)?;
+            let is_there = !seen.last.is_empty() && text.starts_with(&seen.last);
+            (start, known) = (seen.start, is_there.then_some(seen.last.len()));
+        }
+        if known.is_none() {
+            (text, start) = (self.text_from(&file, 0)?, 0);
+        }
+        let whole = &text[..whole_lines(&text)];
+        let last = whole_lines(whole.strip_suffix(b"\n").unwrap_or_default());
+        let (start, line) = (start + last as u64, whole[last..].to_vec());
+        *seen = Some(Seen { file, data, start, last: line });
+        text.drain(..known.unwrap_or(0));
+        Ok(Some(News { text, is_whole: known.is_none() }))
+    }
+
+    /// Waits for the lock of the file that the path names.
+    pub(super) fn lock(&mut self) -> Result<Locked, StoreError> {
+        let until = Instant::now() + self.wait;
+        let mut pause = Duration::from_millis(1);
+        loop {
+            let file = self.open_to_write()?;
+            match file.try_lock() {
+                Ok(()) => {
+                    let locked = Locked(file);
+                    // Whoever had the lock may have put another file in the place of this one.
+                    if fs::metadata(&self.path).is_ok_and(|found| is_same(&locked.0, &found)) {
+                        return Ok(locked);
+                    }
+                }
+                Err(TryLockError::WouldBlock) => {}
+                Err(TryLockError::Error(error)) => {
+                    return Err(self.error(Fault::NotWritten(format!("no lock: {error}"))));
+                }
+            }
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(self.error(Fault::Busy(self.wait.as_millis())));
+            }
+            // Jitter from the clock's last digits, so that ranks that collided do not collide again.
+            thread::sleep(pause + pause * (left.subsec_nanos() % 1000) / 1000);
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+    }
+
+    /// Adds lines: when this returns, they are on the disk.
+    pub(super) fn append(&self, Locked(file): &mut Locked, lines: &[u8]) -> Result<(), StoreError> {
+        let end = finish_last_line(file).map_err(|error| self.not_written(&error))?;
+        self.expect_room(end + lines.len() as u64)?;
+        if let Err(error) = file.write_all(lines).and_then(|()| file.sync_data()) {
+            // If this fails, too, what is left is a whole winner or is cut off by the next writer.
+            let _ = file.set_len(end);
+            return Err(self.not_written(&error));
+        }
+        if end == 0 {
+            // Not every file system supports it.
+            let _ = files::sync_folder(files::folder_of(&self.path));
+        }
+        Ok(())
+    }
+
+    /// Puts a new file in the place of the locked one.
+    pub(super) fn replace(&self, _: &Locked, lines: &[u8]) -> Result<(), StoreError> {
+        self.expect_room(lines.len() as u64)?;
+        files::write(&self.path, lines).map_err(|error| match error {
+            error if is_refusal(&error) => self.error(Fault::ReadOnly(format!("its folder: {error}"))),
+            error => self.not_written(&error),
+        })
+    }
+
+    fn expect_room(&self, bytes: u64) -> Result<(), StoreError> {
+        if bytes <= MOST_BYTES {
+            return Ok(());
+        }
+        let advice = "`ckselect store prune` removes winners";
+        let reason = format!("it would have {bytes} bytes, more than {MOST_BYTES}: {advice}");
+        Err(self.error(Fault::NotWritten(reason)))
+    }
+
+    fn not_written(&self, error: &io::Error) -> StoreError {
+        self.error(Fault::NotWritten(error.to_string()))
+    }
+}
+
+fn is_refusal(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem)
+}
+
+#[cfg(unix)]
+fn is_same(file: &File, other: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    file.metadata().is_ok_and(|file| (file.dev(), file.ino()) == (other.dev(), other.ino()))
+}
+
+#[cfg(not(unix))]
+fn is_same(file: &File, other: &Metadata) -> bool {
+    file.metadata().is_ok_and(|file| file.created().ok() == other.created().ok())
+}
+
+/// The end of a file, where the next line begins. What a killed process left of a line is cut off; whatever
+/// else has no end gets one.
+fn finish_last_line(file: &mut File) -> io::Result<u64> {
+    let len = file.metadata()?.len();
+    let from = len.saturating_sub(LONGEST_LINE as u64);
+    let mut tail = Vec::new();
+    file.seek(SeekFrom::Start(from))?;
+    file.read_to_end(&mut tail)?;
+    let (whole, rest) = tail.split_at(whole_lines(&tail));
+    if rest.is_empty() {
+        return Ok(len);
+    }
+    if is_start(rest) && Line::parse(rest).is_err() && (from == 0 || !whole.is_empty()) {
+        let end = from + whole.len() as u64;
+        file.set_len(end)?;
+        return Ok(end);
+    }
+    file.write_all(b"\n")?;
+    Ok(len + 1)
+}
