@@ -109,7 +109,8 @@ fn problems_are_captured_overridden_and_stored() {
     let causal = FmhaProblem { mask: FmhaMask::TopLeft, ..plain };
     let open = || Store::open(&winners, Mode::ReadWrite).unwrap().winners(scope.clone()).unwrap();
     assert_eq!(open().put(&causal.into(), &winner), Ok(Saved::Disk));
-    let stored = open().snapshot();
+    let reopened = open();
+    let stored = reopened.snapshot();
     assert_eq!(&*stored.get(&causal.into()).unwrap().kernel, small.name);
     assert!(stored.get(&plain.into()).is_none(), "another mask is another problem");
 }

@@ -219,7 +219,7 @@ fn wrong_use_is_2_and_failure_is_1() {
         (
             format!("{RANK} --problem 'N=16,Q=1'"),
             2,
-            "--problem: grouped_conv problems have no field 'Q', expected one of: N, C",
+            "--problem: grouped_conv problems have no field 'Q', expected one of: direction, variant",
         ),
         (format!("{RANK} --problem '{RESNET},stride_h=0'"), 2, "--problem: stride_h: found 0, expected 1 to"),
         (format!("{RANK} --problem '{RESNET}' --top 0"), 2, "0 is not in 1.."),
