@@ -80,7 +80,7 @@ impl StoreFile {
         StoreError::File { path: self.path.display().to_string(), fault }
     }
 
-    fn unreachable(&self, error: io::Error) -> StoreError {
+    fn unreachable(&self, error: &io::Error) -> StoreError {
         self.error(Fault::Unreachable(error.to_string()))
     }
 
@@ -104,7 +104,7 @@ impl StoreFile {
         match files::open(&self.path) {
             Ok(file) => self.checked(file).map(Some),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.unreachable(error)),
+            Err(error) => Err(self.unreachable(&error)),
         }
     }
 
@@ -126,7 +126,7 @@ impl StoreFile {
             Err(error) if is_refusal(&error) && self.path.exists() => {
                 Err(self.error(Fault::ReadOnly(error.to_string())))
             }
-            Err(error) => Err(self.unreachable(error)),
+            Err(error) => Err(self.unreachable(&error)),
         }
     }
 
@@ -134,7 +134,7 @@ impl StoreFile {
     fn checked(&self, mut file: File) -> Result<(File, Metadata), StoreError> {
         let mut start = Vec::new();
         let read = (&mut file).take(START.len() as u64).read_to_end(&mut start).and_then(|_| file.metadata());
-        let data = read.map_err(|error| self.unreachable(error))?;
+        let data = read.map_err(|error| self.unreachable(&error))?;
         Err(self.error(if start.starts_with(b"SQLite") {
             Fault::NotAStore(OF_AN_EARLIER_BUILD.to_owned())
         } else if !is_start(&start) {
@@ -161,7 +161,7 @@ impl StoreFile {
         let mut text = Vec::new();
         let read =
             file.seek(SeekFrom::Start(start)).and_then(|_| file.take(MOST_BYTES).read_to_end(&mut text));
-        read.map(|_| text).map_err(|error| self.unreachable(error))
+        read.map(|_| text).map_err(|error| self.unreachable(&error))
     }
 
     /// What was written since the last time; `None` if nothing was.

@@ -72,7 +72,7 @@ impl Winners {
 
     /// The currently known winners. Do not keep them longer than one selection: an old snapshot stays in
     /// memory.
-    pub fn snapshot(&self) -> impl Deref<Target = Arc<Snapshot>> {
+    pub fn snapshot(&self) -> impl Deref<Target = Arc<Snapshot>> + use<> {
         self.snapshot.load()
     }
 
