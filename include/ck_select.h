@@ -14,7 +14,8 @@
  *   Enums      Passed as int32_t; an unknown value is CK_STATUS_INVALID_ARGUMENT.
  *   Strings    NUL-terminated UTF-8.
  *   Threads    Any number of threads may use one registry at once, even while others change it.
- *   Never      No function throws, aborts, exits or prints, except for two warnings: see ck_log_set_callback.
+ *   Never      No function throws, exits or prints, except for two warnings: see ck_log_set_callback. None aborts, except
+ *              where Rust cannot go on: memory that cannot be allocated, or an exception that leaves a callback.
  */
 
 #ifndef CK_SELECT_H
@@ -940,7 +941,7 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * Passed to the callbacks and returned with each selection. Never dereferenced.
+   * Returned with each selection, and passed to the callbacks unless there is a `context`. Never dereferenced.
    */
   void *user;
   /**
@@ -979,6 +980,16 @@ typedef struct {
    * Runs a stage of attention once; see `run_conv`.
    */
   float (*run_fmha)(const ck_fmha_problem *problem, void *stream, void *user);
+  /**
+   * Passed to the callbacks in the place of `user`; NULL: `user`. Selections still return `user`.
+   */
+  void *context;
+  /**
+   * Called once with what the callbacks receive, if the kernel was added, when none of them will be called any
+   * more: the kernel was removed or replaced and no call that may use it still runs, or the registry is
+   * destroyed. Runs on any thread, even within a selection; it must not throw or use the registry. NULL: nothing.
+   */
+  void (*release)(void *context);
 } ck_kernel_hooks;
 
 /**
@@ -990,8 +1001,7 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * The kernel's name. Lives until the registry is destroyed or, once the kernel is removed, until
-   * `ck_registry_compact`.
+   * The kernel's name. Lives until the registry is destroyed, even if the kernel is removed.
    */
   const char *name;
   /**
@@ -1305,8 +1315,7 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * The kernel's name. Lives until the registry is destroyed or, once the kernel is removed, until
-   * `ck_registry_compact`.
+   * The kernel's name. Lives until the registry is destroyed, even if the kernel is removed.
    */
   const char *name;
   /**
@@ -1945,21 +1954,6 @@ ck_status ck_options_init(ck_options *options);
 ck_status ck_registry_create(const ck_options *options, ck_registry **registry);
 
 /**
- * Frees the memory of kernels that were removed or replaced. Until this call, their names and everything
- * else that was returned for them stay valid. A kernel that is added again unchanged, with the same hooks,
- * needs no new memory; a program that keeps adding different kernels should call this from time to time.
- * Names, user data and callbacks of registered kernels do not change; the next selection prepares the models
- * again. `removed` receives the number of freed kernels; it may be NULL. Called in a `run` callback, it
- * fails with `CK_STATUS_INVALID_ARGUMENT`, because the selection that measures still uses them.
- *
- * # Safety
- * `registry` is from `ck_registry_create`, no other thread uses it during the call, and the caller is not a
- * `supports` callback; names of removed and replaced kernels are not used later. `removed` is NULL or points
- * to a `size_t`.
- */
-ck_status ck_registry_compact(ck_registry *registry, size_t *removed);
-
-/**
  * Destroys a registry and everything that it returned, including kernel names. NULL is allowed.
  *
  * # Safety
@@ -2021,7 +2015,7 @@ ck_status ck_registry_store_status(const ck_registry *registry, size_t *waiting,
  *
  * # Safety
  * `registry` is from `ck_registry_create`; `name` is a NUL-terminated string; `hooks` is NULL or points to a
- * `ck_kernel_hooks` whose callbacks stay callable until the registry is destroyed.
+ * `ck_kernel_hooks` whose callbacks stay callable until `release`, or until the registry is destroyed.
  */
 ck_status ck_registry_add_kernel(ck_registry *registry, const char *name, const ck_kernel_hooks *hooks);
 
@@ -2074,13 +2068,14 @@ ck_status ck_registry_retain_arch(ck_registry *registry, const char *arch, size_
 
 /**
  * Removes the kernel with a name; `CK_STATUS_NOT_FOUND` if there is none. The indices of later kernels
- * decrease by one. Its name and user data stay valid until the registry is destroyed or compacted, and a
- * concurrent selection may still return it.
+ * decrease by one. Its name stays valid until the registry is destroyed, its other memory is freed when no call
+ * uses it any more, and a concurrent selection may still return it.
  *
  * # Safety
  * `registry` is from `ck_registry_create`; `name` is a NUL-terminated string.
  */
-ck_status ck_registry_remove_kernel(ck_registry *registry, const char *name);
+ck_status ck_registry_remove_kernel(ck_registry *registry,
+                                    const char *name);
 
 /**
  * Removes all kernels.

@@ -307,7 +307,7 @@ fn a_described_gpu_gets_its_own_kernels() {
     registry.add_all(kernels).unwrap();
     for number in 1..20 {
         let chosen = registry.select(&conv(16 * number).into()).unwrap();
-        assert_eq!(chosen.entry.arch().unwrap().as_str(), "gfx942");
+        assert_eq!(registry.get(chosen.index).unwrap().arch().unwrap().as_str(), "gfx942");
         assert_ne!(chosen.model_name(), Some("embedded:grouped_conv_forward_bf16_gfx950"));
         assert!(!chosen.arch_unknown);
     }

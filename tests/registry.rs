@@ -137,7 +137,8 @@ fn without_a_model_priority_then_order_decides() {
     assert_eq!(registry.len(), 4);
     registry.add(named("64x64x64_compv3"), Priority(7), UserData::default(), None).unwrap();
     let selection = registry.select(&resnet()).unwrap();
-    assert_eq!((selection.index, selection.entry.priority(), registry.len()), (0, Priority(7), 4));
+    let priority = registry.get(selection.index).unwrap().priority();
+    assert_eq!((selection.index, priority, registry.len()), (0, Priority(7), 4));
 }
 
 #[test]
@@ -224,7 +225,7 @@ fn removal_renumbers_and_keeps_what_was_handed_out() {
     assert_eq!((registry.len(), registry.position(last.name())), (10, Some(9)));
     assert_eq!(registry.get(9).unwrap().name(), last.name());
     assert_eq!(registry.retain(|_| false), 10);
-    assert!(registry.is_empty() && last.c_name().to_str() == Ok(last.name()));
+    assert!(registry.is_empty() && last.name() == kernels()[29].name);
 }
 
 #[test]
@@ -235,7 +236,9 @@ fn adding_and_removing_one_kernel_takes_no_memory() {
         for round in 0..count {
             assert!(registry.remove(&kernel.name));
             registry.add(kernel.clone(), Priority::NORMAL, UserData::default(), None).unwrap();
-            registry.add(kernel.clone(), Priority::HIGH, UserData::default(), None).unwrap();
+            // Nobody can tell these hooks from those of the round before.
+            let hooks = Box::new(Counted { _owned: Arc::new(()) });
+            registry.add(kernel.clone(), Priority::HIGH, UserData::default(), Some(hooks)).unwrap();
             if round % 100 == 0 {
                 assert_eq!(registry.select(&resnet()).unwrap().index, registry.len() - 1);
             }
@@ -246,16 +249,18 @@ fn adding_and_removing_one_kernel_takes_no_memory() {
     assert_eq!(cycles(20_000), before);
 }
 
-/// Hooks that nobody can tell from others, and that say when they are dropped.
+/// Hooks that say when they are dropped.
 struct Counted {
     _owned: Arc<()>,
 }
 
 impl Hooks for Counted {}
 
+/// Their memory grew until the caller gave it back, with 1.4 KB for each kernel of a program that keeps replacing
+/// them.
 #[test]
-fn compacting_gives_back_what_was_removed() {
-    let mut registry = filled(Options::default());
+fn removed_kernels_are_dropped_with_the_last_state_that_has_them() {
+    let registry = filled(Options::default());
     registry.set_model(model(), None);
     let count = Arc::new(());
     let kernel = kernels().swap_remove(7);
@@ -263,23 +268,54 @@ fn compacting_gives_back_what_was_removed() {
     for _ in 0..50 {
         let hooks = Box::new(Counted { _owned: count.clone() });
         registry.add(kernel.clone(), Priority::NORMAL, UserData::default(), Some(hooks)).unwrap();
+        registry.select(&resnet()).unwrap();
         assert!(registry.remove(&kernel.name));
+        // What was prepared for the kernels before may be needed again.
+        assert!(Arc::strong_count(&count) <= 3, "{}", Arc::strong_count(&count));
     }
-    let names = |registry: &Registry| -> Vec<String> {
-        registry.kernels().iter().map(|entry| entry.name().to_owned()).collect()
+    let kept = registry.select(&resnet()).unwrap();
+    registry.set_model(model(), None);
+    registry.set_model(model(), None);
+    assert_eq!(Arc::strong_count(&count), 1);
+    // What a caller keeps outlives its kernel.
+    let name = kept.entry.name().to_owned();
+    assert!(registry.remove(&name));
+    registry.retain(|_| false);
+    assert_eq!((kept.entry.name(), kept.entry.c_name().to_str()), (name.as_str(), Ok(name.as_str())));
+}
+
+/// A remembered decision asks its kernel while others remove it.
+#[test]
+fn kernels_are_removed_while_remembered_decisions_ask_them() {
+    struct Asked {
+        alive: Arc<()>,
+    }
+    impl Hooks for Asked {
+        fn supports(&self, _: &Problem) -> bool {
+            assert!(Arc::strong_count(&self.alive) > 1);
+            true
+        }
+    }
+    let registry = Registry::new(Options { arch: "gfx950".parse().ok(), ..Options::default() }).unwrap();
+    let kernel = kernels().swap_remove(7);
+    let alive = Arc::new(());
+    let add = |priority| {
+        let hooks = Box::new(Asked { alive: alive.clone() });
+        registry.add(kernel.clone(), Priority(priority), UserData::default(), Some(hooks)).unwrap();
     };
-    let (before, generation) = (names(&registry), registry.generation());
-    let selection = registry.select(&resnet()).unwrap();
-    let (name, score) = (selection.entry.name().to_owned(), selection.score);
-    assert_eq!((Arc::strong_count(&count), registry.compact()), (51, 51));
-    assert_eq!((Arc::strong_count(&count), registry.compact()), (1, 0));
-    assert_eq!(names(&registry), before);
-    assert!(registry.generation() > generation);
-    let selection = registry.select(&resnet()).unwrap();
-    assert_eq!((selection.entry.name(), selection.score), (name.as_str(), score));
-    assert_eq!(registry.position(&name), Some(selection.index));
-    registry.add(kernel, Priority::NORMAL, UserData::default(), None).unwrap();
-    assert_eq!(registry.len(), before.len() + 1);
+    add(0);
+    let rounds = if cfg!(miri) { 20 } else { 2_000 };
+    std::thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                for _ in 0..10 * rounds {
+                    assert_eq!(registry.select(&resnet()).unwrap().entry.name(), kernel.name);
+                }
+            });
+        }
+        (1..rounds).for_each(add);
+    });
+    assert!(Arc::strong_count(&alive) < 5);
 }
 
 /// Bytes that so many kernels write: in one call, and one by one with a look before each and a removal after
@@ -678,7 +714,7 @@ fn a_repeated_problem_is_answered_from_memory_until_something_changes() {
     let once = asked.load(Ordering::Relaxed);
     for _ in 0..10 {
         let again = registry.select(&resnet()).unwrap();
-        assert!(std::ptr::eq(first.entry, again.entry));
+        assert!(std::ptr::eq(first.entry.name(), again.entry.name()));
         assert_eq!(
             (first.index, first.source, first.score, first.rank, first.generation),
             (again.index, again.source, again.score, again.rank, again.generation)

@@ -5,21 +5,18 @@
 
 #include <cstdint>
 #include <functional>
-#include <iterator>
-#include <list>
-#include <map>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <unordered_set>
 #include <utility>
+#include <vector>
 
 #include "kernel.hpp"
 
 namespace ck_select {
 
-/// Callables, user data and priority of a kernel. Callables run on any thread, several at a time, and live as long as
-/// the registry. One that throws counts as "no".
+/// Callables, user data and priority of a kernel. Callables run on any thread, several at a time. They are destroyed on
+/// any thread once the kernel is removed or replaced and no call uses them, or with the registry, which they must not use
+/// then. One that throws counts as "no".
 struct Hooks {
   int priority = 1;
   void* user = nullptr;
@@ -56,14 +53,16 @@ struct NewFmhaKernel {
 
 namespace detail {
 
-/// The C registry's user pointer of a kernel: its callables and the owner's pointer.
+/// What the C registry's callbacks of a kernel receive.
 class Callables {
  public:
   explicit Callables(Hooks hooks) : hooks_(std::move(hooks)) {}
 
   [[nodiscard]] ck_kernel_hooks capi() noexcept {
     auto made = sized<ck_kernel_hooks>();
-    made.user = this;
+    made.user = hooks_.user;
+    made.context = this;
+    made.release = [](void* callables) { delete static_cast<Callables*>(callables); };
     made.priority = hooks_.priority;
     made.supports_conv = hooks_.supports_conv ? &supports_conv : nullptr;
     made.supports_gemm = hooks_.supports_gemm ? &supports_gemm : nullptr;
@@ -72,10 +71,6 @@ class Callables {
     made.supports_fmha = hooks_.supports_fmha ? &supports_fmha : nullptr;
     made.run_fmha = hooks_.run_fmha ? &run_fmha : nullptr;
     return made;
-  }
-
-  [[nodiscard]] static void* user(void* callables) noexcept {
-    return callables == nullptr ? nullptr : static_cast<Callables*>(callables)->hooks_.user;
   }
 
  private:
@@ -126,35 +121,13 @@ class Callables {
   Hooks hooks_;
 };
 
-/// Owns the callables of a registry.
-struct Keep {
-  /// Keeps the callables of added kernels; those of kernels that could not be added are dropped.
-  void take(std::list<Callables>& added) noexcept {
-    const std::lock_guard<std::mutex> lock(mutex);
-    callables.splice(callables.end(), added);
-  }
+/// The callables of kernels that are being added.
+using Added = std::vector<std::unique_ptr<Callables>>;
 
-  /// Drops callables that no kernel uses.
-  void retain(const std::unordered_set<const void*>& used) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    const auto is_unused = [&used](const auto& owned) { return used.count(&owned) == 0; };
-    callables.remove_if(is_unused);
-    for (auto at = plain.begin(); at != plain.end();)
-      at = used.count(at->second.get()) == 0 ? plain.erase(at) : std::next(at);
-  }
-
-  /// For hooks without callables: always the same object, so that the library recognises a kernel that is added again.
-  Callables& without_callables(const Hooks& hooks) {
-    const std::lock_guard<std::mutex> lock(mutex);
-    auto& kept = plain[{hooks.user, hooks.priority}];
-    if (!kept) kept = std::make_unique<Callables>(hooks);
-    return *kept;
-  }
-
-  std::mutex mutex;
-  std::list<Callables> callables;
-  std::map<std::pair<void*, std::int32_t>, std::unique_ptr<Callables>> plain;
-};
+/// Leaves them to the library, which has added the kernels.
+inline void hand_over(Added& added) noexcept {
+  for (auto& callables : added) (void)callables.release();
+}
 
 }  // namespace detail
 

@@ -9,13 +9,11 @@
 #include <cstdint>
 #include <exception>
 #include <limits>
-#include <list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -53,20 +51,10 @@ class Registry {
     handle_.reset(made);
   }
 
-  Registry(Registry&&) noexcept = default;
-  Registry& operator=(Registry&& other) noexcept {
-    // The handle is destroyed before the callables that it may call.
-    handle_ = std::move(other.handle_);
-    keep_ = std::move(other.keep_);
-    return *this;
-  }
-
   [[nodiscard]] ck_registry* capi() const noexcept { return handle_.get(); }
 
-  /// Releases the handle, for ck_registry_destroy. The second element owns the callables and must outlive the handle.
-  [[nodiscard]] std::pair<ck_registry*, std::shared_ptr<void>> release() noexcept {
-    return {handle_.release(), std::move(keep_)};
-  }
+  /// Releases the handle, for ck_registry_destroy, which also drops the callables.
+  [[nodiscard]] ck_registry* release() noexcept { return handle_.release(); }
 
   void set_options(const Options& options) {
     detail::with(options, [&](const ck_options& raw) { detail::check(ck_registry_set_options(capi(), &raw)); });
@@ -75,10 +63,10 @@ class Registry {
   /// Adds a kernel by name. A kernel of the same name is replaced if the new priority is higher.
   void add(std::string_view name, Hooks hooks = {}) {
     const detail::CText text(name, "kernel name");
-    std::list<detail::Callables> added;
+    detail::Added added;
     const ck_kernel_hooks raw = raw_hooks(std::move(hooks), added);
     detail::check(ck_registry_add_kernel(capi(), text.get(), &raw));
-    keep_->take(added);
+    detail::hand_over(added);
   }
 
   /// Adds all of them or, if one cannot be added, none.
@@ -86,14 +74,14 @@ class Registry {
     std::vector<detail::CText> texts;
     std::vector<const char*> names;
     std::vector<ck_kernel_hooks> hooks;
-    std::list<detail::Callables> added;
+    detail::Added added;
     texts.reserve(kernels.size());
     for (NewKernel& kernel : kernels) {
       names.push_back(texts.emplace_back(kernel.name, "kernel name").get());
       hooks.push_back(raw_hooks(std::move(kernel.hooks), added));
     }
     detail::check(ck_registry_add_kernels(capi(), names.data(), hooks.data(), names.size()));
-    keep_->take(added);
+    detail::hand_over(added);
   }
 
   /// Adds a kernel by descriptor.
@@ -162,20 +150,6 @@ class Registry {
 
   void clear() { detail::check(ck_registry_clear(capi())); }
 
-  /// Frees the memory of kernels that were removed or replaced, with their callables, and returns their number. Until
-  /// then their names stay valid. A kernel that is added again is recognised only if its hooks have no callables, so a
-  /// program that keeps adding and removing kernels with callables should call this from time to time. No other thread
-  /// may use the registry during the call.
-  std::size_t compact() {
-    std::size_t removed = 0;
-    detail::check(ck_registry_compact(capi(), &removed));
-    std::unordered_set<const void*> used;
-    auto info = detail::sized<ck_kernel_info>();
-    for (std::size_t at = 0; ck_registry_kernel_at(capi(), at, &info) == CK_STATUS_OK; ++at) used.insert(info.user);
-    keep_->retain(used);
-    return removed;
-  }
-
   /// Increases with every change of kernels, models and options.
   [[nodiscard]] std::uint64_t generation() const {
     std::uint64_t generation = 0;
@@ -193,18 +167,17 @@ class Registry {
   template <class HooksOf>
   void import_json(std::string_view json, HooksOf hooks_of) {
     struct Import {
-      Registry& registry;
       HooksOf& hooks_of;
-      std::list<detail::Callables> added;
+      detail::Added added;
       std::exception_ptr thrown;
-    } import{*this, hooks_of, {}, nullptr};
+    } import{hooks_of, {}, nullptr};
     const auto ask = [](const char* name, ck_kernel_hooks* raw, void* user) noexcept -> std::int32_t {
       auto& asked = *static_cast<Import*>(user);
       if (asked.thrown) return 0;
       try {
         std::optional<Hooks> hooks = asked.hooks_of(std::string_view(name));
         if (!hooks) return 0;
-        *raw = asked.registry.raw_hooks(std::move(*hooks), asked.added);
+        *raw = raw_hooks(std::move(*hooks), asked.added);
       } catch (...) {
         asked.thrown = std::current_exception();
         raw->struct_size = 0;  // ends the import
@@ -215,7 +188,7 @@ class Registry {
         ck_registry_import_json(capi(), detail::bytes_of(json), json.size(), +ask, &import);
     if (import.thrown) std::rethrow_exception(import.thrown);
     detail::check(status);
-    keep_->take(import.added);
+    detail::hand_over(import.added);
   }
 
   /// The kernels of one operation in the JSON format of CK's registry for that operation.
@@ -336,7 +309,7 @@ class Registry {
     std::vector<Ranked> ranked;
     ranked.reserve(raw.size());
     for (const ck_ranked& place : raw) {
-      ranked.push_back({place.name, detail::Callables::user(place.user), place.index, place.score, place.tied != 0,
+      ranked.push_back({place.name, place.user, place.index, place.score, place.tied != 0,
                         place.unmeasured != 0});
     }
     return ranked;
@@ -401,13 +374,13 @@ class Registry {
   void add_described(Call call, std::vector<New> kernels) {
     std::vector<decltype(kernels.front().kernel.capi())> descs;
     std::vector<ck_kernel_hooks> hooks;
-    std::list<detail::Callables> added;
+    detail::Added added;
     for (New& kernel : kernels) {
       descs.push_back(kernel.kernel.capi());
       hooks.push_back(raw_hooks(std::move(kernel.hooks), added));
     }
     detail::check(call(capi(), descs.data(), hooks.data(), descs.size()));
-    keep_->take(added);
+    detail::hand_over(added);
   }
 
   template <class Problem>
@@ -416,7 +389,7 @@ class Registry {
     const ck_status status = detail::CallsFor<Problem>::select(capi(), &detail::raw(problem), &raw);
     if (status == CK_STATUS_OK) {
       selection.name = raw.name;
-      selection.user = detail::Callables::user(raw.user);
+      selection.user = raw.user;
       selection.index = raw.index;
       selection.rank = raw.rank;
       selection.unsupported = raw.unsupported;
@@ -442,18 +415,20 @@ class Registry {
     const ck_status status = call(&raw);
     if (status == CK_STATUS_NOT_FOUND) return std::nullopt;
     detail::check(status);
-    return KernelInfo{raw.name, detail::Callables::user(raw.user), raw.index, raw.priority};
+    return KernelInfo{raw.name, raw.user, raw.index, raw.priority};
   }
 
-  /// Hooks for the C interface; their callables are in `added`, to be kept once the kernel is added.
-  [[nodiscard]] ck_kernel_hooks raw_hooks(Hooks hooks, std::list<detail::Callables>& added) {
+  /// Hooks for the C interface; their callables are in `added`, to be handed over once the kernel is added.
+  [[nodiscard]] static ck_kernel_hooks raw_hooks(Hooks hooks, detail::Added& added) {
     const bool is_plain = !hooks.supports_conv && !hooks.supports_gemm && !hooks.supports_fmha && !hooks.run_conv &&
                           !hooks.run_gemm && !hooks.run_fmha;
-    return (is_plain && keep_ ? keep_->without_callables(hooks) : added.emplace_back(std::move(hooks))).capi();
+    if (!is_plain) return added.emplace_back(std::make_unique<detail::Callables>(std::move(hooks)))->capi();
+    auto plain = detail::sized<ck_kernel_hooks>();
+    plain.user = hooks.user;
+    plain.priority = hooks.priority;
+    return plain;
   }
 
-  // Destroyed in reverse order: the handle first.
-  std::shared_ptr<detail::Keep> keep_ = std::make_shared<detail::Keep>();
   std::unique_ptr<ck_registry, detail::DestroyRegistry> handle_;
 };
 

@@ -14,7 +14,7 @@
 
 namespace ck_select {
 
-/// A registered kernel. Names are NUL-terminated and live until the registry is destroyed or, once removed, compacted.
+/// A registered kernel. Names are NUL-terminated and live until the registry is destroyed.
 struct KernelInfo {
   std::string_view name;
   void* user = nullptr;
@@ -24,7 +24,7 @@ struct KernelInfo {
 
 /// A chosen kernel, see ck_selection.
 struct Selection {
-  /// NUL-terminated; lives until the registry is destroyed or, once the kernel is removed, compacted.
+  /// NUL-terminated; lives until the registry is destroyed.
   std::string_view name;
   void* user = nullptr;
   std::size_t index = 0;

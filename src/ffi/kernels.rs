@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::error::{Failure, boundary};
 use super::fmha::CkFmhaProblem;
@@ -32,7 +33,7 @@ use crate::tuning::search::RunOutcome;
 pub struct CkKernelHooks {
     /// `sizeof(ck_kernel_hooks)`.
     pub struct_size: usize,
-    /// Passed to the callbacks and returned with each selection. Never dereferenced.
+    /// Returned with each selection, and passed to the callbacks unless there is a `context`. Never dereferenced.
     pub user: *mut c_void,
     /// Rank of the kernel among those of equal scores, and if no better source answers; higher is better. CK's
     /// low, normal, high are 0, 1, 2.
@@ -60,6 +61,12 @@ pub struct CkKernelHooks {
     pub run_fmha: Option<
         unsafe extern "C" fn(problem: *const CkFmhaProblem, stream: *mut c_void, user: *mut c_void) -> f32,
     >,
+    /// Passed to the callbacks in the place of `user`; NULL: `user`. Selections still return `user`.
+    pub context: *mut c_void,
+    /// Called once with what the callbacks receive, if the kernel was added, when none of them will be called any
+    /// more: the kernel was removed or replaced and no call that may use it still runs, or the registry is
+    /// destroyed. Runs on any thread, even within a selection; it must not throw or use the registry. NULL: nothing.
+    pub release: Option<unsafe extern "C" fn(context: *mut c_void)>,
 }
 
 // SAFETY: `repr(C)`, begins with its size, holds integers, pointers and optional function pointers; NULL is
@@ -83,12 +90,18 @@ impl CkKernelHooks {
             run_gemm: None,
             supports_fmha: None,
             run_fmha: None,
+            context: std::ptr::null_mut(),
+            release: None,
         }
     }
 }
 
 /// The callbacks of a kernel.
-pub struct Callbacks(CkKernelHooks);
+pub struct Callbacks {
+    hooks: CkKernelHooks,
+    /// Whether a registry has them, which releases them in the end.
+    is_added: AtomicBool,
+}
 
 impl Callbacks {
     /// Callbacks to be called from Rust.
@@ -96,7 +109,28 @@ impl Callbacks {
     /// # Safety
     /// The callbacks do what `CkKernelHooks` says, on any thread, for as long as this value is used.
     pub const unsafe fn new(hooks: CkKernelHooks) -> Self {
-        Self(hooks)
+        Self::of(hooks)
+    }
+
+    const fn of(hooks: CkKernelHooks) -> Self {
+        Self { hooks, is_added: AtomicBool::new(false) }
+    }
+
+    /// What the callbacks receive.
+    const fn context(&self) -> *mut c_void {
+        if self.hooks.context.is_null() { self.hooks.user } else { self.hooks.context }
+    }
+}
+
+impl Drop for Callbacks {
+    fn drop(&mut self) {
+        if let Some(release) = self.hooks.release
+            && *self.is_added.get_mut()
+        {
+            // SAFETY: `ck_kernel_hooks` requires a callback that can be called from any thread, once; nothing calls
+            // the others any more.
+            unsafe { release(self.context()) };
+        }
     }
 }
 
@@ -107,62 +141,58 @@ unsafe impl Sync for Callbacks {}
 
 impl Hooks for Callbacks {
     fn supports(&self, problem: &Problem) -> bool {
-        let hooks = &self.0;
+        let hooks = &self.hooks;
         match problem {
             Problem::Conv(problem) => hooks.supports_conv.is_none_or(|supports| {
                 let problem = CkConvProblem::from_problem(problem);
                 // SAFETY: `Callbacks::new` and the C functions require callbacks that stay callable with
                 // `user`; the problem lives for the call.
-                unsafe { supports(&raw const problem, hooks.user) != 0 }
+                unsafe { supports(&raw const problem, self.context()) != 0 }
             }),
             Problem::Gemm(problem) => hooks.supports_gemm.is_none_or(|supports| {
                 let problem = CkGemmProblem::from_problem(problem);
                 // SAFETY: as above.
-                unsafe { supports(&raw const problem, hooks.user) != 0 }
+                unsafe { supports(&raw const problem, self.context()) != 0 }
             }),
             Problem::Fmha(problem) => hooks.supports_fmha.is_none_or(|supports| {
                 let problem = CkFmhaProblem::from_problem(problem);
                 // SAFETY: as above.
-                unsafe { supports(&raw const problem, hooks.user) != 0 }
+                unsafe { supports(&raw const problem, self.context()) != 0 }
             }),
         }
     }
 
-    fn identity(&self) -> Option<[usize; 6]> {
-        let CkKernelHooks {
-            supports_conv, supports_gemm, supports_fmha, run_conv, run_gemm, run_fmha, ..
-        } = self.0;
-        Some([
-            supports_fmha.map_or(0, |call| call as usize),
-            run_fmha.map_or(0, |call| call as usize),
-            supports_conv.map_or(0, |call| call as usize),
-            supports_gemm.map_or(0, |call| call as usize),
-            run_conv.map_or(0, |call| call as usize),
-            run_gemm.map_or(0, |call| call as usize),
-        ])
+    fn may_refuse(&self) -> bool {
+        self.hooks.supports_conv.is_some()
+            || self.hooks.supports_gemm.is_some()
+            || self.hooks.supports_fmha.is_some()
+    }
+
+    fn added(&self) {
+        self.is_added.store(true, Ordering::Relaxed);
     }
 
     fn can_run(&self) -> bool {
-        self.0.run_conv.is_some() || self.0.run_gemm.is_some() || self.0.run_fmha.is_some()
+        self.hooks.run_conv.is_some() || self.hooks.run_gemm.is_some() || self.hooks.run_fmha.is_some()
     }
 
     fn run(&self, problem: &Problem, stream: Stream) -> RunOutcome {
-        let hooks = &self.0;
+        let hooks = &self.hooks;
         match problem {
             Problem::Conv(problem) => hooks.run_conv.map_or(RunOutcome::Failed(0), |run| {
                 let problem = CkConvProblem::from_problem(problem);
                 // SAFETY: as above; the stream is the one of the options.
-                outcome(unsafe { run(&raw const problem, stream.as_raw(), hooks.user) })
+                outcome(unsafe { run(&raw const problem, stream.as_raw(), self.context()) })
             }),
             Problem::Gemm(problem) => hooks.run_gemm.map_or(RunOutcome::Failed(0), |run| {
                 let problem = CkGemmProblem::from_problem(problem);
                 // SAFETY: as above.
-                outcome(unsafe { run(&raw const problem, stream.as_raw(), hooks.user) })
+                outcome(unsafe { run(&raw const problem, stream.as_raw(), self.context()) })
             }),
             Problem::Fmha(problem) => hooks.run_fmha.map_or(RunOutcome::Failed(0), |run| {
                 let problem = CkFmhaProblem::from_problem(problem);
                 // SAFETY: as above.
-                outcome(unsafe { run(&raw const problem, stream.as_raw(), hooks.user) })
+                outcome(unsafe { run(&raw const problem, stream.as_raw(), self.context()) })
             }),
         }
     }
@@ -176,7 +206,7 @@ impl Hooks for Callbacks {
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `name` is a NUL-terminated string; `hooks` is NULL or points to a
-/// `ck_kernel_hooks` whose callbacks stay callable until the registry is destroyed.
+/// `ck_kernel_hooks` whose callbacks stay callable until `release`, or until the registry is destroyed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_registry_add_kernel(
     registry: *mut CkRegistry,
@@ -288,7 +318,7 @@ pub(super) fn new_kernel(kernel: Kernel, hooks: Option<CkKernelHooks>) -> NewKer
             kernel,
             priority: Priority(hooks.priority),
             user: UserData(hooks.user),
-            hooks: Some(Box::new(Callbacks(hooks))),
+            hooks: Some(Box::new(Callbacks::of(hooks))),
         },
     }
 }
@@ -309,8 +339,7 @@ pub(super) fn add(registry: &Registry, kernels: Vec<NewKernel>) -> Result<(), Fa
 pub struct CkKernelInfo {
     /// `sizeof(ck_kernel_info)`, set by the caller.
     pub struct_size: usize,
-    /// The kernel's name. Lives until the registry is destroyed or, once the kernel is removed, until
-    /// `ck_registry_compact`.
+    /// The kernel's name. Lives until the registry is destroyed, even if the kernel is removed.
     pub name: *const c_char,
     /// The `user` pointer of its hooks.
     pub user: *mut c_void,
@@ -399,7 +428,7 @@ unsafe fn write_info(
     })?;
     let value = CkKernelInfo {
         struct_size: size_of::<CkKernelInfo>(),
-        name: entry.c_name().as_ptr(),
+        name: registry.registered(&entry).c_name().as_ptr(),
         user: entry.user().0,
         index,
         priority: entry.priority().0,
@@ -437,8 +466,8 @@ pub unsafe extern "C" fn ck_registry_retain_arch(
 }
 
 /// Removes the kernel with a name; `CK_STATUS_NOT_FOUND` if there is none. The indices of later kernels
-/// decrease by one. Its name and user data stay valid until the registry is destroyed or compacted, and a
-/// concurrent selection may still return it.
+/// decrease by one. Its name stays valid until the registry is destroyed, its other memory is freed when no call
+/// uses it any more, and a concurrent selection may still return it.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `name` is a NUL-terminated string.

@@ -138,38 +138,6 @@ pub unsafe extern "C" fn ck_registry_create(
     })
 }
 
-/// Frees the memory of kernels that were removed or replaced. Until this call, their names and everything
-/// else that was returned for them stay valid. A kernel that is added again unchanged, with the same hooks,
-/// needs no new memory; a program that keeps adding different kernels should call this from time to time.
-/// Names, user data and callbacks of registered kernels do not change; the next selection prepares the models
-/// again. `removed` receives the number of freed kernels; it may be NULL. Called in a `run` callback, it
-/// fails with `CK_STATUS_INVALID_ARGUMENT`, because the selection that measures still uses them.
-///
-/// # Safety
-/// `registry` is from `ck_registry_create`, no other thread uses it during the call, and the caller is not a
-/// `supports` callback; names of removed and replaced kernels are not used later. `removed` is NULL or points
-/// to a `size_t`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_registry_compact(registry: *mut CkRegistry, removed: *mut usize) -> CkStatus {
-    boundary(|| {
-        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`, so a `Registry`.
-        if unsafe { registry.cast::<Registry>().as_ref() }.is_some_and(Registry::is_measuring) {
-            let message = "called in a callback of a selection, which still uses the kernels";
-            return Err(Failure::new(CkStatus::InvalidArgument, message));
-        }
-        // SAFETY: by contract, `registry` is from `ck_registry_create`, so a `Registry`, and no other thread
-        // uses it, nor a selection of this one.
-        let registry =
-            unsafe { registry.cast::<Registry>().as_mut() }.ok_or_else(|| Failure::null("registry"))?;
-        let count = registry.compact();
-        if !removed.is_null() {
-            // SAFETY: by contract, `removed` is valid for writing.
-            unsafe { write_output(removed, count) };
-        }
-        Ok(())
-    })
-}
-
 /// Destroys a registry and everything that it returned, including kernel names. NULL is allowed.
 ///
 /// # Safety

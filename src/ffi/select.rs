@@ -39,8 +39,7 @@ pub enum CkSource {
 pub struct CkSelection {
     /// `sizeof(ck_selection)`, set by the caller.
     pub struct_size: usize,
-    /// The kernel's name. Lives until the registry is destroyed or, once the kernel is removed, until
-    /// `ck_registry_compact`.
+    /// The kernel's name. Lives until the registry is destroyed, even if the kernel is removed.
     pub name: *const c_char,
     /// The `user` pointer of its hooks.
     pub user: *mut c_void,

@@ -3,16 +3,17 @@
 //! A fixed number of slots that readers share without writing. Each decision carries the generation that it
 //! was made for, so that a change of the registry invalidates all of them at once.
 
+use super::entry::{Name, Registered};
 use super::model_name::ModelName;
 use super::slot::Slot;
-use super::{Entry, Selection, Source};
+use super::{Selection, Source, UserData};
 use crate::problem::{FieldSet, Problem, WORDS};
 
 /// Number of decisions; problems with the same place replace each other.
 pub(super) const SLOTS: usize = 1024;
 
 /// Words of a selection, after those of the problem.
-const FACTS: usize = 7;
+const FACTS: usize = 8;
 
 /// Recent decisions of a registry.
 pub(super) struct Cache {
@@ -51,23 +52,22 @@ impl Cache {
         Self { slots: std::iter::repeat_with(Slot::new).take(SLOTS).collect() }
     }
 
-    /// The selection that was kept for an equal problem; `entry` gives a kernel by its number in the arena.
+    /// The selection that was kept for an equal problem; `names` are those of the registry.
     pub(super) fn get<'r>(
         &self,
         key: &Key,
         generation: u64,
-        entry: impl FnOnce(usize) -> Option<&'r Entry>,
+        names: &'r boxcar::Vec<Name>,
     ) -> Option<Selection<'r>> {
         let facts = self.slots.get(key.place)?.get(generation, &key.words)?;
-        Selection::of_facts(facts, generation, entry)
+        Selection::of_facts(facts, generation, names)
     }
 
-    /// Keeps a selection, whose kernel has this number in the arena; false if another thread is writing to
-    /// the same place.
-    pub(super) fn put(&self, key: &Key, id: usize, selection: &Selection<'_>) -> bool {
+    /// Keeps a selection; false if another thread is writing to the same place.
+    pub(super) fn put(&self, key: &Key, selection: &Selection<'_>) -> bool {
         self.slots
             .get(key.place)
-            .is_some_and(|slot| slot.put(selection.generation, &key.words, &selection.facts(id)))
+            .is_some_and(|slot| slot.put(selection.generation, &key.words, &selection.facts()))
     }
 }
 
@@ -77,11 +77,12 @@ const UNMEASURED: u64 = 1 << 10;
 const ARCH_UNKNOWN: u64 = 1 << 11;
 const NO_MODEL: u64 = 1 << 12;
 const GENERIC: u64 = 1 << 13;
+const MAY_REFUSE: u64 = 1 << 14;
 /// From this bit on: the fields that are out of range, fewer than 48.
 const OUTSIDE: u32 = 16;
 
 impl<'r> Selection<'r> {
-    fn facts(&self, id: usize) -> [u64; FACTS] {
+    fn facts(&self) -> [u64; FACTS] {
         let mut flags = self.source as u64 | self.outside.bits() << OUTSIDE;
         for (bit, set) in [
             (SCORED, self.score.is_some()),
@@ -90,34 +91,34 @@ impl<'r> Selection<'r> {
             (ARCH_UNKNOWN, self.arch_unknown),
             (NO_MODEL, self.no_model),
             (GENERIC, self.generic),
+            (MAY_REFUSE, self.entry.may_refuse()),
         ] {
             flags |= if set { bit } else { 0 };
         }
         [
             flags,
-            id as u64,
+            self.entry.number() as u64,
             self.index as u64,
             // Both are below the number of kernels, of which 32 bits are enough.
             self.rank as u64 | (self.unsupported as u64) << 32,
             ModelName::number(self.model).into(),
             self.score.unwrap_or(0.0).to_bits(),
             self.measured_ms.unwrap_or(0.0).to_bits(),
+            self.entry.user().0.expose_provenance() as u64,
         ]
     }
 
-    fn of_facts(
-        facts: [u64; FACTS],
-        generation: u64,
-        entry: impl FnOnce(usize) -> Option<&'r Entry>,
-    ) -> Option<Self> {
-        let [flags, id, index, places, model, score, measured_ms] = facts;
-        let number = |bit: u64, bits: u64| (flags & bit != 0).then(|| f64::from_bits(bits));
+    fn of_facts(facts: [u64; FACTS], generation: u64, names: &'r boxcar::Vec<Name>) -> Option<Self> {
+        let [flags, number, index, places, model, score, measured_ms, user] = facts;
+        let user = UserData(std::ptr::with_exposed_provenance_mut(user as usize));
+        let name = names.get(number as usize)?;
+        let known = |bit: u64, bits: u64| (flags & bit != 0).then(|| f64::from_bits(bits));
         Some(Self {
-            entry: entry(id as usize)?,
+            entry: Registered::new(name, user, flags & MAY_REFUSE != 0),
             index: index as usize,
             source: *Source::ALL.get((flags & 0xff) as usize)?,
-            score: number(SCORED, score),
-            measured_ms: number(MEASURED, measured_ms),
+            score: known(SCORED, score),
+            measured_ms: known(MEASURED, measured_ms),
             rank: places as u32 as usize,
             unsupported: (places >> 32) as usize,
             outside: FieldSet::from_bits(flags >> OUTSIDE),
@@ -133,20 +134,17 @@ impl<'r> Selection<'r> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{NewKernel, Priority, UserData};
     use super::*;
     use crate::problem::GemmProblem;
 
-    fn entry() -> Entry {
-        let kernel =
-            crate::kernel::Kernel::from_name("grouped_conv_forward_bf16_2d_64x64x64_compv3").unwrap();
-        let (priority, user) = (Priority::NORMAL, UserData::default());
-        Entry::new(NewKernel { kernel, priority, user, hooks: None })
+    fn names(count: usize) -> boxcar::Vec<Name> {
+        (0..count).map(|number| Name::new(number, &format!("kernel {number}"))).collect()
     }
 
-    fn selection(entry: &Entry, number: usize, generation: u64) -> Selection<'_> {
+    fn selection(names: &boxcar::Vec<Name>, number: usize, generation: u64) -> Selection<'_> {
+        let user = UserData(std::ptr::without_provenance_mut(number * 16));
         Selection {
-            entry,
+            entry: Registered::new(&names[number], user, number.is_multiple_of(7)),
             index: number * 3,
             source: Source::ALL[number % Source::ALL.len()],
             score: (number.is_multiple_of(2)).then_some(number as f64),
@@ -169,14 +167,14 @@ mod tests {
 
     #[test]
     fn decisions_come_back_whole_for_their_problem_and_generation_only() {
-        let (cache, entry) = (Cache::new(), entry());
+        let (cache, names) = (Cache::new(), names(200));
         for m in 1..200 {
-            let put = selection(&entry, m as usize, 5);
-            cache.put(&key(m), m as usize, &put);
-            let found = cache.get(&key(m), 5, |id| (id == m as usize).then_some(&entry)).unwrap();
+            let put = selection(&names, m as usize, 5);
+            cache.put(&key(m), &put);
+            let found = cache.get(&key(m), 5, &names).unwrap();
             assert_eq!(format!("{found:?}"), format!("{put:?}"));
-            assert!(cache.get(&key(m), 6, |_| Some(&entry)).is_none());
-            assert!(cache.get(&key(m + 1000), 5, |_| Some(&entry)).is_none());
+            assert!(cache.get(&key(m), 6, &names).is_none());
+            assert!(cache.get(&key(m + 1000), 5, &names).is_none());
         }
     }
 
@@ -188,30 +186,25 @@ mod tests {
 
     #[test]
     fn a_decision_is_never_mixed_from_two() {
-        let (cache, entry) = (Cache::new(), entry());
         let shared = key(1);
         // The number is in every fact, so that a mixture would be detected.
         let rounds = if cfg!(miri) { 50 } else { 20_000 };
+        let (cache, names) = (Cache::new(), names(2 * rounds));
         std::thread::scope(|scope| {
             for writer in 0..2 {
-                let (cache, entry) = (&cache, &entry);
+                let (cache, names) = (&cache, &names);
                 scope.spawn(move || {
                     for number in 0..rounds {
-                        let number = number * 2 + writer;
-                        cache.put(&shared, number, &selection(entry, number, 1));
+                        cache.put(&shared, &selection(names, number * 2 + writer, 1));
                     }
                 });
             }
             for _ in 0..2 {
                 scope.spawn(|| {
                     for _ in 0..rounds {
-                        let mut id = 0;
-                        let found = cache.get(&shared, 1, |found| {
-                            id = found;
-                            Some(&entry)
-                        });
-                        if let Some(found) = found {
-                            assert_eq!(found.facts(id), selection(&entry, id, 1).facts(id));
+                        if let Some(found) = cache.get(&shared, 1, &names) {
+                            let number = found.entry.number();
+                            assert_eq!(found.facts(), selection(&names, number, 1).facts());
                         }
                     }
                 });

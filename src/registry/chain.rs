@@ -7,7 +7,7 @@ use super::explain::no_model;
 use super::model_name::ModelName;
 use super::prepared::{Prepared, PreparedModel};
 use super::state::State;
-use super::{Entry, Mode, Registry};
+use super::{Mode, Registered, Registry};
 use crate::log::{self, Level};
 use crate::model::Predictions;
 use crate::problem::{Checked, FieldSet, InvalidField, Problem};
@@ -62,7 +62,7 @@ impl std::fmt::Display for Source {
 #[derive(Debug, Clone, Copy)]
 pub struct Selection<'r> {
     /// The kernel.
-    pub entry: &'r Entry,
+    pub entry: Registered<'r>,
     /// Its index in the registry at the time of the call.
     pub index: usize,
     /// The source that chose it.
@@ -94,7 +94,7 @@ pub struct Selection<'r> {
 
 impl<'r> Selection<'r> {
     /// A selection with the fields that all sources have.
-    pub(super) const fn of(entry: &'r Entry, index: usize, source: Source, generation: u64) -> Self {
+    pub(super) const fn of(entry: Registered<'r>, index: usize, source: Source, generation: u64) -> Self {
         Self {
             entry,
             index,
@@ -146,7 +146,7 @@ pub struct Place<'r> {
     /// The kernel's index in the registry at the time of the call.
     pub index: usize,
     /// The kernel.
-    pub entry: &'r Entry,
+    pub entry: Registered<'r>,
     /// The model's score.
     pub score: f64,
     /// Whether the previous or next kernel has the same score, so that the model does not distinguish them.
@@ -248,7 +248,7 @@ impl Registry {
         let lasts =
             selection.source != Source::Search && !(options.measures() && self.labs.is_measuring(options));
         if let (true, Some(key)) = (lasts, &key) {
-            self.remember(&state, key, &selection);
+            self.remember(key, &selection);
             if let Some(asked) = self.asked.get() {
                 return Ok(self.note(asked, &state, key, &problem, selection));
             }
@@ -257,21 +257,29 @@ impl Registry {
     }
 
     /// Keeps a decision for the next time; false if another thread is writing to the same place.
-    pub(super) fn remember(&self, state: &State, key: &Key, selection: &Selection<'_>) -> bool {
-        let Some(&id) = state.ids().get(selection.index) else { return true };
-        self.cache.put(key, id, selection)
+    pub(super) fn remember(&self, key: &Key, selection: &Selection<'_>) -> bool {
+        self.cache.put(key, selection)
     }
 
     /// The decision for an equal problem since the last change, if its kernel's owner still supports the
     /// problem. An invalid problem was never decided.
     fn remembered(&self, key: &Key, problem: &Problem) -> Option<Selection<'_>> {
-        self.cache.get(key, self.current.settled()?, |id| {
-            let entry = self.entries.get(id).filter(|entry| entry.supports(problem))?;
-            if let Some(asked) = self.asked.get() {
-                asked.count(key);
-            }
-            Some(entry)
-        })
+        let selection = self.cache.get(key, self.current.settled()?, &self.names)?;
+        if selection.entry.may_refuse() && !self.still_supports(&selection, problem) {
+            return None;
+        }
+        if let Some(asked) = self.asked.get() {
+            asked.count(key);
+        }
+        Some(selection)
+    }
+
+    /// Whether the kernel of a decision supports the problem now. The state keeps the kernel for the call: without
+    /// it, another thread may have removed and dropped it.
+    fn still_supports(&self, selection: &Selection<'_>, problem: &Problem) -> bool {
+        let state = self.state.load();
+        state.generation() == selection.generation
+            && state.entry(selection.index).is_some_and(|entry| entry.supports(problem))
     }
 
     fn ask_sources(&self, state: &State, problem: Checked<'_>) -> Result<Selection<'_>, SelectError> {
@@ -336,14 +344,14 @@ impl Registry {
     ) -> Result<Selection<'_>, SelectError> {
         let fault = |reason| SelectError::Override { kernel: name.to_owned(), reason };
         let index = state.position(name).ok_or_else(|| fault("is not registered"))?;
-        let entry = self.entry_at(state, index).ok_or_else(|| fault("is not registered"))?;
+        let entry = state.entry(index).ok_or_else(|| fault("is not registered"))?;
         if !entry.fits(problem, state.options().arch) {
             return Err(fault("computes something else"));
         }
         if !entry.supports(problem) {
             return Err(fault("does not support the problem"));
         }
-        Ok(Selection::of(entry, index, Source::Override, state.generation()))
+        Ok(Selection::of(self.registered(entry), index, Source::Override, state.generation()))
     }
 
     /// The measured winner, if its kernel is still registered and supported.
@@ -356,11 +364,11 @@ impl Registry {
         let snapshot = prepared.winners.as_ref().ok()?.snapshot();
         let winner = snapshot.get(problem)?;
         let index = state.position(&winner.kernel)?;
-        let entry = self.entry_at(state, index)?;
+        let entry = state.entry(index)?;
         if !entry.fits(problem, state.options().arch) || !entry.supports(problem) {
             return None;
         }
-        let base = Selection::of(entry, index, Source::Store, state.generation());
+        let base = Selection::of(self.registered(entry), index, Source::Store, state.generation());
         Some(Selection { measured_ms: Some(winner.median_ms), ..base })
     }
 
@@ -394,7 +402,7 @@ impl Registry {
             while let Some(&Ranked { index: of_ranker, score }) = scratch.ranking().get(next) {
                 next += 1;
                 let index = *model.places.get(of_ranker)?;
-                let entry = self.entry_at(state, index)?;
+                let entry = state.entry(index)?;
                 if entry.fits(&problem, arch) {
                     if entry.supports(&problem) {
                         return Some(Selection {
@@ -406,7 +414,7 @@ impl Registry {
                             arch_unknown: model.is_of_one_arch() && problem.arch().or(arch).is_none(),
                             generic: model.is_generic(),
                             model: Some(model.name),
-                            ..Selection::of(entry, index, Source::Model, state.generation())
+                            ..Selection::of(self.registered(entry), index, Source::Model, state.generation())
                         });
                     }
                     unsupported += 1;
@@ -428,26 +436,21 @@ impl Registry {
         prepared: &Prepared,
         problem: Checked<'_>,
     ) -> Option<Selection<'_>> {
-        let places = self.supported_places(state, prepared, problem);
+        let places = Self::supported_places(state, prepared, problem);
         self.measure(state, prepared, &problem, &places, WinnerSource::Search)
     }
 
     /// The places of all kernels that fit and are supported, in the model's order if there is one, the rest
     /// in the estimate's, so that the best are measured before the budget ends.
-    pub(super) fn supported_places(
-        &self,
-        state: &State,
-        prepared: &Prepared,
-        problem: Checked<'_>,
-    ) -> Vec<usize> {
-        let mut places = self.supported_by_model(state, prepared, problem, usize::MAX);
+    pub(super) fn supported_places(state: &State, prepared: &Prepared, problem: Checked<'_>) -> Vec<usize> {
+        let mut places = Self::supported_by_model(state, prepared, problem, usize::MAX);
         let mut taken = vec![false; state.len()];
         for &place in &places {
             taken[place] = true;
         }
-        for place in self.places_by_estimate(state, prepared, problem).into_iter().chain(state.by_priority())
+        for place in Self::places_by_estimate(state, prepared, problem).into_iter().chain(state.by_priority())
         {
-            if !std::mem::replace(&mut taken[place], true) && self.is_candidate(state, place, &problem) {
+            if !std::mem::replace(&mut taken[place], true) && Self::is_candidate(state, place, &problem) {
                 places.push(place);
             }
         }
@@ -462,13 +465,12 @@ impl Registry {
         problem: Checked<'_>,
         count: usize,
     ) -> Option<Selection<'_>> {
-        let places = self.supported_by_model(state, prepared, problem, count);
+        let places = Self::supported_by_model(state, prepared, problem, count);
         self.measure(state, prepared, &problem, &places, WinnerSource::Refine)
     }
 
     /// The places of the model's best supported kernels.
     fn supported_by_model(
-        &self,
         state: &State,
         prepared: &Prepared,
         problem: Checked<'_>,
@@ -479,11 +481,12 @@ impl Registry {
             return Vec::new();
         };
         let ranking = scratch.ranking().iter().filter_map(|ranked| model.places.get(ranked.index).copied());
-        ranking.filter(|&place| self.is_candidate(state, place, &problem)).take(count).collect()
+        ranking.filter(|&place| Self::is_candidate(state, place, &problem)).take(count).collect()
     }
 
-    fn is_candidate(&self, state: &State, place: usize, problem: &Problem) -> bool {
-        self.entry_at(state, place)
+    fn is_candidate(state: &State, place: usize, problem: &Problem) -> bool {
+        state
+            .entry(place)
             .is_some_and(|entry| entry.fits(problem, state.options().arch) && entry.supports(problem))
     }
 
@@ -514,20 +517,20 @@ impl Registry {
     pub(super) fn by_priority(&self, state: &State, problem: &Problem) -> Result<Selection<'_>, SelectError> {
         let (mut rank, mut unfit, mut unsupported) = (0, 0, 0);
         for index in state.by_priority() {
-            let Some(entry) = self.entry_at(state, index) else { continue };
+            let Some(entry) = state.entry(index) else { continue };
             if !entry.fits(problem, state.options().arch) {
                 unfit += 1;
                 continue;
             }
             if entry.supports(problem) {
-                let base = Selection::of(entry, index, Source::Priority, state.generation());
+                let base = Selection::of(self.registered(entry), index, Source::Priority, state.generation());
                 let no_model = state.options().mode != Mode::Priority;
                 return Ok(Selection { rank, unsupported, no_model, ..base });
             }
             unsupported += 1;
             rank += 1;
         }
-        let first = state.by_priority().find_map(|index| self.entry_at(state, index));
+        let first = state.by_priority().find_map(|index| state.entry(index));
         let why = first.and_then(|entry| {
             let reason = entry.kernel().misfit(problem)?;
             Some(format!("'{}': {reason}", entry.name()))
@@ -548,7 +551,7 @@ impl Registry {
         let mut places: Vec<Place<'_>> = Vec::with_capacity(scratch.ranking().len());
         for ranked in scratch.ranking() {
             let index = model.places.get(ranked.index).copied();
-            let entry = index.and_then(|index| Some((index, self.entry_at(&state, index)?)));
+            let entry = index.and_then(|index| Some((index, state.entry(index)?)));
             let Some((index, entry)) = entry.filter(|(_, entry)| entry.fits(&problem, arch)) else {
                 continue;
             };
@@ -557,13 +560,17 @@ impl Registry {
             if let (true, Some(before)) = (tied, places.last_mut()) {
                 before.tied = true;
             }
-            places.push(Place { index, entry, score: ranked.score, tied, unmeasured });
+            places.push(Place {
+                index,
+                entry: self.registered(entry),
+                score: ranked.score,
+                tied,
+                unmeasured,
+            });
         }
         let fits = |left_out: &&LeftOut| {
             let place = model.places.get(left_out.index);
-            place
-                .and_then(|&place| self.entry_at(&state, place))
-                .is_some_and(|entry| entry.fits(&problem, arch))
+            place.and_then(|&place| state.entry(place)).is_some_and(|entry| entry.fits(&problem, arch))
         };
         let left_out = ranker.left_out().iter().filter(fits).count();
         Ok(Ranking { places, left_out, outside: scratch.outside() })
@@ -574,7 +581,7 @@ impl Registry {
         let problem = problem.checked()?;
         let state = self.state();
         let (ranker, at) = self.ranker_with(&state, &problem, index)?;
-        if let Some(entry) = self.entry_at(&state, index)
+        if let Some(entry) = state.entry(index)
             && !entry.fits(&problem, state.options().arch)
         {
             return Err(SelectError::Unfit { kernel: entry.name().to_owned() });

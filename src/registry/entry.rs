@@ -53,12 +53,14 @@ pub trait Hooks: Send + Sync {
         false
     }
 
-    /// Words that identify these hooks: hooks with equal words behave identically, with the same user data.
-    /// `None` if that is unknown. A kernel that is removed and added again with identical hooks needs no new
-    /// memory.
-    fn identity(&self) -> Option<[usize; 6]> {
-        None
+    /// Whether [`Hooks::supports`] may return false. If not, it is not called for a problem that was decided before.
+    fn may_refuse(&self) -> bool {
+        true
     }
+
+    /// The registry has added the kernel: it owns the hooks from now on, and drops them when no call can use them
+    /// any more.
+    fn added(&self) {}
 
     /// Runs the problem once, with all its work on the stream. Called only for measuring.
     fn run(&self, problem: &Problem, stream: Stream) -> RunOutcome {
@@ -67,21 +69,91 @@ pub trait Hooks: Send + Sync {
     }
 }
 
-/// A registered kernel.
+/// A name that was registered once. It lives as long as its registry, because callers keep names.
+pub(super) struct Name {
+    number: usize,
+    text: Box<str>,
+    c: CString,
+}
+
+impl Name {
+    /// A name without a NUL character, as every valid kernel's is.
+    pub(super) fn new(number: usize, text: &str) -> Self {
+        Self { number, text: text.into(), c: CString::new(text).unwrap_or_default() }
+    }
+}
+
+/// What a caller keeps of a registered kernel. It stays valid when the kernel is removed.
+#[derive(Clone, Copy)]
+pub struct Registered<'r> {
+    name: &'r Name,
+    user: UserData,
+    may_refuse: bool,
+}
+
+impl<'r> Registered<'r> {
+    pub(super) const fn new(name: &'r Name, user: UserData, may_refuse: bool) -> Self {
+        Self { name, user, may_refuse }
+    }
+
+    /// The kernel's name.
+    pub const fn name(&self) -> &'r str {
+        &self.name.text
+    }
+
+    /// Its name as a C string.
+    pub fn c_name(&self) -> &'r CStr {
+        &self.name.c
+    }
+
+    /// Its user data.
+    pub const fn user(&self) -> UserData {
+        self.user
+    }
+
+    pub(super) const fn number(&self) -> usize {
+        self.name.number
+    }
+
+    pub(super) const fn may_refuse(&self) -> bool {
+        self.may_refuse
+    }
+}
+
+impl std::fmt::Debug for Registered<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Registered")
+            .field("name", &self.name())
+            .field("user", &self.user)
+            .field("may_refuse", &self.may_refuse)
+            .finish()
+    }
+}
+
+/// A registered kernel. Whoever holds it may use it; a removed one is dropped with the last state that has it.
 pub struct Entry {
     kernel: Kernel,
-    c_name: CString,
+    /// The number of its name.
+    number: usize,
     priority: Priority,
     user: UserData,
     hooks: Option<Box<dyn Hooks>>,
 }
 
 impl Entry {
-    /// An entry of a valid kernel, whose name has no NUL character.
-    pub(super) fn new(new: NewKernel) -> Self {
+    /// An entry of a valid kernel.
+    pub(super) fn new(new: NewKernel, number: usize) -> Self {
         let NewKernel { kernel, priority, user, hooks } = new;
-        let c_name = CString::new(kernel.name.as_str()).unwrap_or_default();
-        Self { kernel, c_name, priority, user, hooks }
+        if let Some(hooks) = &hooks {
+            hooks.added();
+        }
+        Self { kernel, number, priority, user, hooks }
+    }
+
+    /// What callers keep of it; `names` are all names of its registry.
+    pub(super) fn registered<'r>(&self, names: &'r boxcar::Vec<Name>) -> Registered<'r> {
+        let may_refuse = self.hooks.as_ref().is_some_and(|hooks| hooks.may_refuse());
+        Registered::new(&names[self.number], self.user, may_refuse)
     }
 
     /// What tells it apart from other kernels in the store: its name, and its fields if the name is free text
@@ -102,11 +174,6 @@ impl Entry {
     /// Its name.
     pub fn name(&self) -> &str {
         &self.kernel.name
-    }
-
-    /// Its name as a C string.
-    pub fn c_name(&self) -> &CStr {
-        &self.c_name
     }
 
     /// Its rank if no better source answers.
@@ -133,21 +200,6 @@ impl Entry {
     /// Whether its hooks support the problem; true without hooks.
     pub fn supports(&self, problem: &Problem) -> bool {
         self.hooks.as_ref().is_none_or(|hooks| hooks.supports(problem))
-    }
-}
-
-impl Entry {
-    /// Whether it is indistinguishable from another entry.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        let same_hooks = match (&self.hooks, &other.hooks) {
-            (None, None) => true,
-            (Some(own), Some(others)) => own.identity().is_some_and(|own| others.identity() == Some(own)),
-            _ => false,
-        };
-        same_hooks
-            && self.priority == other.priority
-            && self.user == other.user
-            && self.kernel == other.kernel
     }
 
     /// Its owner's callbacks.

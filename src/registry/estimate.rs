@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use super::prepared::{Prepared, by_name};
+use super::prepared::{Prepared, are_same, by_name};
 use super::state::State;
 use super::{Entry, Priority, Registry, Selection, Source, reproduce};
 use crate::estimate::{Described, DeviceError, EstimateScratch, EstimatedKernels, PerDevice, Terms};
@@ -28,10 +28,8 @@ pub(super) enum NoEstimate {
 }
 
 /// The estimates of some kernels, for each device that was requested.
-#[derive(Default)]
 pub(super) struct Estimates {
-    /// The kernels, by their numbers in the arena.
-    ids: Arc<[usize]>,
+    entries: Arc<[Arc<Entry>]>,
     /// The architecture that all of them name.
     arch: Option<Arch>,
     /// Whether their priorities differ.
@@ -51,23 +49,23 @@ pub(super) struct PreparedEstimate {
 impl Estimates {
     /// Reuses those of an earlier state if its kernels and its GPU were the same.
     pub(super) fn of(
-        ids: &Arc<[usize]>,
+        entries: &Arc<[Arc<Entry>]>,
         described: Option<Described>,
-        entries: &boxcar::Vec<Entry>,
         earlier: Option<&Arc<Self>>,
     ) -> Arc<Self> {
-        if let Some(earlier) =
-            earlier.filter(|earlier| earlier.ids == *ids && earlier.devices.described().copied() == described)
-        {
+        if let Some(earlier) = earlier.filter(|earlier| {
+            are_same(&earlier.entries, entries) && earlier.devices.described().copied() == described
+        }) {
             return Arc::clone(earlier);
         }
-        let kernels = || ids.iter().filter_map(|&id| entries.get(id));
-        let first = kernels().next();
-        let arch =
-            first.and_then(Entry::arch).filter(|&arch| kernels().all(|entry| entry.arch() == Some(arch)));
-        let prefers = first.is_some_and(|first| kernels().any(|entry| entry.priority() != first.priority()));
+        let first = entries.first();
+        let arch = first
+            .and_then(|first| first.arch())
+            .filter(|&arch| entries.iter().all(|entry| entry.arch() == Some(arch)));
+        let prefers =
+            first.is_some_and(|first| entries.iter().any(|entry| entry.priority() != first.priority()));
         Arc::new(Self {
-            ids: Arc::clone(ids),
+            entries: Arc::clone(entries),
             arch,
             prefers,
             ties: OnceLock::new(),
@@ -88,26 +86,20 @@ impl Estimates {
     }
 
     /// The estimates for an architecture, computed on first use.
-    fn device(&self, arch: Arch, entries: &boxcar::Vec<Entry>) -> Result<&PreparedEstimate, DeviceError> {
-        let entries = || self.ids.iter().filter_map(|&id| entries.get(id));
+    fn device(&self, arch: Arch) -> Result<&PreparedEstimate, DeviceError> {
         self.devices.get(arch, |device| {
-            let kernels = entries().map(|entry| &entry.kernel().kind);
+            let kernels = self.entries.iter().map(|entry| &entry.kernel().kind);
             PreparedEstimate { arch, kernels: EstimatedKernels::new(device, kernels) }
         })
     }
 
     /// The order of equal kernels.
-    fn ties(&self, entries: &boxcar::Vec<Entry>) -> &Ties {
+    fn ties(&self) -> &Ties {
         self.ties.get_or_init(|| {
-            let kernels = by_name(&self.ids, entries);
             let priority = |place: usize| {
-                self.ids
-                    .get(place)
-                    .and_then(|&id| entries.get(id))
-                    .map_or(Priority::NORMAL, Entry::priority)
-                    .0
+                self.entries.get(place).map_or(Priority::NORMAL, |entry| entry.priority()).0
             };
-            Ties::new(kernels.iter().map(|(place, _)| *place), |_| true, priority)
+            Ties::new(by_name(&self.entries).iter().map(|(place, _)| *place), |_| true, priority)
         })
     }
 }
@@ -115,7 +107,6 @@ impl Estimates {
 impl Registry {
     /// Ranks the kernels that fit, or says why not. `supports` is not called.
     fn ask_estimate<'p>(
-        &self,
         state: &State,
         prepared: &'p Prepared,
         problem: Checked<'_>,
@@ -125,20 +116,19 @@ impl Registry {
             return Err(NoEstimate::Off);
         }
         let arch = prepared.estimates.arch_for(state, &problem).ok_or(NoEstimate::NoArch)?;
-        let estimate = prepared.estimates.device(arch, &self.entries)?;
+        let estimate = prepared.estimates.device(arch)?;
         let fitting = estimate.kernels.shapes().filter(|&(place, _)| {
-            self.entry_at(state, place).is_some_and(|entry| entry.fits(&problem, state.options().arch))
+            state.entry(place).is_some_and(|entry| entry.fits(&problem, state.options().arch))
         });
-        let ties = prepared.estimates.ties(&self.entries);
-        scratch.rank(estimate.kernels.estimator(), &problem, fitting, ties);
+        scratch.rank(estimate.kernels.estimator(), &problem, fitting, prepared.estimates.ties());
         Ok(estimate)
     }
 
     /// A file with the kernels of an operation, for `ckselect`.
-    pub(super) fn estimated_pool<'p>(&self, prepared: &'p Prepared, op: Op) -> Result<&'p Path, String> {
-        let Estimates { ids, pool_files, .. } = prepared.estimates.as_ref();
+    pub(super) fn estimated_pool(prepared: &Prepared, op: Op) -> Result<&Path, String> {
+        let Estimates { entries, pool_files, .. } = prepared.estimates.as_ref();
         let file = pool_files.get(op as usize).ok_or("an unknown operation")?.get_or_init(|| {
-            let kernels = by_name(ids, &self.entries);
+            let kernels = by_name(entries);
             let kernels = kernels.iter().map(|(_, entry)| entry.kernel());
             reproduce::write_pool(op, &kernels.filter(|kernel| kernel.kind.op() == op).collect::<Vec<_>>())
         });
@@ -153,15 +143,16 @@ impl Registry {
         problem: Checked<'_>,
     ) -> Option<Selection<'_>> {
         let mut scratch = self.estimate_scratches.pop().unwrap_or_default();
-        let found = self.ask_estimate(state, prepared, problem, &mut scratch).ok().and_then(|_| {
+        let found = Self::ask_estimate(state, prepared, problem, &mut scratch).ok().and_then(|_| {
             let mut unsupported = 0;
             scratch.ranking().iter().enumerate().find_map(|(rank, one)| {
-                let entry = self.entry_at(state, one.index)?;
+                let entry = state.entry(one.index)?;
                 if !entry.supports(&problem) {
                     unsupported += 1;
                     return None;
                 }
-                let base = Selection::of(entry, one.index, Source::Estimate, state.generation());
+                let base =
+                    Selection::of(self.registered(entry), one.index, Source::Estimate, state.generation());
                 Some(Selection { score: Some(one.time_us), rank, unsupported, ..base })
             })
         });
@@ -179,28 +170,18 @@ impl Registry {
     }
 
     /// The indices of all kernels that fit, in the estimate's order; empty if it has no answer.
-    pub(super) fn places_by_estimate(
-        &self,
-        state: &State,
-        prepared: &Prepared,
-        problem: Checked<'_>,
-    ) -> Vec<usize> {
+    pub(super) fn places_by_estimate(state: &State, prepared: &Prepared, problem: Checked<'_>) -> Vec<usize> {
         let mut scratch = EstimateScratch::default();
-        match self.ask_estimate(state, prepared, problem, &mut scratch) {
+        match Self::ask_estimate(state, prepared, problem, &mut scratch) {
             Ok(_) => scratch.ranking().iter().map(|one| one.index).collect(),
             Err(_) => Vec::new(),
         }
     }
 
     /// The estimate's answer, or why it has none.
-    pub(super) fn explain_estimate(
-        &self,
-        state: &State,
-        prepared: &Prepared,
-        problem: Checked<'_>,
-    ) -> String {
+    pub(super) fn explain_estimate(state: &State, prepared: &Prepared, problem: Checked<'_>) -> String {
         let mut scratch = EstimateScratch::default();
-        let estimate = match self.ask_estimate(state, prepared, problem, &mut scratch) {
+        let estimate = match Self::ask_estimate(state, prepared, problem, &mut scratch) {
             Ok(estimate) => estimate,
             Err(reason) => return reason.to_string(),
         };
@@ -217,7 +198,7 @@ impl Registry {
         let estimator = estimate.kernels.estimator();
         let load = estimator.load(&problem);
         for (rank, one) in ranking.iter().take(EXPLAINED).enumerate() {
-            let entry = self.entry_at(state, one.index);
+            let entry = state.entry(one.index);
             let name = entry.map_or("", Entry::name);
             let note = if entry.is_some_and(|entry| entry.supports(&problem)) { "" } else { ", unsupported" };
             let _ = write!(text, "\n  {:>4}. {name} {:.3} us{note}:", rank + 1, one.time_us);
@@ -234,13 +215,8 @@ impl Registry {
     }
 
     /// Why the estimate did not choose.
-    pub(super) fn explain_no_estimate(
-        &self,
-        state: &State,
-        prepared: &Prepared,
-        problem: Checked<'_>,
-    ) -> String {
-        match self.ask_estimate(state, prepared, problem, &mut EstimateScratch::default()) {
+    pub(super) fn explain_no_estimate(state: &State, prepared: &Prepared, problem: Checked<'_>) -> String {
+        match Self::ask_estimate(state, prepared, problem, &mut EstimateScratch::default()) {
             Err(reason) => reason.to_string(),
             Ok(_) => "no kernel that has an estimate fits and is supported".to_owned(),
         }

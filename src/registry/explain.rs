@@ -28,7 +28,7 @@ impl Registry {
         if selection.no_model && first(&self.said.no_model) {
             let prepared = self.prepared(state);
             let why = self.explain_no_model(state, prepared, problem);
-            let no_estimate = self.explain_no_estimate(state, prepared, problem);
+            let no_estimate = Self::explain_no_estimate(state, prepared, problem);
             log::caution(
                 "select",
                 format_args!(
@@ -72,9 +72,9 @@ impl Registry {
             let mut answer = match source {
                 Source::Override => self.explain_override(&state, &problem),
                 Source::Store => self.explain_store(&state, prepared, &problem),
-                Source::Model => self.explain_model(&state, prepared, problem),
+                Source::Model => Self::explain_model(&state, prepared, problem),
                 Source::Search => self.explain_search(&state),
-                Source::Estimate => self.explain_estimate(&state, prepared, problem),
+                Source::Estimate => Self::explain_estimate(&state, prepared, problem),
                 Source::Priority => {
                     self.by_priority(&state, &problem).map_or_else(|e| e.to_string(), |s| described(&s))
                 }
@@ -146,7 +146,7 @@ impl Registry {
                 Source::Store => self.explain_store(state, prepared, &problem),
                 Source::Model => self.explain_no_model(state, prepared, problem),
                 Source::Search => self.explain_search(state),
-                Source::Estimate => self.explain_no_estimate(state, prepared, problem),
+                Source::Estimate => Self::explain_no_estimate(state, prepared, problem),
                 Source::Priority => "no kernel fits and is supported".to_owned(),
             };
             format!("{source}: {reason}")
@@ -233,7 +233,7 @@ impl Registry {
         }
     }
 
-    fn explain_model(&self, state: &State, prepared: &Prepared, problem: Checked<'_>) -> String {
+    fn explain_model(state: &State, prepared: &Prepared, problem: Checked<'_>) -> String {
         let arch = state.options().arch;
         let chosen = state.model_for(&problem, arch);
         let fitting = chosen.and_then(|at| Some((at, state.model(at)?, prepared.models.get(at)?)));
@@ -247,7 +247,7 @@ impl Registry {
             let _ = write!(text, "\n  {fault}");
         }
         for (place, reason) in compiled.left_out() {
-            let name = self.entry_at(state, place).map_or("", Entry::name);
+            let name = state.entry(place).map_or("", Entry::name);
             let verb = match reason {
                 LeftOutReason::Undescribed(_) => "cannot describe",
                 LeftOutReason::NotFor(_) => "does not rank",
@@ -267,7 +267,7 @@ impl Registry {
                         write!(text, "\n  the problem is outside its training range: {}", outside.join("; "));
                 }
                 for (rank, ranked) in scratch.ranking().iter().enumerate() {
-                    let entry = model.places.get(ranked.index).and_then(|&place| self.entry_at(state, place));
+                    let entry = model.places.get(ranked.index).and_then(|&place| state.entry(place));
                     let Some(entry) = entry else { continue };
                     let note = if !entry.fits(&problem, arch) {
                         ", computes something else"

@@ -97,10 +97,9 @@ impl Registry {
             return Some(Selection { source: Source::Search, ..selection });
         }
         let Options { stream, measuring, .. } = state.options();
-        let report = self.try_out(state, &turn, problem, places, *stream, measuring)?;
-        let winner = report.winner.and_then(|winner| Some((winner, self.entry_at(state, winner.index)?)));
-        let name =
-            |index| self.entry_at(state, index).map_or_else(String::new, |entry| entry.name().to_owned());
+        let report = Self::try_out(state, &turn, problem, places, *stream, measuring)?;
+        let winner = report.winner.and_then(|winner| Some((winner, state.entry(winner.index)?)));
+        let name = |index| state.entry(index).map_or_else(String::new, |entry| entry.name().to_owned());
         let Some((winner, entry)) = winner else {
             bench.fail(attempt);
             return nothing(problem, &report.text(name));
@@ -111,13 +110,12 @@ impl Registry {
         let (cv, repeats) = spread(&report, winner.index);
         let timing = Timing { place: winner.index, median_ms: winner.median_ms, cv, repeats };
         keep(winners, problem, entry, &timing, report.tried, source);
-        let base = Selection::of(entry, winner.index, Source::Search, state.generation());
+        let base = Selection::of(self.registered(entry), winner.index, Source::Search, state.generation());
         Some(Selection { measured_ms: Some(winner.median_ms), ..base })
     }
 
     /// Times those of the kernels at these indices that can run.
     pub(super) fn try_out(
-        &self,
         state: &State,
         turn: &Turn<'_>,
         problem: &Problem,
@@ -127,7 +125,7 @@ impl Registry {
     ) -> Option<SearchReport> {
         let mut candidates: Vec<Candidate<'_>> = places
             .iter()
-            .filter_map(|&place| Some((place, self.entry_at(state, place)?.hooks()?)))
+            .filter_map(|&place| Some((place, state.entry(place)?.hooks()?)))
             .filter(|(_, hooks)| hooks.can_run())
             .map(|(place, hooks)| Candidate::new(place, move |stream| hooks.run(problem, stream)))
             .collect();

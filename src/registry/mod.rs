@@ -27,7 +27,7 @@ mod state;
 mod tune;
 
 pub use chain::{Place, Ranking, SelectError, Selection, Source};
-pub use entry::{Entry, Hooks, Priority, UserData};
+pub use entry::{Entry, Hooks, Priority, Registered, UserData};
 pub use options::{Mode, Options, OptionsError};
 pub use overrides::{OverrideError, Overrides};
 pub use tune::{TuneBudget, TuneError, TuneReport};
@@ -51,6 +51,7 @@ use crate::tuning::store::{StoreError, StoreStatus};
 use crate::vocab::{Arch, Op};
 use asked::Asked;
 use cache::Cache;
+use entry::Name;
 use generation::Generation;
 use measure::Labs;
 use prepared::Prepared;
@@ -79,9 +80,9 @@ const SCRATCHES: usize = 64;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Registry {
-    /// Every kernel that was ever added, in order. Entries do not move until the registry is compacted or
-    /// dropped, so that returned names and user data stay valid after a removal.
-    entries: boxcar::Vec<Entry>,
+    /// Every name that was ever registered: callers keep them. A removed kernel itself is dropped with the last
+    /// state that has it.
+    names: boxcar::Vec<Name>,
     state: ArcSwap<State>,
     /// The kernels after the latest change, which may be ahead of the state. Never held while a callback of
     /// the library's user runs, except for that of [`Registry::retain`].
@@ -144,7 +145,7 @@ impl Registry {
         let files = Files::read(&options, || labs.facts(&options))?;
         let state = State::new(options, files)?;
         Ok(Self {
-            entries: boxcar::Vec::new(),
+            names: boxcar::Vec::new(),
             state: ArcSwap::from_pointee(state),
             writer: Mutex::default(),
             scratches: ArrayQueue::new(SCRATCHES),
@@ -170,42 +171,42 @@ impl Registry {
     }
 
     /// Adds several kernels: all of them or, if one cannot be added, none.
-    ///
-    /// A kernel that is added again unchanged (equal, with the same priority, user data and
-    /// [identity](Hooks::identity) of its hooks) gets its old entry.
     pub fn add_all(&self, kernels: Vec<NewKernel>) -> Result<(), AddError> {
         let mut roster = self.turn();
-        let mut entries: Vec<Entry> = Vec::with_capacity(kernels.len());
+        let mut added: Vec<NewKernel> = Vec::with_capacity(kernels.len());
+        let mut replaced = Vec::new();
         // The replaced kernel may be one of this call.
-        let mut pending: HashMap<Arc<str>, usize> = HashMap::with_capacity(kernels.len());
+        let mut places: HashMap<Arc<str>, usize> = HashMap::with_capacity(kernels.len());
         for new in kernels {
             let name = new.kernel.name.as_str();
             new.kernel.validate().map_err(|source| AddError::Invalid { name: name.to_owned(), source })?;
-            let earlier = pending.get(name).copied();
+            let earlier = places.get(name).copied();
             let known = match earlier {
-                Some(at) => entries.get(at),
-                None => roster.id(name).and_then(|id| self.entries.get(id)),
+                Some(at) => Some(added[at].priority),
+                None => roster.get(name).map(|known| known.priority()),
             };
-            if known.is_some_and(|known| known.priority() >= new.priority) {
+            if known.is_some_and(|known| known >= new.priority) {
                 return Err(AddError::AlreadyThere(name.to_owned()));
             }
             if let Some(at) = earlier {
-                entries[at] = Entry::new(new);
+                replaced.push(std::mem::replace(&mut added[at], new));
             } else {
-                pending.insert(name.into(), entries.len());
-                entries.push(Entry::new(new));
+                places.insert(name.into(), added.len());
+                added.push(new);
             }
         }
-        if entries.is_empty() {
+        if added.is_empty() {
             return Ok(());
         }
-        for entry in entries {
-            let same = |id| self.entries.get(id).is_some_and(|known| known.is_same(&entry));
-            let revived = roster.revive(entry.name(), same);
-            let name: Arc<str> = entry.name().into();
-            let id = revived.unwrap_or_else(|| self.entries.push(entry));
-            roster.insert(&name, id);
+        for new in added {
+            let name = new.kernel.name.clone();
+            let number = roster.number(&name, || {
+                // Only the thread that has the turn adds names.
+                self.names.push(Name::new(self.names.count(), &name))
+            });
+            roster.insert(&name, Arc::new(Entry::new(new, number)));
         }
+        replaced.iter().filter_map(|new| new.hooks.as_ref()).for_each(|hooks| hooks.added());
         self.announce(roster);
         Ok(())
     }
@@ -217,8 +218,7 @@ impl Registry {
         let mut roster = self.turn();
         // Readers, including `keep`, continue with the current kernels.
         self.bring_up_to_date(&roster);
-        let all: Vec<&Entry> = roster.ids().filter_map(|id| self.entries.get(id)).collect();
-        let removed: Vec<&Entry> = all.into_iter().filter(|entry| !keep(entry)).collect();
+        let removed: Vec<Arc<Entry>> = roster.kernels().filter(|entry| !keep(entry)).cloned().collect();
         for entry in &removed {
             roster.remove(entry.name());
         }
@@ -235,38 +235,6 @@ impl Registry {
         if removed {
             self.announce(roster);
         }
-        removed
-    }
-
-    /// Whether this thread is measuring, so that its caller is a callback within a selection of this
-    /// registry.
-    pub(crate) fn is_measuring(&self) -> bool {
-        self.labs.is_measuring(self.state.load().options())
-    }
-
-    /// Frees the memory of removed kernels, their names and hooks; returns the number of freed entries. Until
-    /// then returned names and user data stay valid, and the memory of a program that keeps replacing kernels
-    /// grows. The next selection prepares the models again.
-    pub fn compact(&mut self) -> usize {
-        let roster = self.writer.get_mut().unwrap_or_else(PoisonError::into_inner);
-        let removed = self.entries.count() - roster.len();
-        if removed == 0 {
-            return 0;
-        }
-        let mut kept: Vec<Option<Entry>> = std::mem::take(&mut self.entries).into_iter().map(Some).collect();
-        let mut closed = Roster::default();
-        for id in roster.ids() {
-            if let Some(entry) = kept.get_mut(id).and_then(Option::take) {
-                let name: Arc<str> = entry.name().into();
-                closed.insert(&name, self.entries.push(entry));
-            }
-        }
-        *roster = closed;
-        let kernels = roster.snapshot(|id| self.entries.get(id).map_or(Priority::NORMAL, Entry::priority));
-        // Remembered decisions have the old numbers.
-        let mut state = State::clone(&self.state.load());
-        state.renumber(kernels);
-        self.publish(state);
         removed
     }
 
@@ -360,12 +328,12 @@ impl Registry {
 
     fn prepared<'s>(&self, state: &'s State) -> &'s Prepared {
         let facts = || self.labs.facts(state.options());
-        state.prepared(|earlier| Prepared::new(state, &self.entries, earlier, facts))
+        state.prepared(|earlier| Prepared::new(state, earlier, facts))
     }
 
     /// Number of kernels.
     pub fn len(&self) -> usize {
-        self.read(|state| state.ids().len(), Roster::len)
+        self.read(State::len, Roster::len)
     }
 
     /// Whether there are no kernels.
@@ -379,9 +347,8 @@ impl Registry {
     }
 
     /// The kernel at an index, in the order of registration.
-    pub fn get(&self, index: usize) -> Option<&Entry> {
-        let id = self.read(|state| state.ids().get(index).copied(), |roster| roster.at(index))?;
-        self.entries.get(id)
+    pub fn get(&self, index: usize) -> Option<Arc<Entry>> {
+        self.read(|state| state.entries().get(index).cloned(), |roster| roster.at(index).cloned())
     }
 
     /// The index of the kernel with this name.
@@ -390,25 +357,25 @@ impl Registry {
     }
 
     /// A snapshot of all kernels, in the order of registration.
-    pub fn kernels(&self) -> Vec<&Entry> {
-        let state = self.state();
-        state.ids().iter().filter_map(|&id| self.entries.get(id)).collect()
+    pub fn kernels(&self) -> Vec<Arc<Entry>> {
+        self.state().entries().to_vec()
+    }
+
+    /// What callers keep of a kernel of this registry.
+    pub(crate) fn registered(&self, entry: &Entry) -> Registered<'_> {
+        entry.registered(&self.names)
     }
 
     /// The registry's kernels of one operation as the JSON that CK's registry of that operation exports; see
     /// [`crate::pool::export_json`].
     pub fn export_json(&self, op: Op, options: &ExportOptions<'_>) -> serde_json::Result<String> {
-        export_json(op, self.kernels().into_iter().map(Entry::kernel), options)
+        export_json(op, self.kernels().iter().map(|entry| entry.kernel()), options)
     }
 
     /// The operations of the kernels.
     pub fn ops(&self) -> Vec<Op> {
         let kernels = self.kernels();
         Op::ALL.iter().copied().filter(|&op| kernels.iter().any(|entry| entry.kernel().op() == op)).collect()
-    }
-
-    fn entry_at(&self, state: &State, index: usize) -> Option<&Entry> {
-        self.entries.get(*state.ids().get(index)?)
     }
 
     /// The state after the latest change. It may be newer, but not older, than the generation that is looked
@@ -434,7 +401,7 @@ impl Registry {
         if state.generation() == generation {
             return state;
         }
-        let mut next = self.with_kernels(roster, &state);
+        let mut next = with_kernels(roster, &state);
         next.set_generation(generation);
         self.state.store(Arc::new(next));
         self.state.load()
@@ -457,16 +424,9 @@ impl Registry {
             self.current.announce(self.current.get() + 1);
             return;
         }
-        let state = self.with_kernels(&roster, &self.state.load());
+        let state = with_kernels(&roster, &self.state.load());
         self.prepared(&state);
         self.publish(state);
-    }
-
-    fn with_kernels(&self, roster: &Roster, state: &State) -> State {
-        let priority = |id| self.entries.get(id).map_or(Priority::NORMAL, Entry::priority);
-        let mut next = State::clone(state);
-        next.set_kernels(roster.snapshot(priority));
-        next
     }
 
     /// Publishes a turn's changes of anything but kernels; the turn continues.
@@ -478,6 +438,12 @@ impl Registry {
         let replaced = self.current.publish(generation, || self.state.swap(state));
         drop(replaced);
     }
+}
+
+fn with_kernels(roster: &Roster, state: &State) -> State {
+    let mut next = State::clone(state);
+    next.set_kernels(roster.snapshot(|entry| entry.priority()));
+    next
 }
 
 impl std::fmt::Debug for Registry {

@@ -37,8 +37,8 @@ pub(super) struct PreparedModel {
     key: ModelKey,
     /// The GPU that it was prepared for, if it is not a profile.
     described: Option<Described>,
-    /// The kernels that it was prepared for, by their numbers in the arena.
-    ids: Arc<[usize]>,
+    /// The kernels that it was prepared for.
+    entries: Arc<[Arc<Entry>]>,
     /// `None` if the model can rank none of the kernels.
     pub(super) ranker: Option<Ranker>,
     /// Why there is no ranker.
@@ -54,21 +54,20 @@ impl Prepared {
     /// winners need the device.
     pub(super) fn new(
         state: &State,
-        entries: &boxcar::Vec<Entry>,
         earlier: Option<&Self>,
         facts: impl FnOnce() -> Result<DeviceFacts, String>,
     ) -> Self {
-        let ids = state.ids();
+        let entries = state.entries();
         let models = state.models().iter().map(|loaded| {
             let known = earlier.and_then(|earlier| {
                 earlier.models.iter().find(|known| {
                     Arc::ptr_eq(&known.model, &loaded.model)
                         && (known.key, known.described) == (loaded.key, state.described())
-                        && known.ids == *ids
+                        && are_same(&known.entries, entries)
                 })
             });
             known.cloned().unwrap_or_else(|| {
-                let model = PreparedModel::new(loaded, state.described(), ids, entries);
+                let model = PreparedModel::new(loaded, state.described(), entries);
                 // A process that has just started may never ask twice; a running one should not wait within a
                 // selection.
                 if earlier.is_some() {
@@ -78,12 +77,11 @@ impl Prepared {
             })
         });
         let models = models.collect();
-        let estimates =
-            Estimates::of(ids, state.described(), entries, earlier.map(|earlier| &earlier.estimates));
+        let estimates = Estimates::of(entries, state.described(), earlier.map(|earlier| &earlier.estimates));
         // Only winners need more than names.
-        let all = ids.iter().filter_map(|&id| entries.get(id));
+        let all = entries.iter();
         let names: Vec<Cow<'_, str>> = if asks_for_winners(state) {
-            all.map(Entry::identity).collect()
+            all.map(|entry| entry.identity()).collect()
         } else {
             all.map(|entry| entry.name().into()).collect()
         };
@@ -95,23 +93,18 @@ impl Prepared {
         };
         Self { models, estimates, winners, pool }
     }
+}
 
-    /// The same for a registry whose kernels have new numbers.
-    pub(super) fn without_models(&self) -> Self {
-        Self { models: Vec::new(), estimates: Arc::default(), winners: self.winners.clone(), pool: self.pool }
-    }
+/// Whether these are the same kernels, not only equal ones.
+pub(super) fn are_same(these: &[Arc<Entry>], those: &[Arc<Entry>]) -> bool {
+    these.len() == those.len() && these.iter().zip(those).all(|(this, that)| Arc::ptr_eq(this, that))
 }
 
 impl PreparedModel {
-    fn new(
-        loaded: &LoadedModel,
-        described: Option<Described>,
-        ids: &Arc<[usize]>,
-        entries: &boxcar::Vec<Entry>,
-    ) -> Self {
+    fn new(loaded: &LoadedModel, described: Option<Described>, entries: &Arc<[Arc<Entry>]>) -> Self {
         let (model, key) = (loaded.model.clone(), loaded.key);
         let (mut kernels, mut priorities, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, entry) in by_name(ids, entries) {
+        for (place, entry) in by_name(entries) {
             if entry.kernel().op() == key.op {
                 kernels.push(entry.kernel().clone());
                 priorities.push(entry.priority().0);
@@ -128,8 +121,8 @@ impl PreparedModel {
             Ok(ranker) => (Some(ranker), None),
             Err(reason) => (None, Some(reason)),
         };
-        let (name, ids) = (ModelName::of(model.name()), ids.clone());
-        Self { model, name, key, described, ids, ranker, fault, places, pool_file: OnceLock::new() }
+        let (name, entries) = (ModelName::of(model.name()), entries.clone());
+        Self { model, name, key, described, entries, ranker, fault, places, pool_file: OnceLock::new() }
     }
 
     /// Compiles the forest for the kernels, if that is not done yet.
@@ -165,9 +158,8 @@ impl PreparedModel {
 
 /// The kernels of a state with their indices in it, in the order of their names: pools in this order do not depend
 /// on that of registration.
-pub(super) fn by_name<'e>(ids: &[usize], entries: &'e boxcar::Vec<Entry>) -> Vec<(usize, &'e Entry)> {
-    let kernels = ids.iter().enumerate().filter_map(|(place, &id)| Some((place, entries.get(id)?)));
-    let mut kernels: Vec<_> = kernels.collect();
+pub(super) fn by_name(entries: &[Arc<Entry>]) -> Vec<(usize, &Entry)> {
+    let mut kernels: Vec<_> = entries.iter().map(AsRef::as_ref).enumerate().collect();
     kernels.sort_unstable_by_key(|(_, entry)| entry.name());
     kernels
 }
@@ -193,7 +185,7 @@ fn winners(
     facts: impl FnOnce() -> Result<DeviceFacts, String>,
 ) -> Result<Arc<Winners>, String> {
     let options = state.options();
-    if state.ids().is_empty() {
+    if state.entries().is_empty() {
         return Err("no kernels".to_owned());
     }
     if !asks_for_winners(state) {

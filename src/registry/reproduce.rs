@@ -37,13 +37,12 @@ pub(super) fn command(
             Err("the registered priorities decided between equal scores".to_owned())
         }
         Source::Model => ranked(state, prepared, problem, selection),
-        Source::Estimate => estimated(registry, state, prepared, problem, selection),
+        Source::Estimate => estimated(state, prepared, problem, selection),
     }
 }
 
 /// The estimate's ranking down to the kernel that was selected, which is the last one.
 fn estimated(
-    registry: &Registry,
     state: &State,
     prepared: &Prepared,
     problem: &Problem,
@@ -53,7 +52,7 @@ fn estimated(
         return Err("the registered priorities decided, and the estimate among equal ones".to_owned());
     }
     let arch = prepared.estimates.arch_for(state, problem).ok_or("no architecture is known")?;
-    let pool = registry.estimated_pool(prepared, problem.op())?;
+    let pool = Registry::estimated_pool(prepared, problem.op())?;
     let (pool, problem, top) = (quoted(pool)?, problem.on(None), selection.rank + 1);
     let hardware = described_by(state, arch)?.map_or_else(String::new, |path| format!(" --hardware {path}"));
     Ok(format!(

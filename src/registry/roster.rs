@@ -3,57 +3,64 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::Priority;
+use super::{Entry, Priority};
 
-/// Number of removed entries with one name that are checked before a new one is made.
-const LOOKED_AT: usize = 8;
 /// Number of gaps from removed kernels that are not worth closing yet.
 const SPARE: usize = 64;
 
-/// Kernels by name and by place. Their number (`id`) is their index in the registry's arena.
-#[derive(Default)]
-pub(super) struct Roster {
+/// Kernels by name and by place.
+pub(super) struct Roster<K = Arc<Entry>> {
     /// In order of registration; `None` where a kernel was removed.
-    ids: Vec<Option<usize>>,
+    slots: Vec<Option<K>>,
     /// A Fenwick tree: node `at` counts the kernels of the `lowest_bit(at + 1)` slots that end with slot
     /// `at`.
     counts: Vec<usize>,
-    names: HashMap<Arc<str>, Name>,
+    names: HashMap<Arc<str>, Known>,
     len: usize,
     /// Whether the caller has prepared these kernels, so that the next change is prepared, too.
     pub(super) is_prepared: bool,
 }
 
 /// What is known about a name that was ever registered.
-#[derive(Default)]
-struct Name {
+struct Known {
     slot: Option<usize>,
-    /// Entries of the arena that are no longer registered.
-    removed: Vec<usize>,
+    /// Its number among the registry's names.
+    number: usize,
 }
 
 /// A snapshot of the kernels, for readers.
-#[derive(Default)]
-pub(super) struct Kernels {
+pub(super) struct Kernels<K = Arc<Entry>> {
     /// In order of registration: a kernel's place is its index here.
-    pub(super) ids: Arc<[usize]>,
+    pub(super) entries: Arc<[K]>,
     pub(super) places: HashMap<Arc<str>, usize>,
     /// Places by priority, the highest first, then by order of registration.
     pub(super) by_priority: Vec<usize>,
+}
+
+impl<K> Default for Roster<K> {
+    fn default() -> Self {
+        Self { slots: Vec::new(), counts: Vec::new(), names: HashMap::new(), len: 0, is_prepared: false }
+    }
+}
+
+impl<K> Default for Kernels<K> {
+    fn default() -> Self {
+        Self { entries: Arc::new([]), places: HashMap::new(), by_priority: Vec::new() }
+    }
 }
 
 const fn lowest_bit(number: usize) -> usize {
     number & number.wrapping_neg()
 }
 
-impl Roster {
+impl<K: Clone> Roster<K> {
     pub(super) const fn len(&self) -> usize {
         self.len
     }
 
     /// The kernel with this name.
-    pub(super) fn id(&self, name: &str) -> Option<usize> {
-        self.ids.get(self.names.get(name)?.slot?).copied().flatten()
+    pub(super) fn get(&self, name: &str) -> Option<&K> {
+        self.slots.get(self.names.get(name)?.slot?)?.as_ref()
     }
 
     /// The place of the kernel with this name.
@@ -69,7 +76,7 @@ impl Roster {
     }
 
     /// The kernel at a place.
-    pub(super) fn at(&self, place: usize) -> Option<usize> {
+    pub(super) fn at(&self, place: usize) -> Option<&K> {
         if place >= self.len {
             return None;
         }
@@ -85,31 +92,38 @@ impl Roster {
             }
             step /= 2;
         }
-        self.ids.get(slot).copied().flatten()
+        self.slots.get(slot)?.as_ref()
     }
 
     /// All kernels, in order of registration.
-    pub(super) fn ids(&self) -> impl Iterator<Item = usize> + '_ {
-        self.ids.iter().copied().flatten()
+    pub(super) fn kernels(&self) -> impl Iterator<Item = &K> + '_ {
+        self.slots.iter().flatten()
     }
 
-    /// Puts a kernel at the end, or in the place of the one with its name.
-    pub(super) fn insert(&mut self, name: &str, id: usize) {
-        if !self.names.contains_key(name) {
-            self.names.insert(name.into(), Name::default());
+    /// The number of a name; `new` numbers one that was never registered.
+    pub(super) fn number(&mut self, name: &str, new: impl FnOnce() -> usize) -> usize {
+        if let Some(known) = self.names.get(name) {
+            return known.number;
         }
+        let number = new();
+        self.names.insert(name.into(), Known { slot: None, number });
+        number
+    }
+
+    /// Puts a kernel, whose name has a number, at the end, or in the place of the one with its name.
+    pub(super) fn insert(&mut self, name: &str, kernel: K) {
         let Some(known) = self.names.get_mut(name) else { return };
         if let Some(slot) = known.slot {
-            known.removed.extend(self.ids[slot].replace(id));
+            self.slots[slot] = Some(kernel);
             return;
         }
-        known.slot = Some(self.ids.len());
-        self.push(id);
+        known.slot = Some(self.slots.len());
+        self.push(kernel);
     }
 
-    fn push(&mut self, id: usize) {
-        self.ids.push(Some(id));
-        let node = self.ids.len();
+    fn push(&mut self, kernel: K) {
+        self.slots.push(Some(kernel));
+        let node = self.slots.len();
         let mut count = 1;
         let mut below = 1;
         while below < lowest_bit(node) {
@@ -124,14 +138,14 @@ impl Roster {
     pub(super) fn remove(&mut self, name: &str) -> bool {
         let Some(known) = self.names.get_mut(name) else { return false };
         let Some(slot) = known.slot.take() else { return false };
-        known.removed.extend(self.ids[slot].take());
+        self.slots[slot] = None;
         self.len -= 1;
         let mut node = slot + 1;
         while node <= self.counts.len() {
             self.counts[node - 1] -= 1;
             node += lowest_bit(node);
         }
-        if self.ids.len() > 2 * self.len + SPARE {
+        if self.slots.len() > 2 * self.len + SPARE {
             self.close_gaps();
         }
         true
@@ -139,14 +153,14 @@ impl Roster {
 
     /// Frees the slots of removed kernels.
     fn close_gaps(&mut self) {
-        let mut moved = vec![0; self.ids.len()];
-        let old = std::mem::take(&mut self.ids);
+        let mut moved = vec![0; self.slots.len()];
+        let old = std::mem::take(&mut self.slots);
         self.counts.clear();
         self.len = 0;
-        for (slot, id) in old.into_iter().enumerate() {
-            if let Some(id) = id {
-                moved[slot] = self.ids.len();
-                self.push(id);
+        for (slot, kernel) in old.into_iter().enumerate() {
+            if let Some(kernel) = kernel {
+                moved[slot] = self.slots.len();
+                self.push(kernel);
             }
         }
         for name in self.names.values_mut() {
@@ -154,28 +168,20 @@ impl Roster {
         }
     }
 
-    /// A removed entry with this name that `is_same` recognises, which is then no longer removed.
-    pub(super) fn revive(&mut self, name: &str, is_same: impl Fn(usize) -> bool) -> Option<usize> {
-        let removed = &mut self.names.get_mut(name)?.removed;
-        let first = removed.len().saturating_sub(LOOKED_AT);
-        let found = first + removed[first..].iter().rposition(|&id| is_same(id))?;
-        Some(removed.swap_remove(found))
-    }
-
-    /// A snapshot for readers; `priority` gives that of an entry.
-    pub(super) fn snapshot(&self, priority: impl Fn(usize) -> Priority) -> Kernels {
-        let mut closed = Vec::with_capacity(self.ids.len());
-        let mut ids = Vec::with_capacity(self.len);
-        for &id in &self.ids {
-            closed.push(ids.len());
-            ids.extend(id);
+    /// A snapshot for readers; `priority` gives that of a kernel.
+    pub(super) fn snapshot(&self, priority: impl Fn(&K) -> Priority) -> Kernels<K> {
+        let mut closed = Vec::with_capacity(self.slots.len());
+        let mut entries = Vec::with_capacity(self.len);
+        for kernel in &self.slots {
+            closed.push(entries.len());
+            entries.extend(kernel.clone());
         }
         let mut places = HashMap::with_capacity(self.len);
         places
             .extend(self.names.iter().filter_map(|(name, known)| Some((name.clone(), closed[known.slot?]))));
-        let mut by_priority: Vec<usize> = (0..ids.len()).collect();
-        by_priority.sort_by_key(|&place| std::cmp::Reverse(priority(ids[place])));
-        Kernels { ids: ids.into(), places, by_priority }
+        let mut by_priority: Vec<usize> = (0..entries.len()).collect();
+        by_priority.sort_by_key(|&place| std::cmp::Reverse(priority(&entries[place])));
+        Kernels { entries: entries.into(), places, by_priority }
     }
 }
 
@@ -202,21 +208,21 @@ mod tests {
         }
     }
 
-    fn check(roster: &Roster, plain: &Plain) {
+    fn check(roster: &Roster<usize>, plain: &Plain) {
         assert_eq!(roster.len(), plain.0.len());
         for (place, (name, id)) in plain.0.iter().enumerate() {
-            assert_eq!((roster.at(place), roster.id(name)), (Some(*id), Some(*id)), "{name}");
+            assert_eq!((roster.at(place), roster.get(name)), (Some(id), Some(id)), "{name}");
             assert_eq!(roster.position(name), Some(place), "{name}");
         }
         assert_eq!(roster.at(plain.0.len()), None);
-        let priority = |id: usize| Priority(id as i32 % 3);
+        let priority = |&id: &usize| Priority(id as i32 % 3);
         let kernels = roster.snapshot(priority);
         let ids: Vec<usize> = plain.0.iter().map(|(_, id)| *id).collect();
-        assert_eq!(*kernels.ids, ids);
+        assert_eq!(*kernels.entries, ids);
         assert_eq!(kernels.places.len(), ids.len());
         assert!(plain.0.iter().enumerate().all(|(place, (name, _))| kernels.places[name.as_str()] == place));
         let mut by_priority: Vec<usize> = (0..ids.len()).collect();
-        by_priority.sort_by(|&a, &b| priority(ids[b]).cmp(&priority(ids[a])).then(a.cmp(&b)));
+        by_priority.sort_by(|&a, &b| priority(&ids[b]).cmp(&priority(&ids[a])).then(a.cmp(&b)));
         assert_eq!(kernels.by_priority, by_priority);
     }
 
@@ -234,6 +240,7 @@ mod tests {
             let name = format!("k{}", random(if id < rounds / 2 { 400 } else { 40 }));
             // Few are left in the second half, so that gaps are closed.
             if random(4) < if id < rounds / 2 { 3 } else { 1 } {
+                roster.number(&name, || id);
                 roster.insert(&name, id);
                 plain.insert(&name, id);
             } else {
@@ -252,15 +259,11 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_entry_comes_back_once() {
+    fn a_name_keeps_its_number() {
         let mut roster = Roster::default();
-        roster.insert("a", 0);
-        assert_eq!(roster.revive("a", |_| true), None);
-        roster.insert("a", 1);
-        assert!(roster.remove("a"));
-        assert_eq!(roster.revive("b", |_| true), None);
-        assert_eq!(roster.revive("a", |id| id == 0), Some(0));
-        assert_eq!(roster.revive("a", |id| id == 0), None);
-        assert_eq!(roster.revive("a", |_| true), Some(1));
+        assert_eq!((roster.number("a", || 0), roster.number("b", || 1)), (0, 1));
+        roster.insert("a", 7);
+        assert!(roster.remove("a") && !roster.remove("a"));
+        assert_eq!(roster.number("a", || unreachable!()), 0);
     }
 }

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::prepared::Prepared;
 use super::roster::Kernels;
-use super::{ModelKey, Options, OptionsError, Overrides};
+use super::{Entry, ModelKey, Options, OptionsError, Overrides};
 use crate::capture::Capture;
 use crate::embedded;
 use crate::estimate::Described;
@@ -90,7 +90,7 @@ impl State {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.kernels.ids.len()
+        self.kernels.entries.len()
     }
 
     pub(super) const fn generation(&self) -> u64 {
@@ -101,9 +101,14 @@ impl State {
         self.generation = generation;
     }
 
-    /// The kernels in order of registration, by their numbers in the registry's arena.
-    pub(super) fn ids(&self) -> &Arc<[usize]> {
-        &self.kernels.ids
+    /// The kernels in order of registration.
+    pub(super) fn entries(&self) -> &Arc<[Arc<Entry>]> {
+        &self.kernels.entries
+    }
+
+    /// The kernel at a place.
+    pub(super) fn entry(&self, place: usize) -> Option<&Entry> {
+        self.kernels.entries.get(place).map(AsRef::as_ref)
     }
 
     pub(super) const fn options(&self) -> &Options {
@@ -153,13 +158,6 @@ impl State {
     pub(super) fn set_kernels(&mut self, kernels: Kernels) {
         self.kernels = Arc::new(kernels);
         self.unprepare();
-    }
-
-    /// Takes kernels with new numbers. What was prepared for the old numbers is useless, except for the
-    /// winners.
-    pub(super) fn renumber(&mut self, kernels: Kernels) {
-        self.set_kernels(kernels);
-        self.earlier = self.earlier.take().map(|earlier| Arc::new(earlier.without_models()));
     }
 
     pub(super) fn set_model(&mut self, key: ModelKey, model: Arc<Model>) {

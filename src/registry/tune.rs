@@ -164,10 +164,10 @@ impl Registry {
             return Ok(());
         }
         let runs = |&place: &usize| {
-            let hooks = self.entry_at(&state, place).and_then(|entry| entry.hooks());
+            let hooks = state.entry(place).and_then(|entry| entry.hooks());
             hooks.is_some_and(Hooks::can_run)
         };
-        let mut places = self.supported_places(&state, prepared, checked);
+        let mut places = Self::supported_places(&state, prepared, checked);
         places.retain(runs);
         places.truncate(budget.kernels.max(2));
         if places.len() < 2 {
@@ -182,12 +182,11 @@ impl Registry {
             ..options.measuring.clone()
         };
         let stream = budget.stream.unwrap_or(options.stream);
-        let Some(found) = self.try_out(&state, &turn, problem, &left, stream, &measuring) else {
+        let Some(found) = Self::try_out(&state, &turn, problem, &left, stream, &measuring) else {
             asked.give_back(problem, progress);
             return Err(TuneError::new("the device is gone"));
         };
-        let name =
-            |place| self.entry_at(&state, place).map_or_else(String::new, |entry| entry.name().to_owned());
+        let name = |place| state.entry(place).map_or_else(String::new, |entry| entry.name().to_owned());
         if log::enabled(Level::Debug) {
             log::line(Level::Debug, "tune", format_args!("{problem}: {}", found.text(name).trim_end()));
         }
@@ -210,8 +209,7 @@ impl Registry {
             return Ok(());
         }
         let best = progress.timings.iter().min_by(|a, b| a.median_ms.total_cmp(&b.median_ms));
-        let Some((best, entry)) = best.and_then(|best| Some((best, self.entry_at(&state, best.place)?)))
-        else {
+        let Some((best, entry)) = best.and_then(|best| Some((best, state.entry(best.place)?))) else {
             bench.fail(attempt);
             report.failed += 1;
             log::line(Level::Warn, "tune", format_args!("{problem}: nothing measured: {}", found.text(name)));
@@ -266,7 +264,7 @@ impl Registry {
         asked.note(&Doubtful { problem: *problem, key: *key, run_ms, share });
         match self.stored(state, self.prepared(state), problem) {
             Some(winner) => {
-                self.remember(state, key, &winner);
+                self.remember(key, &winner);
                 winner
             }
             None => selection,
@@ -277,7 +275,7 @@ impl Registry {
     fn publish_winner(&self, state: &State, doubtful: &Doubtful) -> bool {
         let Some(winner) = self.stored(state, self.prepared(state), &doubtful.problem) else { return false };
         for _ in 0..TRIES {
-            if self.remember(state, &doubtful.key, &winner) {
+            if self.remember(&doubtful.key, &winner) {
                 break;
             }
             std::hint::spin_loop();

@@ -610,8 +610,8 @@ static void kernels_are_described(void) {
     ck_registry_destroy(registry);
 }
 
-/* A kernel that goes and comes is the same one; the memory of others is given back when asked. */
-static void removed_kernels_are_given_back(void) {
+/* Callers keep names. */
+static void a_name_stays_where_it_is(void) {
     ck_registry *registry = full_registry();
     ck_kernel_info info = new_info();
     ANSWERS(CK_STATUS_OK, ck_registry_find(registry, KERNELS[1], &info));
@@ -622,23 +622,54 @@ static void removed_kernels_are_given_back(void) {
         ANSWERS(CK_STATUS_OK, ck_registry_find(registry, KERNELS[1], &info));
         CHECK(info.name == name && info.index == KERNEL_COUNT - 1);
     }
-    size_t removed = 99;
-    ANSWERS(CK_STATUS_OK, ck_registry_compact(registry, &removed));
-    CHECK(removed == 0);
-    ANSWERS(CK_STATUS_OK, ck_registry_remove_kernel(registry, KERNELS[0]));
-    const ck_conv_problem problem = resnet();
-    ck_selection selection = new_selection();
-    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
-    ANSWERS(CK_STATUS_OK, ck_registry_compact(registry, &removed));
-    CHECK(removed == 1 && size_of_registry(registry) == KERNEL_COUNT - 1);
-    ANSWERS(CK_STATUS_OK, ck_registry_find(registry, KERNELS[1], &info));
-    CHECK(info.name == name && info.index == KERNEL_COUNT - 2);
-    ck_selection again = new_selection();
-    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &again));
-    CHECK(again.name == selection.name && again.generation > selection.generation);
-    ANSWERS(CK_STATUS_OK, ck_registry_compact(registry, NULL));
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_compact(NULL, NULL));
     ck_registry_destroy(registry);
+}
+
+static int32_t supports_if_set(const ck_conv_problem *problem, void *context) {
+    (void)problem;
+    return *(const int *)context != 0;
+}
+
+static void count_down(void *context) {
+    --*(int *)context;
+}
+
+/* The memory of removed kernels grew until the caller gave it back, in a call that no other thread might meet. */
+static void what_is_removed_is_released(void) {
+    ck_registry *registry = full_registry();
+    int kept = 0, user = 0;
+    ck_kernel_hooks hooks;
+    memset(&hooks, 0, sizeof hooks);
+    hooks.struct_size = sizeof hooks;
+    hooks.priority = 1;
+    hooks.user = &user;
+    hooks.context = &kept;
+    hooks.release = count_down;
+    hooks.supports_conv = supports_if_set;
+    const ck_conv_problem problem = resnet();
+    for (int round = 0; round < 100; ++round) {
+        ANSWERS(CK_STATUS_OK, ck_registry_remove_kernel(registry, KERNELS[1]));
+        ++kept;
+        ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[1], &hooks));
+        /* What is not added is not released. */
+        ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_add_kernel(registry, KERNELS[1], &hooks));
+        ck_kernel_info info = new_info();
+        ANSWERS(CK_STATUS_OK, ck_registry_find(registry, KERNELS[1], &info));
+        CHECK(info.user == &user);
+        ck_selection selection = new_selection();
+        ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
+        CHECK(kept >= 1 && kept <= 2);
+    }
+    /* A name and its replacement in one call: both are added. */
+    ANSWERS(CK_STATUS_OK, ck_registry_clear(registry));
+    ck_kernel_hooks both[2] = {hooks, hooks};
+    both[1].priority = 2;
+    const char *const names[2] = {KERNELS[1], KERNELS[1]};
+    kept += 2;
+    ANSWERS(CK_STATUS_OK, ck_registry_add_kernels(registry, names, both, 2));
+    CHECK(size_of_registry(registry) == 1);
+    ck_registry_destroy(registry);
+    CHECK(kept == 0);
 }
 
 /* A program that was compiled against a header whose structs had fewer fields. */
@@ -1636,7 +1667,8 @@ int main(int argc, char **argv) {
     problems_begin_usual();
     options_are_checked(argv[2]);
     kernels_are_added_found_and_removed();
-    removed_kernels_are_given_back();
+    a_name_stays_where_it_is();
+    what_is_removed_is_released();
     older_structs_are_taken(argv[1]);
     kernels_are_described();
     variants_of_gemms_are_told_apart();

@@ -75,7 +75,6 @@ static float selects(const ck_conv_problem *problem, void *stream, void *user) {
     (void)user;
     CHECK(selected(shared, problem->n).source == CK_SOURCE_PRIORITY);
     CHECK(selected(shared, 2).source == CK_SOURCE_PRIORITY);
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_compact(shared, NULL));
     return 1;
 }
 
@@ -85,7 +84,6 @@ static void a_run_may_select(void) {
     /* What a callback was answered is not what others are. */
     CHECK(selected(shared, 2).source == CK_SOURCE_SEARCH);
     CHECK(selected(shared, 1).source == CK_SOURCE_STORE);
-    ANSWERS(CK_STATUS_OK, ck_registry_compact(shared, NULL));
     ck_registry_destroy(shared);
 }
 

@@ -94,7 +94,7 @@ fn structs_have_the_same_layout_on_both_sides() {
         CkExportOptions = "ck_export_options" { struct_size, registry_name, timestamp, statistics, reserved }
         CkKernelHooks = "ck_kernel_hooks" {
             struct_size, user, priority, reserved, supports_conv, supports_gemm, run_conv, run_gemm,
-            supports_fmha, run_fmha,
+            supports_fmha, run_fmha, context, release,
         }
         CkKernelInfo = "ck_kernel_info" { struct_size, name, user, index, priority, reserved }
         CkForestBytes = "ck_forest_bytes" { struct_size, target, reserved, bytes, len }

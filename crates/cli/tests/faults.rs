@@ -287,8 +287,8 @@ mod trained {
     /// It was lost, and the training with it.
     #[test]
     fn a_model_that_finds_no_place_is_kept_elsewhere() {
-        let case = Case::new(TRAIN, "out");
         const FULL: i32 = 28;
+        let case = Case::new(TRAIN, "out");
         let ran = case.under(Fault { call: "write", first: 1, count: 1, error: FULL }).unwrap();
         let said = String::from_utf8(ran.stderr).unwrap();
         assert!(said.contains("No space left on device"), "{said}");

@@ -237,6 +237,7 @@ SupportsFmha = CFUNCTYPE(c_int32, POINTER(FmhaProblem), c_void_p)
 RunConv = CFUNCTYPE(c_float, POINTER(ConvProblem), c_void_p, c_void_p)
 RunGemm = CFUNCTYPE(c_float, POINTER(GemmProblem), c_void_p, c_void_p)
 RunFmha = CFUNCTYPE(c_float, POINTER(FmhaProblem), c_void_p, c_void_p)
+Release = CFUNCTYPE(None, c_void_p)
 
 
 class KernelHooks(Sized):
@@ -251,6 +252,8 @@ class KernelHooks(Sized):
         ("run_gemm", RunGemm),
         ("supports_fmha", SupportsFmha),
         ("run_fmha", RunFmha),
+        ("context", c_void_p),
+        ("release", Release),
     ]
 
 

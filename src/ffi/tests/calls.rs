@@ -4,6 +4,7 @@
 use std::ffi::{CStr, c_char, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::last_error;
 use crate::ffi::*;
@@ -406,35 +407,41 @@ fn every_function_says_the_same_of_a_problem_that_is_none() {
     assert_eq!((status, last_error()), (CkStatus::InvalidProblem, selecting));
 }
 
+unsafe extern "C" fn count_down(context: *mut c_void) {
+    // SAFETY: the test passes an atomic that outlives the registry.
+    unsafe { &*context.cast::<AtomicUsize>() }.fetch_sub(1, Ordering::Relaxed);
+}
+
 #[test]
-fn a_kernel_that_comes_back_has_its_memory_back() {
+fn a_name_stays_where_it_is_and_what_is_replaced_is_released() {
     let registry = Owned::filled();
     let mut info = zeroed(|info: &mut CkKernelInfo| info.struct_size = size_of::<CkKernelInfo>());
+    let kept = AtomicUsize::new(0);
     let hooks = zeroed(|hooks: &mut CkKernelHooks| {
         hooks.struct_size = size_of::<CkKernelHooks>();
         hooks.priority = 3;
-        hooks.supports_conv = Some(second_time);
+        hooks.context = (&raw const kept).cast_mut().cast();
+        hooks.release = Some(count_down);
     });
     let mut found = Vec::new();
     for hooks in [&raw const hooks, &raw const hooks, null(), null(), &raw const hooks] {
+        kept.fetch_add(usize::from(!hooks.is_null()), Ordering::Relaxed);
         // SAFETY: the registry is alive, the structs are this function's.
         unsafe {
             assert_eq!(ck_registry_remove_kernel(registry.0, NAMES[1].as_ptr()), CkStatus::Ok);
             assert_eq!(ck_registry_add_kernel(registry.0, NAMES[1].as_ptr(), hooks), CkStatus::Ok);
             let status = ck_registry_find(registry.0, NAMES[1].as_ptr(), &raw mut info);
-            assert_eq!((status, info.index), (CkStatus::Ok, 2));
+            assert_eq!((status, info.index, info.user), (CkStatus::Ok, 2, null_mut()));
         }
         found.push(info.name);
     }
-    assert!(found[1] == found[0] && found[4] == found[0]);
-    assert!(found[3] == found[2] && found[2] != found[0]);
-    let mut removed = 0;
-    // SAFETY: nobody else uses the registry, and what was removed is used no more.
-    unsafe {
-        assert_eq!(ck_registry_compact(registry.0, &raw mut removed), CkStatus::Ok);
-        assert_eq!(CStr::from_ptr(found[0]), NAMES[1]);
-    }
-    assert_eq!(removed, 1);
+    assert!(found.iter().all(|name| *name == found[0]));
+    // No state was made for those between.
+    assert_eq!(kept.load(Ordering::Relaxed), 1);
+    // SAFETY: names live as long as the registry.
+    assert_eq!(unsafe { CStr::from_ptr(found[0]) }, NAMES[1]);
+    drop(registry);
+    assert_eq!(kept.load(Ordering::Relaxed), 0);
 }
 
 /// Everything but the size is memory that nobody has written.

@@ -87,6 +87,8 @@ impl KernelLibrary {
             run_gemm: None,
             supports_fmha: None,
             run_fmha: None,
+            context: std::ptr::null_mut(),
+            release: None,
         };
         match op {
             Op::GroupedConv => {
