@@ -89,7 +89,7 @@ proptest! {
         for pair in ranking.places.windows(2) {
             let standing = |at: usize| {
                 let place: &ck_select::registry::Place<'_> = &pair[at];
-                (!place.unmeasured.is_empty(), -place.entry.priority().0)
+                (!place.unmeasured.is_empty(), -priorities[place.index])
             };
             if pair[0].score.to_bits() == pair[1].score.to_bits() {
                 prop_assert!(standing(0) <= standing(1), "{:?}", pair);

@@ -33,7 +33,7 @@ pub(super) fn command(
         Source::Override => Err("a rule of the override file decided".to_owned()),
         Source::Priority => Err("the registered priorities decided".to_owned()),
         Source::Store | Source::Search => listed(prepared, selection),
-        Source::Model if priority_decided(registry, prepared, problem, selection) => {
+        Source::Model if priority_decided(registry, state, prepared, problem, selection) => {
             Err("the registered priorities decided between equal scores".to_owned())
         }
         Source::Model => ranked(state, prepared, problem, selection),
@@ -82,13 +82,15 @@ fn described_by(state: &State, arch: Arch) -> Result<Option<String>, String> {
 /// Whether kernels with the selection's score have other priorities, which no pool contains.
 fn priority_decided(
     registry: &Registry,
+    state: &State,
     prepared: &Prepared,
     problem: &Problem,
     selection: &Selection<'_>,
 ) -> bool {
     let others = prepared.estimates.prefers().then(|| registry.rank(problem).ok()).flatten();
+    let priority = |index| state.entry(index).map(|entry| entry.priority());
     others.iter().flat_map(|ranking| &ranking.places).any(|place| {
-        Some(place.score) == selection.score && place.entry.priority() != selection.entry.priority()
+        Some(place.score) == selection.score && priority(place.index) != priority(selection.index)
     })
 }
 
