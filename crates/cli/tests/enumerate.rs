@@ -111,12 +111,12 @@ fn written_pools_can_be_ranked() {
 fn mistakes_are_pointed_at() {
     let sweep = "configs/forward_2d.json";
     let error = bad(&["enumerate", sweep, "--filter", "c.tile_x > 3"], 2);
-    let expected = "ckselect: --filter: column 3: kernels have no field 'tile_x', \
-                    did you mean 'tile_m'? The fields are: name, ";
+    let expected = "ckselect: --filter: column 3: kernels have no field 'tile_x'; \
+                    did you mean 'tile_m'? (the fields are: name, ";
     assert!(error.starts_with(expected), "{error}");
     assert!(error.ends_with("\n  c.tile_x > 3\n    ^^^^^^\n"), "{error}");
     let error = bad(&["enumerate", sweep, "--filter", "c.tile_m > c.name"], 1);
-    assert!(error.contains("'>' does not order int and str\n  c.tile_m > c.name\n  ^^^"), "{error}");
+    assert!(error.contains("'>' does not order a number and a text\n  c.tile_m > c.name\n  ^^^"), "{error}");
     assert!(bad(&["enumerate", sweep, "--dtype", "fp8"], 2).contains("--dtype is for GEMMs"));
     assert!(bad(&["enumerate", sweep, "--layout", "rcr"], 2).contains("--layout is for GEMMs"));
     assert!(

@@ -368,7 +368,7 @@ fn filters_keep_what_they_are_true_for() {
     assert!(kernel.ends_with("_16x64x64_basic_v1_intrawave"));
     assert!(
         error.to_string().starts_with(
-            "--filter: column 1: '>' does not order int and str\n  c.tile_n > c.pipeline\n  ^^^"
+            "--filter: column 1: '>' does not order a number and a text\n  c.tile_n > c.pipeline\n  ^^^"
         )
     );
 }
