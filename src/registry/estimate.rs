@@ -96,9 +96,8 @@ impl Estimates {
     /// The order of equal kernels.
     fn ties(&self) -> &Ties {
         self.ties.get_or_init(|| {
-            let priority = |place: usize| {
-                self.entries.get(place).map_or(Priority::NORMAL, |entry| entry.priority()).0
-            };
+            let priority =
+                |place: usize| self.entries.get(place).map_or(Priority::NORMAL, |entry| entry.priority()).0;
             Ties::new(by_name(&self.entries).iter().map(|(place, _)| *place), |_| true, priority)
         })
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::options::Options;
 use super::prepared::Prepared;
 use super::state::State;
-use super::{ModelKey, Registry, Selection, Source};
+use super::{Entry, ModelKey, Registry, Selection, Source};
 use crate::environment;
 use crate::files;
 use crate::kernel::Kernel;
@@ -88,7 +88,7 @@ fn priority_decided(
     selection: &Selection<'_>,
 ) -> bool {
     let others = prepared.estimates.prefers().then(|| registry.rank(problem).ok()).flatten();
-    let priority = |index| state.entry(index).map(|entry| entry.priority());
+    let priority = |index| state.entry(index).map(Entry::priority);
     others.iter().flat_map(|ranking| &ranking.places).any(|place| {
         Some(place.score) == selection.score && priority(place.index) != priority(selection.index)
     })

@@ -455,7 +455,6 @@ fn an_output_that_cannot_be_written_is_found_before_the_work() {
         ("evaluate --model no-model --data @none.csv --html", "none/a.html"),
         ("evaluate --model no-model --data @none.csv --json", "none/a.json"),
         ("report @none.csv --html", "measured.csv/a.html"),
-        ("validate --model no-model --data @none.csv --output", "none/a.csv"),
         ("compare no-model no-model --data @none.csv --changes", "none/a.csv"),
         ("rank --model no-model --pool none.txt --problem M=1 --output", "none/a.csv"),
     ] {

@@ -366,11 +366,9 @@ fn filters_keep_what_they_are_true_for() {
     let error = with(vec![filter("c.tile_n > c.pipeline")]).unwrap_err();
     let EnumerateError::Filter { kernel, .. } = &error else { panic!("{error}") };
     assert!(kernel.ends_with("_16x64x64_basic_v1_intrawave"));
-    assert!(
-        error.to_string().starts_with(
-            "--filter: column 1: '>' does not order a number and a text\n  c.tile_n > c.pipeline\n  ^^^"
-        )
-    );
+    assert!(error.to_string().starts_with(
+        "--filter: column 1: '>' does not order a number and a text\n  c.tile_n > c.pipeline\n  ^^^"
+    ));
 }
 
 #[test]
