@@ -127,7 +127,8 @@ fn a_compressed_forest_costs_no_more_than_its_size_allows() {
     assert_eq!(thread.join().unwrap(), Ok(()));
 
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    (0..160).for_each(|_| encoder.write_all(&[b' '; 1 << 20]).unwrap());
+    let blanks = vec![b' '; 1 << 20];
+    (0..160).for_each(|_| encoder.write_all(&blanks).unwrap());
     let bomb = encoder.finish().unwrap();
     let error = Model::load(copy(Some(("model_tflops.lgbm.gz", &bomb))).path()).unwrap_err();
     let most = bomb.len() as u64 * 200 + (64 << 20);

@@ -152,7 +152,9 @@ fn by_tile(
     let [m, n, k] = [kernel.tile.m, kernel.tile.n, kernel.tile.k].map(i64::from);
     let threads = threads(extractor, kernel);
     let mut bare = unnamed.clone();
-    TILE.iter().for_each(|field| drop(bare.remove(*field)));
+    for field in TILE {
+        bare.remove(*field);
+    }
     let by_meaning = with_tile(bare.clone(), &[threads, m, n, k]);
     assert_eq!(side(extractor, &by_meaning).as_ref(), Ok(expected), "{who}: {by_meaning:?}");
     let recognized = side(extractor, unnamed).is_ok();
