@@ -153,7 +153,7 @@ fn by_tile(
     let threads = threads(extractor, kernel);
     let mut bare = unnamed.clone();
     for field in TILE {
-        bare.remove(*field);
+        bare.remove(field);
     }
     let by_meaning = with_tile(bare.clone(), &[threads, m, n, k]);
     assert_eq!(side(extractor, &by_meaning).as_ref(), Ok(expected), "{who}: {by_meaning:?}");
