@@ -1,6 +1,6 @@
 //! Records which problems a process asks for, so that its owner can tune for them.
 //!
-//! A captured problem is a line of a [`ProblemList`](crate::problem::ProblemList), appended by one write. A
+//! A captured problem is a line of a [`ProblemList`](crate::listing::ProblemList), appended by one write. A
 //! known problem costs one lookup in a table that readers never wait for: no lock, no allocation, no system
 //! call. A new one is queued; a caller that finds nobody writing writes the queue, and all others continue.
 //! So callers never wait for each other, but some of them write to a file. The table also includes what the

@@ -87,7 +87,7 @@ pub struct Options {
     pub measuring: SearchOptions,
     /// The stream to measure on.
     pub stream: Stream,
-    /// A file to which every distinct problem is appended, for [`ProblemList`](crate::problem::ProblemList)
+    /// A file to which every distinct problem is appended, for [`ProblemList`](crate::listing::ProblemList)
     /// to read.
     pub capture: Option<PathBuf>,
 }

@@ -1,6 +1,6 @@
 //! Fields of problems and kernels: one line each, from which text, tables, JSON, cache keys and messages are made.
 //!
-//! A record (`ConvProblem`, `FmhaKernel` …) is declared by [`fields!`], a line a field. To everything generic, a
+//! A record (`ConvProblem`, `FmhaKernel` …) is declared by `fields!`, a line a field. To everything generic, a
 //! record is then its [`Record::FIELDS`] and as many whole numbers: a word counts as its place in its
 //! vocabulary, a flag as 0 or 1, an axis as a field of its own.
 
@@ -262,7 +262,7 @@ impl Value for Mnk {
     }
 }
 
-/// A value of plain fields, declared by [`fields!`].
+/// A value of plain fields, declared by `fields!`.
 pub trait Record: Sized {
     /// Its fields, in the order of text.
     const FIELDS: &'static [Field];

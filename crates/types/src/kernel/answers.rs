@@ -63,8 +63,8 @@ impl KernelKind {
     /// Whether the kernel computes what the problem asks for, in any types and layouts: the operation, for
     /// convolutions the direction, the number of spatial dimensions and what the kernel is made for
     /// ([`ConvKernel::is_made_for`](super::ConvKernel::is_made_for)), for GEMMs the variant
-    /// ([`GemmKernel::answers`]), and for attention everything: there a kernel that breaks a rule computes
-    /// something else ([`FmhaKernel::check`](super::FmhaKernel::check)).
+    /// ([`GemmKernel::answers`](super::GemmKernel::answers)), and for attention everything: there a kernel that
+    /// breaks a rule computes something else ([`FmhaKernel::check`](super::FmhaKernel::check)).
     pub fn answers(&self, problem: &Problem) -> bool {
         each_pair!(self, problem, kernel, of => kernel.answers(of), false)
     }
