@@ -97,4 +97,4 @@ def test_the_library_knows_the_fields():
 
     name = ctypes.c_char_p()
     assert lib.ck_problem_field_name(2, 0, ctypes.byref(name)) == 0
-    assert name.value == b"batch"
+    assert name.value == b"api_family"

@@ -29,7 +29,7 @@ PROBLEM = {
         ({"dtype": "bf16", "dtype_in": "fp16"}, "dtype_in: found 'fp16', expected "),
         ({"layout": "zz"}, "layout: found 'zz', expected 'nhwgc'"),
         ({"ndim": 2, "ndim_spatial": 3}, "ndim_spatial: found 3, expected 2"),
-        ({"pad_h_left": 9}, "pad_h_left: found 9, expected 1 as in pad_h"),
+        ({"pad_h_left": 9}, "pad_h: found 1, expected 9 as in pad_h_left"),
         ({"pad_h_right": -1}, "pad_h_right: found -1, expected 0 to "),
         ({"stride_h": 2.5}, "stride_h: found 2.5, expected a whole number"),
         ({"C": 256.9}, "C: found 256.9, expected a whole number"),
