@@ -4,6 +4,8 @@
 //! record is then its [`Record::FIELDS`] and as many whole numbers: a word counts as its place in its
 //! vocabulary, a flag as 0 or 1, an axis as a field of its own.
 
+#![allow(clippy::inline_always, reason = "a key for the decision cache is most of a repeated selection")]
+
 use std::fmt;
 use std::str::FromStr as _;
 
@@ -178,7 +180,7 @@ macro_rules! numbers {
             const BITS: usize = $bits;
             const RANGE: [i64; 2] = [<$type>::MIN as i64, <$type>::MAX as i64];
 
-            #[inline]
+            #[inline(always)]
             fn write(self, parts: &mut [i64]) {
                 parts[0] = self.into();
             }
@@ -198,7 +200,7 @@ impl Value for bool {
     const KIND: Kind = Kind::Flag;
     const BITS: usize = 2;
 
-    #[inline]
+    #[inline(always)]
     fn write(self, parts: &mut [i64]) {
         parts[0] = self.into();
     }
@@ -215,7 +217,7 @@ impl<T: Value> Value for [T; 3] {
     const BITS: usize = T::BITS;
     const RANGE: [i64; 2] = T::RANGE;
 
-    #[inline]
+    #[inline(always)]
     fn write(self, parts: &mut [i64]) {
         for (axis, value) in self.into_iter().enumerate() {
             value.write(&mut parts[axis..]);
@@ -233,7 +235,7 @@ impl<T: Value> Value for Option<T> {
     const KIND: Kind = T::KIND;
     const BITS: usize = T::BITS;
 
-    #[inline]
+    #[inline(always)]
     fn write(self, parts: &mut [i64]) {
         parts[0] = -1;
         if let Some(value) = self {
@@ -251,7 +253,7 @@ impl Value for Mnk {
     const KIND: Kind = Kind::Shape;
     const BITS: usize = 64;
 
-    #[inline]
+    #[inline(always)]
     fn write(self, parts: &mut [i64]) {
         parts[0] = self.bits();
     }
@@ -451,17 +453,12 @@ impl Key {
     pub const WORDS: usize = 14;
 
     #[inline(always)]
-    #[allow(
-        clippy::inline_always,
-        reason = "positions are known when compiling; a key is made for every selection"
-    )]
     pub(crate) const fn new() -> Self {
         Self { words: [0; Self::WORDS], at: 0, overflow: 0 }
     }
 
     /// Appends a number of at least -1 and fewer bits than these.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "as above")]
     pub(crate) const fn push(&mut self, value: i64, bits: usize) {
         if self.at / 64 != (self.at + bits - 1) / 64 {
             self.at = self.at.next_multiple_of(64);
@@ -475,7 +472,6 @@ impl Key {
     }
 
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "as above")]
     pub(crate) fn arch(&mut self, arch: Option<Arch>) {
         self.at = self.at.next_multiple_of(64);
         // The longest architecture has 7 characters.
@@ -492,7 +488,6 @@ impl Key {
 
     /// The key, if every number fitted.
     #[inline(always)]
-    #[allow(clippy::inline_always, reason = "as above")]
     pub(crate) const fn finish(self) -> Option<[u64; Self::WORDS]> {
         if self.overflow == 0 { Some(self.words) } else { None }
     }
@@ -570,7 +565,8 @@ macro_rules! fields {
                 Self { $($field,)+ $($inner,)? $($other: beside.$other.clone(),)* }
             }
 
-            #[inline]
+            #[inline(always)]
+            #[allow(clippy::inline_always, reason = "positions in a key are known when compiling")]
             fn pack(&self, key: &mut $crate::field::Key) {
                 $({
                     let mut parts = [0; <$type as $crate::field::Value>::PARTS];

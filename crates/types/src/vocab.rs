@@ -54,7 +54,8 @@ macro_rules! vocabulary {
             });
             const BITS: usize = 6;
 
-            #[inline]
+            #[inline(always)]
+            #[allow(clippy::inline_always, reason = "part of a key for the decision cache")]
             fn write(self, parts: &mut [i64]) {
                 parts[0] = self as i64;
             }
@@ -328,7 +329,8 @@ impl crate::field::Value for GemmLayout {
     });
     const BITS: usize = 6;
 
-    #[inline]
+    #[inline(always)]
+    #[allow(clippy::inline_always, reason = "part of a key for the decision cache")]
     fn write(self, parts: &mut [i64]) {
         parts[0] = self.a as i64 * 9 + self.b as i64 * 3 + self.c as i64;
     }
