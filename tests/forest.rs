@@ -1,9 +1,11 @@
-//! Forests from the files in tests/golden/forest: the good ones score as LightGBM did, the bad ones say why
-//! they are bad.
+//! Forests of tests/golden/forest: the good ones score as LightGBM did, the bad ones say why they are bad.
+
+mod bad_forests;
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use bad_forests::{BadForest, bad_forests};
 use ck_select::forest::{FeatureInfo, Forest, Objective, RowError, Target, Transform};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/forest");
@@ -22,28 +24,11 @@ fn by_hand() -> String {
     fs::read_to_string(format!("{GOLDEN}/by-hand.txt")).unwrap()
 }
 
-/// `BLESS=1 cargo test --test forest` writes the messages, to be read before they are committed.
 #[test]
-fn each_bad_file_is_refused_with_its_message() {
-    for path in files(format!("{GOLDEN}/bad"), "txt") {
-        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-        let error = match Forest::parse(&fs::read(&path).unwrap()) {
-            Ok(_) => panic!("{name}: was read as a forest"),
-            Err(error) => format!("{error}\n"),
-        };
-        let expected = path.with_extension("error");
-        if std::env::var_os("BLESS").is_some() {
-            fs::write(&expected, &error).unwrap();
-        }
-        let expected = fs::read_to_string(&expected).unwrap_or_else(|_| panic!("{name}: has no .error file"));
-        assert_eq!(error, expected, "{name}");
-    }
-}
-
-#[test]
-fn each_message_has_its_bad_file() {
-    for path in files(format!("{GOLDEN}/bad"), "error") {
-        assert!(path.with_extension("txt").exists(), "{}", path.display());
+fn each_bad_forest_is_refused_with_its_message() {
+    for BadForest { name, text, message } in bad_forests() {
+        let error = Forest::parse(&text).err().unwrap_or_else(|| panic!("{name}: was read as a forest"));
+        assert_eq!(error.to_string(), message, "{name}");
     }
 }
 
