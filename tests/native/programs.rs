@@ -125,17 +125,6 @@ fn cpp_programs_can_use_the_classes() {
 }
 
 #[test]
-fn shipped_models_rank_rows_and_registered_kernels_alike() {
-    let models = std::fs::read_dir(tools::source("tests/golden/rows")).unwrap();
-    let models: Vec<_> = models.map(|file| file.unwrap().path().file_stem().unwrap().to_owned()).collect();
-    assert!(!models.is_empty());
-    let compiler = tools::compilers()[0].cpp;
-    let program =
-        tools::build(compiler, "c++17", &["tests/cpp/agreement.cpp"], &["-Wconversion"], "agreement");
-    tools::run(Command::new(program).arg(ROOT).args(models));
-}
-
-#[test]
 fn many_threads_select_while_kernels_and_models_change() {
     let compiler = tools::compilers()[0].cpp;
     let program = tools::build(compiler, "c++17", &["tests/cpp/threads.cpp"], &["-O1"], "threads");

@@ -107,58 +107,6 @@ fn rank_gives_lightgbms_ranking_in_every_format() {
     assert!(lines[0].starts_with("rank  kernel") && lines[1].contains(&expected[0].2), "{table}");
 }
 
-/// The rows of a shipped model, `cells[column]`, those of each problem together, and the columns.
-fn golden_rows(model: &str) -> (Vec<String>, Vec<Vec<Vec<String>>>) {
-    let text = fs::read_to_string(root().join(format!("tests/golden/rows/{model}.csv"))).unwrap();
-    let row = |line: &str| line.split(',').map(str::to_owned).collect::<Vec<_>>();
-    let mut lines = text.lines().map(row);
-    let header = lines.next().unwrap();
-    let mut sweeps: Vec<Vec<Vec<String>>> = Vec::new();
-    for row in lines {
-        match sweeps.last_mut() {
-            // The first column is the kernel's name, the next 19 are the problem.
-            Some(sweep) if sweep[0][1..20] == row[1..20] => sweep.push(row),
-            _ => sweeps.push(vec![row]),
-        }
-    }
-    (header, sweeps)
-}
-
-#[test]
-fn rank_gives_every_shipped_model_the_ranking_that_other_interfaces_give() {
-    let folder = tempfile::tempdir().unwrap();
-    let models: Vec<_> =
-        fs::read_dir(root().join("models")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    // Rows mean nothing to a universal model, which has none.
-    let of_rows = |path: &&PathBuf| path.is_dir() && !path.ends_with("universal");
-    for directory in models.iter().filter(of_rows) {
-        let name = directory.file_name().unwrap().to_str().unwrap();
-        let (header, sweeps) = golden_rows(name);
-        let score_at = header.iter().position(|column| column == "score").unwrap();
-        for sweep in sweeps {
-            let pool = folder.path().join("pool.txt");
-            let names: Vec<_> = sweep.iter().map(|row| row[0].as_str()).collect();
-            fs::write(&pool, names.join("\n")).unwrap();
-            let problem: Vec<_> = (1..20).map(|at| format!("{}={}", header[at], sweep[0][at])).collect();
-            let (pool, problem) = (pool.display(), problem.join(","));
-            let rank = format!("rank --model models/{name} --pool {pool} --problem '{problem}' --format csv");
-            let csv = good(&rank);
-            let mut found = csv.lines().map(|line| line.split(',').collect::<Vec<_>>());
-            let columns = found.next().unwrap();
-            let place = |column| columns.iter().position(|&at| at == column).unwrap();
-            let (kernel, score) = (place("kernel"), place("score"));
-            let bits = |text: &str| text.parse::<f64>().unwrap().to_bits();
-            let found: Vec<_> = found.map(|row| (row[kernel].to_owned(), bits(row[score]))).collect();
-            let mut expected: Vec<_> =
-                sweep.iter().map(|row| (row[0].clone(), row[score_at].parse::<f64>().unwrap())).collect();
-            expected.sort_by(|a, b| b.1.total_cmp(&a.1));
-            let expected: Vec<_> =
-                expected.into_iter().map(|(name, score)| (name, score.to_bits())).collect();
-            assert_eq!(found, expected, "{name} {problem}");
-        }
-    }
-}
-
 #[test]
 fn rank_takes_many_problems_from_a_csv() {
     let folder = tempfile::tempdir().unwrap();
