@@ -19,6 +19,24 @@
 //! - [`embedded`]: the models inside the library; [`packed`]: their format there
 //! - [`tuning`]: measuring on the GPU, and the store of measured winners
 //! - [`ffi`]: the C interface, declared in `include/ck_select.h`; [`mod@log`]: off by default
+//!
+//! A ranking needs a model and a pool, a dispatcher a [`registry`]. Models and rankers are immutable: any number
+//! of threads may use them, without locks.
+//!
+//! ```rust
+//! use std::sync::Arc;
+//! use ck_select::{model::Model, pool::Pool, problem::ConvProblem, select::Ranker};
+//!
+//! let model = Arc::new(Model::load("tests/golden/models/conv_small")?);
+//! let pool = Arc::new(Pool::read("configs/forward_bf16.txt")?);
+//! let ranker = Ranker::new(model, pool)?;
+//!
+//! let problem = ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]);
+//! for place in ranker.top(&problem.into(), 3)? {
+//!     println!("{:9.3}  {}", place.score, ranker.name(place.index));
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
@@ -36,8 +54,3 @@ pub use ck_select_model::{estimate, features, forest, model, rows, scoring, sele
 pub use ck_select_types::{
     cells, files, hardware, inputs, json, kernel, listing, nearest, pool, problem, terminal, vocab,
 };
-
-/// The README's examples run as tests.
-#[cfg(doctest)]
-#[doc = include_str!("../README.md")]
-pub struct Readme;

@@ -3,8 +3,8 @@
     build.py --out FOLDER [--rustdoc FOLDER] [--ckselect FILE]
 
 The repository's Markdown is the only source. A page has the same place in the site as in the repository, so the same
-relative links work in both; the order of the pages is that of the section "Documentation" in README.md. Each link has
-to lead somewhere.
+relative links work in both; the order of the pages is that of docs/README.md. Each link
+has to lead somewhere.
 """
 
 import argparse
@@ -38,13 +38,13 @@ API_NAMES = {
 }
 
 
-def navigation(readme: str, interfaces: list[str]) -> list[tuple[str, list[tuple[str, str, str]]]]:
-    """Groups of (name, source, what it is about), from README's section "Documentation"."""
-    section = readme.partition("\n## Documentation\n")[2].partition("\n## ")[0]
-    groups = [("Start", [("Overview", "README.md", "")])]
-    for group in section.split("\n### ")[1:]:
+def navigation(index: str, interfaces: list[str]) -> list[tuple[str, list[tuple[str, str, str]]]]:
+    """Groups of (name, source, what it is about), from docs/README.md."""
+    groups = [("Start", [("Overview", "README.md", ""), ("Documents", "docs/README.md", "")])]
+    for group in index.split("\n### ")[1:]:
         heading, _, rest = group.partition("\n")
-        groups.append((heading, re.findall(r"^- \[([^]]+)\]\(([^)#]+)\)(?:: (.*))?$", rest, re.M)))
+        entries = re.findall(r"^- \[([^]]+)\]\(([^)#]+)\)(?:: (.*))?$", rest, re.M)
+        groups.append((heading, [(name, posixpath.normpath(f"docs/{path}"), about) for name, path, about in entries]))
     groups.append((INTERFACES, [(API_NAMES[path], path, "") for path in interfaces]))
     return groups
 
@@ -162,7 +162,7 @@ def main() -> int:
         for path in sorted(ROOT.glob(pattern))
     }
     interfaces = api.pages(ROOT, options.rustdoc, options.ckselect)
-    groups = navigation(texts["README.md"], list(interfaces))
+    groups = navigation(texts["docs/README.md"], list(interfaces))
     if options.rustdoc:
         shutil.copytree(options.rustdoc, options.out / "api/rust", ignore=shutil.ignore_patterns(".lock"))
 
@@ -181,7 +181,7 @@ def main() -> int:
             index.append([place_of(source), name, anchor, heading, words.removeprefix(heading).strip()])
     listed = {source for _, entries in groups for _, source, _ in entries}
     wrong += [
-        f"README.md: the section Documentation does not list {source}"
+        f"docs/README.md: does not list {source}"
         for source in texts
         if source.startswith("docs/") and source not in listed
     ]

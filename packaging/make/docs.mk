@@ -5,7 +5,7 @@
 #     make efficiency MI355X=FOLDER    the results of two of them, from measurements that are not in the repository
 #
 # packaging/docs has the scripts. Everything is checked: that the figures are what their data give, that each link leads somewhere, also to an
-# anchor, that each page is in README's list, and, where there is a headless Chromium, that the search finds something.
+# anchor, that each page is in docs/README.md, and, where there is a headless Chromium, that the search finds something.
 
 DOCS_ENV   := $(TARGET_DIR)/docs/venv
 DOCS_READY := $(DOCS_ENV)/.ready

@@ -1,13 +1,13 @@
-//! The README's programs are compiled as they stand there, and run.
+//! The programs of README.md and docs/c.md are compiled as they stand there, and run.
 
 use std::path::Path;
 use std::process::Command;
 
 use super::tools;
 
-/// The README's block in a language that has this text, as its `#include` lines and the rest.
-fn block(language: &str, text: &str) -> (String, String) {
-    let readme = std::fs::read_to_string(tools::source("README.md")).unwrap();
+/// A page's block in a language that has this text, as its `#include` lines and the rest.
+fn block(page: &str, language: &str, text: &str) -> (String, String) {
+    let readme = std::fs::read_to_string(tools::source(page)).unwrap();
     let fence = format!("```{language}\n");
     let blocks = readme.split(&fence).skip(1).map(|rest| rest.split("```").next().unwrap());
     let found: Vec<&str> = blocks.filter(|block| block.contains(text)).collect();
@@ -39,7 +39,7 @@ const BEST: &str = "grouped_conv_forward_bf16_2d_128x128x64_compv5";
 
 #[test]
 fn the_c_program_runs() {
-    let (includes, body) = block("c", "ck_registry_select_conv(");
+    let (includes, body) = block("docs/c.md", "c", "ck_registry_select_conv(");
     let text = format!(
         "{includes}\n#include <stdio.h>\n\
          static int chosen;\n\
@@ -63,7 +63,7 @@ fn the_c_program_runs() {
 
 #[test]
 fn the_dispatchers_program_runs() {
-    let (includes, body) = block("cpp", "GroupedConvRunner");
+    let (includes, body) = block("README.md", "cpp", "GroupedConvRunner");
     let lines = body.lines().filter(|line| !line.trim().is_empty()).count();
     assert!(lines + includes.lines().count() <= 20, "the README promises a short one");
     // `using namespace` and everything after it stand in the middle of somebody's function.
