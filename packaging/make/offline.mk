@@ -4,7 +4,7 @@
 #     make bench-offline-large [ROWS=20000000]     peak memory of a conversion larger than the memory should be
 #
 # They need a Python with pandas, pyarrow and lightgbm: CK_SELECT_PYTHON names one, else a virtual environment is made. The tests of
-# crates/offline/tests take the same variable.
+# crates/data/tests take the same variable.
 
 OFFLINE_VENV   := $(abspath $(dir $(lastword $(MAKEFILE_LIST)))/../..)/target/tools/pandas
 OFFLINE_PYTHON := $(or $(CK_SELECT_PYTHON),$(OFFLINE_VENV)/bin/python)
@@ -21,13 +21,13 @@ $(OFFLINE_VENV)/.ready: | needs-python
 
 bench-offline: needs-cargo needs-cc offline-python
 	$(CARGO) build --release --quiet --package ckselect
-	$(CARGO) build --release --quiet --package ck-select-offline --example feature_rows
-	"$(OFFLINE_PYTHON)" crates/offline/benches/compare.py --ckselect "$(TARGET_DIR)/release/ckselect" \
+	$(CARGO) build --release --quiet --package ck-select-data --example feature_rows
+	"$(OFFLINE_PYTHON)" crates/study/benches/compare.py --ckselect "$(TARGET_DIR)/release/ckselect" \
 		$(if $(ROWS),--rows $(ROWS)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(JSON),--json $(abspath $(JSON))) $(CASES)
 
 bench-offline-large: needs-cargo needs-cc offline-python
 	$(CARGO) build --release --quiet --package ckselect
-	"$(OFFLINE_PYTHON)" crates/offline/benches/large.py --ckselect "$(TARGET_DIR)/release/ckselect" $(if $(ROWS),--rows $(ROWS))
+	"$(OFFLINE_PYTHON)" crates/study/benches/large.py --ckselect "$(TARGET_DIR)/release/ckselect" $(if $(ROWS),--rows $(ROWS))
 
 # Records in the specs and cards of models/ what they were trained on. The measurements of the gfx950 model are not in the repository:
 #
@@ -35,7 +35,7 @@ bench-offline-large: needs-cargo needs-cc offline-python
 #
 .PHONY: trained-on
 trained-on:
-	$(CARGO) build --quiet --package ck-select-offline --example trained_on
+	$(CARGO) build --quiet --package ck-select-data --example trained_on
 	for direction in forward bwd_data bwd_weight; do \
 		"$(TARGET_DIR)/debug/examples/trained_on" "models/grouped_conv_$${direction}_bf16_sm90" "data/h200/$$direction.parquet" \
 			data/h200/$$direction.drawn[789].parquet "data/h200/$$direction.odd10.parquet" || exit 1; \

@@ -21,7 +21,7 @@ use ck_select::registry::{Hooks, NewKernel, Options, Priority, Registry, TuneBud
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::search::{RunOutcome, SearchOptions};
 use ck_select::vocab::Op;
-use ck_select_offline::measurements::{Measurements, Wanted};
+use ck_select_data::measurements::{Measurements, Wanted};
 
 const PASSES: usize = 4;
 

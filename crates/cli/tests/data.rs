@@ -143,9 +143,9 @@ fn the_gpu_is_recorded_when_rocminfo_knows_it() {
     // The architecture is the tool's, when nobody says another.
     let path = format!("{}:/usr/bin:/bin", folder.path().display());
     assert!(run(&path, "a.parquet").status.success());
-    let data = ck_select_offline::measurements::Measurements::read(
+    let data = ck_select_data::measurements::Measurements::read(
         &[folder.path().join("a.parquet")],
-        ck_select_offline::measurements::Wanted::all(ck_select::vocab::Op::GroupedConv),
+        ck_select_data::measurements::Wanted::all(ck_select::vocab::Op::GroupedConv),
     )
     .unwrap();
     let hardware = data.hardware().unwrap();

@@ -12,6 +12,7 @@
 //! - [`valid`]: which of them can be built
 //! - [`filter`]: Python expressions over a kernel's fields, never executed as code
 //! - [`export`]: files that CK's tools and pools read
+//! - [`shapes`]: problems that are worth measuring
 //!
 //! `docs/enumeration.md` explains which rule gives which count.
 
@@ -22,6 +23,7 @@ mod expand;
 pub mod export;
 pub mod filter;
 pub mod rules;
+pub mod shapes;
 pub mod valid;
 
 pub use expand::{EnumerateError, Enumeration, Request, enumerate};

@@ -1,9 +1,9 @@
 //! What the parity tests and the benches share: made-up data to try the real LightGBM on.
 //!
-//! LightGBM itself is reached through [`ck_select_offline::lightgbm`]. Building it needs what
+//! LightGBM itself is reached through [`ck_select_train::lightgbm`]. Building it needs what
 //! `make lightgbm-tools` installs.
 
 pub mod golden;
 pub mod synthetic;
 
-pub use ck_select_offline::lightgbm::{Booster, LightGbmError, Matrix, Output, Training};
+pub use ck_select_train::lightgbm::{Booster, LightGbmError, Matrix, Output, Training};

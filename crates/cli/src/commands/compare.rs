@@ -7,11 +7,11 @@ use std::sync::Arc;
 use ck_select::embedded;
 use ck_select::model::Model;
 use ck_select::vocab::{Arch, Op};
-use ck_select_offline::candidates::{Trial, trials};
-use ck_select_offline::compare::{Comparison, Limits};
-use ck_select_offline::evaluate::Outcome;
-use ck_select_offline::judge::{Judge, Order};
-use ck_select_offline::measurements::Measurements;
+use ck_select_data::measurements::Measurements;
+use ck_select_study::candidates::{Trial, trials};
+use ck_select_study::compare::{Comparison, Limits};
+use ck_select_study::evaluate::Outcome;
+use ck_select_study::judge::{Judge, Order};
 use serde_json::json;
 
 use super::data::{Data, as_measured, serving};

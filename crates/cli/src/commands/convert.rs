@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
-use ck_select_offline::convert::{
-    FileReport, Options, Progress, Reject, capture, convert, is_standard_output,
-};
+use ck_select_data::convert::{FileReport, Options, Progress, Reject, capture, convert, is_standard_output};
 use indicatif::HumanCount;
 
 use super::word;

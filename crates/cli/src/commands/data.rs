@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use ck_select::estimate::Described;
 use ck_select::model::Model;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
-use ck_select_offline::candidates::repeated;
-use ck_select_offline::measurements::{Measurements, Wanted, files_of, first_row};
-use ck_select_offline::survey::{MeasuredOn, measured_on};
+use ck_select_data::gpus::{MeasuredOn, measured_on};
+use ck_select_data::measurements::{Measurements, Wanted, files_of, first_row};
+use ck_select_study::candidates::repeated;
 
 use super::estimate::EstimateOption;
 use super::hardware::HardwareOption;

@@ -9,11 +9,11 @@ use ck_select::estimate::{Described, Estimator};
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::vocab::Op;
-use ck_select_offline::evaluate::{Evaluation, Slice};
-use ck_select_offline::figures::Spread;
-use ck_select_offline::measurements::Measurements;
-use ck_select_offline::page;
-use ck_select_offline::predictions::{Labels, Predictions};
+use ck_select_data::figures::Spread;
+use ck_select_data::measurements::Measurements;
+use ck_select_study::evaluate::{Evaluation, Slice};
+use ck_select_study::page;
+use ck_select_study::predictions::{Labels, Predictions};
 use serde_json::Value;
 
 use super::data::{Data, as_measured, say_trained_on, serving};

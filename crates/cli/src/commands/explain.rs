@@ -7,10 +7,9 @@ use ck_select::nearest::Hint;
 use ck_select::select::{Ranked, Ranker};
 use ck_select::vocab::Arch;
 #[cfg(feature = "offline")]
-use ck_select_offline::{
-    measurements::{Measurements, Wanted},
-    page::{self, Explanation, Made},
-};
+use ck_select_data::measurements::{Measurements, Wanted};
+#[cfg(feature = "offline")]
+use ck_select_study::page::{self, Explanation, Made};
 
 use super::ModelAndPool;
 use super::estimate::EstimateOption;

@@ -212,8 +212,8 @@ impl ModelAndPool {
 
     /// The model's place, for a page that names its inputs.
     #[cfg(feature = "offline")]
-    pub(crate) fn place(&self) -> Result<ck_select_offline::page::ModelPlace<'_>, CliError> {
-        use ck_select_offline::page::ModelPlace;
+    pub(crate) fn place(&self) -> Result<ck_select_study::page::ModelPlace<'_>, CliError> {
+        use ck_select_study::page::ModelPlace;
 
         let path = self.model.as_deref().ok_or_else(|| CliError::usage("give --model"))?;
         Ok(match embedded::named(path) {
@@ -271,8 +271,8 @@ pub(crate) fn model_directory(text: &str) -> Result<PathBuf, String> {
 
 /// A model that a training continues.
 #[cfg(feature = "train")]
-pub(crate) fn to_continue(place: &Path) -> Result<ck_select_offline::train::WarmStart, CliError> {
-    use ck_select_offline::train::WarmStart;
+pub(crate) fn to_continue(place: &Path) -> Result<ck_select_train::WarmStart, CliError> {
+    use ck_select_train::WarmStart;
     match embedded::named(place) {
         None => Ok(WarmStart::load(place)?),
         Some(found) => Ok(WarmStart::embedded(found?)?),
@@ -284,7 +284,7 @@ pub(crate) fn to_continue(place: &Path) -> Result<ck_select_offline::train::Warm
 pub(crate) fn to_adapt(
     place: &Path,
     op: Option<ck_select::vocab::Op>,
-) -> Result<ck_select_offline::train::WarmStart, CliError> {
+) -> Result<ck_select_train::WarmStart, CliError> {
     let base = to_continue(place)?;
     let base = match op {
         Some(op) => base.for_op(op)?,

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use ck_select::files;
 use ck_select::forest::Forest;
+use ck_select::model::forest_text;
 use ck_select::model::{Model, Target};
 use ck_select::packed;
-use ck_select_offline::forest_text;
-use ck_select_offline::staged::Staged;
+use ck_select_data::staged::Staged;
 use serde_json::{Map, Value};
 
 use super::model_directory;

@@ -4,10 +4,11 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
-use ck_select_offline::figures::quantile;
-use ck_select_offline::measurements::{Measurements, Wanted, files_of};
-use ck_select_offline::page::{self, Against, Made};
-use ck_select_offline::survey::{Change, Keep, Point, Sidecar, Survey};
+use ck_select_data::figures::quantile;
+use ck_select_data::measurements::{Measurements, Wanted, files_of};
+use ck_select_data::sidecar::Sidecar;
+use ck_select_study::page::{self, Against, Made};
+use ck_select_study::survey::{Change, Keep, Point, Survey};
 
 use super::data::{FirstRows, direction, dtype, op, say_left_out};
 use crate::error::CliError;

@@ -10,9 +10,7 @@ use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::select::{Ranked, Ranker};
 use ck_select::vocab::Op;
-use ck_select_offline::surrogate::{
-    By, Constraints, Found, Outcome, Settings, Strategy, search, search_pool,
-};
+use ck_select_study::surrogate::{By, Constraints, Found, Outcome, Settings, Strategy, search, search_pool};
 
 use super::estimate::EstimateOption;
 use super::hardware::HardwareOption;

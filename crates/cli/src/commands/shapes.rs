@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::{Direction, Dtype, Op};
-use ck_select_offline::shapes::{self, Choice, Draw, Named, Set, driver};
+use ck_select_enumerate::shapes::{self, Choice, Draw, Named, Set, driver};
+use ck_select_study::targeted;
 use clap::ValueEnum;
 
 use super::word;
@@ -347,7 +348,7 @@ fn known(args: &Args, op: Op) -> Result<Vec<Problem>, CliError> {
 
 fn targeted(path: &Path, args: &Args) -> Result<Vec<Problem>, CliError> {
     let known = known(args, Op::GroupedConv)?;
-    let targeted = shapes::targeted(path, args.below, &known)?;
+    let targeted = targeted::targeted(path, args.below, &known)?;
     let (bad, all, below) = (targeted.strata.len(), targeted.looked_at, args.below);
     say!("ckselect: {}: {bad} of {all} strata are below {below}", path.display());
     for (stratum, problems, efficiency) in targeted.strata.iter().take(SHOWN) {

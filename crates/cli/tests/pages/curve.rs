@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use ck_select_offline::page::{CurvePoint, curve};
+use ck_select_study::page::curve;
+use ck_select_train::CurvePoint;
 use tempfile::TempDir;
 
 use crate::browser::{browser, drive, look};

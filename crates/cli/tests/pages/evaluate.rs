@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ck_select_offline::digest;
+use ck_select_data::digest;
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -3,6 +3,7 @@
 mod bare;
 mod embedded;
 mod error;
+mod forest_text;
 mod key;
 mod known;
 mod load;
@@ -12,6 +13,7 @@ mod trained;
 
 pub use embedded::EmbeddedModel;
 pub use error::ModelError;
+pub use forest_text::forest_text;
 pub use key::listed;
 pub use key::{Misfit, ModelKey};
 pub use known::Filled;

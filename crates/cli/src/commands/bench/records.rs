@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use ck_select::pool::Pool;
+use ck_select_data::measurements::{Measurements, Row, Wanted};
 use ck_select_measure::outcome::{FailureClass, Measurement, Outcome};
 use ck_select_measure::runner::Recorded;
-use ck_select_offline::measurements::{Measurements, Row, Wanted};
 
 use crate::error::CliError;
 

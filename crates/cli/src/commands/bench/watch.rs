@@ -14,10 +14,11 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use ck_select::vocab::Op;
+use ck_select_data::measurements::{Measurements, Wanted};
+use ck_select_data::sidecar::{Device, Session, Sidecar};
 use ck_select_measure::host;
-use ck_select_offline::measurements::{Measurements, Wanted};
-use ck_select_offline::page::{self, Clock, Progress};
-use ck_select_offline::survey::{Device, Session, Sidecar, Survey};
+use ck_select_study::page::{self, Clock, Progress};
+use ck_select_study::survey::Survey;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::super::word;

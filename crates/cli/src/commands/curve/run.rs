@@ -2,11 +2,12 @@
 
 use ck_select::features::{Engine, Extractor};
 use ck_select::hardware::Hardware;
-use ck_select_offline::figures::quantile;
-use ck_select_offline::measurements::Measurements;
-use ck_select_offline::page::{self, CurvePoint};
-use ck_select_offline::survey::check_one_gpu;
-use ck_select_offline::train::{Draw, Simulation, Way};
+use ck_select_data::figures::quantile;
+use ck_select_data::gpus::check_one_gpu;
+use ck_select_data::measurements::Measurements;
+use ck_select_study::page;
+use ck_select_train::CurvePoint;
+use ck_select_train::{Draw, Simulation, Way};
 
 use super::super::data::{self, FirstRows, say_trained_on};
 use super::super::estimate::EstimateOption;

@@ -6,10 +6,8 @@ use ck_select::features::{Engine, Extractor, MemPads, Rules, Schema};
 use ck_select::hardware::Hardware;
 use ck_select::model::Target;
 use ck_select::vocab::{Direction, Op};
-use ck_select_offline::measurements::{Measurements, files_of};
-use ck_select_offline::train::{
-    Goal, GroupBy, Holdout, Objective, Params, Plan, Role, Stop, TrainError, WarmStart,
-};
+use ck_select_data::measurements::{Measurements, files_of};
+use ck_select_train::{Goal, GroupBy, Holdout, Objective, Params, Plan, Role, Stop, TrainError, WarmStart};
 
 use super::{Args, Group, Stopping};
 use crate::error::CliError;

@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use ck_select::model::Target;
 use ck_select::problem::Problem;
-use ck_select_offline::measurements::Measurements;
-use ck_select_offline::train::{CardInputs, Directory, TrainError, Trained, Watcher, train};
+use ck_select_data::measurements::Measurements;
+use ck_select_study::page;
+use ck_select_train::{CardInputs, Directory, TrainError, Trained, Watcher, train};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::super::data::{FirstRows, check_choice};
@@ -62,7 +63,7 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
         direction,
         command: command(words()),
         timestamp: timestamp(),
-        digests: ck_select_offline::trained::digests(&measurements)?,
+        digests: ck_select_data::trained::digests(&measurements)?,
         curve: Vec::new(),
     };
     let workers = rayon::ThreadPoolBuilder::new()
@@ -73,7 +74,8 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     let trained = workers.install(|| train(&measurements, &plan, &bar));
     bar.end();
     let trained = trained?;
-    let directory = Directory::new(&measurements, &plan, &trained, &inputs)?;
+    let mut directory = Directory::new(&measurements, &plan, &trained, &inputs)?;
+    directory.add_page(page::training(&measurements, &plan, &trained, &inputs));
     // So far nothing is on disk, and Ctrl-C ends the process at once; from here on it is ignored.
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::default())?;

@@ -5,9 +5,9 @@ use std::path::Path;
 use ck_select::estimate::Device;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select_offline::measurements::Measurements;
-use ck_select_offline::page::CurvePoint;
-use ck_select_offline::train::{WarmStart, spread_order};
+use ck_select_data::measurements::Measurements;
+use ck_select_train::CurvePoint;
+use ck_select_train::{WarmStart, spread_order};
 
 use super::run::{described, draw_all, point, read};
 use super::sweep::{Sweep, has_rows, with_rows};

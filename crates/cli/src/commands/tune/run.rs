@@ -7,10 +7,11 @@ use ck_select::features::{Engine, Extractor};
 use ck_select::model::Target;
 use ck_select::pool::Pool;
 use ck_select::vocab::Op;
-use ck_select_offline::measurements::Measurements;
-use ck_select_offline::page::CurvePoint;
-use ck_select_offline::survey::{check_one_gpu, measured_on};
-use ck_select_offline::train::{
+use ck_select_data::gpus::{check_one_gpu, measured_on};
+use ck_select_data::measurements::Measurements;
+use ck_select_study::page;
+use ck_select_train::CurvePoint;
+use ck_select_train::{
     CardInputs, Directory, Draw, Efficiency, Goal, GroupBy, Objective, Plan, Simulation, Stop, TrainError,
     WarmStart, Way, own_params, train,
 };
@@ -216,7 +217,7 @@ fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
         let median = std::array::from_fn(|column| {
             let mut values: Vec<f64> = rows.iter().filter_map(|row| row[column]).collect();
             values.sort_by(f64::total_cmp);
-            (!values.is_empty()).then(|| ck_select_offline::figures::quantile(&values, 0.5))
+            (!values.is_empty()).then(|| ck_select_data::figures::quantile(&values, 0.5))
         });
         push("median".into(), draw, &median);
     }
@@ -262,10 +263,12 @@ fn write(
         direction,
         command: super::super::train::command_line(),
         timestamp: timestamp(),
-        digests: ck_select_offline::trained::digests(measured)?,
+        digests: ck_select_data::trained::digests(measured)?,
         curve,
     };
-    Directory::new(measured, &plan, &trained, &inputs)?.write(output, args.overwrite)?;
+    let mut directory = Directory::new(measured, &plan, &trained, &inputs)?;
+    directory.add_page(page::training(measured, &plan, &trained, &inputs));
+    directory.write(output, args.overwrite)?;
     Ok(())
 }
 

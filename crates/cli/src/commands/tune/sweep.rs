@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
+use ck_select_data::gpus::{MeasuredOn, measured_on};
+use ck_select_data::measurements::{Measurements, Wanted};
 use ck_select_measure::plan::Plan;
 use ck_select_measure::problems::ProblemSet;
-use ck_select_offline::measurements::{Measurements, Wanted};
-use ck_select_offline::survey::{MeasuredOn, measured_on};
 use rustix::process::{Pid, Signal};
 use signal_hook::consts::{SIGINT, SIGTERM};
 

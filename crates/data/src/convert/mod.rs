@@ -1,0 +1,257 @@
+//! Converts any file of measurements to upstream's canonical tables.
+//!
+//! One thread reads and passes on chunks of rows; the caller's thread turns each chunk into a row group,
+//! column by column on all cores, and writes it. Only a few chunks exist at any time, so the inputs may be
+//! larger than the memory.
+
+mod capture;
+mod chunk;
+mod columns;
+mod content;
+mod csv;
+mod fmha;
+mod hybrid;
+mod origin;
+mod pages;
+mod schema;
+mod sender;
+mod table;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::thread;
+
+use ck_select_types::files::{self, Pending};
+use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
+
+use crate::measurements::{DataError, Filter, files_of, read_file};
+use crate::sidecar::Sidecar;
+use chunk::Chunk;
+use origin::Origins;
+use schema::Extras;
+use sender::{Message, Sender};
+
+pub use capture::{Capture, capture};
+
+/// What to write, and for which rows.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// The architecture of rows that do not record one; rows for another one are left out. Files whose sidecars say
+    /// that such rows were measured on another one are refused.
+    pub arch: Option<Arch>,
+    /// Only rows of this operation.
+    pub op: Option<Op>,
+    /// Only rows of this direction.
+    pub direction: Option<Direction>,
+    /// Only rows of this element type.
+    pub dtype: Option<Dtype>,
+    /// The run of all rows, instead of the recorded one or the one from the file's name.
+    pub run_id: Option<String>,
+    /// The captured properties of the GPU.
+    pub capture: Option<Capture>,
+}
+
+/// A place in a file that should be a row, but is not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reject {
+    /// The file.
+    pub file: String,
+    /// Where in it.
+    pub place: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// The result for one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileReport {
+    /// The file.
+    pub path: PathBuf,
+    /// Rows that were written.
+    pub rows: usize,
+    /// Those of them that are not valid: failures, written with `is_valid` false.
+    pub invalid: usize,
+    /// Rows of another operation, direction, type or architecture, left out as requested.
+    pub other: usize,
+    /// Places that should be rows, but are not.
+    pub rejected: usize,
+    /// Unknown columns that do not resemble a known one.
+    pub unknown: Vec<String>,
+}
+
+/// Receives the progress of a conversion.
+pub trait Progress {
+    /// This many rows have been written.
+    fn rows(&mut self, written: u64);
+    /// A place was rejected.
+    fn reject(&mut self, reject: &Reject);
+}
+
+/// Whether the table goes to standard output: `-`.
+pub fn is_standard_output(output: &Path) -> bool {
+    output == Path::new("-")
+}
+
+/// Converts files and folders into one table: a CSV when the output's name ends in `.csv` or is `-`, standard
+/// output, otherwise parquet. A file is written completely or not at all, and gets a sidecar with those of the
+/// inputs, if they have any.
+pub fn convert(
+    inputs: &[PathBuf],
+    output: &Path,
+    options: &Options,
+    stop: &AtomicBool,
+    progress: &mut dyn Progress,
+) -> Result<Vec<FileReport>, DataError> {
+    let mut files = Vec::new();
+    for input in inputs {
+        files.extend(files_of(input)?);
+    }
+    let origins = Origins::read(&files)?;
+    let extras = Extras::of(&files)?;
+    let (sender, receiver) = sync_channel(1);
+    thread::scope(|scope| {
+        let reading = scope.spawn(|| read(&files, &origins, options, stop, Sender::new(sender, options)));
+        let written = write(output, options, &extras, stop, receiver, progress);
+        // The reader's error comes first: the writer may only have noticed that the rows ended.
+        let reports = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        match (reports, written) {
+            (Ok(_), Ok(_)) if stop.load(Ordering::Relaxed) => Err(DataError::Stopped),
+            (Ok(reports), Ok(target)) => {
+                let sidecar = origins.write(&reports, output)?;
+                target.commit()?;
+                sidecar
+                    .map_or(Ok(()), Pending::commit)
+                    .map_err(|error| DataError::io(&Sidecar::meta_of(output).display().to_string(), error))?;
+                Ok(reports)
+            }
+            (Err(DataError::Stopped) | Ok(_), Err(error)) | (Err(error), _) => Err(error),
+        }
+    })
+}
+
+fn read(
+    files: &[PathBuf],
+    origins: &Origins,
+    options: &Options,
+    stop: &AtomicBool,
+    mut sender: Sender,
+) -> Result<Vec<FileReport>, DataError> {
+    let Options { arch, op, direction, dtype, .. } = *options;
+    let filter = Filter { op, direction, dtype, arch, assumed: None };
+    let mut reports = Vec::new();
+    for (number, path) in files.iter().enumerate() {
+        if stop.load(Ordering::Relaxed) {
+            return Err(DataError::Stopped);
+        }
+        sender.begin(path);
+        let counts = read_file(path, filter, &mut sender)?;
+        origins.check(number, path, sender.archs())?;
+        reports.push(FileReport {
+            path: path.clone(),
+            rows: counts.rows,
+            invalid: sender.invalid(),
+            other: counts.other,
+            rejected: counts.rejected,
+            unknown: counts.unknown,
+        });
+    }
+    if reports.iter().all(|report| report.rows == 0) {
+        let found = reports.iter().map(FileReport::nothing).collect::<Vec<_>>().join("; ");
+        return Err(DataError::NoRows { found });
+    }
+    sender.finish()?;
+    Ok(reports)
+}
+
+impl FileReport {
+    /// What a file without usable rows contained.
+    fn nothing(&self) -> String {
+        let Self { path, other, rejected, .. } = self;
+        let mut found = Vec::new();
+        if *other > 0 {
+            found.push(format!("{other} rows of another operation, direction, type or architecture"));
+        }
+        if *rejected > 0 {
+            found.push(format!("{rejected} rejected places"));
+        }
+        if found.is_empty() {
+            found.push("no measurement".to_owned());
+        }
+        format!("{}: found {}", path.display(), found.join(" and "))
+    }
+}
+
+/// Creates the output, and missing folders.
+fn create(output: &Path) -> Result<Pending, DataError> {
+    if is_standard_output(output) {
+        return Pending::standard_output().map_err(|error| DataError::io("standard output", error));
+    }
+    let begun = std::fs::create_dir_all(files::folder_of(output)).and_then(|()| Pending::create(output));
+    begun.map_err(|error| DataError::io(&output.display().to_string(), error))
+}
+
+/// Where the rows go.
+enum Target {
+    // Boxed because it is large; there is one per conversion.
+    Table(Box<table::Writer>),
+    Csv(csv::Writer),
+}
+
+impl Target {
+    fn create(output: &Path, op: Op, options: &Options, extras: &Extras) -> Result<Self, DataError> {
+        let is_csv = is_standard_output(output)
+            || output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
+        if is_csv {
+            csv::Writer::create(output, op, extras).map(Self::Csv)
+        } else {
+            table::Writer::create(output, schema::columns(op, options, extras))
+                .map(|writer| Self::Table(Box::new(writer)))
+        }
+    }
+
+    fn write(&mut self, chunk: &Chunk) -> Result<(), DataError> {
+        match self {
+            Self::Table(writer) => writer.write(chunk),
+            Self::Csv(writer) => writer.write(chunk),
+        }
+    }
+
+    fn commit(self) -> Result<(), DataError> {
+        match self {
+            Self::Table(writer) => writer.commit(),
+            Self::Csv(writer) => writer.commit(),
+        }
+    }
+}
+
+fn write(
+    output: &Path,
+    options: &Options,
+    extras: &Extras,
+    stop: &AtomicBool,
+    receiver: Receiver<Message>,
+    progress: &mut dyn Progress,
+) -> Result<Target, DataError> {
+    let mut target = None;
+    let mut written = 0;
+    for message in receiver {
+        if stop.load(Ordering::Relaxed) {
+            return Err(DataError::Stopped);
+        }
+        match message {
+            Message::Reject(reject) => progress.reject(&reject),
+            Message::Rows(chunk) => {
+                written += chunk.len() as u64;
+                let target = match &mut target {
+                    Some(target) => target,
+                    none => none.insert(Target::create(output, chunk.op, options, extras)?),
+                };
+                target.write(&chunk)?;
+                progress.rows(written);
+            }
+        }
+    }
+    // The reader sends at least one chunk, unless it failed.
+    target.ok_or(DataError::Stopped)
+}

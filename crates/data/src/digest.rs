@@ -1,0 +1,46 @@
+//! SHA-256 in hexadecimal, to recognise files.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::Path;
+
+use ck_select_types::files;
+use sha2::{Digest, Sha256};
+
+/// The digest of a file.
+pub fn of_file(path: &Path) -> io::Result<String> {
+    let mut hash = Sha256::new();
+    io::copy(&mut files::open(path)?, &mut hash)?;
+    Ok(hexadecimal(hash))
+}
+
+/// The digest of bytes, as bytes.
+pub fn sha256(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+/// The digest of bytes.
+pub fn of_bytes(bytes: &[u8]) -> String {
+    hexadecimal(Sha256::new_with_prefix(bytes))
+}
+
+fn hexadecimal(hash: Sha256) -> String {
+    hash.finalize().iter().fold(String::new(), |mut text, byte| {
+        // Writing to a `String` cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_and_bytes_have_the_digests_that_sha256sum_prints() {
+        let path = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(&path, "abc").unwrap();
+        let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert_eq!((of_file(path.path()).unwrap().as_str(), of_bytes(b"abc").as_str()), (known, known));
+    }
+}

@@ -1,0 +1,19 @@
+//! Measurements: files of every format become rows of one type, and are written as upstream's tables.
+//!
+//! ```text
+//! CSV, JSON, parquet, logs ── measurements ──┬── features (columns of a model)
+//!          sidecars ── gpus ──┘              └── convert (upstream's tables)
+//! ```
+//!
+//! [`measurements::Measurements`] has distinct problems, distinct kernels and rows that refer to a pair of them.
+//! Training and studies work on that type alone, whatever the format was.
+
+pub mod convert;
+pub mod digest;
+pub mod features;
+pub mod figures;
+pub mod gpus;
+pub mod measurements;
+pub mod sidecar;
+pub mod staged;
+pub mod trained;

@@ -1,0 +1,559 @@
+//! Measurements: distinct problems, distinct kernels, and a row for each measured pair.
+
+mod csv;
+mod error;
+mod failures;
+mod json;
+mod log;
+mod names;
+mod numbers;
+mod parquet;
+mod problems;
+mod record;
+mod source;
+mod sweeps;
+mod taking;
+
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use ck_select_model::estimate::{Described, Device, DeviceError};
+use ck_select_types::hardware::Hardware;
+use ck_select_types::kernel::Kernel;
+use ck_select_types::problem::Problem;
+use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
+
+pub use error::DataError;
+pub use failures::Failure;
+pub(crate) use names::Filter;
+pub use parquet::numbers_of;
+pub use problems::problem_of;
+pub(crate) use record::{Counts, Figures, Measured, Sink};
+use source::read_text;
+pub(crate) use source::{columns_of, read as read_file};
+pub use source::{files_of, first_row};
+pub use sweeps::{Run, Sweep};
+use taking::{Arches, Taking};
+
+/// One measurement.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Row {
+    /// Index into [`Measurements::problems`].
+    pub problem: u32,
+    /// Index into [`Measurements::kernels`].
+    pub kernel: u32,
+    /// Index into [`Measurements::sweeps`].
+    pub sweep: u32,
+    /// Measured TFLOPS; 0 if the kernel failed.
+    pub tflops: f64,
+    /// Measured time in milliseconds; NaN if there is none.
+    pub latency_ms: f64,
+    /// Measured memory traffic in GB/s; NaN if it was not recorded.
+    pub bandwidth_gb_s: f64,
+    /// Whether the kernel ran and its result is usable.
+    pub is_valid: bool,
+    /// The reason for failure in the file: an index into [`Measurements::failures`], from 1; 0 if there is
+    /// none.
+    pub failure: u16,
+}
+
+/// What to take from the files; `None` accepts any value, but not two different ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Wanted {
+    /// The operation.
+    pub op: Op,
+    /// Direction of the convolutions.
+    pub direction: Option<Direction>,
+    /// Element type of the inputs.
+    pub dtype: Option<Dtype>,
+    /// The architecture, also for rows that do not record one, such as those of benchmark CSVs.
+    pub arch: Option<Arch>,
+}
+
+impl Wanted {
+    /// Everything of one operation.
+    pub const fn all(op: Op) -> Self {
+        Self { op, direction: None, dtype: None, arch: None }
+    }
+}
+
+/// The rows from one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// The file.
+    pub path: PathBuf,
+    /// Rows taken from it.
+    pub rows: usize,
+    /// Rows of another operation, direction, dtype or architecture, left out as requested.
+    pub other: usize,
+    /// Rows of other runs, left out as requested.
+    pub other_runs: usize,
+    /// The architectures among them, with their rows.
+    pub other_arches: Vec<(Arch, usize)>,
+    /// The architectures of the rows taken.
+    pub arches: Vec<Arch>,
+    /// Unknown columns that do not resemble a known one.
+    pub unknown: Vec<String>,
+}
+
+impl Source {
+    /// What was left out, for people; `None` if nothing was.
+    pub fn left_out(&self, wanted: &Wanted) -> Option<String> {
+        let arches: usize = self.other_arches.iter().map(|(_, rows)| rows).sum();
+        let mut parts: Vec<String> =
+            self.other_arches.iter().map(|(arch, rows)| format!("{rows} rows are of {arch}")).collect();
+        if let (Some(last), Some(wanted)) = (parts.last_mut(), wanted.arch) {
+            *last += ", not of ";
+            *last += wanted.as_str();
+        }
+        if self.other > arches {
+            let Wanted { op, direction, dtype, .. } = wanted;
+            let direction = direction.map_or_else(String::new, |direction| format!(" {direction}"));
+            let dtype = dtype.map_or_else(String::new, |dtype| format!(" {dtype}"));
+            let other = self.other - arches;
+            parts.push(format!(
+                "{other} rows are of another operation, direction or element type than {op}{direction}{dtype}"
+            ));
+        }
+        if self.other_runs > 0 {
+            parts.push(format!("{} rows are of other runs", self.other_runs));
+        }
+        (!parts.is_empty()).then(|| format!("{}: left out: {}", self.path.display(), parts.join("; ")))
+    }
+}
+
+/// A hardware constant that a file records.
+#[derive(Debug, Clone)]
+struct Recorded {
+    /// The file's place among the sources.
+    file: usize,
+    /// The architecture of its rows.
+    arch: Option<Arch>,
+    name: &'static str,
+    value: i64,
+}
+
+impl Recorded {
+    fn is_of(&self, file: usize, arch: Arch) -> bool {
+        self.file == file && self.arch == Some(arch)
+    }
+}
+
+/// Measured rows over distinct problems and kernels, in the order of the files.
+#[derive(Debug, Clone)]
+pub struct Measurements {
+    wanted: Wanted,
+    problems: Vec<Problem>,
+    kernels: Vec<Kernel>,
+    rows: Vec<Row>,
+    sweeps: Vec<Sweep>,
+    sources: Vec<Source>,
+    failures: Vec<Failure>,
+    /// Hardware constants recorded in files.
+    hardware: Vec<Recorded>,
+    /// Whether files may be of several GPUs of one architecture, each with its own constants.
+    of_several_gpus: bool,
+    /// The architecture of rows that record none, if any is accepted.
+    assumed: Option<Arch>,
+    /// The GPU of one architecture's rows, in the place of the profile.
+    described: Option<Described>,
+    /// The only run whose rows are taken.
+    run: Option<String>,
+    problem_index: HashMap<Problem, u32>,
+    kernel_index: HashMap<String, u32>,
+}
+
+impl Measurements {
+    /// No rows yet.
+    pub fn new(wanted: Wanted) -> Self {
+        Self {
+            wanted,
+            problems: Vec::new(),
+            kernels: Vec::new(),
+            rows: Vec::new(),
+            sweeps: Vec::new(),
+            sources: Vec::new(),
+            failures: Vec::new(),
+            hardware: Vec::new(),
+            assumed: None,
+            described: None,
+            run: None,
+            of_several_gpus: false,
+            problem_index: HashMap::new(),
+            kernel_index: HashMap::new(),
+        }
+    }
+
+    /// The same, with this architecture for rows that record none; others keep theirs.
+    #[must_use]
+    pub fn assuming(mut self, arch: Option<Arch>) -> Self {
+        self.assumed = arch;
+        self
+    }
+
+    /// The same, with files that may be of several GPUs of one architecture; otherwise, constants that differ are an
+    /// error.
+    #[must_use]
+    pub fn of_several_gpus(mut self) -> Self {
+        self.of_several_gpus = true;
+        self
+    }
+
+    /// The same, of only those rows that have this `run_id`, if there is one.
+    #[must_use]
+    pub fn of_run(mut self, run: Option<String>) -> Self {
+        self.run = run;
+        self
+    }
+
+    /// The same, measured on this GPU instead of the one that its architecture's profile has.
+    #[must_use]
+    pub fn on_gpu(mut self, described: Option<Described>) -> Self {
+        self.described = described;
+        self
+    }
+
+    /// Adds files and folders, like [`Measurements::read`].
+    pub fn add_all<P: AsRef<Path>>(&mut self, paths: &[P]) -> Result<(), DataError> {
+        for path in paths {
+            for file in files_of(path.as_ref())? {
+                self.add_file(&file)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads files and folders, in the given order; a folder stands for the files `*.parquet` directly in it,
+    /// sorted by name.
+    pub fn read<P: AsRef<Path>>(paths: &[P], wanted: Wanted) -> Result<Self, DataError> {
+        let mut measurements = Self::new(wanted);
+        measurements.add_all(paths)?;
+        Ok(measurements)
+    }
+
+    /// Reads only the kernel and the problem of each row: figures are those of failed rows, and all rows of a
+    /// problem are one sweep. A table's other columns are not decoded, and may be missing.
+    ///
+    /// ```no_run
+    /// use ck_select_types::vocab::Op;
+    /// use ck_select_data::measurements::{Measurements, Wanted};
+    ///
+    /// let pairs = Measurements::read_pairs(&["sweep.parquet"], Wanted::all(Op::GroupedConv))?;
+    /// println!("{} problems on {} kernels", pairs.problems().len(), pairs.kernels().len());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read_pairs<P: AsRef<Path>>(paths: &[P], wanted: Wanted) -> Result<Self, DataError> {
+        let mut measurements = Self::new(wanted);
+        for path in paths {
+            for file in files_of(path.as_ref())? {
+                measurements.add(&file, false)?;
+            }
+        }
+        Ok(measurements)
+    }
+
+    /// Adds the rows of one file: a benchmark CSV, a parquet table, the JSON of a benchmark run, or a
+    /// streaming log, where the three text formats may be compressed with gzip.
+    ///
+    /// A place that should be a row, but is not, is an error here, because nobody should train on a damaged
+    /// file unknowingly. `ckselect convert` takes the good rows and counts the rest.
+    pub fn add_file(&mut self, path: &Path) -> Result<(), DataError> {
+        self.add(path, true)
+    }
+
+    fn add(&mut self, path: &Path, figures: bool) -> Result<(), DataError> {
+        let filter = self.filter();
+        let mut taking = Taking::new(self);
+        taking.figures = figures;
+        let counts = read_file(path, filter, &mut taking)?;
+        let other_runs = taking.other_runs;
+        let arches = taking.end(&path.display().to_string())?;
+        self.take_counts(path.to_owned(), counts, other_runs, arches);
+        Ok(())
+    }
+
+    /// Adds the rows of a text in memory: a benchmark CSV, JSON or a log. `name` is used in errors and
+    /// [`Measurements::sources`], and its ending gives the format like that of a file.
+    pub fn add_text(&mut self, name: &str, text: &[u8]) -> Result<(), DataError> {
+        let filter = self.filter();
+        let mut taking = Taking::new(self);
+        let counts = read_text(name, text, filter, &mut taking)?;
+        let other_runs = taking.other_runs;
+        let arches = taking.end(name)?;
+        self.take_counts(PathBuf::from(name), counts, other_runs, arches);
+        Ok(())
+    }
+
+    fn filter(&self) -> Filter {
+        let Wanted { op, direction, dtype, arch } = self.wanted;
+        Filter { op: Some(op), direction, dtype, arch, assumed: self.assumed }
+    }
+
+    fn take_counts(
+        &mut self,
+        path: PathBuf,
+        counts: Counts,
+        other_runs: usize,
+        (arches, other_arches): Arches,
+    ) {
+        let Counts { rows, other, unknown, .. } = counts;
+        let rows = rows - other_runs;
+        self.sources.push(Source { path, rows, other, other_runs, other_arches, arches, unknown });
+    }
+
+    /// Only the rows of some problems.
+    #[must_use]
+    pub fn only(&self, problems: &[u32]) -> Self {
+        self.keeping(|_, row| problems.contains(&row.problem))
+    }
+
+    /// Only some rows, by their index and content.
+    #[must_use]
+    pub fn keeping(&self, keep: impl Fn(usize, &Row) -> bool) -> Self {
+        let mut part =
+            Self { problems: Vec::new(), problem_index: HashMap::new(), sweeps: Vec::new(), ..self.clone() };
+        part.rows.clear();
+        let mut taken = 0;
+        let mut sweeps: HashMap<u32, u32> = HashMap::new();
+        for (source, known) in part.sources.iter_mut().zip(&self.sources) {
+            source.rows = 0;
+            for (index, row) in (taken..).zip(&self.rows[taken..taken + known.rows]) {
+                if !keep(index, row) {
+                    continue;
+                }
+                let next = part.problems.len() as u32;
+                let same = self.problems[row.problem as usize];
+                let problem = *part.problem_index.entry(same).or_insert_with(|| {
+                    part.problems.push(same);
+                    next
+                });
+                let sweep = *sweeps.entry(row.sweep).or_insert_with(|| {
+                    part.sweeps.push(Sweep { problem, ..self.sweeps[row.sweep as usize] });
+                    part.sweeps.len() as u32 - 1
+                });
+                part.rows.push(Row { problem, sweep, ..*row });
+                source.rows += 1;
+            }
+            taken += known.rows;
+        }
+        part
+    }
+
+    /// The requested properties.
+    pub const fn wanted(&self) -> &Wanted {
+        &self.wanted
+    }
+
+    /// The distinct problems.
+    pub fn problems(&self) -> &[Problem] {
+        &self.problems
+    }
+
+    /// The distinct kernels, by name.
+    pub fn kernels(&self) -> &[Kernel] {
+        &self.kernels
+    }
+
+    /// All rows, valid or not.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// The sweeps, in the order of their first rows.
+    pub fn sweeps(&self) -> &[Sweep] {
+        &self.sweeps
+    }
+
+    /// The files of the rows.
+    pub fn sources(&self) -> &[Source] {
+        &self.sources
+    }
+
+    /// How many rows of each source do not count, because the kernel failed or its time is unusable.
+    pub fn unusable(&self) -> impl Iterator<Item = (&Source, usize)> {
+        let mut rows = self.rows.as_slice();
+        self.sources.iter().map(move |source| {
+            let (own, rest) = rows.split_at(source.rows.min(rows.len()));
+            rows = rest;
+            (source, own.iter().filter(|row| !row.is_valid).count())
+        })
+    }
+
+    /// Why rows have no time.
+    pub fn failures(&self) -> &[Failure] {
+        &self.failures
+    }
+
+    /// The compute units that the data records of the device of an architecture's rows.
+    pub fn num_cus(&self, arch: Option<Arch>) -> Option<u32> {
+        let is_count = |recorded: &&Recorded| recorded.arch == arch && recorded.name == "num_cus";
+        u32::try_from(self.hardware.iter().find(is_count)?.value).ok()
+    }
+
+    /// The hardware constants that the data records, overriding those of its architecture (or upstream's
+    /// defaults if that is unknown); `None` if it records none.
+    pub fn hardware(&self) -> Option<Hardware> {
+        if self.hardware.is_empty() {
+            return None;
+        }
+        let arch = self.problems.iter().find_map(Problem::arch);
+        let mut hardware = arch.and_then(|arch| Hardware::for_arch(&arch)).unwrap_or_default();
+        for recorded in self.hardware.iter().filter(|recorded| recorded.arch == arch) {
+            // Both were checked when they were read.
+            let _ = hardware.set(recorded.name, recorded.value);
+        }
+        Some(hardware)
+    }
+
+    /// The GPU that replaces the profile of its architecture.
+    pub const fn described(&self) -> Option<&Described> {
+        self.described.as_ref()
+    }
+
+    /// The estimate's device for an architecture: the described one or its profile, with the constants that the
+    /// data records.
+    pub fn device(&self, arch: Arch) -> Result<Device, DeviceError> {
+        self.device_with(arch, |recorded| recorded.arch == Some(arch))
+    }
+
+    /// The same for the rows of one file, counted from 0. Where files may be of several GPUs, it has the constants of
+    /// this file alone.
+    pub fn device_of_file(&self, file: usize, arch: Arch) -> Result<Device, DeviceError> {
+        if self.of_several_gpus {
+            return self.device_with(arch, |recorded| recorded.is_of(file, arch));
+        }
+        self.device(arch)
+    }
+
+    fn device_with(&self, arch: Arch, has: impl Fn(&Recorded) -> bool) -> Result<Device, DeviceError> {
+        let own = self.described.filter(|described| described.arch == arch);
+        let mut device = own.map_or_else(|| Device::for_arch(arch), |own| Ok(own.device))?;
+        for recorded in self.hardware.iter().filter(|recorded| has(recorded)) {
+            let _ = device.hardware.set(recorded.name, recorded.value);
+        }
+        Ok(device)
+    }
+
+    /// A word for the GPU of a file's rows: its architecture, with the constants by which it differs from other
+    /// files' GPUs of this architecture.
+    pub fn gpu_of_file(&self, file: usize, arch: Arch) -> String {
+        let differs = |recorded: &&Recorded| {
+            let same = |other: &Recorded| (other.arch, other.name) == (recorded.arch, recorded.name);
+            self.hardware.iter().any(|other| same(other) && other.value != recorded.value)
+        };
+        let own = self.hardware.iter().filter(|recorded| recorded.is_of(file, arch)).filter(differs);
+        let constants = own.map(|recorded| format!("{}={}", recorded.name, recorded.value));
+        std::iter::once(arch.to_string()).chain(constants).collect::<Vec<_>>().join(" ")
+    }
+
+    /// The direction of all convolutions; `None` for GEMMs. Two directions are an error.
+    pub fn common_direction(&self) -> Result<Option<Direction>, DataError> {
+        let directions = self.problems.iter().filter_map(|problem| match problem {
+            Problem::Conv(conv) => Some(conv.direction),
+            Problem::Gemm(_) | Problem::Fmha(_) => None,
+        });
+        common("directions", directions, "choose one with the direction (--variant)")
+    }
+
+    /// The element type of all inputs; `None` without rows. Two types are an error, except for attention,
+    /// whose features distinguish them: there the result is `None`, too.
+    pub fn common_dtype(&self) -> Result<Option<Dtype>, DataError> {
+        if let Some(Problem::Fmha(first)) = self.problems.first() {
+            let same = |problem: &Problem| matches!(problem, Problem::Fmha(p) if p.dtype == first.dtype);
+            return Ok(self.problems.iter().all(same).then_some(first.dtype));
+        }
+        let dtypes = self.problems.iter().map(|problem| match problem {
+            Problem::Conv(conv) => conv.dtype_in,
+            Problem::Gemm(gemm) => gemm.dtype_a,
+            Problem::Fmha(attention) => attention.dtype,
+        });
+        common("element types", dtypes, "choose one with --dtype")
+    }
+
+    /// The architecture of all rows; `None` if none records one. Two architectures are an error.
+    pub fn common_arch(&self) -> Result<Option<Arch>, DataError> {
+        let arches: Vec<Option<Arch>> = self.problems.iter().map(Problem::arch).collect();
+        if arches.iter().any(Option::is_none)
+            && let Some(Some(known)) = arches.iter().find(|arch| arch.is_some())
+        {
+            return Err(DataError::Mixed {
+                what: "architectures",
+                found: vec![known.to_string(), "rows that record none".to_owned()],
+                advice: "say with --arch what the others were measured on".to_owned(),
+            });
+        }
+        let sorted: BTreeSet<String> = arches.iter().flatten().map(ToString::to_string).collect();
+        if sorted.len() > 1 {
+            return Err(DataError::Mixed {
+                what: "architectures",
+                found: sorted.into_iter().collect(),
+                advice: "choose one with --arch".to_owned(),
+            });
+        }
+        Ok(arches.into_iter().flatten().next())
+    }
+
+    fn problem(&mut self, problem: &Problem) -> u32 {
+        let next = self.problems.len() as u32;
+        *self.problem_index.entry(*problem).or_insert_with(|| {
+            self.problems.push(*problem);
+            next
+        })
+    }
+
+    fn kernel(&mut self, kernel: &Kernel) -> u32 {
+        if let Some(&index) = self.kernel_index.get(&kernel.name) {
+            return index;
+        }
+        let index = self.kernels.len() as u32;
+        self.kernels.push(kernel.clone());
+        self.kernel_index.insert(kernel.name.clone(), index);
+        index
+    }
+}
+
+/// The only value among `values`; two are an error.
+fn common<T: Copy + Ord + ToString>(
+    what: &'static str,
+    values: impl Iterator<Item = T>,
+    advice: &str,
+) -> Result<Option<T>, DataError> {
+    let distinct: BTreeSet<T> = values.collect();
+    if distinct.len() > 1 {
+        let found = distinct.iter().map(ToString::to_string).collect();
+        return Err(DataError::Mixed { what, found, advice: advice.to_owned() });
+    }
+    Ok(distinct.into_iter().next())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_were_joined_repeat_their_header() {
+        let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
+        let header = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n";
+        let row = |c: i64| format!("grouped_conv_forward_bf16_2d_16x64x64_compv3,{c},64,8,8,3,3,0.5,10\n");
+        let text = format!("{header}{}{header}{}", row(16), row(32));
+        measurements.add_text("a.csv", text.as_bytes()).unwrap();
+        assert_eq!((measurements.rows().len(), measurements.sources()[0].rows), (2, 2));
+    }
+
+    #[test]
+    fn a_part_has_the_rows_of_its_problems() {
+        let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
+        let row =
+            |c: i64, kernel: &str| format!("grouped_conv_forward_bf16_2d_{kernel},{c},64,8,8,3,3,0.5,10\n");
+        let text = |c: i64| row(c, "16x64x64_compv3") + &row(c, "64x64x64_compv3");
+        let header = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n";
+        for (name, problems) in [("a.csv", [16, 32]), ("b.csv", [48, 16])] {
+            let rows: String = problems.iter().map(|&c| text(c)).collect();
+            measurements.add_text(name, format!("{header}{rows}").as_bytes()).unwrap();
+        }
+        let part = measurements.only(&[0]);
+        assert_eq!((part.problems().len(), part.rows().len(), part.runs().len()), (1, 4, 2));
+        assert_eq!(part.sources().iter().map(|source| source.rows).collect::<Vec<_>>(), [2, 2]);
+        assert_eq!(part.problems()[0], measurements.problems()[0]);
+    }
+}

@@ -1,0 +1,248 @@
+//! The problems in the cells of rows; each distinct text of cells is parsed once.
+
+use std::collections::HashMap;
+
+use ck_select_types::cells::Fields;
+use ck_select_types::kernel::{Kernel, KernelKind};
+use ck_select_types::listing::check_names;
+use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, FMHA_MORE_COLUMNS, Problem, ProblemDefaults};
+use ck_select_types::vocab::{Arch, Op};
+use serde_json::Value;
+
+use super::DataError;
+
+/// Columns that describe the problem. Direction, type and layout are in the kernel's name.
+pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
+    let of_attention = FMHA_COLUMNS.into_iter().filter(|name| !OTHER_COLUMNS.contains(name));
+    CONV_COLUMNS.into_iter().chain(OTHER_COLUMNS).chain(of_attention).chain(FMHA_MORE_COLUMNS)
+}
+
+/// Those that not every table of convolutions has, and those of GEMMs.
+const OTHER_COLUMNS: [&str; 16] = [
+    "pad_d_left",
+    "pad_h_left",
+    "pad_w_left",
+    "pad_d_right",
+    "pad_h_right",
+    "pad_w_right",
+    "M",
+    "m",
+    "n",
+    "k",
+    "split_k",
+    "batch",
+    "batch_count",
+    "groups",
+    "arch",
+    GFX_NAME,
+];
+
+/// The architecture as `ckselect convert --capture-hw` records it, for rows that have no other, too.
+const GFX_NAME: &str = "hw_gfx_name";
+
+/// Further columns that readers use, so that misspelt ones should be found.
+const MEASURED: [&str; 11] = [
+    "kernel",
+    "kernel_name",
+    "tflops",
+    "measured_tflops",
+    "latency_ms",
+    "latency_us",
+    "bandwidth_gb_s",
+    "non_zero",
+    "is_valid",
+    "problem_idx",
+    "run_id",
+];
+
+/// The operation whose columns a table has; a table with the columns of both is read as the requested one.
+fn op_of(columns: &[String], wanted: Option<Op>) -> Op {
+    let has = |name: &str| columns.iter().any(|column| column == name);
+    let is_conv = columns.iter().any(|name| ["c", "hi", "wi"].contains(&name.to_lowercase().as_str()));
+    match wanted {
+        Some(wanted) if is_conv && ["m", "n", "k"].into_iter().all(has) => wanted,
+        _ if is_conv => Op::GroupedConv,
+        _ if has("seqlen_q") => Op::Fmha,
+        _ => Op::Gemm,
+    }
+}
+
+/// Refuses misspelt columns. Returns the unknown ones that may be ignored. Without `figures`, measured values
+/// are not read.
+pub(super) fn check_columns(
+    file: &str,
+    columns: &[String],
+    wanted: Option<Op>,
+    figures: bool,
+) -> Result<Vec<String>, DataError> {
+    let names: Vec<&str> = columns.iter().map(String::as_str).collect();
+    let also = if figures { MEASURED.as_slice() } else { &MEASURED[..2] };
+    check_names(op_of(columns, wanted), &names, also)
+        .map_err(|error| DataError::format(file, format_args!("header: {error}")))
+}
+
+/// Refuses a table without the columns that every problem needs. One-dimensional convolutions have no height.
+pub(super) fn need_columns(file: &str, columns: &[String], wanted: Option<Op>) -> Result<(), DataError> {
+    let needed: &[[&'static str; 2]] = match op_of(columns, wanted) {
+        Op::GroupedConv => &[["C"; 2], ["K"; 2], ["Wi"; 2], ["X"; 2]],
+        Op::Gemm => &[["m", "M"], ["n", "N"], ["k", "K"]],
+        Op::Fmha => &[["seqlen_q"; 2], ["nhead_q"; 2], ["hdim_q"; 2]],
+    };
+    let has = |name: &&'static str| columns.iter().any(|column| column == name);
+    match needed.iter().find(|names| !names.iter().any(has)) {
+        Some([column, _]) => {
+            Err(DataError::NoColumn { file: file.to_owned(), column, found: columns.to_vec() })
+        }
+        None => Ok(()),
+    }
+}
+
+/// Distinct texts that are remembered: enough for any sweep sorted by problem or by kernel, and bounded, so
+/// that a file with a new problem in every row needs no more memory than others.
+const REMEMBERED: usize = 1 << 16;
+
+/// Problems by the text of their cells.
+#[derive(Debug, Default)]
+pub(super) struct Problems {
+    known: HashMap<Box<[u8]>, (Problem, u64)>,
+    last_key: Vec<u8>,
+    last: Option<(Problem, u64)>,
+    next_serial: u64,
+}
+
+impl Problems {
+    /// The problem of a key, read by `read` if it is not remembered. Equal keys must imply equal cells and a
+    /// kernel of the same class.
+    pub(super) fn get(
+        &mut self,
+        key: &[u8],
+        read: impl FnOnce() -> Result<Problem, String>,
+    ) -> Result<&(Problem, u64), String> {
+        if self.last.is_none() || self.last_key != key {
+            let found = if let Some(&known) = self.known.get(key) {
+                known
+            } else {
+                let new = (read()?, self.next_serial);
+                self.next_serial += 1;
+                if self.known.len() >= REMEMBERED {
+                    self.known.clear();
+                }
+                self.known.insert(key.into(), new);
+                new
+            };
+            self.last_key.clear();
+            self.last_key.extend_from_slice(key);
+            self.last = Some(found);
+        }
+        self.last.as_ref().ok_or_else(String::new)
+    }
+
+    /// The last result of [`Problems::get`].
+    pub(super) const fn last(&self) -> Option<&(Problem, u64)> {
+        self.last.as_ref()
+    }
+}
+
+/// Cells that the kernel's name overrides.
+struct ByName<'a> {
+    cells: &'a dyn Fields,
+    ndim: Option<&'static str>,
+}
+
+impl Fields for ByName<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        match name {
+            "ndim" => self.ndim,
+            "direction" | "dtype" | "dtype_in" | "dtype_wei" | "dtype_out" | "dtype_a" | "dtype_b"
+            | "dtype_c" | "layout" => None,
+            // An architecture is parsed by the reader, which can report where it is.
+            name => self.cells.get(name),
+        }
+    }
+}
+
+/// The cells of attention that do not follow from the kernel.
+struct Sizes<'a>(&'a dyn Fields);
+
+impl Fields for Sizes<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        let is_size = FMHA_COLUMNS.contains(&name) || FMHA_MORE_COLUMNS.contains(&name);
+        if is_size || name == "arch" { self.0.get(name) } else { None }
+    }
+}
+
+/// The problem of a row: extents from its cells, direction, dimensions, types and layout from its kernel's
+/// name.
+pub fn problem_of(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Result<Problem, String> {
+    let recorded = cells.get(GFX_NAME).filter(|word| !word.is_empty());
+    let recorded = recorded.map(|word| word.parse::<Arch>().map_err(|error| format!("{GFX_NAME}: {error}")));
+    let recorded = recorded.transpose()?;
+    let problem = sized(kernel, cells, recorded.or(arch))?;
+    match (recorded, problem.arch()) {
+        (Some(found), Some(expected)) if found != expected => {
+            Err(format!("{GFX_NAME}: found {found}, expected {expected} as in arch"))
+        }
+        _ => Ok(problem),
+    }
+}
+
+/// The same for a row that says of its GPU no more than its architecture, by default `arch`.
+fn sized(kernel: &Kernel, cells: &dyn Fields, arch: Option<Arch>) -> Result<Problem, String> {
+    let mut defaults = ProblemDefaults { arch, ..ProblemDefaults::of(kernel.op()) };
+    let mut ndim = None;
+    if let KernelKind::Conv(conv) = &kernel.kind {
+        defaults.direction = conv.direction;
+        defaults.dtype = conv.dtype_in;
+        ndim = Some(match conv.ndim {
+            1 => "1",
+            2 => "2",
+            _ => "3",
+        });
+    }
+    if let KernelKind::Fmha(own) = &kernel.kind {
+        let read =
+            Problem::from_fields(kernel.op(), &Sizes(cells), &defaults).map_err(|error| error.to_string())?;
+        return match read {
+            Problem::Fmha(sizes) => Ok(own.sign(&sizes).into()),
+            other => Ok(other),
+        };
+    }
+    let read = Problem::from_fields(kernel.op(), &ByName { cells, ndim }, &defaults);
+    let mut problem = read.map_err(|error| error.to_string())?;
+    if let (Problem::Gemm(gemm), KernelKind::Gemm(named)) = (&mut problem, &kernel.kind) {
+        gemm.dtype_a = named.dtype_a;
+        gemm.dtype_b = named.dtype_b;
+        gemm.dtype_c = named.dtype_c;
+        gemm.layout = named.layout;
+        gemm.request.stream_k = named.variant.stream_k;
+        (gemm.request.quant, gemm.request.group_a, gemm.request.group_b) = (None, None, None);
+        if let Some(scales) = named.variant.quant {
+            gemm.request = gemm.request.scaled(scales);
+        }
+        if !named.answers(gemm) {
+            let expected = if named.grouped { "a list of GEMMs as 'groups'" } else { "no list of GEMMs" };
+            let batch = if named.variant.batched { "'batch' of 1 or more" } else { "no batch" };
+            return Err(format!("kernel '{}' needs {batch} and {expected}", kernel.name));
+        }
+    }
+    Ok(problem)
+}
+
+/// A few cells with their own texts.
+#[derive(Debug, Default)]
+pub(super) struct OwnedCells(pub(super) Vec<(&'static str, String)>);
+
+impl Fields for OwnedCells {
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(known, text)| *known == name && !text.is_empty()).map(|(_, text)| text.as_str())
+    }
+}
+
+/// A value as text of a cell.
+pub(super) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Null => String::new(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,387 @@
+//! Files that `ckselect bench` keeps next to its log: its sessions (`.meta.json`), and details of each
+//! measurement beyond its row (`.details.jsonl`).
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+use ck_select_types::files;
+use ck_select_types::vocab::Arch;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::figures::quantile;
+
+/// Maximum number of rows that are listed.
+const LISTED: usize = 50;
+
+/// The sidecar files of a file of measurements.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sidecar {
+    /// The file of measurements.
+    pub of: PathBuf,
+    /// The processes that wrote it.
+    pub sessions: Vec<Session>,
+    /// Details beyond its rows.
+    pub details: Option<Details>,
+}
+
+/// A process that wrote rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Session {
+    /// How long it ran; `None` if it was killed.
+    pub seconds: Option<u64>,
+    /// Rows that it wrote.
+    pub rows: u64,
+    /// Why it ended.
+    pub end: String,
+    /// The names of its devices, with the number of each.
+    pub gpus: Vec<(String, usize)>,
+    /// Each of them.
+    pub devices: Vec<Device>,
+}
+
+/// A device of a process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// Its index on the host.
+    pub gpu: String,
+    /// Its name in the runtime.
+    pub name: String,
+    /// Its architecture in the runtime, such as `gfx942:sramecc+:xnack-`, if it is recorded.
+    pub target: Option<String>,
+    /// Its address on the bus, if the runtime reports it.
+    pub bus: Option<String>,
+}
+
+impl Device {
+    /// Its architecture, if it is recorded.
+    pub(super) fn arch(&self) -> Option<Arch> {
+        self.target.as_deref()?.split(':').next()?.parse().ok()
+    }
+}
+
+/// A row with a large spread of samples.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unsteady {
+    /// The kernel.
+    pub kernel: String,
+    /// The problem's number in the log.
+    pub problem: u64,
+    /// Coefficient of variation of the samples.
+    pub cv: f64,
+}
+
+/// Details beyond rows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Details {
+    /// Rows.
+    pub rows: usize,
+    /// Those that were timed again because their samples varied too much.
+    pub remeasured: usize,
+    /// Those that were written again: after `--retry-failed`, or after a crash.
+    pub again: usize,
+    /// Those with a coefficient of variation.
+    pub with_cv: usize,
+    /// Its median; NaN without any.
+    pub median: f64,
+    /// Its ninetieth percentile.
+    pub p90: f64,
+    /// Rows that stayed unstable.
+    pub unsteady: usize,
+    /// The worst of them.
+    pub worst: Vec<Unsteady>,
+    /// Rows by device.
+    pub gpus: Vec<(String, usize)>,
+}
+
+/// A sidecar file that cannot be read.
+#[derive(Debug, thiserror::Error)]
+#[error("{file}: {source}")]
+pub struct SidecarError {
+    /// The file.
+    pub file: String,
+    /// Why.
+    pub source: io::Error,
+}
+
+const DETAILS: &str = ".details.jsonl";
+
+impl Sidecar {
+    /// The file of measurements for a path: for the details of a log, the log.
+    pub fn measurements(path: &Path) -> PathBuf {
+        let name = path.to_string_lossy();
+        name.strip_suffix(DETAILS).map_or_else(|| path.to_owned(), PathBuf::from)
+    }
+
+    /// Reads the sidecar files of a file; empty if there are none.
+    pub fn beside(path: &Path) -> Result<Self, SidecarError> {
+        let sessions = Self::sessions_beside(path)?;
+        let path_of_details = with(path, DETAILS);
+        let details = if path_of_details.is_file() {
+            let opened = files::open(&path_of_details);
+            Some(opened.and_then(details).map_err(|error| fault(&path_of_details, error))?)
+        } else {
+            None
+        };
+        Ok(Self { of: path.to_owned(), sessions, details })
+    }
+
+    /// Reads only the processes that wrote a file.
+    pub(crate) fn sessions_beside(path: &Path) -> Result<Vec<Session>, SidecarError> {
+        Ok(Self::meta_beside(path)?.as_ref().map_or_else(Vec::new, sessions))
+    }
+
+    /// The sidecar of a file as it is; `None` without one.
+    pub(crate) fn meta_beside(path: &Path) -> Result<Option<Value>, SidecarError> {
+        // A table that was converted by hand has its sidecar under its own stem.
+        let metas = [Self::meta_of(path), path.with_extension("meta.json")];
+        let Some(path) = metas.into_iter().find(|path| path.is_file()) else { return Ok(None) };
+        let text = files::read_to_string(&path).map_err(|error| fault(&path, error))?;
+        let meta: Value = serde_json::from_str(&text).map_err(|error| fault(&path, error.into()))?;
+        check(&meta).map_err(|message| fault(&path, io::Error::other(message)))?;
+        Ok(Some(meta))
+    }
+
+    /// The path of a file's sidecar.
+    pub(crate) fn meta_of(path: &Path) -> PathBuf {
+        with(path, ".meta.json")
+    }
+}
+
+fn with(path: &Path, ending: &str) -> PathBuf {
+    let mut name: OsString = path.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn fault(path: &Path, source: io::Error) -> SidecarError {
+    SidecarError { file: path.display().to_string(), source }
+}
+
+/// Refuses what would be taken for a sidecar that names no GPU.
+fn check(meta: &Value) -> Result<(), String> {
+    let Some(fields) = meta.as_object() else { return Err(format!("found {meta}, expected an object")) };
+    for key in ["sessions", "parts"] {
+        match fields.get(key) {
+            None | Some(Value::Array(_)) => {}
+            Some(other) => return Err(format!("{key}: found {other}, expected an array")),
+        }
+    }
+    let list = |key: &str| fields.get(key).and_then(Value::as_array).into_iter().flatten();
+    for session in list("sessions") {
+        match session.get("gpus") {
+            None | Some(Value::Null) => {}
+            Some(Value::Object(gpus)) if gpus.values().all(Value::is_object) => {}
+            Some(other) => return Err(format!("gpus: found {other}, expected an object of objects")),
+        }
+        if !session.is_object() {
+            return Err(format!("sessions: found {session}, expected objects"));
+        }
+    }
+    list("parts").filter_map(|part| part.get("meta")).filter(|meta| !meta.is_null()).try_for_each(check)
+}
+
+/// The sessions of a log, or those of all logs that were merged or converted into one file.
+pub(super) fn sessions(meta: &Value) -> Vec<Session> {
+    let list = |key: &str| meta.get(key).and_then(Value::as_array).into_iter().flatten();
+    let has_rows = |part: &&Value| part.get("rows").and_then(Value::as_u64) != Some(0);
+    let parts = list("parts").filter(has_rows).filter_map(|part| part.get("meta"));
+    list("sessions").map(session).chain(parts.flat_map(sessions)).collect()
+}
+
+fn session(value: &Value) -> Session {
+    let number = |key: &str| value.get(key).and_then(Value::as_u64);
+    let mut gpus: Vec<(String, usize)> = Vec::new();
+    let device = |(gpu, facts): (&String, &Value)| {
+        let text = |key: &str| facts.get(key).and_then(Value::as_str).map(str::to_owned);
+        let name = text("name").unwrap_or_else(|| "unnamed".to_owned());
+        Device { gpu: gpu.clone(), name, target: text("target"), bus: text("pci_bus_id") }
+    };
+    let devices = value.get("gpus").and_then(Value::as_object);
+    let devices: Vec<Device> = devices.into_iter().flatten().map(device).collect();
+    for device in &devices {
+        match gpus.iter_mut().find(|(known, _)| *known == device.name) {
+            Some((_, count)) => *count += 1,
+            None => gpus.push((device.name.clone(), 1)),
+        }
+    }
+    Session {
+        seconds: number("ended").zip(number("began")).and_then(|(ended, began)| ended.checked_sub(began)),
+        rows: number("rows").unwrap_or(0),
+        end: value.get("end").and_then(Value::as_str).unwrap_or("killed").to_owned(),
+        gpus,
+        devices,
+    }
+}
+
+/// A line of the details; other fields are ignored.
+#[derive(Deserialize)]
+struct Line {
+    problem_idx: u64,
+    kernel: String,
+    #[serde(default)]
+    unstable: bool,
+    outcome: Outcome,
+    #[serde(default)]
+    gpu: Value,
+}
+
+#[derive(Deserialize)]
+struct Outcome {
+    measured: Option<Measured>,
+}
+
+#[derive(Deserialize)]
+struct Measured {
+    cv: Option<f64>,
+    /// Older logs do not say it.
+    #[serde(default)]
+    timed: u32,
+}
+
+fn details(file: File) -> io::Result<Details> {
+    let mut kernels: HashMap<String, u32> = HashMap::new();
+    let mut last: HashMap<(u32, u64), (f64, bool, bool)> = HashMap::new();
+    let mut gpus: Vec<(String, usize)> = Vec::new();
+    let mut again = 0;
+    let (mut reader, mut bytes) = (BufReader::new(file), Vec::new());
+    while {
+        bytes.clear();
+        reader.read_until(b'\n', &mut bytes)? > 0
+    } {
+        // A torn last line is ignored, as when a log is continued.
+        let Ok(line) = serde_json::from_slice::<Line>(&bytes) else { continue };
+        let next = kernels.len() as u32;
+        let kernel = *kernels.entry(line.kernel).or_insert(next);
+        let measured = line.outcome.measured;
+        let cv = measured.as_ref().and_then(|measured| measured.cv).unwrap_or(f64::NAN);
+        let remeasured = measured.is_some_and(|measured| measured.timed > 1);
+        let before = last.insert((kernel, line.problem_idx), (cv, line.unstable, remeasured));
+        again += usize::from(before.is_some());
+        let gpu = match line.gpu {
+            Value::Null => continue,
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        match gpus.iter_mut().find(|(known, _)| *known == gpu) {
+            Some((_, rows)) => *rows += 1,
+            None => gpus.push((gpu, 1)),
+        }
+    }
+    let mut names: Vec<(String, u32)> = kernels.into_iter().collect();
+    names.sort_unstable_by_key(|name| name.1);
+    let mut spreads: Vec<f64> = last.values().map(|one| one.0).filter(|cv| !cv.is_nan()).collect();
+    spreads.sort_by(f64::total_cmp);
+    let mut unsteady: Vec<(f64, u64, u32)> = last
+        .iter()
+        .filter(|(_, one)| one.1)
+        .map(|(&(kernel, problem), one)| (one.0, problem, kernel))
+        .collect();
+    unsteady.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
+    gpus.sort();
+    Ok(Details {
+        rows: last.len(),
+        remeasured: last.values().filter(|one| one.2).count(),
+        again,
+        with_cv: spreads.len(),
+        median: quantile(&spreads, 0.5),
+        p90: quantile(&spreads, 0.9),
+        unsteady: unsteady.len(),
+        worst: unsteady
+            .into_iter()
+            .take(LISTED)
+            .map(|(cv, problem, kernel)| Unsteady { kernel: names[kernel as usize].0.clone(), problem, cv })
+            .collect(),
+        gpus,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_line_of_a_pair_counts() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("sweep.csv");
+        let line = |kernel: &str, cv: f64, unstable: bool| {
+            format!(
+                "{{\"problem_idx\":3,\"kernel\":\"{kernel}\",\"outcome\":{{\"measured\":{{\"latency_ms\":1.0,\
+                 \"cv\":{cv},\"timed\":{}}}}},\"unstable\":{unstable},\"gpu\":0,\"at\":1}}\n",
+                1 + u32::from(unstable)
+            )
+        };
+        let failed = "{\"problem_idx\":3,\"kernel\":\"c\",\"outcome\":{\"failed\":{\"class\":\"crash\",\
+                      \"message\":\"\"}},\"unstable\":false,\"gpu\":1,\"at\":1}\n";
+        let text =
+            [line("a", 0.5, true), line("b", 0.3, true), line("a", 0.1, false), failed.to_owned()].concat();
+        std::fs::write(folder.path().join("sweep.csv.details.jsonl"), text + "{\"problem_idx\":3,\"ker")
+            .unwrap();
+        let sidecar = Sidecar::beside(&log).unwrap();
+        assert_eq!(sidecar.sessions, []);
+        let details = sidecar.details.unwrap();
+        // Only a row that was timed twice was measured again; one that is written twice was tried again.
+        assert_eq!((details.rows, details.remeasured, details.again), (3, 1, 1));
+        assert_eq!((details.with_cv, details.unsteady), (2, 1));
+        assert_eq!((details.median, details.worst[0].kernel.as_str()), (0.2, "b"));
+        assert_eq!(details.gpus, [("0".to_owned(), 3), ("1".to_owned(), 1)]);
+        assert_eq!(Sidecar::measurements(&folder.path().join("sweep.csv.details.jsonl")), log);
+    }
+
+    #[test]
+    fn a_merged_file_has_the_sessions_of_its_parts() {
+        let one = |name: &str| serde_json::json!({"sessions": [{"rows": 1, "gpus": {"0": {"name": name}}}]});
+        let inner = serde_json::json!({"format": "ck-select-merge", "parts": [{"meta": one("X")}]});
+        let none = serde_json::json!({"rows": 0, "meta": one("Z")});
+        let meta =
+            serde_json::json!({"parts": [{"meta": inner}, {"meta": null}, {}, {"meta": one("Y")}, none]});
+        let names: Vec<String> =
+            sessions(&meta).into_iter().map(|session| session.devices[0].name.clone()).collect();
+        assert_eq!(names, ["X", "Y"]);
+    }
+
+    #[test]
+    fn what_is_no_sidecar_is_refused() {
+        let good = serde_json::json!({"sessions": [{"gpus": null}, {}], "parts": [{"meta": null}]});
+        assert_eq!(check(&good), Ok(()));
+        for (text, message) in [
+            ("[1]", "found [1], expected an object"),
+            (r#"{"sessions": 3}"#, "sessions: found 3, expected an array"),
+            (r#"{"sessions": [3]}"#, "sessions: found 3, expected objects"),
+            (r#"{"sessions": [{"gpus": [1]}]}"#, "gpus: found [1], expected an object of objects"),
+            (r#"{"parts": [{"meta": {"sessions": {}}}]}"#, "sessions: found {}, expected an array"),
+        ] {
+            let meta = serde_json::from_str(text).unwrap();
+            assert_eq!(check(&meta).unwrap_err(), message);
+        }
+    }
+
+    #[test]
+    fn sessions_say_how_long_and_on_what() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = folder.path().join("sweep.parquet");
+        let text = r#"{"sessions": [{"began": 10, "ended": 70, "end": "completed", "rows": 5,
+            "gpus": {"0": {"name": "X", "pci_bus_id": "0000:c1:00.0"}, "1": {"name": "X"}}},
+            {"began": 80, "ended": null, "end": null, "rows": 1}]}"#;
+        std::fs::write(folder.path().join("sweep.meta.json"), text).unwrap();
+        let sessions = Sidecar::beside(&table).unwrap().sessions;
+        assert_eq!(
+            (sessions[0].seconds, sessions[0].rows, sessions[0].end.as_str()),
+            (Some(60), 5, "completed")
+        );
+        assert_eq!(sessions[0].gpus, [("X".to_owned(), 2)]);
+        let device = |gpu: &str, bus: Option<&str>| Device {
+            gpu: gpu.to_owned(),
+            name: "X".to_owned(),
+            target: None,
+            bus: bus.map(str::to_owned),
+        };
+        assert_eq!(sessions[0].devices, [device("0", Some("0000:c1:00.0")), device("1", None)]);
+        assert_eq!((sessions[1].seconds, sessions[1].end.as_str()), (None, "killed"));
+        std::fs::write(folder.path().join("sweep.meta.json"), "{").unwrap();
+        assert!(Sidecar::beside(&table).unwrap_err().to_string().contains("sweep.meta.json: "));
+    }
+}

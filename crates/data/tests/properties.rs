@@ -1,0 +1,168 @@
+//! Whatever is measured comes back from a table as it went in.
+
+use std::fs;
+use std::sync::atomic::AtomicBool;
+
+use ck_select_data::convert::{Options, Progress, Reject, convert};
+use ck_select_data::measurements::{Measurements, Wanted};
+use ck_select_types::vocab::Op;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+struct Silent;
+
+/// Collects what is rejected.
+#[derive(Default)]
+struct Rejects(Vec<Reject>);
+
+impl Progress for Rejects {
+    fn rows(&mut self, _: u64) {}
+
+    fn reject(&mut self, reject: &Reject) {
+        self.0.push(reject.clone());
+    }
+}
+
+impl Progress for Silent {
+    fn rows(&mut self, _: u64) {}
+
+    fn reject(&mut self, reject: &Reject) {
+        panic!("{reject:?}");
+    }
+}
+
+fn said(data: &Measurements) -> Vec<String> {
+    let line = |row: &ck_select_data::measurements::Row| {
+        let (problem, kernel) =
+            (&data.problems()[row.problem as usize], &data.kernels()[row.kernel as usize]);
+        // Bits, so that NaN equals NaN and the zeros differ.
+        let bits = [row.tflops, row.latency_ms, row.bandwidth_gb_s].map(f64::to_bits);
+        format!("{problem} {kernel:?} {bits:?} {}", row.is_valid)
+    };
+    data.rows().iter().map(line).collect()
+}
+
+fn name() -> impl Strategy<Value = String> {
+    let tiles = ["16x64x64", "64x64x128", "128x128x64"];
+    let pipelines = ["compv3", "mem", "basic_async_v1", "wavelet"];
+    let suffixes = ["", "_intrawave", "_interwave_gm2", "_intrawave_dsb_si", "_intrawave_2stage"];
+    (0..3usize, 0..3usize, 0..4usize, 0..5usize, any::<bool>()).prop_map(move |(d, t, p, s, three)| {
+        let direction = ["forward", "bwd_data", "bwd_weight"][d];
+        let (ndim, tile, pipeline) = (if three { 3 } else { 2 }, tiles[t], pipelines[p]);
+        format!("grouped_conv_{direction}_bf16_{ndim}d_{tile}_{pipeline}{}", suffixes[s])
+    })
+}
+
+prop_compose! {
+    fn row()(
+        name in name(),
+        n in 1..64i64,
+        c in 1..2048i64,
+        extent in 7..300i64,
+        filter in 1..8i64,
+        index in 0..1000i64,
+        latency in prop_oneof![Just(f64::NAN), 1.0..1e6f64],
+        tflops in prop_oneof![Just(0.0), 1e-3..3e3f64],
+        non_zero in 0..i64::from(u32::MAX),
+    ) -> String {
+        // No faster than a device can be: figures beyond that are refused.
+        let least_ms = (2 * n * c * c * (extent + 2).pow(2) * filter.pow(2)) as f64 / 1e16 * 1e3;
+        let latency = if latency.is_nan() { "N/A".to_owned() } else { format!("{:?}", latency * least_ms) };
+        format!(
+            "{name},{index},{n},{c},{c},1,1,{extent},{extent},1,{filter},{filter},1,2,1,0,1,0,1,1,1,\
+             {latency},{tflops:?},{non_zero}"
+        )
+    }
+}
+
+/// A row with cells as no harness writes them among those as one does; some rows are too short or too long.
+fn odd_row() -> impl Strategy<Value = Vec<String>> {
+    let extent =
+        || prop_oneof![8 => Just("14"), 1 => Just(" 14 "), 1 => Just("x"), 1 => Just("28.0"), 1 => Just("")];
+    let run = prop_oneof![20 => Just(""), 3 => Just("7"), 1 => Just("x")];
+    let figure = || {
+        prop_oneof![Just("0.5"), Just("1e3"), Just(" 7."), Just("N/A"), Just("nan"), Just("12ms"), Just("-1")]
+    };
+    let count = prop_oneof![Just("5"), Just("0"), Just("1e3"), Just("1.5"), Just("")];
+    let problem = prop::collection::vec(extent(), 6);
+    (name(), problem, run, figure(), figure(), count, 0..40usize).prop_map(
+        |(name, problem, run, latency, tflops, count, kind)| {
+            let mut row = vec![if kind == 0 { "wrong".to_owned() } else { name.replace("_3d_", "_2d_") }];
+            row.extend(problem.into_iter().chain([run, latency, tflops, count]).map(str::to_owned));
+            match kind {
+                1 => drop(row.pop()),
+                2 => row.push("more".to_owned()),
+                _ => {}
+            }
+            row
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn csv_and_parquet_say_the_same(rows in prop::collection::vec(row(), 1..200), quoted in any::<bool>()) {
+        let folder = TempDir::new().unwrap();
+        let mut text = "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,\
+                        pad_w,dilation_d,dilation_h,dilation_w,latency_ms,tflops,non_zero\n".to_owned();
+        for row in &rows {
+            let (name, rest) = row.split_once(',').unwrap();
+            let line = if quoted { format!("\"{name}\",{rest}\n") } else { format!("{row}\n") };
+            text.push_str(&line);
+        }
+        let [csv, parquet] = ["a.csv", "a.parquet"].map(|name| folder.path().join(name));
+        fs::write(&csv, text).unwrap();
+        let options = Options { arch: "gfx942".parse().ok(), ..Options::default() };
+        convert(std::slice::from_ref(&csv), &parquet, &options, &AtomicBool::new(false), &mut Silent)
+            .unwrap();
+        let wanted = Wanted { arch: options.arch, ..Wanted::all(Op::GroupedConv) };
+        let before = Measurements::read(&[&csv], wanted).unwrap();
+        let after = Measurements::read(&[&parquet], wanted).unwrap();
+        prop_assert_eq!(before.rows().len(), rows.len());
+        prop_assert_eq!(said(&before), said(&after));
+    }
+
+    /// Lines without quotes are compared with the line before, lines with quotes go another way: the same
+    /// cells give the same rows and the same complaints.
+    #[test]
+    fn quotes_make_no_difference(rows in prop::collection::vec(odd_row(), 0..60)) {
+        let folder = TempDir::new().unwrap();
+        let header = "kernel,C,K,Hi,Wi,Y,X,run_id,latency_ms,tflops,non_zero";
+        let joined = |mark: &str| -> String {
+            let line = |row: &Vec<String>| {
+                let cells: Vec<String> = row.iter().map(|cell| format!("{mark}{cell}{mark}")).collect();
+                cells.join(",") + "\n"
+            };
+            format!("{header}\n{}", rows.iter().map(line).collect::<String>())
+        };
+        let path = folder.path().join("a.csv");
+        let mut found = Vec::new();
+        for mark in ["", "\""] {
+            fs::write(&path, joined(mark)).unwrap();
+            let options = Options { arch: "gfx950".parse().ok(), ..Options::default() };
+            let mut rejects = Rejects::default();
+            let target = folder.path().join("a.parquet");
+            let reports =
+                convert(
+                    std::slice::from_ref(&path), &target, &options, &AtomicBool::new(false), &mut rejects
+                );
+            let wanted = Wanted { arch: options.arch, ..Wanted::all(Op::GroupedConv) };
+            let table = reports.is_ok().then(|| said(&Measurements::read(&[&target], wanted).unwrap()));
+            found.push((reports.map_err(|error| error.to_string()), rejects.0, table));
+        }
+        prop_assert_eq!(&found[0], &found[1]);
+    }
+
+    #[test]
+    fn no_text_makes_a_reader_panic(
+        text in "\\PC{0,200}|(Shape|M=|N=|K=|[{}\",:0-9 \n]|name|results|kernel,tflops,latency_ms){0,40}"
+    ) {
+        for name in ["a.csv", "a.json", "a.log", "a"] {
+            if let Err(error) = Measurements::new(Wanted::all(Op::Gemm)).add_text(name, text.as_bytes()) {
+                prop_assert!(error.to_string().starts_with(name));
+            }
+        }
+    }
+}

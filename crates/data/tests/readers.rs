@@ -1,0 +1,804 @@
+//! Readers of measurements: every format, what is kept, what is refused, and where it stood.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use arrow_array::cast::AsArray as _;
+use ck_select_data::convert::{FileReport, Options, Progress, Reject, convert};
+use ck_select_data::measurements::{DataError, Measurements, Wanted};
+use ck_select_types::kernel::KernelKind;
+use ck_select_types::problem::Problem;
+use ck_select_types::vocab::{Direction, Dtype, Op};
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
+use tempfile::TempDir;
+
+const HEADER: &str = "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,\
+                      dilation_d,dilation_h,dilation_w,latency_ms,tflops,non_zero";
+const CONV: &str = "grouped_conv_forward_bf16_2d_16x64x64_compv3_intrawave";
+const CELLS: &str = "16,256,128,1,1,28,28,1,3,3,1,1,1,0,1,1,1,1,1";
+const GEMM: &str =
+    "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x128_1x4x1_16x16x128";
+const MEM: &str =
+    "gemm_universal_fp8_rcr_mem_default_intrawave_False_False_False_True_64x64x64_1x4x1_16x16x32";
+
+#[derive(Default)]
+struct Noted {
+    rejects: Vec<Reject>,
+}
+
+impl Progress for Noted {
+    fn rows(&mut self, _: u64) {}
+
+    fn reject(&mut self, reject: &Reject) {
+        self.rejects.push(reject.clone());
+    }
+}
+
+fn file(folder: &TempDir, name: &str, text: &str) -> PathBuf {
+    let path = folder.path().join(name);
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn options() -> Options {
+    Options { arch: "gfx950".parse().ok(), ..Options::default() }
+}
+
+fn converted(inputs: &[PathBuf], output: &Path, options: &Options) -> (Vec<FileReport>, Vec<Reject>) {
+    let mut noted = Noted::default();
+    let reports = convert(inputs, output, options, &AtomicBool::new(false), &mut noted).unwrap();
+    (reports, noted.rejects)
+}
+
+fn refused(input: PathBuf, output: &Path, options: &Options) -> (String, Vec<Reject>) {
+    let mut noted = Noted::default();
+    let error = convert(&[input], output, options, &AtomicBool::new(false), &mut noted).unwrap_err();
+    (error.to_string(), noted.rejects)
+}
+
+fn measured(path: &Path, op: Op) -> Measurements {
+    Measurements::read(&[path], Wanted::all(op)).unwrap()
+}
+
+/// What a table's columns say of the padding of a kernel, in its first row.
+fn pad_columns(path: &Path, kernel: &str) -> [bool; 3] {
+    let reader =
+        ParquetRecordBatchReaderBuilder::try_new(fs::File::open(path).unwrap()).unwrap().build().unwrap();
+    let batch = reader.map(Result::unwrap).find(|batch| batch.num_rows() > 0).unwrap();
+    let names = batch.column_by_name("kernel_name").unwrap().as_string::<i32>();
+    let row = names.iter().position(|name| name == Some(kernel)).unwrap();
+    ["pad_m", "pad_n", "pad_k"].map(|name| batch.column_by_name(name).unwrap().as_boolean().value(row))
+}
+
+fn fails(path: &Path, op: Op) -> String {
+    Measurements::read(&[path], Wanted::all(op)).unwrap_err().to_string()
+}
+
+/// What a row says, whatever the indices.
+fn said(data: &Measurements) -> Vec<String> {
+    let line = |row: &ck_select_data::measurements::Row| {
+        let (problem, kernel) =
+            (&data.problems()[row.problem as usize], &data.kernels()[row.kernel as usize]);
+        format!("{problem} {} {:?} {:?} {}", kernel.name, row.tflops, row.latency_ms, row.is_valid)
+    };
+    data.rows().iter().map(line).collect()
+}
+
+fn log_object(name: &str, tflops: f64) -> String {
+    format!(
+        "{{\n  \"name\": \"{name}\",\n  \"problem\": {{\n    \
+         \"split_k\": 1, \"m\": 16, \"n\": 1536, \"k\": 7168,\n    \
+         \"dtype_a\": \"fp8\", \"layout_a\": \"RowMajor\", \"layout_b\": \"ColumnMajor\", \"layout_c\": \
+         \"RowMajor\"\n  }},\n  \"perf_result\": {{ \"latency(ms)\": 0.04, \"tflops(TFlops)\": {tflops}, \
+         \"bandwidth(GB/s)\": 512.5 }}\n}}\n"
+    )
+}
+
+#[test]
+fn failed_rows_are_kept_and_not_valid() {
+    let folder = TempDir::new().unwrap();
+    let text = format!(
+        "{HEADER}\n{CONV},0,{CELLS},0.02,300.5,100\n{CONV}_dsb,0,{CELLS},N/A,0,0\n{CONV}_si,0,{CELLS},,,\n\
+         {CONV}_gm2,0,{CELLS},0.01,900,0\n{CONV}_dsb_si,0,{CELLS},-1.0,-1.0,5\n"
+    );
+    let data = measured(&file(&folder, "a.csv", &text), Op::GroupedConv);
+    let valid: Vec<bool> = data.rows().iter().map(|row| row.is_valid).collect();
+    // The fourth wrote nothing but zeros: fast at nothing.
+    assert_eq!(valid, [true, false, false, false, false]);
+    assert_eq!((data.problems().len(), data.kernels().len()), (1, 5));
+    assert!(data.rows()[1].latency_ms.is_nan() && data.rows()[2].tflops == 0.0);
+}
+
+#[test]
+fn a_csv_may_leave_out_what_2d_does_not_need() {
+    let folder = TempDir::new().unwrap();
+    let short = file(
+        &folder,
+        "short.csv",
+        &format!(
+            "# a comment\n\nkernel_name,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops\r\n\
+                  {CONV}, 16 ,256,128,1,28,28,3,3,1,1,1,1,0.02,300.5\r\n"
+        ),
+    );
+    let long = file(&folder, "long.csv", &format!("{HEADER}\n\"{CONV}\",0,{CELLS},0.02,300.5,1\n"));
+    let (short, long) = (measured(&short, Op::GroupedConv), measured(&long, Op::GroupedConv));
+    assert_eq!(said(&short), said(&long));
+    assert_eq!(short.problems()[0].to_string().split(',').next(), Some("direction=forward"));
+}
+
+#[test]
+fn the_name_says_direction_type_and_dimensions() {
+    let folder = TempDir::new().unwrap();
+    let three = "grouped_conv_bwd_weight_fp16_3d_16x64x64_wavelet_intrawave_2stage";
+    let path = file(&folder, "a.csv", &format!("{HEADER}\n{three},0,{CELLS},0.02,300.5,1\n"));
+    let data = measured(&path, Op::GroupedConv);
+    let Problem::Conv(problem) = data.problems()[0] else { panic!() };
+    assert_eq!((problem.direction, problem.ndim, problem.dtype_in), (Direction::BwdWeight, 3, Dtype::Fp16));
+    assert_eq!(data.common_direction().unwrap(), Some(Direction::BwdWeight));
+    let deep = CELLS.replacen("1,28,28", "4,28,28", 1);
+    let path = file(&folder, "b.csv", &format!("{HEADER}\n{CONV},0,{deep},0.02,300.5,1\n"));
+    let error = fails(&path, Op::GroupedConv);
+    assert!(error.ends_with("b.csv: line 2: Di: found 4, expected 1 in a 2D problem"), "{error}");
+}
+
+#[test]
+fn bad_rows_are_located() {
+    let folder = TempDir::new().unwrap();
+    let good = format!("{CONV},0,{CELLS},0.02,300.5,1");
+    for (row, message) in [
+        (format!("{CONV},0,16,256"), "line 3: found 4 cells, expected 24 as in the header"),
+        (format!("{CONV},0,{CELLS},fast,1,1"), "line 3: latency_ms: found 'fast', expected a number or N/A"),
+        (format!("conv_1,0,{CELLS},1,1,1"), "line 3: kernel name 'conv_1', byte 0: begins neither"),
+        (format!("{CONV},0,{},1,1,1", CELLS.replacen("256", "257x", 1)), "line 3: C: found '257x'"),
+        (format!(",0,{CELLS},1,1,1"), "line 3: kernel name: found nothing"),
+    ] {
+        let error = fails(&file(&folder, "a.csv", &format!("{HEADER}\n{good}\n{row}\n")), Op::GroupedConv);
+        assert!(error.contains(message), "{error}");
+    }
+    let error = fails(&file(&folder, "b.csv", "kernel,tflops\n"), Op::GroupedConv);
+    assert!(error.contains("no column 'latency_ms'; the columns are kernel, tflops"), "{error}");
+    let error = fails(&file(&folder, "c.csv", "kernel,tflops,tflops,latency_ms\n"), Op::GroupedConv);
+    assert!(error.contains("column 'tflops' appears twice"), "{error}");
+    assert!(fails(&file(&folder, "d.csv", ""), Op::GroupedConv).contains("the file is empty"));
+    assert!(fails(&file(&folder, "d.parquet", "text"), Op::Gemm).contains("does not begin with PAR1"));
+    assert!(fails(&folder.path().join("none.csv"), Op::Gemm).contains("none.csv: No such file"));
+}
+
+#[test]
+fn conversion_takes_what_is_good_and_reports_the_rest() {
+    let folder = TempDir::new().unwrap();
+    let text =
+        format!("{HEADER}\n{CONV},0,{CELLS},0.02,300.5,7\n{CONV},0,16\n{CONV}_dsb,0,{CELLS},N/A,0,0\n");
+    let input = file(&folder, "a.csv", &text);
+    let output = folder.path().join("deep/er/a.parquet");
+    let (reports, rejects) = converted(&[input], &output, &options());
+    assert_eq!((reports[0].rows, reports[0].invalid, reports[0].rejected), (2, 1, 1));
+    assert_eq!(rejects[0].place, "line 3");
+    let data = measured(&output, Op::GroupedConv);
+    assert_eq!(data.rows().len(), 2);
+    assert_eq!(data.common_arch().unwrap().unwrap().as_str(), "gfx950");
+    let hardware = data.hardware().unwrap();
+    assert_eq!((hardware.num_cus, hardware.num_xcd), (256, 8));
+}
+
+#[test]
+fn a_log_gives_a_row_an_object() {
+    let folder = TempDir::new().unwrap();
+    let line = "========================================";
+    let one = log_object(GEMM, 100.0);
+    let flat: String = log_object(MEM, 0.0).lines().map(str::trim).collect();
+    let cut = log_object(GEMM, 1.0);
+    let cut = &cut[..cut.len() / 2];
+    let text = format!(
+        "Banner\nGPU ID: 0\n\n{line}\nShape 1: M=16 N=1536 K=7168 dtype=fp8 layout=rcr\n{line}\n\
+         Found 2 kernels\n{one}{flat}\n\
+         {{\"broken\": \n}}\n{cut}\n{line}\nShape 2: M=20480 N=7168 K=256 dtype=fp8 layout=rcr\n{line}\n\
+         {{\"name\": \"{GEMM}\", \"problem\": {{}}, \"perf_result\": {{\"latency(ms)\": 0.1, \
+         \"tflops(TFlops)\": 7}}}}\n"
+    );
+    let input = file(&folder, "wide_coverage_batch_001.log", &text);
+    let output = folder.path().join("a.parquet");
+    let (reports, rejects) = converted(std::slice::from_ref(&input), &output, &options());
+    assert_eq!((reports[0].rows, reports[0].invalid, reports[0].rejected), (3, 1, 2));
+    assert_eq!(
+        rejects.iter().map(|reject| reject.place.as_str()).collect::<Vec<_>>(),
+        ["line 17", "line 19"]
+    );
+    let data = measured(&output, Op::Gemm);
+    let shapes: Vec<[i64; 3]> = data
+        .rows()
+        .iter()
+        .map(|row| match data.problems()[row.problem as usize] {
+            Problem::Gemm(problem) => [problem.m, problem.n, problem.k],
+            _ => panic!(),
+        })
+        .collect();
+    assert_eq!(shapes, [[16, 1536, 7168], [16, 1536, 7168], [20480, 7168, 256]]);
+    assert_eq!(data.rows()[0].bandwidth_gb_s, 512.5);
+    assert!(!data.rows()[1].is_valid);
+    // The columns of `mem` are corrected on this way, too; the descriptor stays as it is named.
+    let KernelKind::Gemm(mem) = &data.kernels()[1].kind else { panic!() };
+    assert_eq!((data.kernels()[1].name.as_str(), mem.pad), (MEM, [false; 3]));
+    assert_eq!(pad_columns(&output, MEM), [true; 3]);
+    // Whoever trains is told; whoever converts has seen the report.
+    assert!(fails(&input, Op::Gemm).contains("line 17: no JSON object"));
+}
+
+#[test]
+fn a_log_says_batch_and_architecture() {
+    let folder = TempDir::new().unwrap();
+    let with = |more: &str| {
+        let text = log_object(GEMM, 100.0).replace("\"split_k\": 1", &format!("\"split_k\": 1, {more}"));
+        file(&folder, "a.log", &text)
+    };
+    let error = fails(&with("\"batch\": 4"), Op::Gemm);
+    assert!(error.contains("needs no batch"), "a plain kernel computes no batch: {error}");
+    let path = with("\"arch\": \"gfx942\"");
+    assert_eq!(measured(&path, Op::Gemm).problems()[0].arch(), "gfx942".parse().ok());
+    let wanted = Wanted { arch: "gfx950".parse().ok(), ..Wanted::all(Op::Gemm) };
+    assert!(Measurements::read(&[path], wanted).unwrap().rows().is_empty());
+}
+
+#[test]
+fn a_log_of_noise_is_no_table() {
+    let folder = TempDir::new().unwrap();
+    let input = file(&folder, "a.log", "nothing\nat all }{\n");
+    let output = folder.path().join("a.parquet");
+    let (error, _) = refused(input, &output, &options());
+    assert!(error.starts_with("no row to convert: ") && error.ends_with("a.log: found no measurement"));
+    assert!(!output.exists());
+}
+
+#[test]
+fn benchmark_json_has_its_bandwidth_and_pads_corrected() {
+    let folder = TempDir::new().unwrap();
+    let benchmark = |name: &str, ms: f64, valid: bool| {
+        format!(
+            "{{\"kernel_name\": \"{name}\", \"m\": 1000, \"n\": 2000, \"k\": 3000, \"avg_time_ms\": {ms}, \
+             \"tflops\": 9.5, \"is_valid\": {valid}, \"error\": null}}"
+        )
+    };
+    let results = format!(
+        "[{{\"kernel_config\": {{\"name\": \"{GEMM}\"}}, \"benchmarks\": [{}, {}]}}, {{\"kernel_config\": \
+         {{}}, \"benchmarks\": [{}, {}]}}]",
+        benchmark(GEMM, 0.5, true),
+        benchmark(GEMM, 0.5, false),
+        benchmark(MEM, 0.5, true),
+        benchmark("mystery", 0.5, true),
+    );
+    let whole =
+        format!("{{\"metadata\": {{\"dtype\": \"fp8\"}}, \"problem_sizes\": [], \"results\": {results}}}");
+    for (name, text) in [("benchmark_results_fp8_rcr.json", &whole), ("partial.json", &results)] {
+        let output = folder.path().join("a.parquet");
+        let (reports, rejects) = converted(&[file(&folder, name, text)], &output, &options());
+        assert_eq!((reports[0].rows, reports[0].invalid, reports[0].rejected), (3, 1, 1));
+        assert_eq!(rejects[0].place, "results[1].benchmarks[1]");
+        let data = measured(&output, Op::Gemm);
+        // One byte for an element of A and B, two for one of C.
+        assert_eq!(data.rows()[0].bandwidth_gb_s, (3e6 + 6e6 + 2.0 * 2e6) / 1e9 / 0.0005);
+        assert_eq!((data.rows()[1].tflops, data.rows()[1].latency_ms), (0.0, 0.0));
+        assert_eq!(pad_columns(&output, MEM), [true; 3]);
+        assert_eq!(pad_columns(&output, GEMM), [false; 3]);
+    }
+    // A misspelt key would leave the usual value in its place.
+    for (key, expected) in [("splitk", "split_k"), ("avg_time_m", "avg_time_ms")] {
+        let text = whole.replacen("\"tflops\"", &format!("\"{key}\": 4, \"tflops\""), 1);
+        let text = if key == "avg_time_m" { text.replacen("\"avg_time_ms\": 0.5, ", "", 1) } else { text };
+        let output = folder.path().join("misspelt.parquet");
+        let (reports, rejects) = converted(&[file(&folder, "misspelt.json", &text)], &output, &options());
+        assert_eq!((reports[0].rows, reports[0].rejected), (2, 2));
+        assert_eq!(rejects[0].place, "results[0].benchmarks[0]");
+        assert_eq!(rejects[0].reason, format!("unknown key '{key}', expected {expected}"));
+    }
+    let cut = &whole[..whole.len() - 20];
+    let (reports, rejects) =
+        converted(&[file(&folder, "cut.json", cut)], &folder.path().join("b.parquet"), &options());
+    assert_eq!((reports[0].rows, reports[0].rejected), (2, 1));
+    assert!(rejects[0].reason.contains("the rest of the file is not read"), "{}", rejects[0].reason);
+}
+
+#[test]
+fn a_csv_that_says_something_twice_says_the_same() {
+    let folder = TempDir::new().unwrap();
+    let csv =
+        |header: &str, rows: &[&str]| file(&folder, "a.csv", &format!("{header}\n{}\n", rows.join("\n")));
+    let body = "M,N,K,tflops";
+    let header = format!("kernel,kernel_name,{body},latency_ms");
+    let row = |again: &str| format!("{GEMM},{again},64,64,64,9.5,0.5");
+    let good = [row(GEMM), row("")];
+    let data = measured(&csv(&header, &[&good[0], &good[1]]), Op::Gemm);
+    assert_eq!(data.rows().len(), 2);
+    let error = fails(&csv(&header, &[&good[0], &row(MEM)]), Op::Gemm);
+    let message = format!("line 3: kernel_name: found '{MEM}', expected '{GEMM}' as in kernel");
+    assert!(error.ends_with(&message), "{error}");
+    for (one, other) in [("latency_ms", "latency_us"), ("tflops", "measured_tflops")] {
+        let more = if one == "tflops" { "latency_ms,measured_tflops" } else { "latency_ms,latency_us" };
+        let path = csv(&format!("kernel,{body},{more}"), &[&format!("{GEMM},64,64,64,9.5,0.5,9.5")]);
+        let expected =
+            format!("header: columns '{one}' and '{other}' are the same figure, expected one of them");
+        let error = fails(&path, Op::Gemm);
+        assert!(error.ends_with(&expected), "{error}");
+    }
+}
+
+#[test]
+fn a_csv_records_the_gpu_and_what_failed() {
+    let folder = TempDir::new().unwrap();
+    let read = |header: &str, rows: &[&str]| {
+        let rows: Vec<_> = rows.iter().map(|row| format!("{GEMM},64,64,64,9.5,0.5,{row}")).collect();
+        let header = format!("kernel,M,N,K,tflops,latency_ms,{header}");
+        Measurements::read(
+            &[file(&folder, "a.csv", &format!("{header}\n{}\n", rows.join("\n")))],
+            Wanted { arch: "gfx942".parse().ok(), ..Wanted::all(Op::Gemm) },
+        )
+    };
+    let data = read("hw_num_cus", &["208", "208", ""]).unwrap();
+    assert_eq!(data.rows().len(), 3);
+    assert_eq!(data.hardware().unwrap().num_cus, 208);
+    assert_eq!(data.device("gfx942".parse().unwrap()).unwrap().hardware.num_cus, 208);
+    let error = read("hw_num_cus", &["208", "304"]).unwrap_err();
+    assert!(
+        matches!(error, DataError::Hardware { name: "num_cus", found: 304, expected: 208, .. }),
+        "{error}"
+    );
+    let error = read("hw_num_cus", &["many"]).unwrap_err().to_string();
+    assert!(error.ends_with("line 2: hw_num_cus: found 'many', expected a whole number"), "{error}");
+    let data = read("is_valid,error_msg", &["true,", "true,wrong result", ","]).unwrap();
+    let valid: Vec<bool> = data.rows().iter().map(|row| row.is_valid).collect();
+    assert_eq!(valid, [true, false, true]);
+    assert_eq!(data.rows()[1].failure, 1);
+}
+
+/// A file of `generate_benchmark_data` with benchmarks of 64x64x64, each with these further fields.
+fn benchmarks(folder: &TempDir, metadata: &str, rows: &[(&str, &str)]) -> PathBuf {
+    let benchmark = |&(name, fields): &(&str, &str)| {
+        format!("{{\"kernel_name\": \"{name}\", \"m\": 64, \"n\": 64, \"k\": 64, {fields}}}")
+    };
+    let rows: Vec<String> = rows.iter().map(benchmark).collect();
+    let results = format!("[{{\"kernel_config\": {{}}, \"benchmarks\": [{}]}}]", rows.join(", "));
+    file(folder, "benchmarks.json", &format!("{{\"metadata\": {{{metadata}}}, \"results\": {results}}}"))
+}
+
+const FIGURES: &str = "\"avg_time_ms\": 0.5, \"tflops\": 9.5";
+
+#[test]
+fn a_key_that_a_benchmark_has_twice_is_an_error() {
+    let folder = TempDir::new().unwrap();
+    let path = benchmarks(&folder, "", &[(GEMM, "\"tflops\": 1.0, \"tflops\": 9.5, \"avg_time_ms\": 0.5")]);
+    let error = fails(&path, Op::Gemm);
+    assert!(error.contains("the key 'tflops' appears twice in one object"), "{error}");
+}
+
+#[test]
+fn benchmark_json_says_valid_as_a_csv_does() {
+    let folder = TempDir::new().unwrap();
+    for (value, valid) in [
+        ("1", true),
+        ("1.0", true),
+        ("\"True\"", true),
+        ("null", true),
+        ("0", false),
+        ("0.0", false),
+        ("false", false),
+        ("\"false\"", false),
+        ("\"False\"", false),
+        ("true, \"error\": \"wrong result\"", false),
+        ("true, \"error\": \"\"", true),
+    ] {
+        let fields = format!("{FIGURES}, \"is_valid\": {value}");
+        let data = measured(&benchmarks(&folder, "", &[(GEMM, &fields)]), Op::Gemm);
+        assert_eq!(data.rows()[0].is_valid, valid, "{value}");
+    }
+    let fields = format!("{FIGURES}, \"is_valid\": \"x\"");
+    let error = fails(&benchmarks(&folder, "", &[(GEMM, &fields)]), Op::Gemm);
+    assert!(error.ends_with("benchmarks[0]: is_valid: found 'x', expected true or false"), "{error}");
+}
+
+#[test]
+fn benchmark_json_has_the_fields_of_a_gemm() {
+    let folder = TempDir::new().unwrap();
+    let body = "fp8_rcr_compv3_cshuffle_intrawave_False_False_False";
+    let shapes = "128x128x128_1x4x1_16x16x128";
+    let batched = format!("batched_gemm_{body}_{shapes}");
+    let grouped = format!("grouped_gemm_{body}_False_{shapes}");
+    let with = |fields: &str| format!("{fields}, {FIGURES}");
+    let [batch, groups] = [with("\"batch\": 4"), with("\"groups\": \"64x64x64*4\"")];
+    let data = measured(&benchmarks(&folder, "", &[(&batched, &batch), (&grouped, &groups)]), Op::Gemm);
+    let said: Vec<String> = data.problems().iter().map(ToString::to_string).collect();
+    assert!(said[0].ends_with("layout=rcr,batch=4"), "{said:?}");
+    assert!(said[1].ends_with("layout=rcr,groups=64x64x64*4"), "{said:?}");
+    // Four GEMMs, either way, of one byte for an element of A and B and two for one of C.
+    let bandwidth = 4.0 * (2.0 + 2.0) * 64.0 * 64.0 / 1e9 / 0.0005;
+    assert!(data.rows().iter().all(|row| row.bandwidth_gb_s == bandwidth), "{:?}", data.rows());
+    for (name, fields, message) in [
+        (GEMM, batch.as_str(), "needs no batch and no list of GEMMs"),
+        (GEMM, &groups, "needs no batch and no list of GEMMs"),
+        (GEMM, &with("\"M\": 128"), "m: found '64', expected '128' as in M"),
+        (
+            GEMM,
+            "\"tflops\": 9.5, \"time(us)\": 500",
+            "found none of the keys avg_time_ms, latency_ms, latency_us",
+        ),
+        (GEMM, "\"tflops\": 9.5, \"latency(us)\": 500", "unknown key 'latency(us)', expected latency_us"),
+        (GEMM, "\"avg_time_ms\": 0.5", "found none of the keys tflops, measured_tflops"),
+        (
+            GEMM,
+            &with("\"latency_us\": 500"),
+            "keys 'avg_time_ms' and 'latency_us' are the same figure, expected one of them",
+        ),
+    ] {
+        let error = fails(&benchmarks(&folder, "", &[(name, fields)]), Op::Gemm);
+        assert!(error.contains("results[0].benchmarks[0]: ") && error.ends_with(message), "{error}");
+    }
+    let data = measured(&benchmarks(&folder, "", &[(GEMM, &with("\"M\": 64"))]), Op::Gemm);
+    assert_eq!(data.rows().len(), 1);
+    let micro = "\"tflops\": 9.5, \"latency_us\": 500";
+    let data = measured(&benchmarks(&folder, "", &[(GEMM, micro)]), Op::Gemm);
+    assert_eq!((data.rows()[0].latency_ms, data.rows()[0].is_valid), (0.5, true));
+    // A kernel that failed has no figures.
+    let data = measured(&benchmarks(&folder, "", &[(GEMM, "\"is_valid\": false")]), Op::Gemm);
+    assert!(!data.rows()[0].is_valid);
+}
+
+/// Any object with a problem was read as attention, so that a GEMM lacked its sizes.
+#[test]
+fn benchmark_json_may_have_the_problem_of_a_gemm_in_an_object() {
+    let folder = TempDir::new().unwrap();
+    let printed = log_object(GEMM, 9.5);
+    let flat = format!(r#"{{"kernel_name": "{GEMM}", "problem": {{"M": 64, "N": 64, "K": 64}}, {FIGURES}}}"#);
+    let data = |text: &str| measured(&file(&folder, "a.json", text), Op::Gemm);
+    let listed = data(&format!("[{printed}, {flat}]"));
+    let logged = data(&printed);
+    assert_eq!(listed.rows()[0].latency_ms, logged.rows()[0].latency_ms);
+    assert_eq!((listed.problems()[0], listed.rows()[0].tflops), (logged.problems()[0], 9.5));
+    assert_eq!((listed.rows().len(), listed.rows()[1].tflops), (2, 9.5));
+    assert_eq!(data(&format!(r#"{{"results": [{printed}]}}"#)).rows().len(), 1);
+    for (from, to, message) in [
+        ("kernel_name", "kernelname", "the kernel's name: found the key 'kernelname', expected kernel or"),
+        ("\"K\"", "\"Kk\"", "problem: unknown key 'Kk', expected K, k"),
+        ("\"problem\"", "\"M\": 65, \"problem\"", "M: found two values, in the result and in its problem"),
+    ] {
+        let error = fails(&file(&folder, "b.json", &format!("[{}]", flat.replace(from, to))), Op::Gemm);
+        assert!(error.contains(&format!("results[0]: {message}")), "{error}");
+    }
+}
+
+#[test]
+fn the_architecture_in_benchmark_json_counts() {
+    let folder = TempDir::new().unwrap();
+    let arch = |word: &str| format!("{FIGURES}, \"arch\": \"{word}\"");
+    let wanted = Wanted { arch: "gfx950".parse().ok(), ..Wanted::all(Op::Gemm) };
+    let path = benchmarks(&folder, "", &[(GEMM, &arch("gfx942")), (MEM, &arch("gfx950")), (GEMM, FIGURES)]);
+    let data = Measurements::read(&[&path], wanted).unwrap();
+    assert_eq!((data.rows().len(), data.sources()[0].other), (2, 1));
+    assert_eq!(data.sources()[0].other_arches, [("gfx942".parse().unwrap(), 1)]);
+    assert_eq!(data.common_arch().unwrap(), wanted.arch);
+    let whole = "\"arch\": \"gfx942\"";
+    let data = Measurements::read(&[benchmarks(&folder, whole, &[(GEMM, FIGURES)])], wanted).unwrap();
+    assert_eq!((data.rows().len(), data.sources()[0].other), (0, 1));
+    let data = measured(&benchmarks(&folder, whole, &[(GEMM, FIGURES)]), Op::Gemm);
+    assert_eq!(data.common_arch().unwrap(), "gfx942".parse().ok());
+    let error = fails(&benchmarks(&folder, whole, &[(GEMM, &arch("gfx950"))]), Op::Gemm);
+    assert!(
+        error.contains("arch: found 'gfx950', expected 'gfx942' as for the results around it"),
+        "{error}"
+    );
+    let text = fs::read_to_string(benchmarks(&folder, whole, &[(GEMM, FIGURES)])).unwrap();
+    let results = &text[text.find("\"results\"").unwrap()..text.len() - 1];
+    let late = file(&folder, "late.json", &format!("{{{results}, \"metadata\": {{{whole}}}}}"));
+    let error = fails(&late, Op::Gemm);
+    assert!(error.ends_with("found after the results, expected before them: it has their arch"), "{error}");
+}
+
+/// A result of `fmha_benchmark`: as a line of its CSV, and as an object of its JSON.
+fn attention(kernel: &str, keys: i64, ms: f64, splits: Option<i64>, status: &str) -> [String; 2] {
+    let line = format!(
+        "{kernel},fp16,qr,batch,no,no,128,128,{},2,32,8,1,{keys},{ms},9.5,0,0,0,0,100,{status}\n",
+        splits.map_or(String::new(), |splits| splits.to_string())
+    );
+    let splits = splits.map_or("null".to_owned(), |splits| splits.to_string());
+    let object = format!(
+        "{{\"kernel\": \"{kernel}\", \"dtype\": \"fp16\", \"hdim_q\": 128, \"num_splits\": {splits}, \
+         \"problem\": {{\"batch\": 2, \"nhead_q\": 32, \"nhead_k\": 8, \"seqlen_q\": 1, \"seqlen_k\": \
+         {keys}, \"hdim_q\": 128, \"hdim_v\": 128}}, \"latency_ms\": {ms}, \"tflops\": 9.5, \"max_err\": \
+         0.0, \"status\": \"{status}\"}}"
+    );
+    [line, object]
+}
+
+#[test]
+fn attention_is_the_same_in_csv_and_json_and_wrong_results_are_not_valid() {
+    let folder = TempDir::new().unwrap();
+    let name = |family: &str, m0: u32, rest: &str| {
+        format!(
+            "{family}_fp16_batch_h128_qr_t{m0}x128x32x128x32x128_w16x16x32_pad1111_mask=no_bias=no{rest}\
+             _bpc=-1"
+        )
+    };
+    let (tall, flat) = (name("fmha_fwd", 128, ""), name("fmha_fwd", 16, ""));
+    let split = name("fmha_fwd_splitkv", 64, "_lse=1");
+    let rows = [
+        attention(&tall, 1024, 0.5, None, "PASS"),
+        attention(&flat, 1024, 0.25, None, "OK"),
+        attention(&tall, 4096, 0.001, None, "FAIL"),
+        attention(&flat, 4096, 0.001, None, "ZERO"),
+        attention(&split, 4096, 0.4, Some(8), "PASS"),
+        attention(&split, 4096, 0.4, Some(4), "passed"),
+        attention("fmha_fwd_nobody", 4096, 0.4, None, "PASS"),
+    ];
+    let header = "kernel,dtype,pipeline,mode,mask,bias,hdim_q,hdim_v,num_splits,batch,nhead_q,nhead_k,\
+                  seqlen_q,seqlen_k,latency_ms,tflops,max_err,mean_err,rms_err,p99_err,within_tol_pct,\
+                  status\n";
+    let csv = rows.iter().fold(header.to_owned(), |text, [line, _]| text + line);
+    let objects: Vec<&str> = rows.iter().map(|[_, object]| object.as_str()).collect();
+    let json = |metadata: &str| format!("{{{metadata}\"results\": [{}]}}", objects.join(", "));
+    let metadata = "\"metadata\": {\"arch\": \"gfx950\", \"num_kernels\": 4}, ";
+    let mut all = Vec::new();
+    for (name, text, place) in [
+        ("results.csv", csv, "line 7"),
+        ("named.json", json(metadata), "results[5]"),
+        ("bare.json", json(""), "results[5]"),
+    ] {
+        let output = folder.path().join(format!("{name}.parquet"));
+        let (reports, rejects) = converted(&[file(&folder, name, &text)], &output, &options());
+        assert_eq!((reports[0].rows, reports[0].invalid, reports[0].rejected), (5, 2, 2), "{name}");
+        assert_eq!((rejects[0].place.as_str(), rejects.len()), (place, 2));
+        assert_eq!(rejects[0].reason, "status: found 'passed', expected OK, PASS, FAIL, NAN or ZERO");
+        let data = measured(&output, Op::Fmha);
+        // Three: the lengths, and of the longer one the split keys.
+        assert_eq!((data.problems().len(), data.kernels().len()), (3, 3));
+        all.push(said(&data));
+    }
+    assert_eq!(all[0], all[1]);
+    assert_eq!(all[0], all[2]);
+    assert!(all[0][4].contains("num_splits=8") && all[0][4].contains("arch=gfx950"), "{}", all[0][4]);
+    // What the file says of the GPU counts.
+    let path = file(&folder, "other.json", &json(metadata));
+    let other = Options { arch: "gfx942".parse().ok(), ..Options::default() };
+    let (error, _) = refused(path, &folder.path().join("other.parquet"), &other);
+    assert!(error.contains("6 rows of another operation, direction, type or architecture"), "{error}");
+    let text = json(metadata).replace("seqlen_k", "seqlen_kk");
+    let output = folder.path().join("misspelt.parquet");
+    let (error, rejects) = refused(file(&folder, "misspelt.json", &text), &output, &options());
+    assert!(error.contains("misspelt.json: found ") && error.contains(" rejected places"), "{error}");
+    assert!(
+        rejects[0].reason.starts_with("problem: unknown key 'seqlen_kk', expected seqlen_k"),
+        "{rejects:?}"
+    );
+}
+
+#[test]
+fn gzip_reads_as_its_content() {
+    let folder = TempDir::new().unwrap();
+    let text = format!("{HEADER}\n{CONV},0,{CELLS},0.02,300.5,1\n");
+    let path = folder.path().join("a.csv.gz");
+    let mut encoder =
+        flate2::write::GzEncoder::new(fs::File::create(&path).unwrap(), flate2::Compression::fast());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap();
+    let plain = file(&folder, "a.csv", &text);
+    assert_eq!(said(&measured(&path, Op::GroupedConv)), said(&measured(&plain, Op::GroupedConv)));
+}
+
+#[test]
+fn folders_are_their_parquet_files_in_order() {
+    let folder = TempDir::new().unwrap();
+    let data = TempDir::new().unwrap();
+    for (name, tflops) in [("b", 2.0), ("a", 1.0)] {
+        let input = file(&folder, "x.csv", &format!("{HEADER}\n{CONV},0,{CELLS},0.02,{tflops},1\n"));
+        converted(&[input], &data.path().join(format!("{name}.parquet")), &options());
+    }
+    file(&data, "notes.txt", "no table");
+    let read = Measurements::read(&[data.path()], Wanted::all(Op::GroupedConv)).unwrap();
+    assert_eq!(read.rows().iter().map(|row| row.tflops).collect::<Vec<_>>(), [1.0, 2.0]);
+    assert_eq!(read.sources().len(), 2);
+    let empty = TempDir::new().unwrap();
+    assert!(matches!(
+        Measurements::read(&[empty.path()], Wanted::all(Op::Gemm)),
+        Err(DataError::NoFiles { .. })
+    ));
+}
+
+#[test]
+fn mixtures_are_refused_and_filters_count_what_they_leave_out() {
+    let folder = TempDir::new().unwrap();
+    let other = CONV.replace("forward", "bwd_data").replace("bf16", "fp16");
+    let path =
+        file(&folder, "a.csv", &format!("{HEADER}\n{CONV},0,{CELLS},1,1,1\n{other},0,{CELLS},1,1,1\n"));
+    let data = measured(&path, Op::GroupedConv);
+    let error = data.common_direction().unwrap_err().to_string();
+    assert!(error.starts_with("the data mixes directions: forward, bwd_data; choose one"), "{error}");
+    assert!(data.common_dtype().unwrap_err().to_string().contains("element types: fp16, bf16"));
+    assert_eq!(data.common_arch().unwrap(), None);
+    let wanted = Wanted { direction: Some(Direction::BwdData), ..Wanted::all(Op::GroupedConv) };
+    let data = Measurements::read(&[&path], wanted).unwrap();
+    assert_eq!((data.rows().len(), data.sources()[0].other), (1, 1));
+    assert_eq!(data.common_dtype().unwrap(), Some(Dtype::Fp16));
+
+    let parquet = |name: &str, arch: &str| {
+        let output = folder.path().join(name);
+        converted(
+            std::slice::from_ref(&path),
+            &output,
+            &Options { arch: arch.parse().ok(), ..Options::default() },
+        );
+        output
+    };
+    let (old, new) = (parquet("old.parquet", "gfx942"), parquet("new.parquet", "gfx950"));
+    // Each architecture keeps its own constants.
+    let data = Measurements::read(&[&old, &new], Wanted::all(Op::GroupedConv)).unwrap();
+    for (arch, cus) in [("gfx942", 228), ("gfx950", 256)] {
+        assert_eq!(data.device(arch.parse().unwrap()).unwrap().hardware.num_cus, cus);
+    }
+    let wanted = Wanted { arch: "gfx950".parse().ok(), ..Wanted::all(Op::GroupedConv) };
+    let data = Measurements::read(&[&old, &new], wanted).unwrap();
+    assert_eq!((data.rows().len(), data.sources()[0].other), (2, 2));
+}
+
+#[test]
+fn tables_convert_to_tables_and_back_to_csv() {
+    let folder = TempDir::new().unwrap();
+    let text = format!(
+        "{HEADER}\n{CONV},0,{CELLS},0.0123456789,300.5,7\n{CONV}_dsb,4,{CELLS},N/A,0.0,0\n\
+         {CONV}_2stage,9,{CELLS},1e-5,2.5,0\n"
+    );
+    let input = file(&folder, "a.csv", &text);
+    let [one, two, back] = ["one.parquet", "two.parquet", "back.csv"].map(|name| folder.path().join(name));
+    converted(std::slice::from_ref(&input), &one, &options());
+    converted(std::slice::from_ref(&one), &two, &Options::default());
+    converted(std::slice::from_ref(&two), &back, &Options::default());
+    assert_eq!(fs::read_to_string(&back).unwrap(), text);
+    assert_eq!(fs::read(&one).unwrap(), fs::read(&two).unwrap());
+    let before =
+        Measurements::read(&[&input], Wanted { arch: "gfx950".parse().ok(), ..Wanted::all(Op::GroupedConv) });
+    assert_eq!(said(&before.unwrap()), said(&measured(&two, Op::GroupedConv)));
+    // Two inputs make one table, in their order.
+    let both = folder.path().join("both.parquet");
+    let (reports, _) = converted(&[one, input], &both, &options());
+    assert_eq!(reports.iter().map(|report| report.rows).collect::<Vec<_>>(), [3, 3]);
+    assert_eq!(measured(&both, Op::GroupedConv).rows().len(), 6);
+}
+
+#[test]
+fn conversion_needs_the_architecture_and_one_operation() {
+    let folder = TempDir::new().unwrap();
+    let conv = file(&folder, "a.csv", &format!("{HEADER}\n{CONV},0,{CELLS},0.02,300.5,1\n"));
+    let log = file(&folder, "a.log", &log_object(GEMM, 1.0));
+    let output = folder.path().join("a.parquet");
+    let run = |inputs: &[PathBuf], options: &Options| {
+        convert(inputs, &output, options, &AtomicBool::new(false), &mut Noted::default())
+            .map(|reports| reports.iter().map(|report| report.rows).collect::<Vec<_>>())
+            .map_err(|error| error.to_string())
+    };
+    let error = run(std::slice::from_ref(&conv), &Options::default()).unwrap_err();
+    assert!(error.contains("say it with --arch"), "{error}");
+    let both = [conv, log];
+    let error = run(&both, &options()).unwrap_err();
+    assert!(error.contains("the data mixes operations: gemm_universal, grouped_conv"), "{error}");
+    assert!(!output.exists(), "a failed conversion leaves nothing");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no temporary file stays");
+    assert_eq!(run(&both, &Options { op: Some(Op::Gemm), ..options() }), Ok(vec![0, 1]));
+}
+
+/// Figures are not asked for, whatever the format.
+#[test]
+fn pairs_are_the_rows_without_their_figures() {
+    let folder = TempDir::new().unwrap();
+    let mut text = "kernel,problem_idx,C,K,Hi,Wi,Y,X,latency_ms,tflops\n".to_owned();
+    for index in 0..50 {
+        // Neighbours of one problem, some of them for another type, and some problems that come again.
+        let kernel = ["16x64x64_compv3", "64x64x128_mem", "16x64x64_compv4"][index % 3];
+        let dtype = if index % 7 == 3 { "fp16" } else { "bf16" };
+        let channels = 16 * (1 + index / 4 % 9);
+        let figures = format!("64,8,8,3,3,0.5,1{index}");
+        writeln!(text, "grouped_conv_forward_{dtype}_2d_{kernel},{index},{channels},{figures}").unwrap();
+    }
+    let csv = file(&folder, "a.csv", &text);
+    let table = folder.path().join("a.parquet");
+    converted(std::slice::from_ref(&csv), &table, &options());
+    for path in [csv, table] {
+        let all = measured(&path, Op::GroupedConv);
+        let pairs = Measurements::read_pairs(&[&path], Wanted::all(Op::GroupedConv)).unwrap();
+        assert_eq!(pairs.problems(), all.problems());
+        assert_eq!(pairs.kernels(), all.kernels());
+        assert_eq!(pairs.hardware(), all.hardware());
+        assert_eq!((pairs.rows().len(), pairs.sweeps().len(), all.sweeps().len()), (50, 14, 50));
+        let bf16 = Wanted { dtype: Some(Dtype::Bf16), ..Wanted::all(Op::GroupedConv) };
+        let some = Measurements::read_pairs(&[&path], bf16).unwrap();
+        assert_eq!((some.rows().len(), some.sources()[0].other), (43, 7));
+        for (pair, row) in pairs.rows().iter().zip(all.rows()) {
+            assert_eq!((pair.problem, pair.kernel), (row.problem, row.kernel));
+            assert!(row.is_valid && !pair.is_valid && pair.tflops == 0.0 && pair.latency_ms.is_nan());
+        }
+    }
+}
+
+/// CK DSL's sweeps say the tile and the pipeline of a kernel, microseconds, and no type.
+#[test]
+fn sweeps_of_the_dsl_have_kernels_by_their_tiles() {
+    let folder = TempDir::new().unwrap();
+    let text = "N,G,C,K,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,tile_m,tile_n,tile_k,pipeline,tflops,\
+                latency_us\n\
+                16,1,256,128,28,28,3,3,1,1,1,1,64,128,64,compv3,100.0,73.98752256\n\
+                N,G,C,K,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,tile_m,tile_n,tile_k,pipeline,tflops,\
+                latency_us\n\
+                16,1,256,128,28,28,3,3,1,1,1,1,64,128,64,compv9,100.0,73.98\n";
+    let path = file(&folder, "sweep.csv", text);
+    let options = Options { dtype: Some(Dtype::Fp16), ..options() };
+    let output = folder.path().join("out.parquet");
+    let (reports, rejects) = converted(std::slice::from_ref(&path), &output, &options);
+    assert_eq!(reports[0].rows, 1);
+    let reasons: Vec<&str> = rejects.iter().map(|reject| reject.reason.as_str()).collect();
+    // The header of a second shard is no row; a pipeline that there is not makes a bad one.
+    let [reason] = &reasons[..] else { panic!("{reasons:?}") };
+    assert!(reason.contains("unknown pipeline 'compv9'") && rejects[0].place == "line 4", "{rejects:?}");
+    let data = measured(&output, Op::GroupedConv);
+    let row = &data.rows()[0];
+    let kernel = &data.kernels()[row.kernel as usize];
+    assert_eq!(kernel.name, "grouped_conv_fwd_fp16_nhwgc_2d_compv3_intrawave_64x128x64");
+    assert_eq!((row.tflops, row.latency_ms), (100.0, 0.073_987_522_56));
+    let unsaid = Options { dtype: None, ..options };
+    let mut noted = Noted::default();
+    let error = convert(&[path], &output, &unsaid, &AtomicBool::new(false), &mut noted).unwrap_err();
+    assert!(error.to_string().contains("say --dtype fp16 or bf16"), "{error}");
+}
+
+/// Shards are joined with `cat`, whatever their columns.
+#[test]
+fn a_header_in_the_middle_is_no_row() {
+    let folder = TempDir::new().unwrap();
+    let header = "\u{feff}kernel,N,C,K,Hi,Wi,Y,X,tflops,latency_ms";
+    let row = |n: u32| {
+        format!(
+            "grouped_conv_forward_bf16_2d_64x64x64_compv3,{n},64,64,28,28,1,1,1,{}",
+            f64::from(n) * 0.006_422_528
+        )
+    };
+    let again = header.trim_start_matches('\u{feff}');
+    for end in ["\n", "\r\n"] {
+        let text = [header, &row(1), again, &row(2), again].map(|line| format!("{line}{end}")).concat();
+        let data = measured(&file(&folder, "joined.csv", &text), Op::GroupedConv);
+        assert_eq!(data.rows().len(), 2);
+    }
+    let other = format!("{header}\n{}\n{again},more\n", row(1));
+    let error = Measurements::read(&[&file(&folder, "other.csv", &other)], Wanted::all(Op::GroupedConv));
+    let error = error.unwrap_err().to_string();
+    assert!(error.contains("line 3: found 11 cells, expected 10 as in the header"), "{error}");
+}
+
+/// What a variant's kernel computes is the problem's, too; what only the cells can say has to be there.
+#[test]
+fn rows_of_variants_are_problems_of_variants() {
+    let folder = TempDir::new().unwrap();
+    let body = "fp8_rcr_compv3_cshuffle_intrawave_False_False_False";
+    let shapes = "128x128x128_1x4x1_16x16x128";
+    let text = format!(
+        "kernel,M,N,K,batch_count,groups,tflops,latency_ms\n\
+         gemm_{body}_False_{shapes}_streamk_tree,64,64,64,,,1,1\n\
+         batched_gemm_{body}_{shapes},64,64,64,4,,1,1\n\
+         grouped_gemm_{body}_False_{shapes},64,64,64,,64x64x64*4,1,1\n\
+         gemm_bquant_fp8_rcr_compv3_cshuffle_intrawave_{shapes}_qg1x1x64,64,64,64,,,1,1\n\
+         batched_gemm_{body}_{shapes},64,64,64,,,1,1\n\
+         gemm_{body}_False_{shapes},64,64,64,4,,1,1\n"
+    );
+    let path = file(&folder, "variants.csv", &text);
+    let output = folder.path().join("out.parquet");
+    let (_, rejects) = converted(std::slice::from_ref(&path), &output, &options());
+    let reasons: Vec<&str> = rejects.iter().map(|reject| reject.reason.as_str()).collect();
+    assert_eq!(reasons.len(), 2, "{reasons:?}");
+    assert!(reasons[0].ends_with("needs 'batch' of 1 or more and no list of GEMMs"), "{}", reasons[0]);
+    assert!(reasons[1].ends_with("needs no batch and no list of GEMMs"), "{}", reasons[1]);
+    let good: Vec<&str> = text.lines().take(5).collect();
+    let good = file(&folder, "good.csv", &(good.join("\n") + "\n"));
+    for path in [&good, &output] {
+        let data = measured(path, Op::Gemm);
+        let request = |problem: &Problem| problem.to_string().split_once("layout=rcr").unwrap().1.to_owned();
+        let requests: Vec<String> = data.problems().iter().map(request).collect();
+        let arch = if path == &output { ",arch=gfx950" } else { "" };
+        let expected = [",stream_k=tree", ",batch=4", ",groups=64x64x64*4", ",quant=bquant,group_b=1x1x64"];
+        assert_eq!(requests, expected.map(|text| format!("{text}{arch}")));
+    }
+}

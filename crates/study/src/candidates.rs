@@ -1,0 +1,109 @@
+//! The kernels that were measured together for a problem, each once.
+
+use ck_select_data::measurements::{Measurements, Run};
+
+/// A kernel that ran on a problem.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Candidate {
+    /// Index into [`Measurements::kernels`].
+    pub kernel: u32,
+    /// Measured TFLOPS; the median if the kernel was measured more than once.
+    pub tflops: f64,
+}
+
+/// A problem with the candidates of one run, in the order of their first rows. A problem that was measured
+/// twice has two trials.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// Index into [`Measurements::problems`].
+    pub problem: u32,
+    /// Its number in the measurements, their `problem_idx`.
+    pub number: Option<i64>,
+    /// The kernels that ran.
+    pub candidates: Vec<Candidate>,
+    /// The index of the fastest candidate; the first if there are several.
+    pub oracle: usize,
+}
+
+impl Trial {
+    /// Measured TFLOPS of the fastest candidate.
+    pub fn oracle_tflops(&self) -> f64 {
+        self.candidates[self.oracle].tflops
+    }
+
+    /// A candidate's speed as a share of the fastest one's.
+    pub fn efficiency(&self, place: usize) -> f64 {
+        self.candidates[place].tflops / self.oracle_tflops()
+    }
+
+    /// Only the candidates of some kernels; `None` if none is left.
+    pub fn only(&self, mut keep: impl FnMut(u32) -> bool) -> Option<(Self, Vec<usize>)> {
+        let places: Vec<usize> =
+            (0..self.candidates.len()).filter(|&place| keep(self.candidates[place].kernel)).collect();
+        let trial = Self::new(
+            self.problem,
+            self.number,
+            places.iter().map(|&place| self.candidates[place]).collect(),
+        )?;
+        Some((trial, places))
+    }
+
+    pub(crate) fn new(problem: u32, number: Option<i64>, candidates: Vec<Candidate>) -> Option<Self> {
+        let mut oracle = 0;
+        for (place, candidate) in candidates.iter().enumerate() {
+            if candidate.tflops > candidates[oracle].tflops {
+                oracle = place;
+            }
+        }
+        (!candidates.is_empty()).then_some(Self { problem, number, candidates, oracle })
+    }
+}
+
+/// What trials count: a problem that was measured again counts more than once.
+pub fn counted_as(trials: &[Trial]) -> &'static str {
+    if distinct_problems(trials) < trials.len() { "runs of problems" } else { "problems" }
+}
+
+/// How many problems have a trial: trials of one problem are adjacent.
+pub(crate) fn distinct_problems(trials: &[Trial]) -> usize {
+    trials.chunk_by(|a, b| a.problem == b.problem).count()
+}
+
+/// A trial for each run of a problem. Invalid rows are ignored.
+pub fn trials(measurements: &Measurements) -> Vec<Trial> {
+    measurements.runs().into_iter().filter_map(|run| trial(measurements, run)).collect()
+}
+
+/// The number of pairs that a run has more than once.
+pub fn repeated(measurements: &Measurements) -> usize {
+    let in_run = |run: Run| {
+        let mut kernels: Vec<u32> =
+            run.rows.iter().map(|&row| measurements.rows()[row as usize].kernel).collect();
+        kernels.sort_unstable();
+        kernels.chunk_by(PartialEq::eq).filter(|same| same.len() > 1).count()
+    };
+    measurements.runs().into_iter().map(in_run).sum()
+}
+
+fn trial(measurements: &Measurements, run: Run) -> Option<Trial> {
+    // (kernel, index of its first row, tflops)
+    let mut measured: Vec<(u32, u32, f64)> = run
+        .rows
+        .into_iter()
+        .map(|index| (index, &measurements.rows()[index as usize]))
+        .map(|(index, row)| (row.kernel, index, row.tflops))
+        .collect();
+    measured.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
+    let mut candidates: Vec<(u32, Candidate)> = measured
+        .chunk_by(|a, b| a.0 == b.0)
+        .map(|same| {
+            let mut speeds: Vec<f64> = same.iter().map(|row| row.2).collect();
+            speeds.sort_by(f64::total_cmp);
+            let tflops = ck_select_data::figures::quantile(&speeds, 0.5);
+            (same[0].1, Candidate { kernel: same[0].0, tflops })
+        })
+        .collect();
+    candidates.sort_by_key(|candidate| candidate.0);
+    let candidates = candidates.into_iter().map(|(_, candidate)| candidate).collect();
+    Trial::new(run.problem, run.number, candidates)
+}

@@ -1,0 +1,237 @@
+//! The same figures by kind of problem.
+
+use std::collections::BTreeMap;
+
+use ck_select_types::problem::{ConvProblem, Problem};
+
+use super::Outcome;
+use crate::candidates::Trial;
+use crate::judge::Order;
+use ck_select_data::figures::Spread;
+use ck_select_data::measurements::Measurements;
+
+/// Efficiencies of one kind of problem.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Slice {
+    /// What these problems have in common.
+    pub name: String,
+    /// Their efficiencies.
+    pub efficiency: Spread,
+}
+
+/// Slices by one kind.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SliceGroup {
+    /// What is told apart.
+    pub title: &'static str,
+    /// The same in one word.
+    pub word: &'static str,
+    /// The key in JSON, which is upstream's if upstream has it.
+    pub key: &'static str,
+    /// The slices; empty if the operation does not have this kind.
+    pub slices: Vec<Slice>,
+}
+
+/// A way to classify problems.
+pub(crate) struct Kind {
+    pub(crate) title: &'static str,
+    word: &'static str,
+    key: &'static str,
+    /// A problem's class, if it has one.
+    pub(crate) of: fn(&Problem) -> Option<String>,
+}
+
+const fn kind(
+    title: &'static str,
+    word: &'static str,
+    key: &'static str,
+    of: fn(&Problem) -> Option<String>,
+) -> Kind {
+    Kind { title, word, key, of }
+}
+
+/// All ways to classify problems.
+pub(crate) const KINDS: [Kind; 7] = [
+    kind("rows of the GEMM", "family", "shape_family_metrics", |problem| {
+        Some(shape_family(gemm_extents(problem).0).to_owned())
+    }),
+    kind("depth of the GEMM", "depth", "k_regime_metrics", |problem| {
+        Some(k_regime(gemm_extents(problem).1).to_owned())
+    }),
+    kind("layout", "layout", "layout_metrics", layout),
+    kind("filter", "filter", "filter_metrics", filter),
+    kind("stride", "stride", "stride_metrics", stride),
+    kind("channels of a group", "channels", "channels_metrics", channels),
+    kind("groups", "groups", "group_kind_metrics", group_kind),
+];
+
+/// All slices. The last are those by pipeline, with choice and oracle among the kernels of that pipeline.
+pub(super) fn slices(
+    measurements: &Measurements,
+    trials: &[Trial],
+    orders: &[Order],
+    outcomes: &[Outcome],
+) -> Vec<SliceGroup> {
+    let by = |Kind { title, word, key, of }: Kind| {
+        let mut lists: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for outcome in outcomes {
+            if let Some(name) = of(&measurements.problems()[outcome.problem as usize]) {
+                lists.entry(name).or_default().push(outcome.efficiency);
+            }
+        }
+        SliceGroup { title, word, key, slices: spreads(lists) }
+    };
+    let pipelines = SliceGroup {
+        title: "pipeline, among its own kernels",
+        word: "pipeline",
+        key: "pipeline_metrics",
+        slices: pipelines(measurements, trials, orders),
+    };
+    KINDS.into_iter().map(by).chain([pipelines]).collect()
+}
+
+/// By name, and by number where names begin with one.
+fn spreads(lists: BTreeMap<String, Vec<f64>>) -> Vec<Slice> {
+    let slice = |(name, list)| Slice { name, efficiency: Spread::of(list) };
+    let mut slices: Vec<Slice> = lists.into_iter().map(slice).collect();
+    slices.sort_by_key(|slice| leading_number(&slice.name));
+    slices
+}
+
+fn leading_number(name: &str) -> Option<u64> {
+    name.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+}
+
+fn pipelines(measurements: &Measurements, trials: &[Trial], orders: &[Order]) -> Vec<Slice> {
+    let words: Vec<&str> = measurements.kernels().iter().map(|kernel| kernel.kind.pipeline()).collect();
+    let mut all = words.clone();
+    all.sort_unstable();
+    all.dedup();
+    let mut lists: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+    for pipeline in all {
+        for (trial, order) in trials.iter().zip(orders) {
+            let Some((only, places)) = trial.only(|kernel| words[kernel as usize] == pipeline) else {
+                continue;
+            };
+            let chosen = order.places.iter().find_map(|place| places.iter().position(|kept| kept == place));
+            let efficiency = chosen.map_or(0.0, |place| only.efficiency(place));
+            lists.entry(pipeline.to_owned()).or_default().push(efficiency);
+        }
+    }
+    spreads(lists)
+}
+
+/// Rows and depth of the (implicit) GEMM.
+pub(crate) fn gemm_extents(problem: &Problem) -> (i128, i128) {
+    match problem {
+        Problem::Gemm(problem) => (problem.m.into(), problem.k.into()),
+        Problem::Conv(problem) => {
+            let product =
+                |extents: [i64; 3]| extents.iter().map(|&extent| i128::from(extent)).product::<i128>();
+            let rows = i128::from(problem.n) * product(problem.output());
+            (rows, i128::from(problem.c / problem.g.max(1)) * product(problem.filter))
+        }
+        // Of the second product, which sums over keys.
+        Problem::Fmha(problem) => {
+            let heads = i128::from(problem.batch) * i128::from(problem.nhead_q);
+            (heads * i128::from(problem.longest_q()), problem.longest_k().into())
+        }
+    }
+}
+
+pub(crate) const fn shape_family(rows: i128) -> &'static str {
+    match rows {
+        ..32 => "tiny_m",
+        32..256 => "small_m",
+        256..4096 => "medium_m",
+        _ => "large_m",
+    }
+}
+
+pub(crate) const fn k_regime(depth: i128) -> &'static str {
+    match depth {
+        ..512 => "shallow_k",
+        512..4096 => "medium_k",
+        _ => "deep_k",
+    }
+}
+
+fn layout(problem: &Problem) -> Option<String> {
+    match problem {
+        Problem::Conv(problem) => Some(problem.layout.to_string()),
+        Problem::Gemm(problem) => Some(problem.layout.to_string()),
+        Problem::Fmha(_) => None,
+    }
+}
+
+pub(crate) fn filter(problem: &Problem) -> Option<String> {
+    along_axes(problem, |problem| problem.filter)
+}
+
+fn stride(problem: &Problem) -> Option<String> {
+    along_axes(problem, |problem| problem.stride)
+}
+
+/// Numbers of a convolution along its axes, such as `3x3`.
+fn along_axes(problem: &Problem, numbers: fn(&ConvProblem) -> [i64; 3]) -> Option<String> {
+    let Problem::Conv(problem) = problem else { return None };
+    let numbers = numbers(problem);
+    let words = numbers.iter().skip(3 - usize::from(problem.ndim.min(3))).map(i64::to_string);
+    Some(words.collect::<Vec<_>>().join("x"))
+}
+
+fn channels(problem: &Problem) -> Option<String> {
+    let Problem::Conv(problem) = problem else { return None };
+    let range = match problem.c / problem.g.max(1) {
+        ..16 => "1 to 15",
+        16..64 => "16 to 63",
+        64..256 => "64 to 255",
+        256..1024 => "256 to 1023",
+        _ => "1024 and more",
+    };
+    Some(range.to_owned())
+}
+
+pub(crate) fn group_kind(problem: &Problem) -> Option<String> {
+    let Problem::Conv(problem) = problem else { return None };
+    let kind = match problem.g {
+        1 => "plain",
+        g if g == problem.c && g == problem.k => "depthwise",
+        _ => "grouped",
+    };
+    Some(kind.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use ck_select_types::problem::GemmProblem;
+
+    use super::*;
+
+    #[test]
+    fn families_have_upstreams_bounds() {
+        let families = [1, 16, 31, 32, 128, 255, 256, 2048, 4095, 4096, 20480].map(shape_family);
+        let (tiny, small, medium, large) = ("tiny_m", "small_m", "medium_m", "large_m");
+        assert_eq!(families, [tiny, tiny, tiny, small, small, small, medium, medium, medium, large, large]);
+        let regimes = [32, 256, 511, 512, 2048, 4095, 4096, 7168].map(k_regime);
+        let (shallow, medium, deep) = ("shallow_k", "medium_k", "deep_k");
+        assert_eq!(regimes, [shallow, shallow, shallow, medium, medium, medium, deep, deep]);
+    }
+
+    #[test]
+    fn a_convolution_has_a_class_of_every_kind_and_a_gemm_its_layout() {
+        let conv =
+            ConvProblem { c: 256, k: 64, g: 4, stride: [1, 2, 1], ..ConvProblem::new_2d([28, 28], [3, 1]) };
+        let found = KINDS.map(|kind| (kind.of)(&conv.into()).unwrap());
+        assert_eq!(found[2..], ["nhwgc", "3x1", "2x1", "64 to 255", "grouped"]);
+        let gemm = KINDS.map(|kind| (kind.of)(&GemmProblem::new(8, 16, 32).into()));
+        assert_eq!(gemm.iter().flatten().collect::<Vec<_>>(), ["tiny_m", "shallow_k", "rcr"]);
+    }
+
+    #[test]
+    fn numbers_are_in_their_order() {
+        let lists = ["14x14", "1x1", "3x3", "b", "a"].map(|name| (name.to_owned(), vec![1.0]));
+        let names: Vec<String> = spreads(lists.into()).into_iter().map(|slice| slice.name).collect();
+        assert_eq!(names, ["a", "b", "1x1", "3x3", "14x14"]);
+    }
+}

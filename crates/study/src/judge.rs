@@ -1,0 +1,178 @@
+//! Ranks measured kernels by a model.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ck_select_model::model::{Model, Target};
+use ck_select_model::select::{RankError, RankScratch, Ranker};
+use ck_select_types::pool::{Pool, PoolError};
+use ck_select_types::problem::FieldSet;
+use rayon::prelude::*;
+
+use crate::candidates::Trial;
+use ck_select_data::measurements::Measurements;
+
+/// The order in which a ranking tries a trial's candidates.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Order {
+    /// Indices of candidates, best first, without candidates that were not ranked.
+    pub places: Vec<usize>,
+    /// The chosen kernel, if it was not measured on the problem: then it is before all of `places`.
+    pub unmeasured: Option<String>,
+    /// Predicted TFLOPS by candidate, if the ranking provides them.
+    pub predicted: Vec<f64>,
+    /// The fields in which the problem is outside the model's training range.
+    pub outside: FieldSet,
+}
+
+impl Order {
+    /// The candidates among the first `count` kernels that are tried.
+    pub fn tries(&self, count: usize) -> impl Iterator<Item = usize> + '_ {
+        let candidates = count - usize::from(self.unmeasured.is_some() && count > 0);
+        self.places.iter().take(candidates).copied()
+    }
+}
+
+/// Why a model cannot rank the measurements.
+#[derive(Debug, thiserror::Error)]
+pub enum JudgeError {
+    /// The kernels are not a pool.
+    #[error(transparent)]
+    Pool(#[from] PoolError),
+    /// The model cannot rank the kernels.
+    #[error(transparent)]
+    Kernels(RankError),
+    /// The model cannot rank the kernels for one of the problems.
+    #[error("{problem}: {source}")]
+    Problem {
+        /// The problem.
+        problem: String,
+        /// Why.
+        source: RankError,
+    },
+}
+
+/// A model, prepared for the kernels of some measurements, or for a whole pool, from which it may choose kernels
+/// that were not measured.
+#[derive(Debug)]
+pub struct Judge {
+    ranker: Ranker,
+    /// The index in the ranker's pool of each measured kernel, if it is there.
+    in_pool: Vec<Option<usize>>,
+    /// Whether the pool is more than the measured kernels.
+    has_pool: bool,
+    /// Predicts TFLOPS, if another forest ranks.
+    absolute: Option<Ranker>,
+    /// Whether predictions are clamped at 0: upstream clamps those that were not trained on logarithms.
+    clamped: bool,
+}
+
+/// Working memory for one thread.
+#[derive(Debug, Default)]
+struct Desk {
+    scratch: RankScratch,
+    places: Vec<Option<usize>>,
+}
+
+impl Judge {
+    /// Prepares a model for the measured kernels.
+    pub fn new(model: &Arc<Model>, measurements: &Measurements) -> Result<Self, JudgeError> {
+        let pool = Arc::new(Pool::new(measurements.kernels().to_vec())?);
+        let in_pool = (0..pool.len()).map(Some).collect();
+        Self::over(model, pool, in_pool, false)
+    }
+
+    /// Prepares a model for all kernels of a pool. Kernels are compared by descriptor, because names of
+    /// different age can describe one kernel.
+    pub fn with_pool(
+        model: &Arc<Model>,
+        measurements: &Measurements,
+        pool: &Arc<Pool>,
+    ) -> Result<Self, JudgeError> {
+        let mut known = HashMap::new();
+        for (index, kernel) in pool.iter().enumerate() {
+            known.entry(&kernel.kind).or_insert(index);
+        }
+        let in_pool = measurements.kernels().iter().map(|kernel| known.get(&kernel.kind).copied()).collect();
+        Self::over(model, Arc::clone(pool), in_pool, true)
+    }
+
+    fn over(
+        model: &Arc<Model>,
+        pool: Arc<Pool>,
+        in_pool: Vec<Option<usize>>,
+        has_pool: bool,
+    ) -> Result<Self, JudgeError> {
+        let ranker = Ranker::new(Arc::clone(model), Arc::clone(&pool)).map_err(JudgeError::Kernels)?;
+        let absolute = match model.spec().rank_by {
+            Target::Tflops => None,
+            _ => Model::clone(model).ranking_by(Target::Tflops).ok(),
+        };
+        let absolute = absolute
+            .map(|model| Ranker::new(Arc::new(model), pool))
+            .transpose()
+            .map_err(JudgeError::Kernels)?;
+        let clamped = !model.spec().log_targets.contains(&Target::Tflops);
+        Ok(Self { ranker, in_pool, has_pool, absolute, clamped })
+    }
+
+    /// The model with its pool: the measured kernels, with the same indices, unless it was given one.
+    pub const fn ranker(&self) -> &Ranker {
+        &self.ranker
+    }
+
+    /// Ranks the candidates of every trial; `None` for one of which a given pool has no kernel.
+    pub fn orders(
+        &self,
+        measurements: &Measurements,
+        trials: &[Trial],
+    ) -> Result<Vec<Option<Order>>, JudgeError> {
+        trials
+            .par_iter()
+            .map_init(Desk::default, |desk, trial| self.order(measurements, trial, desk))
+            .collect()
+    }
+
+    fn order(
+        &self,
+        measurements: &Measurements,
+        trial: &Trial,
+        desk: &mut Desk,
+    ) -> Result<Option<Order>, JudgeError> {
+        let problem = &measurements.problems()[trial.problem as usize];
+        let fault = |source| JudgeError::Problem { problem: problem.to_string(), source };
+        desk.places.clear();
+        desk.places.resize(self.ranker.pool().len(), None);
+        for (place, candidate) in trial.candidates.iter().enumerate() {
+            if let Some(index) = self.in_pool[candidate.kernel as usize] {
+                desk.places[index].get_or_insert(place);
+            }
+        }
+        match self.ranker.rank_with(problem, &mut desk.scratch) {
+            Err(RankError::NoKernel { .. }) if self.has_pool => return Ok(None),
+            ranked => ranked.map_err(fault)?,
+        }
+        let outside = desk.scratch.outside();
+        let ranked = desk.scratch.ranking();
+        let places = ranked.iter().filter_map(|ranked| desk.places[ranked.index]).collect();
+        let chosen = ranked.first().filter(|first| self.has_pool && desk.places[first.index].is_none());
+        let unmeasured = chosen.map(|first| self.ranker.name(first.index).to_owned());
+        let absolute = match &self.absolute {
+            Some(absolute) => {
+                absolute.rank_with(problem, &mut desk.scratch).map_err(fault)?;
+                true
+            }
+            None => self.ranker.model().spec().rank_by == Target::Tflops,
+        };
+        let mut predicted = Vec::new();
+        if absolute {
+            predicted.resize(trial.candidates.len(), f64::NAN);
+            for ranked in desk.scratch.ranking() {
+                if let Some(place) = desk.places[ranked.index] {
+                    predicted[place] = if self.clamped { ranked.score.max(0.0) } else { ranked.score };
+                }
+            }
+        }
+        Ok(Some(Order { places, unmeasured, predicted, outside }))
+    }
+}

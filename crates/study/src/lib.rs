@@ -1,0 +1,17 @@
+//! Studies of models and measurements: how well a model chooses, how two compare, what a sweep tells, which kernels
+//! and problems would be worth measuring.
+//!
+//! ```text
+//! measurements ── candidates ──┬── judge ── evaluate, compare ──┐
+//!                              └── survey ──────────────────────┴── page
+//! ```
+
+pub mod candidates;
+pub mod compare;
+pub mod evaluate;
+pub mod judge;
+pub mod page;
+pub mod predictions;
+pub mod surrogate;
+pub mod survey;
+pub mod targeted;

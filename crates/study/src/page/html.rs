@@ -1,0 +1,196 @@
+//! The shell of all pages, with one style sheet and one script, and the parts that pages consist of.
+
+use super::chart;
+use super::text::{base64, count, escape, name};
+use ck_select_data::digest;
+
+const STYLE: &str = include_str!("page.css");
+/// Sorts and filters tables, says the values of charts and draws maps. Without it, all but a map is there.
+const SCRIPT: &str = include_str!("page.js");
+/// Number of rows from which a table gets a scrolling box.
+const LONG: usize = 40;
+/// Number of sections from which a page begins with a list of them.
+const MANY: usize = 4;
+
+/// How a cell is shaded.
+pub(super) enum Shade {
+    /// Not at all.
+    None,
+    /// By a share.
+    Share(f64),
+    /// Hatched.
+    Hole,
+}
+
+/// A page under construction.
+pub(super) struct Page {
+    head: String,
+    body: String,
+    sections: Vec<(String, String)>,
+}
+
+impl Page {
+    /// The title may contain names.
+    pub(super) fn new(title: &str) -> Self {
+        // This policy makes the browser block network access, and all scripts and styles but the page's own.
+        let hash = |text: &str| base64(&digest::sha256(text.as_bytes()));
+        let head = format!(
+            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+             style-src 'sha256-{}'; script-src 'sha256-{}'\">\n\
+             <title>{}</title>\n<style>{STYLE}</style>\n</head>\n<body>\n<h1>{}</h1>\n",
+            hash(STYLE),
+            hash(SCRIPT),
+            escape(title),
+            name(title)
+        );
+        Self { head, body: String::new(), sections: Vec::new() }
+    }
+
+    /// Makes the browser reload the page after some seconds.
+    pub(super) fn again(&mut self, seconds: u64) {
+        let at = self.head.find("<title>").unwrap_or_default();
+        self.head.insert_str(at, &format!("<meta http-equiv=\"refresh\" content=\"{seconds}\">\n"));
+    }
+
+    pub(super) fn section(&mut self, title: &str, fill: impl FnOnce(&mut Self)) {
+        let id: String = title
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' })
+            .collect();
+        let id = id.trim_matches('-').to_owned();
+        self.raw(&format!("<section id=\"{id}\">\n<h2>{}</h2>\n", escape(title)));
+        self.sections.push((id, title.to_owned()));
+        fill(self);
+        self.raw("</section>\n");
+    }
+
+    pub(super) fn details(&mut self, summary: &str, fill: impl FnOnce(&mut Self)) {
+        self.raw(&format!("<details>\n<summary>{summary}</summary>\n"));
+        fill(self);
+        self.raw("</details>\n");
+    }
+
+    pub(super) fn text(&mut self, text: &str) {
+        self.raw(&format!("<p>{}</p>\n", escape(text)));
+    }
+
+    /// What a reader has to know before all figures.
+    pub(super) fn warning(&mut self, text: &str) {
+        self.raw(&format!("<p class=\"warning\" role=\"note\">{}</p>\n", name(text)));
+    }
+
+    /// The key figures; each has an id, so that programs find it, too.
+    pub(super) fn figures(&mut self, figures: &[(&str, &str, String)]) {
+        self.raw("<dl class=\"figures\">\n");
+        for (id, label, value) in figures {
+            self.raw(&format!("<div><dt>{}</dt><dd id=\"{id}\">{value}</dd></div>\n", escape(label)));
+        }
+        self.raw("</dl>\n");
+    }
+
+    /// Rows of HTML under a header of text, in a box that scrolls if the page is too narrow.
+    pub(super) fn table(&mut self, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
+        let plain = |cell| (String::new(), cell);
+        let rows = rows.into_iter().map(|row| row.into_iter().map(plain).collect());
+        self.any_table("", header, rows);
+    }
+
+    /// The same with an id, by which the page's script finds it.
+    pub(super) fn named_table(
+        &mut self,
+        id: &str,
+        header: &[&str],
+        rows: impl IntoIterator<Item = Vec<String>>,
+    ) {
+        let plain = |cell| (String::new(), cell);
+        let rows = rows.into_iter().map(|row| row.into_iter().map(plain).collect());
+        self.any_table(&format!(" id=\"{id}\""), header, rows);
+    }
+
+    /// A table whose cells are shaded.
+    pub(super) fn grid(&mut self, header: &[&str], rows: impl IntoIterator<Item = Vec<(Shade, String)>>) {
+        let shaded = |(shade, cell)| match shade {
+            Shade::None => (String::new(), cell),
+            Shade::Share(share) => (format!(" class=\"shade{:.0}\"", share * 10.0), cell),
+            Shade::Hole => (" class=\"hole\"".to_owned(), cell),
+        };
+        let rows = rows.into_iter().map(|row| row.into_iter().map(shaded).collect());
+        self.any_table(" class=\"grid\"", header, rows);
+    }
+
+    /// Cells consist of attributes and HTML.
+    fn any_table(
+        &mut self,
+        attributes: &str,
+        header: &[&str],
+        rows: impl Iterator<Item = Vec<(String, String)>>,
+    ) {
+        let mut body = String::new();
+        let mut count = 0;
+        for row in rows {
+            body.push_str("<tr>");
+            for (attributes, cell) in row {
+                body.extend(["<td", &attributes, ">", &cell, "</td>"]);
+            }
+            body.push_str("</tr>\n");
+            count += 1;
+        }
+        let long = if count > LONG { " long" } else { "" };
+        self.raw(&format!("<div class=\"table{long}\" tabindex=\"0\">\n<table{attributes}>\n<thead><tr>"));
+        for cell in header {
+            self.raw(&format!("<th scope=\"col\">{}</th>", escape(cell)));
+        }
+        self.raw("</tr></thead>\n<tbody>\n");
+        self.raw(&body);
+        self.raw("</tbody>\n</table>\n</div>\n");
+    }
+
+    /// A chart of counts: bars as long as their shares of the largest.
+    pub(super) fn bars<'a>(&mut self, title: &str, counts: impl Iterator<Item = (&'a str, usize)> + Clone) {
+        let most = counts.clone().map(|(_, count)| count).max().unwrap_or(0).max(1) as f64;
+        self.raw(&format!("<div class=\"bars\"><h3>{}</h3>\n<dl>\n", escape(title)));
+        for (name, value) in counts {
+            let (name, bar) = (escape(name), chart::bar(value as f64 / most));
+            self.raw(&format!("<div><dt>{name}</dt><dd>{bar}{}</dd></div>\n", count(value)));
+        }
+        self.raw("</dl></div>\n");
+    }
+
+    /// Verbatim HTML.
+    pub(super) fn raw(&mut self, html: &str) {
+        self.body.push_str(html);
+    }
+
+    pub(super) fn finish(self) -> String {
+        let Self { mut head, body, sections } = self;
+        if sections.len() >= MANY {
+            head.push_str("<nav aria-label=\"sections\">\n");
+            for (id, title) in &sections {
+                head.extend(["<a href=\"#", id, "\">", &escape(title), "</a>\n"]);
+            }
+            head.push_str("</nav>\n");
+        }
+        head.push_str(&body);
+        head.extend(["<script>", SCRIPT, "</script>\n"]);
+        head.push_str("</body>\n</html>\n");
+        head
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_cannot_break_out() {
+        assert_eq!(escape("<a href='x'>&\""), "&lt;a href=&#39;x&#39;&gt;&amp;&quot;");
+        let mut page = Page::new("<script>");
+        page.text("<b>");
+        let html = page.finish();
+        let (_, body) = html.split_once("<body>").unwrap();
+        let (body, _) = body.split_once("<script>\"use strict\";").unwrap();
+        assert!(!body.contains("<script>") && !body.contains("<b>"), "{html}");
+    }
+}

@@ -1,0 +1,105 @@
+//! The sources of a page, its time, and the program's version.
+
+use std::io;
+use std::path::Path;
+
+use ck_select_model::model::{EmbeddedModel, Model, Target};
+
+use super::html::Page;
+use super::text::{count, escape, name};
+use ck_select_data::digest;
+use ck_select_data::measurements::Measurements;
+
+/// The sources of a page, and when it was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Made {
+    /// When, as `YYYY-MM-DDThh:mm:ss` in UTC.
+    pub at: String,
+    /// The files of the model with their SHA-256.
+    pub model: Vec<(String, String)>,
+    /// The SHA-256 of each file of the measurements, in their order.
+    pub data: Vec<String>,
+}
+
+/// Where a model is.
+#[derive(Debug, Clone, Copy)]
+pub enum ModelPlace<'a> {
+    /// In a directory.
+    Directory(&'a Path),
+    /// In the library.
+    Embedded(&'static EmbeddedModel),
+}
+
+impl Made {
+    /// Reads the digests of a model, if there is one, and of measurements. Errors name the file.
+    pub fn of(
+        at: String,
+        model: Option<ModelPlace<'_>>,
+        measurements: &Measurements,
+    ) -> Result<Self, (String, io::Error)> {
+        let of_file =
+            |path: &Path| digest::of_file(path).map_err(|error| (path.display().to_string(), error));
+        let sources = measurements.sources().iter();
+        Ok(Self {
+            at,
+            model: match model {
+                Some(ModelPlace::Embedded(model)) => {
+                    model.files().map(|(name, bytes)| (name, digest::of_bytes(bytes))).collect()
+                }
+                Some(ModelPlace::Directory(model)) => {
+                    let digested = |name: String| Ok((name.clone(), of_file(&model.join(name))?));
+                    files_of(model).into_iter().map(digested).collect::<Result<_, _>>()?
+                }
+                None => Vec::new(),
+            },
+            data: sources.map(|source| of_file(&source.path)).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// A line with the time and the program.
+    pub(super) fn line(&self, page: &mut Page) {
+        line(page, &self.at);
+    }
+
+    /// The files of the measurements.
+    pub(super) fn data(&self, page: &mut Page, measurements: &Measurements) {
+        page.table(
+            &["data", "rows", "SHA-256"],
+            measurements.sources().iter().zip(&self.data).map(|(source, digest)| {
+                vec![name(&source.path.display().to_string()), count(source.rows), hash(digest)]
+            }),
+        );
+    }
+
+    /// The files of the model.
+    pub(super) fn model(&self, page: &mut Page) {
+        page.table(
+            &["model", "SHA-256"],
+            self.model.iter().map(|(file, digest)| vec![escape(file), hash(digest)]),
+        );
+    }
+}
+
+/// A line with the time of a page, and the program.
+pub(super) fn line(page: &mut Page, at: &str) {
+    let time = escape(at);
+    page.raw(&format!(
+        "<p class=\"made\">Made on <time datetime=\"{time}Z\">{} UTC</time> by ck-select {}.</p>\n",
+        time.replace('T', " "),
+        env!("CARGO_PKG_VERSION")
+    ));
+}
+
+/// A digest, which breaks anywhere.
+pub(super) fn hash(digest: &str) -> String {
+    format!("<code class=\"hash\">{digest}</code>")
+}
+
+/// The files of a model directory, as it is loaded.
+fn files_of(directory: &Path) -> Vec<String> {
+    let forests = Target::ALL.into_iter().filter_map(|target| {
+        let path = Model::forest_file(directory, target).ok().flatten()?;
+        Some(path.file_name()?.to_string_lossy().into_owned())
+    });
+    std::iter::once("feature_spec.json".to_owned()).chain(forests).collect()
+}

@@ -1,0 +1,33 @@
+//! Self-contained pages: one HTML file each, no network, and a script that little depends on.
+//!
+//! All are made of one shell (`html`: style, script, tables), one module of charts (`chart`) and, for sweeps,
+//! one map (`map`).
+
+mod change;
+mod chart;
+#[cfg(feature = "train")]
+mod curve;
+mod evaluation;
+mod explanation;
+#[cfg(feature = "train")]
+mod held_out;
+mod html;
+mod made;
+mod map;
+mod progress;
+#[cfg(feature = "train")]
+mod residuals;
+mod sweep;
+mod text;
+#[cfg(feature = "train")]
+mod training;
+
+#[cfg(feature = "train")]
+pub use curve::curve;
+pub use evaluation::evaluation;
+pub use explanation::{Explanation, explanation};
+pub use made::{Made, ModelPlace};
+pub use progress::{Clock, Progress, progress};
+pub use sweep::{Against, sweep};
+#[cfg(feature = "train")]
+pub use training::training;

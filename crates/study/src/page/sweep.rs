@@ -1,0 +1,505 @@
+//! The contents of a sweep as one HTML page.
+
+use super::change;
+use super::chart::{self, Axis, Mark, Series, Unit};
+use super::html::{Page, Shade};
+use super::made::Made;
+use super::map::Shown;
+use super::text::{brief, code, count, duration, escape, name, number, percent};
+use crate::candidates::counted_as;
+use crate::survey::{Change, Coverage, NEAR, Survey, tile_of};
+use ck_select_data::measurements::Measurements;
+
+/// Maximum number of points of a roofline.
+const POINTS: usize = 2000;
+/// Maximum number of kernels of the greedy pool that are listed.
+const LISTED: usize = 100;
+/// Maximum number of pairs of axes that are drawn.
+const GRIDS: usize = 4;
+/// Maximum number of rows and columns of a grid that is drawn.
+const GRID: usize = 16;
+
+/// A second sweep, and what changed since the first.
+#[derive(Debug, Clone, Copy)]
+pub struct Against<'a> {
+    /// The second sweep.
+    pub measurements: &'a Measurements,
+    /// Its digests.
+    pub made: &'a Made,
+    /// What changed.
+    pub change: &'a Change,
+}
+
+/// Writes the page.
+pub fn sweep(
+    survey: &Survey,
+    measurements: &Measurements,
+    made: &Made,
+    against: Option<Against<'_>>,
+) -> String {
+    let files: Vec<String> = measurements
+        .sources()
+        .iter()
+        .map(|source| {
+            source.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+        })
+        .collect();
+    let name = match files.as_slice() {
+        [one] => one.clone(),
+        more => format!("{} files", more.len()),
+    };
+    let mut page = Page::new(&format!("{name}: what is in the sweep"));
+    made.line(&mut page);
+    headline(&mut page, survey, measurements);
+    if let Some(against) = against {
+        page.section("What changed", |page| change::write(page, measurements, against));
+    }
+    results(&mut page, survey, measurements);
+    page.section("Data", |page| {
+        made.data(page, measurements);
+        if let Some(against) = against {
+            page.text("Compared with this sweep:");
+            against.made.data(page, against.measurements);
+        }
+    });
+    page.finish()
+}
+
+/// All that measurements say, of a sweep that is over or still runs.
+pub(super) fn results(page: &mut Page, survey: &Survey, measurements: &Measurements) {
+    let shown = Shown::of(survey);
+    page.section("Kernels by problems", |page| {
+        if let Some(text) = shown.left_out(survey) {
+            page.text(&text);
+        }
+        shown.write(page, survey);
+    });
+    page.section("Kernels", |page| kernels(page, survey, measurements, &shown));
+    page.section("Winners by tile and pipeline", |page| wins(page, survey));
+    page.section("Fewer kernels", |page| pool(page, survey, measurements));
+    page.section("Problems", |page| problems(page, survey, measurements, &shown));
+    page.section("Roofline", |page| roofline(page, survey, measurements, &shown));
+    page.section("Coverage", |page| coverage(page, &survey.coverage));
+    page.section("Noise", |page| noise(page, survey, measurements));
+    page.section("Failures", |page| failures(page, survey));
+    page.section("Time spent", |page| time(page, survey));
+}
+
+fn winners(survey: &Survey) -> usize {
+    survey.kernels.iter().filter(|kernel| kernel.wins > 0).count()
+}
+
+fn headline(page: &mut Page, survey: &Survey, measurements: &Measurements) {
+    let coverage = &survey.coverage;
+    let kernels = measurements.kernels();
+    let steps = &survey.pool.steps;
+    let failed = coverage.rows - measurements.rows().iter().filter(|row| row.is_valid).count();
+    let mut lead = vec![format!(
+        "{} of {} kernels are the fastest on at least one of {} {}.",
+        count(winners(survey)),
+        count(kernels.len()),
+        count(survey.trials.len()),
+        counted_as(&survey.trials)
+    )];
+    if let Some(first) = steps.first() {
+        let best = &kernels[first.kernel as usize].name;
+        let keeps = percent(first.share);
+        lead.push(format!("The best single one, {best}, keeps {keeps} of the fastest kernels' speed."));
+        let more = survey.pool.sizes().skip(1).filter(|(size, _)| [4, 16].contains(size));
+        lead.extend(more.map(|(size, step)| format!("{size} keep {}.", percent(step.share))));
+    }
+    let lead = lead.join(" ");
+    page.raw(&format!("<p class=\"lead\">{}</p>\n", name(&lead)));
+    let mut figures = vec![
+        ("num_problems", "problems", count(measurements.problems().len())),
+        ("num_kernels", "kernels", count(kernels.len())),
+        ("num_rows", "rows", count(coverage.rows)),
+        ("measured", "pairs measured", percent(coverage.measured as f64 / coverage.possible as f64)),
+        ("winners", "kernels that win", count(winners(survey))),
+        ("best_single", "best single kernel", percent(steps.first().map_or(f64::NAN, |step| step.share))),
+        ("random", "a random kernel", percent(survey.random())),
+        ("failed", "rows without a time", count(failed)),
+    ];
+    if survey.trials.len() != measurements.problems().len() {
+        figures.insert(1, ("num_runs", "runs of problems", count(survey.trials.len())));
+    }
+    page.figures(&figures);
+    let without = measurements.problems().len() - survey.problems();
+    if survey.trials.len() != survey.problems() || without > 0 {
+        page.text(&format!(
+            "A problem that was measured again has several runs, and each counts wherever problems are \
+             counted below: {} problems have {} runs. Problems without any row that has a time: {}.",
+            count(survey.problems()),
+            count(survey.trials.len()),
+            count(without)
+        ));
+    }
+}
+
+fn kernels(page: &mut Page, survey: &Survey, measurements: &Measurements, shown: &Shown) {
+    let never = survey.kernels.iter().filter(|kernel| kernel.ran > 0 && kernel.wins == 0);
+    let (never, near) = never.fold((0, 0), |(all, near), one| (all + 1, near + usize::from(one.near > 0)));
+    page.text(&format!(
+        "{} kernels ran and never win; {} of those are within {} % of the fastest somewhere. Time is that of \
+         one run of each row. Click a kernel for its problems.",
+        count(never),
+        count(near),
+        ((1.0 - NEAR) * 100.0).round()
+    ));
+    let near = format!("within {} %", ((1.0 - NEAR) * 100.0).round());
+    page.named_table(
+        "kernels-table",
+        &["kernel", "tile", "pipeline", "ran on", "wins", &near, "mean efficiency", "failed", "time, ms"],
+        shown.kernels.iter().map(|&kernel| {
+            let (figures, kernel) =
+                (&survey.kernels[kernel as usize], &measurements.kernels()[kernel as usize]);
+            vec![
+                code(&kernel.name),
+                tile_of(&kernel.kind),
+                escape(kernel.kind.pipeline()),
+                count(figures.ran),
+                count(figures.wins),
+                count(figures.near),
+                percent(figures.mean),
+                count(figures.failed),
+                number(figures.run_ms),
+            ]
+        }),
+    );
+}
+
+fn wins(page: &mut Page, survey: &Survey) {
+    let mut pipelines: Vec<&str> = survey.wins.iter().map(|group| group.pipeline).collect();
+    pipelines.sort_unstable();
+    pipelines.dedup();
+    let mut tiles: Vec<&str> = survey.wins.iter().map(|group| group.tile.as_str()).collect();
+    tiles.dedup();
+    let all = survey.trials.len() as f64;
+    let most = survey.wins.iter().map(|group| group.wins).max().unwrap_or(0).max(1) as f64;
+    page.text(&format!(
+        "How many of {} {} a kernel of this tile and pipeline wins; below, of its kernels, how many ever do.",
+        count(survey.trials.len()),
+        counted_as(&survey.trials)
+    ));
+    let mut header = vec!["tile"];
+    header.extend(&pipelines);
+    header.push("all");
+    let rows = tiles.iter().map(|tile| {
+        let of_tile = || survey.wins.iter().filter(|group| group.tile == **tile);
+        let cells = pipelines.iter().map(|pipeline| {
+            let Some(group) = of_tile().find(|group| group.pipeline == *pipeline) else {
+                return (Shade::None, String::new());
+            };
+            let [wins, winners, kernels] = [group.wins, group.winners, group.kernels].map(count);
+            let text = format!("{wins}<br><small>{winners} of {kernels}</small>");
+            (Shade::Share(group.wins as f64 / most), text)
+        });
+        let sum: usize = of_tile().map(|group| group.wins).sum();
+        let last = format!("{} <small>{}</small>", count(sum), percent(sum as f64 / all));
+        let first = (Shade::None, format!("<b>{tile}</b>"));
+        std::iter::once(first).chain(cells).chain([(Shade::None, last)]).collect()
+    });
+    page.grid(&header, rows);
+}
+
+fn pool(page: &mut Page, survey: &Survey, measurements: &Measurements) {
+    let steps = &survey.pool.steps;
+    page.text(
+        "Kernels one after the other, each the one that adds most to those before it. A problem's share is \
+         the speed of the fastest kept kernel over that of the fastest of all; a problem that no kept kernel \
+         runs counts as 0. ckselect report --prune-pool writes such a pool.",
+    );
+    let points = (1..).map(f64::from).zip(steps.iter().map(|step| step.share));
+    let all = [Series::new("", Mark::Line, points)];
+    let x = Axis::of_counts("kernels", [1.0, steps.len() as f64]);
+    let y = Axis::rounded("share of the oracle", Unit::Share, chart::values(&all));
+    page.raw(&chart::series("share of the oracle that so many kernels keep", &x, &y, &all));
+    page.named_table(
+        "pools",
+        &["kernels", "share of the oracle", "worst problem", "problems without a kernel"],
+        survey.pool.sizes().map(|(size, step)| {
+            vec![count(size), percent(step.share), percent(step.worst), count(step.without)]
+        }),
+    );
+    page.details(&format!("Which kernels, in that order ({})", count(steps.len())), |page| {
+        page.table(
+            &["", "kernel", "share with it"],
+            (1..).zip(steps).take(LISTED).map(|(place, step)| {
+                let name = &measurements.kernels()[step.kernel as usize].name;
+                vec![count(place), code(name), percent(step.share)]
+            }),
+        );
+    });
+}
+
+/// Names of problems, without common defaults. Problems that were measured again are numbered.
+fn names(survey: &Survey, measurements: &Measurements, shown: &Shown) -> Vec<String> {
+    let mut before: Vec<usize> = Vec::with_capacity(survey.trials.len());
+    for (place, trial) in survey.trials.iter().enumerate() {
+        let again = place > 0 && survey.trials[place - 1].problem == trial.problem;
+        before.push(if again { before[place - 1] + 1 } else { 0 });
+    }
+    let name = |&number: &u32| {
+        let problem = &measurements.problems()[survey.trials[number as usize].problem as usize];
+        let name = brief(&problem.to_string());
+        match before[number as usize] {
+            0 => name,
+            again => format!("{name} (run {})", again + 1),
+        }
+    };
+    shown.trials.iter().map(name).collect()
+}
+
+fn problems(page: &mut Page, survey: &Survey, measurements: &Measurements, shown: &Shown) {
+    page.text("Click a problem for its ranking.");
+    let near = format!("within {} %", ((1.0 - NEAR) * 100.0).round());
+    let mut header = vec!["problem", "kernels", &near, "TFLOPS", "time, µs", "fastest kernel"];
+    let points = survey.roofline.as_ref().ok().map(|roofline| &roofline.points);
+    if points.is_some() {
+        header.insert(5, "of the roof");
+    }
+    let names = names(survey, measurements, shown);
+    page.named_table(
+        "problems-table",
+        &header,
+        shown.trials.iter().zip(names).map(|(&number_of, name)| {
+            let trial = &survey.trials[number_of as usize];
+            let problem = &measurements.problems()[trial.problem as usize];
+            let tflops = trial.oracle_tflops();
+            let close = (0..trial.candidates.len()).filter(|&place| trial.efficiency(place) >= NEAR).count();
+            let mut row = vec![
+                code(&name),
+                count(trial.candidates.len()),
+                count(close),
+                number(tflops),
+                number(problem.flops() / tflops / 1e6),
+                code(&measurements.kernels()[trial.candidates[trial.oracle].kernel as usize].name),
+            ];
+            if let Some(points) = points {
+                row.insert(5, percent(points[number_of as usize].share()));
+            }
+            row
+        }),
+    );
+}
+
+fn roofline(page: &mut Page, survey: &Survey, measurements: &Measurements, shown: &Shown) {
+    let roofline = match &survey.roofline {
+        Ok(roofline) => roofline,
+        Err(reason) => {
+            page.text(&format!("There is no roofline: {reason}."));
+            return;
+        }
+    };
+    let peak = roofline.peak();
+    let bound = roofline.points.iter().filter(|point| point.is_bound_by_memory(peak)).count();
+    page.text(&format!(
+        "The fastest kernel of each problem beside the peaks of {}: {} GB/s of its memory (the line below), \
+         {} GB/s of its caches (dashed). Bytes are those of operands and result, each moved once; where they \
+         stay in caches from run to run, a kernel can be above the memory's line. {} of {} {} are \
+         limited by memory.",
+        roofline.arch,
+        number(roofline.memory_gb_s),
+        number(roofline.cache_gb_s),
+        count(bound),
+        count(roofline.points.len()),
+        counted_as(&survey.trials)
+    ));
+    let names = names(survey, measurements, shown);
+    let points: Vec<(usize, String)> = shown
+        .trials
+        .iter()
+        .zip(names)
+        .take(POINTS)
+        .map(|(&place, name)| {
+            let point = &roofline.points[place as usize];
+            let says = format!(
+                "{name}\n{} TFLOPS at {} operations a byte, {} of the roof",
+                number(point.tflops),
+                number(point.intensity),
+                percent(point.share())
+            );
+            (place as usize, says)
+        })
+        .collect();
+    page.raw(&chart::roofline(roofline, &points));
+    if points.len() < roofline.points.len() {
+        page.text(&format!("{} of them are drawn.", count(points.len())));
+    }
+    let mut shares: Vec<f64> = roofline.points.iter().map(crate::survey::Point::share).collect();
+    shares.sort_by(f64::total_cmp);
+    let quantile = |share: f64| percent(ck_select_data::figures::quantile(&shares, share));
+    page.table(
+        &["share of the roof", ""],
+        [("lowest tenth below", 0.1), ("median", 0.5), ("highest tenth above", 0.9)]
+            .map(|(name, share)| vec![name.to_owned(), quantile(share)]),
+    );
+}
+
+fn coverage(page: &mut Page, coverage: &Coverage) {
+    page.text(&format!(
+        "{} of {} pairs of a problem and a kernel have a time ({}).",
+        count(coverage.measured),
+        count(coverage.possible),
+        percent(coverage.measured as f64 / coverage.possible as f64)
+    ));
+    page.raw("<div class=\"small\">\n");
+    for axis in coverage.kinds.iter().chain(&coverage.numbers) {
+        page.bars(axis.name, axis.values.iter().map(|(name, count)| (name.as_str(), *count)));
+    }
+    page.raw("</div>\n");
+    let holes: usize = coverage.pairs.iter().map(|pair| pair.holes.len()).sum();
+    if coverage.pairs.is_empty() {
+        page.text("No two numbers have three values each, so there is no grid that could have holes.");
+        return;
+    }
+    page.text(&format!(
+        "Holes are combinations of two numbers without a problem, though there are problems on both sides of \
+         them along both. {} holes in {} pairs of numbers; those with most of them:",
+        count(holes),
+        count(coverage.pairs.len())
+    ));
+    for pair in coverage.pairs.iter().filter(|pair| !pair.holes.is_empty()).take(GRIDS) {
+        let [first, second] = pair.axes.map(|axis| &coverage.numbers[axis]);
+        let title =
+            format!("<b>{}</b> by <b>{}</b>: {} holes", first.name, second.name, count(pair.holes.len()));
+        page.details(&title, |page| {
+            let most = pair.problems.iter().flatten().copied().max().unwrap_or(0).max(1) as f64;
+            let corner = format!("{} \\ {}", first.name, second.name);
+            let mut header = vec![corner.as_str()];
+            header.extend(second.values.iter().take(GRID).map(|(name, _)| name.as_str()));
+            let rows = first.values.iter().enumerate().take(GRID).map(|(row, (name, _))| {
+                let cells = pair.problems[row].iter().enumerate().take(GRID);
+                let cells = cells.map(|(column, &problems)| match problems {
+                    0 if pair.holes.contains(&[row, column]) => (Shade::Hole, "hole".to_owned()),
+                    0 => (Shade::None, String::new()),
+                    problems => (Shade::Share(problems as f64 / most), count(problems)),
+                });
+                std::iter::once((Shade::None, escape(name))).chain(cells).collect()
+            });
+            page.grid(&header, rows);
+        });
+    }
+    page.details("All pairs of numbers", |page| {
+        page.table(
+            &["numbers", "combinations", "measured", "holes"],
+            coverage.pairs.iter().map(|pair| {
+                let [first, second] = pair.axes.map(|axis| coverage.numbers[axis].name);
+                let cells = pair.problems.iter().flatten();
+                let measured = cells.clone().filter(|problems| **problems > 0).count();
+                vec![
+                    format!("{first}, {second}"),
+                    count(cells.count()),
+                    count(measured),
+                    count(pair.holes.len()),
+                ]
+            }),
+        );
+    });
+}
+
+fn noise(page: &mut Page, survey: &Survey, measurements: &Measurements) {
+    let noise = &survey.noise;
+    if noise.repeated == 0 {
+        page.text("No kernel was measured twice on a problem, so the rows themselves do not show the noise.");
+    } else {
+        page.text(&format!(
+            "{} pairs were measured more than once: the slowest time is {} times the fastest in the median, \
+             and below {} times for nine of ten.",
+            count(noise.repeated),
+            number(noise.median),
+            number(noise.p90)
+        ));
+        page.table(
+            &["problem", "kernel", "times", "slowest over fastest"],
+            noise.worst.iter().map(|one| {
+                let problem = brief(&measurements.problems()[one.problem as usize].to_string());
+                let kernel = &measurements.kernels()[one.kernel as usize].name;
+                vec![code(&problem), code(kernel), count(one.times), number(one.ratio)]
+            }),
+        );
+    }
+    let known = survey.sidecars.iter().filter_map(|sidecar| Some((sidecar, sidecar.details.as_ref()?)));
+    let mut any = false;
+    for (sidecar, details) in known {
+        any = true;
+        page.text(&format!(
+            "{}: {} rows have a spread of their samples, with a coefficient of variation of {} in the median \
+             and below {} for nine of ten. {} rows were measured again because they were unsteady, and {} \
+             stayed so; {} rows were written again, after a failure or a crash.",
+            sidecar.of.display(),
+            count(details.with_cv),
+            percent(details.median),
+            percent(details.p90),
+            count(details.remeasured),
+            count(details.unsteady),
+            count(details.again)
+        ));
+        if !details.worst.is_empty() {
+            page.table(
+                &["unsteady kernel", "problem_idx", "coefficient of variation"],
+                details
+                    .worst
+                    .iter()
+                    .map(|one| vec![code(&one.kernel), one.problem.to_string(), percent(one.cv)]),
+            );
+        }
+    }
+    if !any {
+        page.text(
+            "There are no details of a bench log (FILE.details.jsonl) beside the data: \
+             the spread of samples is not known.",
+        );
+    }
+}
+
+fn failures(page: &mut Page, survey: &Survey) {
+    if survey.failures.is_empty() {
+        page.text("Every row has a time.");
+        return;
+    }
+    page.table(
+        &["class", "rows", "kernels", "problems", "the last of them"],
+        survey.failures.iter().map(|one| {
+            let last = if one.last.is_empty() { String::new() } else { code(&one.last) };
+            vec![escape(&one.class), count(one.rows), count(one.kernels), count(one.problems), last]
+        }),
+    );
+}
+
+fn time(page: &mut Page, survey: &Survey) {
+    page.text(&format!(
+        "One run of each row that has a time takes {} on the device, {} of it the slowest tenth of the rows. \
+         The table of kernels has each one's part.",
+        duration(survey.run_ms),
+        percent(survey.slowest_tenth)
+    ));
+    let sessions: Vec<_> = survey
+        .sidecars
+        .iter()
+        .flat_map(|sidecar| sidecar.sessions.iter().map(move |session| (sidecar, session)))
+        .collect();
+    if sessions.is_empty() {
+        page.text("There is no FILE.meta.json beside the data: how long measuring took is not known.");
+        return;
+    }
+    page.table(
+        &["data", "devices", "rows", "time", "rows a second", "ended"],
+        sessions.into_iter().map(|(sidecar, session)| {
+            let gpus: Vec<String> =
+                session.gpus.iter().map(|(name, count)| format!("{count} × {}", escape(name))).collect();
+            let rate = session
+                .seconds
+                .filter(|seconds| *seconds > 0)
+                .map(|seconds| session.rows as f64 / seconds as f64);
+            vec![
+                escape(&sidecar.of.display().to_string()),
+                gpus.join(", "),
+                count(session.rows as usize),
+                session.seconds.map_or_else(String::new, |seconds| duration(seconds as f64 * 1e3)),
+                rate.map_or_else(String::new, |rate| number(rate.round())),
+                escape(&session.end),
+            ]
+        }),
+    );
+}

@@ -1,0 +1,288 @@
+//! Rankings from a file, to be judged like a model's.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use ck_select_types::cells::Fields;
+use ck_select_types::files;
+use ck_select_types::kernel::Kernel;
+use ck_select_types::listing::check_names;
+use ck_select_types::problem::{FieldSet, Problem, ProblemDefaults};
+use ck_select_types::vocab::Arch;
+use csv::StringRecord;
+
+use crate::candidates::Trial;
+use crate::judge::Order;
+use ck_select_data::measurements::{DataError, Measurements, problem_of};
+
+/// Kernels by problem, best first.
+#[derive(Debug, Clone, Default)]
+pub struct Predictions {
+    rankings: HashMap<Problem, Vec<Ranking>>,
+    unknown: Vec<String>,
+}
+
+/// The ranking for one problem number in a file.
+#[derive(Debug, Clone)]
+struct Ranking {
+    number: Option<i64>,
+    places: Vec<Place>,
+}
+
+impl Ranking {
+    /// Refuses one without a first place, and places that two kernels share; with the line.
+    fn check(&self) -> Result<(), (u64, String)> {
+        if let Some(first) = self.places.first().filter(|first| first.rank != 1) {
+            return Err((
+                first.line,
+                format!("rank: found {}, but no kernel of rank 1 for its problem", first.rank),
+            ));
+        }
+        let shared = |pair: &&[Place]| pair[0].rank == pair[1].rank && pair[0].kernel != pair[1].kernel;
+        match self.places.windows(2).find(shared) {
+            Some([one, other]) => {
+                let message = format!(
+                    "rank: found {} for '{}', which '{}' in line {} has, too (without a rank, it is 1)",
+                    other.rank, other.kernel.name, one.kernel.name, one.line
+                );
+                Err((other.line, message))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Place {
+    rank: u64,
+    kernel: Kernel,
+    /// Where it stands.
+    line: u64,
+}
+
+/// Columns that name the kernel, in order of preference: upstream's validators write different ones.
+const KERNEL_COLUMNS: [&str; 3] = ["kernel_name", "kernel", "predicted_kernel"];
+/// Columns with the number of a problem.
+const LABEL_COLUMNS: [&str; 2] = ["problem_idx", "problem"];
+
+/// A CSV with its columns by name.
+struct Sheet {
+    file: String,
+    columns: HashMap<String, usize>,
+    reader: csv::Reader<std::fs::File>,
+    unknown: Vec<String>,
+    /// The architecture of choices that name none: that of the measurements.
+    arch: Option<Arch>,
+}
+
+struct Cells<'a>(&'a HashMap<String, usize>, &'a StringRecord);
+
+impl Fields for Cells<'_> {
+    fn get(&self, name: &str) -> Option<&str> {
+        let cell = self.1.get(*self.0.get(name)?)?;
+        (!cell.is_empty()).then_some(cell)
+    }
+}
+
+impl Sheet {
+    fn open(path: &Path, measurements: &Measurements) -> Result<Self, DataError> {
+        let op = measurements.wanted().op;
+        let file = path.display().to_string();
+        let fault = |source| DataError::Csv { file: file.clone(), source };
+        let opened = files::open(path).map_err(|error| DataError::io(&file, error))?;
+        let mut reader = csv::ReaderBuilder::new()
+            .comment(Some(b'#'))
+            // The position of a row after CR LF would be that of the LF, a line too early; the CR is trimmed.
+            .terminator(csv::Terminator::Any(b'\n'))
+            .trim(csv::Trim::All)
+            .from_reader(opened);
+        let header = reader.headers().map_err(fault)?;
+        let names: Vec<&str> = header.iter().map(|name| name.trim_start_matches('\u{feff}')).collect();
+        let read = [&KERNEL_COLUMNS[..], &LABEL_COLUMNS, &["rank"]].concat();
+        let unknown = check_names(op, &names, &read)
+            .map_err(|error| DataError::format(&file, format_args!("header: {error}")))?;
+        let columns = names.iter().map(|&name| name.to_owned()).zip(0..).collect();
+        let arch = measurements.wanted().arch.or_else(|| measurements.common_arch().ok().flatten());
+        Ok(Self { file, columns, reader, unknown, arch })
+    }
+
+    fn next(&mut self, record: &mut StringRecord) -> Result<bool, DataError> {
+        self.reader.read_record(record).map_err(|source| DataError::Csv { file: self.file.clone(), source })
+    }
+
+    fn fault(&self, record: &StringRecord, message: String) -> DataError {
+        let line = record.position().map_or(0, csv::Position::line);
+        DataError::Row { file: self.file.clone(), line, message }
+    }
+
+    fn one_of(&self, names: &[&'static str]) -> Option<usize> {
+        names.iter().find_map(|name| self.columns.get(*name).copied())
+    }
+
+    fn need(&self, names: &[&'static str]) -> Result<usize, DataError> {
+        self.one_of(names).ok_or_else(|| {
+            let mut found: Vec<String> = self.columns.keys().cloned().collect();
+            found.sort();
+            DataError::NoColumn { file: self.file.clone(), column: names[0], found }
+        })
+    }
+
+    /// Whether rows describe their problem.
+    fn has_problems(&self) -> bool {
+        [["C", "K", "X"], ["M", "N", "K"], ["m", "n", "k"]]
+            .iter()
+            .any(|needed| needed.iter().all(|name| self.columns.contains_key(*name)))
+    }
+}
+
+/// Problems by their number in a benchmark CSV.
+#[derive(Debug, Clone, Default)]
+pub struct Labels(HashMap<String, Problem>);
+
+impl Labels {
+    /// Reads the numbers of one CSV. A number for two different problems is an error, because joining by it
+    /// would be wrong.
+    pub fn read(path: &Path, measurements: &Measurements) -> Result<Self, DataError> {
+        let mut sheet = Sheet::open(path, measurements)?;
+        let label_column = sheet.need(&LABEL_COLUMNS)?;
+        let kernel_column = sheet.one_of(&KERNEL_COLUMNS);
+        let mut labels = HashMap::new();
+        let mut record = StringRecord::new();
+        while sheet.next(&mut record)? {
+            let kernel = kernel_column.and_then(|column| record.get(column)).unwrap_or_default();
+            let problem = sheet.problem(&record, kernel, measurements)?;
+            let label = record.get(label_column).unwrap_or_default();
+            if let Some(other) = labels.insert(label.to_owned(), problem)
+                && other != problem
+            {
+                let message = format!("problem {label} is {problem} here and {other} before");
+                return Err(sheet.fault(&record, message));
+            }
+        }
+        Ok(Self(labels))
+    }
+}
+
+impl Sheet {
+    fn problem(
+        &self,
+        record: &StringRecord,
+        kernel: &str,
+        measurements: &Measurements,
+    ) -> Result<Problem, DataError> {
+        let wanted = measurements.wanted();
+        let cells = Cells(&self.columns, record);
+        // As in a row of measurements, the kernel says direction, types and layout.
+        let problem = match Kernel::from_name(kernel) {
+            Ok(kernel) if kernel.op() == wanted.op => problem_of(&kernel, &cells, self.arch),
+            _ => {
+                let defaults = ProblemDefaults { arch: self.arch, ..ProblemDefaults::of(wanted.op) };
+                Problem::from_fields(wanted.op, &cells, &defaults).map_err(|error| error.to_string())
+            }
+        };
+        problem.map_err(|message| self.fault(record, message))
+    }
+}
+
+impl Predictions {
+    /// Reads a CSV of predictions: a kernel (`kernel_name`, `kernel` or `predicted_kernel`) and its `rank` (1
+    /// if the column is missing) for a problem, which is described or numbered as in `labels`.
+    pub fn read(
+        path: &Path,
+        measurements: &Measurements,
+        labels: Option<&Labels>,
+    ) -> Result<Self, DataError> {
+        let mut sheet = Sheet::open(path, measurements)?;
+        let kernel_column = sheet.need(&KERNEL_COLUMNS)?;
+        let rank_column = sheet.one_of(&["rank"]);
+        let spelled_out = sheet.has_problems();
+        let label_column =
+            if spelled_out { sheet.one_of(&LABEL_COLUMNS) } else { Some(sheet.need(&LABEL_COLUMNS)?) };
+        let mut rankings: HashMap<Problem, Vec<Ranking>> = HashMap::new();
+        let mut record = StringRecord::new();
+        while sheet.next(&mut record)? {
+            let name = record.get(kernel_column).unwrap_or_default();
+            let kernel = Kernel::from_name(name)
+                .map_err(|error| sheet.fault(&record, format!("kernel '{name}': {error}")))?;
+            let rank = match rank_column.and_then(|column| record.get(column)) {
+                None => 1,
+                Some(text) => text.parse().ok().filter(|rank| *rank > 0).ok_or_else(|| {
+                    sheet.fault(&record, format!("rank: found '{text}', expected a whole number from 1"))
+                })?,
+            };
+            let label = label_column.and_then(|column| record.get(column)).unwrap_or_default();
+            let problem = if spelled_out {
+                sheet.problem(&record, name, measurements)?
+            } else {
+                let known = labels.and_then(|labels| labels.0.get(label));
+                *known.ok_or_else(|| {
+                    let found = if labels.is_some() { "not in the measurements" } else { "only a number" };
+                    sheet.fault(&record, format!("problem {label} is {found}, expected one that is measured"))
+                })?
+            };
+            let number = label.parse().ok();
+            let rankings = rankings.entry(problem).or_default();
+            let place = Place { rank, kernel, line: record.position().map_or(0, csv::Position::line) };
+            match rankings.iter_mut().find(|ranking| ranking.number == number) {
+                Some(ranking) => ranking.places.push(place),
+                None => rankings.push(Ranking { number, places: vec![place] }),
+            }
+        }
+        for ranking in rankings.values_mut().flatten() {
+            ranking.places.sort_by_key(|place| place.rank);
+            ranking.check().map_err(|(line, message)| DataError::Row {
+                file: sheet.file.clone(),
+                line,
+                message,
+            })?;
+        }
+        if rankings.is_empty() {
+            return Err(DataError::format(
+                &sheet.file,
+                "found no row below the header, expected at least one",
+            ));
+        }
+        Ok(Self { rankings, unknown: sheet.unknown })
+    }
+
+    /// Unknown columns of the file that do not resemble a known one.
+    pub fn unknown(&self) -> &[String] {
+        &self.unknown
+    }
+
+    /// How many problems have a ranking.
+    pub fn len(&self) -> usize {
+        self.rankings.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.rankings.is_empty()
+    }
+
+    /// The ranking of a trial's problem; if there are several, the one with the trial's own number, otherwise
+    /// the first.
+    fn ranking(&self, measurements: &Measurements, trial: &Trial) -> Option<&[Place]> {
+        let rankings = self.rankings.get(&measurements.problems()[trial.problem as usize])?;
+        let own = rankings.iter().find(|ranking| ranking.number == trial.number);
+        own.or_else(|| rankings.first()).map(|ranking| ranking.places.as_slice())
+    }
+
+    /// The order that the file gives a trial's candidates; kernels that were not measured are left out.
+    /// Kernels are compared by descriptor, because names of different age can describe one kernel.
+    pub fn order(&self, measurements: &Measurements, trial: &Trial) -> Option<Order> {
+        let places = self.ranking(measurements, trial)?;
+        let find = |place: &Place| {
+            trial.candidates.iter().position(|candidate| {
+                measurements.kernels()[candidate.kernel as usize].kind == place.kernel.kind
+            })
+        };
+        let unmeasured = places.first().filter(|first| find(first).is_none());
+        Some(Order {
+            places: places.iter().filter_map(find).collect(),
+            unmeasured: unmeasured.map(|first| first.kernel.name.clone()),
+            predicted: Vec::new(),
+            outside: FieldSet::NONE,
+        })
+    }
+}

@@ -1,0 +1,210 @@
+//! Which problems were measured, and where the tested grid has holes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ck_select_types::problem::Problem;
+use ck_select_types::vocab::Op;
+
+use crate::evaluate::slices::{filter, gemm_extents, group_kind, k_regime, shape_family};
+use ck_select_data::measurements::Measurements;
+
+/// Maximum number of distinct values that are shown individually; more are binned by powers of two.
+const VALUES: usize = 12;
+/// Minimum number of values of an axis with a middle.
+const MIDDLE: usize = 3;
+
+/// A property of problems, with the number of problems of each value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Axis {
+    /// Its name, such as `C` or `filter`.
+    pub name: &'static str,
+    /// Its values in order, with their problems.
+    pub values: Vec<(String, usize)>,
+}
+
+/// Two numbers of problems, with their measured combinations.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// Indices of the two in [`Coverage::numbers`].
+    pub axes: [usize; 2],
+    /// Problems by combination, row by row; the rows are the first axis's values.
+    pub problems: Vec<Vec<usize>>,
+    /// Combinations without a problem that lie between measured ones along both axes.
+    pub holes: Vec<[usize; 2]>,
+}
+
+/// Which problems were measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Coverage {
+    /// The numbers that are not the same in all problems.
+    pub numbers: Vec<Axis>,
+    /// The words that are not the same in all problems, and kinds such as filter and groups.
+    pub kinds: Vec<Axis>,
+    /// Pairs of numbers, those with the most holes first.
+    pub pairs: Vec<Pair>,
+    /// Rows.
+    pub rows: usize,
+    /// Pairs of a problem and a kernel that have a valid row.
+    pub measured: usize,
+    /// All pairs.
+    pub possible: usize,
+}
+
+impl Coverage {
+    pub(super) fn of(measurements: &Measurements) -> Self {
+        let problems = measurements.problems();
+        let op = measurements.wanted().op;
+        let values: Vec<_> = problems.iter().map(Problem::values).collect();
+        let fields = Problem::fields(op).iter().enumerate().filter(|(_, field)| field.is_number());
+        let mut taken: Vec<(&'static str, Bins)> = Vec::new();
+        for (place, field) in fields {
+            let column: Vec<i64> = values.iter().map(|values| values[place]).collect();
+            // Padding is often the same on both sides, and then listed once.
+            let bins = Bins::of(&column);
+            if bins.labels.len() > 1 && !taken.iter().any(|(_, known)| known.of == bins.of) {
+                taken.push((field.name, bins));
+            }
+        }
+        let pairs = pairs(&taken);
+        let mut pairs_measured: Vec<u64> = measurements
+            .rows()
+            .iter()
+            .filter(|row| row.is_valid)
+            .map(|row| u64::from(row.problem) << 32 | u64::from(row.kernel))
+            .collect();
+        pairs_measured.sort_unstable();
+        pairs_measured.dedup();
+        Self {
+            numbers: taken.iter().map(|(name, bins)| Axis { name, values: bins.counts() }).collect(),
+            kinds: kinds(problems, op),
+            pairs,
+            rows: measurements.rows().len(),
+            measured: pairs_measured.len(),
+            possible: problems.len() * measurements.kernels().len(),
+        }
+    }
+}
+
+/// The values of a number, or ranges of them, in order.
+struct Bins {
+    labels: Vec<String>,
+    /// The bin of each problem's value.
+    of: Vec<usize>,
+}
+
+impl Bins {
+    fn of(column: &[i64]) -> Self {
+        let distinct: BTreeSet<i64> = column.iter().copied().collect();
+        if distinct.len() <= VALUES {
+            let values: Vec<i64> = distinct.into_iter().collect();
+            let of = column.iter().map(|value| values.partition_point(|known| known < value)).collect();
+            return Self { labels: values.iter().map(ToString::to_string).collect(), of };
+        }
+        let power = |value: i64| 64 - value.max(0).leading_zeros();
+        let powers: BTreeSet<u32> = column.iter().map(|&value| power(value)).collect();
+        let powers: Vec<u32> = powers.into_iter().collect();
+        let of = column.iter().map(|&value| powers.partition_point(|&known| known < power(value))).collect();
+        let label = |&power: &u32| match power {
+            0 => "0".to_owned(),
+            1 => "1".to_owned(),
+            power => format!("{}–{}", 1_u64 << (power - 1), (1_u64 << power) - 1),
+        };
+        Self { labels: powers.iter().map(label).collect(), of }
+    }
+
+    fn counts(&self) -> Vec<(String, usize)> {
+        let mut counts = vec![0; self.labels.len()];
+        self.of.iter().for_each(|&place| counts[place] += 1);
+        self.labels.iter().cloned().zip(counts).collect()
+    }
+}
+
+fn pairs(axes: &[(&'static str, Bins)]) -> Vec<Pair> {
+    let wide: Vec<usize> = (0..axes.len()).filter(|&axis| axes[axis].1.labels.len() >= MIDDLE).collect();
+    let mut pairs = Vec::new();
+    for (place, &first) in wide.iter().enumerate() {
+        for &second in &wide[place + 1..] {
+            let [rows, columns] = [first, second].map(|axis| &axes[axis].1);
+            let mut problems = vec![vec![0; columns.labels.len()]; rows.labels.len()];
+            for (&row, &column) in rows.of.iter().zip(&columns.of) {
+                problems[row][column] += 1;
+            }
+            pairs.push(Pair { axes: [first, second], holes: holes(&problems), problems });
+        }
+    }
+    pairs.sort_by_key(|pair| std::cmp::Reverse(pair.holes.len()));
+    pairs
+}
+
+/// Empty cells with others before and after them in their row and in their column.
+fn holes(problems: &[Vec<usize>]) -> Vec<[usize; 2]> {
+    let (rows, columns) = (problems.len(), problems.first().map_or(0, Vec::len));
+    let any = |mut cells: std::ops::Range<usize>, at: &dyn Fn(usize) -> usize| cells.any(|cell| at(cell) > 0);
+    let mut holes = Vec::new();
+    for row in 0..rows {
+        for column in 0..columns {
+            let in_row = |cell: usize| problems[row][cell];
+            let in_column = |cell: usize| problems[cell][column];
+            let is_hole = problems[row][column] == 0
+                && any(0..column, &in_row)
+                && any(column + 1..columns, &in_row)
+                && any(0..row, &in_column)
+                && any(row + 1..rows, &in_column);
+            if is_hole {
+                holes.push([row, column]);
+            }
+        }
+    }
+    holes
+}
+
+/// Filter, groups, the regimes of the GEMM, and all words that differ.
+fn kinds(problems: &[Problem], op: Op) -> Vec<Axis> {
+    let mut kinds = Vec::new();
+    let mut add = |name: &'static str, least: usize, of: &dyn Fn(&Problem) -> Option<String>| {
+        let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+        for value in problems.iter().filter_map(of) {
+            *counts.entry(value).or_default() += 1;
+        }
+        if counts.len() >= least {
+            let mut values: Vec<(String, usize)> = counts.into_iter().collect();
+            values.sort_by_key(|value| std::cmp::Reverse(value.1));
+            kinds.push(Axis { name, values });
+        }
+    };
+    add("filter", 1, &filter);
+    add("groups", 1, &group_kind);
+    add("rows of the GEMM", 1, &|problem| Some(shape_family(gemm_extents(problem).0).to_owned()));
+    add("depth of the GEMM", 1, &|problem| Some(k_regime(gemm_extents(problem).1).to_owned()));
+    for (place, field) in Problem::fields(op).iter().enumerate().filter(|(_, field)| field.words().is_some())
+    {
+        add(field.name, 2, &|problem| Some(field.text(problem.canonical().values()[place])));
+    }
+    add("arch", 2, &|problem| {
+        Some(problem.arch().map_or_else(|| "not said".to_owned(), |arch| arch.to_string()))
+    });
+    kinds
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hole_lies_between_measured_combinations_on_both_axes() {
+        let table = [vec![1, 1, 1, 0], vec![1, 0, 1, 0], vec![1, 1, 0, 1], vec![0, 1, 1, 1]];
+        // (1, 3) has nothing after it in its row, (2, 2) has others on all four sides.
+        assert_eq!(holes(&table), [[1, 1], [2, 2]]);
+        assert!(holes(&[]).is_empty());
+    }
+
+    #[test]
+    fn many_values_are_taken_together_by_powers_of_two() {
+        let few = Bins::of(&[8, 1, 8, 3]);
+        assert_eq!(few.counts(), [("1".to_owned(), 1), ("3".to_owned(), 1), ("8".to_owned(), 2)]);
+        let many = Bins::of(&(0..20).collect::<Vec<i64>>());
+        let found: Vec<(String, usize)> = many.counts();
+        let found: Vec<(&str, usize)> = found.iter().map(|(label, count)| (label.as_str(), *count)).collect();
+        assert_eq!(found, [("0", 1), ("1", 1), ("2–3", 2), ("4–7", 4), ("8–15", 8), ("16–31", 4)]);
+    }
+}

@@ -1,0 +1,148 @@
+//! Summarises a sweep: which problems and kernels were measured, which kernels win where, what a smaller pool
+//! would cost, how close the fastest come to the device's peaks, how stable the times are, what failed, and
+//! where the time went.
+
+mod change;
+mod coverage;
+mod likeness;
+mod noise;
+mod pool;
+mod roofline;
+mod winners;
+
+use std::collections::BTreeMap;
+
+use crate::candidates::{Trial, distinct_problems, trials};
+use ck_select_data::figures::mean;
+use ck_select_data::measurements::Measurements;
+use ck_select_data::sidecar::Sidecar;
+
+pub use change::{Change, KernelChange, ProblemChange};
+pub use coverage::{Axis, Coverage, Pair};
+pub use likeness::Likeness;
+pub use noise::{Noise, Repeated};
+pub use pool::{GreedyPool, Keep, PoolStep};
+pub use roofline::{Point, Roof, Roofline};
+pub(crate) use winners::tile_of;
+pub use winners::{KernelFigures, Wins};
+
+/// Share of the fastest kernel's speed from which another one counts as nearly as good.
+pub const NEAR: f64 = 0.95;
+
+/// Rows of one class of failures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failed {
+    /// The name of the class.
+    pub class: String,
+    /// Rows.
+    pub rows: usize,
+    /// Kernels and problems among them.
+    pub kernels: usize,
+    /// Problems.
+    pub problems: usize,
+    /// The last message.
+    pub last: String,
+}
+
+/// The summary of a sweep.
+#[derive(Debug, Clone)]
+pub struct Survey {
+    /// Problems with the kernels that ran; a problem that was measured again has several.
+    pub trials: Vec<Trial>,
+    /// Figures of each kernel, in the order of the measurements.
+    pub kernels: Vec<KernelFigures>,
+    /// Kernels and trials in an order in which neighbours are similar.
+    pub order: Likeness,
+    /// Which problems were measured.
+    pub coverage: Coverage,
+    /// The kernels that win, by tile and pipeline.
+    pub wins: Vec<Wins>,
+    /// Kernels in greedy order.
+    pub pool: GreedyPool,
+    /// How close the fastest kernels come to the device's peaks, or why that is unknown.
+    pub roofline: Result<Roofline, String>,
+    /// How stable the times are.
+    pub noise: Noise,
+    /// What failed, the most frequent class first; invalid rows without a recorded reason are `not said`.
+    pub failures: Vec<Failed>,
+    /// Milliseconds of one run of each row that has a time.
+    pub run_ms: f64,
+    /// The share of the slowest tenth of these rows.
+    pub slowest_tenth: f64,
+    /// The sidecars of the files.
+    pub sidecars: Vec<Sidecar>,
+}
+
+impl Survey {
+    /// Summarises measurements and the sidecars of their files; `None` if no row has a time.
+    pub fn of(measurements: &Measurements, sidecars: Vec<Sidecar>) -> Option<Self> {
+        let trials = trials(measurements);
+        if trials.is_empty() {
+            return None;
+        }
+        let kernels = winners::kernels(measurements, &trials);
+        Some(Self {
+            order: Likeness::of(measurements, &trials),
+            coverage: Coverage::of(measurements),
+            wins: winners::wins(measurements, &trials),
+            pool: GreedyPool::of(&trials, measurements.kernels().len()),
+            roofline: Roofline::of(measurements, &trials),
+            noise: Noise::of(measurements),
+            failures: failures(measurements),
+            run_ms: kernels.iter().map(|kernel| kernel.run_ms).sum(),
+            slowest_tenth: slowest_tenth(measurements),
+            trials,
+            kernels,
+            sidecars,
+        })
+    }
+
+    /// Problems with at least one trial.
+    pub fn problems(&self) -> usize {
+        distinct_problems(&self.trials)
+    }
+
+    /// Mean efficiency of all kernels on the problems on which they ran: a random choice.
+    pub fn random(&self) -> f64 {
+        mean(
+            self.trials
+                .iter()
+                .map(|trial| mean((0..trial.candidates.len()).map(|place| trial.efficiency(place)))),
+        )
+    }
+}
+
+fn slowest_tenth(measurements: &Measurements) -> f64 {
+    let mut times: Vec<f64> =
+        measurements.rows().iter().filter(|row| row.is_valid).map(|row| row.latency_ms).collect();
+    times.sort_by(|a, b| b.total_cmp(a));
+    let slowest: f64 = times[..times.len().div_ceil(10)].iter().sum();
+    slowest / times.iter().sum::<f64>()
+}
+
+fn failures(measurements: &Measurements) -> Vec<Failed> {
+    let mut classes: BTreeMap<u16, (Vec<u32>, Vec<u32>)> = BTreeMap::new();
+    for row in measurements.rows().iter().filter(|row| !row.is_valid) {
+        let (kernels, problems) = classes.entry(row.failure).or_default();
+        kernels.push(row.kernel);
+        problems.push(row.problem);
+    }
+    let distinct = |mut values: Vec<u32>| {
+        values.sort_unstable();
+        values.dedup();
+        values.len()
+    };
+    let of = |(class, (kernels, problems)): (u16, (Vec<u32>, Vec<u32>))| {
+        let known = usize::from(class).checked_sub(1).map(|place| &measurements.failures()[place]);
+        let (class, last) = known.map_or(("not said", ""), |known| (&known.class, &known.last));
+        let rows = kernels.len();
+        let (class, last) = (class.to_owned(), last.to_owned());
+        Failed { class, rows, kernels: distinct(kernels), problems: distinct(problems), last }
+    };
+    let mut failures: Vec<Failed> = classes.into_iter().map(of).collect();
+    failures.sort_by(|a, b| b.rows.cmp(&a.rows).then_with(|| a.class.cmp(&b.class)));
+    failures
+}
+
+#[cfg(test)]
+mod tests;

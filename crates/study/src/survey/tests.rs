@@ -1,0 +1,130 @@
+use std::fmt::Write as _;
+
+use ck_select_types::vocab::Op;
+
+use super::*;
+use crate::candidates::Candidate;
+use ck_select_data::measurements::Wanted;
+
+/// A trial in which kernel 0, 1 and so on have these speeds.
+pub(super) fn trial(problem: u32, speeds: impl Iterator<Item = f64>) -> Trial {
+    let candidates: Vec<Candidate> =
+        (0u32..).zip(speeds).map(|(kernel, tflops)| Candidate { kernel, tflops }).collect();
+    let best = candidates.iter().map(|candidate| candidate.tflops).fold(0.0, f64::max);
+    let oracle = candidates.iter().position(|candidate| candidate.tflops == best).unwrap();
+    Trial { problem, number: None, candidates, oracle }
+}
+
+const HEADER: &str = "kernel,problem_idx,C,K,Hi,Wi,Y,X,latency_ms,tflops,error_msg\n";
+
+fn kernel(depth: u32) -> String {
+    format!("grouped_conv_forward_bf16_2d_16x64x{depth}_compv3")
+}
+
+/// Rows of (number, channels, depth of the tile, TFLOPS or the reason why there are none).
+fn measured(name: &str, rows: &[(u32, u32, u32, Result<f64, &str>)]) -> Measurements {
+    let wanted = Wanted { arch: Some("gfx942".parse().unwrap()), ..Wanted::all(Op::GroupedConv) };
+    let mut text = HEADER.to_owned();
+    for (number, channels, depth, speed) in rows {
+        let (latency, tflops, error) = match speed {
+            Ok(tflops) => (format!("{}", 1.0 / tflops), *tflops, ""),
+            Err(error) => ("N/A".to_owned(), 0.0, *error),
+        };
+        writeln!(text, "{},{number},{channels},64,8,8,1,1,{latency},{tflops},{error}", kernel(*depth))
+            .unwrap();
+    }
+    let mut measurements = Measurements::new(wanted);
+    measurements.add_text(name, text.as_bytes()).unwrap();
+    measurements
+}
+
+#[test]
+fn a_survey_counts_what_was_measured() {
+    let measurements = measured(
+        "a.csv",
+        &[
+            (0, 64, 32, Ok(10.0)),
+            (0, 64, 64, Ok(8.0)),
+            (1, 128, 32, Err("crash: signal 11")),
+            (1, 128, 64, Ok(5.0)),
+            (2, 256, 32, Ok(10.0)),
+            (2, 256, 64, Err("timeout")),
+            (2, 256, 128, Err("crash: signal 6")),
+            // Measured again, slower.
+            (3, 64, 32, Ok(5.0)),
+            (3, 64, 64, Ok(8.0)),
+        ],
+    );
+    let survey = Survey::of(&measurements, Vec::new()).unwrap();
+    assert_eq!(survey.trials.len(), 4);
+    let kernels: Vec<_> =
+        survey.kernels.iter().map(|one| (one.ran, one.wins, one.near, one.failed)).collect();
+    assert_eq!(kernels, [(3, 2, 2, 1), (3, 2, 2, 1), (0, 0, 0, 1)]);
+    let classes: Vec<_> =
+        survey.failures.iter().map(|one| (one.class.as_str(), one.rows, one.kernels)).collect();
+    assert_eq!(classes, [("crash", 2, 2), ("timeout", 1, 1)]);
+    assert_eq!(survey.failures[0].last, "crash: signal 6");
+    let coverage = &survey.coverage;
+    assert_eq!((coverage.rows, coverage.measured, coverage.possible), (9, 4, 9));
+    assert_eq!((coverage.numbers.len(), coverage.numbers[0].name), (1, "C"));
+    let noise = &survey.noise;
+    assert_eq!((noise.repeated, noise.worst[0].ratio, noise.worst[0].times), (2, 2.0, 2));
+    let wins: Vec<_> = survey.wins.iter().map(|one| (one.tile.as_str(), one.kernels, one.wins)).collect();
+    assert_eq!(wins, [("16x64x32", 1, 2), ("16x64x64", 1, 2)]);
+    assert_eq!(survey.run_ms, 0.1 + 0.1 + 0.2 + (0.125 + 0.2 + 0.125));
+}
+
+#[test]
+fn a_sweep_without_a_time_has_no_survey() {
+    assert!(Survey::of(&measured("a.csv", &[(0, 64, 32, Err("crash"))]), Vec::new()).is_none());
+}
+
+/// By hand: 128 channels to 64 over 64 pixels in bf16 are 2 * 64 * 64 * 128 operations and 2 * (64 * 128 + 64
+/// * 128 + 64 * 64) bytes.
+#[test]
+fn a_roofline_is_of_the_devices_peaks() {
+    let survey = Survey::of(&measured("a.csv", &[(0, 128, 32, Ok(10.0))]), Vec::new()).unwrap();
+    let roofline = survey.roofline.unwrap();
+    assert_eq!(roofline.memory_gb_s, 5300.0);
+    assert_eq!(roofline.roofs.len(), 1);
+    assert_eq!(roofline.roofs[0].tflops, 1024.0 * 2.0 * 228.0 * 2100.0 / 1e6);
+    let point = roofline.points[0];
+    assert_eq!(point.intensity, 1_048_576.0 / 40_960.0);
+    assert_eq!(point.roof, point.intensity * 5.3);
+    assert_eq!(point.share(), 10.0 / point.roof);
+    assert!(point.is_bound_by_memory(roofline.peak()));
+}
+
+#[test]
+fn two_sweeps_say_what_changed() {
+    let warm = measured(
+        "warm.csv",
+        &[
+            (0, 64, 32, Ok(10.0)),
+            (0, 64, 64, Ok(8.0)),
+            (1, 128, 32, Ok(4.0)),
+            (1, 128, 64, Ok(5.0)),
+            (2, 8, 32, Ok(1.0)),
+        ],
+    );
+    let cold = measured(
+        "cold.csv",
+        &[
+            (7, 128, 64, Ok(2.5)),
+            (7, 128, 32, Ok(1.0)),
+            (9, 64, 64, Ok(8.0)),
+            (9, 64, 32, Ok(4.0)),
+            (9, 64, 128, Ok(1.0)),
+        ],
+    );
+    let change = Change::of(&warm, &cold).unwrap();
+    assert_eq!(change.speeds, [0.25, 0.4, 0.5, 1.0]);
+    assert_eq!((change.other_problems, change.other_kernels), ([1, 0], [0, 1]));
+    let [first, second] = change.problems.as_slice() else { panic!("{change:?}") };
+    assert_eq!((first.kept, first.speed, first.is_won_by_another()), (Some(0.5), 0.8, true));
+    assert_eq!((second.kept, second.speed, second.is_won_by_another()), (Some(1.0), 0.5, false));
+    assert_eq!(change.kept(), 0.75);
+    let kernels: Vec<_> = change.kernels.iter().map(|one| (one.kernel, one.pairs, one.speed[1])).collect();
+    assert_eq!(kernels, [(0, 2, 0.325), (1, 2, 0.75)]);
+    assert!(Change::of(&warm, &measured("other.csv", &[(0, 48, 32, Ok(1.0))])).is_none());
+}

@@ -1,0 +1,218 @@
+//! The files of a model directory, all of them or none.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::Path;
+
+use ck_select_model::model::{Model, Target, TrainedOn, TrainedRange};
+use ck_select_types::hardware::Hardware;
+use flate2::{Compression, GzBuilder};
+use serde_json::{Map, Value, json};
+
+use ck_select_data::measurements::Measurements;
+use ck_select_data::staged::Staged;
+
+use super::facts::{range, shapes, trained_on};
+use super::{CardInputs, Plan, TrainError, Trained, card, out_of_fold};
+
+/// A model directory in memory: names and contents of its files.
+#[derive(Debug)]
+pub struct Directory {
+    files: BTreeMap<String, Vec<u8>>,
+}
+
+impl Directory {
+    /// The files for trained forests. They are read back as a model before anything is written.
+    pub fn new(
+        measurements: &Measurements,
+        plan: &Plan,
+        trained: &[Trained],
+        inputs: &CardInputs,
+    ) -> Result<Self, TrainError> {
+        let mut files = BTreeMap::new();
+        let spec = spec(measurements, plan, trained, inputs);
+        files.insert("feature_spec.json".to_owned(), pretty(&spec));
+        files
+            .insert("train_manifest.json".to_owned(), pretty(&manifest(measurements, plan, trained, inputs)));
+        for one in trained {
+            let target = one.goal.target;
+            files.insert(target.file_name() + ".gz", compressed(&one.text)?);
+            files.insert(format!("cv_metrics_{target}.json"), pretty(&json!(one.validation.folds)));
+            files.insert(format!("feature_importances_{target}.json"), pretty(&importances(one)));
+        }
+        files.insert("oof_predictions.parquet".to_owned(), out_of_fold::parquet(measurements, trained)?);
+        files
+            .insert("MODEL_CARD.md".to_owned(), card::text(measurements, plan, trained, inputs).into_bytes());
+        let directory = Self { files };
+        directory.check(trained)?;
+        Ok(directory)
+    }
+
+    /// Adds a page about the training.
+    pub fn add_page(&mut self, page: String) {
+        self.files.insert("model.html".to_owned(), page.into_bytes());
+    }
+
+    /// The content of a file.
+    pub fn file(&self, name: &str) -> Option<&[u8]> {
+        self.files.get(name).map(Vec::as_slice)
+    }
+
+    /// Checks that the files give the trained model.
+    fn check(&self, trained: &[Trained]) -> Result<(), TrainError> {
+        let names: Vec<(Target, String)> =
+            trained.iter().map(|one| (one.goal.target, one.goal.target.file_name() + ".gz")).collect();
+        let forests: Vec<(Target, &[u8])> =
+            names.iter().filter_map(|(target, name)| Some((*target, self.file(name)?))).collect();
+        let spec = self.file("feature_spec.json").unwrap_or_default();
+        let model = Model::from_bytes("the trained model", spec, &forests).map_err(Box::new)?;
+        for one in trained {
+            let target = one.goal.target;
+            if model.forest(target).map(AsRef::as_ref) != Some(&one.forest) {
+                let message = "it does not read back as it was written".to_owned();
+                return Err(TrainError::Forest { target, message });
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the files, all or none. An existing directory is an error, unless it should be replaced.
+    pub fn write(&self, path: &Path, overwrite: bool) -> Result<(), TrainError> {
+        let failed = |error| TrainError::io(path.display(), error);
+        Self::check_free(path, overwrite)?;
+        let staged = Staged::create(path).map_err(failed)?;
+        for (name, bytes) in &self.files {
+            staged.write(name, bytes).map_err(|error| TrainError::io(path.join(name).display(), error))?;
+        }
+        staged.commit(overwrite).map_err(failed)
+    }
+
+    /// Refuses a path that exists or cannot be written; also to be called before a long training.
+    pub fn check_free(path: &Path, overwrite: bool) -> Result<(), TrainError> {
+        if path.exists() && !overwrite {
+            return Err(TrainError::Exists(path.display().to_string()));
+        }
+        // Only directories that look like a model are ever replaced.
+        if path.exists() && !path.join("feature_spec.json").exists() {
+            let message = "not a model directory (no feature_spec.json), so it is not replaced";
+            return Err(TrainError::io(
+                path.display(),
+                io::Error::new(io::ErrorKind::AlreadyExists, message),
+            ));
+        }
+        Staged::check(path).map_err(|error| TrainError::io(path.display(), error))
+    }
+}
+
+fn pretty(value: &Value) -> Vec<u8> {
+    let mut text = format!("{value:#}");
+    text.push('\n');
+    text.into_bytes()
+}
+
+fn compressed(text: &str) -> Result<Vec<u8>, TrainError> {
+    // No name and no time in the header, so that the same model gives the same file.
+    let mut gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
+    gzip.write_all(text.as_bytes())
+        .and_then(|()| gzip.finish())
+        .map_err(|error| TrainError::io("a compressed forest", error))
+}
+
+fn spec(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &CardInputs) -> Value {
+    let mut targets: Vec<&str> = trained.iter().map(|one| one.goal.target.as_str()).collect();
+    let mut log_targets: Vec<&str> = trained
+        .iter()
+        .filter(|one| one.goal.objective == super::Objective::Log1p)
+        .map(|one| one.goal.target.as_str())
+        .collect();
+    log_targets.sort_unstable();
+    // Upstream's key has one set of parameters: that of the forest that ranks.
+    let ranking = trained.iter().find(|one| one.goal.target == plan.rank_by);
+    targets.sort_by_key(|&target| target != plan.rank_by.as_str());
+    let mut spec = json!({
+        "op_type": plan.extractor.schema.op().as_str(),
+        "dtype": Some(&inputs.dtype).filter(|dtype| !dtype.is_empty()),
+        "arch": plan.extractor.arch.map(|arch| arch.to_string()),
+        "feature_names": plan.extractor.schema.names(),
+        "categorical_features": plan.categories,
+        "targets": targets,
+        "log_targets": log_targets,
+        "params": ranking.map(|one| one.goal.params.to_json()),
+        "hardware": stores_hardware(plan).then(|| hardware(&plan.extractor.hardware)),
+        "ck_select": extension(plan, trained, &trained_on(measurements, plan, trained, &inputs.digests)),
+    });
+    if let (Some(variant), Some(object)) = (&inputs.direction, spec.as_object_mut()) {
+        object.insert("variant".to_owned(), json!(variant));
+    }
+    spec
+}
+
+/// Whether the constants of the GPU are part of the model. A universal model takes those of each problem's GPU,
+/// and one of one architecture has its own if they are not those of the profile.
+fn stores_hardware(plan: &Plan) -> bool {
+    let profile = plan.extractor.arch.and_then(|arch| Hardware::for_arch(&arch)).unwrap_or_default();
+    plan.prior.is_none() || (plan.extractor.arch.is_some() && plan.extractor.hardware != profile)
+}
+
+fn hardware(hardware: &Hardware) -> Value {
+    let constants = Hardware::NAMES.iter().map(|&name| (name.to_owned(), json!(hardware.get(name))));
+    Value::Object(constants.collect::<Map<_, _>>())
+}
+
+/// Our own key: the rules of the features, the target that ranks, the ranges of the features, and what the
+/// model was trained on.
+fn extension(plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) -> Value {
+    let mut extension = serde_json::to_value(plan.extractor.rules).unwrap_or_default();
+    if let Some(object) = extension.as_object_mut() {
+        object.insert("rank_by".to_owned(), json!(plan.rank_by.as_str()));
+        if let Some(prior) = trained.first().and_then(|one| one.prior) {
+            object.insert("prior".to_owned(), json!(prior));
+        }
+        object.insert(TrainedRange::KEY.to_owned(), json!(range(trained)));
+        object.insert(TrainedOn::KEY.to_owned(), json!(trained_on));
+    }
+    extension
+}
+
+fn manifest(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &CardInputs) -> Value {
+    let ranking = trained.iter().find(|one| one.goal.target == plan.rank_by);
+    let new = ranking.map_or(0, |one| one.goal.params.trees() as u64);
+    let warm = plan.warm_start.as_ref();
+    // As in upstream: without an old manifest, the number of old trees counts as that of the new ones.
+    let old = warm.map_or(0, |warm| warm.total_trees().unwrap_or(new));
+    let total = warm.map_or(0, |warm| warm.total_trees().unwrap_or(0)) + new;
+    let by_target = trained.iter().map(|one| {
+        let figures = json!({
+            "objective": one.goal.objective.as_str(),
+            "params": one.goal.params.to_json(),
+            "rows": one.data.rows.len(),
+            "problems": one.data.problems.len(),
+            "trees": one.forest.trees().len(),
+            "continued_trees": one.continued,
+            "hard_problems": one.hard_problems,
+            "cross_validation": one.validation.efficiency,
+        });
+        (one.goal.target.as_str().to_owned(), figures)
+    });
+    json!({
+        "warm_start_from": warm.map(super::WarmStart::place),
+        "prev_n_estimators": old,
+        "new_n_estimators": new,
+        "total_n_estimators": total,
+        "data_rows": measurements.rows().len(),
+        "valid_rows": measurements.rows().iter().filter(|row| row.is_valid).count(),
+        "unique_shapes": shapes(measurements),
+        "timestamp": inputs.timestamp,
+        "ck_select": {
+            "version": env!("CARGO_PKG_VERSION"),
+            "seed": plan.seed,
+            "targets": Value::Object(by_target.collect::<Map<_, _>>()),
+        },
+    })
+}
+
+fn importances(one: &Trained) -> Value {
+    let uses = one.forest.feature_uses();
+    let splits = one.data.names.iter().zip(uses).map(|(name, used)| (name.clone(), json!(used.splits)));
+    Value::Object(splits.collect::<Map<_, _>>())
+}

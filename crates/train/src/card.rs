@@ -1,0 +1,238 @@
+//! `MODEL_CARD.md`: what a model was trained on, how well it chooses, and its limits.
+
+use std::fmt::Write;
+
+use ck_select_model::model::{Target, TrainedOn};
+
+use ck_select_data::measurements::Measurements;
+use ck_select_data::trained;
+
+use super::{Plan, Role, Stop, Trained, facts};
+
+/// Contents of a model's files that are not in the data.
+#[derive(Debug, Clone)]
+pub struct CardInputs {
+    /// The model's name.
+    pub name: String,
+    /// Element type of the data.
+    pub dtype: String,
+    /// Direction of the convolutions.
+    pub direction: Option<String>,
+    /// The command that trains the same model again.
+    pub command: String,
+    /// When it was trained, as `YYYY-MM-DDThh:mm:ss`.
+    pub timestamp: String,
+    /// The SHA-256 of each file of the data, in order.
+    pub digests: Vec<String>,
+    /// For a tuned model, how choices improved as problems were measured.
+    pub curve: Vec<CurvePoint>,
+}
+
+/// The quality of choices with this many measured problems: medians of some draws.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CurvePoint {
+    /// How the model learned.
+    pub way: &'static str,
+    /// Measured problems.
+    pub measured: usize,
+    /// Draws of them.
+    pub draws: usize,
+    /// Problems that were judged.
+    pub judged: usize,
+    /// Efficiencies of the first choice.
+    pub mean: f64,
+    /// Their median.
+    pub median: f64,
+    /// The tenth percentile.
+    pub p10: f64,
+    /// The worst.
+    pub min: f64,
+    /// The mean of the best among the first three.
+    pub best_of_top3: f64,
+}
+
+pub(super) fn text(
+    measurements: &Measurements,
+    plan: &Plan,
+    trained: &[Trained],
+    inputs: &CardInputs,
+) -> String {
+    let mut card = String::new();
+    let out = &mut card;
+    let _ = write!(
+        out,
+        "# {}\n\n{} Ranks by `{}`.\nWritten by `ckselect train` {}.\n",
+        inputs.name,
+        purpose(plan, inputs),
+        plan.rank_by,
+        env!("CARGO_PKG_VERSION"),
+    );
+    data(out, measurements, plan, inputs);
+    forests(out, trained);
+    validation(out, plan, trained);
+    limits(out, plan, trained, &facts::trained_on(measurements, plan, trained, &inputs.digests));
+    let _ = write!(out, "\n## Train it again\n\n```console\n$ {}\n```\n", inputs.command);
+    let _ = writeln!(out, "\nThe same data, version and command give the same forests, byte for byte.");
+    card
+}
+
+/// What the model is for.
+pub fn purpose(plan: &Plan, inputs: &CardInputs) -> String {
+    let extractor = &plan.extractor;
+    let arch = extractor.arch.map_or_else(|| "any architecture".to_owned(), |arch| arch.to_string());
+    let direction = inputs.direction.as_deref().map_or_else(String::new, |direction| format!(" {direction}"));
+    let dtype = if inputs.dtype.is_empty() { "any type" } else { &inputs.dtype };
+    format!("Chooses kernels for {}{direction}, {dtype}, on {arch}.", extractor.schema.op())
+}
+
+/// What a data file is used for.
+pub const fn part(role: Role) -> &'static str {
+    if role.only_trains { "training only" } else { "training and cross-validation" }
+}
+
+/// What was held out, and how often.
+pub fn way(trained: &[Trained]) -> String {
+    let folds = || trained.iter().map(|one| &one.validation.folds);
+    let Some(most) = folds().max_by_key(|folds| folds.len()) else { return String::new() };
+    let left_out: Vec<&str> = most.iter().filter_map(|fold| fold.left_out.as_deref()).collect();
+    match left_out.as_slice() {
+        [] => format!("{} folds", most.len()),
+        [one] => format!("Trained without {one}, and judged on it"),
+        several => format!("Trained without each of {}, and judged on it", several.join(", ")),
+    }
+}
+
+/// How the number of trees was chosen.
+pub const fn stopping(stop: Stop) -> &'static str {
+    match stop {
+        Stop::Never => "The number of trees was fixed beforehand.",
+        Stop::Inner => "The number of trees was chosen on a part of the problems that are trained on.",
+        Stop::HeldOut => {
+            "The number of trees was chosen on the fold that is reported, so the figures flatter."
+        }
+    }
+}
+
+fn data(out: &mut String, measurements: &Measurements, plan: &Plan, inputs: &CardInputs) {
+    out.push_str("\n## Data\n\n| file | rows | SHA-256 | part |\n|---|---|---|---|\n");
+    for (place, source) in measurements.sources().iter().enumerate() {
+        let role = plan.roles.get(place).copied().unwrap_or_default();
+        let file =
+            source.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+        let digest = inputs.digests.get(place).map_or("", String::as_str);
+        let _ = writeln!(out, "| {file} | {} | `{digest}` | {} |", source.rows, part(role));
+    }
+    let valid = measurements.rows().iter().filter(|row| row.is_valid).count();
+    let _ = writeln!(
+        out,
+        "\n{} rows, {valid} valid; {} problems, {} kernels.",
+        measurements.rows().len(),
+        facts::shapes(measurements),
+        measurements.kernels().len()
+    );
+}
+
+fn forests(out: &mut String, trained: &[Trained]) {
+    out.push_str(
+        "\n## Forests\n\n| target | objective | trees | leaves | parameters |\n|---|---|---|---|---|\n",
+    );
+    for one in trained {
+        let params = one.goal.params.to_json();
+        let pairs: Vec<String> =
+            params.as_object().into_iter().flatten().map(|(name, value)| format!("{name}={value}")).collect();
+        let _ = writeln!(
+            out,
+            "| {} | {} | {} | {} | {} |",
+            one.goal.target,
+            one.goal.objective,
+            one.forest.trees().len(),
+            one.forest.leaf_count(),
+            pairs.join(", ")
+        );
+    }
+    for one in trained.iter().filter(|one| one.continued > 0) {
+        let _ =
+            writeln!(out, "\nThe forest of {} continues one of {} trees.", one.goal.target, one.continued);
+    }
+    for one in trained.iter().filter(|one| one.hard_problems > 0) {
+        let _ = writeln!(
+            out,
+            "\n{} of {} problems count more for {}, because they were chosen badly.",
+            one.hard_problems,
+            one.data.problems.len(),
+            one.goal.target
+        );
+    }
+}
+
+fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
+    out.push_str("\n## Cross-validation\n\n");
+    if trained.iter().all(|one| one.validation.folds.is_empty()) {
+        out.push_str("None: there were too few problems, or it was not asked for.\n");
+        return;
+    }
+    let (what, stop, apart) =
+        (way(trained), stopping(plan.stop), plan.group_by.promise(plan.holdout.is_some()));
+    let _ = writeln!(
+        out,
+        "{what}; {apart}. {stop}\n\
+         Efficiency is the chosen kernel's TFLOPS as a share of the fastest measured kernel's, by problem.\n"
+    );
+    out.push_str(
+        "| target | problems | mean | median | P10 | min | best of top 3 |\n|---|---|---|---|---|---|---|\n",
+    );
+    let percent = |share: f64| format!("{:.2} %", share * 100.0);
+    for one in trained {
+        if let Some(efficiency) = &one.validation.efficiency {
+            let _ = writeln!(
+                out,
+                "| {} | {} | {} | {} | {} | {} | {} |",
+                one.goal.target,
+                efficiency.problems,
+                percent(efficiency.mean),
+                percent(efficiency.median),
+                percent(efficiency.p10),
+                percent(efficiency.min),
+                percent(efficiency.best_of_top3)
+            );
+        }
+    }
+}
+
+fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) {
+    if let Some(prior) = trained.first().and_then(|one| one.prior) {
+        let archs = trained_on.archs().map(|arch| arch.to_string()).collect::<Vec<_>>().join(", ");
+        let (answers, elsewhere) = match plan.extractor.arch {
+            Some(arch) if !plan.adapts => {
+                (format!("For {arch} only, with the estimate as prior."), format!("It was trained on {archs}."))
+            }
+            Some(arch) => (
+                format!("A universal model, adapted to {arch}, and only for it."),
+                format!("Its own and the continued measurements are of {archs}."),
+            ),
+            None => (
+                "A universal model: it answers for every GPU that the estimate knows, whatever it was trained \
+                 on, and selections by it are flagged as generic."
+                    .to_owned(),
+                format!("It was trained on {archs}; elsewhere the estimate counts twice."),
+            ),
+        };
+        let _ = writeln!(
+            out,
+            "\n## Limits\n\n{answers} A score is the forest's less {prior} times the logarithm of the \
+             estimated time over the pool's shortest, so that scores order the kernels of one problem and \
+             pool, and say nothing else. {elsewhere}"
+        );
+        return;
+    }
+    out.push_str(&trained::limits(&plan.extractor.schema, trained_on, &facts::range(trained)));
+    if plan.rank_by == Target::Relative {
+        out.push_str("\nScores of `relative` only order the kernels of one problem; they are no TFLOPS.\n");
+    }
+    out.push_str("\nHardware constants:");
+    let hardware = &plan.extractor.hardware;
+    for name in ck_select_types::hardware::Hardware::NAMES {
+        let _ = write!(out, " {name} {}", hardware.get(name).unwrap_or(0));
+    }
+    out.push_str(".\n");
+}

@@ -1,0 +1,330 @@
+//! Measured rows with their features, grouped by run.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use ck_select_model::estimate::Estimator;
+use ck_select_model::features::Extractor;
+use ck_select_model::model::Target;
+use ck_select_model::select::universal_rows;
+
+use ck_select_types::vocab::Arch;
+
+use ck_select_data::features;
+use ck_select_data::figures::quantile;
+use ck_select_data::measurements::{Measurements, Row, Run};
+
+use super::TrainError;
+
+/// Features of rows: one matrix for all targets.
+#[derive(Debug, Default)]
+struct Features {
+    /// Row after row.
+    values: Vec<f64>,
+    /// For a universal model, the logarithm of each row's estimated time over the shortest of its run;
+    /// otherwise empty.
+    log_times: Vec<f64>,
+}
+
+/// Rows of one target: a view of the features.
+#[derive(Debug)]
+pub struct TrainingData {
+    /// Columns.
+    pub names: Vec<String>,
+    features: Arc<Features>,
+    /// The index of each row among the features.
+    places: Vec<u32>,
+    /// Index into [`Measurements::rows`], by row.
+    pub rows: Vec<u32>,
+    /// The measured target, by row.
+    pub measured: Vec<f64>,
+    /// Measured TFLOPS, by row.
+    pub tflops: Vec<f64>,
+    /// The speed as a share of the fastest kernel that was measured together with it, by row.
+    pub efficiency: Vec<f64>,
+    /// The problems, in the order of their first rows; a problem that was measured twice occurs twice.
+    pub problems: Vec<Item>,
+}
+
+/// A problem of the training data, with the rows of one run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Item {
+    /// Index into [`Measurements::problems`].
+    pub problem: u32,
+    /// The architecture on which it was measured, if the problem or the training names one.
+    pub arch: Option<Arch>,
+    /// The file of its first row, counted from 0.
+    pub file: usize,
+    /// Its rows.
+    pub span: Range<usize>,
+    /// Whether it is only trained on, never held out.
+    pub only_trains: bool,
+}
+
+/// The role of one of the measurements' files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Role {
+    /// Whether its problems are only trained on, never held out.
+    pub only_trains: bool,
+}
+
+/// A row with a value of the target.
+struct Usable {
+    kernel: u32,
+    index: u32,
+    measured: f64,
+    tflops: f64,
+}
+
+/// A run's rows, with the medians of a kernel that was measured more than once in the place of its first row: it
+/// is one candidate, as it is when models are judged.
+fn each_kernel_once(mut rows: Vec<Usable>) -> Vec<Usable> {
+    rows.sort_by_key(|row| (row.kernel, row.index));
+    let median = |same: &[Usable], of: fn(&Usable) -> f64| {
+        let mut values: Vec<f64> = same.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        quantile(&values, 0.5)
+    };
+    let one = |same: &[Usable]| Usable {
+        measured: median(same, |row| row.measured),
+        tflops: median(same, |row| row.tflops),
+        ..same[0]
+    };
+    let mut rows: Vec<Usable> = rows.chunk_by(|one, next| one.kernel == next.kernel).map(one).collect();
+    rows.sort_by_key(|row| row.index);
+    rows
+}
+
+impl TrainingData {
+    /// The usable rows for a target: valid, and with a positive value of it. `roles` are those of the files,
+    /// in order.
+    pub fn new(
+        measurements: &Measurements,
+        extractor: &Extractor,
+        target: Target,
+        roles: &[Role],
+    ) -> Result<Self, TrainError> {
+        let mut data = [Self::without_features(measurements, extractor, target, roles)?];
+        Self::fill(&mut data, measurements, extractor)?;
+        let [data] = data;
+        Ok(data)
+    }
+
+    /// The same for several targets, with one matrix of the rows that are usable for any of them.
+    pub fn of_targets(
+        measurements: &Measurements,
+        extractor: &Extractor,
+        targets: impl Iterator<Item = Target>,
+        roles: &[Role],
+    ) -> Result<Vec<Self>, TrainError> {
+        let each = targets.map(|target| Self::without_features(measurements, extractor, target, roles));
+        let mut all = each.collect::<Result<Vec<_>, _>>()?;
+        Self::fill(&mut all, measurements, extractor)?;
+        Ok(all)
+    }
+
+    fn without_features(
+        measurements: &Measurements,
+        extractor: &Extractor,
+        target: Target,
+        roles: &[Role],
+    ) -> Result<Self, TrainError> {
+        let value = |row: &Row| match target {
+            Target::Latency => row.latency_ms,
+            Target::Bandwidth => row.bandwidth_gb_s,
+            Target::Tflops | Target::Relative => row.tflops,
+        };
+        let file_of_row = files(measurements);
+        let mut data = Self {
+            names: extractor.schema.names().into_iter().map(str::to_owned).collect(),
+            features: Arc::default(),
+            places: Vec::new(),
+            rows: Vec::new(),
+            measured: Vec::new(),
+            tflops: Vec::new(),
+            efficiency: Vec::new(),
+            problems: Vec::new(),
+        };
+        for Run { problem, rows, .. } in measurements.runs() {
+            let start = data.rows.len();
+            let mut only_trains = true;
+            let mut usable = Vec::with_capacity(rows.len());
+            for index in rows {
+                let row = &measurements.rows()[index as usize];
+                let measured = value(row);
+                if !(measured > 0.0 && measured.is_finite()) {
+                    continue;
+                }
+                only_trains &= roles.get(file_of_row(index)).is_some_and(|role| role.only_trains);
+                usable.push(Usable { kernel: row.kernel, index, measured, tflops: row.tflops });
+            }
+            for Usable { index, measured, tflops, .. } in each_kernel_once(usable) {
+                data.rows.push(index);
+                data.measured.push(measured);
+                data.tflops.push(tflops);
+            }
+            let span = start..data.rows.len();
+            if !span.is_empty() {
+                let best = data.tflops[span.clone()].iter().copied().fold(0.0, f64::max);
+                data.efficiency.extend(data.tflops[span.clone()].iter().map(|tflops| tflops / best));
+                let arch = measurements.problems()[problem as usize].arch().or(extractor.arch);
+                let file = file_of_row(data.rows[start]);
+                data.problems.push(Item { problem, arch, file, span, only_trains });
+            }
+        }
+        if data.rows.is_empty() {
+            return Err(TrainError::NoRows { target });
+        }
+        Ok(data)
+    }
+
+    fn fill(all: &mut [Self], measurements: &Measurements, extractor: &Extractor) -> Result<(), TrainError> {
+        if extractor.schema.universal_columns().is_some() {
+            // The features of such a model depend on the other rows of a run.
+            for data in all {
+                data.features = Arc::new(data.universal(measurements, extractor)?);
+                data.places = (0..data.rows.len() as u32).collect();
+            }
+            return Ok(());
+        }
+        let mut rows = Vec::new();
+        let mut place_of = vec![u32::MAX; measurements.rows().len()];
+        for &row in all.iter().flat_map(|data| &data.rows) {
+            let place = &mut place_of[row as usize];
+            if *place == u32::MAX {
+                *place = rows.len() as u32;
+                rows.push(row);
+            }
+        }
+        let values = features::rows(measurements, extractor, &rows).map_err(Box::new)?;
+        let features = Arc::new(Features { values, log_times: Vec::new() });
+        for data in all {
+            data.features = Arc::clone(&features);
+            data.places = data.rows.iter().map(|&row| place_of[row as usize]).collect();
+        }
+        Ok(())
+    }
+
+    /// Each run is a pool, on its problem's GPU.
+    fn universal(&self, measurements: &Measurements, extractor: &Extractor) -> Result<Features, TrainError> {
+        let mut features = Features::default();
+        for item in &self.problems {
+            let problem = &measurements.problems()[item.problem as usize];
+            let arch = item.arch.ok_or_else(|| TrainError::NoArch(problem.to_string()))?;
+            let estimator = Estimator::new(measurements.device_of_file(item.file, arch)?);
+            let kernel =
+                |row: &u32| &measurements.kernels()[measurements.rows()[*row as usize].kernel as usize];
+            let kernels = self.rows[item.span.clone()].iter().map(kernel);
+            let kinds = kernels.clone().map(|one| &one.kind);
+            let (values, log_times) = universal_rows(extractor, estimator, problem, kinds)
+                .map_err(|source| Box::new(features::FeatureError { what: problem.to_string(), source }))?;
+            if let Some((kernel, _)) = kernels.zip(&log_times).find(|(_, time)| time.is_nan()) {
+                let why = estimator.shape(&kernel.kind).err().map_or_else(String::new, |e| e.to_string());
+                return Err(TrainError::NoEstimate { kernel: kernel.name.clone(), arch, why });
+            }
+            features.values.extend(values);
+            features.log_times.extend(log_times);
+        }
+        Ok(features)
+    }
+
+    /// The same problems with only some of their rows, by the index of the measurement. Columns stay relative to
+    /// all rows, speeds become relative to the fastest that is kept.
+    pub(super) fn keeping(&self, keep: impl Fn(u32) -> bool) -> Self {
+        let mut part = Self {
+            names: self.names.clone(),
+            features: Arc::clone(&self.features),
+            places: Vec::new(),
+            rows: Vec::new(),
+            measured: Vec::new(),
+            tflops: Vec::new(),
+            efficiency: Vec::new(),
+            problems: Vec::new(),
+        };
+        for item in &self.problems {
+            let start = part.rows.len();
+            for row in item.span.clone().filter(|&row| keep(self.rows[row])) {
+                part.places.push(self.places[row]);
+                part.rows.push(self.rows[row]);
+                part.measured.push(self.measured[row]);
+                part.tflops.push(self.tflops[row]);
+            }
+            let span = start..part.rows.len();
+            let best = part.tflops[span.clone()].iter().copied().fold(0.0, f64::max);
+            part.efficiency.extend(part.tflops[span.clone()].iter().map(|tflops| tflops / best));
+            part.problems.push(Item { span, ..item.clone() });
+        }
+        part
+    }
+
+    /// Values of a row.
+    pub fn width(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The values of one row.
+    pub fn row(&self, row: usize) -> &[f64] {
+        let place = self.places[row] as usize;
+        &self.features.values[place * self.width()..(place + 1) * self.width()]
+    }
+
+    /// The values of the rows of some problems, in as few contiguous pieces as possible.
+    pub(super) fn blocks(&self, problems: &[usize]) -> impl Iterator<Item = &[f64]> {
+        let places: Vec<usize> = self.rows_of(problems).map(|row| self.places[row] as usize).collect();
+        let blocks = places.chunk_by(|one, next| one + 1 == *next);
+        let ranges: Vec<Range<usize>> = blocks.map(|block| block[0]..block[0] + block.len()).collect();
+        let width = self.width();
+        ranges.into_iter().map(move |rows| &self.features.values[rows.start * width..rows.end * width])
+    }
+
+    /// For a universal model, the logarithm of a row's estimated time over the shortest of its run.
+    pub fn log_time(&self, row: usize) -> f64 {
+        self.features.log_times[self.places[row] as usize]
+    }
+
+    /// The rows of some problems, one problem after the other.
+    pub(super) fn rows_of<'a>(&'a self, problems: &'a [usize]) -> impl Iterator<Item = usize> + 'a {
+        problems.iter().flat_map(|&problem| self.problems[problem].span.clone())
+    }
+
+    /// The ranges of the rows of some problems if they are put one after the other.
+    pub(super) fn spans_of(&self, problems: &[usize]) -> Vec<Range<usize>> {
+        let mut end = 0;
+        let span = |&problem: &usize| {
+            let start = end;
+            end += self.problems[problem].span.len();
+            start..end
+        };
+        problems.iter().map(span).collect()
+    }
+}
+
+/// Maps a row to the index of its file: a file's rows are contiguous, in the order of the files.
+fn files(measurements: &Measurements) -> impl Fn(u32) -> usize + use<> {
+    let mut end = 0;
+    let ends: Vec<usize> = measurements
+        .sources()
+        .iter()
+        .map(|source| {
+            end += source.rows;
+            end
+        })
+        .collect();
+    move |row| ends.partition_point(|&end| end <= row as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_that_was_measured_again_counts_once() {
+        let row = |kernel, index, tflops| Usable { kernel, index, measured: 2.0 * tflops, tflops };
+        let rows = vec![row(7, 0, 3.0), row(2, 1, 1.0), row(7, 2, 5.0), row(7, 3, 4.5), row(2, 4, 2.0)];
+        let once: Vec<_> = each_kernel_once(rows)
+            .into_iter()
+            .map(|row| (row.kernel, row.index, row.measured, row.tflops))
+            .collect();
+        assert_eq!(once, [(7, 0, 9.0, 4.5), (2, 1, 3.0, 1.5)]);
+    }
+}

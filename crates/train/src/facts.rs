@@ -1,0 +1,50 @@
+//! Facts about the data for the files of a model directory: what was measured, and the ranges of the
+//! features.
+
+use std::collections::HashSet;
+
+use ck_select_model::model::{TrainedOn, TrainedRange};
+use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem};
+
+use ck_select_data::measurements::Measurements;
+use ck_select_data::trained;
+
+use super::{Plan, Trained, WarmStart};
+
+/// The problems, kernels, architectures and files of the rows of all targets. A forest that was continued
+/// has also seen the architectures of its own training.
+pub(super) fn trained_on(
+    measurements: &Measurements,
+    plan: &Plan,
+    trained: &[Trained],
+    digests: &[String],
+) -> TrainedOn {
+    let rows = trained.iter().flat_map(|one| one.data.rows.iter().copied());
+    let archs = trained.iter().flat_map(|one| one.data.problems.iter().filter_map(|item| item.arch));
+    let before = plan.warm_start.iter().flat_map(WarmStart::archs);
+    trained::trained_on(measurements, rows, digests).on(archs.chain(before))
+}
+
+/// The ranges of the features over the rows of all targets.
+pub(super) fn range(trained: &[Trained]) -> TrainedRange {
+    let Some(first) = trained.first() else { return TrainedRange::default() };
+    let rows = trained.iter().flat_map(|one| (0..one.data.rows.len()).map(|row| one.data.row(row)));
+    TrainedRange::of_rows(&first.data.names, rows)
+}
+
+/// Number of problems with a valid row.
+pub(super) fn shapes(measurements: &Measurements) -> usize {
+    let valid = measurements.rows().iter().filter(|row| row.is_valid);
+    valid.map(|row| row.problem).collect::<HashSet<_>>().len()
+}
+
+/// The dimensions of a problem, as columns of upstream's tables.
+pub(super) fn dimensions(problem: &Problem) -> Vec<(&'static str, i64)> {
+    match problem {
+        Problem::Gemm(p) => {
+            vec![("m", p.m), ("n", p.n), ("k", p.k), ("split_k", p.split_k.into())]
+        }
+        Problem::Conv(p) => CONV_COLUMNS.into_iter().zip(p.columns()).collect(),
+        Problem::Fmha(p) => FMHA_COLUMNS.into_iter().zip(p.columns()).collect(),
+    }
+}

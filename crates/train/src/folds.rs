@@ -1,0 +1,182 @@
+//! Splits problems into folds, so that no problem is on both sides.
+
+use std::collections::BTreeMap;
+
+use ck_select_types::problem::{Problem, ProblemDefaults};
+use rand::SeedableRng;
+use rand::rngs::Xoshiro256PlusPlus;
+use rand::seq::SliceRandom;
+
+/// Which problems must not be on both sides of a fold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupBy {
+    /// Problems that are equal in every field.
+    Problem,
+    /// Problems of the same sizes, whatever their direction, type, layout and architecture.
+    Sizes,
+    /// Problems that are equal by upstream's keys, which ignore strides, padding, direction and type.
+    Upstream,
+}
+
+impl GroupBy {
+    /// What is not on both sides of a fold, as a sentence. Whoever holds out a device, direction, type or file
+    /// promises no more than that.
+    pub const fn promise(self, holds_out: bool) -> &'static str {
+        match self {
+            Self::Sizes | Self::Upstream if holds_out => Self::Problem.promise(false),
+            Self::Problem => "no problem is on both sides",
+            Self::Sizes => {
+                "no problem is on both sides, nor one of the same sizes that differs only in direction, type, layout or \
+                 architecture"
+            }
+            Self::Upstream => {
+                "no problem is on both sides, nor another one that upstream's keys do not distinguish"
+            }
+        }
+    }
+
+    /// The key that problems of one group share.
+    pub fn key(self, problem: &Problem) -> String {
+        match (self, problem) {
+            (Self::Problem, problem) => problem.to_string(),
+            (Self::Sizes, problem) => sizes(problem).to_string(),
+            (Self::Upstream, Problem::Gemm(p)) => format!("{}_{}_{}", p.m, p.n, p.k),
+            (Self::Upstream, Problem::Fmha(p)) => {
+                p.columns()[..7].iter().map(ToString::to_string).collect::<Vec<_>>().join("_")
+            }
+            (Self::Upstream, Problem::Conv(p)) => [
+                p.n,
+                p.c,
+                p.k,
+                p.g,
+                p.input[1],
+                p.input[2],
+                p.filter[1],
+                p.filter[2],
+                p.input[0],
+                p.filter[0],
+                p.dilation[1],
+                p.dilation[2],
+            ]
+            .map(|extent| extent.to_string())
+            .join("_"),
+        }
+    }
+}
+
+/// A problem with everything at its default that is not a size.
+fn sizes(problem: &Problem) -> Problem {
+    let ProblemDefaults { direction, dtype, conv_layout, gemm_layout, .. } =
+        ProblemDefaults::of(problem.op());
+    let mut sizes = problem.on(None);
+    match &mut sizes {
+        Problem::Conv(conv) => {
+            (conv.direction, conv.layout, conv.split_k) = (direction, conv_layout, 1);
+            (conv.dtype_in, conv.dtype_wei, conv.dtype_out) = (dtype, dtype, dtype);
+        }
+        Problem::Gemm(gemm) => {
+            (gemm.layout, gemm.split_k) = (gemm_layout, 1);
+            (gemm.dtype_a, gemm.dtype_b, gemm.dtype_c) = (dtype, dtype, dtype);
+        }
+        Problem::Fmha(attention) => attention.dtype = dtype,
+    }
+    sizes
+}
+
+/// The fold of each item, by scikit-learn's `GroupKFold`: the groups, largest first, each go to the fold with
+/// the fewest rows so far. Among equally large groups the last by key comes first; with a seed their order is
+/// random.
+///
+/// `items` are a key and a number of rows each. There must be at least as many keys as folds.
+pub fn group_k_fold(items: &[(String, usize)], folds: usize, seed: Option<u64>) -> Vec<usize> {
+    let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+    for (key, rows) in items {
+        *sizes.entry(key).or_default() += rows;
+    }
+    let mut groups: Vec<(&str, usize)> = sizes.into_iter().collect();
+    if let Some(seed) = seed {
+        groups.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(seed));
+    }
+    // Sorted ascending and stable, then reversed, as in scikit-learn.
+    groups.sort_by_key(|group| group.1);
+    let mut loads = vec![0; folds];
+    let mut fold_of: BTreeMap<&str, usize> = BTreeMap::new();
+    for &(key, rows) in groups.iter().rev() {
+        let lightest = (0..folds).min_by_key(|&fold| loads[fold]).unwrap_or(0);
+        loads[lightest] += rows;
+        fold_of.insert(key, lightest);
+    }
+    items.iter().map(|(key, _)| fold_of[key.as_str()]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use ck_select_types::problem::{ConvProblem, GemmProblem};
+    use ck_select_types::vocab::{ConvLayout, Direction, Dtype};
+
+    use super::*;
+
+    fn items(list: &[(&str, usize)]) -> Vec<(String, usize)> {
+        list.iter().map(|&(key, rows)| (key.to_owned(), rows)).collect()
+    }
+
+    /// `GroupKFold(n_splits=3)` of scikit-learn 1.9.1 on groups with these sizes: fold of a, b, c, d, e, f.
+    #[test]
+    fn folds_are_scikit_learns() {
+        let sizes = items(&[("a", 5), ("b", 3), ("c", 3), ("d", 1), ("e", 4), ("f", 3)]);
+        assert_eq!(group_k_fold(&sizes, 3, None), [0, 1, 2, 0, 1, 2]);
+    }
+
+    #[test]
+    fn equal_shapes_share_a_key_and_others_do_not() {
+        let gemm = |m, n, k| Problem::from(GemmProblem::new(m, n, k));
+        for by in [GroupBy::Problem, GroupBy::Upstream] {
+            assert_eq!(by.key(&gemm(1, 2, 3)), by.key(&gemm(1, 2, 3)));
+            let keys = [gemm(1, 2, 3), gemm(12, 3, 3), gemm(1, 23, 3)].map(|problem| by.key(&problem));
+            assert!(keys[0] != keys[1] && keys[1] != keys[2] && keys[0] != keys[2]);
+        }
+        assert_eq!(GroupBy::Upstream.key(&gemm(1, 2, 3)), "1_2_3");
+    }
+
+    #[test]
+    fn upstreams_keys_pool_strides_and_ours_do_not() {
+        let problem = ConvProblem { c: 8, k: 8, ..ConvProblem::new_2d([28, 28], [3, 3]) };
+        let strided = ConvProblem { stride: [1, 2, 2], ..problem };
+        let keys = |by: GroupBy| (by.key(&problem.into()), by.key(&strided.into()));
+        let (one, other) = keys(GroupBy::Upstream);
+        assert_eq!((one.as_str(), &one), ("1_8_8_1_28_28_3_3_1_1_1_1", &other));
+        let (one, other) = keys(GroupBy::Problem);
+        assert_ne!(one, other);
+    }
+
+    #[test]
+    fn sizes_are_what_directions_types_and_architectures_share() {
+        let problem = ConvProblem { c: 8, k: 8, ..ConvProblem::new_2d([28, 28], [3, 3]) };
+        let other = ConvProblem {
+            direction: Direction::BwdData,
+            dtype_in: Dtype::Fp16,
+            arch: "sm_90".parse().ok(),
+            layout: ConvLayout::Nchw,
+            ..problem
+        };
+        let key = |problem: ConvProblem| GroupBy::Sizes.key(&problem.into());
+        assert_eq!(key(problem), key(other));
+        assert_ne!(key(problem), key(ConvProblem { stride: [1, 2, 2], ..problem }));
+        let gemm = GemmProblem::new(1, 2, 3);
+        let typed = GemmProblem { dtype_a: Dtype::Bf16, split_k: 4, ..gemm };
+        assert_eq!(GroupBy::Sizes.key(&gemm.into()), GroupBy::Sizes.key(&typed.into()));
+        assert_ne!(GroupBy::Sizes.key(&gemm.into()), GroupBy::Sizes.key(&GemmProblem::new(3, 2, 1).into()));
+    }
+
+    #[test]
+    fn a_seed_shuffles_groups_of_one_size() {
+        let sizes: Vec<_> = (0..40).map(|group| (format!("{group:02}"), 30)).collect();
+        let plain = group_k_fold(&sizes, 5, None);
+        let shuffled = group_k_fold(&sizes, 5, Some(1));
+        assert_ne!(plain, shuffled);
+        assert_eq!(shuffled, group_k_fold(&sizes, 5, Some(1)));
+        for fold in 0..5 {
+            assert_eq!(shuffled.iter().filter(|&&found| found == fold).count(), 8);
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Leaves out a device, a direction, a type or a file, to judge a model on kinds that it has not seen.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use ck_select_types::problem::Problem;
+
+use ck_select_data::measurements::Measurements;
+
+use super::{Item, TrainError};
+
+/// What is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Holdout {
+    /// Each GPU: architectures, and GPUs of one architecture whose recorded constants differ.
+    Device,
+    /// Each direction of convolutions.
+    Direction,
+    /// Each type of inputs.
+    Dtype,
+    /// The problems of one file, and of no other.
+    File(PathBuf),
+}
+
+/// The folds of a [`Holdout`].
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct LeftOut {
+    /// By problem.
+    pub(super) fold_of: Vec<Option<usize>>,
+    /// By fold: the architecture, direction, type or file.
+    pub(super) names: Vec<String>,
+}
+
+impl Holdout {
+    /// Reads `device`, `direction`, `dtype` or the path of a file.
+    pub fn from_word(word: &str) -> Self {
+        match word {
+            "device" => Self::Device,
+            "direction" => Self::Direction,
+            "dtype" => Self::Dtype,
+            file => Self::File(PathBuf::from(file)),
+        }
+    }
+
+    fn value(&self, problem: &Problem, file: usize, measurements: &Measurements) -> String {
+        let unknown = || "none".to_owned();
+        match (self, problem) {
+            (Self::Device, problem) => {
+                problem.arch().map_or_else(unknown, |arch| measurements.gpu_of_file(file, arch))
+            }
+            (Self::Direction, Problem::Conv(problem)) => problem.direction.to_string(),
+            (Self::Dtype, Problem::Conv(problem)) => problem.dtype_in.to_string(),
+            (Self::Dtype, Problem::Gemm(problem)) => problem.dtype_a.to_string(),
+            (Self::Dtype, Problem::Fmha(problem)) => problem.dtype.to_string(),
+            (Self::Direction | Self::File(_), _) => unknown(),
+        }
+    }
+
+    /// The fold of each problem, and what each fold leaves out. Problems that are never judged are in the training
+    /// part of each fold, except that of their own value.
+    pub(super) fn folds(&self, measurements: &Measurements, items: &[Item]) -> Result<LeftOut, TrainError> {
+        let problem = |item: &Item| &measurements.problems()[item.problem as usize];
+        let fault = |found: String, expected| TrainError::Holdout { what: self.to_string(), found, expected };
+        if let Self::File(path) = self {
+            let held = problems_of(path, measurements).map_err(|found| match found {
+                0 => fault(path.display().to_string(), "device, direction, dtype or a file of --data"),
+                _ => fault(
+                    format!("{found} files of the name {}", path.display()),
+                    "the path of one of them, as in --data",
+                ),
+            })?;
+            let fold_of: Vec<_> =
+                items.iter().map(|item| held.contains(&item.problem).then_some(0)).collect();
+            if fold_of.iter().all(Option::is_some) {
+                return Err(fault("no other problem".to_owned(), "problems of other files to train on"));
+            }
+            let is_judged = |(fold, item): (&Option<usize>, &Item)| fold.is_some() && !item.only_trains;
+            if !fold_of.iter().zip(items).any(is_judged) {
+                return Err(fault(
+                    "no valid row in it that is not only trained on".to_owned(),
+                    "problems to judge by",
+                ));
+            }
+            return Ok(LeftOut { fold_of, names: vec![self.to_string()] });
+        }
+        let value = |item: &Item| self.value(problem(item), item.file, measurements);
+        let values: BTreeSet<String> = items.iter().map(value).collect();
+        if values.len() < 2 {
+            let found = values.into_iter().next().unwrap_or_default();
+            return Err(fault(format!("only {found}"), "data of at least two"));
+        }
+        let fold = |item| values.iter().position(|one| *one == value(item));
+        Ok(LeftOut { fold_of: items.iter().map(fold).collect(), names: values.into_iter().collect() })
+    }
+}
+
+impl fmt::Display for Holdout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Device => f.write_str("device"),
+            Self::Direction => f.write_str("direction"),
+            Self::Dtype => f.write_str("dtype"),
+            Self::File(path) => path.file_name().unwrap_or(path.as_os_str()).display().fmt(f),
+        }
+    }
+}
+
+/// The problems of the file of the measurements with this path, else with this name. An error is the number of
+/// files with the name: none, or several.
+fn problems_of(path: &Path, measurements: &Measurements) -> Result<BTreeSet<u32>, usize> {
+    let sources = measurements.sources();
+    let places = |is_meant: &dyn Fn(&Path) -> bool| -> Vec<usize> {
+        (0..sources.len()).filter(|&place| is_meant(&sources[place].path)).collect()
+    };
+    let mut meant = places(&|source| source == path);
+    if meant.is_empty() {
+        meant = places(&|source| source.file_name() == Some(path.as_os_str()));
+    }
+    let &[place] = meant.as_slice() else { return Err(meant.len()) };
+    let first: usize = sources[..place].iter().map(|source| source.rows).sum();
+    let rows = &measurements.rows()[first..first + sources[place].rows];
+    Ok(rows.iter().map(|row| row.problem).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use ck_select_types::vocab::Op;
+
+    use super::*;
+    use ck_select_data::measurements::Wanted;
+
+    fn measured() -> (Measurements, Vec<Item>) {
+        let row = |direction: &str, channels: usize| {
+            format!("grouped_conv_{direction}_bf16_2d_16x64x64_compv3,{channels},64,8,8,3,3,0.5,10\n")
+        };
+        let header = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n";
+        let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
+        let first = format!("{header}{}{}", row("forward", 16), row("bwd_data", 16));
+        measurements.add_text("a.csv", first.as_bytes()).unwrap();
+        measurements.add_text("b.csv", format!("{header}{}", row("forward", 32)).as_bytes()).unwrap();
+        let item = |problem| Item { problem, arch: None, file: 0, span: 0..1, only_trains: false };
+        (measurements, (0..3).map(item).collect())
+    }
+
+    #[test]
+    fn each_value_is_left_out_once() {
+        let (measurements, items) = measured();
+        let folds = |word: &str| Holdout::from_word(word).folds(&measurements, &items).unwrap();
+        let left_out = folds("direction");
+        assert_eq!(left_out.fold_of, [Some(1), Some(0), Some(1)]);
+        assert_eq!(left_out.names, ["bwd_data", "forward"]);
+        let left_out = folds("b.csv");
+        assert_eq!(left_out.fold_of, [None, None, Some(0)]);
+        assert_eq!(left_out.names, ["b.csv"]);
+    }
+
+    #[test]
+    fn a_name_of_two_files_is_not_enough() {
+        let row = |channels: usize| {
+            format!(
+                "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n\
+                 grouped_conv_forward_bf16_2d_16x64x64_compv3,{channels},64,8,8,3,3,0.5,10\n"
+            )
+        };
+        let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
+        measurements.add_text("a/x.csv", row(16).as_bytes()).unwrap();
+        measurements.add_text("b/x.csv", row(32).as_bytes()).unwrap();
+        let item = |problem| Item { problem, arch: None, file: 0, span: 0..1, only_trains: false };
+        let items: Vec<Item> = (0..2).map(item).collect();
+        let folds = |word: &str| Holdout::from_word(word).folds(&measurements, &items);
+        assert_eq!(folds("b/x.csv").unwrap().fold_of, [None, Some(0)]);
+        let error = folds("x.csv").unwrap_err().to_string();
+        assert!(error.contains("found 2 files of the name x.csv, expected the path of one"), "{error}");
+    }
+
+    #[test]
+    fn what_cannot_be_left_out_is_named() {
+        let (measurements, items) = measured();
+        for (word, message) in [
+            ("dtype", "--holdout dtype: found only bf16, expected data of at least two"),
+            ("device", "--holdout device: found only none, expected data of at least two"),
+            ("c.csv", "--holdout c.csv: found c.csv, expected device, direction, dtype or a file of --data"),
+        ] {
+            let error = Holdout::from_word(word).folds(&measurements, &items).unwrap_err();
+            assert_eq!(error.to_string(), message);
+        }
+    }
+}

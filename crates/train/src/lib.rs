@@ -1,0 +1,226 @@
+//! Trains a model directory from measurements: cross-validation by problem, one forest per target, and the
+//! other files of upstream's trainer.
+//!
+//! Each training runs on one thread with fixed seeds, so the same data and the same [`Plan`] give the same
+//! bytes. Folds are trained in parallel, on the rayon pool of the caller. [`lightgbm`] is the real LightGBM behind a
+//! safe interface.
+#![cfg(feature = "lightgbm")]
+
+mod artifacts;
+mod card;
+mod combine;
+mod data;
+mod decide;
+mod error;
+mod facts;
+mod fit;
+mod folds;
+mod holdout;
+pub mod lightgbm;
+mod metrics;
+mod objective;
+mod out_of_fold;
+mod params;
+mod simulation;
+mod tune;
+mod validate;
+mod warm;
+
+pub use artifacts::Directory;
+pub use card::{CardInputs, CurvePoint};
+pub use card::{part, purpose, stopping, way};
+pub use data::{Item, Role, TrainingData};
+pub use error::TrainError;
+pub use fit::Rounds;
+pub use folds::{GroupBy, group_k_fold};
+pub use holdout::Holdout;
+pub use metrics::{Efficiency, FoldMetrics};
+pub use objective::Objective;
+pub use params::{MAX_TREES, Params};
+pub use simulation::{Draw, Promising, Simulation, Way};
+pub use tune::{own_params, spread_order};
+pub use validate::Validation;
+pub use warm::WarmStart;
+
+use ck_select_data::measurements::Measurements;
+use ck_select_model::features::Extractor;
+use ck_select_model::forest::Forest;
+use ck_select_model::model::Target;
+
+use decide::Decisions;
+use fit::{Recipe, Task};
+
+/// When a training stops before its maximum number of trees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// Never: the number of trees is fixed.
+    Never,
+    /// When the held-out fold no longer improves: upstream's way, in which the reported fold also chooses the
+    /// number of trees.
+    HeldOut,
+    /// When a fifth of the training problems, set aside for this, no longer improves.
+    Inner,
+}
+
+/// One forest to train.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Goal {
+    /// What it predicts.
+    pub target: Target,
+    /// Its training objective.
+    pub objective: Objective,
+    /// Its parameters.
+    pub params: Params,
+}
+
+/// Everything that determines the training.
+#[derive(Debug, Clone)]
+pub struct Plan {
+    /// Columns, rules, hardware.
+    pub extractor: Extractor,
+    /// Columns that are categories.
+    pub categories: Vec<String>,
+    /// The forests, each for a different target.
+    pub goals: Vec<Goal>,
+    /// The target that ranks.
+    pub rank_by: Target,
+    /// Folds of the cross-validation; fewer than 2 for none.
+    pub folds: usize,
+    /// What is left out instead of folds: each of its values once, while training on all others.
+    pub holdout: Option<Holdout>,
+    /// Weight of the estimate in a universal model, in the unit of its objective.
+    pub prior: Option<f64>,
+    /// Which problems stay together.
+    pub group_by: GroupBy,
+    /// Shuffles groups of equal size among the folds.
+    pub fold_seed: Option<u64>,
+    /// When trainings stop.
+    pub stop: Stop,
+    /// Number of rounds of searching for problems with bad choices.
+    pub hard_rounds: usize,
+    /// The seed.
+    pub seed: u64,
+    /// The role of each file.
+    pub roles: Vec<Role>,
+    /// The model to continue.
+    pub warm_start: Option<WarmStart>,
+    /// Whether it is adapted to one GPU, so that a forest of these problems alone is added.
+    pub adapts: bool,
+}
+
+/// Receives the progress of a training.
+pub trait Watcher: Sync {
+    /// A target begins, for which [`Watcher::trained`] will be called this many times.
+    fn begins(&self, target: Target, trainings: usize);
+    /// One training is done.
+    fn trained(&self);
+}
+
+/// Ignores the progress.
+impl Watcher for () {
+    fn begins(&self, _: Target, _: usize) {}
+    fn trained(&self) {}
+}
+
+/// A trained forest.
+#[derive(Debug)]
+pub struct Trained {
+    /// The goal, with the resulting parameters and number of trees.
+    pub goal: Goal,
+    /// LightGBM's text.
+    pub text: String,
+    /// The parsed forest.
+    pub forest: Forest,
+    /// The results of cross-validation.
+    pub validation: Validation,
+    /// The rows that it was trained on.
+    pub data: TrainingData,
+    /// The weight of the estimate in selections, for a universal model.
+    pub prior: Option<f64>,
+    /// Number of trees of the forest that it continues.
+    pub continued: usize,
+    /// Number of problems with more weight after the search for hard ones.
+    pub hard_problems: usize,
+}
+
+/// Trains every goal of a plan.
+pub fn train(
+    measurements: &Measurements,
+    plan: &Plan,
+    watcher: &dyn Watcher,
+) -> Result<Vec<Trained>, TrainError> {
+    for goal in &plan.goals {
+        goal.params.validate()?;
+    }
+    // All targets are checked first: nothing is trained if one of them has no data.
+    let targets = plan.goals.iter().map(|goal| goal.target);
+    let data = TrainingData::of_targets(measurements, &plan.extractor, targets, &plan.roles)?;
+    plan.goals.iter().zip(data).map(|(goal, data)| one(measurements, plan, goal, data, watcher)).collect()
+}
+
+fn one(
+    measurements: &Measurements,
+    plan: &Plan,
+    goal: &Goal,
+    data: TrainingData,
+    watcher: &dyn Watcher,
+) -> Result<Trained, TrainError> {
+    let problem = |item: &Item| plan.group_by.key(&measurements.problems()[item.problem as usize]);
+    let groups = data.problems.iter().map(problem).collect();
+    let mut task = Task::new(&data, goal.target, goal.objective, &plan.categories, groups);
+    task.seed = plan.seed;
+    let given = Recipe { params: goal.params.clone(), weights: vec![1.0; data.problems.len()] };
+    let decisions = Decisions { hard_rounds: plan.hard_rounds, seed: plan.seed };
+    task.prior = plan.prior;
+    let (fold_of, names) = match &plan.holdout {
+        Some(holdout) => {
+            let left_out = holdout.folds(measurements, &data.problems)?;
+            (Some(left_out.fold_of), left_out.names)
+        }
+        None if plan.folds < 2 => (None, Vec::new()),
+        None => (validate::assign(&task, plan.folds, plan.fold_seed), Vec::new()),
+    };
+    let folds = fold_of.iter().flatten().flatten().max().map_or(0, |last| last + 1);
+    watcher.begins(goal.target, (folds + 1) * (1 + decisions.trainings()));
+
+    // The old forest has seen the problems that are held out here, so it is not used here.
+    let mut validation = match &fold_of {
+        Some(fold_of) => validate::validate(&task, fold_of, &given, &decisions, plan.stop, watcher)?,
+        None => Validation {
+            predictions: vec![None; data.rows.len()],
+            fold_of_row: vec![None; data.rows.len()],
+            ..Validation::default()
+        },
+    };
+    for fold in &mut validation.folds {
+        fold.left_out = names.get(fold.fold).cloned();
+    }
+    let everything: Vec<usize> = (0..data.problems.len()).collect();
+    let mut recipe = decide::decide(&task, &everything, &given, &decisions, watcher)?;
+    if let (Some(trees), false) = (mean_trees(&validation), plan.stop == Stop::Never) {
+        recipe.params = recipe.params.with_trees(trees);
+    }
+    task.start = plan.warm_start.as_ref().and_then(|warm| warm.forest(goal.target).map(str::to_owned));
+    task.seen = plan.warm_start.iter().flat_map(WarmStart::archs).collect();
+    task.adapts = plan.adapts;
+    let text = task.forest(&everything, &recipe)?;
+    let prior = task.prior.map(|prior| task.adapted_prior(prior, plan.extractor.arch, everything.len()));
+    watcher.trained();
+
+    let wrong = |message: String| TrainError::Forest { target: goal.target, message };
+    let forest = Forest::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
+    let continued = match &task.start {
+        Some(start) => Forest::parse(start.as_bytes()).map_err(|e| wrong(e.to_string()))?.trees().len(),
+        None => 0,
+    };
+    let hard_problems = recipe.weights.iter().zip(&given.weights).filter(|(new, old)| new > old).count();
+    let goal = Goal { params: recipe.params, ..goal.clone() };
+    Ok(Trained { goal, text, forest, validation, data, prior, continued, hard_problems })
+}
+
+/// The average number of trees of the folds.
+fn mean_trees(validation: &Validation) -> Option<usize> {
+    let folds = &validation.folds;
+    let sum: usize = folds.iter().map(|fold| fold.best_iteration).sum();
+    (!folds.is_empty()).then(|| ((sum as f64 / folds.len() as f64).round() as usize).max(1))
+}

@@ -1,0 +1,137 @@
+//! Cross-validation's figures for a fold.
+
+use std::ops::Range;
+
+use serde::Serialize;
+
+use ck_select_data::figures::{Spread, mean};
+
+/// The index of the first largest value, ignoring NaN; 0 if there is none.
+pub(super) fn first_maximum(values: &[f64]) -> usize {
+    let mut best = 0;
+    for (place, &value) in values.iter().enumerate() {
+        if value > values[best] || values[best].is_nan() && !value.is_nan() {
+            best = place;
+        }
+    }
+    best
+}
+
+/// How good the choices are, over problems.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Efficiency {
+    /// The mean.
+    pub mean: f64,
+    /// The median.
+    pub median: f64,
+    /// The tenth percentile.
+    pub p10: f64,
+    /// The worst.
+    pub min: f64,
+    /// Mean of the best among the first three.
+    pub best_of_top3: f64,
+    /// Number of problems.
+    pub problems: usize,
+}
+
+impl Efficiency {
+    /// From pairs of the first choice's efficiency and the best among the first three. `None` without
+    /// problems.
+    pub(super) fn of(choices: &[(f64, f64)]) -> Option<Self> {
+        let first = Spread::of(choices.iter().map(|choice| choice.0).collect());
+        (first.count > 0).then(|| Self {
+            mean: first.mean,
+            median: first.p50,
+            p10: first.p10,
+            min: first.min,
+            best_of_top3: mean(choices.iter().map(|choice| choice.1)),
+            problems: first.count,
+        })
+    }
+}
+
+/// The efficiency of the first choice in each span, and of the best among the first three.
+pub(super) fn choices(scores: &[f64], speeds: &[f64], spans: &[Range<usize>]) -> Vec<(f64, f64)> {
+    spans
+        .iter()
+        .filter_map(|span| {
+            let (scores, speeds) = (&scores[span.clone()], &speeds[span.clone()]);
+            let oracle = speeds.iter().copied().fold(0.0, f64::max);
+            let mut order: Vec<usize> = (0..scores.len()).collect();
+            order.sort_by(|&a, &b| scores[b].total_cmp(&scores[a]));
+            let best = order.iter().take(3).map(|&place| speeds[place]).fold(0.0, f64::max);
+            (oracle > 0.0).then(|| (speeds[first_maximum(scores)] / oracle, best / oracle))
+        })
+        .collect()
+}
+
+/// One fold: upstream's keys, then ours.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct FoldMetrics {
+    /// From 0.
+    pub fold: usize,
+    /// Root mean squared error in the space of the training; null for a forest that only ranks.
+    pub rmse: Option<f64>,
+    /// Coefficient of determination, likewise.
+    pub r2: Option<f64>,
+    /// Mean efficiency by whole problem; null for targets that do not choose.
+    pub mean_efficiency: Option<f64>,
+    /// The tenth percentile of efficiency.
+    pub p10_efficiency: Option<f64>,
+    /// Rows trained on.
+    pub train_size: usize,
+    /// Rows held out.
+    pub val_size: usize,
+    /// Problems (or groups, by upstream's keys) held out.
+    pub val_groups: usize,
+    /// Median efficiency.
+    pub median_efficiency: Option<f64>,
+    /// The worst efficiency.
+    pub min_efficiency: Option<f64>,
+    /// Mean efficiency of the best among the first three.
+    pub best_of_top3: Option<f64>,
+    /// Number of trees that were kept.
+    pub best_iteration: usize,
+    /// The architecture, direction, type or file that was left out, if folds are of these.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn only(speeds: &[f64], scores: &[f64]) -> Vec<f64> {
+        choices(scores, speeds, std::slice::from_ref(&(0..speeds.len())))
+            .into_iter()
+            .map(|choice| choice.0)
+            .collect()
+    }
+
+    #[test]
+    fn efficiency_is_the_chosen_speed_over_the_best() {
+        assert_eq!(only(&[100.0, 200.0], &[1.0, 2.0]), [1.0]);
+        assert_eq!(only(&[100.0, 200.0], &[2.0, 1.0]), [0.5]);
+        assert_eq!(only(&[50.0], &[0.0]), [1.0]);
+        // The first of equal scores is taken.
+        assert_eq!(only(&[100.0, 200.0], &[1.0, 1.0]), [0.5]);
+        // A problem on which nothing runs has no efficiency.
+        assert!(only(&[0.0, 0.0], &[1.0, 2.0]).is_empty());
+    }
+
+    #[test]
+    fn problems_are_independent() {
+        let found = choices(&[1.0, 2.0, 9.0, 8.0], &[10.0, 5.0, 4.0, 4.0], &[0..2, 2..4]);
+        assert_eq!(found, [(0.5, 1.0), (1.0, 1.0)]);
+        let summary = Efficiency::of(&found).unwrap();
+        assert_eq!((summary.mean, summary.median, summary.min, summary.problems), (0.75, 0.75, 0.5, 2));
+        assert!((summary.p10 - 0.55).abs() < 1e-15);
+        assert_eq!(Efficiency::of(&[]), None);
+    }
+
+    #[test]
+    fn nan_is_never_the_best() {
+        assert_eq!(first_maximum(&[f64::NAN, 1.0, 2.0, 2.0]), 2);
+        assert_eq!(first_maximum(&[f64::NAN, f64::NAN]), 0);
+    }
+}

@@ -1,0 +1,78 @@
+//! `oof_predictions.parquet`: predictions of rows by forests that had not seen them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray, UInt32Array};
+use ck_select_types::vocab::Op;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::Compression;
+use parquet::file::properties::WriterProperties;
+
+use ck_select_data::measurements::{Measurements, Row};
+
+use super::{TrainError, Trained, facts};
+
+/// The valid rows with the fold that held each out, and each choosing target's prediction, in the space of
+/// its training.
+pub(super) fn parquet(measurements: &Measurements, trained: &[Trained]) -> Result<Vec<u8>, TrainError> {
+    let valid: Vec<u32> = (0u32..)
+        .zip(measurements.rows())
+        .filter(|(_, row)| row.is_valid && row.tflops > 0.0)
+        .map(|(index, _)| index)
+        .collect();
+    let row = |index: &u32| &measurements.rows()[*index as usize];
+    let mut columns: Vec<(String, ArrayRef)> = vec![(
+        "kernel_name".to_owned(),
+        Arc::new(StringArray::from_iter_values(
+            valid.iter().map(|index| measurements.kernels()[row(index).kernel as usize].name.as_str()),
+        )),
+    )];
+    let problems: Vec<_> = measurements.problems().iter().map(facts::dimensions).collect();
+    for (place, (name, _)) in problems.first().into_iter().flatten().enumerate() {
+        let values = valid.iter().map(|index| problems[row(index).problem as usize][place].1);
+        columns.push(((*name).to_owned(), Arc::new(Int64Array::from_iter_values(values))));
+    }
+    let real = |value: fn(&Row) -> f64| -> ArrayRef {
+        let values = valid.iter().map(|index| Some(value(row(index))).filter(|value| !value.is_nan()));
+        Arc::new(values.collect::<Float64Array>())
+    };
+    // Upstream's names differ by operation.
+    let speed = match measurements.wanted().op {
+        Op::Gemm => "measured_tflops",
+        Op::GroupedConv | Op::Fmha => "tflops",
+    };
+    columns.push((speed.to_owned(), real(|row| row.tflops)));
+    columns.push(("latency_ms".to_owned(), real(|row| row.latency_ms)));
+    columns.push(("is_valid".to_owned(), Arc::new(BooleanArray::from(vec![true; valid.len()]))));
+    for (number, one) in trained.iter().enumerate() {
+        let place: HashMap<u32, usize> =
+            one.data.rows.iter().enumerate().map(|(place, &index)| (index, place)).collect();
+        let at = |index: &u32| place.get(index).copied();
+        if number == 0 {
+            let folds = valid.iter().map(|index| one.validation.fold_of_row[at(index)?]);
+            columns.push(("fold".to_owned(), Arc::new(folds.collect::<UInt32Array>())));
+        }
+        let predictions = valid.iter().map(|index| one.validation.predictions[at(index)?]);
+        let name = format!("oof_pred_{}", one.goal.target);
+        columns.push((name, Arc::new(predictions.collect::<Float64Array>())));
+    }
+    write(columns).map_err(TrainError::Parquet)
+}
+
+fn write(columns: Vec<(String, ArrayRef)>) -> Result<Vec<u8>, String> {
+    let batch = RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, values)| (name, values, true)),
+    )
+    .map_err(|error| error.to_string())?;
+    // The name of this tool without its version, so that the same table gives the same file.
+    let properties = WriterProperties::builder()
+        .set_compression(Compression::SNAPPY)
+        .set_created_by("ckselect".to_owned())
+        .build();
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), Some(properties))
+        .map_err(|error| error.to_string())?;
+    writer.write(&batch).and_then(|()| writer.close()).map_err(|error| error.to_string())?;
+    Ok(bytes)
+}

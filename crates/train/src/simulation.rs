@@ -1,0 +1,349 @@
+//! Recorded sweeps in the place of a GPU: what a few measured problems teach about the others.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use ck_select_model::features::{Engine, Extractor};
+use ck_select_model::model::Target;
+use ck_select_types::problem::Problem;
+use ck_select_types::vocab::Arch;
+use rayon::prelude::*;
+
+use ck_select_data::figures::mean;
+use ck_select_data::measurements::Measurements;
+
+use super::data::{Item, TrainingData};
+use super::fit::{Recipe, Task};
+use super::folds::group_k_fold;
+use super::metrics::Efficiency;
+use super::tune::{own_params, spread_order};
+use super::validate::split;
+use super::{GroupBy, Holdout, Objective, Params, TrainError, WarmStart};
+
+/// Folds in which measured problems are held out by default, to predict the quality on others.
+const FOLDS: usize = 5;
+/// How many measured problems say what to expect of others, at least.
+const LEAST: usize = 10;
+
+/// How kernels are learned from a few problems.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Way {
+    /// Like `ckselect tune`.
+    Tuned,
+    /// A ranking forest, as trained by `ckselect train`, from these problems alone.
+    Alone,
+    /// Upstream's features, parameters and target.
+    Upstream,
+}
+
+impl Way {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Tuned, Self::Alone, Self::Upstream];
+
+    /// Its word in tables.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Tuned => "tuned",
+            Self::Alone => "alone",
+            Self::Upstream => "upstream",
+        }
+    }
+
+    fn objective(self) -> Objective {
+        match self {
+            Self::Upstream => Objective::Log1p,
+            Self::Tuned => Objective::Listwise,
+            // The usual objective of a model for one GPU.
+            Self::Alone => Objective::Lambdarank,
+        }
+    }
+
+    fn target(self) -> Target {
+        match self {
+            Self::Upstream => Target::Tflops,
+            Self::Tuned | Self::Alone => Target::Relative,
+        }
+    }
+
+    fn params(self) -> Params {
+        match self {
+            Self::Tuned => own_params(),
+            Self::Alone | Self::Upstream => Params::of(self.objective()),
+        }
+    }
+}
+
+/// One draw of problems, and its results.
+#[derive(Debug, Clone)]
+pub struct Draw {
+    /// The seed of its first problem.
+    pub seed: u64,
+    /// Measured problems, as indices into [`Measurements::problems`], in their order.
+    pub measured: Vec<u32>,
+    /// The quality to expect on other problems, from holding out each measured one; `None` if there are too
+    /// few.
+    pub expected: Option<Efficiency>,
+    /// The same without having learned anything, for [`Way::Tuned`].
+    pub before: Option<Efficiency>,
+    /// Whether the held-out problems, if there are at least 20, show that nothing should be learned of them: choices
+    /// are worse than before, by more than twice the standard error of the mean difference.
+    pub misled: bool,
+    /// The actual quality on problems that were not measured.
+    pub found: Efficiency,
+}
+
+/// The rows of promising kernels, by their indices in measurements.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Promising(Vec<bool>);
+
+impl Promising {
+    /// Whether a row is among them.
+    pub fn has(&self, row: usize) -> bool {
+        self.0.get(row).copied().unwrap_or(false)
+    }
+}
+
+/// A problem that was held out, and its choice.
+type Held = (usize, (f64, f64));
+
+/// Recorded sweeps that replace a GPU.
+pub struct Simulation<'a> {
+    measurements: &'a Measurements,
+    data: TrainingData,
+    /// What is learned of measured problems, if less than what is judged.
+    learned: Option<TrainingData>,
+    way: Way,
+    base: Option<(&'a str, f64, Vec<Arch>)>,
+    /// Problems that are judged and never measured; if there are none, those that were not measured.
+    held_back: Vec<u32>,
+    /// In how many folds measured problems are held out.
+    folds: usize,
+}
+
+impl<'a> Simulation<'a> {
+    /// Prepares the data of one device for a way of learning. `base` is the universal model that
+    /// [`Way::Tuned`] continues.
+    pub fn new(
+        measurements: &'a Measurements,
+        base: &'a WarmStart,
+        extractor: &Extractor,
+        way: Way,
+    ) -> Result<Self, TrainError> {
+        let op = base.extractor().schema.op();
+        let extractor = match way {
+            Way::Tuned => Extractor { arch: extractor.arch, ..base.extractor().clone() },
+            Way::Alone => with_columns(extractor, Engine::of_op(op)),
+            Way::Upstream => with_columns(extractor, Engine::of_upstream(op)),
+        };
+        let data = TrainingData::new(measurements, &extractor, way.target(), &[])?;
+        let base = match (way, base.forest(Target::Relative), base.prior()) {
+            (Way::Tuned, Some(text), Some(prior)) => Some((text, prior, base.archs().collect())),
+            (Way::Tuned, ..) => return Err(TrainError::NotUniversal(base.place().to_owned())),
+            _ => None,
+        };
+        Ok(Self { measurements, data, learned: None, way, base, held_back: Vec::new(), folds: FOLDS })
+    }
+
+    /// The same with another number of folds in which measured problems are held out, at least two.
+    #[must_use]
+    pub fn in_folds(self, folds: usize) -> Self {
+        Self { folds: folds.max(2), ..self }
+    }
+
+    /// Which rows there would be if only promising kernels had been measured: of each problem the first `count`
+    /// in the order of `base`, and the estimate's fastest, to whose time its columns are relative.
+    pub fn promising(
+        measurements: &Measurements,
+        base: &WarmStart,
+        extractor: &Extractor,
+        count: usize,
+    ) -> Result<Promising, TrainError> {
+        let whole = Simulation::new(measurements, base, extractor, Way::Tuned)?;
+        let data = &whole.data;
+        let items: Vec<usize> = (0..data.problems.len()).collect();
+        let text = whole.base.as_ref().map_or("", |(text, ..)| text);
+        let scores = whole.task(data).predict(text, &[], &items)?;
+        let mut keep = vec![false; measurements.rows().len()];
+        for item in &data.problems {
+            let mut order: Vec<usize> = item.span.clone().collect();
+            order.sort_by(|&one, &next| scores[next].total_cmp(&scores[one]));
+            order.truncate(count);
+            let times = item.span.clone().map(|row| (data.log_time(row), row));
+            let reference = times.min_by(|one, next| one.0.total_cmp(&next.0)).map(|(_, row)| row);
+            order.into_iter().chain(reference).for_each(|row| keep[data.rows[row] as usize] = true);
+        }
+        Ok(Promising(keep))
+    }
+
+    /// The same, learning only from promising rows of the same measurements; the choices are judged among all
+    /// kernels.
+    #[must_use]
+    pub fn learning_from(mut self, promising: &Promising) -> Self {
+        self.learned = Some(self.data.keeping(|row| promising.has(row as usize)));
+        self
+    }
+
+    /// The same, judged by the problems of one file of the measurements, which are never measured.
+    pub fn holding_back(mut self, file: Option<&Path>) -> Result<Self, TrainError> {
+        if let Some(file) = file {
+            let folds = Holdout::File(file.to_owned()).folds(self.measurements, &self.data.problems)?;
+            let held = self.data.problems.iter().zip(folds.fold_of).filter(|(_, fold)| fold.is_some());
+            self.held_back = held.map(|(item, _)| item.problem).collect();
+        }
+        Ok(self)
+    }
+
+    fn is_held_back(&self, place: usize) -> bool {
+        self.held_back.contains(&self.data.problems[place].problem)
+    }
+
+    /// Number of problems that could be measured.
+    pub fn problems(&self) -> usize {
+        (0..self.data.problems.len()).filter(|&place| !self.is_held_back(place)).count()
+    }
+
+    /// Measures `count` problems, starting from a seed, and judges the rest. If `count` includes all
+    /// problems, each is held out once, in folds.
+    pub fn draw(&self, count: usize, seed: u64) -> Result<Draw, TrainError> {
+        let problems: Vec<&Problem> = self.data.problems.iter().map(|item| self.problem(item)).collect();
+        let judged = self.task(&self.data);
+        let of_part = self.learned.as_ref().map(|part| self.task(part));
+        let learned = of_part.as_ref().unwrap_or(&judged);
+        let free: Vec<usize> = (0..problems.len()).filter(|&place| !self.is_held_back(place)).collect();
+        let of_free: Vec<&Problem> = free.iter().map(|&place| problems[place]).collect();
+        let measured = spread_order(&of_free, count, seed);
+        let measured: Vec<usize> = measured.into_iter().map(|place| free[place]).collect();
+        let rest: Vec<usize> = (0..problems.len())
+            .filter(|&place| self.held_back.is_empty() || self.is_held_back(place))
+            // A problem that was measured twice counts as known after either.
+            .filter(|place| measured.iter().all(|known| judged.groups[*known] != judged.groups[*place]))
+            .collect();
+        // Whoever measured only a part knows no other kernels by which to judge.
+        let expected = self.held_out(learned, learned, &measured, seed)?;
+        let before = match (&expected, &self.base) {
+            (Some(held), Some(_)) => {
+                let places: Vec<usize> = held.iter().map(|&(place, _)| place).collect();
+                self.judge(learned, learned, &[], &places)?
+            }
+            _ => None,
+        };
+        let choices_of = |held: &[Held]| held.iter().map(|held| held.1).collect::<Vec<_>>();
+        let expected = expected.as_deref().map(choices_of);
+        let found = match (rest.is_empty(), &of_part) {
+            (false, _) => self.judge(learned, &judged, &measured, &rest)?,
+            (true, Some(part)) => self.held_out(part, &judged, &measured, seed)?.as_deref().map(choices_of),
+            (true, None) => expected.clone(),
+        };
+        let misled = expected.as_ref().zip(before.as_ref()).is_some_and(|(now, before)| {
+            let gains: Vec<f64> = now.iter().zip(before).map(|(now, before)| now.0 - before.0).collect();
+            gains.len() >= 2 * LEAST && is_clearly_negative(&gains)
+        });
+        let expected = expected.and_then(|choices| Efficiency::of(&choices));
+        let before = before.and_then(|choices| Efficiency::of(&choices));
+        let found = found
+            .and_then(|choices| Efficiency::of(&choices))
+            .ok_or(TrainError::NothingHeldBack { found: measured.len(), expected: LEAST })?;
+        let measured = measured.into_iter().map(|place| self.data.problems[place].problem).collect();
+        Ok(Draw { seed, measured, expected, before, misled, found })
+    }
+
+    /// Whether there are enough problems to hold each out, or others by which to judge.
+    pub fn can_hold_out(&self) -> bool {
+        !self.held_back.is_empty() || self.problems() >= LEAST
+    }
+
+    fn problem(&self, item: &Item) -> &'a Problem {
+        &self.measurements.problems()[item.problem as usize]
+    }
+
+    fn task<'t>(&self, data: &'t TrainingData) -> Task<'t> {
+        let categories = match (self.way, self.measurements.problems().first()) {
+            (Way::Upstream, Some(problem)) => {
+                Engine::categories(problem.op()).iter().map(|&name| name.to_owned()).collect()
+            }
+            _ => Vec::new(),
+        };
+        // A part has the same problems, in the same order.
+        let groups = self.data.problems.iter().map(|item| GroupBy::Problem.key(self.problem(item))).collect();
+        let mut task = Task::new(data, self.way.target(), self.way.objective(), &categories, groups);
+        if let Some((text, prior, seen)) = &self.base {
+            (task.start, task.prior, task.adapts) = (Some((*text).to_owned()), Some(*prior), true);
+            task.seen.clone_from(seen);
+        }
+        task
+    }
+
+    /// Efficiencies of the choices on some problems after learning from others.
+    fn judge(
+        &self,
+        learned: &Task<'_>,
+        judged: &Task<'_>,
+        measured: &[usize],
+        rest: &[usize],
+    ) -> Result<Option<Vec<(f64, f64)>>, TrainError> {
+        let text = match (measured.is_empty(), &self.base) {
+            (true, None) => return Ok(None),
+            (true, Some((text, ..))) => (*text).to_owned(),
+            (false, _) => {
+                let weights = vec![1.0; self.data.problems.len()];
+                learned.forest(measured, &Recipe { params: self.way.params(), weights })?
+            }
+        };
+        Ok(Some(judged.choices(&judged.predict(&text, measured, rest)?, rest)))
+    }
+
+    /// Holds each measured problem out once. Returns it with its choice.
+    fn held_out(
+        &self,
+        learned: &Task<'_>,
+        judged: &Task<'_>,
+        measured: &[usize],
+        seed: u64,
+    ) -> Result<Option<Vec<Held>>, TrainError> {
+        if measured.len() < LEAST {
+            return Ok(None);
+        }
+        let known: BTreeSet<&str> = measured.iter().map(|&place| judged.groups[place].as_str()).collect();
+        let count = self.folds.min(known.len());
+        let items: Vec<(String, usize)> =
+            measured.iter().map(|&place| (judged.groups[place].clone(), 1)).collect();
+        let fold_of: Vec<Option<usize>> =
+            group_k_fold(&items, count, Some(seed)).into_iter().map(Some).collect();
+        let folds = (0..count).into_par_iter().map(|fold| {
+            let (trained, held) = split(&fold_of, fold);
+            let of = |places: Vec<usize>| places.into_iter().map(|place| measured[place]).collect::<Vec<_>>();
+            let held = of(held);
+            let choices = self.judge(learned, judged, &of(trained), &held)?;
+            Ok(choices.map(|choices| held.into_iter().zip(choices).collect::<Vec<_>>()))
+        });
+        let folds = folds.collect::<Result<Option<Vec<_>>, TrainError>>()?;
+        Ok(folds.map(|folds| folds.concat()))
+    }
+}
+
+/// Whether the mean is below zero by more than twice its standard error.
+fn is_clearly_negative(values: &[f64]) -> bool {
+    let count = values.len() as f64;
+    let average = mean(values.iter().copied());
+    let squares: f64 = values.iter().map(|value| (value - average).powi(2)).sum();
+    average < -2.0 * (squares / (count * (count - 1.0))).sqrt()
+}
+
+fn with_columns(extractor: &Extractor, engine: Engine) -> Extractor {
+    Extractor { hardware: extractor.hardware, arch: extractor.arch, ..Extractor::of_engine(engine) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_clear_loss_is_one() {
+        assert!(is_clearly_negative(&[-0.1, -0.2, -0.1, -0.2]));
+        assert!(!is_clearly_negative(&[-0.1, -0.2, 0.1, 0.15]));
+        assert!(!is_clearly_negative(&[0.1, 0.2, 0.1, 0.2]));
+        assert!(!is_clearly_negative(&[0.0; 10]), "nothing has changed");
+        // One bad problem among many.
+        assert!(!is_clearly_negative(&[-0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]));
+    }
+}

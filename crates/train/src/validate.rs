@@ -1,0 +1,154 @@
+//! Cross-validation: how a training performs on problems that it has not seen.
+
+use std::collections::BTreeSet;
+
+use rayon::prelude::*;
+
+use ck_select_data::figures::Errors;
+
+use super::decide::{self, Decisions};
+use super::fit::{Recipe, Rounds, Task};
+use super::folds::group_k_fold;
+use super::metrics::{Efficiency, FoldMetrics};
+use super::{Stop, TrainError, Watcher};
+
+/// The results of cross-validation.
+#[derive(Debug, Clone, Default)]
+pub struct Validation {
+    /// One entry per fold; none if there were too few problems to hold any out.
+    pub folds: Vec<FoldMetrics>,
+    /// How the number of trees was found, in the same order; `None` if it was fixed.
+    pub rounds: Vec<Option<Rounds>>,
+    /// Over the problems of all folds; `None` for targets that do not choose.
+    pub efficiency: Option<Efficiency>,
+    /// Out-of-fold predictions, in the space of the training; `None` for rows that were only trained on.
+    pub predictions: Vec<Option<f64>>,
+    /// The fold of each row.
+    pub fold_of_row: Vec<Option<u32>>,
+}
+
+/// The fold of each problem; `None` if none of its group is judged. Returns `None` if there are fewer than
+/// two groups.
+pub(super) fn assign(task: &Task<'_>, folds: usize, seed: Option<u64>) -> Option<Vec<Option<usize>>> {
+    let (data, keys) = (task.data, &task.groups);
+    // Problems that are only trained on follow their group: they are not trained on if the group is held out.
+    let judged: BTreeSet<&String> =
+        data.problems.iter().zip(keys).filter(|(item, _)| !item.only_trains).map(|(_, key)| key).collect();
+    let held: Vec<usize> = (0..keys.len()).filter(|&problem| judged.contains(&keys[problem])).collect();
+    let rows = |problem: usize| {
+        let item = &data.problems[problem];
+        if item.only_trains { 0 } else { item.span.len() }
+    };
+    let items: Vec<(String, usize)> =
+        held.iter().map(|&problem| (keys[problem].clone(), rows(problem))).collect();
+    let groups: BTreeSet<&String> = items.iter().map(|item| &item.0).collect();
+    let folds = folds.min(groups.len());
+    if folds < 2 {
+        return None;
+    }
+    let mut fold_of = vec![None; keys.len()];
+    for (problem, fold) in held.into_iter().zip(group_k_fold(&items, folds, seed)) {
+        fold_of[problem] = Some(fold);
+    }
+    Some(fold_of)
+}
+
+/// The problems that a fold trains on, and those that it holds out.
+pub(super) fn split(fold_of: &[Option<usize>], fold: usize) -> (Vec<usize>, Vec<usize>) {
+    let held_out = |&problem: &usize| fold_of[problem] == Some(fold);
+    let (held, trained): (Vec<usize>, Vec<usize>) = (0..fold_of.len()).partition(held_out);
+    (trained, held)
+}
+
+struct Fold {
+    metrics: FoldMetrics,
+    rounds: Option<Rounds>,
+    held: Vec<usize>,
+    scores: Vec<f64>,
+    choices: Vec<(f64, f64)>,
+}
+
+/// Trains once for each fold, in parallel on the current rayon pool, and judges each on its held-out
+/// problems.
+pub(super) fn validate(
+    task: &Task<'_>,
+    fold_of: &[Option<usize>],
+    recipe: &Recipe,
+    decisions: &Decisions,
+    stop: Stop,
+    watcher: &dyn Watcher,
+) -> Result<Validation, TrainError> {
+    let folds = fold_of.iter().flatten().max().map_or(0, |last| last + 1);
+    let run = |fold: usize| -> Result<Fold, TrainError> {
+        let (trained, mut held) = split(fold_of, fold);
+        held.retain(|&problem| !task.data.problems[problem].only_trains);
+        // All decisions here are made without the held-out problems.
+        let mut recipe = decide::decide(task, &trained, recipe, decisions, watcher)?;
+        let rounds = match stop {
+            Stop::Never => None,
+            Stop::HeldOut => Some(task.best_trees(&trained, &held, &recipe)?),
+            Stop::Inner => decide::inner_trees(task, &trained, &recipe, decisions.seed)?,
+        };
+        let trees = rounds.as_ref().map_or(recipe.params.trees_for(trained.len()), |rounds| rounds.best);
+        recipe.params = recipe.params.with_trees(trees);
+        let forest = task.forest(&trained, &recipe)?;
+        let scores = task.predict(&forest, &trained, &held)?;
+        let choices = task.choices(&scores, &held);
+        watcher.trained();
+        Ok(Fold {
+            metrics: judge(task, fold, &trained, &held, &scores, &choices, trees),
+            rounds,
+            held,
+            scores,
+            choices,
+        })
+    };
+    let folds = (0..folds).into_par_iter().map(run).collect::<Result<Vec<_>, _>>()?;
+    let rows = task.data.rows.len();
+    let mut validation =
+        Validation { predictions: vec![None; rows], fold_of_row: vec![None; rows], ..Validation::default() };
+    let mut choices = Vec::new();
+    for fold in folds {
+        for (row, score) in task.data.rows_of(&fold.held).zip(&fold.scores) {
+            validation.predictions[row] = Some(*score);
+            validation.fold_of_row[row] = Some(fold.metrics.fold as u32);
+        }
+        choices.extend(fold.choices);
+        validation.folds.push(fold.metrics);
+        validation.rounds.push(fold.rounds);
+    }
+    if task.chooses() {
+        validation.efficiency = Efficiency::of(&choices);
+    }
+    Ok(validation)
+}
+
+fn judge(
+    task: &Task<'_>,
+    fold: usize,
+    trained: &[usize],
+    held: &[usize],
+    scores: &[f64],
+    choices: &[(f64, f64)],
+    trees: usize,
+) -> FoldMetrics {
+    let pairs = task.data.rows_of(held).zip(scores).map(|(row, &score)| (task.labels[row], score));
+    let errors = if task.objective.predicts() { Errors::of(&pairs.collect::<Vec<_>>()) } else { None };
+    let efficiency = if task.chooses() { Efficiency::of(choices) } else { None };
+    let figure = |of: fn(&Efficiency) -> f64| efficiency.as_ref().map(of);
+    FoldMetrics {
+        fold,
+        rmse: errors.map(|errors| errors.rmse),
+        r2: errors.map(|errors| errors.r2),
+        mean_efficiency: figure(|e| e.mean),
+        p10_efficiency: figure(|e| e.p10),
+        train_size: task.data.rows_of(trained).count(),
+        val_size: scores.len(),
+        val_groups: held.iter().map(|&problem| &task.groups[problem]).collect::<BTreeSet<_>>().len(),
+        median_efficiency: figure(|e| e.median),
+        min_efficiency: figure(|e| e.min),
+        best_of_top3: figure(|e| e.best_of_top3),
+        best_iteration: trees,
+        left_out: None,
+    }
+}

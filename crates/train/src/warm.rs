@@ -1,0 +1,212 @@
+//! The model that a training continues.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::Path;
+
+use ck_select_model::features::{Engine, Extractor, Schema};
+use ck_select_model::forest::Forest;
+use ck_select_model::model::{EmbeddedModel, FeatureSpec, ModelError, Target, TrainedOn};
+use ck_select_types::files;
+use ck_select_types::vocab::{Arch, Op};
+use serde_json::Value;
+
+use super::{Objective, Plan, TrainError};
+use ck_select_data::measurements::{DataError, Measurements};
+use ck_select_data::trained;
+use ck_select_model::model::forest_text;
+
+/// A model whose forests are continued.
+#[derive(Debug, Clone)]
+pub struct WarmStart {
+    place: String,
+    /// The path of its spec, for messages.
+    spec_file: String,
+    spec: FeatureSpec,
+    forests: Vec<(Target, String)>,
+    manifest: Option<Value>,
+}
+
+const SPEC: &str = "feature_spec.json";
+
+impl WarmStart {
+    /// Reads a model directory. Nothing is written there.
+    pub fn load(directory: &Path) -> Result<Self, TrainError> {
+        if !directory.is_dir() {
+            let missing = io::Error::new(io::ErrorKind::NotFound, "no such directory");
+            return Err(TrainError::io(directory.display(), missing));
+        }
+        let path = directory.join(SPEC);
+        let spec_file = path.display().to_string();
+        let bytes = files::read(&path).map_err(|error| TrainError::io(&spec_file, error))?;
+        let spec = FeatureSpec::from_json(&spec_file, &bytes).map_err(Box::new)?;
+        let mut forests = Vec::new();
+        for target in Target::ALL {
+            if let Some(text) = forest_text(directory, target).map_err(Box::new)? {
+                // A model that cannot be read cannot be served either.
+                Forest::parse(text.as_bytes()).map_err(|source| {
+                    let file = directory.display().to_string();
+                    Box::new(ModelError::Forest { file, source: Box::new(source) })
+                })?;
+                forests.push((target, text));
+            }
+        }
+        let manifest = files::read(directory.join("train_manifest.json")).ok();
+        let manifest = manifest.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+        Ok(Self { place: directory.display().to_string(), spec_file, spec, forests, manifest })
+    }
+
+    /// Reads an embedded model.
+    pub fn embedded(model: &EmbeddedModel) -> Result<Self, TrainError> {
+        let place = format!("{}{}", EmbeddedModel::PREFIX, model.name());
+        let forest = |&(target, packed): &(Target, &[u8])| match Forest::packed_text(packed) {
+            Ok(text) => Ok((target, text)),
+            Err(source) => Err(ModelError::Forest { file: place.clone(), source: Box::new(source) }),
+        };
+        let forests = model.forests().iter().map(forest).collect::<Result<_, _>>().map_err(Box::new)?;
+        let spec = model.spec().map_err(Box::new)?;
+        Ok(Self { spec_file: format!("{place}: {SPEC}"), place, spec, forests, manifest: None })
+    }
+
+    /// Its directory, or `embedded:NAME`.
+    pub fn place(&self) -> &str {
+        &self.place
+    }
+
+    /// Columns, rules and hardware that its forests were trained with.
+    pub const fn extractor(&self) -> &Extractor {
+        &self.spec.extractor
+    }
+
+    /// The architectures of its measurements; none if its spec does not record them.
+    pub fn archs(&self) -> impl Iterator<Item = Arch> {
+        self.spec.trained_on.iter().flat_map(TrainedOn::archs)
+    }
+
+    /// By file of the measurements: whether it was trained on them.
+    pub fn were_trained_on(&self, measurements: &Measurements) -> Result<Vec<bool>, DataError> {
+        trained::were_trained_on(&self.spec, measurements)
+    }
+
+    /// The weight of the estimate, for a universal model.
+    pub const fn prior(&self) -> Option<f64> {
+        self.spec.prior
+    }
+
+    /// The text of a target's forest; `None` if the model has none, so that the target starts from scratch.
+    pub fn forest(&self, target: Target) -> Option<&str> {
+        self.forests.iter().find(|forest| forest.0 == target).map(|forest| forest.1.as_str())
+    }
+
+    /// The same universal model for another operation that the estimate sees alike: a GEMM is a 1x1 convolution.
+    pub fn for_op(mut self, op: Op) -> Result<Self, TrainError> {
+        let own = self.spec.op();
+        if op != own {
+            let schema = self.spec.extractor.schema.for_op(op);
+            self.spec.extractor.schema =
+                schema.ok_or_else(|| TrainError::NotForOp { model: self.place.clone(), own, op })?;
+        }
+        Ok(self)
+    }
+
+    /// A universal model to be adapted to one GPU: its columns are followed by the features of models for one
+    /// GPU, which its own trees do not use.
+    pub fn to_adapt(mut self) -> Result<Self, TrainError> {
+        // An adapted model is for one architecture.
+        if self.prior().is_none() || self.spec.arch.is_some() {
+            return Err(TrainError::NotUniversal(self.place));
+        }
+        let engine = Engine::of_op(self.extractor().schema.op());
+        self.follow_by(Schema::of_engine(engine));
+        Ok(self)
+    }
+
+    fn follow_by(&mut self, features: Schema) {
+        let before = self.spec.extractor.schema.len();
+        let schema = self.spec.extractor.schema.clone().followed_by(features);
+        let names = schema.names();
+        for (_, text) in &mut self.forests {
+            *text = widened(text, &names, before);
+        }
+        self.spec.extractor.schema = schema;
+    }
+
+    /// The total number of trees in the old model's manifest, if it has one.
+    pub fn total_trees(&self) -> Option<u64> {
+        self.manifest.as_ref()?.get("total_n_estimators")?.as_u64()
+    }
+
+    /// What the forest that ranks was trained to do; `None` if there is none, or nothing records it.
+    pub fn objective(&self) -> Option<Objective> {
+        self.forest(Target::Relative)?;
+        let word = self.manifest.as_ref()?.pointer("/ck_select/targets/relative/objective")?;
+        word.as_str()?.parse().ok()
+    }
+
+    /// Checks that the plan's columns mean the same as those of the old forests.
+    pub fn check(&self, plan: &Plan, dtype: Option<&str>) -> Result<(), TrainError> {
+        let old = self.spec.extractor.schema.names();
+        let new = plan.extractor.schema.names();
+        if old != new {
+            return Err(TrainError::Schema(difference(&old, &new)));
+        }
+        let sorted = |names: &[String]| names.iter().cloned().collect::<BTreeSet<_>>();
+        let (old, new) = (sorted(&self.spec.categorical_features), sorted(&plan.categories));
+        if old != new {
+            let list = |names: &BTreeSet<String>| format!("{:?}", names.iter().collect::<Vec<_>>());
+            return Err(TrainError::Categories { old: list(&old), new: list(&new) });
+        }
+        let file = &self.spec_file;
+        let differs = |field: &'static str, old: String, new: String| {
+            if old == new { Ok(()) } else { Err(TrainError::Other { file: file.clone(), field, old, new }) }
+        };
+        let (was, is) = (&self.spec.extractor, &plan.extractor);
+        differs("op_type", self.spec.op().to_string(), is.schema.op().to_string())?;
+        if let (Some(old), Some(new)) = (self.spec.dtype, dtype) {
+            differs("dtype", old.to_string(), new.to_owned())?;
+        }
+        if let (Some(old), Some(new)) = (was.arch, is.arch) {
+            differs("arch", old.to_string(), new.to_string())?;
+        }
+        differs("feature rules", format!("{:?}", was.rules), format!("{:?}", is.rules))?;
+        differs("hardware", format!("{:?}", was.hardware), format!("{:?}", is.hardware))?;
+        for goal in &plan.goals {
+            if let (Target::Relative, Some(old)) = (goal.target, self.objective()) {
+                differs("objective", old.to_string(), goal.objective.to_string())?;
+            }
+            if self.forest(goal.target).is_some() && goal.target != Target::Relative {
+                let log = |log: bool| if log { "log1p".to_owned() } else { "raw".to_owned() };
+                let was = log(self.spec.log_targets.contains(&goal.target));
+                differs("log_targets", was, goal.objective.to_string())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The forest with more columns after its own.
+fn widened(text: &str, names: &[&str], before: usize) -> String {
+    let (head, trees) = text.split_once("\nTree=").unwrap_or((text, ""));
+    let head = head.lines().map(|line| match line.split_once('=') {
+        Some(("max_feature_idx", _)) => format!("max_feature_idx={}", names.len() - 1),
+        Some(("feature_names", _)) => format!("feature_names={}", names.join(" ")),
+        Some(("feature_infos", infos)) => {
+            format!("feature_infos={infos}{}", " none".repeat(names.len() - before))
+        }
+        _ => line.to_owned(),
+    });
+    format!("{}\nTree={trees}", head.collect::<Vec<_>>().join("\n"))
+}
+
+fn difference(old: &[&str], new: &[&str]) -> String {
+    let missing = |from: &[&str], of: &[&str]| {
+        let names: BTreeSet<String> =
+            from.iter().filter(|name| !of.contains(name)).map(|name| (*name).to_owned()).collect();
+        format!("{:?}", names.into_iter().collect::<Vec<_>>())
+    };
+    let (added, removed) = (missing(new, old), missing(old, new));
+    if (added.as_str(), removed.as_str()) == ("[]", "[]") {
+        return "the features are the same, but their order changed".to_owned();
+    }
+    format!("added {added}, removed {removed}")
+}

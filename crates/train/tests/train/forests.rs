@@ -1,0 +1,247 @@
+//! What the trained forests are: exact, repeatable, better than nothing.
+
+use std::fmt::Write as _;
+
+use ck_select_data::measurements::Measurements;
+use ck_select_model::model::Target;
+use ck_select_train::lightgbm::{Booster, Output};
+use ck_select_train::{Objective, Role, Stop, TrainError, Trained, train};
+
+use crate::sweep::{csv, file, goal, measurements, plan, wanted};
+
+fn bits(values: impl IntoIterator<Item = f64>) -> Vec<u64> {
+    values.into_iter().map(f64::to_bits).collect()
+}
+
+/// LightGBM's predictions for the rows that a forest was trained on, and ours.
+fn both(one: &Trained) -> (Vec<u64>, Vec<u64>) {
+    let rows = 0..one.data.rows.len();
+    let values: Vec<f64> = rows.clone().flat_map(|row| one.data.row(row)).copied().collect();
+    let theirs = Booster::from_text(&one.text).unwrap().predict(&values, Output::Prediction).unwrap();
+    let ours = rows.map(|row| one.forest.predict(one.data.row(row)).unwrap());
+    (bits(theirs), bits(ours))
+}
+
+#[test]
+fn every_objective_trains_a_forest_that_both_read_alike_and_that_chooses_better_than_chance() {
+    let measurements = measurements(40);
+    for objective in Objective::ALL {
+        let target = if objective.only_ranks() { Target::Relative } else { Target::Tflops };
+        let trained = train(&measurements, &plan(vec![goal(target, objective, &[])]), &()).unwrap();
+        let [one] = trained.as_slice() else { panic!("one goal") };
+        assert_eq!(one.forest.trees().len(), 20, "{objective}");
+        assert_eq!(one.forest.feature_names(), one.data.names, "{objective}");
+        let (theirs, ours) = both(one);
+        assert!(theirs == ours, "{objective}");
+        let mean_of_all = one.data.efficiency.iter().sum::<f64>() / one.data.efficiency.len() as f64;
+        let held_out = one.validation.efficiency.as_ref().unwrap();
+        assert_eq!(held_out.problems, one.data.problems.len(), "{objective}");
+        assert!(
+            held_out.mean > mean_of_all + 0.5 * (1.0 - mean_of_all),
+            "{objective}: {} of {mean_of_all}",
+            held_out.mean
+        );
+    }
+}
+
+#[test]
+fn more_kernels_than_an_objective_can_take_are_refused_by_number() {
+    let mut text: String = csv(1).lines().take(1).map(|head| head.to_owned() + "\n").collect();
+    for index in 0..10_001 {
+        let (m, n, k) = (16 * (1 + index % 22), 16 * (1 + index / 22 % 22), 16 * (1 + index / 484));
+        let name = format!("grouped_conv_forward_bf16_2d_{m}x{n}x{k}_compv3");
+        let _ = writeln!(
+            text,
+            "{name},0,1,64,64,1,14,14,3,3,1,1,1,1,{},{},1",
+            1 + index,
+            1.0 / f64::from(1 + index)
+        );
+    }
+    let file = file("sweep.csv", &text);
+    let measurements = Measurements::read(&[&file.path], wanted()).unwrap();
+    let run = |objective| {
+        let mut plan = plan(vec![goal(Target::Relative, objective, &[("n_estimators", "1")])]);
+        plan.folds = 1;
+        train(&measurements, &plan, &())
+    };
+    assert_eq!(
+        run(Objective::Lambdarank).unwrap_err().to_string(),
+        "objective lambdarank: found a problem with 10001 kernels, expected at most 10000; listwise has no limit"
+    );
+    run(Objective::Listwise).unwrap();
+}
+
+#[test]
+fn the_same_plan_gives_the_same_bytes() {
+    let measurements = measurements(30);
+    let pairs = [("subsample", "0.7"), ("subsample_freq", "1"), ("colsample_bytree", "0.6")];
+    for objective in [Objective::Relative, Objective::Listwise, Objective::Lambdarank] {
+        let plan = plan(vec![goal(Target::Relative, objective, &pairs)]);
+        let run = || train(&measurements, &plan, &()).unwrap().remove(0);
+        let (first, second) = (run(), run());
+        assert!(first.text == second.text, "{objective}");
+        assert_eq!(first.validation.folds, second.validation.folds, "{objective}");
+        let other = ck_select_train::Plan { seed: 43, ..plan.clone() };
+        assert!(
+            train(&measurements, &other, &()).unwrap()[0].text != first.text,
+            "{objective}: the seed counts"
+        );
+    }
+}
+
+#[test]
+fn extra_data_is_trained_on_and_never_held_out() {
+    let text = csv(30);
+    let lines: Vec<&str> = text.lines().collect();
+    let part = |from: usize, to: usize| {
+        let rows = lines[0..1].iter().chain(&lines[1 + from * 12..=to * 12]);
+        rows.fold(String::new(), |text, line| text + line + "\n")
+    };
+    let (held, extra) = (file("held.csv", &part(0, 18)), file("extra.csv", &part(18, 30)));
+    let measurements = Measurements::read(&[&held.path, &extra.path], wanted()).unwrap();
+    let mut plan = plan(vec![goal(Target::Relative, Objective::Relative, &[])]);
+    plan.roles = vec![Role::default(), Role { only_trains: true }];
+    let one = train(&measurements, &plan, &()).unwrap().remove(0);
+    for item in &one.data.problems {
+        let predicted = one.validation.predictions[item.span.start].is_some();
+        assert_eq!(predicted, !item.only_trains);
+    }
+    let extra: usize =
+        one.data.problems.iter().filter(|item| item.only_trains).map(|item| item.span.len()).sum();
+    assert!(extra > 0);
+    for fold in &one.validation.folds {
+        assert_eq!(fold.train_size + fold.val_size, one.data.rows.len());
+        assert!(fold.train_size > extra);
+    }
+}
+
+/// Sweeps of one problem are lists of their own, on one side of every fold.
+#[test]
+fn a_problem_that_was_measured_again_is_two_lists_in_one_fold() {
+    let text = csv(30);
+    let lines: Vec<&str> = text.lines().collect();
+    // Problem 0 once more, 10 % slower throughout.
+    let again = lines[1..13].iter().map(|line| {
+        let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+        cells[1] = "30".to_owned();
+        cells[15] = (cells[15].parse::<f64>().unwrap() * 0.9).to_string();
+        cells.join(",")
+    });
+    let data = file("again.csv", &(text.clone() + &again.collect::<Vec<_>>().join("\n")));
+    let measurements = Measurements::read(&[&data.path], wanted()).unwrap();
+    let plan = plan(vec![goal(Target::Relative, Objective::Relative, &[])]);
+    let one = train(&measurements, &plan, &()).unwrap().remove(0);
+    let problems = measurements.problems().len();
+    assert_eq!(one.data.problems.len(), problems + 1);
+    let lists: Vec<_> = one.data.problems.iter().filter(|item| item.problem == 0).collect();
+    assert_eq!(lists.iter().map(|item| item.span.len()).collect::<Vec<_>>(), [12, 12]);
+    for list in &lists {
+        let best = one.data.efficiency[list.span.clone()].iter().copied().fold(0.0, f64::max);
+        assert_eq!(best, 1.0);
+    }
+    let fold = |item: &ck_select_train::Item| one.validation.fold_of_row[item.span.start];
+    assert!(fold(lists[0]).is_some());
+    assert_eq!(fold(lists[0]), fold(lists[1]));
+    assert_eq!(one.validation.efficiency.unwrap().problems, problems + 1);
+}
+
+/// What is only trained on is not trained on either where its problem is held out.
+#[test]
+fn extra_data_of_a_problem_is_held_out_with_it() {
+    let text = csv(30);
+    let lines: Vec<&str> = text.lines().collect();
+    // The extra file measures problem 0 again, slower.
+    let extra = lines[1..13].iter().map(|line| {
+        let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+        cells[15] = (cells[15].parse::<f64>().unwrap() * 0.9).to_string();
+        cells.join(",") + "\n"
+    });
+    let (data, extra) = (
+        file("data.csv", &text),
+        file("extra.csv", &(lines[0].to_owned() + "\n" + &extra.collect::<String>())),
+    );
+    let measurements = Measurements::read(&[&data.path, &extra.path], wanted()).unwrap();
+    let mut plan = plan(vec![goal(Target::Relative, Objective::Relative, &[])]);
+    plan.roles = vec![Role::default(), Role { only_trains: true }];
+    let one = train(&measurements, &plan, &()).unwrap().remove(0);
+    let lists: Vec<_> = one.data.problems.iter().filter(|item| item.problem == 0).collect();
+    assert_eq!(lists.iter().map(|item| item.only_trains).collect::<Vec<_>>(), [false, true]);
+    let fold = one.validation.fold_of_row[lists[0].span.start].unwrap();
+    assert_eq!(one.validation.fold_of_row[lists[1].span.start], None);
+    let rows = one.data.rows.len();
+    for metrics in &one.validation.folds {
+        let missing = rows - metrics.train_size - metrics.val_size;
+        assert_eq!(missing, if metrics.fold == fold as usize { 12 } else { 0 });
+    }
+}
+
+#[test]
+fn training_stops_early_and_the_last_forest_has_the_mean_of_the_folds_trees() {
+    let measurements = measurements(40);
+    let pairs = [
+        ("n_estimators", "400"),
+        ("early_stopping_rounds", "5"),
+        ("learning_rate", "0.5"),
+        ("num_leaves", "31"),
+    ];
+    for stop in [Stop::HeldOut, Stop::Inner] {
+        for objective in [Objective::Relative, Objective::Listwise] {
+            let mut plan = plan(vec![goal(Target::Relative, objective, &pairs)]);
+            plan.stop = stop;
+            let one = train(&measurements, &plan, &()).unwrap().remove(0);
+            let trees: Vec<usize> = one.validation.folds.iter().map(|fold| fold.best_iteration).collect();
+            let mean = trees.iter().sum::<usize>() as f64 / trees.len() as f64;
+            assert!(trees.iter().all(|&trees| trees < 400), "{stop:?} {objective}: {trees:?}");
+            assert_eq!(one.forest.trees().len(), mean.round() as usize, "{stop:?} {objective}: {trees:?}");
+        }
+    }
+}
+
+/// Weights and numbers of trees are chosen without the problems that are held out: what a fold says of a problem
+/// must not change when only that problem's figures do.
+#[test]
+fn a_held_out_problem_has_no_say_in_its_own_prediction() {
+    let text = csv(24);
+    let changed: String = text
+        .lines()
+        .enumerate()
+        .map(|(line, row)| {
+            let mut cells: Vec<String> = row.split(',').map(str::to_owned).collect();
+            // The first problem's times, turned around.
+            if (1..=12).contains(&line) {
+                cells[15] = format!("{:.4}", 100.0 / cells[15].parse::<f64>().unwrap());
+            }
+            cells.join(",") + "\n"
+        })
+        .collect();
+    let run = |text: &str, stop: Stop| {
+        let file = file("sweep.csv", text);
+        let measurements = Measurements::read(&[&file.path], wanted()).unwrap();
+        let mut plan =
+            plan(vec![goal(Target::Relative, Objective::Listwise, &[("early_stopping_rounds", "3")])]);
+        (plan.hard_rounds, plan.stop) = (1, stop);
+        let one = train(&measurements, &plan, &()).unwrap().remove(0);
+        one.validation.predictions[..12].iter().map(|p| p.unwrap().to_bits()).collect::<Vec<_>>()
+    };
+    assert_eq!(run(&text, Stop::Inner), run(&changed, Stop::Inner));
+}
+
+#[test]
+fn looking_for_hard_problems_changes_the_forest() {
+    let measurements = measurements(30);
+    let mut plan = plan(vec![goal(Target::Relative, Objective::Listwise, &[("n_estimators", "5")])]);
+    let plain = train(&measurements, &plan, &()).unwrap().remove(0);
+    plan.hard_rounds = 2;
+    let hard = train(&measurements, &plan, &()).unwrap().remove(0);
+    assert!(hard.hard_problems > 0 && hard.text != plain.text);
+}
+
+#[test]
+fn a_target_without_data_is_refused_before_anything_is_trained() {
+    let measurements = measurements(6);
+    let goals =
+        vec![goal(Target::Tflops, Objective::Log1p, &[]), goal(Target::Bandwidth, Objective::Log1p, &[])];
+    let error = train(&measurements, &plan(goals), &()).unwrap_err();
+    assert!(matches!(error, TrainError::NoRows { target: Target::Bandwidth }));
+    assert_eq!(error.to_string(), "target bandwidth: no valid row of the data has a value of it");
+}

@@ -1,0 +1,155 @@
+//! A made-up sweep: small convolutions on twelve kernels, with an invented cost model.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use ck_select_data::measurements::{Measurements, Wanted};
+use ck_select_model::features::{Extractor, Rules, Schema};
+use ck_select_model::model::Target;
+use ck_select_train::{CardInputs, Goal, GroupBy, Objective, Params, Plan, Role, Stop, Trained, train};
+use ck_select_types::hardware::Hardware;
+use ck_select_types::vocab::{Direction, Op};
+
+pub(crate) const FEATURES: &[&str] = &[
+    "N",
+    "C",
+    "K",
+    "Hi",
+    "Y",
+    "gemm_m_per_block",
+    "gemm_n_per_block",
+    "gemm_k_per_block",
+    "is_compv4",
+    "num_tiles_m",
+    "num_tiles_n",
+    "num_tiles_k",
+    "tile_eff_m",
+    "wave_quant_efficiency",
+];
+
+/// A sweep as a benchmark CSV.
+pub(crate) fn csv(problems: usize) -> String {
+    let mut text = String::from(
+        "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,non_zero\n",
+    );
+    for index in 0..problems {
+        let pick = |salt: usize, of: &[i64]| {
+            of[(index * (salt * 2 + 7) / (salt + 1) + index / (salt + 2)) % of.len()]
+        };
+        let (n, c, k) =
+            (pick(0, &[1, 2, 4, 8, 16]), pick(1, &[64, 96, 128, 256]), pick(2, &[32, 64, 256, 512]));
+        let (extent, filter) = (pick(3, &[7, 14, 28, 56]), pick(4, &[1, 3]));
+        let (gm, gk) = ((n * extent * extent) as f64, (c * filter * filter) as f64);
+        let work = 2.0 * gm * k as f64 * gk / 1e9;
+        for (m, nn, kk) in
+            [(16, 64, 64), (32, 64, 64), (64, 64, 64), (64, 128, 64), (128, 128, 64), (128, 64, 128)]
+        {
+            for pipeline in ["compv3", "compv4"] {
+                let tiles = (gm / f64::from(m)).ceil() * (k as f64 / f64::from(nn)).ceil();
+                let steps = (gk / f64::from(kk)).ceil();
+                let waves = (tiles / 256.0).ceil();
+                let taste = if pipeline == "compv4" && steps > 8.0 { 0.8 } else { 1.0 };
+                let time =
+                    2e-3 + waves * (3e-4 + steps * f64::from(m * nn * kk) * 3e-10 * taste + 1e-4 * steps);
+                let _ = writeln!(
+                    text,
+                    "grouped_conv_forward_bf16_2d_{m}x{nn}x{kk}_{pipeline},{index},{n},{c},{k},1,{extent},\
+                     {extent},{filter},{filter},1,1,{pad},{pad},{time:.6},{:.4},1",
+                    work / time,
+                    pad = filter / 2,
+                );
+            }
+        }
+    }
+    text
+}
+
+/// A file of its own in a folder that goes away with the value.
+pub(crate) struct File {
+    _folder: tempfile::TempDir,
+    pub(crate) path: PathBuf,
+}
+
+pub(crate) fn file(name: &str, text: &str) -> File {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, text).unwrap();
+    File { _folder: folder, path }
+}
+
+pub(crate) fn wanted() -> Wanted {
+    Wanted { arch: Some("gfx950".parse().unwrap()), ..Wanted::all(Op::GroupedConv) }
+}
+
+pub(crate) fn measurements(problems: usize) -> Measurements {
+    let file = file("sweep.csv", &csv(problems));
+    Measurements::read(&[&file.path], wanted()).unwrap()
+}
+
+/// A small training; `pairs` are parameters.
+pub(crate) fn goal(target: Target, objective: Objective, pairs: &[(&str, &str)]) -> Goal {
+    let mut params = Params::of(objective);
+    for (name, value) in
+        [("n_estimators", "20"), ("num_leaves", "7"), ("learning_rate", "0.1"), ("min_child_samples", "5")]
+    {
+        params.set(name, value).unwrap();
+    }
+    for (name, value) in pairs {
+        params.set(name, value).unwrap();
+    }
+    Goal { target, objective, params }
+}
+
+pub(crate) fn plan(goals: Vec<Goal>) -> Plan {
+    let arch = "gfx950".parse().unwrap();
+    Plan {
+        extractor: Extractor {
+            schema: Schema::by_names(Op::GroupedConv, FEATURES).unwrap(),
+            rules: Rules::SUPERSET,
+            hardware: Hardware::for_arch(&arch).unwrap(),
+            arch: Some(arch),
+            direction: Direction::Forward,
+            is_ours: true,
+        },
+        categories: Vec::new(),
+        rank_by: goals[0].target,
+        goals,
+        folds: 3,
+        group_by: GroupBy::Problem,
+        fold_seed: None,
+        stop: Stop::Never,
+        hard_rounds: 0,
+        holdout: None,
+        prior: None,
+        seed: 42,
+        roles: Vec::new(),
+        warm_start: None,
+        adapts: false,
+    }
+}
+
+pub(crate) fn inputs(measurements: &Measurements) -> CardInputs {
+    CardInputs {
+        name: "made_up".to_owned(),
+        dtype: "bf16".to_owned(),
+        direction: Some("forward".to_owned()),
+        command: "ckselect train --data sweep.csv".to_owned(),
+        timestamp: "2026-01-02T03:04:05".to_owned(),
+        digests: measurements.sources().iter().map(|_| "0".repeat(64)).collect(),
+        curve: Vec::new(),
+    }
+}
+
+/// A model that ranks, with a forest of TFLOPS beside it.
+pub(crate) fn made() -> (Measurements, Plan, Vec<Trained>) {
+    let measurements = measurements(30);
+    let goals = vec![
+        goal(Target::Relative, Objective::Listwise, &[]),
+        goal(Target::Tflops, Objective::Log1p, &[]),
+        goal(Target::Latency, Objective::Raw, &[]),
+    ];
+    let mut plan = plan(goals);
+    plan.roles = vec![Role::default()];
+    let trained = train(&measurements, &plan, &()).unwrap();
+    (measurements, plan, trained)
+}
