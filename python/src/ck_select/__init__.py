@@ -38,6 +38,7 @@ from .errors import (
 from .fmha import FmhaProblem
 from .pool import Pool
 from .predictor import Predictor
+from .ranking import Ranking
 from .registry import (
     GemmProblem,
     GroupedConvProblem,
@@ -73,6 +74,7 @@ __all__ = [
     "NoKernelError",
     "Pool",
     "Predictor",
+    "Ranking",
     "Registry",
     "Selection",
     "StoreStatus",

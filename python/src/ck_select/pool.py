@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from . import _table
+from .ranking import Ranking
 
 if TYPE_CHECKING:
     from ._forest import PreparedPool
@@ -44,10 +45,13 @@ class Pool:
     def __len__(self) -> int:
         return len(self.names)
 
-    def rank(self, problem: Config, count: int | None = None) -> list[tuple[str, float]]:
+    def __repr__(self) -> str:
+        return f"<Pool of {len(self)} kernels for {self.predictor!r}>"
+
+    def rank(self, problem: Config, count: int | None = None) -> Ranking:
         """(name, TFLOPS) of the ``count`` best kernels, or of all; best first. See ``Predictor.rank_kernels``."""
         places, tflops = self.rank_tflops(problem, count)
-        return list(zip(map(self.names.__getitem__, places), tflops))
+        return Ranking(zip(map(self.names.__getitem__, places), tflops))
 
     def rank_tflops(self, problem: Config, count: int | None = None) -> tuple[list[int], list[float]]:
         """The same with each kernel's index in the pool instead of its name: all indices, and all TFLOPS."""

@@ -20,9 +20,11 @@ from typing import Any, Union
 from . import _features, _foreign, _forest, _frames, _names, _rows, _table, engines
 from ._forest import BareForest
 from ._rows import Config, Kernel
+from ._shipped import shipped_model
 from ._table import Cells
 from .errors import InvalidModelError
 from .pool import Pool, PoolCache
+from .ranking import Ranking
 
 Kernels = Union[_rows.Kernels, Pool]
 """Kernels to rank: a list of mappings or of names, a table of pandas, polars or Arrow, or a ``Pool``."""
@@ -30,6 +32,7 @@ Kernels = Union[_rows.Kernels, Pool]
 Target = _forest.Target
 
 _KEYS = {"tflops": "tflops", "latency": "latency_ms", "bandwidth": "bandwidth_gb_s"}
+_BUILT_IN = "embedded:"
 # A `ck_uncoded`: as in the spec, errors, upstream's defaults.
 _SPECS, _ERRORS, _DEFAULTS = range(3)
 
@@ -38,7 +41,8 @@ class Predictor:
     """Predicts and ranks kernels with the forests of a model directory.
 
     ``model_dir`` has ``model_<target>.lgbm`` (or ``.lgbm.gz``, or ``.lgbm.packed``), and ``feature_spec.json``. Forests
-    are loaded on first use and kept; the spec is read and checked immediately.
+    are loaded on first use and kept; the spec is read and checked immediately. ``"embedded:NAME"`` is the model of that
+    name that comes with the package (``shipped_models()``).
 
     ``feature_engine`` is None for the engine of the spec, an engine's name (``"conv97"``), or an engine object: from
     ``ck_select.engines``, from upstream, or your own. Of the first two kinds of objects, the class and the GPU
@@ -83,7 +87,8 @@ class Predictor:
         keep_unpacked: bool = False,
         force_model: bool = False,
     ) -> None:
-        self._model_dir = Path(model_dir)
+        name = os.fspath(model_dir)
+        self._model_dir = shipped_model(name.removeprefix(_BUILT_IN)) if name.startswith(_BUILT_IN) else Path(name)
         given = engines.resolve(feature_engine)
         self._engine_name = given.name
         self._hardware = _features.hardware_json(given.hardware)
@@ -133,6 +138,10 @@ class Predictor:
             return _forest.describe_spec(self._model_dir, self._options("tflops"))
         except InvalidModelError as error:
             raise InvalidModelError(_in_upstreams_words(str(error)), error.status) from None
+
+    def __repr__(self) -> str:
+        targets = ", ".join(target for target in _KEYS if self._file(target)) or "nothing"
+        return f"<Predictor of {targets} with {len(self.feature_names)} features: {self._model_dir}>"
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_forests": {}, "_bare": {}, "_pools": None, "_model_dir": self._model_dir.absolute()}
@@ -216,7 +225,7 @@ class Predictor:
         flat = self._forest(target).features(columns, count, width).tolist()
         return [flat[begin : begin + width] for begin in range(0, count * width, width)]
 
-    def rank_kernels(self, problem: Config, kernel_configs: Kernels) -> list[tuple[str, float]]:
+    def rank_kernels(self, problem: Config, kernel_configs: Kernels) -> Ranking:
         """(name, TFLOPS) of every kernel, best first; equal kernels keep their order.
 
         **The order is the choice; TFLOPS are an estimate of speed.** A model of ours may have a forest for ranking
@@ -233,9 +242,20 @@ class Predictor:
         """
         asked = _rows.mapping(problem, "problem")
         if self._foreign is not None and self._foreign.batch is not None:
-            return self._foreign.rank(asked, kernel_configs, lambda features: self._finished("tflops", features, False))
+            return Ranking(
+                self._foreign.rank(asked, kernel_configs, lambda features: self._finished("tflops", features, False))
+            )
         pool = self._pool(asked, kernel_configs)
-        return pool.rank(asked) if pool is not None else []
+        return pool.rank(asked) if pool is not None else Ranking()
+
+    def rank_many(self, problems: _rows.Kernels, kernel_configs: Kernels, count: int | None = None) -> list[Ranking]:
+        """The ``count`` best kernels (all without it) of the same pool for each of many problems, which are mappings or
+        the rows of a table. Each is as in ``rank_kernels``.
+        """
+        pool = self.prepare(kernel_configs)
+        rows = [_rows.mapping(row, f"problems: row {at}") for at, row in enumerate(_rows.each(problems, "problems"))]
+        pools = ((self._pool(asked, pool), asked) for asked in rows)
+        return [ranked.rank(asked, count) if ranked is not None else Ranking() for ranked, asked in pools]
 
     def rank_places(
         self, problem: Config, kernel_configs: Kernels, count: int | None = None

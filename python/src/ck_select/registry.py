@@ -319,6 +319,9 @@ class Registry:
         check(lib.ck_registry_size(self._handle.address, ctypes.byref(size)))
         return size.value
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {len(self)} kernels>"
+
     def register(
         self,
         name: str,
