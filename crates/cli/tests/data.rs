@@ -256,6 +256,18 @@ fn a_run_is_chosen_where_measurements_are_read() {
     }
     assert!(bad(folder.path(), &format!("{line} 9"), 1).contains("2 rows are of other runs"));
     good(folder.path(), "report a.csv --run-id 7");
+    // What a row of another run says does not count: its operation and architecture were missed on the command line.
+    let gemm = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x128_1x4x1_16x16x128";
+    let two = format!(
+        "kernel,m,n,k,N,C,K,G,Hi,Wi,Y,X,latency_ms,tflops,arch,run_id\n\
+         {gemm},16,1536,7168,,,,,,,,,0.04,8.8,gfx942,9\n\
+         grouped_conv_forward_bf16_2d_64x64x64_compv3,,,,16,64,64,1,28,28,3,3,0.02,9,gfx950,8\n"
+    );
+    fs::write(folder.path().join("two.csv"), two).unwrap();
+    let line = "evaluate --estimate --data two.csv --format json";
+    assert!(bad(folder.path(), line, 2).contains(" is missing: two.csv has rows of "));
+    let (out, said) = good(folder.path(), &format!("{line} --run-id 8"));
+    assert!(out.contains("\"num_rows\": 1") && said.contains("1 rows are of other runs"), "{said}");
 }
 
 /// Both had to be said, even where every row says them.

@@ -170,6 +170,34 @@ mod trained {
         assert!(card.contains(&format!("$ ckselect {BASE} --out model {SMALL}\n")), "{card}");
     }
 
+    /// `tune --simulate` needed --arch, and neither it nor `curve` knew --run-id.
+    #[test]
+    fn the_rows_of_a_run_say_operation_and_architecture() {
+        let rows = |arch: &str, run: &str| -> String {
+            let text = sweep(24, "bf16");
+            text.lines().skip(1).map(|line| format!("{line},{arch},{run}\n")).collect()
+        };
+        let header = sweep(0, "bf16").trim_end().to_owned() + ",arch,run_id\n";
+        let folder = folder(&(header + &rows("gfx942", "7") + &rows("gfx950", "8")));
+        let path = folder.path();
+        for line in [
+            "train --data sweep.csv --out model --overwrite --folds 1 --params n_estimators=2 num_leaves=3",
+            "tune --simulate sweep.csv --measure 12",
+            "curve --data sweep.csv --counts 12 --ways tuned --draws 1",
+        ] {
+            let message = bad(path, line, 2);
+            assert!(
+                message.contains("--arch is missing: sweep.csv has rows of gfx942 and of gfx950"),
+                "{message}"
+            );
+            good(path, &format!("{line} --run-id 8"));
+            if line.starts_with("train") {
+                let spec = fs::read_to_string(path.join("model/feature_spec.json")).unwrap();
+                assert!(spec.contains("\"arch\": \"gfx950\""), "{spec}");
+            }
+        }
+    }
+
     #[test]
     fn upstreams_way_trains_logarithms_by_its_engine_and_may_be_continued() {
         let folder = folder(&sweep(24, "bf16"));

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use ck_select::vocab::{Arch, Direction, Dtype, Op};
+use ck_select::vocab::Arch;
 
+use super::data::RowFilter;
 use super::hardware::HardwareOption;
 use super::word;
 use crate::error::CliError;
@@ -61,10 +62,6 @@ pub(crate) struct Args {
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
     draws: u32,
-    /// The operation of the rows, which the model has to serve, as those for convolutions serve gemm_universal
-    /// [default: that of the rows]
-    #[arg(long, value_name = "OP", value_parser = word::<Op>)]
-    op: Option<Op>,
     /// Folds in which all problems are held out: more folds leave more problems to learn from
     #[arg(
         long,
@@ -74,12 +71,8 @@ pub(crate) struct Args {
         value_parser = clap::value_parser!(u32).range(2..=1000)
     )]
     folds: u32,
-    /// Only rows of this type
-    #[arg(long, value_parser = word::<Dtype>)]
-    dtype: Option<Dtype>,
-    /// Only convolutions of this direction
-    #[arg(long, value_name = "DIRECTION", value_parser = word::<Direction>)]
-    variant: Option<Direction>,
+    #[command(flatten)]
+    filter: RowFilter,
     /// Seed for the first draw
     #[arg(long, default_value = "1")]
     seed: u64,

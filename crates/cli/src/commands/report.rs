@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ck_select::vocab::{Arch, Direction, Dtype, Op};
+use ck_select::vocab::Arch;
 use ck_select_data::figures::quantile;
-use ck_select_data::measurements::{Measurements, Wanted, files_of};
+use ck_select_data::measurements::{Measurements, files_of};
 use ck_select_data::sidecar::Sidecar;
 use ck_select_study::page::{self, Against, Made};
 use ck_select_study::survey::{Change, Keep, Point, Survey};
 
-use super::data::{FirstRows, direction, dtype, op, say_left_out};
+use super::data::{RowFilter, say_left_out};
 use crate::error::CliError;
 use crate::output::{self, Output};
 use crate::table::{Cell, Format, Table};
@@ -45,18 +45,8 @@ pub(crate) struct Args {
     /// Compare with these sweeps: warm and cold, two drivers, two devices
     #[arg(long, value_name = "SWEEP", num_args = 1..)]
     against: Vec<PathBuf>,
-    /// Only rows of this operation (gemm_universal, grouped_conv, fmha); by default that of the rows
-    #[arg(long, value_name = "OP", value_parser = op)]
-    op: Option<Op>,
-    /// Only rows of this element type
-    #[arg(long, value_name = "TYPE", value_parser = dtype)]
-    dtype: Option<Dtype>,
-    /// Only convolutions of this direction (forward, bwd_data, bwd_weight)
-    #[arg(long, value_name = "DIRECTION", value_parser = direction)]
-    variant: Option<Direction>,
-    /// Only rows with this value in the column run_id
-    #[arg(long, value_name = "ID")]
-    run_id: Option<String>,
+    #[command(flatten)]
+    filter: RowFilter,
     /// The architecture of rows that do not record it; rows of other architectures are left out
     #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
     arch: Option<Arch>,
@@ -131,9 +121,8 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 fn read(args: &Args, files: &[PathBuf], arch: Option<Arch>) -> Result<Measurements, CliError> {
     let files: Vec<PathBuf> = files.iter().map(|file| Sidecar::measurements(file)).collect();
-    let op = args.op.map_or_else(|| FirstRows::read(&files, None, args.dtype)?.op(), Ok)?;
-    let wanted = Wanted { op, direction: args.variant, dtype: args.dtype, arch };
-    let mut measurements = Measurements::new(wanted).of_run(args.run_id.clone());
+    let wanted = args.filter.wanted(args.filter.op_of(&files)?, arch)?;
+    let mut measurements = args.filter.measurements(wanted);
     measurements.add_all(&files)?;
     say_left_out(&measurements);
     Ok(measurements)

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ck_select::vocab::{Arch, Direction, Dtype, Op};
+use ck_select::vocab::Arch;
 
+use super::data::RowFilter;
 use super::hardware::HardwareOption;
 use super::word;
 use crate::error::CliError;
@@ -43,14 +44,18 @@ mean; the other columns are of problems that were not measured, among all record
 /// Adapt a universal model to a GPU, a library and problems with a few measurements
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("who").required(true))]
+#[command(mut_args(|arg| match RowFilter::IDS.contains(&arg.get_id().as_str()) {
+    true => arg.conflicts_with_all(["library", "runner"]),
+    false => arg,
+}))]
 #[cfg_attr(not(feature = "train"), allow(dead_code))]
 pub(crate) struct Args {
     /// The universal model to continue: a directory, or embedded:NAME
     #[arg(long, value_name = "MODEL", default_value = "embedded:universal")]
     model: PathBuf,
-    /// The architecture that is measured
-    #[arg(long, value_parser = word::<Arch>)]
-    arch: Arch,
+    /// The architecture that is measured [default: with --simulate, the one that the rows record]
+    #[arg(long, value_parser = word::<Arch>, required_unless_present = "simulate")]
+    arch: Option<Arch>,
     #[command(flatten)]
     hardware: HardwareOption,
     /// Measure nothing: take the times from recorded sweeps
@@ -96,21 +101,8 @@ pub(crate) struct Args {
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
     draws: u32,
-    /// The operation of the recorded rows, which the model has to serve, as those for convolutions serve
-    /// gemm_universal [default: that of the rows]
-    #[arg(long, value_name = "OP", value_parser = word::<Op>, conflicts_with_all = ["library", "runner"])]
-    op: Option<Op>,
-    /// Only recorded rows of this type
-    #[arg(long, value_parser = word::<Dtype>, conflicts_with_all = ["library", "runner"])]
-    dtype: Option<Dtype>,
-    /// Only recorded convolutions of this direction
-    #[arg(
-        long,
-        value_name = "DIRECTION",
-        value_parser = word::<Direction>,
-        conflicts_with_all = ["library", "runner"]
-    )]
-    variant: Option<Direction>,
+    #[command(flatten)]
+    filter: RowFilter,
     /// The seed for the first problem and for the training
     #[arg(long, default_value = "1")]
     seed: u64,
@@ -123,6 +115,14 @@ pub(crate) struct Args {
     /// Output format of the figures
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+}
+
+#[cfg(feature = "train")]
+impl Args {
+    /// The architecture, by default that of the recorded rows.
+    fn arch(&self) -> Result<Arch, CliError> {
+        self.arch.map_or_else(|| self.filter.first_rows(&self.simulate)?.measured_arch(), Ok)
+    }
 }
 
 #[cfg(feature = "train")]

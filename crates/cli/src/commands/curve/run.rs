@@ -4,12 +4,11 @@ use ck_select::features::{Engine, Extractor};
 use ck_select::hardware::Hardware;
 use ck_select_data::figures::quantile;
 use ck_select_data::gpus::check_one_gpu;
-use ck_select_data::measurements::Measurements;
 use ck_select_study::page;
 use ck_select_train::CurvePoint;
 use ck_select_train::{Draw, Simulation, Way};
 
-use super::super::data::{self, FirstRows, say_trained_on};
+use super::super::data::{self, say_trained_on};
 use super::super::estimate::EstimateOption;
 use super::Args;
 use crate::error::CliError;
@@ -28,14 +27,14 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
             return Err(CliError::usage(format!("{option}: found '{word}' twice, expected each once")));
         }
     }
-    let rows = FirstRows::read(&args.data, args.op, args.dtype)?;
-    let op = args.op.map_or_else(|| rows.op(), Ok)?;
-    let arch = args.arch.map_or_else(|| rows.measured_arch(), Ok)?;
+    let op = args.filter.op_of(&args.data)?;
+    let arch = args.arch.map_or_else(|| args.filter.first_rows(&args.data)?.measured_arch(), Ok)?;
     let base = super::super::to_adapt(&args.model, Some(op))?;
-    let wanted = data::wanted(op, args.variant, args.dtype, Some(arch))?;
+    let wanted = args.filter.wanted(op, Some(arch))?;
     let described = EstimateOption { estimate: false, arch: Some(arch) }.described(&args.hardware)?;
-    let measurements = Measurements::read(&args.data, wanted)?.on_gpu(described);
-    data::check_choice(&measurements, args.op, args.arch)?;
+    let mut measurements = args.filter.measurements(wanted).on_gpu(described);
+    measurements.add_all(&args.data)?;
+    data::check_choice(&measurements, args.filter.op, args.arch)?;
     let gpus = data::look_over(&measurements)?;
     data::check_any(&measurements)?;
     check_one_gpu(&gpus)?;

@@ -11,7 +11,7 @@ use ck_select_study::page;
 use ck_select_train::{CardInputs, Directory, TrainError, Trained, Watcher, train};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::super::data::{FirstRows, check_choice};
+use super::super::data::check_choice;
 use super::super::estimate::EstimateOption;
 use super::{Args, plan};
 use crate::error::CliError;
@@ -26,8 +26,8 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     let mut plan = plan::plan(args, roles)?;
     Directory::check_free(&args.out, args.overwrite)?;
     let (arch, assumed) = if args.universal { (None, args.arch) } else { (args.arch, None) };
-    let wanted = super::super::data::wanted(plan::op(args), args.variant, args.dtype, arch)?;
-    let mut measurements = Measurements::new(wanted).assuming(assumed).of_run(args.run_id.clone());
+    let wanted = args.filter.wanted(plan::op(args), arch)?;
+    let mut measurements = args.filter.measurements(wanted).assuming(assumed);
     if args.universal {
         measurements = measurements.of_several_gpus();
     }
@@ -36,7 +36,7 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
         measurements = measurements.on_gpu(asked.described(&args.hardware)?);
     }
     measurements.add_all(&files)?;
-    check_choice(&measurements, given.op, given.arch)?;
+    check_choice(&measurements, given.filter.op, given.arch)?;
     check_described(&measurements)?;
     let gpus = super::super::data::look_over(&measurements)?;
     if gpus.len() > 1 && !args.universal {
@@ -87,12 +87,12 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
 /// The options with what they leave to the data. A universal training is of all architectures of its rows.
 fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
     let mut args = given.clone();
-    if args.op.is_some() && (args.arch.is_some() || args.universal) {
+    if args.filter.op.is_some() && (args.arch.is_some() || args.universal) {
         return Ok(args);
     }
-    let rows = FirstRows::read(files, args.op, args.dtype)?;
-    if args.op.is_none() {
-        args.op = Some(rows.op()?);
+    let rows = args.filter.first_rows(files)?;
+    if args.filter.op.is_none() {
+        args.filter.op = Some(rows.op()?);
     }
     if args.arch.is_none() && !args.universal {
         args.arch = Some(rows.measured_arch()?);

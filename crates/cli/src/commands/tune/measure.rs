@@ -49,12 +49,12 @@ pub(super) fn measure(
         }
     };
     if described(args)?.is_none() {
-        Device::for_arch(args.arch).map_err(|error| CliError::usage(format!("--arch: {error}")))?;
+        Device::for_arch(args.arch()?).map_err(|error| CliError::usage(format!("--arch: {error}")))?;
     }
     let usual = USUAL.max(kernels.len() / 10);
     let first = args.first.map_or(usual, |count| count as usize).min(kernels.len());
     let order = spread_order(&all, all.len(), args.seed);
-    claim(work, args.arch, first)?;
+    claim(work, args.arch()?, first)?;
     let sweep = Sweep::new(args, pool, kernels)?;
     let mut files = Vec::new();
     // The number of measured problems and the expected mean at the previous decision.

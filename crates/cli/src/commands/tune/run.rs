@@ -16,7 +16,7 @@ use ck_select_train::{
     WarmStart, Way, own_params, train,
 };
 
-use super::super::data::{FirstRows, look_over, say_trained_on};
+use super::super::data::{check_choice, look_over, say_trained_on};
 use super::super::estimate::EstimateOption;
 use super::{Args, measure};
 use crate::error::CliError;
@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(pool) = &args.pool {
         return from_gpu(args, pool);
     }
-    let op = args.op.map_or_else(|| FirstRows::read(&args.simulate, None, args.dtype)?.op(), Ok)?;
+    let op = args.filter.op_of(&args.simulate)?;
     let base = super::super::to_adapt(&args.model, Some(op))?;
     if args.draws > 1 && args.output.is_some() {
         return Err(CliError::usage(format!(
@@ -136,8 +136,12 @@ fn print(table: &Table, args: &Args) -> Result<(), CliError> {
 
 /// Reads measurements of the device. What `ckselect bench` has just said of its own is not said again.
 pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurements, CliError> {
-    let wanted = super::super::data::wanted(op, args.variant, args.dtype, Some(args.arch))?;
-    let measurements = Measurements::read(files, wanted)?.on_gpu(described(args)?);
+    let wanted = args.filter.wanted(op, Some(args.arch()?))?;
+    let mut measurements = args.filter.measurements(wanted).on_gpu(described(args)?);
+    measurements.add_all(files)?;
+    if !args.simulate.is_empty() {
+        check_choice(&measurements, args.filter.op, args.arch)?;
+    }
     let gpus = if args.simulate.is_empty() { measured_on(&measurements)? } else { look_over(&measurements)? };
     super::super::data::check_any(&measurements)?;
     check_one_gpu(&gpus)?;
@@ -149,13 +153,14 @@ pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurement
 
 /// The GPU of --hardware.
 pub(super) fn described(args: &Args) -> Result<Option<Described>, CliError> {
-    EstimateOption { estimate: false, arch: Some(args.arch) }.described(&args.hardware)
+    EstimateOption { estimate: false, arch: Some(args.arch()?) }.described(&args.hardware)
 }
 
 /// The features of a model for one GPU, which is the one that was measured.
 fn extractor(args: &Args, op: Op, measured: &Measurements) -> Result<Extractor, CliError> {
-    let hardware = measured.device(args.arch)?.hardware;
-    Ok(Extractor { arch: Some(args.arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) })
+    let arch = args.arch()?;
+    let hardware = measured.device(arch)?.hardware;
+    Ok(Extractor { arch: Some(arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) })
 }
 
 /// All measured problems, each held out to say what to expect of others; `None` if there are too few.
