@@ -66,6 +66,7 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
         digests: ck_select_data::trained::digests(&measurements)?,
         curve: Vec::new(),
     };
+    let space = Directory::reserve(&args.out, args.overwrite, &plan, measurements.rows().len())?;
     let workers = rayon::ThreadPoolBuilder::new()
         .num_threads(args.threads)
         .build()
@@ -76,10 +77,11 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     let trained = trained?;
     let mut directory = Directory::new(&measurements, &plan, &trained, &inputs)?;
     directory.add_page(page::training(&measurements, &plan, &trained, &inputs));
-    // So far nothing is on disk, and Ctrl-C ends the process at once; from here on it is ignored.
+    // So far nothing with a name is on disk, and Ctrl-C ends the process at once; from here on it is ignored.
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::default())?;
     }
+    drop(space);
     write(&directory, args)?;
     report(args, &trained)
 }
@@ -100,7 +102,7 @@ fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
     Ok(args)
 }
 
-/// Writes the model; one that finds no place any more is kept elsewhere, since it may have taken hours.
+/// Writes the model; one that finds no place in spite of its space is kept elsewhere, since it may have taken hours.
 fn write(directory: &Directory, args: &Args) -> Result<(), CliError> {
     let Err(error) = directory.write(&args.out, args.overwrite) else { return Ok(()) };
     let name = format!("ckselect-{}-{}", file_name(&args.out), std::process::id());
