@@ -95,8 +95,11 @@ impl PageOptions {
             BufReader::new(stdout).read_line(&mut said)?;
         }
         if said.trim_end() != READY {
-            process.wait()?;
-            return Err(CliError::failed(said.trim_end()));
+            let ended = process.wait()?;
+            return Err(CliError::failed(match said.trim_end() {
+                "" => format!("the page of the sweep: its process ended before the first page, with {ended}"),
+                said => said.to_owned(),
+            }));
         }
         Ok(Some(Watch { process, over }))
     }
@@ -427,6 +430,20 @@ mod tests {
 
         let nowhere = PageOptions { html: Some(folder.path().join("none/page.html")), serve: None };
         assert!(nowhere.begin(folder.path().join("log.csv"), Op::GroupedConv, 30).is_err());
+    }
+
+    /// The message was empty.
+    #[test]
+    fn a_process_that_dies_before_its_first_page_is_an_error_that_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = PageOptions { html: Some(folder.path().join("page.html")), serve: None };
+        let mut dies = Command::new("sh");
+        dies.args(["-c", "exit 7"]);
+        let Err(CliError::Failed(said)) = options.start(dies, Path::new("log.csv"), Op::GroupedConv, 30)
+        else {
+            panic!("it has no page")
+        };
+        assert!(said.ends_with("before the first page, with exit status: 7"), "{said}");
     }
 
     #[test]
