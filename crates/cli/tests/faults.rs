@@ -268,7 +268,7 @@ fn logs() {
 
 #[test]
 fn packed_models() {
-    Case::all("pack --model ROOT/tests/golden/models/conv_small --output out", "out");
+    Case::all("dev pack --model ROOT/tests/golden/models/conv_small --output out", "out");
 }
 
 #[cfg(feature = "train")]

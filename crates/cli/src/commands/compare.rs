@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::data::{Data, as_measured, serving};
 use super::estimate::EstimateOption;
-use super::hardware::HardwareOption;
+use super::hardware_option::HardwareOption;
 use super::{Force, is_embedded};
 use crate::error::CliError;
 use crate::output::Output;
@@ -191,22 +191,14 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     };
     let comparison = Comparison { lost, ..Comparison::new(&old, &new, &limits) };
     if let Some(path) = &args.changes {
-        let mut out = Output::create(Some(path))?;
-        changes(&comparison, &measurements)
-            .write(Format::Csv, &mut out)
-            .map_err(|error| CliError::io(path.display(), &error))?;
-        out.finish()?;
+        let table = changes(&comparison, &measurements);
+        Output::create(Some(path))?.filled(|out| table.write(Format::Csv, out))?;
     }
-    let mut out = Output::report()?;
-    let written = match args.format {
-        Format::Json => serde_json::to_writer_pretty(&mut out, &document(&comparison))
-            .map_err(Into::into)
-            .and_then(|()| writeln!(out)),
-        Format::Csv | Format::Markdown => criteria(&comparison).write(args.format, &mut out),
-        Format::Table => write_table(&comparison, &mut out),
-    };
-    written.map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()?;
+    Output::report()?.filled(|out| match args.format {
+        Format::Json => writeln!(out, "{:#}", document(&comparison)),
+        Format::Csv | Format::Markdown => criteria(&comparison).write(args.format, out),
+        Format::Table => write_table(&comparison, out),
+    })?;
     if comparison.accepted() {
         return Ok(());
     }

@@ -11,7 +11,7 @@ use ck_select_data::measurements::{Measurements, Wanted, files_of, first_row};
 use ck_select_study::candidates::repeated;
 
 use super::estimate::EstimateOption;
-use super::hardware::HardwareOption;
+use super::hardware_option::HardwareOption;
 use super::word;
 use crate::error::CliError;
 

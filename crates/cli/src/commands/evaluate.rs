@@ -16,7 +16,7 @@ use ck_select_study::predictions::{Labels, Predictions};
 
 use super::data::{Data, as_measured, say_trained_on, serving};
 use super::estimate::EstimateOption;
-use super::hardware::HardwareOption;
+use super::hardware_option::HardwareOption;
 use super::{Force, Unknown, load_model};
 use crate::error::CliError;
 use crate::output::{self, Output};
@@ -230,21 +230,13 @@ fn write(
     }
     if let Some(path) = &args.problems {
         refuse_other_table(path)?;
-        let mut out = Output::create(Some(path))?;
-        outcomes(evaluation, measurements)
-            .write(Format::Csv, &mut out)
-            .map_err(|error| CliError::io(path.display(), &error))?;
-        out.finish()?;
+        let table = outcomes(evaluation, measurements);
+        Output::create(Some(path))?.filled(|out| table.write(Format::Csv, out))?;
     }
-    let mut out = Output::report()?;
-    let written = match args.format {
-        Format::Json => serde_json::to_writer_pretty(&mut out, &evaluation.to_json(measurements))
-            .map_err(Into::into)
-            .and_then(|()| writeln!(out)),
-        format => figures(evaluation, measurements).write(format, &mut out),
-    };
-    written.map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
+    Output::report()?.filled(|out| match args.format {
+        Format::Json => writeln!(out, "{:#}", evaluation.to_json(measurements)),
+        format => figures(evaluation, measurements).write(format, out),
+    })
 }
 
 /// The figures over all problems, then by kind of problem.

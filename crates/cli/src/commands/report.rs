@@ -1,6 +1,5 @@
 //! `ckselect report`: the contents of a sweep.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use ck_select::vocab::Arch;
@@ -12,7 +11,7 @@ use ck_select_study::survey::{Change, Keep, Point, Survey};
 
 use super::data::{RowFilter, say_left_out};
 use crate::error::CliError;
-use crate::output::{self, Output};
+use crate::output;
 use crate::table::{Cell, Format, Table};
 use crate::timestamp::timestamp;
 
@@ -34,7 +33,7 @@ all kernels.";
 /// The default of --keep-share.
 const SHARE: f64 = 0.99;
 
-/// Summarise a sweep, as tables or as a page: coverage, winners, what fewer kernels cost, noise, failures
+/// Summarise a sweep: coverage, winners, what fewer kernels cost, noise, failures
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -112,11 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         };
         output::write_file(path, &page::sweep(&survey, &measurements, &page_made, against))?;
     }
-    let mut out = Output::report()?;
-    figures(&survey, &measurements, change.as_ref())
-        .write(args.format, &mut out)
-        .map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
+    figures(&survey, &measurements, change.as_ref()).print(args.format)
 }
 
 fn read(args: &Args, files: &[PathBuf], arch: Option<Arch>) -> Result<Measurements, CliError> {
@@ -160,12 +155,8 @@ fn prune(args: &Args, path: &Path, survey: &Survey, measurements: &Measurements)
         last.share * 100.0,
         measurements.problems().len()
     );
-    let mut out = Output::create(Some(path))?;
-    let names = steps.iter().map(|step| &measurements.kernels()[step.kernel as usize].name);
-    let written = writeln!(out, "# {text}")
-        .and_then(|()| names.into_iter().try_for_each(|name| writeln!(out, "{name}")));
-    written.map_err(|error| CliError::io(path.display(), &error))?;
-    out.finish()?;
+    let names = steps.iter().map(|step| measurements.kernels()[step.kernel as usize].name.as_str());
+    output::write_file(path, &format!("# {text}\n{}\n", names.collect::<Vec<_>>().join("\n")))?;
     say!("ckselect: {}: {text}", path.display());
     if last.without > 0 {
         say!("ckselect: {}: {} problems have no kept kernel that ran on them", path.display(), last.without);

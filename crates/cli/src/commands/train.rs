@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ck_select::vocab::Arch;
 
 use super::data::RowFilter;
-use super::hardware::HardwareOption;
+use super::hardware_option::HardwareOption;
 use super::word;
 use crate::error::CliError;
 use crate::table::Format;
@@ -83,7 +83,7 @@ pub(crate) struct Args {
     /// The target that ranks: relative if it is trained, else tflops
     #[arg(long, value_name = "TARGET")]
     rank_target: Option<String>,
-    /// A feature engine (see `ckselect features --help`), or feature names separated by commas
+    /// A feature engine (see `ckselect dev features --help`), or feature names separated by commas
     #[arg(long, value_name = "ENGINE|NAMES")]
     features: Option<String>,
     /// Training parameters; others have the defaults of the objective

@@ -6,15 +6,17 @@ use std::time::Duration;
 use ck_select::vocab::Arch;
 
 use super::data::RowFilter;
-use super::hardware::HardwareOption;
+use super::hardware_option::HardwareOption;
 use super::word;
 use crate::error::CliError;
 use crate::table::Format;
 
 #[cfg(feature = "train")]
-mod asked;
+mod curve;
 #[cfg(feature = "train")]
 mod measure;
+#[cfg(feature = "train")]
+mod problems;
 #[cfg(feature = "train")]
 mod run;
 #[cfg(feature = "train")]
@@ -25,8 +27,10 @@ mod work;
 const EXAMPLES: &str = "Examples:
   ckselect tune --arch gfx942 --pool kernels.txt --problems captured.txt --library ./libkernels.so \\
       --budget 10m --work tuning --output models/mine
-  ckselect tune --arch gfx950 --simulate oracle.csv --measure 10 --draws 10
-  ckselect tune --arch gfx950 --simulate oracle.csv --measure 40 --output models/mine
+  ckselect tune --simulate oracle.csv --measure 10 --draws 10
+  ckselect tune --simulate oracle.csv --measure 40 --output models/mine
+  ckselect tune --simulate oracle.csv --counts --html curve.html
+  ckselect tune --simulate oracle.csv --counts 0,10,40,all --ways tuned,alone --draws 10
 
 Problems far from each other are measured first, in an order that depends on the seed. Of each problem, only \
 promising kernels are measured: three problems of which ten kernels are measured teach more than one of which \
@@ -39,7 +43,11 @@ twice as many has hardly changed `expected`.
 
 `expected` is judged on the measured problems, each held out in turn, among the kernels that were measured. After \
 measuring, the table has a row of these figures for each number of problems. In a simulation it is one column, a \
-mean; the other columns are of problems that were not measured, among all recorded kernels.";
+mean; the other columns are of problems that were not measured, among all recorded kernels.
+
+With --counts, problems are drawn for each number and each way of learning, and the others are evaluated; `all` holds \
+each problem out once, in folds. tuned: a universal model that is continued; alone: a forest that ranks, from these \
+problems alone; upstream: upstream's features, parameters and target. Figures are medians of the draws.";
 
 /// Adapt a universal model to a GPU, a library and problems with a few measurements
 #[derive(clap::Args)]
@@ -92,15 +100,52 @@ pub(crate) struct Args {
     /// estimate's fastest [default: 10, or a tenth of the pool if that is more; in a simulation, all]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     first: Option<u32>,
-    /// Number of simulations, each with another seed; the last line has the medians. 1 with --output
+    /// Number of simulations, each with another seed; the last line has the medians. 1 with --output [default: 1;
+    /// with --counts 5]
     #[arg(
         long,
         value_name = "COUNT",
-        default_value = "1",
         conflicts_with_all = ["library", "runner"],
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
-    draws: u32,
+    draws: Option<u32>,
+    /// Compute the learning curve: the quality of choices by the number of measured problems, for these numbers
+    /// [default: those of 0, 5, 10, 20, 40, 80 that are below the number of problems, and all]
+    #[arg(
+        long,
+        value_name = "LIST",
+        num_args = 0..=1,
+        value_delimiter = ',',
+        value_parser = count,
+        requires = "simulate",
+        conflicts_with_all = ["measure", "output"]
+    )]
+    counts: Option<Vec<Count>>,
+    /// Ways of learning to compare: tuned, alone, upstream
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "tuned,alone,upstream",
+        requires = "counts"
+    )]
+    ways: Vec<String>,
+    /// A file of --simulate whose problems are evaluated and never measured
+    #[arg(long, value_name = "FILE", requires = "counts")]
+    holdout: Option<PathBuf>,
+    /// Folds in which all problems are held out: more folds leave more problems to learn from
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value = "5",
+        requires = "counts",
+        conflicts_with = "holdout",
+        value_parser = clap::value_parser!(u32).range(2..=1000)
+    )]
+    folds: u32,
+    /// Plot the learning curve: one HTML page that needs no network
+    #[arg(long, value_name = "FILE", requires = "counts")]
+    html: Option<PathBuf>,
     #[command(flatten)]
     filter: RowFilter,
     /// The seed for the first problem and for the training
@@ -115,6 +160,30 @@ pub(crate) struct Args {
     /// Output format of the figures
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+}
+
+/// A number of problems to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "train"), allow(dead_code))]
+enum Count {
+    Of(usize),
+    All,
+}
+
+fn count(word: &str) -> Result<Count, String> {
+    match word {
+        "all" => Ok(Count::All),
+        _ => word.parse().map(Count::Of).map_err(|_| "expected numbers of problems, or all".to_owned()),
+    }
+}
+
+impl std::fmt::Display for Count {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Of(count) => count.fmt(f),
+            Self::All => f.write_str("all"),
+        }
+    }
 }
 
 #[cfg(feature = "train")]

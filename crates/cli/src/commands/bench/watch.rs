@@ -146,9 +146,9 @@ impl Watch {
 /// What the process prints when its first page is ready; anything else is an error message.
 const READY: &str = "ready";
 
-/// What the process is told.
+/// Started by a sweep to show how far it is
 #[derive(clap::Args)]
-pub(crate) struct PageArgs {
+pub(crate) struct Args {
     /// The log
     #[arg(long)]
     log: PathBuf,
@@ -164,7 +164,7 @@ pub(crate) struct PageArgs {
 
 /// `ckselect bench-page`: shows a log until standard input ends. The input says how the sweep ended; if it is
 /// empty, the sweep was killed, and there is no last page.
-pub(crate) fn run(args: &PageArgs) -> Result<(), CliError> {
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     // Batch systems signal every process of a job; this one must not end before the sweep.
     for number in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(number, Arc::default())?;
@@ -175,7 +175,7 @@ pub(crate) fn run(args: &PageArgs) -> Result<(), CliError> {
     let said = match &threads {
         Ok(_) => READY,
         Err(CliError::Usage(message) | CliError::Failed(message) | CliError::Judged(message)) => message,
-        Err(CliError::BrokenPipe) => "the page of the sweep: broken pipe",
+        Err(CliError::BrokenPipe | CliError::Said(_)) => "the page of the sweep: broken pipe",
     };
     writeln!(io::stdout(), "{said}")?;
     let Ok(threads) = threads else { return Ok(()) };

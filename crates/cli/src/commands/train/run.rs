@@ -15,7 +15,6 @@ use super::super::data::check_choice;
 use super::super::estimate::EstimateOption;
 use super::{Args, plan};
 use crate::error::CliError;
-use crate::output::Output;
 use crate::progress::Progress;
 use crate::table::{Cell, Table};
 use crate::timestamp::timestamp;
@@ -206,9 +205,7 @@ fn report(args: &Args, trained: &[Trained]) -> Result<(), CliError> {
             all.map(|all| all.best_of_top3).into(),
         ]);
     }
-    let mut out = Output::report()?;
-    table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
+    table.print(args.format)
 }
 
 fn file_name(path: &Path) -> String {

@@ -12,7 +12,7 @@ use ck_select_train::{WarmStart, spread_order};
 use super::run::{described, draw_all, point, read};
 use super::sweep::{Sweep, has_rows, with_rows};
 use super::work::{claim, claim_list, unclaim};
-use super::{Args, asked};
+use super::{Args, problems};
 use crate::error::CliError;
 
 /// Number of problems per file.
@@ -33,11 +33,11 @@ pub(super) fn measure(
     kernels: &Pool,
     base: &WarmStart,
 ) -> Result<(Measurements, Vec<CurvePoint>), CliError> {
-    let (Some(problems), Some(work)) = (&args.problems, &args.work) else {
+    let (Some(list), Some(work)) = (&args.problems, &args.work) else {
         return Err(CliError::usage("give --pool, --problems and --work, or --simulate"));
     };
     let op = kernels.op();
-    let all = asked::problems(args, problems, kernels)?;
+    let all = problems::read(args, list, kernels)?;
     let all: Vec<&Problem> = all.iter().collect();
     let most = match args.measure.map(|count| count as usize) {
         None => all.len(),

@@ -12,7 +12,7 @@ use crate::error::CliError;
 
 /// The distinct problems that kernels of the pool compute. What a file leaves open, such as the type, the
 /// kernels say.
-pub(super) fn problems(args: &Args, path: &Path, kernels: &Pool) -> Result<Vec<Problem>, CliError> {
+pub(super) fn read(args: &Args, path: &Path, kernels: &Pool) -> Result<Vec<Problem>, CliError> {
     let set = ProblemSet::read(path, kernels.op())?;
     let (mut all, mut known, mut without) = (Vec::new(), HashSet::new(), Vec::new());
     for asked in &set.problems {
