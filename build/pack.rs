@@ -1,5 +1,5 @@
 //! A forest's text with the numbers of its trees as bytes: who loads it need not read digits at each start.
-//! The build script embeds models in this form, and `ckselect pack` writes it.
+//! The build script embeds models in this form, and `ckselect dev pack` writes it.
 //!
 //! ```text
 //! packed = magic, part: text up to the line of the first tree, number of trees, a part each: trees,

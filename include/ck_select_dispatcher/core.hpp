@@ -74,6 +74,35 @@ class Core {
     return solution;
   }
 
+  /// CK's own choice. Its find ends with the first kernel whose is_supported throws; such a kernel counts as "no" here,
+  /// and the best of the others is taken: the highest priority, then the first name.
+  template <class Problem>
+  [[nodiscard]] Solution<Instance> find_by_priority(const Problem& problem) {
+    Solution<Instance> solution;
+    try {
+      // Not owned, as in CK.
+      solution.instance = std::shared_ptr<const Instance>(std::shared_ptr<void>(), ck_->find(problem));
+      return solution;
+    } catch (...) {
+      // can_run notes below what was thrown.
+    }
+    const auto state = current();
+    const auto asked = Adapter::map(problem, options_, *state);
+    const typename Adapter::Scope reads(problem);
+    LazyOperands operands;
+    const Asking now = ask(*state, problem, asked.wanted, operands);
+    const AskingScope scope(now);
+    const Known<Instance, Kernel>* best = nullptr;
+    const auto priority = [&](const auto& known) { return state->priorities[known.place]; };
+    for (const auto& known : state->kernels) {
+      if (best != nullptr && priority(known) <= priority(*best)) continue;
+      if (can_run(known, problem, asked.wanted)) best = &known;
+    }
+    if (best != nullptr) solution.instance = best->instance;
+    else solution.reason = why_none(*state, now);
+    return solution;
+  }
+
   template <class Problem>
   [[nodiscard]] std::string explain(const Problem& problem) {
     const auto state = current();

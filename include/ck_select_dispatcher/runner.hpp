@@ -112,8 +112,7 @@ class GroupedConvRunner {
   /// The kernel that run() would run; null if there is none. Valid as long as the registry keeps it.
   template <class Problem>
   [[nodiscard]] const Instance* select_kernel(const Problem& problem) const {
-    if (strategy_ == SelectionStrategy::PriorityBased) return selector_.ck_registry().find(problem);
-    return selector_.get_solution(problem);
+    return find(problem).instance.get();
   }
   template <class Problem>
   [[nodiscard]] const Instance* select(const Problem& problem) const {
@@ -150,15 +149,13 @@ class GroupedConvRunner {
   static constexpr int usual_repeat = has_context ? 1 : 10;
 
   template <class Problem>
+  [[nodiscard]] Solution<Instance> find(const Problem& problem) const {
+    return strategy_ == SelectionStrategy::PriorityBased ? selector_.find_by_priority(problem) : selector_.find(problem);
+  }
+
+  template <class Problem>
   [[nodiscard]] Solution<Instance> solve(const Problem& problem) const {
-    Solution<Instance> solution;
-    if (strategy_ == SelectionStrategy::PriorityBased) {
-      // Not owned, as in CK.
-      solution.instance =
-          std::shared_ptr<const Instance>(std::shared_ptr<void>(), selector_.ck_registry().find(problem));
-    } else {
-      solution = selector_.find(problem);
-    }
+    const Solution<Instance> solution = find(problem);
     if (solution.instance == nullptr) detail::throw_no_kernel(solution, problem);
     return solution;
   }

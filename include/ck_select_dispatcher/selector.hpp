@@ -42,6 +42,12 @@ class Selector {
     return core_->find(problem);
   }
 
+  /// CK's own choice: the highest priority that can run the problem.
+  template <class Problem>
+  [[nodiscard]] Solution<Instance> find_by_priority(const Problem& problem) const {
+    return core_->find_by_priority(problem);
+  }
+
   /// Which sources are asked and what each answers, as text; throws Error for a problem that cannot be expressed to the
   /// library.
   template <class Problem>

@@ -10,7 +10,7 @@ export PKG_CONFIG_PATH="$prefix/$2/pkgconfig"
     --pool "$prefix/share/ck-select/configs/forward_bf16.txt" \
     --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1'
 "$prefix/bin/ckselect" inspect --model "$prefix/share/ck-select/models/grouped_conv_forward_bf16_gfx950" --format csv >/dev/null
-"$prefix/bin/ckselect" completions bash | cmp - "$prefix/share/bash-completion/completions/ckselect"
+"$prefix/bin/ckselect" dev completions bash | cmp - "$prefix/share/bash-completion/completions/ckselect"
 
 # shellcheck disable=SC2046 # words on purpose
 cc cpp_examples/c_minimal.c -o by_pkg_config $(pkg-config --cflags --libs ck_select) "-Wl,-rpath,$prefix/$2"

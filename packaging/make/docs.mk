@@ -47,7 +47,7 @@ efficiency: ckselect offline-python
 		--problems '$(EFFICIENCY)/upstream.csv'
 	'$(OFFLINE_PYTHON)' -B packaging/docs/efficiency.py '$(EFFICIENCY)/model/oof_predictions.parquet' '$(EFFICIENCY)/estimate.csv' \
 		'$(EFFICIENCY)/universal.csv' '$(EFFICIENCY)/upstream.csv' >'$(EFFICIENCY)/efficiency.csv'
-	'$(TARGET_DIR)/release/ckselect' curve --arch gfx950 --model '$(EFFICIENCY)/h200' --data '$(MI355X)/forward_bf16_oracle_dev.csv' \
+	'$(TARGET_DIR)/release/ckselect' tune --arch gfx950 --model '$(EFFICIENCY)/h200' --simulate '$(MI355X)/forward_bf16_oracle_dev.csv' --counts \
 		--draws 10 --format csv >'$(EFFICIENCY)/curve.csv'
 	cp '$(EFFICIENCY)/efficiency.csv' '$(EFFICIENCY)/curve.csv' docs/images/
 

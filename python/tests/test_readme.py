@@ -43,7 +43,7 @@ def test_the_third_example_is_commands(monkeypatch, tmp_path):
     script.chmod(0o755)
     monkeypatch.setenv("CK_SELECT_COMMAND", str(script))
     exec(EXAMPLES[2], {"kernels": ["grouped_conv_forward_bf16_2d_64x64x64_compv3"]})
-    assert (tmp_path / "called").read_text().split() == ["rank", "tune", "curve", "report", "evaluate"]
+    assert (tmp_path / "called").read_text().split() == ["rank", "tune", "report", "evaluate"]
 
 
 def test_models_come_along():

@@ -678,6 +678,16 @@ void one_that_throws_counts_as_no() {
   const std::string message = "is_supported of a_thrower threw, which counts as \"no\": its table is missing";
   const auto none = selector.find(problem);
   CHECK(none.status == Status::no_kernel && none.reason == message);
+  // The find of V3 ends with the exception, and a runner by priority ended with it; those before ask no kernel.
+  GroupedConvRunner runner(&registry, quiet());
+  runner.set_strategy(GroupedConvRunner<Registry_>::SelectionStrategy::PriorityBased);
+  std::string told;
+  try {
+    (void)runner.run(in, wei, out, problem);
+  } catch (const ck::NoKernelFound& error) {
+    told = error.what();
+  }
+  CHECK(!has_context<> || (runner.select(problem) == nullptr && told.find(message) != std::string::npos));
   CHECK(add(registry, telling(key_of(128, 64, 64), "sound")));
   for (const bool estimates : {false, true}) {
     SelectorOptions options = quiet();
@@ -690,6 +700,9 @@ void one_that_throws_counts_as_no() {
     CHECK(own.explain(problem).find(message) != std::string::npos);
     CHECK(own.heuristic()(problem) == std::vector<std::string>{"sound"});
   }
+  CHECK(add(registry, telling(key_of(32, 64, 64), "lesser"), ck::Priority::Low));
+  CHECK(runner.run(in, wei, out, problem) == 1.0F && ran == runner.select(problem));
+  CHECK(!has_context<> || ran->name() == "sound");
   // What a caller's own function throws is no panic of the library either.
   SelectorOptions options = quiet();
   options.priority = [](const std::string& name) { return name == "sound" ? 1 : throw std::runtime_error("whose?"); };

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io;
+use std::process::ExitCode;
 
 /// Two kinds of failure, by who has to fix them, and two results that are not failures.
 #[derive(Debug)]
@@ -14,6 +15,8 @@ pub(crate) enum CliError {
     Judged(String),
     /// The reader of the output has stopped reading.
     BrokenPipe,
+    /// All is said already; this is the exit code.
+    Said(u8),
 }
 
 /// Any error whose text already names the file and the problem.
@@ -24,6 +27,20 @@ impl<E: std::error::Error> From<E> for CliError {
 }
 
 impl CliError {
+    /// Prints the message, and gives the exit code.
+    pub(crate) fn exit(self) -> ExitCode {
+        let (message, code) = match self {
+            Self::Usage(message) => (message, 2),
+            Self::Failed(message) => (message, 1),
+            Self::Judged(message) => (message, 3),
+            Self::Said(code) => return ExitCode::from(code),
+            // A reader that has seen enough (`| head`) is not a failure.
+            Self::BrokenPipe => return ExitCode::SUCCESS,
+        };
+        say!("ckselect: {message}");
+        ExitCode::from(code)
+    }
+
     pub(crate) fn usage(message: impl Display) -> Self {
         Self::Usage(message.to_string())
     }

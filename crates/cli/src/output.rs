@@ -78,6 +78,12 @@ impl Output {
         &mut self.writer
     }
 
+    /// Writes everything, and finishes.
+    pub(crate) fn filled(mut self, write: impl FnOnce(&mut Self) -> io::Result<()>) -> Result<(), CliError> {
+        write(&mut self).map_err(|error| CliError::io(&self.name, &error))?;
+        self.finish()
+    }
+
     /// Writes what is buffered; a file gets its name only now, after its contents are on disk.
     pub(crate) fn finish(self) -> Result<(), CliError> {
         let written = self.writer.into_inner().map_err(io::IntoInnerError::into_error);
@@ -87,9 +93,7 @@ impl Output {
 
 /// Writes a whole file.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), CliError> {
-    let mut out = Output::create(Some(path))?;
-    out.write_all(text.as_bytes()).map_err(|error| CliError::io(path.display(), &error))?;
-    out.finish()
+    Output::create(Some(path))?.filled(|out| out.write_all(text.as_bytes()))
 }
 
 impl Write for Output {

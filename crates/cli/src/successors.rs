@@ -9,6 +9,16 @@ type Successor = (&'static str, &'static str, &'static str);
 
 const SUCCESSORS: &[Successor] = &[
     // Removed; kept here until the next release.
+    ("curve", "", "is now `ckselect tune --simulate FILE --counts`"),
+    ("features", "", "is now `ckselect dev features`"),
+    (
+        "predict",
+        "",
+        "is now `ckselect dev predict`, for rows of features; `ckselect rank` predicts for a problem",
+    ),
+    ("pack", "", "is now `ckselect dev pack`"),
+    ("completions", "", "is now `ckselect dev completions`"),
+    ("man", "", "is now `ckselect dev man`"),
     ("import", "", "is removed: tables of other libraries are no longer read"),
     ("validate", "", "is now `ckselect evaluate`, with --require, --pool and --predictions"),
     ("evaluate", "--roof", "is removed: `ckselect report` compares with the limits of the device"),
@@ -55,8 +65,9 @@ const RANK: &str =
     "is for `ckselect rank --model DIR --pool FILE --problem M=…,N=…,K=…`: predict takes rows of features";
 
 /// What there is instead of the word that a command line stopped at.
-pub(crate) fn of(error: &clap::Error, words: &[String]) -> Option<String> {
-    let command = words.iter().map(String::as_str).find(|word| !word.starts_with('-'))?;
+pub(crate) fn find(error: &clap::Error, words: &[String]) -> Option<String> {
+    let mut commands = words.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
+    let command = commands.next().filter(|command| *command != "dev").or_else(|| commands.next())?;
     let word = match (error.kind(), error.get(ContextKind::InvalidArg)) {
         (ErrorKind::InvalidSubcommand, _) => "",
         (ErrorKind::UnknownArgument, Some(ContextValue::String(word))) => word.as_str(),
@@ -72,19 +83,20 @@ pub(crate) fn of(error: &clap::Error, words: &[String]) -> Option<String> {
 
 #[cfg(all(test, feature = "offline"))]
 mod tests {
-    use clap::CommandFactory as _;
-
     use super::*;
 
     #[test]
     fn successors_exist_and_their_words_do_not() {
-        let line = crate::Cli::command();
+        let line = crate::commands::line();
         for (commands, words, instead) in SUCCESSORS {
             for command in commands.split(' ') {
-                let Some(found) = line.find_subcommand(command) else {
+                let developer = line.find_subcommand("dev").unwrap();
+                let found = if words.is_empty() { None } else { developer.find_subcommand(command) };
+                let Some(found) = line.find_subcommand(command).or(found) else {
                     assert_eq!(*words, "", "{command} is no command");
                     continue;
                 };
+                assert_ne!(*words, "", "{command} is a command");
                 let longs: Vec<&str> = found.get_arguments().filter_map(|known| known.get_long()).collect();
                 for word in words.split(' ') {
                     assert!(!longs.contains(&word.trim_start_matches('-')), "{command} has {word}");

@@ -137,6 +137,11 @@ impl Table {
         Value::Array(self.rows.iter().map(|row| object(&self.header, row)).collect())
     }
 
+    /// Writes it to standard output, for people.
+    pub(crate) fn print(&self, format: Format) -> Result<(), CliError> {
+        Output::report()?.filled(|out| self.write(format, out))
+    }
+
     pub(crate) fn write(&self, format: Format, out: &mut Output) -> io::Result<()> {
         let mut layout = Layout::new(format, self.header.clone(), out.screen());
         layout.write(&self.rows, out.exact())?;

@@ -1,33 +1,18 @@
 //! `ckselect convert` and `shapes` as a user meets them.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
 use tempfile::TempDir;
+
+use common::{bad_in, both_in};
 
 const HEADER: &str =
     "kernel,problem_idx,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops,non_zero";
 const ROW: &str = "grouped_conv_forward_bf16_2d_16x64x64_compv3,0,16,256,128,1,28,28,3,3,1,1,1,1";
-
-fn run_in(folder: &Path, line: &str) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
-    command.current_dir(folder).args(line.split_whitespace()).output().unwrap()
-}
-
-fn good(folder: &Path, line: &str) -> (String, String) {
-    let output = run_in(folder, line);
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{line}\n{stderr}");
-    (String::from_utf8(output.stdout).unwrap(), stderr)
-}
-
-fn bad(folder: &Path, line: &str, code: i32) -> String {
-    let output = run_in(folder, line);
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(code), "{line}\n{stderr}");
-    stderr
-}
 
 fn sweep(folder: &Path) {
     let text = format!("{HEADER}\n{ROW},0.02,300,1\n{ROW},torn\n{ROW},N/A,0,0\n");
@@ -39,12 +24,12 @@ fn convert_counts_locates_and_lists() {
     let folder = TempDir::new().unwrap();
     sweep(folder.path());
     let (out, err) =
-        good(folder.path(), "convert a.csv -o out/a.parquet --arch gfx950 --rejects bad.csv --format csv");
+        both_in(folder.path(), "convert a.csv -o out/a.parquet --arch gfx950 --rejects bad.csv --format csv");
     assert_eq!(out, "file,rows,invalid,other,rejected\na.csv,2,1,0,1\n");
     assert_eq!(err, "ckselect: a.csv: line 3: found 15 cells, expected 17 as in the header\n");
     let rejects = fs::read_to_string(folder.path().join("bad.csv")).unwrap();
     assert_eq!(rejects, "file,place,reason\na.csv,line 3,\"found 15 cells, expected 17 as in the header\"\n");
-    let (_, _) = good(folder.path(), "convert out -o back.csv");
+    let (_, _) = both_in(folder.path(), "convert out -o back.csv");
     let back = fs::read_to_string(folder.path().join("back.csv")).unwrap();
     assert_eq!(back.lines().count(), 3);
     assert!(back.ends_with("1,1,1,N/A,0.0,0\n"), "{back}");
@@ -54,12 +39,12 @@ fn convert_counts_locates_and_lists() {
 fn strict_writes_nothing() {
     let folder = TempDir::new().unwrap();
     sweep(folder.path());
-    let error = bad(folder.path(), "convert a.csv -o a.parquet --arch gfx950 --strict", 1);
+    let error = bad_in(folder.path(), "convert a.csv -o a.parquet --arch gfx950 --strict", 1);
     assert!(error.contains("a.csv: line 3") && error.contains("a.parquet is not written"), "{error}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    assert!(bad(folder.path(), "convert a.csv -o a.parquet", 1).contains("say it with --arch"));
-    assert!(bad(folder.path(), "convert a.csv -o a.parquet --arch mi355x", 2).contains("gfx9xx"));
-    assert!(bad(folder.path(), "convert none.csv -o a.parquet --arch gfx950", 1).contains("none.csv"));
+    assert!(bad_in(folder.path(), "convert a.csv -o a.parquet", 1).contains("say it with --arch"));
+    assert!(bad_in(folder.path(), "convert a.csv -o a.parquet --arch mi355x", 2).contains("gfx9xx"));
+    assert!(bad_in(folder.path(), "convert none.csv -o a.parquet --arch gfx950", 1).contains("none.csv"));
 }
 
 #[test]
@@ -76,7 +61,7 @@ fn a_table_without_rows_is_an_error() {
         ),
         ("notes.txt torn.csv --arch gfx950", "found no measurement; torn.csv: found 1 rejected places"),
     ] {
-        let error = bad(folder.path(), &format!("convert {words} -o a.parquet"), 1);
+        let error = bad_in(folder.path(), &format!("convert {words} -o a.parquet"), 1);
         assert!(error.contains("ckselect: no row to convert: ") && error.contains(found), "{error}");
         assert!(!folder.path().join("a.parquet").exists());
     }
@@ -90,26 +75,26 @@ fn misspelt_columns_and_impossible_figures_are_refused() {
     for line in [
         "convert header.csv -o a.parquet --arch gfx950",
         "evaluate --predictions header.csv --data header.csv",
-        "features --engine conv97 --input header.csv",
+        "dev features --engine conv97 --input header.csv",
     ] {
-        let error = bad(folder.path(), line, 1);
+        let error = bad_in(folder.path(), line, 1);
         assert!(
             error.contains("header.csv: header: unknown column 'Stride_h', expected stride_h"),
             "{error}"
         );
     }
     write("semicolons.csv", HEADER.replace(',', ";") + "\n1;2\n");
-    let error = bad(folder.path(), "convert semicolons.csv -o a.parquet --arch gfx950", 1);
+    let error = bad_in(folder.path(), "convert semicolons.csv -o a.parquet --arch gfx950", 1);
     assert!(error.contains("the columns are separated by ';', expected ','"), "{error}");
     write("empty.csv", format!("{HEADER}\n"));
-    let error = bad(folder.path(), "convert empty.csv -o a.parquet --arch gfx950", 1);
+    let error = bad_in(folder.path(), "convert empty.csv -o a.parquet --arch gfx950", 1);
     assert!(error.contains("empty.csv: found no row below the header"), "{error}");
 
     write(
         "odd.csv",
         format!("{HEADER},remark\n{ROW},0.02,300,1,x\n{ROW},0.02,255704,1,x\n{ROW},0.0000001,300,1,x\n"),
     );
-    let (out, error) = good(folder.path(), "convert odd.csv -o a.parquet --arch gfx950 --format csv");
+    let (out, error) = both_in(folder.path(), "convert odd.csv -o a.parquet --arch gfx950 --format csv");
     assert_eq!(out, "file,rows,invalid,other,rejected\nodd.csv,1,0,0,2\n");
     assert!(
         error.contains("line 3: tflops: found 255704, expected at most 20000: no device does more with bf16"),
@@ -161,13 +146,13 @@ fn the_gpu_is_recorded_when_rocminfo_knows_it() {
 #[test]
 fn shapes_are_problems_that_rank_reads() {
     let folder = TempDir::new().unwrap();
-    let (list, _) = good(folder.path(), "shapes --list");
+    let (list, _) = both_in(folder.path(), "shapes --list");
     let sizes: Vec<Vec<&str>> = list.lines().map(|line| line.split_whitespace().take(2).collect()).collect();
     for set in [["wide", "706"], ["edge", "546"], ["benchmark", "25"], ["sweep", "3167"], ["holdout", "300"]]
     {
         assert!(sizes.iter().any(|found| *found == set), "{list}");
     }
-    good(folder.path(), "shapes --set resnet50 --set vit-patch --batches 4 --output nets.csv");
+    both_in(folder.path(), "shapes --set resnet50 --set vit-patch --batches 4 --output nets.csv");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let problems = folder.path().join("nets.csv");
     let line = format!(
@@ -175,7 +160,7 @@ fn shapes_are_problems_that_rank_reads() {
          --format csv",
         problems.display()
     );
-    let (ranked, _) = good(&root, &line);
+    let (ranked, _) = both_in(&root, &line);
     let count = fs::read_to_string(&problems).unwrap().lines().count();
     assert_eq!(ranked.lines().count(), count);
     assert!(count > 20);
@@ -184,15 +169,15 @@ fn shapes_are_problems_that_rank_reads() {
 #[test]
 fn validation_sets_are_seeded_and_apart() {
     let folder = TempDir::new().unwrap();
-    good(folder.path(), "shapes --validation 50 --seed 1 --output a.csv");
-    let (again, _) = good(folder.path(), "shapes --validation 50 --seed 1");
+    both_in(folder.path(), "shapes --validation 50 --seed 1 --output a.csv");
+    let (again, _) = both_in(folder.path(), "shapes --validation 50 --seed 1");
     assert_eq!(again, fs::read_to_string(folder.path().join("a.csv")).unwrap());
-    let (apart, _) = good(folder.path(), "shapes --validation 50 --seed 1 --apart-from a.csv");
+    let (apart, _) = both_in(folder.path(), "shapes --validation 50 --seed 1 --apart-from a.csv");
     let body = |text: &str| -> Vec<String> {
         text.lines().skip(1).map(|line| line.split_once(',').unwrap().1.to_owned()).collect()
     };
     assert!(body(&apart).iter().all(|line| !body(&again).contains(line)));
-    let (json, _) = good(folder.path(), "shapes --set benchmark --format json --count 5");
+    let (json, _) = both_in(folder.path(), "shapes --set benchmark --format json --count 5");
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value.as_array().unwrap().len(), 5);
     assert_eq!((&value[0]["m"], &value[0]["dtype"]), (&64.into(), &"fp8".into()));
@@ -202,22 +187,22 @@ fn validation_sets_are_seeded_and_apart() {
 #[test]
 fn upstreams_names_of_problem_sets_are_known() {
     let folder = TempDir::new().unwrap();
-    let (listed, _) = good(folder.path(), "shapes --list");
+    let (listed, _) = both_in(folder.path(), "shapes --list");
     for (name, line) in [
         ("forward_2d", "--set synthetic"),
         ("bwd_data_3d", "--set synthetic --direction bwd_data --ndim 3"),
         ("validation_holdout", "--validation 300 --three-d"),
         ("bwd_weight_test_validation", "--set holdout --direction bwd_weight --ndim 3"),
     ] {
-        let (ours, _) = good(folder.path(), &format!("shapes {line}"));
-        let (theirs, said) = good(folder.path(), &format!("shapes --set {name}"));
+        let (ours, _) = both_in(folder.path(), &format!("shapes {line}"));
+        let (theirs, said) = both_in(folder.path(), &format!("shapes --set {name}"));
         assert_eq!(theirs, ours, "{name}");
         assert!(said.contains(&format!("{name}: upstream's own problems are not included")), "{said}");
         assert!(listed.contains(name));
     }
-    let error = bad(folder.path(), "shapes --set bwd_data_2d --direction forward", 2);
+    let error = bad_in(folder.path(), "shapes --set bwd_data_2d --direction forward", 2);
     assert!(error.contains("--set bwd_data_2d says direction and dimensions"), "{error}");
-    assert!(bad(folder.path(), "shapes --set forward2d", 2).contains("did you mean 'forward_2d'?"));
+    assert!(bad_in(folder.path(), "shapes --set forward2d", 2).contains("did you mean 'forward_2d'?"));
 }
 
 /// Fewer problems than were asked for came without a word.
@@ -225,7 +210,7 @@ fn upstreams_names_of_problem_sets_are_known() {
 fn a_count_is_reached_or_the_reason_said() {
     let folder = TempDir::new().unwrap();
     let count = |line: &str| {
-        let (out, said) = good(folder.path(), line);
+        let (out, said) = both_in(folder.path(), line);
         (out.lines().count() - 1, said)
     };
     assert_eq!(count("shapes --set wide --count 500"), (500, String::new()));
@@ -248,14 +233,26 @@ fn a_run_is_chosen_where_measurements_are_read() {
     fs::write(folder.path().join("a.csv"), text).unwrap();
     let line = "evaluate --estimate --arch gfx950 --data a.csv --format json --run-id";
     for (run, kernel) in [("7", "16x64x64"), ("8", "64x64x64")] {
-        let (out, said) = good(folder.path(), &format!("{line} {run}"));
+        let (out, said) = both_in(folder.path(), &format!("{line} {run}"));
         let json: serde_json::Value = serde_json::from_str(&out).unwrap();
         let oracle = json["per_shape_efficiency"][0]["oracle_kernel"].as_str().unwrap();
         assert!(oracle.contains(kernel) && json["global_metrics"]["num_rows"] == 1, "{oracle}");
         assert!(said.contains("a.csv: left out: 1 rows are of other runs"), "{said}");
     }
-    assert!(bad(folder.path(), &format!("{line} 9"), 1).contains("2 rows are of other runs"));
-    good(folder.path(), "report a.csv --run-id 7");
+    assert!(bad_in(folder.path(), &format!("{line} 9"), 1).contains("2 rows are of other runs"));
+    both_in(folder.path(), "report a.csv --run-id 7");
+    // What a row of another run says does not count: its operation and architecture were missed on the command line.
+    let gemm = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x128_1x4x1_16x16x128";
+    let two = format!(
+        "kernel,m,n,k,N,C,K,G,Hi,Wi,Y,X,latency_ms,tflops,arch,run_id\n\
+         {gemm},16,1536,7168,,,,,,,,,0.04,8.8,gfx942,9\n\
+         grouped_conv_forward_bf16_2d_64x64x64_compv3,,,,16,64,64,1,28,28,3,3,0.02,9,gfx950,8\n"
+    );
+    fs::write(folder.path().join("two.csv"), two).unwrap();
+    let line = "evaluate --estimate --data two.csv --format json";
+    assert!(bad_in(folder.path(), line, 2).contains(" is missing: two.csv has rows of "));
+    let (out, said) = both_in(folder.path(), &format!("{line} --run-id 8"));
+    assert!(out.contains("\"num_rows\": 1") && said.contains("1 rows are of other runs"), "{said}");
 }
 
 /// Both had to be said, even where every row says them.
@@ -271,18 +268,18 @@ fn the_data_says_operation_and_architecture() {
     };
     let header = "kernel,m,n,k,latency_ms,tflops,arch\n";
     write("gemm.csv", &(header.to_owned() + &gemm("gfx950")));
-    let judged = |line: &str| good(folder.path(), line).0;
+    let judged = |line: &str| both_in(folder.path(), line).0;
     let said = judged("evaluate --estimate --op gemm_universal --arch gfx950 --data gemm.csv");
     assert_eq!(judged("evaluate --estimate --data gemm.csv"), said);
-    good(folder.path(), "compare estimate estimate --data gemm.csv");
+    both_in(folder.path(), "compare estimate estimate --data gemm.csv");
     write("two.csv", &(header.to_owned() + &gemm("gfx950") + &gemm("gfx942")));
-    let error = bad(folder.path(), "evaluate --estimate --data two.csv", 2);
+    let error = bad_in(folder.path(), "evaluate --estimate --data two.csv", 2);
     assert!(error.contains("--arch is missing: two.csv has rows of gfx950 and of gfx942"), "{error}");
     write("conv.csv", &format!("{HEADER}\n{ROW},0.02,300,1\n"));
-    let error = bad(folder.path(), "evaluate --estimate --arch gfx950 --data gemm.csv conv.csv", 2);
+    let error = bad_in(folder.path(), "evaluate --estimate --arch gfx950 --data gemm.csv conv.csv", 2);
     let message = "--op is missing: gemm.csv has rows of gemm_universal, conv.csv of grouped_conv";
     assert!(error.contains(message), "{error}");
-    let error = bad(folder.path(), "evaluate --estimate --data conv.csv", 2);
+    let error = bad_in(folder.path(), "evaluate --estimate --data conv.csv", 2);
     assert!(error.contains("the estimate needs a GPU: give --arch"), "{error}");
 }
 
@@ -290,25 +287,25 @@ fn the_data_says_operation_and_architecture() {
 fn strata_are_shared_out_and_shards_are_the_whole() {
     let folder = TempDir::new().unwrap();
     let line = "shapes --set conv-edge --set synthetic --stratify 40";
-    let (whole, _) = good(folder.path(), line);
+    let (whole, _) = both_in(folder.path(), line);
     let body = |text: &str| -> Vec<String> {
         text.lines().skip(1).map(|line| line.split_once(',').unwrap().1.to_owned()).collect()
     };
     let whole = body(&whole);
     assert_eq!(whole.len(), 40);
-    let shards = [1, 2, 3].map(|part| body(&good(folder.path(), &format!("{line} --shard {part}/3")).0));
+    let shards = [1, 2, 3].map(|part| body(&both_in(folder.path(), &format!("{line} --shard {part}/3")).0));
     assert_eq!(shards.each_ref().map(Vec::len), [14, 13, 13]);
     for (place, problem) in whole.iter().enumerate() {
         assert_eq!(&shards[place % 3][place / 3], problem);
     }
     assert!(
-        bad(folder.path(), &format!("{line} --shard 4/3"), 2).contains("expected I/N with I from 1 to N")
+        bad_in(folder.path(), &format!("{line} --shard 4/3"), 2).contains("expected I/N with I from 1 to N")
     );
     assert!(
-        bad(folder.path(), "shapes --set wide --stratify 9", 2).contains("only convolutions have strata")
+        bad_in(folder.path(), "shapes --set wide --stratify 9", 2).contains("only convolutions have strata")
     );
     let all = "shapes --targeted a.parquet --below 1.1";
-    assert!(bad(folder.path(), all, 2).contains("expected a share above 0 and up to 1"));
+    assert!(bad_in(folder.path(), all, 2).contains("expected a share above 0 and up to 1"));
 }
 
 #[test]
@@ -317,17 +314,17 @@ fn driver_lines_become_problems() {
     let text = "./bin/MIOpenDriver convbfp16 -n 8 -c 64 -H 56 -W 56 -k 64 -y 3 -x 3 -p 1 -q 1 -F 4\n\
                 MIOpenDriver bnorm -n 1\n";
     fs::write(folder.path().join("lines.txt"), text).unwrap();
-    let (out, err) = good(folder.path(), "shapes --driver lines.txt");
+    let (out, err) = both_in(folder.path(), "shapes --driver lines.txt");
     assert!(out.ends_with("\n0,8,64,64,1,1,56,56,1,3,3,1,1,1,0,1,1,1,1,1,2,bwd_weight,bf16\n"), "{out}");
     assert!(
         err.contains("lines.txt: line 2: found 'bnorm'") && err.contains("1 lines are not convolutions"),
         "{err}"
     );
-    assert!(bad(folder.path(), "shapes --set wide --driver lines.txt", 2).contains("one file has one"));
+    assert!(bad_in(folder.path(), "shapes --set wide --driver lines.txt", 2).contains("one file has one"));
     for option in ["--dtype fp16", "--ndim 3"] {
-        let error = bad(folder.path(), &format!("shapes --driver lines.txt {option}"), 2);
+        let error = bad_in(folder.path(), &format!("shapes --driver lines.txt {option}"), 2);
         let name = option.split(' ').next().unwrap();
         assert!(error.contains(&format!("{name} is for ")), "{error}");
     }
-    assert!(bad(folder.path(), "shapes --set wyde", 2).contains("expected one of: wide, edge"));
+    assert!(bad_in(folder.path(), "shapes --set wyde", 2).contains("expected one of: wide, edge"));
 }

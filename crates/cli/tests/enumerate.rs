@@ -1,31 +1,13 @@
 //! `ckselect enumerate`, as a user meets it.
 
+mod common;
+
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::path::Path;
 
 use ck_select::pool::Pool;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn run(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_ckselect")).current_dir(root()).args(arguments).output().unwrap()
-}
-
-fn good(arguments: &[&str]) -> (String, String) {
-    let Output { status, stdout, stderr } = run(arguments);
-    let stderr = String::from_utf8(stderr).unwrap();
-    assert_eq!(status.code(), Some(0), "{arguments:?}\n{stderr}");
-    (String::from_utf8(stdout).unwrap(), stderr)
-}
-
-fn bad(arguments: &[&str], code: i32) -> String {
-    let Output { status, stdout, stderr } = run(arguments);
-    assert_eq!((status.code(), stdout.len()), (Some(code), 0), "{arguments:?}");
-    String::from_utf8(stderr).unwrap()
-}
+use common::{bad, both, root};
 
 #[test]
 fn counts_are_numbers() {
@@ -50,7 +32,7 @@ fn counts_are_numbers() {
             1216,
         ),
     ] {
-        let (stdout, stderr) = good(&[&["enumerate"], &*arguments, &["--count-only"]].concat());
+        let (stdout, stderr) = both(&[&["enumerate"], &*arguments, &["--count-only"]].concat());
         assert_eq!((stdout.as_str(), stderr.as_str()), (format!("{count}\n").as_str(), ""), "{arguments:?}");
     }
 }
@@ -58,7 +40,7 @@ fn counts_are_numbers() {
 #[test]
 fn lists_come_in_every_format() {
     let arguments = ["enumerate", "configs/forward_bf16.json", "--list", "--format"];
-    let with = |format: &'static str| good(&[&arguments[..], &[format]].concat()).0;
+    let with = |format: &'static str| both(&[&arguments[..], &[format]].concat()).0;
     let csv = with("csv");
     assert_eq!(csv.lines().count(), 31);
     assert!(csv.starts_with("index,kernel\n0,grouped_conv_forward_bf16_2d_16x64x64_compv3\n"));
@@ -66,16 +48,16 @@ fn lists_come_in_every_format() {
     assert_eq!(json[29]["kernel"], "grouped_conv_forward_bf16_2d_128x64x128_compv5");
     assert!(with("table").starts_with("index  kernel\n    0  grouped_conv_forward"));
     let (summary, _) =
-        good(&["enumerate", "configs/bwd_data_2d.json", "--format", "csv", "--filter", "c.tile_m > 64"]);
+        both(&["enumerate", "configs/bwd_data_2d.json", "--format", "csv", "--filter", "c.tile_m > 64"]);
     assert_eq!(summary, "kernels,of them\n1216,expanded\n896,repeat a name\n256,filtered out\n64,kept\n");
-    let (summary, _) = good(&["enumerate", "configs/forward_2d.json", "--format", "csv", "--valid-only"]);
+    let (summary, _) = both(&["enumerate", "configs/forward_2d.json", "--format", "csv", "--valid-only"]);
     assert_eq!(
         summary,
         "kernels,of them\n1216,expanded\n472,cannot be built\n\
          24,\"- compv4 without two buffers, or not for this tile\"\n\
          448,- scheduler not for this pipeline\n744,kept\n"
     );
-    let (fields, _) = good(&["enumerate", "--list-fields", "--op", "gemm_universal", "--format", "csv"]);
+    let (fields, _) = both(&["enumerate", "--list-fields", "--op", "gemm_universal", "--format", "csv"]);
     assert!(
         fields.starts_with("op,field,meaning\ngemm_universal,c.name,") && fields.contains("c.warp_tile_k,")
     );
@@ -87,7 +69,7 @@ fn written_pools_can_be_ranked() {
     let (json, text) = (folder.path().join("pool.json"), folder.path().join("pool.txt"));
     let (json, text) = (json.to_str().unwrap(), text.to_str().unwrap());
     let (stdout, _) =
-        good(&["enumerate", "configs/forward_bf16.json", "--export-json", json, "--output", text]);
+        both(&["enumerate", "configs/forward_bf16.json", "--export-json", json, "--output", text]);
     assert_eq!(stdout, "kernels  of them\n     30  expanded\n     30  kept\n");
     let export: serde_json::Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     assert_eq!(
@@ -99,11 +81,11 @@ fn written_pools_can_be_ranked() {
     assert_eq!(fs::read_to_string(text).unwrap().lines().collect::<Vec<_>>(), shipped);
     let rank = |pool: &str| {
         let problem = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
-        good(&["rank", "--model", "tests/golden/models/conv_small", "--pool", pool, "--problem", problem]).0
+        both(&["rank", "--model", "tests/golden/models/conv_small", "--pool", pool, "--problem", problem]).0
     };
     assert_eq!(rank(json), rank(text));
     assert_eq!(rank(text), rank("configs/forward_bf16.txt"));
-    let (stdout, _) = good(&["enumerate", "configs/forward_bf16.json", "--output", "-"]);
+    let (stdout, _) = both(&["enumerate", "configs/forward_bf16.json", "--output", "-"]);
     assert_eq!(stdout.lines().collect::<Vec<_>>(), shipped, "nothing but the names");
 }
 
@@ -137,9 +119,9 @@ fn filter_files_hold_an_expression_and_no_python() {
     let file = path.to_str().unwrap();
     fs::write(&path, "# wide tiles\nc.tile_n >= 128\n").unwrap();
     let arguments = ["enumerate", "configs/forward_2d.json", "--count-only", "--filter-file", file];
-    assert_eq!(good(&arguments).0, "336\n");
+    assert_eq!(both(&arguments).0, "336\n");
     assert_eq!(
-        good(&[&arguments[..], &["--filter", "c.pipeline == 'compv5'"]].concat()).0,
+        both(&[&arguments[..], &["--filter", "c.pipeline == 'compv5'"]].concat()).0,
         "48\n",
         "both hold"
     );
@@ -161,7 +143,7 @@ fn own_rules_are_used_and_unknown_keys_are_refused() {
     fs::write(folder.path().join("conv.json"), fewer).unwrap();
     let directory = folder.path().to_str().unwrap();
     let (stdout, stderr) =
-        good(&["enumerate", "configs/forward_2d.json", "--count-only", "--rules", directory]);
+        both(&["enumerate", "configs/forward_2d.json", "--count-only", "--rules", directory]);
     assert_eq!(stdout, "1056\n");
     assert_eq!(stderr, "ckselect: warning: forward has no pipeline compv6, it gives no kernels\n");
     fs::write(folder.path().join("conv.json"), rules.replace("\"mem\"", "\"meem\"")).unwrap();
@@ -208,15 +190,15 @@ fn instances_are_listed_and_make_a_pool() {
         "grouped_conv_bwd_data_fp16_ndhwgc_3d_mem_cshuffle_interwave_64x64x32_2x2x1_16x16x16_large_tensor",
         "direct_conv_bwd_data_fp16_ndhwgc_3d_tile-grouped_8c_v2_id7",
     ];
-    let (list, stderr) = good(&["enumerate", &config, "--list", "--format", "csv"]);
+    let (list, stderr) = both(&["enumerate", &config, "--list", "--format", "csv"]);
     let expected: Vec<String> = names.iter().enumerate().map(|(at, name)| format!("{at},{name}")).collect();
     assert_eq!(
         (list.lines().skip(1).collect::<Vec<_>>(), stderr.as_str()),
         (expected.iter().map(String::as_str).collect(), "")
     );
-    assert_eq!(good(&["enumerate", &config, "--count-only"]).0, "3\n");
+    assert_eq!(both(&["enumerate", &config, "--count-only"]).0, "3\n");
     let (summary, stderr) =
-        good(&["enumerate", &config, "--format", "csv", "--output", &text, "--export-json", &json]);
+        both(&["enumerate", &config, "--format", "csv", "--output", &text, "--export-json", &json]);
     assert_eq!(
         summary,
         "kernels,of them\n4,expanded\n1,repeat a name\n3,kept\n1,\"- direct, by name only\"\n"
@@ -228,8 +210,8 @@ fn instances_are_listed_and_make_a_pool() {
     );
     assert_eq!(fs::read_to_string(&text).unwrap().lines().collect::<Vec<_>>(), names[..2]);
     // Three waves along m are no arrangement of gfx950, and the rules judge no direct convolution.
-    assert_eq!(good(&["enumerate", &config, "--count-only", "--valid-only"]).0, "2\n");
-    assert_eq!(good(&["enumerate", &config, "--count-only", "--filter", "c.pipeline == 'compv1'"]).0, "1\n");
+    assert_eq!(both(&["enumerate", &config, "--count-only", "--valid-only"]).0, "2\n");
+    assert_eq!(both(&["enumerate", &config, "--count-only", "--filter", "c.pipeline == 'compv1'"]).0, "1\n");
     for pool in [json, text] {
         let pool = Pool::read(Path::new(&pool)).unwrap();
         assert!(pool.iter().map(|kernel| kernel.name.as_str()).eq(names[..2].iter().copied()));
@@ -253,7 +235,7 @@ fn depthwise_instances_are_counted_and_no_pool_is_made_of_them() {
     for text in [text.to_owned(), text.replace("forward_depthwise", "forward")] {
         fs::write(config, text).unwrap();
         assert_eq!(
-            good(&["enumerate", config, "--list", "--format", "csv"]).0,
+            both(&["enumerate", config, "--list", "--format", "csv"]).0,
             format!("index,kernel\n0,{name}\n")
         );
     }
@@ -344,7 +326,7 @@ fn variants_of_gemms_are_recognised() {
         tile("16x64x256", "1x4x1", 64)
     );
     fs::write(&path, &quant).unwrap();
-    let (list, _) = good(&["enumerate", config, "--arch", "gfx942", "--list", "--format", "csv"]);
+    let (list, _) = both(&["enumerate", config, "--arch", "gfx942", "--list", "--format", "csv"]);
     let common = "cshuffle_intrawave_False_False_True_False_1x1x1";
     let shapes = "16x64x256_1x4x1_16x16x64";
     assert_eq!(
@@ -364,7 +346,7 @@ fn variants_of_gemms_are_recognised() {
     let error = bad(&arguments, 1);
     assert!(error.contains(r#"it needs "ck_select": {"variant": "mx_gemm"}"#), "{error}");
     fs::write(&path, mx.replacen('{', r#"{"ck_select": {"variant": "mx_gemm"}, "#, 1)).unwrap();
-    let (list, _) = good(&arguments);
+    let (list, _) = both(&arguments);
     let name = "mx_gemm_fp4_rcr_comp_tdm_tdm_intrawave_False_False_False_False_64x64x128_2x2x1_16x16x128";
     assert_eq!(list, format!("index,kernel\n0,{name}\n"));
 }

@@ -1,31 +1,16 @@
 //! `rank` and `evaluate` without a model: the estimate, for devices of profiles and of files.
 
+mod common;
+
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+use common::{good, run};
+
 const PROBLEM: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
 const POOL: &str = "configs/forward_bf16.txt";
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn run(words: &[&str]) -> (Option<i32>, String, String) {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_ckselect")).current_dir(root()).args(words).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
-}
-
-fn good(words: &[&str]) -> String {
-    let (code, stdout, stderr) = run(words);
-    assert_eq!(code, Some(0), "{words:?}\n{stderr}");
-    stdout
-}
 
 fn rank(device: &[&str]) -> String {
     good(&[&["rank", "--pool", POOL, "--problem", PROBLEM, "--format", "csv"], device].concat())

@@ -154,7 +154,10 @@ fn no_output_replaces_what_is_read_or_another_output() {
             "read, as --problems",
         ),
         (format!("{bench} --pool {POOL} --problems @problems.csv --output @x --html @x"), "written, as --"),
-        (format!("predict --model {MODEL} --matrix @matrix.csv --output @matrix.csv"), "read, as --matrix"),
+        (
+            format!("dev predict --model {MODEL} --matrix @matrix.csv --output @matrix.csv"),
+            "read, as --matrix",
+        ),
         (
             "shapes --validation 3 --apart-from @shapes.txt --output @shapes.txt".to_owned(),
             "read, as --apart",
@@ -184,7 +187,7 @@ fn no_output_replaces_what_is_read_or_another_output() {
             "as --hardware",
         ),
         (
-            format!("predict --model {MODEL} --matrix @model/matrix.csv --output @model"),
+            format!("dev predict --model {MODEL} --matrix @model/matrix.csv --output @model"),
             "this folder contains --matrix",
         ),
         (
@@ -322,7 +325,7 @@ fn what_is_no_regular_file_is_refused_at_once() {
         format!("rank --model @model --pool {POOL} --problem {PROBLEM}"),
         format!("rank --model @forest --pool {POOL} --problem {PROBLEM}"),
         format!("rank --model {MODEL} --pool @pipe --problem {PROBLEM}"),
-        "predict --model @pipe --matrix @matrix.csv".to_owned(),
+        "dev predict --model @pipe --matrix @matrix.csv".to_owned(),
         "inspect --model @model".to_owned(),
         "inspect --model @forest".to_owned(),
         format!("evaluate {data}"),
@@ -390,7 +393,7 @@ fn a_reader_that_goes_away_ends_every_command_quietly() {
         ),
         format!("inspect --model {MODEL}"),
         format!("inspect --model {MODEL} --format csv"),
-        "features --engine conv97 --list".to_owned(),
+        "dev features --engine conv97 --list".to_owned(),
         format!("evaluate {data}"),
         "shapes --set wide".to_owned(),
         "shapes --list".to_owned(),
@@ -405,7 +408,7 @@ fn a_reader_that_goes_away_ends_every_command_quietly() {
             "bench --pool {POOL} --problems @problems.csv --simulate analytic --output @out.csv --slurm 2 \
              --slurm-dry-run"
         ),
-        "completions bash".to_owned(),
+        "dev completions bash".to_owned(),
         "--help".to_owned(),
         "rank --help".to_owned(),
     ] {
@@ -482,7 +485,7 @@ fn packing_under_any_umask_leaves_nothing() {
     let mut command = Command::new("sh");
     command
         .current_dir(folder.path())
-        .args(["-c", "umask 777; exec ./ckselect pack --model model --output out"]);
+        .args(["-c", "umask 777; exec ./ckselect dev pack --model model --output out"]);
     // Root may do everything.
     if fs::metadata("/proc/self").is_ok_and(|own| std::os::unix::fs::MetadataExt::uid(&own) == 0) {
         command.uid(65534).gid(65534);

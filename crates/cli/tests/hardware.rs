@@ -1,5 +1,7 @@
 //! `--hardware`: constants of the GPU by the caller, in every command that computes features.
 
+mod common;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,25 +10,10 @@ use ck_select::hardware::Hardware;
 use serde_json::{Map, Value};
 use tempfile::TempDir;
 
+use common::{good, root, run};
+
 const MODEL: &str = "models/grouped_conv_forward_bf16_gfx950";
 const PROBLEM: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn run(words: &[&str]) -> (Option<i32>, String, String) {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_ckselect")).current_dir(root()).args(words).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
-}
-
-fn good(words: &[&str]) -> String {
-    let (code, stdout, stderr) = run(words);
-    assert_eq!(code, Some(0), "{words:?}\n{stderr}");
-    stdout
-}
 
 /// The model as if it had been trained with other constants: what answers with `--hardware` are held to.
 fn trained_with(folder: &TempDir, change: impl Fn(&mut Map<String, Value>)) -> String {
@@ -76,15 +63,16 @@ fn every_command_asks_the_model_with_the_callers_constants() {
     for (command, arguments) in [
         ("rank", &pool[..]),
         ("explain", &pool[..]),
-        ("features", &["--input", rows, "--unknown", "upstream"]),
+        ("dev features", &["--input", rows, "--unknown", "upstream"]),
         ("evaluate", &["--data", rows, "--format", "csv"]),
     ] {
+        let words: Vec<&str> = command.split(' ').collect();
         let with =
-            |model: &str, more: &[&str]| good(&[&[command, "--model", model], arguments, more].concat());
+            |model: &str, more: &[&str]| good(&[&words[..], &["--model", model], arguments, more].concat());
         for (asked, trained) in [(file, by_file.as_str()), ("gfx942", by_name.as_str())] {
             let found = with(MODEL, &["--hardware", asked]);
             assert_eq!(found, with(trained, &[]), "{command} {asked}");
-            if matches!(command, "rank" | "explain" | "features") {
+            if matches!(command, "rank" | "explain" | "dev features") {
                 assert_ne!(found, with(MODEL, &[]), "{command} {asked}: the constants matter");
             }
         }
@@ -110,8 +98,17 @@ fn features_of_a_schema_have_the_constants_in_them() {
     .unwrap();
     fs::write(&file, r#"{"num_xcd": 3}"#).unwrap();
     let features = |more: &[&str]| {
-        let arguments =
-            ["features", "--engine", "conv_superset", "--format", "json", "--unknown", "upstream", "--input"];
+        let arguments = [
+            "dev",
+            "features",
+            "--engine",
+            "conv_superset",
+            "--format",
+            "json",
+            "--unknown",
+            "upstream",
+            "--input",
+        ];
         let rows = good(&[&arguments[..], &[input.to_str().unwrap()], more].concat());
         serde_json::from_str::<Value>(&rows).unwrap()[0].clone()
     };
@@ -254,7 +251,7 @@ fn a_known_model_is_known_by_every_path_and_another_is_asked_for() {
     let link = folder.path().join("link");
     std::os::unix::fs::symlink(&model, &link).unwrap();
     let packed = folder.path().join("packed");
-    good(&["pack", "--model", model.to_str().unwrap(), "--output", packed.to_str().unwrap()]);
+    good(&["dev", "pack", "--model", model.to_str().unwrap(), "--output", packed.to_str().unwrap()]);
     let (whole, errors) = rank(model.to_str().unwrap(), folder.path(), &[]);
     assert!(whole.contains(",228"), "{whole}{errors}");
     assert_eq!(rank(".", &model, &[]).0, whole);

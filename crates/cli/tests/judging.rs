@@ -1,12 +1,15 @@
 //! evaluate and compare, on measurements whose figures are known beforehand.
 
+mod common;
+
 use std::fmt::Write as _;
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use common::{good, outcome, root};
 
 const MODEL: &str = "tests/golden/models/conv_small";
 const POOL: &str = "configs/forward_bf16.txt";
@@ -18,32 +21,6 @@ const PROBLEMS: [[u32; 6]; 5] = [
     [32, 128, 256, 14, 1, 0],
     [4, 96, 192, 31, 5, 2],
 ];
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-struct Ran {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-fn run(words: &[&str]) -> Ran {
-    let output =
-        Command::new(env!("CARGO_BIN_EXE_ckselect")).current_dir(root()).args(words).output().unwrap();
-    Ran {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
-}
-
-fn good(words: &[&str]) -> String {
-    let ran = run(words);
-    assert_eq!(ran.code, Some(0), "{words:?}\n{}", ran.stderr);
-    ran.stdout
-}
 
 fn cells(problem: [u32; 6]) -> String {
     let [n, c, k, extent, filter, pad] = problem;
@@ -160,7 +137,7 @@ fn failed_kernels_count_for_nothing() {
     assert_eq!((&global["num_shapes"], &global["num_rows"]), (&4.into(), &116.into()));
     assert_eq!((&global["num_invalid_rows"], &global["num_shapes_without_rows"]), (&34.into(), &1.into()));
     let all_failed = measured(&folder, |_, _| 0.0);
-    let ran = run(&["evaluate", "--model", MODEL, "--data", &all_failed]);
+    let ran = outcome(&["evaluate", "--model", MODEL, "--data", &all_failed]);
     assert_eq!(ran.code, Some(1));
     assert!(ran.stderr.contains("no valid measurement: 150 rows"), "{}", ran.stderr);
 }
@@ -221,7 +198,7 @@ fn choices_from_a_file_are_judged() {
     // Worst first; the problem with its number at the end.
     let cells: Vec<&str> = text.lines().nth(1).unwrap().split(',').collect();
     assert!(text.lines().nth(1).unwrap().contains("\",0.9,") && cells.last() == Some(&"1"), "{text}");
-    let ran = run(&["evaluate", "--predictions", &picks, "--data", &data, "--require", "mean=0.97"]);
+    let ran = outcome(&["evaluate", "--predictions", &picks, "--data", &data, "--require", "mean=0.97"]);
     assert_eq!(ran.code, Some(3));
     assert!(ran.stderr.contains("mean is 0.9600, required 0.97"), "{}", ran.stderr);
     // Choices that name no architecture are for that of the measurements.
@@ -237,8 +214,15 @@ fn choices_from_a_file_are_judged() {
     let one = folder.path().join("one.csv");
     let text = fs::read_to_string(&picks).unwrap();
     fs::write(&one, text.lines().take(2).collect::<Vec<_>>().join("\n")).unwrap();
-    let ran =
-        run(&["evaluate", "--predictions", one.to_str().unwrap(), "--data", &data, "--require", "mean=0.9"]);
+    let ran = outcome(&[
+        "evaluate",
+        "--predictions",
+        one.to_str().unwrap(),
+        "--data",
+        &data,
+        "--require",
+        "mean=0.9",
+    ]);
     assert_eq!(ran.code, Some(3));
     assert!(ran.stderr.contains("4 of 5 measured problems have no choice"), "{}", ran.stderr);
 }
@@ -297,7 +281,7 @@ fn a_problem_that_was_measured_again_is_judged_sweep_by_sweep() {
     // Without a choice of its own it is the same problem, and so has the same choice.
     assert!(verdicts("").contains(&("5".to_owned(), "0.75".to_owned())));
 
-    let both = run(&["compare", MODEL, MODEL, "--data", &data, "--format", "json"]);
+    let both = outcome(&["compare", MODEL, MODEL, "--data", &data, "--format", "json"]);
     assert_eq!(serde_json::from_str::<Value>(&both.stdout).unwrap()["problems"], 6);
 }
 
@@ -411,7 +395,7 @@ fn compare_accepts_what_is_as_good_and_refuses_what_is_not() {
     let best = picks(&folder, "best.csv", |_| 0);
     let close = picks(&folder, "close.csv", |_| 4);
     let worse = picks(&folder, "worse.csv", |_| 9);
-    let compare = |old: &str, new: &str| run(&["compare", old, new, "--data", &data, "--format", "json"]);
+    let compare = |old: &str, new: &str| outcome(&["compare", old, new, "--data", &data, "--format", "json"]);
     for (old, new) in
         [(MODEL, MODEL), (MODEL, best.as_str()), (best.as_str(), close.as_str()), (worse.as_str(), MODEL)]
     {
@@ -436,9 +420,12 @@ fn compare_accepts_what_is_as_good_and_refuses_what_is_not() {
     assert_eq!((&document["accepted"], &document["lost"]), (&false.into(), &4.into()));
     assert!(ran.stderr.contains("the new one has no choice for 4 of 5 problems"), "{}", ran.stderr);
     for wrong in [["--max-mean-loss", "5"], ["--arch", "gfx942"], ["--op", "fmha"]] {
-        assert_eq!(run(&[&["compare", MODEL, &best, "--data", &data], &wrong[..]].concat()).code, Some(2));
+        assert_eq!(
+            outcome(&[&["compare", MODEL, &best, "--data", &data], &wrong[..]].concat()).code,
+            Some(2)
+        );
     }
-    let lenient = run(&[
+    let lenient = outcome(&[
         "compare",
         MODEL,
         &worse,
@@ -470,7 +457,7 @@ fn mistakes_are_named() {
     let folder = TempDir::new().unwrap();
     let data = measured(&folder, |_, place| 100.0 - place as f64);
     let fails = |words: &[&str], code: i32, message: &str| {
-        let ran = run(words);
+        let ran = outcome(words);
         assert_eq!(ran.code, Some(code), "{words:?}\n{}", ran.stderr);
         assert!(ran.stderr.contains(message), "{words:?}\n{}", ran.stderr);
     };
@@ -507,7 +494,7 @@ fn pairs_that_were_measured_more_than_once_are_reported() {
     let text = fs::read_to_string(&data).unwrap();
     let again = text.lines().nth(1).unwrap().to_owned();
     fs::write(&data, format!("{text}{again}\n{again}\n")).unwrap();
-    let ran = run(&["evaluate", "--model", MODEL, "--data", &data]);
+    let ran = outcome(&["evaluate", "--model", MODEL, "--data", &data]);
     let expected =
         "1 pairs of a kernel and a problem were measured more than once: the median of their speeds counts";
     assert!(ran.code == Some(0) && ran.stderr.contains(expected), "{}", ran.stderr);
@@ -525,14 +512,14 @@ fn data_is_looked_over() {
     fs::write(&path, format!("kernel,{COLUMNS},latency_ms,tflops\n{rows}")).unwrap();
     let data = path.to_str().unwrap();
     let universal = ["evaluate", "--model", "embedded:universal", "--data", data];
-    let ran = run(&universal);
+    let ran = outcome(&universal);
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     assert!(
         ran.stderr.contains("a universal model needs a GPU: give --arch (one of gfx90a, "),
         "{}",
         ran.stderr
     );
-    let on = |arch: &'static str| run(&[&universal[..], &["--arch", arch]].concat());
+    let on = |arch: &'static str| outcome(&[&universal[..], &["--arch", arch]].concat());
     let ran = on("gfx950");
     assert_eq!(ran.code, Some(0), "{}", ran.stderr);
     assert!(ran.stderr.contains("sweep.csv: 1 of 3 rows do not count: "), "{}", ran.stderr);
@@ -541,7 +528,7 @@ fn data_is_looked_over() {
     fs::write(folder.path().join("sweep.csv.meta.json"), meta).unwrap();
     assert_eq!(on("gfx942").code, Some(0));
     for words in [&universal[..], &["evaluate", "--estimate", "--data", data]] {
-        let ran = run(&[words, &["--arch", "gfx950"]].concat());
+        let ran = outcome(&[words, &["--arch", "gfx950"]].concat());
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
         let expected = "sweep.csv: measured on gfx942, according to its .meta.json, but its rows are taken for \
                         measurements of gfx950";
@@ -549,7 +536,7 @@ fn data_is_looked_over() {
     }
 
     let table = folder.path().join("table.parquet");
-    let ran = run(&["convert", data, "--arch", "gfx950", "--output", table.to_str().unwrap()]);
+    let ran = outcome(&["convert", data, "--arch", "gfx950", "--output", table.to_str().unwrap()]);
     assert!(
         ran.stderr.contains(
             "sweep.csv: measured on gfx942, according to its .meta.json, but its rows are taken for"
@@ -559,7 +546,7 @@ fn data_is_looked_over() {
 
     let out = folder.path().join("out.csv");
     let bench = ["bench", "--pool", POOL, "--problems", data, "--simulate", "analytic", "--order", "model"];
-    let ran = run(&[&bench[..], &["--output", out.to_str().unwrap()]].concat());
+    let ran = outcome(&[&bench[..], &["--output", out.to_str().unwrap()]].concat());
     assert_eq!(ran.code, Some(2), "{}", ran.stderr);
     assert!(ran.stderr.contains("a universal model needs a GPU: give --arch"), "{}", ran.stderr);
 }
@@ -580,7 +567,7 @@ fn tables_know_their_gpus() {
 
     // Also the table of a table, and of a folder.
     let converted = |input: &Path, output: &Path| {
-        let ran = run(&[
+        let ran = outcome(&[
             "convert",
             input.to_str().unwrap(),
             "--arch",
@@ -598,7 +585,7 @@ fn tables_know_their_gpus() {
     converted(&tables, &last);
     for file in [&table, &again, &last] {
         let words = ["evaluate", "--estimate", "--arch", "gfx950", "--data", file.to_str().unwrap()];
-        let ran = run(&words);
+        let ran = outcome(&words);
         // Rows of a table name their architecture, those of a CSV do not.
         let expected = if file == &last { "last.csv: measured on gfx942" } else { "no row" };
         assert!(ran.code == Some(1) && ran.stderr.contains(expected), "{}: {}", file.display(), ran.stderr);
@@ -627,7 +614,7 @@ fn tables_know_their_gpus() {
     fs::write(folder.path().join("both.csv.meta.json"), parts(1)).unwrap();
     let before = fs::read(&table).unwrap();
     for words in [&evaluate[..], &convert] {
-        let ran = run(words);
+        let ran = outcome(words);
         let expected = "both.csv: measured on gfx942, gfx950, according to its .meta.json, but its rows are taken for \
                         measurements of gfx942";
         assert!(ran.code == Some(1) && ran.stderr.contains(expected), "{}", ran.stderr);
@@ -635,14 +622,14 @@ fn tables_know_their_gpus() {
     assert_eq!(fs::read(&table).unwrap(), before);
     fs::write(folder.path().join("both.csv.meta.json"), parts(0)).unwrap();
     for words in [&evaluate[..], &convert] {
-        assert_eq!(run(words).code, Some(0));
+        assert_eq!(outcome(words).code, Some(0));
     }
     // A sidecar that cannot be written leaves the table as it was.
     let meta = folder.path().join("table.parquet.meta.json");
     fs::remove_file(&meta).unwrap();
     fs::create_dir(&meta).unwrap();
     let before = fs::read(&table).unwrap();
-    let ran = run(&["convert", data, "--arch", "gfx942", "--output", table.to_str().unwrap()]);
+    let ran = outcome(&["convert", data, "--arch", "gfx942", "--output", table.to_str().unwrap()]);
     assert!(ran.code == Some(1) && ran.stderr.contains("table.parquet.meta.json"), "{}", ran.stderr);
     assert_eq!(fs::read(&table).unwrap(), before);
 }

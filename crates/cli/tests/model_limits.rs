@@ -1,25 +1,17 @@
 //! What a model is not for, and what it was not trained on, is said.
 
-use std::path::Path;
-use std::process::Command;
+mod common;
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use common::run;
 
 const CONV: &str = "tests/golden/models/conv_small";
 const GFX950: &str = "models/grouped_conv_forward_bf16_gfx950";
 const SM90: &str = "models/grouped_conv_forward_bf16_sm90";
 const POOL: &str = "configs/forward_bf16.txt";
 const PROBLEM: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
-
-/// Exit code, output and messages.
-fn run(words: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
-    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")).args(words);
-    let output = command.output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
-}
 
 fn rank<'a>(
     model: &'a str,

@@ -1,16 +1,15 @@
 //! `ckselect rank --problems` over lists of problems, which `CK_SELECT_CAPTURE` writes.
 
+mod common;
+
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-fn run(arguments: &[&str]) -> Output {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    Command::new(env!("CARGO_BIN_EXE_ckselect")).current_dir(root).args(arguments).output().unwrap()
-}
+use common::{good, run};
 
 #[test]
 fn captured_problems_can_be_ranked() {
@@ -24,33 +23,17 @@ fn captured_problems_can_be_ranked() {
     fs::write(&path, &text).unwrap();
     let rank = |path: &str| {
         let pool = "configs/forward_bf16.txt";
-        run(&[
-            "rank",
-            "--model",
-            "tests/golden/models/conv_small",
-            "--pool",
-            pool,
-            "--problems",
-            path,
-            "--top",
-            "1",
-            "--format",
-            "csv",
-        ])
+        let model = "tests/golden/models/conv_small";
+        run(&format!("rank --model {model} --pool {pool} --problems {path} --top 1 --format csv"))
     };
-    let found = rank(path.to_str().unwrap());
-    let stderr = String::from_utf8(found.stderr).unwrap();
-    assert_eq!(found.status.code(), Some(0), "{stderr}");
-    let labels: Vec<String> = String::from_utf8(found.stdout)
-        .unwrap()
-        .lines()
-        .map(|line| line.split(',').next().unwrap().to_owned())
-        .collect();
+    let (code, table, stderr) = rank(path.to_str().unwrap());
+    assert_eq!(code, Some(0), "{stderr}");
+    let labels: Vec<&str> = table.lines().map(|line| line.split(',').next().unwrap()).collect();
     assert_eq!(labels, ["problem", "0", "1"], "a repeated problem counts once");
     assert!(stderr.contains("1 incomplete lines are skipped, the first is line 6"), "{stderr}");
     assert!(stderr.contains("1 problems are skipped: they are of another operation"), "{stderr}");
     fs::write(&path, format!("{text}onv,X=1\n")).unwrap();
-    let error = String::from_utf8(rank(path.to_str().unwrap()).stderr).unwrap();
+    let (.., error) = rank(path.to_str().unwrap());
     assert!(error.contains(": line 6: "), "{error}");
 }
 
@@ -61,9 +44,9 @@ fn ranked(text: &str) -> (Option<i32>, Vec<String>, String) {
     fs::write(&path, text).unwrap();
     let path = path.to_str().unwrap();
     let model = ["rank", "--model", "tests/golden/models/conv_small", "--pool", "configs/forward_bf16.txt"];
-    let output = run(&[&model[..], &["--problems", path, "--top", "1", "--format", "csv"]].concat());
-    let rows = String::from_utf8(output.stdout).unwrap().lines().skip(1).map(str::to_owned).collect();
-    (output.status.code(), rows, String::from_utf8(output.stderr).unwrap().replace(path, "problems"))
+    let (code, table, said) =
+        run(&[&model[..], &["--problems", path, "--top", "1", "--format", "csv"]].concat());
+    (code, table.lines().skip(1).map(str::to_owned).collect(), said.replace(path, "problems"))
 }
 
 #[test]
@@ -202,9 +185,7 @@ fn rows_of_a_sweep_are_problems_of_their_kernels() {
     };
     let first = |pool: &str, problems: &str| {
         let line = ["rank", "--estimate", "--arch", "gfx950", "--pool", pool, "--problems", problems];
-        let output = run(&[&line[..], &["--top", "1", "--format", "csv"]].concat());
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        let rows = String::from_utf8(output.stdout).unwrap();
+        let rows = good(&[&line[..], &["--top", "1", "--format", "csv"]].concat());
         rows.lines().skip(1).map(|row| row.split(',').nth(2).unwrap().to_owned()).collect::<Vec<_>>()
     };
     let kernel = "grouped_conv_bwd_data_fp16_2d_64x64x64_compv3";
@@ -236,8 +217,8 @@ fn the_estimate_does_not_rank_kernels_of_another_architecture() {
     let line = ["rank", "--estimate", "--pool", pool.to_str().unwrap(), "--problem"];
     let problem = "C=64,K=64,Hi=28,Wi=28,Y=3,X=3";
     for (arch, code) in [("gfx942", 0), ("gfx950", 1)] {
-        let output = run(&[&line[..], &[problem, "--arch", arch]].concat());
-        assert_eq!(output.status.code(), Some(code), "{arch}");
+        let (found, ..) = run(&[&line[..], &[problem, "--arch", arch]].concat());
+        assert_eq!(found, Some(code), "{arch}");
     }
 }
 
@@ -247,22 +228,17 @@ fn enumerated_gemms_compute_listed_ones() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (pool, problems, log) = (path("pool.txt"), path("problems.csv"), path("log.csv"));
-    let succeeds = |arguments: &[&str]| {
-        let output = run(arguments);
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    };
     let gemms = ["enumerate", "configs/gemm_ci.json", "--op", "gemm_universal", "--arch", "gfx950"];
-    succeeds(&[&gemms[..], &["--output", &pool]].concat());
+    good(&[&gemms[..], &["--output", &pool]].concat());
     let bench = |problems: &str| {
         let simulated = ["--simulate", "analytic", "--quick", "--overwrite", "--output", &log];
         run(&[&["bench", "--pool", &pool, "--problems", problems], &simulated[..]].concat())
     };
-    succeeds(&["shapes", "--set", "edge", "--output", &problems]);
-    assert!(bench(&problems).status.success());
-    succeeds(&["shapes", "--set", "edge", "--dtype", "fp16", "--output", &problems]);
-    let output = bench(&problems);
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{error}");
+    good(&["shapes", "--set", "edge", "--output", &problems]);
+    assert_eq!(bench(&problems).0, Some(0));
+    good(&["shapes", "--set", "edge", "--dtype", "fp16", "--output", &problems]);
+    let (code, _, error) = bench(&problems);
+    assert_eq!(code, Some(1), "{error}");
     let [pair, reason] = [
         "any of the problems; the first, gemm_universal_fp8_rcr_",
         ": its types and layout are fp8 fp8 fp16 rcr, not fp16",

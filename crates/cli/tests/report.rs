@@ -1,26 +1,21 @@
 //! `ckselect report` on the command line: figures, pools, what is refused.
 
+mod common;
+
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+use common::{both, root, run};
 
 fn report(arguments: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_ckselect")).arg("report").args(arguments).output().unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+    run(&[&["report"], arguments].concat())
 }
 
 fn good(arguments: &[&str]) -> (String, String) {
-    let (code, printed, said) = report(arguments);
-    assert_eq!(code, Some(0), "{said}");
-    (printed, said)
+    both(&[&["report"], arguments].concat())
 }
 
 /// A table of the repository.

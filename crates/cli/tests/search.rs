@@ -1,5 +1,7 @@
 //! ckselect search, by upstream's promises about it.
 
+mod common;
+
 use std::path::Path;
 use std::process::Command;
 
@@ -10,23 +12,17 @@ use ck_select_enumerate::rules::Rules;
 use ck_select_enumerate::valid::GemmValidator;
 use serde_json::Value;
 
+use common::run;
+
 const SEARCH: &[&str] =
     &["search", "--model", "tests/golden/models/gemm_small", "--format", "json", "--problem"];
 
-fn run(problem: &str, more: &[&str]) -> (Option<i32>, String, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-        .args(SEARCH)
-        .arg(problem)
-        .args(more)
-        .output()
-        .unwrap();
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code(), text(output.stdout), text(output.stderr))
+fn search(problem: &str, more: &[&str]) -> (Option<i32>, String, String) {
+    run(&[SEARCH, &[problem], more].concat())
 }
 
 fn found(problem: &str, more: &[&str]) -> Vec<(String, f64)> {
-    let (code, stdout, stderr) = run(problem, more);
+    let (code, stdout, stderr) = search(problem, more);
     assert_eq!(code, Some(0), "{more:?}: {stderr}");
     let rows: Value = serde_json::from_str(&stdout).unwrap();
     let row = |row: &Value| (row["kernel"].as_str().unwrap().to_owned(), row["score"].as_f64().unwrap());
@@ -65,7 +61,7 @@ fn evolution_is_at_least_nearly_as_good_as_chance() {
 #[test]
 fn small_budgets() {
     for option in ["--budget", "--top"] {
-        let (code, _, error) = run(SHAPE, &[option, "0"]);
+        let (code, _, error) = search(SHAPE, &[option, "0"]);
         assert!(code == Some(2) && error.contains("expected a whole number"), "{error}");
     }
     assert!(!found(SHAPE, &["--strategy", "de", "--budget", "30"]).is_empty());
@@ -107,7 +103,7 @@ fn nothing_beats_the_exhaustive_search() {
 
 #[test]
 fn what_cannot_be_searched_is_said() {
-    let (code, _, stderr) = run(SHAPE, &["--strategy", "magic"]);
+    let (code, _, stderr) = search(SHAPE, &["--strategy", "magic"]);
     assert_eq!(code, Some(2));
     assert!(stderr.contains("expected one of random, de, exhaustive"), "{stderr}");
     let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
@@ -150,16 +146,16 @@ fn a_pool_is_searched_whole() {
     let found = lines("search");
     assert_eq!(found.len(), 4);
     assert_eq!(found, lines("rank"));
-    let (code, _, stderr) = run(SHAPE, &["--pool", "configs/forward_bf16.txt", "--seed", "1"]);
+    let (code, _, stderr) = search(SHAPE, &["--pool", "configs/forward_bf16.txt", "--seed", "1"]);
     assert_eq!(code, Some(2), "{stderr}");
-    let (code, _, stderr) = run(SHAPE, &["--pool", "configs/forward_bf16.txt"]);
+    let (code, _, stderr) = search(SHAPE, &["--pool", "configs/forward_bf16.txt"]);
     assert_eq!(code, Some(1), "kernels of convolutions cannot be ranked by a model of GEMMs: {stderr}");
 }
 
 #[test]
 fn a_problem_that_no_kernel_of_the_space_computes_is_an_error() {
     for more in ["dtype_c=fp32", "batch=4", "stream_k=tree"] {
-        let (code, out, error) = run(&format!("{SHAPE},{more}"), &["--budget", "100"]);
+        let (code, out, error) = search(&format!("{SHAPE},{more}"), &["--budget", "100"]);
         assert_eq!((code, out.as_str()), (Some(1), ""), "{more}: {error}");
         let said =
             ["the space has plain GEMMs with the usual types", "kernels computes a GEMM of fp8 in rcr"];

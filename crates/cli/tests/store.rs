@@ -1,33 +1,34 @@
 //! `ckselect store` as its users meet it.
 
+mod common;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+use common::{Ran, command_in};
+
 const POOL: &str = "a2614723f16bd69ba226a46b42cdb49a";
 
-fn ckselect(folder: &Path, args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
-    command.current_dir(folder).env("CK_SELECT_STORE", "winners.jsonl");
-    command.arg("store").args(args).output().unwrap()
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
+fn ckselect(folder: &Path, args: &[&str]) -> Ran {
+    command_in(folder, &[&["store"], args].concat())
+        .env("CK_SELECT_STORE", "winners.jsonl")
+        .output()
+        .unwrap()
+        .into()
 }
 
 fn done(folder: &Path, args: &[&str]) -> String {
-    let output = ckselect(folder, args);
-    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
-    text(&output.stdout)
+    let ran = ckselect(folder, args);
+    assert_eq!(ran.code, Some(0), "{args:?}: {}", ran.stderr);
+    ran.stdout
 }
 
 fn failed(folder: &Path, args: &[&str]) -> (Option<i32>, String) {
-    let output = ckselect(folder, args);
-    assert_eq!(text(&output.stdout), "", "{args:?}");
-    (output.status.code(), text(&output.stderr))
+    let ran = ckselect(folder, args);
+    assert_eq!(ran.stdout, "", "{args:?}");
+    (ran.code, ran.stderr)
 }
 
 fn line(m: u32, kernel: &str, measured_at: u64) -> String {
@@ -152,11 +153,11 @@ fn the_path_follows_option_and_environment() {
     assert_eq!(done(folder, &["path", "--store", "x.jsonl"]), "x.jsonl\n");
     assert_eq!(done(folder, &["--store", "off", "path"]), "off\n");
     let checked = ckselect(folder, &["path", "--check"]);
-    assert_eq!(text(&checked.stderr), "ckselect: winners.jsonl: sound, 0 winners\n");
+    assert_eq!(checked.stderr, "ckselect: winners.jsonl: sound, 0 winners\n");
     let (code, message) = failed(folder, &["--store", "off", "list"]);
     assert_eq!(code, Some(1));
     assert!(message.contains("switched off"), "{message}");
     let missing = ckselect(folder, &["list", "--store", "x.jsonl", "--format", "json"]);
-    assert_eq!((text(&missing.stdout).as_str(), missing.status.success()), ("[]\n", true));
+    assert_eq!((missing.stdout.as_str(), missing.code), ("[]\n", Some(0)));
     assert!(!folder.join("x.jsonl").exists());
 }

@@ -1,9 +1,13 @@
 //! `ckselect train` as a user meets it: files, errors, exit codes, interruption.
 
+mod common;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
+
+use common::{bad_in, good_in};
 
 /// Small convolutions on eight kernels, with made-up times.
 fn sweep(problems: usize, dtype: &str) -> String {
@@ -31,15 +35,6 @@ fn sweep(problems: usize, dtype: &str) -> String {
     text
 }
 
-fn ckselect(folder: &Path, line: &str) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_ckselect"))
-        .current_dir(folder)
-        .env("SOURCE_DATE_EPOCH", "1700000000")
-        .args(line.split_whitespace())
-        .output()
-        .unwrap()
-}
-
 const BASE: &str = "train --data sweep.csv --op grouped_conv --arch gfx950";
 
 #[cfg(not(feature = "train"))]
@@ -47,9 +42,7 @@ const BASE: &str = "train --data sweep.csv --op grouped_conv --arch gfx950";
 fn without_lightgbm_the_command_says_how_to_get_it() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("sweep.csv"), sweep(2, "bf16")).unwrap();
-    let ran = ckselect(folder.path(), &format!("{BASE} --out model"));
-    assert_eq!(ran.status.code(), Some(2));
-    let message = String::from_utf8(ran.stderr).unwrap();
+    let message = bad_in(folder.path(), &format!("{BASE} --out model"), 2);
     assert!(message.contains("make ckselect") && message.contains("--features train"), "{message}");
     assert!(!folder.path().join("model").exists());
 }
@@ -73,19 +66,6 @@ mod trained {
         folder
     }
 
-    fn good(folder: &Path, line: &str) -> String {
-        let ran = ckselect(folder, line);
-        assert!(ran.status.success(), "{line}\n{}", String::from_utf8_lossy(&ran.stderr));
-        String::from_utf8(ran.stdout).unwrap()
-    }
-
-    fn bad(folder: &Path, line: &str, code: i32) -> String {
-        let ran = ckselect(folder, line);
-        assert_eq!(ran.status.code(), Some(code), "{line}\n{}", String::from_utf8_lossy(&ran.stderr));
-        assert!(ran.stdout.is_empty());
-        String::from_utf8(ran.stderr).unwrap()
-    }
-
     fn contents(model: &Path) -> BTreeMap<String, Vec<u8>> {
         let file =
             |entry: fs::DirEntry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap());
@@ -99,8 +79,8 @@ mod trained {
             "{BASE} --out model {SMALL} --params subsample=0.8 subsample_freq=1 --objective listwise \
              --hard-examples 1"
         );
-        let printed = good(one.path(), &format!("{line} --threads 1"));
-        assert_eq!(printed, good(two.path(), &format!("{line} --threads 3")));
+        let printed = good_in(one.path(), &format!("{line} --threads 1"));
+        assert_eq!(printed, good_in(two.path(), &format!("{line} --threads 3")));
         let (one, two) = (contents(&one.path().join("model")), contents(&two.path().join("model")));
         let names: Vec<&str> = one.keys().map(String::as_str).collect();
         assert_eq!(
@@ -141,7 +121,7 @@ mod trained {
             }
         }
         let folder = folder(&text);
-        good(
+        good_in(
             folder.path(),
             &format!("train --data sweep.csv --op gemm_universal --arch gfx950 --out model {SMALL}"),
         );
@@ -154,11 +134,11 @@ mod trained {
     fn the_model_ranks_and_predicts() {
         let folder = folder(&sweep(24, "bf16"));
         let path = folder.path();
-        let printed = good(path, &format!("{BASE} --out model {SMALL} --format csv"));
+        let printed = good_in(path, &format!("{BASE} --out model {SMALL} --format csv"));
         let header = printed.lines().next().unwrap();
         assert_eq!(header, "target,fold,problems,trees,rmse,r2,mean,median,p10,min,best_of_top3");
         assert_eq!(printed.lines().filter(|line| line.contains(",all,")).count(), 2);
-        let ranked = good(
+        let ranked = good_in(
             path,
             "rank --model model --pool sweep.csv --problem N=4,C=64,K=128,Hi=14,Wi=14,Y=1,X=1 --top 2 \
              --format csv",
@@ -170,11 +150,39 @@ mod trained {
         assert!(card.contains(&format!("$ ckselect {BASE} --out model {SMALL}\n")), "{card}");
     }
 
+    /// `tune --simulate` needed --arch, and did not know --run-id.
+    #[test]
+    fn the_rows_of_a_run_say_operation_and_architecture() {
+        let rows = |arch: &str, run: &str| -> String {
+            let text = sweep(24, "bf16");
+            text.lines().skip(1).map(|line| format!("{line},{arch},{run}\n")).collect()
+        };
+        let header = sweep(0, "bf16").trim_end().to_owned() + ",arch,run_id\n";
+        let folder = folder(&(header + &rows("gfx942", "7") + &rows("gfx950", "8")));
+        let path = folder.path();
+        for line in [
+            "train --data sweep.csv --out model --overwrite --folds 1 --params n_estimators=2 num_leaves=3",
+            "tune --simulate sweep.csv --measure 12",
+            "tune --simulate sweep.csv --counts 12 --ways tuned --draws 1",
+        ] {
+            let message = bad_in(path, line, 2);
+            assert!(
+                message.contains("--arch is missing: sweep.csv has rows of gfx942 and of gfx950"),
+                "{message}"
+            );
+            good_in(path, &format!("{line} --run-id 8"));
+            if line.starts_with("train") {
+                let spec = fs::read_to_string(path.join("model/feature_spec.json")).unwrap();
+                assert!(spec.contains("\"arch\": \"gfx950\""), "{spec}");
+            }
+        }
+    }
+
     #[test]
     fn upstreams_way_trains_logarithms_by_its_engine_and_may_be_continued() {
         let folder = folder(&sweep(24, "bf16"));
         let path = folder.path();
-        good(path, &format!("{BASE} --out old --objective log1p --targets tflops,latency {SMALL}"));
+        good_in(path, &format!("{BASE} --out old --objective log1p --targets tflops,latency {SMALL}"));
         let spec = |model: &str| -> serde_json::Value {
             serde_json::from_slice(&fs::read(path.join(model).join("feature_spec.json")).unwrap()).unwrap()
         };
@@ -187,21 +195,21 @@ mod trained {
         assert_eq!(old["targets"], serde_json::json!(["tflops", "latency"]));
         let line =
             format!("{BASE} --out new --objective log1p --warm-start old --early-stopping off --folds 1");
-        good(path, &format!("{line} --params n_estimators=5 num_leaves=7"));
+        good_in(path, &format!("{line} --params n_estimators=5 num_leaves=7"));
         let manifest: serde_json::Value =
             serde_json::from_slice(&fs::read(path.join("new/train_manifest.json")).unwrap()).unwrap();
         assert_eq!(manifest["total_n_estimators"], 17);
         assert_eq!(spec("new")["feature_names"], old["feature_names"]);
         // A packed forest goes on as the text from which it was packed.
-        good(path, "pack --model old --output packed");
+        good_in(path, "dev pack --model old --output packed");
         let packed = line.replace("--out new", "--out again").replace("start old", "start packed");
-        good(path, &format!("{packed} --params n_estimators=5 num_leaves=7"));
+        good_in(path, &format!("{packed} --params n_estimators=5 num_leaves=7"));
         let forest = |model: &str| Forest::load(path.join(model).join("model_tflops.lgbm.gz")).unwrap();
         assert!(forest("again") == forest("new"));
 
-        let message = bad(path, &format!("{line} --features conv91 --overwrite"), 1);
+        let message = bad_in(path, &format!("{line} --features conv91 --overwrite"), 1);
         assert!(message.contains("Feature schema mismatch: added [], removed ["), "{message}");
-        let message = bad(path, &line.replace("--warm-start old", "--warm-start nowhere --overwrite"), 1);
+        let message = bad_in(path, &line.replace("--warm-start old", "--warm-start nowhere --overwrite"), 1);
         assert!(message.contains("nowhere: no such directory"), "{message}");
     }
 
@@ -215,14 +223,14 @@ mod trained {
             serde_json::from_slice::<serde_json::Value>(&bytes).unwrap()["ck_select"]["targets"]["relative"]
                 .clone()
         };
-        good(path, &format!("{BASE} --out usual {small}"));
+        good_in(path, &format!("{BASE} --out usual {small}"));
         let usual = relative("usual");
         assert_eq!((&usual["objective"], &usual["trees"]), (&"lambdarank".into(), &12.into()));
-        good(path, &format!("{BASE} --out old {small} --objective listwise"));
+        good_in(path, &format!("{BASE} --out old {small} --objective listwise"));
         let line = format!("{BASE} --out new --warm-start old --folds 1 --params n_estimators=3");
-        good(path, &line);
+        good_in(path, &line);
         assert_eq!(relative("new")["objective"], "listwise");
-        let message = bad(path, &format!("{line} --overwrite --objective relative"), 1);
+        let message = bad_in(path, &format!("{line} --overwrite --objective relative"), 1);
         assert!(
             message.contains("feature_spec.json: objective listwise, this training has relative"),
             "{message}"
@@ -234,7 +242,7 @@ mod trained {
         let folder = folder(&sweep(40, "bf16"));
         let path = folder.path();
         let line = format!("{BASE} --out with --objective listwise --prior 5 {SMALL}");
-        good(path, &line);
+        good_in(path, &line);
         let spec = fs::read(path.join("with/feature_spec.json")).unwrap();
         let spec: serde_json::Value = serde_json::from_slice(&spec).unwrap();
         assert_eq!((&spec["ck_select"]["prior"], &spec["arch"]), (&5.0.into(), &"gfx950".into()));
@@ -242,13 +250,13 @@ mod trained {
             spec["feature_names"].as_array().unwrap().iter().filter_map(|name| name.as_str()).collect();
         assert!(names.contains(&"est_slower") && names.contains(&"staged_ratio"), "{names:?}");
         // It serves what it was trained for, as a model of one architecture.
-        good(path, "evaluate --model with --data sweep.csv");
+        good_in(path, "evaluate --model with --data sweep.csv");
         let card = fs::read_to_string(path.join("with/MODEL_CARD.md")).unwrap();
         assert!(card.contains("For gfx950 only, with the estimate as prior."), "{card}");
-        let message = bad(path, &line.replace("--objective listwise", "--overwrite"), 2);
+        let message = bad_in(path, &line.replace("--objective listwise", "--overwrite"), 2);
         assert!(message.contains("--prior: found --objective lambdarank, expected listwise"), "{message}");
-        bad(path, &format!("{line} --overwrite --targets tflops"), 2);
-        bad(path, &line.replace("--prior 5", "--prior -1 --overwrite"), 2);
+        bad_in(path, &format!("{line} --overwrite --targets tflops"), 2);
+        bad_in(path, &line.replace("--prior 5", "--prior -1 --overwrite"), 2);
     }
 
     #[test]
@@ -271,8 +279,8 @@ mod trained {
         let folder = folder(&text);
         let line = "train --data sweep.csv --op gemm_universal --arch gfx950 --out model --objective log1p \
                     --targets tflops,latency,bandwidth";
-        good(folder.path(), &format!("{line} {SMALL} --params learning_rate=0.4"));
-        let ranked = good(
+        good_in(folder.path(), &format!("{line} {SMALL} --params learning_rate=0.4"));
+        let ranked = good_in(
             folder.path(),
             "rank --model model --pool sweep.csv --problem M=512,N=512,K=512 --top 1 --format csv",
         );
@@ -287,9 +295,9 @@ mod trained {
     fn what_must_not_be_mixed_is_refused() {
         let mixed = sweep(6, "bf16") + sweep(6, "fp16").split_once('\n').unwrap().1;
         let folder = folder(&mixed);
-        let message = bad(folder.path(), &format!("{BASE} --out model {SMALL}"), 1);
+        let message = bad_in(folder.path(), &format!("{BASE} --out model {SMALL}"), 1);
         assert!(message.contains("mixes element types"), "{message}");
-        good(folder.path(), &format!("{BASE} --out model {SMALL} --dtype fp16"));
+        good_in(folder.path(), &format!("{BASE} --out model {SMALL} --dtype fp16"));
         let card = fs::read_to_string(folder.path().join("model/MODEL_CARD.md")).unwrap();
         assert!(card.contains("grouped_conv forward, fp16, on gfx950"), "{card}");
     }
@@ -322,12 +330,12 @@ mod trained {
             ("--extra-data sweep.csv", 2, "sweep.csv is given twice"),
             ("--targets tflops,bandwidth", 1, "target bandwidth: no valid row of the data has a value of it"),
         ] {
-            let found = bad(path, &format!("{BASE} --out model {more}"), code);
+            let found = bad_in(path, &format!("{BASE} --out model {more}"), code);
             assert!(found.contains(message), "{more}: {found}");
             assert!(!path.join("model").exists(), "{more}");
         }
         fs::create_dir(path.join("model")).unwrap();
-        let message = bad(path, &format!("{BASE} --out model"), 1);
+        let message = bad_in(path, &format!("{BASE} --out model"), 1);
         assert!(message.contains("model: already exists; --overwrite replaces it"), "{message}");
     }
 
@@ -338,11 +346,11 @@ mod trained {
         let cell = |place: usize| if place == 0 { "hw_gfx_name" } else { "gfx950" };
         let named = text.lines().enumerate().map(|(place, line)| format!("{line},{}\n", cell(place)));
         let recorded = folder(&named.collect::<String>());
-        good(recorded.path(), &format!("{BASE} --out model {SMALL}"));
-        good(recorded.path(), &format!("train --data sweep.csv --out inferred {SMALL}"));
+        good_in(recorded.path(), &format!("{BASE} --out model {SMALL}"));
+        good_in(recorded.path(), &format!("train --data sweep.csv --out inferred {SMALL}"));
         let forest = |model: &str| contents(&recorded.path().join(model))["model_relative.lgbm.gz"].clone();
         assert!(forest("inferred") == forest("model"));
-        let missing = bad(folder(&text).path(), "train --data sweep.csv --out model", 2);
+        let missing = bad_in(folder(&text).path(), "train --data sweep.csv --out model", 2);
         assert!(
             missing.contains("--arch is missing, and the rows do not record what was measured"),
             "{missing}"

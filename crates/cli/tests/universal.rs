@@ -3,6 +3,8 @@
 
 #![cfg(feature = "train")]
 
+mod common;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Read as _;
@@ -10,6 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use ck_select::forest::Forest;
+
+use common::{good_in, run_in};
 
 const POOL: &str = "configs/forward_bf16.txt";
 const SMALL: &str = "--params problems_a_tree=2 min_child_samples=5";
@@ -54,25 +58,13 @@ impl Folder {
         self.0.path().join(name)
     }
 
-    fn run(&self, line: &str) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_ckselect"))
-            .current_dir(self.0.path())
-            .env("SOURCE_DATE_EPOCH", "1700000000")
-            .args(line.split_whitespace())
-            .output()
-            .unwrap()
-    }
-
     fn good(&self, line: &str) -> String {
-        let ran = self.run(line);
-        assert!(ran.status.success(), "{line}\n{}", String::from_utf8_lossy(&ran.stderr));
-        String::from_utf8(ran.stdout).unwrap()
+        good_in(self.0.path(), line)
     }
 
     fn bad(&self, line: &str, message: &str) {
-        let ran = self.run(line);
-        let said = String::from_utf8(ran.stderr).unwrap();
-        assert!(!ran.status.success() && said.contains(message), "{line}\n{said}");
+        let ran = run_in(self.0.path(), line);
+        assert!(ran.code != Some(0) && ran.stderr.contains(message), "{line}\n{}", ran.stderr);
     }
 
     fn trained(&self) {
@@ -260,9 +252,9 @@ fn a_model_that_is_worse_on_held_out_problems_is_not_written() {
 #[test]
 fn what_is_asked_twice_is_refused() {
     let folder = Folder::new();
-    let line = "curve --arch gfx950 --model any --data here.csv";
+    let line = "tune --arch gfx950 --model any --simulate here.csv";
     folder.bad(&format!("{line} --counts 5,10,5"), "--counts: found '5' twice");
-    folder.bad(&format!("{line} --ways tuned,tuned"), "--ways: found 'tuned' twice");
+    folder.bad(&format!("{line} --counts 5 --ways tuned,tuned"), "--ways: found 'tuned' twice");
 }
 
 #[test]
@@ -322,24 +314,21 @@ fn a_model_goes_on_with_measurements() {
     }
     let mixed = "the data mixes GPUs: NVIDIA H100 (one.csv), NVIDIA H200 (two.csv); give the files of one";
     folder.bad("tune --arch sm_90 --model any --simulate one.csv two.csv", mixed);
-    folder.bad("curve --arch sm_90 --model any --data one.csv two.csv", mixed);
     folder.good("tune --arch sm_90 --model any --simulate one.csv");
 
     folder.bad(&format!("{line} --draws 3 --output fresh"), "--draws: found 3, expected 1 with --output");
     folder.bad(&format!("{line} --measure 31"), "--measure: found 31, expected at most 30");
     folder.bad("tune --arch gfx950 --model none --simulate here.csv", "none: no such directory");
-    folder.bad("curve --arch gfx950 --model none --data here.csv", "none: no such directory");
     folder.bad(
         "tune --arch gfx950 --model embedded:universl --simulate here.csv",
         "no model 'universl' is embedded in this library",
     );
     folder.bad(
-        "curve --arch gfx950 --model any --data here.csv --counts 5,31",
+        "tune --arch gfx950 --model any --simulate here.csv --counts 5,31",
         "--counts: found 31, expected at most 30",
     );
-    folder.bad("curve --arch gfx950 --model any --data here.csv back.csv", "(--variant)");
     let curve = folder.good(
-        "curve --arch gfx950 --model any --data here.csv --counts 0,10,all --ways tuned,alone --draws 2 \
+        "tune --arch gfx950 --model any --simulate here.csv --counts 0,10,all --ways tuned,alone --draws 2 \
          --html curve.html --format csv",
     );
     assert_eq!(column(&curve, "way"), ["tuned", "tuned", "tuned", "alone", "alone"]);
@@ -353,28 +342,29 @@ fn a_model_goes_on_with_measurements() {
     let rows = spec["ck_select"]["trained_on"]["files"][0]["rows"].as_u64().unwrap();
     assert!((12 * 2..=12 * 3).contains(&rows), "{spec}");
     let parts =
-        "curve --arch gfx950 --model any --data here.csv --counts 10,all --ways tuned,alone --draws 1";
+        "tune --arch gfx950 --model any --simulate here.csv --counts 10,all --ways tuned,alone --draws 1";
     let parts = folder.good(&format!("{parts} --first 2 --format csv"));
     assert_eq!(column(&parts, "judged"), ["20", "30", "20", "30"]);
-    let all =
-        "curve --arch gfx950 --model any --data here.csv --counts all --ways upstream --draws 1 --format csv";
+    let all = "tune --arch gfx950 --model any --simulate here.csv --counts all --ways upstream --draws 1 --format csv";
     let [five, each] = ["5", "1000"].map(|folds| folder.good(&format!("{all} --folds {folds}")));
     assert_eq!([column(&five, "judged"), column(&each, "judged")], [["30"], ["30"]]);
     assert_ne!(column(&five, "mean"), column(&each, "mean"));
     // Fewer than ten problems are not held out, so that there is no last point.
     let here = fs::read_to_string(folder.path("here.csv")).unwrap();
     fs::write(folder.path("few.csv"), here.lines().take(1 + 8 * 6).collect::<Vec<_>>().join("\n")).unwrap();
-    let few = "curve --arch gfx950 --model any --data few.csv --ways tuned --draws 1 --format csv";
+    let few =
+        "tune --arch gfx950 --model any --simulate few.csv --ways tuned --draws 1 --format csv --counts";
     assert_eq!(column(&folder.good(few), "measured"), ["0", "5"]);
     folder.bad(
-        &format!("{few} --counts all"),
+        &format!("{few} all"),
         "found 8 problems, all of which are measured, expected others or at least 10",
     );
-    let usual =
-        folder.good("curve --arch gfx950 --model any --data here.csv --ways tuned --draws 1 --format csv");
+    let usual = folder.good(
+        "tune --arch gfx950 --model any --simulate here.csv --counts --ways tuned --draws 1 --format csv",
+    );
     assert_eq!(column(&usual, "measured"), ["0", "5", "10", "20", "30"]);
     folder.bad(
-        "curve --arch gfx950 --model any --data here.csv --ways best",
+        "tune --arch gfx950 --model any --simulate here.csv --counts --ways best",
         "expected some of tuned, alone, upstream",
     );
 }
@@ -546,7 +536,7 @@ fn a_model_of_convolutions_goes_on_with_gemms() {
         &line.replace("gemm_universal", "fmha"),
         "any: found a model for grouped_conv, expected one that ranks kernels of fmha",
     );
-    let curve = format!("curve --arch gfx950 --model any --op gemm_universal --data {files} --draws 1");
+    let curve = format!("tune --arch gfx950 --model any --op gemm_universal --simulate {files} --draws 1");
     let table = folder.good(&format!("{curve} --counts 0,10 --ways tuned,alone --format csv"));
     assert_eq!(column(&table, "judged"), ["15", "5", "5"], "{table}");
     folder.bad(
@@ -676,7 +666,7 @@ fn an_adapted_model_keeps_the_constants_of_its_gpu() {
     let line = "--arch gfx1100 --model any --hardware gpu.json --format csv";
     let table = folder.good(&format!("tune {line} --simulate here.csv --measure 20 --output rdna3"));
     assert_eq!(column(&table, "problems"), ["10"]);
-    folder.good(&format!("curve {line} --data here.csv --counts 0,10 --ways tuned --draws 1"));
+    folder.good(&format!("tune {line} --simulate here.csv --counts 0,10 --ways tuned --draws 1"));
     folder.good("evaluate --model rdna3 --hardware gpu.json --arch gfx1100 --data here.csv");
     folder.bad("tune --arch gfx1100 --model any --simulate here.csv", "no profile of gfx1100");
     folder.bad("tune --arch gfx950 --model own --simulate here.csv", "own: not a universal model");
@@ -714,7 +704,7 @@ fn attention_is_trained_judged_and_tuned() {
         .good("tune --arch sm_90 --model half --simulate odd.csv --measure 20 --output own --format csv");
     assert!(column(&tuned, "problems") == ["85"], "{tuned}");
     let curve = folder.good(
-        "curve --arch sm_90 --model half --data odd.csv --counts 0,10 --ways tuned,alone \
+        "tune --arch sm_90 --model half --simulate odd.csv --counts 0,10 --ways tuned,alone \
          --draws 1 --format csv",
     );
     assert_eq!(column(&curve, "way"), ["tuned", "tuned", "alone"], "{curve}");

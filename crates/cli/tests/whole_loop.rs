@@ -3,12 +3,15 @@
 
 #![cfg(feature = "train")]
 
+mod common;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
+
+use common::good_in;
 
 const KERNELS: usize = 30;
 const TRAINED: usize = 90;
@@ -23,15 +26,8 @@ impl Loop {
         self.folder.path().join(name)
     }
 
-    /// What a command prints, which has to succeed.
     fn run(&self, line: &str) -> String {
-        let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
-            .current_dir(self.folder.path())
-            .args(line.split_whitespace())
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{line}\n{}", String::from_utf8_lossy(&output.stderr));
-        String::from_utf8(output.stdout).unwrap()
+        good_in(self.folder.path(), line)
     }
 
     fn json(&self, name: &str) -> Value {

@@ -1,7 +1,7 @@
 //! Folders that are written completely or not at all.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Read as _, Write};
 use std::path::{Path, PathBuf};
 
 use ck_select_types::files;
@@ -24,11 +24,18 @@ impl Staged {
         Ok(Self { folder: private(".ckselect-", parent)?, target })
     }
 
-    /// Whether a folder with this name could be begun, so that an error is found before the work for it.
-    pub fn check(path: &Path) -> io::Result<()> {
+    /// Takes space for a folder of this name on its disk, before the work for it. The file has no name, so nothing
+    /// stays of it, however the process ends.
+    pub fn reserve(path: &Path, bytes: u64) -> io::Result<File> {
         let target = files::target(path)?;
         let there = files::folder_of(&target).ancestors().find(|folder| folder.exists());
-        private(".ckselect-", there.unwrap_or(Path::new("."))).map(drop)
+        let space = tempfile::tempfile_in(there.unwrap_or(Path::new(".")))?;
+        let mut zeros = BufWriter::with_capacity(1 << 20, &space);
+        io::copy(&mut io::repeat(0).take(bytes), &mut zeros)?;
+        zeros.flush()?;
+        drop(zeros);
+        space.sync_all()?;
+        Ok(space)
     }
 
     /// Where to write.

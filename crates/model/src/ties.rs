@@ -4,14 +4,7 @@ use std::cmp::{Ordering, Reverse};
 
 use crate::select::{Ranked, order};
 
-/// What decides between kernels of equal scores, the first difference counting:
-///
-/// 1. Kernels whose pipeline and suffixes were measured for the model go before others, whose scores are
-///    those of a kernel that they only resemble.
-/// 2. The caller's priority, the highest first.
-/// 3. The estimated time, the shortest first; kernels without one go last.
-/// 4. The order of the pool. That of a registry's pool is the order of names, so that the order of registration
-///    changes nothing.
+/// What decides between kernels of equal scores: see [`Ties::RULE`].
 #[derive(Debug, Default)]
 pub struct Ties(Vec<Standing>);
 
@@ -24,6 +17,12 @@ struct Standing {
 }
 
 impl Ties {
+    /// What decides, the first difference counting. Measured are kernels whose pipeline and suffixes were measured for
+    /// the model; the scores of others are those of a kernel that they only resemble. Kernels without an estimate go
+    /// last. The order of a registry's pool is that of names, so that the order of registration changes nothing.
+    pub const RULE: &'static str = "a measured kernel comes before an unmeasured one, then the one of the higher \
+        priority, then the one with the shorter estimated time, then the one that is earlier in the pool";
+
     /// For a pool, whose kernels have these indices in its order.
     pub fn new(
         order: impl ExactSizeIterator<Item = usize>,

@@ -1,6 +1,7 @@
 //! The files of a model directory, all of them or none.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -13,7 +14,7 @@ use ck_select_data::measurements::Measurements;
 use ck_select_data::staged::Staged;
 
 use super::facts::{range, shapes, trained_on};
-use super::{CardInputs, Plan, TrainError, Trained, card, out_of_fold};
+use super::{CardInputs, Goal, Plan, TrainError, Trained, card, out_of_fold};
 
 /// A model directory in memory: names and contents of its files.
 #[derive(Debug)]
@@ -87,6 +88,27 @@ impl Directory {
         staged.commit(overwrite).map_err(failed)
     }
 
+    /// Takes the space of a plan's model, at most, for the time of its training: a disk that is full is found before
+    /// it, and one that fills up meanwhile does no harm.
+    pub fn reserve(path: &Path, overwrite: bool, plan: &Plan, rows: usize) -> Result<File, TrainError> {
+        const LEAF: usize = 64;
+        const ROW: usize = 128;
+        const REST: usize = 1 << 20;
+        let forest = |goal: &Goal| {
+            let leaves = goal.params.get("num_leaves").map_or(rows, |leaves| leaves as usize).min(rows);
+            let continued =
+                plan.warm_start.as_ref().and_then(|warm| warm.forest(goal.target)).map_or(0, str::len);
+            goal.params.trees().saturating_mul(leaves * LEAF).saturating_add(continued)
+        };
+        let bytes = plan.goals.iter().map(forest).fold(rows * ROW + REST, usize::saturating_add);
+        Self::check_free(path, overwrite)?;
+        Staged::reserve(path, bytes as u64).map_err(|error| {
+            let what =
+                format!("{}: the space for a model, {} MB at most", path.display(), bytes.div_ceil(1 << 20));
+            TrainError::io(what, error)
+        })
+    }
+
     /// Refuses a path that exists or cannot be written; also to be called before a long training.
     pub fn check_free(path: &Path, overwrite: bool) -> Result<(), TrainError> {
         if path.exists() && !overwrite {
@@ -100,7 +122,7 @@ impl Directory {
                 io::Error::new(io::ErrorKind::AlreadyExists, message),
             ));
         }
-        Staged::check(path).map_err(|error| TrainError::io(path.display(), error))
+        Staged::reserve(path, 0).map(drop).map_err(|error| TrainError::io(path.display(), error))
     }
 }
 

@@ -419,9 +419,14 @@ impl Given {
         self.values[place].filter(|_| self.names[place] == name)
     }
 
-    /// The value of a field that has no default.
-    pub(crate) fn needed(&self, name: &str) -> Result<i64, InvalidField> {
-        self.get(name).ok_or_else(|| InvalidField::new(name, "nothing", "a whole number"))
+    /// Refuses a record without a value for fields that have no default, and names all of them.
+    pub(crate) fn need(&self, names: &[&str]) -> Result<(), InvalidField> {
+        let absent: Vec<&str> = names.iter().copied().filter(|name| self.get(name).is_none()).collect();
+        match *absent {
+            [] => Ok(()),
+            [name] => Err(InvalidField::new(name, "nothing", "a whole number")),
+            _ => Err(InvalidField::new(absent.join(", "), "nothing", "a value for each")),
+        }
     }
 
     /// Gives a field a value if it has none.

@@ -6,7 +6,7 @@ and pandas. :class:`GroupedConvRegistry` selects among registered kernels and ru
 
 from . import _library
 from ._shipped import shipped_model, shipped_models
-from .commands import ckselect, curve, estimate, report, tune
+from .commands import ckselect, estimate, report, tune
 from .dispatcher import (
     LAYOUT_TO_DISPATCHER,
     MLKernelSpec,
@@ -84,7 +84,6 @@ __all__ = [
     "ckselect",
     "create_ml_heuristic",
     "create_ranked_heuristic",
-    "curve",
     "estimate",
     "feature_dict_to_dispatcher_config",
     "feature_dict_to_ml_spec",

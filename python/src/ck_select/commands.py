@@ -115,18 +115,12 @@ def _name(row: Any, where: str) -> str:
 def tune(arch: str, **options: Value) -> list[Row]:
     """Adapts a universal model with a few measurements: ``ckselect tune`` with its options.
 
+    With ``simulate`` and ``counts="0,10,all"``, the rows are the quality of choices by the number of measured problems.
+
     Needs a ``ckselect`` with LightGBM, unlike the wheel's: ``make ckselect`` builds one, and
     ``CK_SELECT_COMMAND`` names it.
     """
     return ckselect("tune", arch=arch, **options)
-
-
-def curve(arch: str, **options: Value) -> list[Row]:
-    """The quality of choices by the number of measured problems: ``ckselect curve`` with its options.
-
-    Needs a ``ckselect`` with LightGBM, like :func:`tune`.
-    """
-    return ckselect("curve", arch=arch, **options)
 
 
 def report(sweeps: Union[Place, Iterable[Place]], **options: Value) -> list[Row]:

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ck_select::embedded;
 use ck_select::model::Model;
-use ck_select::vocab::{Arch, Op};
+use ck_select::vocab::Arch;
 use ck_select_data::measurements::Measurements;
 use ck_select_study::candidates::{Trial, trials};
 use ck_select_study::compare::{Comparison, Limits};
@@ -16,7 +16,7 @@ use serde_json::json;
 
 use super::data::{Data, as_measured, serving};
 use super::estimate::EstimateOption;
-use super::hardware::HardwareOption;
+use super::hardware_option::HardwareOption;
 use super::{Force, is_embedded};
 use crate::error::CliError;
 use crate::output::Output;
@@ -49,10 +49,6 @@ pub(crate) struct Args {
     arch: Option<Arch>,
     #[command(flatten)]
     hardware: HardwareOption,
-    /// The operation, if no model determines it, or for universal models [default: the models', or
-    /// grouped_conv]
-    #[arg(long, value_name = "OP", value_parser = super::data::op)]
-    op: Option<Op>,
     /// How much lower the mean may be
     #[arg(long, value_name = "SHARE", default_value_t = Limits::UPSTREAM.mean, value_parser = share)]
     max_mean_loss: f64,
@@ -107,7 +103,7 @@ impl Chooser {
         }
         let estimate = || -> Result<Self, CliError> {
             let arch = args.data.arch(args.arch, &args.hardware)?;
-            let op = op.or(args.op).map_or_else(|| args.data.op(), Ok)?;
+            let op = op.map_or_else(|| args.data.op(), Ok)?;
             Ok(Self::Model(Arc::new(EstimateOption { estimate: true, arch }.model(op, &args.hardware)?)))
         };
         Ok((old.map_or_else(estimate, Ok)?, new.map_or_else(estimate, Ok)?))
@@ -115,7 +111,7 @@ impl Chooser {
 
     fn open(path: &Path, args: &Args) -> Result<Self, CliError> {
         if path.is_dir() || is_embedded(path) {
-            let model = serving(args.force.apply(embedded::open(path)?), args.op, &args.data)?;
+            let model = serving(args.force.apply(embedded::open(path)?), &args.data)?;
             let asked = EstimateOption { estimate: true, arch: args.arch };
             // The options' GPU is for the other side; this model has its own.
             if model.spec().prior.is_none() {
@@ -164,7 +160,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             args.data.read_for(old, args.arch)?
         }
         (_, Chooser::Model(model)) | (Chooser::Model(model), _) => args.data.read_for(model, args.arch)?,
-        _ => args.data.read_all(args.op, None)?,
+        _ => args.data.read_all(args.data.filter.op, None)?,
     };
     let trials = trials(&measurements);
     let (old, new) = (old.on_measured(args, &measurements)?, new.on_measured(args, &measurements)?);
@@ -195,22 +191,14 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     };
     let comparison = Comparison { lost, ..Comparison::new(&old, &new, &limits) };
     if let Some(path) = &args.changes {
-        let mut out = Output::create(Some(path))?;
-        changes(&comparison, &measurements)
-            .write(Format::Csv, &mut out)
-            .map_err(|error| CliError::io(path.display(), &error))?;
-        out.finish()?;
+        let table = changes(&comparison, &measurements);
+        Output::create(Some(path))?.filled(|out| table.write(Format::Csv, out))?;
     }
-    let mut out = Output::report()?;
-    let written = match args.format {
-        Format::Json => serde_json::to_writer_pretty(&mut out, &document(&comparison))
-            .map_err(Into::into)
-            .and_then(|()| writeln!(out)),
-        Format::Csv | Format::Markdown => criteria(&comparison).write(args.format, &mut out),
-        Format::Table => write_table(&comparison, &mut out),
-    };
-    written.map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()?;
+    Output::report()?.filled(|out| match args.format {
+        Format::Json => writeln!(out, "{:#}", document(&comparison)),
+        Format::Csv | Format::Markdown => criteria(&comparison).write(args.format, out),
+        Format::Table => write_table(&comparison, out),
+    })?;
     if comparison.accepted() {
         return Ok(());
     }

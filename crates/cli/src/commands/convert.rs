@@ -97,9 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let converted = convert(&inputs, &args.output, &options, &stop, &mut shown);
     shown.bar.end();
     if let Some(path) = &args.rejects {
-        let mut out = Output::create(Some(path))?;
-        shown.table.write(Format::Csv, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
-        out.finish()?;
+        Output::create(Some(path))?.filled(|out| shown.table.write(Format::Csv, out))?;
     }
     if args.strict && shown.count > 0 {
         return Err(CliError::failed(format!(
@@ -149,9 +147,7 @@ fn summary(reports: &[FileReport], format: Format) -> Result<(), CliError> {
             report.rejected.into(),
         ]);
     }
-    let mut out = Output::report()?;
-    table.write(format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
+    table.print(format)
 }
 
 /// Shows progress and rejected places.

@@ -11,7 +11,8 @@ use ck_select_data::measurements::{Measurements, Wanted, files_of, first_row};
 use ck_select_study::candidates::repeated;
 
 use super::estimate::EstimateOption;
-use super::hardware::HardwareOption;
+use super::hardware_option::HardwareOption;
+use super::word;
 use crate::error::CliError;
 
 /// Measured rows.
@@ -20,33 +21,76 @@ pub(crate) struct Data {
     /// Measurements: benchmark CSVs as they are, or the output of `ckselect convert`
     #[arg(long = "data", value_name = "FILE", required = true, num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
-    /// Only rows of this element type; by default the model's
-    #[arg(long, value_name = "TYPE", value_parser = dtype)]
-    dtype: Option<Dtype>,
-    /// Only convolutions of this direction (forward, bwd_data, bwd_weight); by default the model's
-    #[arg(long, value_name = "DIRECTION", value_parser = direction)]
-    variant: Option<Direction>,
+    #[command(flatten)]
+    pub(crate) filter: RowFilter,
+}
+
+/// Which measured rows count.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct RowFilter {
+    /// Only rows of this operation: gemm_universal, grouped_conv or fmha [default: the model's, else that of
+    /// the rows]
+    #[arg(long, value_name = "OP", value_parser = word::<Op>)]
+    pub(crate) op: Option<Op>,
+    /// Only rows of this element type [default: the model's, if it has one]
+    #[arg(long, value_name = "TYPE", value_parser = word::<Dtype>)]
+    pub(crate) dtype: Option<Dtype>,
+    /// Only convolutions of this direction: forward, bwd_data or bwd_weight [default: the model's, if it has
+    /// one]
+    #[arg(long, value_name = "DIRECTION", value_parser = word::<Direction>)]
+    pub(crate) variant: Option<Direction>,
     /// Only rows with this value in the column run_id
     #[arg(long, value_name = "ID")]
-    run_id: Option<String>,
+    pub(crate) run_id: Option<String>,
+}
+
+impl RowFilter {
+    /// The names of its options.
+    pub(crate) const IDS: [&str; 4] = ["op", "dtype", "variant", "run_id"];
+
+    /// The first row of each file that counts, for what the command line leaves to the data.
+    pub(crate) fn first_rows(&self, files: &[PathBuf]) -> Result<FirstRows, CliError> {
+        let mut rows = Vec::new();
+        for path in files {
+            for file in files_of(path)? {
+                if let Some((op, arch)) = first_row(&file, self.op, self.dtype, self.run_id.as_deref())? {
+                    rows.push((file, op, arch));
+                }
+            }
+        }
+        Ok(FirstRows(rows))
+    }
+
+    /// The operation, by default that of the files' rows.
+    pub(crate) fn op_of(&self, files: &[PathBuf]) -> Result<Op, CliError> {
+        match (self.op, self.variant) {
+            (Some(op), _) => Ok(op),
+            // Only convolutions have directions.
+            (None, Some(_)) => Ok(Op::GroupedConv),
+            (None, None) => self.first_rows(files)?.op(),
+        }
+    }
+
+    /// Which rows are wanted of an operation and an architecture.
+    pub(crate) fn wanted(&self, op: Op, arch: Option<Arch>) -> Result<Wanted, CliError> {
+        match self.variant {
+            Some(direction) if op != Op::GroupedConv => {
+                Err(CliError::usage(format!("--variant: found {direction}, but rows are of {op}")))
+            }
+            direction => Ok(Wanted { op, direction, dtype: self.dtype, arch }),
+        }
+    }
+
+    /// No rows yet, of the run that counts.
+    pub(crate) fn measurements(&self, wanted: Wanted) -> Measurements {
+        Measurements::new(wanted).of_run(self.run_id.clone())
+    }
 }
 
 /// The first row of each file, for what the command line leaves to the data.
 pub(crate) struct FirstRows(Vec<(PathBuf, Op, Option<Arch>)>);
 
 impl FirstRows {
-    pub(crate) fn read(files: &[PathBuf], op: Option<Op>, dtype: Option<Dtype>) -> Result<Self, CliError> {
-        let mut rows = Vec::new();
-        for path in files {
-            for file in files_of(path)? {
-                if let Some((op, arch)) = first_row(&file, op, dtype)? {
-                    rows.push((file, op, arch));
-                }
-            }
-        }
-        Ok(Self(rows))
-    }
-
     /// The operation of all of them; that of convolutions if there is none.
     pub(crate) fn op(&self) -> Result<Op, CliError> {
         Ok(self.common("--op", |(_, op, _)| Some(*op))?.unwrap_or(Op::GroupedConv))
@@ -102,23 +146,11 @@ pub(crate) fn check_choice(
     Ok(())
 }
 
-pub(crate) fn dtype(word: &str) -> Result<Dtype, String> {
-    word.parse().map_err(|error: ck_select::vocab::UnknownWord| error.to_string())
-}
-
-pub(crate) fn direction(word: &str) -> Result<Direction, String> {
-    word.parse().map_err(|error: ck_select::vocab::UnknownWord| error.to_string())
-}
-
-pub(crate) fn op(word: &str) -> Result<Op, String> {
-    word.parse().map_err(|error: ck_select::vocab::UnknownWord| error.to_string())
-}
-
 /// A model for the requested operation: its own, or for a universal model one that the estimate sees alike,
 /// which is by default that of the data.
-pub(crate) fn serving(model: Model, op: Option<Op>, data: &Data) -> Result<Model, CliError> {
+pub(crate) fn serving(model: Model, data: &Data) -> Result<Model, CliError> {
     let own = model.spec().op();
-    let op = match op {
+    let op = match data.filter.op {
         None if model.spec().prior.is_some() => Some(data.op()?),
         op => op,
     };
@@ -127,21 +159,6 @@ pub(crate) fn serving(model: Model, op: Option<Op>, data: &Data) -> Result<Model
         Some(op) => model
             .for_op(op)
             .ok_or_else(|| CliError::usage(format!("--op: found {op}, but the model is for {own}"))),
-    }
-}
-
-/// Which rows are wanted. Only convolutions have directions.
-pub(crate) fn wanted(
-    op: Op,
-    direction: Option<Direction>,
-    dtype: Option<Dtype>,
-    arch: Option<Arch>,
-) -> Result<Wanted, CliError> {
-    match direction {
-        Some(direction) if op != Op::GroupedConv => {
-            Err(CliError::usage(format!("--variant: found {direction}, but rows are of {op}")))
-        }
-        _ => Ok(Wanted { op, direction, dtype, arch }),
     }
 }
 
@@ -169,8 +186,8 @@ impl Data {
         let spec = model.spec();
         self.read(Wanted {
             op: spec.op(),
-            direction: self.variant.or(spec.direction),
-            dtype: self.dtype.or(spec.dtype),
+            direction: self.filter.variant.or(spec.direction),
+            dtype: self.filter.dtype.or(spec.dtype),
             arch: model.key().arch.or(arch),
         })
     }
@@ -178,17 +195,14 @@ impl Data {
     /// Reads rows of one operation, by default that of the first row.
     pub(crate) fn read_all(&self, op: Option<Op>, arch: Option<Arch>) -> Result<Measurements, CliError> {
         let taken = op.map_or_else(|| self.op(), Ok)?;
-        let measurements = self.read(wanted(taken, self.variant, self.dtype, arch)?)?;
+        let measurements = self.read(self.filter.wanted(taken, arch)?)?;
         check_choice(&measurements, op, arch)?;
         Ok(measurements)
     }
 
     /// The operation of the rows.
     pub(crate) fn op(&self) -> Result<Op, CliError> {
-        if self.variant.is_some() {
-            return Ok(Op::GroupedConv);
-        }
-        FirstRows::read(&self.files, None, self.dtype)?.op()
+        self.filter.op_of(&self.files)
     }
 
     /// The architecture of the options, else, unless --hardware says it, the one that the rows record.
@@ -200,21 +214,20 @@ impl Data {
         if arch.is_some() || hardware.is_given() {
             return Ok(arch);
         }
-        FirstRows::read(&self.files, None, self.dtype)?.arch()
+        self.filter.first_rows(&self.files)?.arch()
     }
 
     /// Reads rows for the estimate on a GPU: that of the options, else of the architecture that the rows record.
     pub(crate) fn read_on(
         &self,
-        op: Option<Op>,
         asked: &EstimateOption,
         hardware: &HardwareOption,
     ) -> Result<(Measurements, Described), CliError> {
         let on = EstimateOption { arch: self.arch(asked.arch, hardware)?, ..*asked };
         let mut described = on.device(hardware)?;
-        let measurements = self.read_all(op, Some(described.arch))?;
+        let measurements = self.read_all(self.filter.op, Some(described.arch))?;
         if !hardware.is_given() {
-            check_choice(&measurements, op, asked.arch)?;
+            check_choice(&measurements, self.filter.op, asked.arch)?;
         }
         if !hardware.is_given() {
             described.device = measurements.device(described.arch)?;
@@ -223,7 +236,7 @@ impl Data {
     }
 
     fn read(&self, wanted: Wanted) -> Result<Measurements, CliError> {
-        let mut measurements = Measurements::new(wanted).of_run(self.run_id.clone());
+        let mut measurements = self.filter.measurements(wanted);
         measurements.add_all(&self.files)?;
         look_over(&measurements)?;
         Ok(measurements)

@@ -14,7 +14,6 @@ use ck_select::tuning::store::{Location, Mode as StoreMode, Store};
 use rustix::fs::{Access, access};
 
 use crate::error::CliError;
-use crate::output::Output;
 use crate::table::{Format, Table};
 
 const EXAMPLES: &str = "Examples:
@@ -71,6 +70,18 @@ impl Finding {
     fn new(what: &str, state: State, found: impl Into<String>, effect: impl Into<String>) -> Self {
         Self { what: what.to_owned(), state, found: found.into(), effect: effect.into() }
     }
+
+    fn ok(what: &str, found: impl Into<String>, effect: impl Into<String>) -> Self {
+        Self::new(what, State::Ok, found, effect)
+    }
+
+    fn none(what: &str, found: impl Into<String>, effect: impl Into<String>) -> Self {
+        Self::new(what, State::None, found, effect)
+    }
+
+    fn wrong(what: &str, found: impl std::fmt::Display, effect: impl Into<String>) -> Self {
+        Self::new(what, State::Wrong, found.to_string(), effect)
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
@@ -101,9 +112,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         };
         table.push(vec![what.as_str().into(), state.into(), found.as_str().into(), effect.as_str().into()]);
     }
-    let mut out = Output::report()?;
-    table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()?;
+    table.print(args.format)?;
     let wrong: Vec<&str> =
         findings.iter().filter(|one| one.state == State::Wrong).map(|one| one.what.as_str()).collect();
     if wrong.is_empty() { Ok(()) } else { Err(CliError::Judged(format!("wrong: {}", wrong.join(", ")))) }
@@ -111,7 +120,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 fn library() -> Finding {
     let trains = if cfg!(feature = "train") { "can train" } else { "without LightGBM: cannot train" };
-    Finding::new("library", State::Ok, env!("CARGO_PKG_VERSION"), trains)
+    Finding::ok("library", env!("CARGO_PKG_VERSION"), trains)
 }
 
 /// The HIP runtime, its devices, and whether this user has access to them.
@@ -138,17 +147,12 @@ fn gpus(variable: &impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
             let found = format!("{}{version}", hip.library());
             match hip.device_count() {
                 Ok(count) => {
-                    findings.push(Finding::new(
-                        "HIP runtime",
-                        State::Ok,
-                        found,
-                        "searches and tuning can measure",
-                    ));
+                    findings.push(Finding::ok("HIP runtime", found, "searches and tuning can measure"));
                     findings.extend((0..count).map(|index| device(hip, index)));
                 }
                 Err(error) => {
                     let found = format!("{error}{version}");
-                    findings.push(Finding::new("HIP runtime", State::None, found, without));
+                    findings.push(Finding::none("HIP runtime", found, without));
                 }
             }
         }
@@ -157,12 +161,7 @@ fn gpus(variable: &impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
     let driver = Path::new("/dev/kfd");
     if driver.exists() && access(driver, Access::READ_OK | Access::WRITE_OK).is_err() {
         let effect = "the runtime sees no device; add the user to the groups render and video";
-        findings.push(Finding::new(
-            "GPU driver",
-            State::Wrong,
-            "/dev/kfd: no permission to read and write",
-            effect,
-        ));
+        findings.push(Finding::wrong("GPU driver", "/dev/kfd: no permission to read and write", effect));
     }
     findings
 }
@@ -170,7 +169,7 @@ fn gpus(variable: &impl Fn(&str) -> Option<OsString>) -> Vec<Finding> {
 fn device(hip: &Hip, index: u32) -> Finding {
     let what = format!("device {index}");
     match hip.device(index) {
-        Err(error) => Finding::new(&what, State::Wrong, error.to_string(), "cannot measure"),
+        Err(error) => Finding::wrong(&what, error, "cannot measure"),
         Ok(device) => {
             use ck_select::tuning::device::Device as _;
             let facts = device.facts();
@@ -191,7 +190,7 @@ fn device(hip: &Hip, index: u32) -> Finding {
                     }
                 }
             };
-            Finding::new(&what, State::Ok, format!("{}, {target}", facts.name), effect)
+            Finding::ok(&what, format!("{}, {target}", facts.name), effect)
         }
     }
 }
@@ -206,12 +205,7 @@ fn models() -> Vec<Finding> {
         })
         .collect();
     if findings.is_empty() {
-        findings.push(Finding::new(
-            "embedded models",
-            State::None,
-            "built without",
-            "only loaded models choose",
-        ));
+        findings.push(Finding::none("embedded models", "built without", "only loaded models choose"));
     }
     let program = std::env::current_exe().and_then(std::fs::canonicalize).ok();
     let folder = program.as_deref().and_then(Path::parent).and_then(Path::parent);
@@ -222,7 +216,7 @@ fn models() -> Vec<Finding> {
     paths.sort();
     if paths.is_empty() {
         let found = format!("no model in {}", folder.display());
-        findings.push(Finding::new("installed models", State::None, found, "models are given by their path"));
+        findings.push(Finding::none("installed models", found, "models are given by their path"));
     }
     findings.extend(paths.iter().map(|path| {
         let loaded = Model::load(path).map(|model| model.spec().clone()).map_err(|error| error.to_string());
@@ -233,14 +227,14 @@ fn models() -> Vec<Finding> {
 
 fn model(what: &str, spec: Result<FeatureSpec, String>, found: String) -> Finding {
     match spec {
-        Err(error) => Finding::new(what, State::Wrong, error, "cannot be loaded"),
+        Err(error) => Finding::wrong(what, error, "cannot be loaded"),
         Ok(spec) => {
             let direction = spec.direction.map(|word| word.to_string());
             let dtype = spec.dtype.map(|word| word.to_string());
             let arch = spec.arch.map(|word| word.to_string());
             let of: Vec<String> =
                 [Some(spec.op().to_string()), direction, dtype, arch].into_iter().flatten().collect();
-            Finding::new(what, State::Ok, found, format!("chooses for {}", of.join(", ")))
+            Finding::ok(what, found, format!("chooses for {}", of.join(", ")))
         }
     }
 }
@@ -249,37 +243,29 @@ fn store() -> Finding {
     let what = "store";
     let path = match Location::from_environment(None) {
         Ok(Location::Off) => {
-            return Finding::new(what, State::None, "off", "measured winners are lost when a process ends");
+            return Finding::none(what, "off", "measured winners are lost when a process ends");
         }
         Ok(Location::File(path)) => path,
-        Err(error) => return Finding::new(what, State::Wrong, error.to_string(), "winners stay in memory"),
+        Err(error) => return Finding::wrong(what, error, "winners stay in memory"),
     };
     let shown = path.display().to_string();
     if !path.exists() {
         return match creatable(&path) {
-            Ok(()) => Finding::new(
-                what,
-                State::None,
-                format!("{shown}: no file yet"),
-                "the first measured winner creates it",
-            ),
-            Err(reason) => {
-                Finding::new(what, State::Wrong, format!("{shown}: {reason}"), "winners stay in memory")
+            Ok(()) => {
+                Finding::none(what, format!("{shown}: no file yet"), "the first measured winner creates it")
             }
+            Err(reason) => Finding::wrong(what, format!("{shown}: {reason}"), "winners stay in memory"),
         };
     }
     let opened = Store::open(&path, StoreMode::ReadOnly).and_then(|store| store.count());
     match opened {
-        Err(error) => Finding::new(what, State::Wrong, error.to_string(), "winners stay in memory"),
+        Err(error) => Finding::wrong(what, error, "winners stay in memory"),
         Ok(count) => {
             let found = format!("{shown}: {count} winners");
             match writable(&path) {
-                Ok(()) => {
-                    Finding::new(what, State::Ok, found, "answers what was measured, keeps new winners")
-                }
-                Err(reason) => Finding::new(
+                Ok(()) => Finding::ok(what, found, "answers what was measured, keeps new winners"),
+                Err(reason) => Finding::wrong(
                     what,
-                    State::Wrong,
                     format!("{found}; {reason}"),
                     "answers what was measured; new winners stay in memory",
                 ),
@@ -291,17 +277,12 @@ fn store() -> Finding {
 fn mode(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
     let name = "CK_SELECT_MODE";
     let Some(word) = variable(name) else {
-        return Finding::new(
-            name,
-            State::None,
-            "not set",
-            "the program's options say how kernels are chosen",
-        );
+        return Finding::none(name, "not set", "the program's options say how kernels are chosen");
     };
     let only_mode = |asked: &str| (asked == name).then(|| word.clone());
     let found = word.to_string_lossy().into_owned();
     match Options::default().with_environment(only_mode) {
-        Err(error) => Finding::new(name, State::Wrong, error.to_string(), "creating a registry fails"),
+        Err(error) => Finding::wrong(name, error, "creating a registry fails"),
         Ok(options) => {
             let order = match options.mode {
                 Mode::Model => "override, store, model, search if allowed",
@@ -310,7 +291,7 @@ fn mode(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
                 Mode::Priority => "override",
             };
             let estimate = if options.estimate && options.mode != Mode::Priority { ", estimate" } else { "" };
-            Finding::new(name, State::Ok, found, format!("asks {order}{estimate}, priority"))
+            Finding::ok(name, found, format!("asks {order}{estimate}, priority"))
         }
     }
 }
@@ -318,13 +299,13 @@ fn mode(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
 fn overrides(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
     let name = "CK_SELECT_OVERRIDE";
     let Some(path) = variable(name).map(PathBuf::from) else {
-        return Finding::new(name, State::None, "not set", "no rule goes before the other sources");
+        return Finding::none(name, "not set", "no rule goes before the other sources");
     };
     match Overrides::read(&path) {
-        Err(error) => Finding::new(name, State::Wrong, error.to_string(), "creating a registry fails"),
+        Err(error) => Finding::wrong(name, error, "creating a registry fails"),
         Ok(rules) => {
             let found = format!("{}: {} rules", path.display(), rules.len());
-            Finding::new(name, State::Ok, found, "these problems get these kernels, whatever else is known")
+            Finding::ok(name, found, "these problems get these kernels, whatever else is known")
         }
     }
 }
@@ -332,22 +313,22 @@ fn overrides(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
 fn described(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
     let name = "CK_SELECT_HARDWARE";
     let Some(value) = variable(name) else {
-        return Finding::new(name, State::None, "not set", "GPUs are those of the architectures' profiles");
+        return Finding::none(name, "not set", "GPUs are those of the architectures' profiles");
     };
     if value == Options::BY_RUNTIME {
-        return Finding::new(name, State::Ok, Options::BY_RUNTIME, "the GPU is what the HIP runtime reports");
+        return Finding::ok(name, Options::BY_RUNTIME, "the GPU is what the HIP runtime reports");
     }
     let path = PathBuf::from(value);
     match Described::read(&path, None) {
         Ok(Described { arch, device }) => {
             let found = format!("{}: {} compute units", path.display(), device.hardware.num_cus);
             let effect = format!("the estimate and universal models take it for {arch}");
-            Finding::new(name, State::Ok, found, effect)
+            Finding::ok(name, found, effect)
         }
         Err(error) => {
             let has_base = constants_of(&path).is_ok_and(|fields| fields.contains_key("based_on"));
             let unless = if has_base { "" } else { ", at least if its options name no architecture" };
-            Finding::new(name, State::Wrong, error.to_string(), format!("creating a registry fails{unless}"))
+            Finding::wrong(name, error, format!("creating a registry fails{unless}"))
         }
     }
 }
@@ -355,42 +336,35 @@ fn described(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
 fn capture(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
     let name = "CK_SELECT_CAPTURE";
     let Some(path) = variable(name).map(PathBuf::from) else {
-        return Finding::new(name, State::None, "not set", "problems are not recorded");
+        return Finding::none(name, "not set", "problems are not recorded");
     };
     let may = if path.exists() { writable(&path) } else { creatable(&path) };
     let shown = path.display();
     match may {
-        Err(reason) => {
-            Finding::new(name, State::Wrong, format!("{shown}: {reason}"), "creating a registry fails")
-        }
-        Ok(()) => Finding::new(name, State::Ok, shown.to_string(), "distinct problems are appended"),
+        Err(reason) => Finding::wrong(name, format!("{shown}: {reason}"), "creating a registry fails"),
+        Ok(()) => Finding::ok(name, shown.to_string(), "distinct problems are appended"),
     }
 }
 
 fn log(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
     let name = "CK_SELECT_LOG";
     let Some(value) = variable(name) else {
-        return Finding::new(
-            name,
-            State::None,
-            "not set",
-            "only two warnings are printed, once per registry",
-        );
+        return Finding::none(name, "not set", "only two warnings are printed, once per registry");
     };
     let value = value.to_string_lossy().into_owned();
     let (level, file) =
         value.split_once(':').map_or((value.as_str(), None), |(level, file)| (level, Some(file)));
     let level: Level = match level.parse() {
         Ok(level) => level,
-        Err(error) => return Finding::new(name, State::Wrong, format!("{error}"), "nothing is logged"),
+        Err(error) => return Finding::wrong(name, format!("{error}"), "nothing is logged"),
     };
     let Some(file) = file.map(Path::new) else {
-        return Finding::new(name, State::Ok, value, format!("{level} goes to standard error"));
+        return Finding::ok(name, value, format!("{level} goes to standard error"));
     };
     let may = if file.exists() { writable(file) } else { creatable(file) };
     match may {
-        Err(reason) => Finding::new(name, State::Wrong, format!("{value}: {reason}"), "nothing is logged"),
-        Ok(()) => Finding::new(name, State::Ok, value.clone(), format!("{level} goes to {}", file.display())),
+        Err(reason) => Finding::wrong(name, format!("{value}: {reason}"), "nothing is logged"),
+        Ok(()) => Finding::ok(name, value.clone(), format!("{level} goes to {}", file.display())),
     }
 }
 
@@ -404,7 +378,7 @@ fn strangers(names: impl Iterator<Item = OsString>) -> Vec<Finding> {
     strangers.sort();
     let finding = |name: &String| {
         let found = format!("no variable of ck-select{}", Hint::new(name, VARIABLES));
-        Finding::new(name, State::Wrong, found, "is ignored")
+        Finding::wrong(name, found, "is ignored")
     };
     strangers.iter().map(finding).collect()
 }

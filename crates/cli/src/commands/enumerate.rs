@@ -1,6 +1,5 @@
 //! `ckselect enumerate`: lists the kernels of a configuration.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use ck_select::vocab::{Dtype, GemmLayout, Op, UnknownWord};
@@ -10,7 +9,7 @@ use ck_select_enumerate::rules::Rules;
 use ck_select_enumerate::{EnumerateError, Enumeration, Request, enumerate, export};
 
 use crate::error::CliError;
-use crate::output::Output;
+use crate::output::write_file;
 use crate::table::{Format, Table};
 
 const EXAMPLES: &str = "Examples:
@@ -121,20 +120,20 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     if let Some(file) = &args.export_json {
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        write_text(file, &export::to_json(&found.kernels, &name, &args.arch)?)?;
+        write_file(file, &export::to_json(&found.kernels, &name, &args.arch)?)?;
     }
     if let Some(file) = &args.output {
-        write_text(file, &export::to_text(&found.kernels))?;
+        write_file(file, &export::to_text(&found.kernels))?;
     }
     if args.list {
-        return write_table(&listed(&found), args.format);
+        return listed(&found).print(args.format);
     }
     if args.count_only {
-        return write_text(Path::new("-"), &format!("{}\n", found.kernels.len() + found.others.len()));
+        return write_file(Path::new("-"), &format!("{}\n", found.kernels.len() + found.others.len()));
     }
     // When a file goes to standard output, nothing else may follow it.
     let taken = [&args.export_json, &args.output].into_iter().flatten().any(|file| file == Path::new("-"));
-    if taken { Ok(()) } else { write_table(&summary(&found, args), args.format) }
+    if taken { Ok(()) } else { summary(&found, args).print(args.format) }
 }
 
 /// A pool holds only what the library can describe; prints what it cannot hold.
@@ -233,17 +232,5 @@ fn list_fields(args: &Args) -> Result<(), CliError> {
     {
         table.push(vec![op.as_str().into(), format!("c.{name}").into(), doc.into()]);
     }
-    write_table(&table, args.format)
-}
-
-fn write_table(table: &Table, format: Format) -> Result<(), CliError> {
-    let mut out = Output::report()?;
-    table.write(format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
-}
-
-fn write_text(path: &Path, text: &str) -> Result<(), CliError> {
-    let mut out = Output::create(Some(path))?;
-    out.write_all(text.as_bytes()).map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
+    table.print(args.format)
 }

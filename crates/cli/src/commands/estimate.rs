@@ -8,7 +8,7 @@ use ck_select::model::Model;
 use ck_select::problem::Problem;
 use ck_select::vocab::{Arch, Op};
 
-use super::hardware::HardwareOption;
+use super::hardware_option::HardwareOption;
 use crate::error::CliError;
 
 /// Whether the estimate is asked, and for which GPU.

@@ -8,17 +8,15 @@ use ck_select::embedded;
 use ck_select::estimate::{Described, Estimator};
 use ck_select::model::Model;
 use ck_select::pool::Pool;
-use ck_select::vocab::Op;
 use ck_select_data::figures::Spread;
 use ck_select_data::measurements::Measurements;
 use ck_select_study::evaluate::{Evaluation, Slice};
 use ck_select_study::page;
 use ck_select_study::predictions::{Labels, Predictions};
-use serde_json::Value;
 
 use super::data::{Data, as_measured, say_trained_on, serving};
 use super::estimate::EstimateOption;
-use super::hardware::HardwareOption;
+use super::hardware_option::HardwareOption;
 use super::{Force, Unknown, load_model};
 use crate::error::CliError;
 use crate::output::{self, Output};
@@ -66,10 +64,6 @@ pub(crate) struct Args {
     pool: Option<PathBuf>,
     #[command(flatten)]
     estimate: EstimateOption,
-    /// The operation on which the estimate or a universal model is evaluated; other models have their own
-    /// [default: the model's, or that of the rows]
-    #[arg(long, value_name = "OP", value_parser = super::data::op)]
-    op: Option<Op>,
     #[command(flatten)]
     data: Data,
     /// How to treat words without a code in the model's encoding (pipelines, dtypes, layouts); by default the
@@ -131,14 +125,13 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 /// The evaluation, its measurements, and the model that is judged, if it is one.
 fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>>), CliError> {
     if let Some(path) = &args.predictions {
-        let measurements = args.data.read_all(args.op, None)?;
+        let measurements = args.data.read_all(args.data.filter.op, None)?;
         let predictions = read_predictions(path, &args.data, &measurements)?;
         return Ok((Evaluation::of_predictions(&predictions, &measurements)?, measurements, None));
     }
     let pool = args.pool.as_ref().map(Pool::read).transpose()?.map(Arc::new);
     let Some(directory) = &args.model else {
-        let (measurements, Described { arch, device }) =
-            args.data.read_on(args.op, &args.estimate, &args.hardware)?;
+        let (measurements, Described { arch, device }) = args.data.read_on(&args.estimate, &args.hardware)?;
         let evaluation = match pool {
             None => Evaluation::of_estimate(&Estimator::new(device), &measurements)?,
             Some(pool) => {
@@ -149,7 +142,7 @@ fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>
         return Ok((evaluation, measurements, None));
     };
     let model = args.force.apply(load_model(directory, args.unknown)?);
-    let mut model = serving(model, args.op, &args.data)?;
+    let mut model = serving(model, &args.data)?;
     if let Some(target) = args.rank_by {
         model = model.ranking_by(target)?;
     }
@@ -224,7 +217,7 @@ fn write(
     model: Option<&Model>,
 ) -> Result<(), CliError> {
     if let Some(path) = &args.json {
-        write_file(path, &evaluation.to_json(measurements))?;
+        output::write_file(path, &format!("{:#}\n", evaluation.to_json(measurements)))?;
     }
     if let Some(path) = &args.html {
         let place = args.model.as_deref().map(|path| match embedded::named(path) {
@@ -237,30 +230,13 @@ fn write(
     }
     if let Some(path) = &args.problems {
         refuse_other_table(path)?;
-        let mut out = Output::create(Some(path))?;
-        outcomes(evaluation, measurements)
-            .write(Format::Csv, &mut out)
-            .map_err(|error| CliError::io(path.display(), &error))?;
-        out.finish()?;
+        let table = outcomes(evaluation, measurements);
+        Output::create(Some(path))?.filled(|out| table.write(Format::Csv, out))?;
     }
-    let mut out = Output::report()?;
-    let written = match args.format {
-        Format::Json => serde_json::to_writer_pretty(&mut out, &evaluation.to_json(measurements))
-            .map_err(Into::into)
-            .and_then(|()| writeln!(out)),
-        format => figures(evaluation, measurements).write(format, &mut out),
-    };
-    written.map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
-}
-
-fn write_file(path: &Path, value: &Value) -> Result<(), CliError> {
-    let mut out = Output::create(Some(path))?;
-    serde_json::to_writer_pretty(&mut out, value)
-        .map_err(Into::into)
-        .and_then(|()| writeln!(out))
-        .map_err(|error| CliError::io(path.display(), &error))?;
-    out.finish()
+    Output::report()?.filled(|out| match args.format {
+        Format::Json => writeln!(out, "{:#}", evaluation.to_json(measurements)),
+        format => figures(evaluation, measurements).write(format, out),
+    })
 }
 
 /// The figures over all problems, then by kind of problem.

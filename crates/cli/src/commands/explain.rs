@@ -14,7 +14,6 @@ use ck_select_study::page::{self, Explanation, Made};
 use super::ModelAndPool;
 use super::estimate::EstimateOption;
 use crate::error::CliError;
-use crate::output::Output;
 use crate::table::{Cell, Format, Table};
 #[cfg(feature = "offline")]
 use crate::timestamp::timestamp;
@@ -128,9 +127,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if args.format == Format::Table {
         say!("first:  {}\nsecond: {}", ranker.name(first), ranker.name(second));
     }
-    let mut out = Output::report()?;
-    table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
+    table.print(args.format)
 }
 
 /// The best kernel with another score than the first: between equal scores there is nothing to explain.

@@ -1,85 +1,68 @@
-//! Hardware constants from the user instead of those that a model was trained with.
+//! `ckselect hardware`: this machine's GPU as a file for `--hardware`.
 
-use std::path::Path;
+use std::io::Write;
+use std::path::PathBuf;
 
-use ck_select::estimate::constants_of;
-use ck_select::hardware::Hardware;
-use ck_select::model::Model;
-use ck_select::nearest::Hint;
+use ck_select::estimate::Device;
+use ck_select::tuning::described::FactsError;
+use ck_select::tuning::device::Device as _;
+use ck_select::tuning::hip::Hip;
 use ck_select::vocab::Arch;
 
+use super::word;
 use crate::error::CliError;
+use crate::output::Output;
 
-/// Whose constants features are computed with.
-#[derive(Clone, clap::Args)]
-pub(crate) struct HardwareOption {
-    /// GPU constants to use instead of the model's: an architecture with a profile (an unknown one lists
-    /// them), or a JSON file with an object of single constants (`ckselect inspect` shows their names)
-    #[arg(long, value_name = "FILE|NAME")]
-    hardware: Option<String>,
+const EXAMPLES: &str = "Examples:
+  ckselect hardware --output mi300x.json
+  ckselect rank --hardware mi300x.json --pool kernels.txt \\
+      --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3,pad_h=1,pad_w=1'
+  ckselect hardware --device 1 --based-on gfx1201 --output w7900.json
+
+The file has what the HIP runtime reports: compute units, clock, the memory's bandwidth (from its clock and bus, \
+where it is known what that clock counts), the L2 cache if the base has no larger cache behind it, and, if the \
+base is another architecture, the wave size and shared memory. Everything else is taken from the profile that \
+--based-on names, by default the architecture's own. HIP does not report rates: if the base is another \
+architecture, edit the file and add macs_16bit, cache_gb_s and so on (docs/estimate.md).";
+
+/// Describe this machine's GPU as a file for --hardware
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The device's index among the visible ones
+    #[arg(long, value_name = "INDEX", default_value = "0")]
+    device: u32,
+    /// The profile that has what HIP does not report
+    #[arg(long, value_name = "ARCH", value_parser = word::<Arch>)]
+    based_on: Option<Arch>,
+    /// Output file [default: standard output]
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
 }
 
-impl HardwareOption {
-    pub(crate) const fn is_given(&self) -> bool {
-        self.hardware.is_some()
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let hip = Hip::get()?;
+    let count = hip.device_count()?;
+    if args.device >= count {
+        return Err(CliError::usage(format!("--device: found {}, there are {count} devices", args.device)));
     }
-
-    /// The option's value: a file or an architecture.
-    pub(crate) fn asked(&self) -> Option<&str> {
-        self.hardware.as_deref()
-    }
-
-    /// The requested constants, or changes to `own`, which are those of a model or a schema.
-    pub(crate) fn over(&self, own: Hardware) -> Result<Hardware, CliError> {
-        let Some(asked) = &self.hardware else { return Ok(own) };
-        if Path::new(asked).is_file() {
-            return read(asked, own);
-        }
-        let profile = asked.parse().ok().and_then(|arch: Arch| Hardware::for_arch(&arch));
-        profile.ok_or_else(|| {
-            let known = Hardware::PROFILES.join(", ");
-            CliError::usage(format!(
-                "--hardware: '{asked}' is neither a file nor an architecture with a profile; \
-                 there are {known}{}",
-                Hint::new(asked, Hardware::PROFILES)
-            ))
-        })
-    }
-
-    /// The model with the requested constants. Differences from its training are printed: it has never seen
-    /// such a GPU.
-    pub(crate) fn ask(&self, model: Model) -> Result<Model, CliError> {
-        let own = model.extractor().hardware;
-        let hardware = self.over(own)?;
-        let differs = |name: &&str| hardware.get(name) != own.get(name);
-        let shown = |hardware: Hardware, name| hardware.get(name).unwrap_or_default();
-        let differences = Hardware::NAMES.into_iter().filter(differs);
-        let differences: Vec<String> = differences
-            .map(|name| format!("{name} {} instead of {}", shown(hardware, name), shown(own, name)))
-            .collect();
-        if differences.is_empty() {
-            // A model whose own constants are not known asks for them, even if they are the default.
-            let asks = self.is_given() && model.spec().check_hardware().is_err();
-            return Ok(if asks { model.with_hardware(hardware) } else { model });
-        }
-        if model.spec().check_hardware().is_err() {
-            return Ok(model.with_hardware(hardware));
-        }
-        say!("ckselect: --hardware: not what the model was trained with: {}", differences.join(", "));
-        Ok(model.with_hardware(hardware))
-    }
-}
-
-fn read(path: &str, own: Hardware) -> Result<Hardware, CliError> {
-    let fields = constants_of(Path::new(path)).map_err(|error| CliError::failed(error.to_string()))?;
-    if fields.is_empty() {
-        let known = Hardware::NAMES.join(", ");
-        return Err(CliError::failed(format!("{path}: found no constants, expected some of {known}")));
-    }
-    let wrong = |error| CliError::failed(format!("{path}: {error}"));
-    let hardware = own.overridden_by(&fields).map_err(wrong)?;
-    for name in fields.keys() {
-        Hardware::check_plausible(name, hardware.get(name).unwrap_or(1)).map_err(wrong)?;
-    }
-    Ok(hardware)
+    let device = hip.device(args.device)?;
+    let facts = device.facts();
+    let fields = facts.constants(args.based_on).map_err(|error| match error {
+        FactsError::Base { .. } => CliError::usage(format!("--based-on: {error}")),
+        FactsError::NoProfile { .. } => CliError::usage(format!("{error} by --based-on")),
+        FactsError::Unreported { .. } => CliError::failed(error.to_string()),
+    })?;
+    Device::from_json(&fields, None)?;
+    let target = facts.target.as_deref().unwrap_or("no architecture reported");
+    let base = fields["based_on"].as_str().unwrap_or_default();
+    let memory = if fields.contains_key("memory_gb_s") { "" } else { "the memory's bandwidth, " };
+    let caches = if fields.contains_key("cache_kb") { "the cache's bandwidth" } else { "caches" };
+    say!(
+        "ckselect: device {}: {}, {target}; {memory}{caches} and rates are those of {base}",
+        facts.index,
+        facts.name
+    );
+    let text = serde_json::to_string_pretty(&fields)?;
+    Output::create(args.output.as_deref())?.filled(|out| writeln!(out, "{text}"))
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Bare, memory};
 use crate::error::CliError;
-use crate::output::Output;
+use crate::output::{Output, write_file};
 use crate::table::{Cell, Format, Table};
 
 const EXAMPLES: &str = "Examples:
@@ -55,9 +55,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if let (true, Some(pool)) = (args.memory, &args.pool) {
         let parts = memory::table(|| args.bare.load(&args.model, args.arch, None), pool)?;
-        let mut out = Output::report()?;
-        parts.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
-        return out.finish();
+        return parts.print(args.format);
     }
     let model = args.bare.load(&args.model, args.arch, None)?;
     if let (true, Some(spec)) = (args.write_spec, args.bare.spec(args.arch)?) {
@@ -68,19 +66,16 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         .forest(target)
         .ok_or_else(|| CliError::failed(format!("{}: no forest for {target}", model.name())))?;
     let features = features(&model, forest);
-    let mut out = Output::report()?;
-    let written = match args.format {
-        Format::Csv => features.write(Format::Csv, &mut out),
+    Output::report()?.filled(|out| match args.format {
+        Format::Csv => features.write(Format::Csv, out),
         Format::Json => {
             let mut document = summary(&model, &args.model);
             document.insert("targets".into(), targets(&model, &args.model).to_json());
             document.insert("importances_of".into(), target.as_str().into());
             document.insert("features".into(), features.to_json());
-            serde_json::to_writer_pretty(&mut out, &Value::Object(document))
-                .map_err(Into::into)
-                .and_then(|()| writeln!(out))
+            writeln!(out, "{:#}", Value::Object(document))
         }
-        Format::Table => write_report(&model, &args.model, target, &features, &mut out),
+        Format::Table => write_report(&model, &args.model, target, &features, out),
         Format::Markdown => {
             let mut facts = Table::new(["property", "value"]);
             for (key, value) in summary(&model, &args.model) {
@@ -90,12 +85,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
                 if at > 0 {
                     writeln!(out)?;
                 }
-                table.write(Format::Markdown, &mut out)
+                table.write(Format::Markdown, out)
             })
         }
-    };
-    written.map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
+    })
 }
 
 /// Writes a spec beside its forest; an existing one is not replaced.
@@ -106,11 +99,7 @@ fn write_spec(directory: &Path, spec: &Value) -> Result<(), CliError> {
             if path.exists() { "is there already" } else { "cannot be written: --model is not a directory" };
         return Err(CliError::failed(format!("{}: {why}", path.display())));
     }
-    let mut out = Output::create(Some(&path))?;
-    let written =
-        serde_json::to_writer_pretty(&mut out, spec).map_err(Into::into).and_then(|()| writeln!(out));
-    written.map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
+    write_file(&path, &format!("{spec:#}\n"))
 }
 
 fn write_report(

@@ -1,50 +1,44 @@
 //! One file per subcommand, and what they share.
 
 #[cfg(feature = "offline")]
-pub(crate) mod bench;
+mod bench;
 #[cfg(feature = "offline")]
-pub(crate) mod compare;
+mod compare;
 #[cfg(feature = "offline")]
-pub(crate) mod completions;
+mod convert;
 #[cfg(feature = "offline")]
-pub(crate) mod convert;
+mod data;
+mod dev;
+mod doctor;
 #[cfg(feature = "offline")]
-pub(crate) mod curve;
+mod enumerate;
+mod estimate;
 #[cfg(feature = "offline")]
-pub(crate) mod data;
-pub(crate) mod doctor;
-#[cfg(feature = "offline")]
-pub(crate) mod enumerate;
-pub(crate) mod estimate;
-#[cfg(feature = "offline")]
-pub(crate) mod evaluate;
-pub(crate) mod explain;
-pub(crate) mod features;
-pub(crate) mod hardware;
-pub(crate) mod inspect;
-#[cfg(feature = "offline")]
-pub(crate) mod man;
+mod evaluate;
+mod explain;
+mod hardware;
+mod hardware_option;
+mod inspect;
 mod memory;
 #[cfg(feature = "offline")]
-pub(crate) mod merge;
-#[cfg(feature = "offline")]
-pub(crate) mod pack;
-pub(crate) mod predict;
-pub(crate) mod rank;
+mod merge;
+mod rank;
 mod rank_estimate;
 mod rank_notes;
+mod records;
 #[cfg(feature = "offline")]
-pub(crate) mod report;
+mod report;
 #[cfg(feature = "offline")]
-pub(crate) mod search;
+mod search;
 #[cfg(feature = "offline")]
-pub(crate) mod shapes;
-pub(crate) mod store;
-pub(crate) mod this_gpu;
+mod shapes;
+mod store;
 #[cfg(feature = "offline")]
-pub(crate) mod train;
+mod train;
 #[cfg(feature = "offline")]
-pub(crate) mod tune;
+mod tune;
+
+pub(crate) use records::{line, run};
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -63,7 +57,7 @@ use clap::ValueEnum;
 use serde_json::Value;
 
 use self::estimate::EstimateOption;
-use self::hardware::HardwareOption;
+use self::hardware_option::HardwareOption;
 use crate::error::CliError;
 
 /// What to do with words that the model's encoding has no number for.

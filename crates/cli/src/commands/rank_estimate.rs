@@ -9,7 +9,7 @@ use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::Op;
 
 use super::estimate::{EstimateOption, check_arch};
-use super::hardware::HardwareOption;
+use super::hardware_option::HardwareOption;
 use super::rank_notes::{self, Skipped};
 use super::take_what_is_common;
 use crate::error::CliError;

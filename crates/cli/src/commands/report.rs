@@ -1,18 +1,17 @@
 //! `ckselect report`: the contents of a sweep.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use ck_select::vocab::{Arch, Direction, Dtype, Op};
+use ck_select::vocab::Arch;
 use ck_select_data::figures::quantile;
-use ck_select_data::measurements::{Measurements, Wanted, files_of};
+use ck_select_data::measurements::{Measurements, files_of};
 use ck_select_data::sidecar::Sidecar;
 use ck_select_study::page::{self, Against, Made};
 use ck_select_study::survey::{Change, Keep, Point, Survey};
 
-use super::data::{FirstRows, direction, dtype, op, say_left_out};
+use super::data::{RowFilter, say_left_out};
 use crate::error::CliError;
-use crate::output::{self, Output};
+use crate::output;
 use crate::table::{Cell, Format, Table};
 use crate::timestamp::timestamp;
 
@@ -34,7 +33,7 @@ all kernels.";
 /// The default of --keep-share.
 const SHARE: f64 = 0.99;
 
-/// Summarise a sweep, as tables or as a page: coverage, winners, what fewer kernels cost, noise, failures
+/// Summarise a sweep: coverage, winners, what fewer kernels cost, noise, failures
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -45,18 +44,8 @@ pub(crate) struct Args {
     /// Compare with these sweeps: warm and cold, two drivers, two devices
     #[arg(long, value_name = "SWEEP", num_args = 1..)]
     against: Vec<PathBuf>,
-    /// Only rows of this operation (gemm_universal, grouped_conv, fmha); by default that of the rows
-    #[arg(long, value_name = "OP", value_parser = op)]
-    op: Option<Op>,
-    /// Only rows of this element type
-    #[arg(long, value_name = "TYPE", value_parser = dtype)]
-    dtype: Option<Dtype>,
-    /// Only convolutions of this direction (forward, bwd_data, bwd_weight)
-    #[arg(long, value_name = "DIRECTION", value_parser = direction)]
-    variant: Option<Direction>,
-    /// Only rows with this value in the column run_id
-    #[arg(long, value_name = "ID")]
-    run_id: Option<String>,
+    #[command(flatten)]
+    filter: RowFilter,
     /// The architecture of rows that do not record it; rows of other architectures are left out
     #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
     arch: Option<Arch>,
@@ -122,18 +111,13 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         };
         output::write_file(path, &page::sweep(&survey, &measurements, &page_made, against))?;
     }
-    let mut out = Output::report()?;
-    figures(&survey, &measurements, change.as_ref())
-        .write(args.format, &mut out)
-        .map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
+    figures(&survey, &measurements, change.as_ref()).print(args.format)
 }
 
 fn read(args: &Args, files: &[PathBuf], arch: Option<Arch>) -> Result<Measurements, CliError> {
     let files: Vec<PathBuf> = files.iter().map(|file| Sidecar::measurements(file)).collect();
-    let op = args.op.map_or_else(|| FirstRows::read(&files, None, args.dtype)?.op(), Ok)?;
-    let wanted = Wanted { op, direction: args.variant, dtype: args.dtype, arch };
-    let mut measurements = Measurements::new(wanted).of_run(args.run_id.clone());
+    let wanted = args.filter.wanted(args.filter.op_of(&files)?, arch)?;
+    let mut measurements = args.filter.measurements(wanted);
     measurements.add_all(&files)?;
     say_left_out(&measurements);
     Ok(measurements)
@@ -171,12 +155,8 @@ fn prune(args: &Args, path: &Path, survey: &Survey, measurements: &Measurements)
         last.share * 100.0,
         measurements.problems().len()
     );
-    let mut out = Output::create(Some(path))?;
-    let names = steps.iter().map(|step| &measurements.kernels()[step.kernel as usize].name);
-    let written = writeln!(out, "# {text}")
-        .and_then(|()| names.into_iter().try_for_each(|name| writeln!(out, "{name}")));
-    written.map_err(|error| CliError::io(path.display(), &error))?;
-    out.finish()?;
+    let names = steps.iter().map(|step| measurements.kernels()[step.kernel as usize].name.as_str());
+    output::write_file(path, &format!("# {text}\n{}\n", names.collect::<Vec<_>>().join("\n")))?;
     say!("ckselect: {}: {text}", path.display());
     if last.without > 0 {
         say!("ckselect: {}: {} problems have no kept kernel that ran on them", path.display(), last.without);

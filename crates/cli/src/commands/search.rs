@@ -13,11 +13,10 @@ use ck_select::vocab::Op;
 use ck_select_study::surrogate::{By, Constraints, Found, Outcome, Settings, Strategy, search, search_pool};
 
 use super::estimate::EstimateOption;
-use super::hardware::HardwareOption;
+use super::hardware_option::HardwareOption;
 use super::rank_notes::Notes;
 use super::{Force, Unknown, load_model, take_what_is_common};
 use crate::error::CliError;
-use crate::output::Output;
 use crate::progress::Progress;
 use crate::table::{Cell, Format, Table};
 
@@ -113,9 +112,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         Some(path) => by_model(args, path)?,
         None => by_estimate(args)?,
     };
-    let mut out = Output::report()?;
-    table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()?;
+    table.print(args.format)?;
     if args.format == Format::Table {
         say!("{} {} scored", outcome.scored, if args.pool.is_some() { "kernels" } else { "points" });
     }

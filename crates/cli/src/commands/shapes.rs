@@ -203,13 +203,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     let is_json = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
     let by_name = if args.output.as_ref().is_some_and(is_json) { Written::Json } else { Written::Csv };
-    let mut out = Output::create(args.output.as_deref())?;
-    let written = match args.format.unwrap_or(by_name) {
-        Written::Csv => shapes::write_csv(&problems, &mut out),
-        Written::Json => shapes::write_json(&problems, &mut out),
-    };
-    written.map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
+    Output::create(args.output.as_deref())?.filled(|out| match args.format.unwrap_or(by_name) {
+        Written::Csv => shapes::write_csv(&problems, out),
+        Written::Json => shapes::write_json(&problems, out),
+    })
 }
 
 /// Options that change nothing of what is asked for are mistakes.
@@ -284,9 +281,7 @@ fn list(args: &Args) -> Result<(), CliError> {
         let meaning = format!("upstream's name: {} {direction}, --ndim {ndim}", set.name());
         table.push(vec![name.into(), Cell::from(problems.len()), meaning.into()]);
     }
-    let mut out = Output::report()?;
-    table.write(Format::Table, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
+    table.print(Format::Table)
 }
 
 fn imported(path: &Path, args: &Args) -> Result<Vec<Problem>, CliError> {

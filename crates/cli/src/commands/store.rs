@@ -284,13 +284,7 @@ fn run_list(args: &ListArgs, location: &Location) -> Result<(), CliError> {
             problem.to_string().into(),
         ]);
     }
-    write(&table, args.format)
-}
-
-fn write(table: &Table, format: Format) -> Result<(), CliError> {
-    let mut out = Output::report()?;
-    table.write(format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
+    table.print(args.format)
 }
 
 fn run_export(args: &ExportArgs, location: &Location) -> Result<(), CliError> {
@@ -300,9 +294,7 @@ fn run_export(args: &ExportArgs, location: &Location) -> Result<(), CliError> {
         clash::refuse(&[store, Named { option: "--output".to_owned(), path, is_written: true }])?;
     }
     let records = records(&open(location, Mode::ReadOnly)?, &args.filter)?;
-    let mut out = Output::create(args.output.as_deref())?;
-    write_records(&records, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
+    Output::create(args.output.as_deref())?.filled(|out| write_records(&records, out))
 }
 
 fn run_import(args: &ImportArgs, location: &Location) -> Result<(), CliError> {
@@ -330,7 +322,7 @@ fn run_merge(args: &MergeArgs, location: &Location) -> Result<(), CliError> {
 fn write_counts(merged: Merged, format: Format) -> Result<(), CliError> {
     let mut table = Table::new(["added", "same", "replaced", "kept"]);
     table.push([merged.added, merged.same, merged.replaced, merged.kept].map(Cell::from).to_vec());
-    write(&table, format)
+    table.print(format)
 }
 
 fn run_prune(args: &PruneArgs, location: &Location) -> Result<(), CliError> {
@@ -344,7 +336,7 @@ fn run_prune(args: &PruneArgs, location: &Location) -> Result<(), CliError> {
     };
     let mut table = Table::new([header]);
     table.push(vec![count.into()]);
-    write(&table, args.format)
+    table.print(args.format)
 }
 
 fn run_path(args: &PathArgs, location: &Location) -> Result<(), CliError> {
@@ -353,9 +345,7 @@ fn run_path(args: &PathArgs, location: &Location) -> Result<(), CliError> {
         Location::Off => "off".to_owned(),
         Location::File(path) => path.display().to_string(),
     };
-    let mut out = Output::report()?;
-    writeln!(out, "{shown}").map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()?;
+    Output::report()?.filled(|out| writeln!(out, "{shown}"))?;
     if args.check {
         let store = open(location, Mode::ReadOnly)?;
         store.check()?;

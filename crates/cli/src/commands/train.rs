@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
-use ck_select::vocab::{Arch, Direction, Dtype, Op};
+use ck_select::vocab::Arch;
 
-use super::hardware::HardwareOption;
+use super::data::RowFilter;
+use super::hardware_option::HardwareOption;
 use super::word;
 use crate::error::CliError;
 use crate::table::Format;
@@ -38,18 +39,14 @@ pub(crate) struct Args {
     /// Measurements only for training, never held out by cross-validation
     #[arg(long, value_name = "PATH", num_args = 1..)]
     extra_data: Vec<PathBuf>,
-    /// Only rows with this value in the column run_id
-    #[arg(long, value_name = "ID")]
-    run_id: Option<String>,
+    #[command(flatten)]
+    filter: RowFilter,
     /// The model directory to write
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
     /// Replace an existing model directory
     #[arg(long)]
     overwrite: bool,
-    /// The operation: gemm_universal, grouped_conv or fmha [default: that of the rows]
-    #[arg(long, value_parser = word::<Op>)]
-    op: Option<Op>,
     /// The architecture that was measured, such as gfx950; with --universal, that of rows that record none
     /// [default: the one that the rows record]
     #[arg(long, value_parser = word::<Arch>)]
@@ -77,12 +74,6 @@ pub(crate) struct Args {
         conflicts_with_all = ["folds", "fold_seed", "group_by"]
     )]
     holdout: Option<String>,
-    /// Only kernels with inputs of this type; if not given, the data must have a single type
-    #[arg(long, value_parser = word::<Dtype>)]
-    dtype: Option<Dtype>,
-    /// Only convolutions of this direction; if not given, the data must have a single direction
-    #[arg(long, value_name = "DIRECTION", value_parser = word::<Direction>)]
-    variant: Option<Direction>,
     /// Values to predict: tflops, latency, bandwidth
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "tflops")]
     targets: Vec<String>,
@@ -92,7 +83,7 @@ pub(crate) struct Args {
     /// The target that ranks: relative if it is trained, else tflops
     #[arg(long, value_name = "TARGET")]
     rank_target: Option<String>,
-    /// A feature engine (see `ckselect features --help`), or feature names separated by commas
+    /// A feature engine (see `ckselect dev features --help`), or feature names separated by commas
     #[arg(long, value_name = "ENGINE|NAMES")]
     features: Option<String>,
     /// Training parameters; others have the defaults of the objective

@@ -3,17 +3,20 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ck_select::vocab::{Arch, Direction, Dtype, Op};
+use ck_select::vocab::Arch;
 
-use super::hardware::HardwareOption;
+use super::data::RowFilter;
+use super::hardware_option::HardwareOption;
 use super::word;
 use crate::error::CliError;
 use crate::table::Format;
 
 #[cfg(feature = "train")]
-mod asked;
+mod curve;
 #[cfg(feature = "train")]
 mod measure;
+#[cfg(feature = "train")]
+mod problems;
 #[cfg(feature = "train")]
 mod run;
 #[cfg(feature = "train")]
@@ -24,8 +27,10 @@ mod work;
 const EXAMPLES: &str = "Examples:
   ckselect tune --arch gfx942 --pool kernels.txt --problems captured.txt --library ./libkernels.so \\
       --budget 10m --work tuning --output models/mine
-  ckselect tune --arch gfx950 --simulate oracle.csv --measure 10 --draws 10
-  ckselect tune --arch gfx950 --simulate oracle.csv --measure 40 --output models/mine
+  ckselect tune --simulate oracle.csv --measure 10 --draws 10
+  ckselect tune --simulate oracle.csv --measure 40 --output models/mine
+  ckselect tune --simulate oracle.csv --counts --html curve.html
+  ckselect tune --simulate oracle.csv --counts 0,10,40,all --ways tuned,alone --draws 10
 
 Problems far from each other are measured first, in an order that depends on the seed. Of each problem, only \
 promising kernels are measured: three problems of which ten kernels are measured teach more than one of which \
@@ -38,19 +43,27 @@ twice as many has hardly changed `expected`.
 
 `expected` is judged on the measured problems, each held out in turn, among the kernels that were measured. After \
 measuring, the table has a row of these figures for each number of problems. In a simulation it is one column, a \
-mean; the other columns are of problems that were not measured, among all recorded kernels.";
+mean; the other columns are of problems that were not measured, among all recorded kernels.
+
+With --counts, problems are drawn for each number and each way of learning, and the others are evaluated; `all` holds \
+each problem out once, in folds. tuned: a universal model that is continued; alone: a forest that ranks, from these \
+problems alone; upstream: upstream's features, parameters and target. Figures are medians of the draws.";
 
 /// Adapt a universal model to a GPU, a library and problems with a few measurements
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("who").required(true))]
+#[command(mut_args(|arg| match RowFilter::IDS.contains(&arg.get_id().as_str()) {
+    true => arg.conflicts_with_all(["library", "runner"]),
+    false => arg,
+}))]
 #[cfg_attr(not(feature = "train"), allow(dead_code))]
 pub(crate) struct Args {
     /// The universal model to continue: a directory, or embedded:NAME
     #[arg(long, value_name = "MODEL", default_value = "embedded:universal")]
     model: PathBuf,
-    /// The architecture that is measured
-    #[arg(long, value_parser = word::<Arch>)]
-    arch: Arch,
+    /// The architecture that is measured [default: with --simulate, the one that the rows record]
+    #[arg(long, value_parser = word::<Arch>, required_unless_present = "simulate")]
+    arch: Option<Arch>,
     #[command(flatten)]
     hardware: HardwareOption,
     /// Measure nothing: take the times from recorded sweeps
@@ -87,30 +100,54 @@ pub(crate) struct Args {
     /// estimate's fastest [default: 10, or a tenth of the pool if that is more; in a simulation, all]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     first: Option<u32>,
-    /// Number of simulations, each with another seed; the last line has the medians. 1 with --output
+    /// Number of simulations, each with another seed; the last line has the medians. 1 with --output [default: 1;
+    /// with --counts 5]
     #[arg(
         long,
         value_name = "COUNT",
-        default_value = "1",
         conflicts_with_all = ["library", "runner"],
         value_parser = clap::value_parser!(u32).range(1..=1000)
     )]
-    draws: u32,
-    /// The operation of the recorded rows, which the model has to serve, as those for convolutions serve
-    /// gemm_universal [default: that of the rows]
-    #[arg(long, value_name = "OP", value_parser = word::<Op>, conflicts_with_all = ["library", "runner"])]
-    op: Option<Op>,
-    /// Only recorded rows of this type
-    #[arg(long, value_parser = word::<Dtype>, conflicts_with_all = ["library", "runner"])]
-    dtype: Option<Dtype>,
-    /// Only recorded convolutions of this direction
+    draws: Option<u32>,
+    /// Compute the learning curve: the quality of choices by the number of measured problems, for these numbers
+    /// [default: those of 0, 5, 10, 20, 40, 80 that are below the number of problems, and all]
     #[arg(
         long,
-        value_name = "DIRECTION",
-        value_parser = word::<Direction>,
-        conflicts_with_all = ["library", "runner"]
+        value_name = "LIST",
+        num_args = 0..=1,
+        value_delimiter = ',',
+        value_parser = count,
+        requires = "simulate",
+        conflicts_with_all = ["measure", "output"]
     )]
-    variant: Option<Direction>,
+    counts: Option<Vec<Count>>,
+    /// Ways of learning to compare: tuned, alone, upstream
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "tuned,alone,upstream",
+        requires = "counts"
+    )]
+    ways: Vec<String>,
+    /// A file of --simulate whose problems are evaluated and never measured
+    #[arg(long, value_name = "FILE", requires = "counts")]
+    holdout: Option<PathBuf>,
+    /// Folds in which all problems are held out: more folds leave more problems to learn from
+    #[arg(
+        long,
+        value_name = "COUNT",
+        default_value = "5",
+        requires = "counts",
+        conflicts_with = "holdout",
+        value_parser = clap::value_parser!(u32).range(2..=1000)
+    )]
+    folds: u32,
+    /// Plot the learning curve: one HTML page that needs no network
+    #[arg(long, value_name = "FILE", requires = "counts")]
+    html: Option<PathBuf>,
+    #[command(flatten)]
+    filter: RowFilter,
     /// The seed for the first problem and for the training
     #[arg(long, default_value = "1")]
     seed: u64,
@@ -123,6 +160,38 @@ pub(crate) struct Args {
     /// Output format of the figures
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+}
+
+/// A number of problems to measure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(not(feature = "train"), allow(dead_code))]
+enum Count {
+    Of(usize),
+    All,
+}
+
+fn count(word: &str) -> Result<Count, String> {
+    match word {
+        "all" => Ok(Count::All),
+        _ => word.parse().map(Count::Of).map_err(|_| "expected numbers of problems, or all".to_owned()),
+    }
+}
+
+impl std::fmt::Display for Count {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Of(count) => count.fmt(f),
+            Self::All => f.write_str("all"),
+        }
+    }
+}
+
+#[cfg(feature = "train")]
+impl Args {
+    /// The architecture, by default that of the recorded rows.
+    fn arch(&self) -> Result<Arch, CliError> {
+        self.arch.map_or_else(|| self.filter.first_rows(&self.simulate)?.measured_arch(), Ok)
+    }
 }
 
 #[cfg(feature = "train")]

@@ -1,4 +1,4 @@
-//! The page of `ckselect curve`.
+//! The page of `ckselect tune --counts`.
 
 use std::fs;
 

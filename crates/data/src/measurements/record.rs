@@ -67,6 +67,12 @@ pub(crate) trait Sink {
         true
     }
 
+    /// Whether it takes rows of a run. Nothing else of a row of another one counts, and its reader counts it as taken.
+    fn takes_run(&mut self, run: Option<&str>) -> bool {
+        let _ = run;
+        true
+    }
+
     /// Takes a row.
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError>;
 

@@ -63,27 +63,35 @@ fn read_as(
     }
 }
 
-/// The operation and the recorded architecture of a file's first row, for an operation and an element type if
-/// they are given; `None` for a file without rows.
+/// The operation and the recorded architecture of a file's first row, for an operation, an element type and a run if
+/// they are given; `None` for a file without such rows.
 pub fn first_row(
     path: &Path,
     op: Option<Op>,
     dtype: Option<Dtype>,
+    run: Option<&str>,
 ) -> Result<Option<(Op, Option<Arch>)>, DataError> {
-    let mut first = First(None);
+    let mut first = First { run, row: None };
     match read(path, Filter { op, dtype, ..Filter::default() }, &mut first) {
         // The first row is enough.
-        Err(_) if first.0.is_some() => Ok(first.0),
-        other => other.map(|_| first.0),
+        Err(_) if first.row.is_some() => Ok(first.row),
+        other => other.map(|_| first.row),
     }
 }
 
 /// Takes one row.
-struct First(Option<(Op, Option<Arch>)>);
+struct First<'a> {
+    run: Option<&'a str>,
+    row: Option<(Op, Option<Arch>)>,
+}
 
-impl Sink for First {
+impl Sink for First<'_> {
+    fn takes_run(&mut self, run: Option<&str>) -> bool {
+        self.run.is_none() || self.run == run
+    }
+
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
-        self.0 = Some((row.problem.op(), row.problem.arch()));
+        self.row = Some((row.problem.op(), row.problem.arch()));
         Err(DataError::format("", ""))
     }
 

@@ -113,11 +113,13 @@ impl Sink for Taking<'_> {
         self.figures
     }
 
+    fn takes_run(&mut self, run: Option<&str>) -> bool {
+        let takes = self.into.run.is_none() || self.into.run.as_deref() == run;
+        self.other_runs += usize::from(!takes);
+        takes
+    }
+
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError> {
-        if self.into.run.as_deref().is_some_and(|run| row.run_id != Some(run)) {
-            self.other_runs += 1;
-            return Ok(());
-        }
         let kernel = self.kernel(row.kernel, row.kernels);
         let problem = match self.last_problem {
             Some((serial, index)) if serial == row.serial => index,

@@ -19,7 +19,7 @@ use crate::vocab::{Arch, Direction, Epilogue, Op, Scheduler};
 pub enum SchemaError {
     /// Names that no feature of the operation has.
     #[error(
-        "no {op} feature is named {}; the {known} names are listed by `ckselect features --list`",
+        "no {op} feature is named {}; the {known} names are listed by `ckselect dev features --list`",
         names.join(", ")
     )]
     Unknown {

@@ -164,7 +164,7 @@ impl Forest {
 
     /// How a packed forest begins. A packed forest is a model text with the numbers of its trees as bytes; it
     /// is the form of embedded models. It loads several times faster than the text, and is checked in the
-    /// same way. `ckselect pack` makes it.
+    /// same way. `ckselect dev pack` makes it.
     pub const PACKED_MAGIC: &[u8] = b"ck-select packed forest 2\n";
 
     /// Reads the whole of a packed forest, which begins with [`Forest::PACKED_MAGIC`].

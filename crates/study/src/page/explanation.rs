@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 
 use ck_select_model::estimate::{Device, Estimator};
 use ck_select_model::select::{Comparison, OutOfRange, Ranked, Ranker};
+use ck_select_model::ties::Ties;
 use ck_select_types::problem::Problem;
 
 use super::chart;
@@ -84,9 +85,9 @@ fn equals(page: &mut Page, explained: &Explanation<'_>, score: f64) {
     if equals > 1 {
         page.warning(&format!(
             "{} kernels have the score of the first, so the model does not tell them apart. Among equal \
-             scores, a measured kernel comes before an unmeasured one, then the one with the shorter \
-             estimated time, then the one that is earlier in the pool.",
-            count(equals)
+             scores, {}.",
+            count(equals),
+            Ties::RULE
         ));
     }
 }

@@ -239,7 +239,7 @@ fn trees(page: &mut Page, plan: &Plan, trained: &[Trained]) {
     }
     page.raw(
         "<p>How good choices become as more problems are measured is another question, for which \
-         <code>ckselect curve</code> trains again and again.</p>\n",
+         <code>ckselect tune --counts</code> trains again and again.</p>\n",
     );
 }
 

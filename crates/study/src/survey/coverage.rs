@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Op;
 
-use crate::evaluate::slices::{filter, gemm_extents, group_kind, k_regime, shape_family};
 use ck_select_data::measurements::Measurements;
+
+use crate::evaluate::slices::KINDS;
 
 /// Maximum number of distinct values that are shown individually; more are binned by powers of two.
 const VALUES: usize = 12;
@@ -38,7 +39,7 @@ pub struct Pair {
 pub struct Coverage {
     /// The numbers that are not the same in all problems.
     pub numbers: Vec<Axis>,
-    /// The words that are not the same in all problems, and kinds such as filter and groups.
+    /// Kinds such as filter and groups, and the words that are not the same in all problems.
     pub kinds: Vec<Axis>,
     /// Pairs of numbers, those with the most holes first.
     pub pairs: Vec<Pair>,
@@ -158,7 +159,7 @@ fn holes(problems: &[Vec<usize>]) -> Vec<[usize; 2]> {
     holes
 }
 
-/// Filter, groups, the regimes of the GEMM, and all words that differ.
+/// The kinds by which evaluations tell problems apart, and all words that differ.
 fn kinds(problems: &[Problem], op: Op) -> Vec<Axis> {
     let mut kinds = Vec::new();
     let mut add = |name: &'static str, least: usize, of: &dyn Fn(&Problem) -> Option<String>| {
@@ -172,12 +173,11 @@ fn kinds(problems: &[Problem], op: Op) -> Vec<Axis> {
             kinds.push(Axis { name, values });
         }
     };
-    add("filter", 1, &filter);
-    add("groups", 1, &group_kind);
-    add("rows of the GEMM", 1, &|problem| Some(shape_family(gemm_extents(problem).0).to_owned()));
-    add("depth of the GEMM", 1, &|problem| Some(k_regime(gemm_extents(problem).1).to_owned()));
-    for (place, field) in Problem::fields(op).iter().enumerate().filter(|(_, field)| field.words().is_some())
-    {
+    for kind in &KINDS {
+        add(kind.title, 1, &kind.of);
+    }
+    let words = Problem::fields(op).iter().enumerate().filter(|(_, field)| field.words().is_some());
+    for (place, field) in words.filter(|(_, field)| KINDS.iter().all(|kind| kind.title != field.name)) {
         add(field.name, 2, &|problem| Some(field.text(problem.canonical().values()[place])));
     }
     add("arch", 2, &|problem| {
@@ -206,5 +206,18 @@ mod tests {
         let found: Vec<(String, usize)> = many.counts();
         let found: Vec<(&str, usize)> = found.iter().map(|(label, count)| (label.as_str(), *count)).collect();
         assert_eq!(found, [("0", 1), ("1", 1), ("2–3", 2), ("4–7", 4), ("8–15", 8), ("16–31", 4)]);
+    }
+
+    /// Four kinds were listed here again, and `report` lacked layout, stride and channels.
+    #[test]
+    fn a_report_has_the_kinds_of_an_evaluation_once() {
+        use ck_select_types::problem::ConvProblem;
+        use ck_select_types::vocab::ConvLayout;
+
+        let flat = ConvProblem { c: 64, k: 64, ..ConvProblem::new_2d([28, 28], [3, 3]) };
+        let other = ConvProblem { layout: ConvLayout::Ngchw, ..flat };
+        let found: Vec<&str> =
+            kinds(&[flat.into(), other.into()], Op::GroupedConv).iter().map(|axis| axis.name).collect();
+        assert_eq!(found, KINDS.map(|kind| kind.title));
     }
 }

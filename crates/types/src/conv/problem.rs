@@ -202,12 +202,8 @@ pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Con
     for name in ["dtype_wei", "dtype_out"] {
         given.or(name, dtype);
     }
-    let high = given.get("ndim") != Some(1);
-    let needed =
-        ["C", "K", "Hi", "Wi", "Y", "X"].into_iter().filter(|name| high || !["Hi", "Y"].contains(name));
-    for name in needed {
-        given.needed(name)?;
-    }
+    let is_1d = given.get("ndim") == Some(1);
+    given.need(if is_1d { &["C", "K", "Wi", "X"] } else { &["C", "K", "Hi", "Wi", "Y", "X"] })?;
     let usual = ConvProblem {
         direction: defaults.direction,
         dtype_in: defaults.dtype,

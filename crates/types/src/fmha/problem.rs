@@ -348,8 +348,11 @@ impl FmhaProblem {
 /// values default to the same numbers. The API and the stage follow from each other.
 pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<FmhaProblem, InvalidField> {
     let mut given = Given::read::<FmhaProblem>(cells)?;
+    given.need(&["seqlen_q", "nhead_q", "hdim_q"])?;
     for (queries, keys) in [("seqlen_q", "seqlen_k"), ("nhead_q", "nhead_k"), ("hdim_q", "hdim_v")] {
-        given.or(keys, given.needed(queries)?);
+        if let Some(number) = given.get(queries) {
+            given.or(keys, number);
+        }
     }
     let family: Option<FmhaFamily> = given.value("family");
     let api = given.value("api_family").or(family.map(FmhaFamily::api)).unwrap_or(FmhaApi::Fwd);

@@ -124,9 +124,7 @@ pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Gem
             given.or(name, extent.into());
         }
     }
-    for name in ["M", "N", "K"] {
-        given.needed(name)?;
-    }
+    given.need(&["M", "N", "K"])?;
     let dtype = given.value("dtype_a").unwrap_or(defaults.dtype);
     let mut usual = GemmProblem {
         layout: defaults.gemm_layout,

@@ -655,7 +655,7 @@ mod tests {
         assert_eq!((list.problems.len(), list.passed.torn, list.passed.first_torn), (1, 2, 2));
         for (text, message) in [
             ("# a\nop=matmul", "l: line 2: unknown operation 'matmul', expected one of: gemm_universal"),
-            ("op=gemm_universal,M=1", "l: line 1: N: found nothing, expected a whole number"),
+            ("op=gemm_universal,M=1,K=1", "l: line 1: N: found nothing, expected a whole number"),
             ("op=gemm_universal,M=1,N=1,K=1,X=2", "l: line 1: gemm_universal problems have no field 'X'"),
             (
                 "# a\nop=gemm,M=1",
@@ -707,7 +707,10 @@ mod tests {
         let list = conv("C=64,K=6\nC=64,K=64,Hi=8,Wi=8,Y=1,X=1,op=grouped_conv").unwrap();
         assert_eq!((list.problems.len(), list.passed.torn, list.passed.first_torn), (1, 1, 1));
         let error = conv("C=64,K=64,Hi=8,Wi=8,Y=1,X=1\nC=64\n").unwrap_err();
-        assert!(error.starts_with("l: line 2: K: found nothing"), "{error}");
+        assert!(
+            error.starts_with("l: line 2: K, Hi, Wi, Y, X: found nothing, expected a value for each"),
+            "{error}"
+        );
         let defaults =
             ProblemDefaults { direction: Direction::BwdData, ..ProblemDefaults::of(Op::GroupedConv) };
         for text in ["C=64,K=64,Hi=8,Wi=8,Y=1,X=1", "C=64,K=64,Hi=8,Wi=8,Y=1,X=1,op=grouped_conv"] {

@@ -187,6 +187,20 @@ mod tests {
         Problem::parse(Op::Gemm, text, &ProblemDefaults::of(Op::Gemm))
     }
 
+    /// One at a time, it took six attempts to write a convolution.
+    #[test]
+    fn absent_fields_are_named_at_once() {
+        for (op, text, absent) in [
+            (Op::GroupedConv, "N=1", "C, K, Hi, Wi, Y, X"),
+            (Op::GroupedConv, "ndim=1,C=8,X=3", "K, Wi"),
+            (Op::Gemm, "K=8", "M, N"),
+            (Op::Fmha, "batch=2,hdim_q=128", "seqlen_q, nhead_q"),
+        ] {
+            let error = Problem::parse(op, text, &ProblemDefaults::of(op)).unwrap_err().to_string();
+            assert_eq!(error, format!("{absent}: found nothing, expected a value for each"));
+        }
+    }
+
     const RESNET: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
 
     #[test]

@@ -4,10 +4,10 @@ mod progress;
 mod records;
 mod slurm;
 mod summary;
-mod watch;
+pub(super) mod watch;
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
@@ -34,7 +34,7 @@ use ck_select_measure::sweep::{Retry, Start, Summary, Sweep, check_free};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::estimate::{EstimateOption, check_arch};
-use super::hardware::HardwareOption;
+use super::hardware_option::HardwareOption;
 use crate::error::CliError;
 use crate::table::Format;
 use progress::Bar;
@@ -353,7 +353,7 @@ fn in_order(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Resu
     Ok(plan)
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let pool = Arc::new(Pool::read(&args.pool)?);
     let mut problems = ProblemSet::read(&args.problems, pool.op())?;
     for note in &problems.notes {
@@ -410,7 +410,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
         }
         runner.check(&plan.used_kernels())?;
         summary::plan(&plan, args.shard, cost, &settings, args.format)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     let signal = Arc::new(AtomicUsize::new(0));
     let interrupted = Arc::new(AtomicBool::new(false));
@@ -450,7 +450,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode, CliError> {
         let count = plan.left_out();
         say!("ckselect: note: {count} pairs were left out: the kernel computes something else");
     }
-    Ok(exit_code(&ran, &args.output))
+    say_how_it_ended(&ran, &args.output)
 }
 
 /// How a sweep ended, as shown on its page.
@@ -475,7 +475,8 @@ impl Args {
     }
 }
 
-fn exit_code(ran: &Summary, output: &Path) -> ExitCode {
+/// Says what remains and what failed, which decides about the exit code.
+fn say_how_it_ended(ran: &Summary, output: &Path) -> Result<(), CliError> {
     let (output, remaining) = (output.display(), ran.remaining);
     let nothing = ran.tally.rows() > 0 && ran.tally.measured == 0;
     match ran.stopped {
@@ -484,24 +485,25 @@ fn exit_code(ran: &Summary, output: &Path) -> ExitCode {
                 "ckselect: {output}: ended by signal {signal}, {remaining} rows remain: continue with \
                  --resume"
             );
-            ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))
+            Err(CliError::Said(u8::try_from(128 + signal).unwrap_or(1)))
         }
         Some(StopReason::Budget) => {
             say!("ckselect: {output}: the budget is spent, {remaining} rows remain: continue with --resume");
-            if nothing { failed(ran, &output) } else { ExitCode::SUCCESS }
+            if nothing { Err(nothing_measured(ran, &output)) } else { Ok(()) }
         }
-        None if nothing => failed(ran, &output),
-        None => ExitCode::SUCCESS,
+        None if nothing => Err(nothing_measured(ran, &output)),
+        None => Ok(()),
     }
 }
 
-/// Reports that no row of the log has a time.
-fn failed(ran: &Summary, output: &std::path::Display<'_>) -> ExitCode {
+/// That no row of the log has a time.
+fn nothing_measured(ran: &Summary, output: &std::path::Display<'_>) -> CliError {
     let classes: Vec<String> =
         ran.tally.failed.iter().map(|(class, count)| format!("{count} {class}")).collect();
     let classes = classes.join(", ");
-    say!("ckselect: {output}: nothing could be measured ({classes}): --resume --retry-failed tries again");
-    ExitCode::FAILURE
+    CliError::failed(format!(
+        "{output}: nothing could be measured ({classes}): --resume --retry-failed tries again"
+    ))
 }
 
 fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {
@@ -561,23 +563,37 @@ fn hidden(subcommand: &str) -> Result<Command, CliError> {
     Ok(command)
 }
 
-/// `ckselect bench-guard`: kills what a killed sweep leaves behind.
-pub(crate) fn guard() -> Result<(), CliError> {
-    // Batch systems signal every process of a job; the guard must not end before the sweep does.
-    for number in [SIGINT, SIGTERM, SIGHUP] {
-        signal_hook::flag::register(number, Arc::default())?;
+/// `ckselect bench-guard`.
+pub(super) mod guard {
+    use super::*;
+
+    /// Started by a sweep to kill its remaining processes if it is killed
+    #[derive(clap::Args)]
+    pub(crate) struct Args {}
+
+    pub(crate) fn run(_: &Args) -> Result<(), CliError> {
+        // Batch systems signal every process of a job; the guard must not end before the sweep does.
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            signal_hook::flag::register(number, Arc::default())?;
+        }
+        ck_select_measure::guard::serve(std::io::stdin().lock());
+        Ok(())
     }
-    ck_select_measure::guard::serve(std::io::stdin().lock());
-    Ok(())
 }
 
-pub(crate) use watch::{PageArgs, run as page};
+/// `ckselect bench-worker`.
+pub(super) mod worker {
+    use super::*;
 
-/// `ckselect bench-worker`: loads kernels and runs them.
-pub(crate) fn worker() -> Result<(), CliError> {
-    let answers = ck_select_measure::worker::claim_stdout()?;
-    ck_select_measure::worker::serve(std::io::stdin().lock(), answers)?;
-    Ok(())
+    /// Started by a sweep to load and run kernels
+    #[derive(clap::Args)]
+    pub(crate) struct Args {}
+
+    pub(crate) fn run(_: &Args) -> Result<(), CliError> {
+        let answers = ck_select_measure::worker::claim_stdout()?;
+        ck_select_measure::worker::serve(std::io::stdin().lock(), answers)?;
+        Ok(())
+    }
 }
 
 #[cfg(test)]

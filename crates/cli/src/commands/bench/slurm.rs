@@ -1,7 +1,6 @@
 //! `ckselect bench --slurm`: runs shards as a job array on an existing cluster.
 
 use std::io::Write as _;
-use std::process::ExitCode;
 
 use ck_select_measure::plan::{Cost, Plan};
 use ck_select_measure::shard::Shard;
@@ -77,13 +76,7 @@ fn shared_arguments(words: impl IntoIterator<Item = String>) -> Vec<String> {
     shared
 }
 
-pub(super) fn run(
-    args: &Args,
-    plan: &Plan,
-    cost: Cost,
-    batch: usize,
-    retry: &Retry,
-) -> Result<ExitCode, CliError> {
+pub(super) fn run(args: &Args, plan: &Plan, cost: Cost, batch: usize, retry: &Retry) -> Result<(), CliError> {
     let options = &args.slurm;
     let shards = options.slurm.unwrap_or(1);
     if args.shard != Shard::WHOLE {
@@ -111,7 +104,7 @@ pub(super) fn run(
     }
     if open.is_empty() {
         say!("ckselect: all {shards} shards are done: `ckselect merge` combines them");
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
     let folder = std::env::current_dir()?;
     let job = SlurmJob {
@@ -138,11 +131,8 @@ pub(super) fn run(
     print(&format!("array {array} of {} shards, merge {merge} after it", job.open.len()))
 }
 
-fn print(text: &str) -> Result<ExitCode, CliError> {
-    let mut out = Output::report()?;
-    writeln!(out, "{text}").map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()?;
-    Ok(ExitCode::SUCCESS)
+fn print(text: &str) -> Result<(), CliError> {
+    Output::report()?.filled(|out| writeln!(out, "{text}"))
 }
 
 #[cfg(test)]

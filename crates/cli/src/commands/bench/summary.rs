@@ -6,7 +6,6 @@ use ck_select_measure::shard::Shard;
 use ck_select_measure::sweep::Summary;
 
 use crate::error::CliError;
-use crate::output::Output;
 use crate::table::{Cell, Format, Table};
 
 /// What would be measured.
@@ -65,7 +64,5 @@ fn write(rows: Vec<(&str, Cell)>, format: Format) -> Result<(), CliError> {
     for (what, value) in rows {
         table.push(vec![what.into(), value]);
     }
-    let mut out = Output::report()?;
-    table.write(format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
+    table.print(format)
 }

@@ -95,8 +95,11 @@ impl PageOptions {
             BufReader::new(stdout).read_line(&mut said)?;
         }
         if said.trim_end() != READY {
-            process.wait()?;
-            return Err(CliError::failed(said.trim_end()));
+            let ended = process.wait()?;
+            return Err(CliError::failed(match said.trim_end() {
+                "" => format!("the page of the sweep: its process ended before the first page, with {ended}"),
+                said => said.to_owned(),
+            }));
         }
         Ok(Some(Watch { process, over }))
     }
@@ -143,9 +146,9 @@ impl Watch {
 /// What the process prints when its first page is ready; anything else is an error message.
 const READY: &str = "ready";
 
-/// What the process is told.
+/// Started by a sweep to show how far it is
 #[derive(clap::Args)]
-pub(crate) struct PageArgs {
+pub(crate) struct Args {
     /// The log
     #[arg(long)]
     log: PathBuf,
@@ -161,7 +164,7 @@ pub(crate) struct PageArgs {
 
 /// `ckselect bench-page`: shows a log until standard input ends. The input says how the sweep ended; if it is
 /// empty, the sweep was killed, and there is no last page.
-pub(crate) fn run(args: &PageArgs) -> Result<(), CliError> {
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     // Batch systems signal every process of a job; this one must not end before the sweep.
     for number in [SIGINT, SIGTERM, SIGHUP] {
         signal_hook::flag::register(number, Arc::default())?;
@@ -172,7 +175,7 @@ pub(crate) fn run(args: &PageArgs) -> Result<(), CliError> {
     let said = match &threads {
         Ok(_) => READY,
         Err(CliError::Usage(message) | CliError::Failed(message) | CliError::Judged(message)) => message,
-        Err(CliError::BrokenPipe) => "the page of the sweep: broken pipe",
+        Err(CliError::BrokenPipe | CliError::Said(_)) => "the page of the sweep: broken pipe",
     };
     writeln!(io::stdout(), "{said}")?;
     let Ok(threads) = threads else { return Ok(()) };
@@ -427,6 +430,20 @@ mod tests {
 
         let nowhere = PageOptions { html: Some(folder.path().join("none/page.html")), serve: None };
         assert!(nowhere.begin(folder.path().join("log.csv"), Op::GroupedConv, 30).is_err());
+    }
+
+    /// The message was empty.
+    #[test]
+    fn a_process_that_dies_before_its_first_page_is_an_error_that_says_so() {
+        let folder = tempfile::tempdir().unwrap();
+        let options = PageOptions { html: Some(folder.path().join("page.html")), serve: None };
+        let mut dies = Command::new("sh");
+        dies.args(["-c", "exit 7"]);
+        let Err(CliError::Failed(said)) = options.start(dies, Path::new("log.csv"), Op::GroupedConv, 30)
+        else {
+            panic!("it has no page")
+        };
+        assert!(said.ends_with("before the first page, with exit status: 7"), "{said}");
     }
 
     #[test]

@@ -11,11 +11,10 @@ use ck_select_study::page;
 use ck_select_train::{CardInputs, Directory, TrainError, Trained, Watcher, train};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-use super::super::data::{FirstRows, check_choice};
+use super::super::data::check_choice;
 use super::super::estimate::EstimateOption;
 use super::{Args, plan};
 use crate::error::CliError;
-use crate::output::Output;
 use crate::progress::Progress;
 use crate::table::{Cell, Table};
 use crate::timestamp::timestamp;
@@ -26,8 +25,8 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     let mut plan = plan::plan(args, roles)?;
     Directory::check_free(&args.out, args.overwrite)?;
     let (arch, assumed) = if args.universal { (None, args.arch) } else { (args.arch, None) };
-    let wanted = super::super::data::wanted(plan::op(args), args.variant, args.dtype, arch)?;
-    let mut measurements = Measurements::new(wanted).assuming(assumed).of_run(args.run_id.clone());
+    let wanted = args.filter.wanted(plan::op(args), arch)?;
+    let mut measurements = args.filter.measurements(wanted).assuming(assumed);
     if args.universal {
         measurements = measurements.of_several_gpus();
     }
@@ -36,7 +35,7 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
         measurements = measurements.on_gpu(asked.described(&args.hardware)?);
     }
     measurements.add_all(&files)?;
-    check_choice(&measurements, given.op, given.arch)?;
+    check_choice(&measurements, given.filter.op, given.arch)?;
     check_described(&measurements)?;
     let gpus = super::super::data::look_over(&measurements)?;
     if gpus.len() > 1 && !args.universal {
@@ -66,6 +65,7 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
         digests: ck_select_data::trained::digests(&measurements)?,
         curve: Vec::new(),
     };
+    let space = Directory::reserve(&args.out, args.overwrite, &plan, measurements.rows().len())?;
     let workers = rayon::ThreadPoolBuilder::new()
         .num_threads(args.threads)
         .build()
@@ -76,10 +76,11 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     let trained = trained?;
     let mut directory = Directory::new(&measurements, &plan, &trained, &inputs)?;
     directory.add_page(page::training(&measurements, &plan, &trained, &inputs));
-    // So far nothing is on disk, and Ctrl-C ends the process at once; from here on it is ignored.
+    // So far nothing with a name is on disk, and Ctrl-C ends the process at once; from here on it is ignored.
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::default())?;
     }
+    drop(space);
     write(&directory, args)?;
     report(args, &trained)
 }
@@ -87,12 +88,12 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
 /// The options with what they leave to the data. A universal training is of all architectures of its rows.
 fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
     let mut args = given.clone();
-    if args.op.is_some() && (args.arch.is_some() || args.universal) {
+    if args.filter.op.is_some() && (args.arch.is_some() || args.universal) {
         return Ok(args);
     }
-    let rows = FirstRows::read(files, args.op, args.dtype)?;
-    if args.op.is_none() {
-        args.op = Some(rows.op()?);
+    let rows = args.filter.first_rows(files)?;
+    if args.filter.op.is_none() {
+        args.filter.op = Some(rows.op()?);
     }
     if args.arch.is_none() && !args.universal {
         args.arch = Some(rows.measured_arch()?);
@@ -100,7 +101,7 @@ fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
     Ok(args)
 }
 
-/// Writes the model; one that finds no place any more is kept elsewhere, since it may have taken hours.
+/// Writes the model; one that finds no place in spite of its space is kept elsewhere, since it may have taken hours.
 fn write(directory: &Directory, args: &Args) -> Result<(), CliError> {
     let Err(error) = directory.write(&args.out, args.overwrite) else { return Ok(()) };
     let name = format!("ckselect-{}-{}", file_name(&args.out), std::process::id());
@@ -204,9 +205,7 @@ fn report(args: &Args, trained: &[Trained]) -> Result<(), CliError> {
             all.map(|all| all.best_of_top3).into(),
         ]);
     }
-    let mut out = Output::report()?;
-    table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
+    table.print(args.format)
 }
 
 fn file_name(path: &Path) -> String {

@@ -12,7 +12,7 @@ use ck_select_train::{WarmStart, spread_order};
 use super::run::{described, draw_all, point, read};
 use super::sweep::{Sweep, has_rows, with_rows};
 use super::work::{claim, claim_list, unclaim};
-use super::{Args, asked};
+use super::{Args, problems};
 use crate::error::CliError;
 
 /// Number of problems per file.
@@ -33,11 +33,11 @@ pub(super) fn measure(
     kernels: &Pool,
     base: &WarmStart,
 ) -> Result<(Measurements, Vec<CurvePoint>), CliError> {
-    let (Some(problems), Some(work)) = (&args.problems, &args.work) else {
+    let (Some(list), Some(work)) = (&args.problems, &args.work) else {
         return Err(CliError::usage("give --pool, --problems and --work, or --simulate"));
     };
     let op = kernels.op();
-    let all = asked::problems(args, problems, kernels)?;
+    let all = problems::read(args, list, kernels)?;
     let all: Vec<&Problem> = all.iter().collect();
     let most = match args.measure.map(|count| count as usize) {
         None => all.len(),
@@ -49,12 +49,12 @@ pub(super) fn measure(
         }
     };
     if described(args)?.is_none() {
-        Device::for_arch(args.arch).map_err(|error| CliError::usage(format!("--arch: {error}")))?;
+        Device::for_arch(args.arch()?).map_err(|error| CliError::usage(format!("--arch: {error}")))?;
     }
     let usual = USUAL.max(kernels.len() / 10);
     let first = args.first.map_or(usual, |count| count as usize).min(kernels.len());
     let order = spread_order(&all, all.len(), args.seed);
-    claim(work, args.arch, first)?;
+    claim(work, args.arch()?, first)?;
     let sweep = Sweep::new(args, pool, kernels)?;
     let mut files = Vec::new();
     // The number of measured problems and the expected mean at the previous decision.

@@ -12,15 +12,14 @@ use ck_select_data::measurements::Measurements;
 use ck_select_study::page;
 use ck_select_train::CurvePoint;
 use ck_select_train::{
-    CardInputs, Directory, Draw, Efficiency, Goal, GroupBy, Objective, Plan, Simulation, Stop, TrainError,
-    WarmStart, Way, own_params, train,
+    CardInputs, Directory, Draw, Efficiency, Goal, GroupBy, Objective, Plan, Promising, Simulation, Stop,
+    TrainError, WarmStart, Way, own_params, train,
 };
 
-use super::super::data::{FirstRows, look_over, say_trained_on};
+use super::super::data::{check_choice, look_over, say_trained_on};
 use super::super::estimate::EstimateOption;
-use super::{Args, measure};
+use super::{Args, curve, measure};
 use crate::error::CliError;
-use crate::output::Output;
 use crate::table::{Cell, Table};
 use crate::timestamp::timestamp;
 
@@ -34,27 +33,51 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(pool) = &args.pool {
         return from_gpu(args, pool);
     }
-    let op = args.op.map_or_else(|| FirstRows::read(&args.simulate, None, args.dtype)?.op(), Ok)?;
-    let base = super::super::to_adapt(&args.model, Some(op))?;
-    if args.draws > 1 && args.output.is_some() {
+    let recorded = Recorded::read(args)?;
+    match &args.counts {
+        Some(counts) => curve::run(args, counts, &recorded),
+        None => simulate(args, recorded),
+    }
+}
+
+/// Recorded measurements in the place of a GPU.
+pub(super) struct Recorded {
+    base: WarmStart,
+    measurements: Measurements,
+    extractor: Extractor,
+    /// What is learned from, if less than all.
+    promising: Option<Promising>,
+}
+
+impl Recorded {
+    fn read(args: &Args) -> Result<Self, CliError> {
+        let op = args.filter.op_of(&args.simulate)?;
+        let base = super::super::to_adapt(&args.model, Some(op))?;
+        let measurements = read(args, &args.simulate, op)?;
+        say_trained_on(&measurements, &base.were_trained_on(&measurements)?);
+        let extractor = extractor(args, op, &measurements)?;
+        let promising = |count: u32| Simulation::promising(&measurements, &base, &extractor, count as usize);
+        let promising = args.first.map(promising).transpose()?;
+        Ok(Self { base, measurements, extractor, promising })
+    }
+
+    pub(super) fn simulation(&self, way: Way) -> Result<Simulation<'_>, CliError> {
+        let simulation = Simulation::new(&self.measurements, &self.base, &self.extractor, way)?;
+        Ok(match &self.promising {
+            Some(promising) => simulation.learning_from(promising),
+            None => simulation,
+        })
+    }
+}
+
+fn simulate(args: &Args, recorded: Recorded) -> Result<(), CliError> {
+    let draws = args.draws.unwrap_or(1);
+    if draws > 1 && args.output.is_some() {
         return Err(CliError::usage(format!(
-            "--draws: found {}, expected 1 with --output: a model is of one simulation, which --seed chooses",
-            args.draws
+            "--draws: found {draws}, expected 1 with --output: a model is of one simulation, which --seed chooses"
         )));
     }
-    let measurements = read(args, &args.simulate, base.extractor().schema.op())?;
-    say_trained_on(&measurements, &base.were_trained_on(&measurements)?);
-    let mut simulation = simulation(args, &measurements, &base)?;
-    let promising = match args.first {
-        Some(count) => {
-            let extractor = extractor(args, base.extractor().schema.op(), &measurements)?;
-            Some(Simulation::promising(&measurements, &base, &extractor, count as usize)?)
-        }
-        None => None,
-    };
-    if let Some(promising) = &promising {
-        simulation = simulation.learning_from(promising);
-    }
+    let simulation = recorded.simulation(Way::Tuned)?;
     let available = simulation.problems();
     let count = match args.measure.map(|count| count as usize) {
         None => USUAL.min(available),
@@ -66,7 +89,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
             return Err(CliError::usage(message));
         }
     };
-    let draws = (0..u64::from(args.draws))
+    let draws = (0..u64::from(draws))
         .map(|draw| simulation.draw(count, args.seed + draw))
         .collect::<Result<Vec<Draw>, _>>()?;
     report(args, &draws)?;
@@ -75,6 +98,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         let mut curve = vec![point("found", 0, &simulation.draw(0, args.seed)?.found)];
         let learned = [("expected", first.expected.as_ref()), ("found", Some(&first.found))];
         curve.extend(learned.into_iter().filter_map(|(way, of)| Some(point(way, first.measured.len(), of?))));
+        let Recorded { base, measurements, promising, .. } = recorded;
         let is_kept = |row: usize| promising.as_ref().is_none_or(|promising| promising.has(row));
         let measured =
             measurements.keeping(|index, row| first.measured.contains(&row.problem) && is_kept(index));
@@ -98,13 +122,13 @@ fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
     }
     let before = simulation(args, &measured, &base)?.draw(0, args.seed)?;
     curve.insert(0, point("expected", 0, &before.found));
-    let figures = super::super::curve::table(&curve);
+    let figures = curve::table(&curve);
     if let Err(misled) = drawn.as_ref().map_or(Ok(()), check) {
-        print(&figures, args)?;
+        figures.print(args.format)?;
         return Err(misled);
     }
     write(args, &measured, base, curve)?;
-    print(&figures, args)
+    figures.print(args.format)
 }
 
 /// Refuses to write a model if holding out what was measured shows that the universal model chooses better.
@@ -128,16 +152,14 @@ fn end_with(curve: &mut Vec<CurvePoint>, last: CurvePoint) {
     curve.push(last);
 }
 
-fn print(table: &Table, args: &Args) -> Result<(), CliError> {
-    let mut out = Output::report()?;
-    table.write(args.format, &mut out).map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
-}
-
 /// Reads measurements of the device. What `ckselect bench` has just said of its own is not said again.
 pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurements, CliError> {
-    let wanted = super::super::data::wanted(op, args.variant, args.dtype, Some(args.arch))?;
-    let measurements = Measurements::read(files, wanted)?.on_gpu(described(args)?);
+    let wanted = args.filter.wanted(op, Some(args.arch()?))?;
+    let mut measurements = args.filter.measurements(wanted).on_gpu(described(args)?);
+    measurements.add_all(files)?;
+    if !args.simulate.is_empty() {
+        check_choice(&measurements, args.filter.op, args.arch)?;
+    }
     let gpus = if args.simulate.is_empty() { measured_on(&measurements)? } else { look_over(&measurements)? };
     super::super::data::check_any(&measurements)?;
     check_one_gpu(&gpus)?;
@@ -149,13 +171,14 @@ pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurement
 
 /// The GPU of --hardware.
 pub(super) fn described(args: &Args) -> Result<Option<Described>, CliError> {
-    EstimateOption { estimate: false, arch: Some(args.arch) }.described(&args.hardware)
+    EstimateOption { estimate: false, arch: Some(args.arch()?) }.described(&args.hardware)
 }
 
 /// The features of a model for one GPU, which is the one that was measured.
 fn extractor(args: &Args, op: Op, measured: &Measurements) -> Result<Extractor, CliError> {
-    let hardware = measured.device(args.arch)?.hardware;
-    Ok(Extractor { arch: Some(args.arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) })
+    let arch = args.arch()?;
+    let hardware = measured.device(arch)?.hardware;
+    Ok(Extractor { arch: Some(arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) })
 }
 
 /// All measured problems, each held out to say what to expect of others; `None` if there are too few.
@@ -221,7 +244,7 @@ fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
         });
         push("median".into(), draw, &median);
     }
-    print(&table, args)
+    table.print(args.format)
 }
 
 /// Trains on everything that was measured, and writes the model.

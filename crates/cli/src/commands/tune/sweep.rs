@@ -91,7 +91,7 @@ impl<'a> Sweep<'a> {
         let program = std::env::current_exe().map_err(|error| CliError::io("ckselect", &error))?;
         let mut command = Command::new(program);
         command.args(["bench", "--resume", "--remeasure", AGAIN, "--batch"]).arg(together.to_string());
-        command.args(["--arch", args.arch.as_str(), "--order"]).arg(format!("model:{first}"));
+        command.args(["--arch", args.arch()?.as_str(), "--order"]).arg(format!("model:{first}"));
         if let Some(described) = args.hardware.asked() {
             command.arg("--hardware").arg(described);
         }
@@ -119,7 +119,7 @@ impl<'a> Sweep<'a> {
     }
 
     fn read(&self, file: &Path) -> Result<Measurements, CliError> {
-        let wanted = Wanted { arch: Some(self.args.arch), ..Wanted::all(self.kernels.op()) };
+        let wanted = Wanted { arch: Some(self.args.arch()?), ..Wanted::all(self.kernels.op()) };
         Ok(Measurements::read(&[file], wanted)?)
     }
 

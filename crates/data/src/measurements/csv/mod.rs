@@ -265,6 +265,9 @@ impl<'f> Rows<'f> {
     fn take_plain(&mut self, line: &[u8], names: &mut Names, sink: &mut dyn Sink) -> Result<bool, Fault> {
         let Self { file, header, hardware, cutter, problems, key, last } = self;
         let (cells, model) = cutter.cut(line);
+        if header.is_of_another_run(cells, sink) {
+            return Ok(true);
+        }
         let row = header.named(cells, names)?;
         let Some(row) = row else { return Ok(false) };
         let same = model.map(|model| (model, row.class));
@@ -288,7 +291,11 @@ impl<'f> Rows<'f> {
     /// The same for a line with quotes.
     fn take_quoted(&mut self, line: &[u8], names: &mut Names, sink: &mut dyn Sink) -> Result<bool, Fault> {
         let Self { file, header, hardware, cutter, problems, key, last } = self;
-        let row = header.named(cutter.cut_quoted(line)?, names)?;
+        let cells = cutter.cut_quoted(line)?;
+        if header.is_of_another_run(cells, sink) {
+            return Ok(true);
+        }
+        let row = header.named(cells, names)?;
         let Some(row) = row else { return Ok(false) };
         key.clear();
         key.extend_from_slice(&row.class.to_le_bytes());
@@ -300,6 +307,15 @@ impl<'f> Rows<'f> {
 }
 
 impl Header {
+    fn run<'a>(&self, cells: Cells<'a>) -> Option<&'a str> {
+        std::str::from_utf8(cells.get(self.run_id?)).ok().filter(|text| !text.is_empty())
+    }
+
+    /// Whether a line is one of a run that the sink does not take.
+    fn is_of_another_run(&self, cells: Cells<'_>, sink: &mut dyn Sink) -> bool {
+        cells.len() == self.width && !sink.takes_run(self.run(cells))
+    }
+
     /// A line's cells with their kernel; `None` if it was not requested.
     fn named<'a>(&'a self, cells: Cells<'a>, names: &mut Names) -> Result<Option<Row<'a>>, Fault> {
         if cells.len() != self.width {
@@ -386,7 +402,7 @@ impl Row<'_> {
             figures: Figures::judge(tflops, latency, bandwidth, recorded, non_zero, problem)?,
             non_zero,
             problem_idx: self.whole("problem_idx", header.problem_idx)?,
-            run_id: header.run_id.and_then(text),
+            run_id: header.run(*cells),
             error: header.error.or(header.status.filter(|_| recorded == Some(false))).and_then(text),
         };
         sink.row(&measured).map_err(Fault::Sink)?;

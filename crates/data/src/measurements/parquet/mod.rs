@@ -249,6 +249,10 @@ impl Rows<'_> {
     }
 
     fn row(&mut self, columns: &Batch, row: usize) -> Result<bool, Fault> {
+        let run = if self.figures { self.run.text(&columns.run_id, row) } else { None };
+        if !self.sink.takes_run(run) {
+            return Ok(true);
+        }
         let name = match &columns.kernel {
             Column::Text { keys, .. } if keys.is_valid(row) => self.dictionary.get(keys.value(row)),
             _ => None,

@@ -1,4 +1,4 @@
-//! `ckselect pack`: writes a model directory that loads several times faster.
+//! `ckselect dev pack`: writes a model directory that loads several times faster.
 
 use std::path::{Path, PathBuf};
 
@@ -10,11 +10,11 @@ use ck_select::packed;
 use ck_select_data::staged::Staged;
 use serde_json::{Map, Value};
 
-use super::model_directory;
+use super::super::model_directory;
 use crate::error::CliError;
 
 const EXAMPLES: &str = "Examples:
-  ckselect pack --model models/M --output /opt/models/M
+  ckselect dev pack --model models/M --output /opt/models/M
 
 The copy gives the same scores, bit for bit, and can be used wherever a model directory can. LightGBM cannot \
 read it, so keep the original.";

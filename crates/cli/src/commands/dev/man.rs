@@ -1,10 +1,9 @@
-//! `ckselect man`: the help as manual pages.
+//! `ckselect dev man`: the help as manual pages.
 
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use clap::CommandFactory as _;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
@@ -12,8 +11,8 @@ use crate::error::CliError;
 use crate::output::Output;
 
 const EXAMPLES: &str = "Examples:
-  ckselect man ~/.local/share/man/man1
-  ckselect man pages && man pages/ckselect-rank.1
+  ckselect dev man ~/.local/share/man/man1
+  ckselect dev man pages && man pages/ckselect-rank.1
 
 `make install` and the packages install them.";
 
@@ -28,7 +27,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     fs::create_dir_all(&args.directory).map_err(|error| CliError::io(args.directory.display(), &error))?;
-    let mut command = crate::Cli::command().disable_help_subcommand(true);
+    let mut command = crate::commands::line().disable_help_subcommand(true);
     command.build();
     write(&command, &args.directory)
 }
@@ -37,9 +36,8 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 fn write(command: &clap::Command, directory: &Path) -> Result<(), CliError> {
     let source = format!("ckselect {}", env!("CARGO_PKG_VERSION"));
     let page = Man::new(command.clone()).source(source).manual("ck-select");
-    let mut output = Output::create(Some(&directory.join(page.get_filename())))?;
-    render(&page, command, &mut output).map_err(|error| CliError::io(output.name(), &error))?;
-    output.finish()?;
+    let output = Output::create(Some(&directory.join(page.get_filename())))?;
+    output.filled(|out| render(&page, command, out))?;
     command.get_subcommands().filter(|one| !one.is_hide_set()).try_for_each(|one| write(one, directory))
 }
 
@@ -69,8 +67,6 @@ fn render(page: &Man, command: &clap::Command, to: &mut dyn Write) -> io::Result
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     /// Without a terminal, help is wrapped at 100 columns, which would also wrap longer examples.
     #[test]
     fn examples_fit_into_a_hundred_columns() {
@@ -81,6 +77,6 @@ mod tests {
             }
             command.get_subcommands().for_each(check);
         }
-        check(&crate::Cli::command());
+        check(&crate::commands::line());
     }
 }

@@ -1,4 +1,4 @@
-//! `ckselect predict`: a forest's predictions for raw feature rows.
+//! `ckselect dev predict`: a forest's predictions for raw feature rows.
 
 use std::path::{Path, PathBuf};
 
@@ -9,21 +9,21 @@ use ck_select::model::{Model, Target};
 use ck_select::vocab::Op;
 use csv::StringRecord;
 
-use super::is_embedded;
+use super::super::is_embedded;
 use crate::error::CliError;
 use crate::input::CsvFile;
 use crate::output::Output;
 use crate::table::{Format, Rows};
 
 const EXAMPLES: &str = "Examples:
-  ckselect predict --model models/M --matrix rows.csv --output predictions.csv
-  ckselect predict --model model_tflops.lgbm.gz --matrix rows.csv
+  ckselect dev predict --model models/M --matrix rows.csv --output predictions.csv
+  ckselect dev predict --model model_tflops.lgbm.gz --matrix rows.csv
 
 Output columns: `raw` is the forest's prediction, LightGBM's predict() bit for bit; `value` is `raw` after \
 the inverse transform of the spec (expm1 for log targets, otherwise clamped at 0). A LightGBM file without a \
 spec has no transform, so both are equal.
 
-Rows contain the constants of their GPU; `ckselect features --hardware` computes rows for another GPU. \
+Rows contain the constants of their GPU; `ckselect dev features --hardware` computes rows for another GPU. \
 `ckselect rank` predicts for kernels and problems by their names and fields.";
 
 /// Predict from raw feature rows
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     spec: Option<PathBuf>,
     /// The target whose forest predicts; by default the one that ranks
-    #[arg(long, value_name = "TARGET", value_parser = super::target)]
+    #[arg(long, value_name = "TARGET", value_parser = super::super::target)]
     target: Option<Target>,
     /// CSV of feature rows; an empty cell is NaN. With a header of feature names (with or without f:) the
     /// columns are found by name, otherwise they are in the model's order

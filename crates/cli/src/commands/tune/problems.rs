@@ -12,7 +12,7 @@ use crate::error::CliError;
 
 /// The distinct problems that kernels of the pool compute. What a file leaves open, such as the type, the
 /// kernels say.
-pub(super) fn problems(args: &Args, path: &Path, kernels: &Pool) -> Result<Vec<Problem>, CliError> {
+pub(super) fn read(args: &Args, path: &Path, kernels: &Pool) -> Result<Vec<Problem>, CliError> {
     let set = ProblemSet::read(path, kernels.op())?;
     let (mut all, mut known, mut without) = (Vec::new(), HashSet::new(), Vec::new());
     for asked in &set.problems {
@@ -37,10 +37,10 @@ pub(super) fn problems(args: &Args, path: &Path, kernels: &Pool) -> Result<Vec<P
     if all.is_empty() {
         return Err(CliError::failed(format!("{file}: {}", set.misfit(kernels))));
     }
-    if let Some(other) = all.iter().find(|problem| problem.arch().is_some_and(|arch| arch != args.arch)) {
+    let taken = args.arch()?;
+    if let Some(other) = all.iter().find(|problem| problem.arch().is_some_and(|arch| arch != taken)) {
         return Err(CliError::failed(format!(
-            "{file}: found a problem of another architecture than --arch {}: {other}",
-            args.arch
+            "{file}: found a problem of another architecture than --arch {taken}: {other}"
         )));
     }
     let kinds: BTreeSet<String> = all.iter().filter_map(kind).collect();

@@ -1,4 +1,4 @@
-//! `ckselect features`: the feature rows that a model would see.
+//! `ckselect dev features`: the feature rows that a model would see.
 
 use std::path::PathBuf;
 
@@ -6,17 +6,17 @@ use ck_select::features::{Engine, Extractor, RowInputs};
 use ck_select::inputs;
 use csv::StringRecord;
 
-use super::Unknown;
-use super::hardware::HardwareOption;
+use super::super::Unknown;
+use super::super::hardware_option::HardwareOption;
 use crate::error::CliError;
 use crate::input::{CsvFile, NamedRow};
 use crate::output::Output;
 use crate::table::{Cell, Format, Rows, Table};
 
 const EXAMPLES: &str = "Examples:
-  ckselect features --engine conv97 --input rows.csv --output features.csv
-  ckselect features --model models/M --input rows.csv --output features.csv
-  ckselect features --engine gemm72 --list
+  ckselect dev features --engine conv97 --input rows.csv --output features.csv
+  ckselect dev features --model models/M --input rows.csv --output features.csv
+  ckselect dev features --engine gemm72 --list
 
 Input columns of convolutions: N, C, K, G, Hi, Wi, Y, X, Di, Z, stride_d/h/w, pad_d/h/w, dilation_d/h/w, \
 dtype, direction (by default the model's), block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block, \
@@ -104,7 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 fn extractor(args: &Args) -> Result<Extractor, CliError> {
     let mut extractor = match (&args.model, args.engine) {
         (Some(directory), None) => {
-            args.hardware.ask(super::load_model(directory, args.unknown)?)?.extractor().clone()
+            args.hardware.ask(super::super::load_model(directory, args.unknown)?)?.extractor().clone()
         }
         (None, Some(engine)) => {
             let extractor = Extractor::of_engine(engine);
@@ -112,7 +112,7 @@ fn extractor(args: &Args) -> Result<Extractor, CliError> {
         }
         // With both, rules and hardware are the model's, and columns are the engine's.
         (Some(directory), Some(engine)) => {
-            let model = args.hardware.ask(super::load_model(directory, args.unknown)?)?;
+            let model = args.hardware.ask(super::super::load_model(directory, args.unknown)?)?;
             if model.spec().op() != engine.op() {
                 return Err(CliError::usage(format!(
                     "--engine {} is for {}, the model is for {}",
@@ -138,9 +138,6 @@ fn list(extractor: &Extractor, args: &Args) -> Result<(), CliError> {
     for ((name, scope), doc) in schema.names().into_iter().zip(schema.scopes()).zip(schema.docs()) {
         table.push(vec![name.into(), scope.into(), doc.into()]);
     }
-    let mut out = Output::create(args.output.as_deref())?;
-    table
-        .write(args.format.unwrap_or(Format::Table), &mut out)
-        .map_err(|error| CliError::io(out.name(), &error))?;
-    out.finish()
+    let format = args.format.unwrap_or(Format::Table);
+    Output::create(args.output.as_deref())?.filled(|out| table.write(format, out))
 }

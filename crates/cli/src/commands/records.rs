@@ -1,0 +1,207 @@
+//! The commands, a record each: from it come the command line, its help by group, completions, manual pages and the
+//! dispatch.
+
+use std::fmt::Write as _;
+
+use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
+
+use super::*;
+use crate::error::CliError;
+
+/// What a command is for, in the order in which help shows them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Group {
+    Choose,
+    Measure,
+    Learn,
+    Look,
+    Manage,
+    /// Part of the command `dev`.
+    Developer,
+    /// Started by a sweep, not by people.
+    Hidden,
+}
+
+/// A command.
+struct Record {
+    name: &'static str,
+    group: Group,
+    /// Adds what its `Args` declare: options, description and examples.
+    build: fn(Command) -> Command,
+    run: fn(&ArgMatches) -> Result<(), CliError>,
+}
+
+macro_rules! record {
+    ($group:ident $name:literal $($module:ident)::+) => {
+        Record {
+            name: $name,
+            group: Group::$group,
+            build: |command| $($module)::+::Args::augment_args(command),
+            run: |matches| {
+                let args = $($module)::+::Args::from_arg_matches(matches);
+                $($module)::+::run(&args.map_err(CliError::usage)?)
+            },
+        }
+    };
+}
+
+const RECORDS: &[Record] = &[
+    record!(Choose "rank" rank),
+    record!(Choose "explain" explain),
+    #[cfg(feature = "offline")]
+    record!(Choose "search" search),
+    #[cfg(feature = "offline")]
+    record!(Measure "enumerate" enumerate),
+    #[cfg(feature = "offline")]
+    record!(Measure "shapes" shapes),
+    #[cfg(feature = "offline")]
+    record!(Measure "bench" bench),
+    #[cfg(feature = "offline")]
+    record!(Measure "merge" merge),
+    #[cfg(feature = "offline")]
+    record!(Measure "report" report),
+    #[cfg(feature = "offline")]
+    record!(Learn "convert" convert),
+    #[cfg(feature = "offline")]
+    record!(Learn "train" train),
+    #[cfg(feature = "offline")]
+    record!(Learn "tune" tune),
+    #[cfg(feature = "offline")]
+    record!(Learn "evaluate" evaluate),
+    #[cfg(feature = "offline")]
+    record!(Learn "compare" compare),
+    record!(Look "inspect" inspect),
+    record!(Look "hardware" hardware),
+    record!(Look "doctor" doctor),
+    record!(Manage "store" store),
+    record!(Developer "features" dev::features),
+    record!(Developer "predict" dev::predict),
+    #[cfg(feature = "offline")]
+    record!(Developer "pack" dev::pack),
+    #[cfg(feature = "offline")]
+    record!(Developer "completions" dev::completions),
+    #[cfg(feature = "offline")]
+    record!(Developer "man" dev::man),
+    #[cfg(feature = "offline")]
+    record!(Hidden "bench-guard" bench::guard),
+    #[cfg(feature = "offline")]
+    record!(Hidden "bench-worker" bench::worker),
+    #[cfg(feature = "offline")]
+    record!(Hidden "bench-page" bench::watch),
+];
+
+/// The commands of some groups.
+fn commands(of: impl Fn(Group) -> bool) -> impl Iterator<Item = Command> {
+    let built = |record: &Record| {
+        let command = (record.build)(Command::new(record.name));
+        command.hide(record.group == Group::Hidden)
+    };
+    RECORDS.iter().filter(move |record| of(record.group)).map(built)
+}
+
+fn developer() -> Command {
+    Command::new("dev")
+        .about("What developers and packagers need: rows of features, packed models, manual pages")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(commands(|group| group == Group::Developer))
+}
+
+/// The command line.
+pub(crate) fn line() -> Command {
+    Command::new("ckselect")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Choose the fastest GPU kernel for a problem without trying them all")
+        .help_template(format!(
+            "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}\nOptions:\n{{options}}",
+            groups()
+        ))
+        .max_term_width(110)
+        .subcommand_required(true)
+        .subcommands(commands(|group| group != Group::Developer))
+        .subcommand(developer())
+}
+
+/// The commands by group, for the help.
+fn groups() -> String {
+    let mut text = String::new();
+    for (group, title) in [
+        (Group::Choose, "Choose a kernel"),
+        (Group::Measure, "Measure kernels"),
+        (Group::Learn, "Learn from measurements"),
+        (Group::Look, "Look at models and machines"),
+        (Group::Manage, "Manage"),
+    ] {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{title}:");
+        let last = (group == Group::Manage).then(developer);
+        for command in commands(|other| other == group).chain(last) {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            let _ = writeln!(text, "  {:<11}{about}", command.get_name());
+        }
+    }
+    text
+}
+
+/// Runs the command of a command line.
+pub(crate) fn run(matches: &ArgMatches) -> Result<(), CliError> {
+    let Some((name, inner)) = matches.subcommand() else { return Ok(()) };
+    match RECORDS.iter().find(|record| record.name == name) {
+        Some(record) => (record.run)(inner),
+        None => run(inner),
+    }
+}
+
+#[cfg(all(test, feature = "offline"))]
+mod tests {
+    use super::*;
+
+    /// 26 commands stood in no order.
+    #[test]
+    fn people_see_at_most_18_commands_on_one_screen() {
+        let shown = line().get_subcommands().filter(|command| !command.is_hide_set()).count();
+        let help = line().render_help().to_string();
+        assert!(shown <= 18 && help.lines().count() <= 31, "{shown}\n{help}");
+        assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
+    }
+
+    /// An example must not go stale.
+    #[test]
+    fn every_example_is_a_command_line() {
+        let words = |example: &str| -> Vec<String> {
+            let ends = [" | ", " > ", " && "].into_iter().filter_map(|end| example.find(end));
+            let example = &example[..ends.min().unwrap_or(example.len())];
+            let mut quote = None;
+            let is_gap = |c: char| match quote {
+                None if ['\'', '"'].contains(&c) => {
+                    quote = Some(c);
+                    false
+                }
+                None => c == ' ',
+                Some(open) => {
+                    quote = quote.filter(|_| c != open);
+                    false
+                }
+            };
+            let words = example.split(is_gap).map(|word| word.trim_matches(['\'', '"']).to_owned());
+            words.filter(|word| !word.is_empty()).collect()
+        };
+        fn all(command: &Command) -> Vec<String> {
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let after = after.replace("\\\n", " ");
+            let own = after
+                .lines()
+                .filter(|line| line.starts_with("  ckselect "))
+                .map(|line| line.trim().to_owned());
+            own.chain(command.get_subcommands().flat_map(all)).collect()
+        }
+        let examples = all(&line());
+        assert!(examples.len() > 60, "{}", examples.len());
+        for example in examples {
+            // Models, pools and sweeps need not exist to be understood.
+            if let Err(error) = line().try_get_matches_from(words(&example)) {
+                panic!("{example}\n{error}");
+            }
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! `ckselect tune --simulate --counts`: how good choices are after a given number of measured problems.
+
+use std::fmt;
+
+use ck_select_data::figures::quantile;
+use ck_select_study::page;
+use ck_select_train::{CurvePoint, Draw, Simulation, Way};
+
+use super::run::Recorded;
+use super::{Args, Count};
+use crate::error::CliError;
+use crate::output;
+use crate::table::{Cell, Table};
+use crate::timestamp::timestamp;
+
+/// Numbers of measured problems, besides all.
+const USUAL: [usize; 6] = [0, 5, 10, 20, 40, 80];
+
+pub(super) fn run(args: &Args, counts: &[Count], recorded: &Recorded) -> Result<(), CliError> {
+    refuse_repeats("--ways", &args.ways)?;
+    let ways = args.ways.iter().map(|word| way(word)).collect::<Result<Vec<_>, _>>()?;
+    refuse_repeats("--counts", counts)?;
+    let mut points = Vec::new();
+    for way in ways {
+        let simulation = recorded.simulation(way)?.holding_back(args.holdout.as_deref())?;
+        let simulation = simulation.in_folds(args.folds as usize);
+        for measured in numbers(counts, &simulation)? {
+            // Without measurements there is nothing to learn from except the universal model.
+            if measured == 0 && way != Way::Tuned {
+                continue;
+            }
+            let draws = if measured == 0 { 1 } else { u64::from(args.draws.unwrap_or(5)) };
+            let draws = (0..draws)
+                .map(|draw| simulation.draw(measured, args.seed + draw))
+                .collect::<Result<Vec<Draw>, _>>()?;
+            points.push(point(way, measured, &draws));
+        }
+    }
+    if points.is_empty() {
+        return Err(CliError::usage(
+            "--counts: found only 0, expected at least one number above 0: without measurements, only `tuned` \
+             knows anything",
+        ));
+    }
+    if let Some(path) = &args.html {
+        output::write_file(path, &page::curve(&points, args.arch()?.as_str(), &timestamp()))?;
+    }
+    table(&points).print(args.format)
+}
+
+fn way(word: &str) -> Result<Way, CliError> {
+    Way::ALL.into_iter().find(|way| way.as_str() == word).ok_or_else(|| {
+        let known = Way::ALL.map(Way::as_str).join(", ");
+        CliError::usage(format!("--ways: found '{word}', expected some of {known}"))
+    })
+}
+
+fn refuse_repeats(
+    option: &str,
+    words: impl IntoIterator<Item = impl PartialEq + fmt::Display>,
+) -> Result<(), CliError> {
+    let words: Vec<_> = words.into_iter().collect();
+    match words.iter().enumerate().find(|(at, word)| words[..*at].contains(word)) {
+        Some((_, word)) => {
+            Err(CliError::usage(format!("{option}: found '{word}' twice, expected each once")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// The numbers of problems to measure, of those that there are.
+fn numbers(counts: &[Count], simulation: &Simulation<'_>) -> Result<Vec<usize>, CliError> {
+    let available = simulation.problems();
+    if counts.is_empty() {
+        let all = simulation.can_hold_out().then_some(available);
+        return Ok(USUAL.into_iter().filter(|count| *count < available).chain(all).collect());
+    }
+    let number = |count: &Count| match *count {
+        Count::All => Ok(available),
+        Count::Of(count) if count <= available => Ok(count),
+        Count::Of(count) => Err(CliError::usage(format!(
+            "--counts: found {count}, expected at most {available}, the number of problems that can be measured, or \
+             `all`"
+        ))),
+    };
+    counts.iter().map(number).collect()
+}
+
+/// A row for each point.
+pub(super) fn table(points: &[CurvePoint]) -> Table {
+    let header = ["way", "measured", "draws", "judged", "mean", "median", "p10", "min", "best_of_top3"];
+    let mut table = Table::new(header);
+    for point in points {
+        let mut row: Vec<Cell> =
+            vec![point.way.into(), point.measured.into(), point.draws.into(), point.judged.into()];
+        row.extend([point.mean, point.median, point.p10, point.min, point.best_of_top3].map(Cell::from));
+        table.push(row);
+    }
+    table
+}
+
+fn point(way: Way, measured: usize, draws: &[Draw]) -> CurvePoint {
+    let median = |of: fn(&Draw) -> f64| {
+        let mut values: Vec<f64> = draws.iter().map(of).collect();
+        values.sort_by(f64::total_cmp);
+        quantile(&values, 0.5)
+    };
+    CurvePoint {
+        way: way.as_str(),
+        measured,
+        draws: draws.len(),
+        judged: draws.first().map_or(0, |draw| draw.found.problems),
+        mean: median(|draw| draw.found.mean),
+        median: median(|draw| draw.found.median),
+        p10: median(|draw| draw.found.p10),
+        min: median(|draw| draw.found.min),
+        best_of_top3: median(|draw| draw.found.best_of_top3),
+    }
+}

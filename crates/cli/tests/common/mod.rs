@@ -1,0 +1,123 @@
+//! Running the program in its tests.
+
+#![allow(dead_code, reason = "each test program uses a part")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The repository's folder, where commands run unless another folder is given.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Words of a command line: a text, which is split at blanks outside single quotes, or the words.
+pub(crate) trait Words: std::fmt::Debug {
+    fn words(&self) -> Vec<String>;
+}
+
+impl Words for str {
+    fn words(&self) -> Vec<String> {
+        let mut words = vec![String::new()];
+        let mut quoted = false;
+        for c in self.chars() {
+            match c {
+                '\'' => quoted = !quoted,
+                c if c.is_whitespace() && !quoted => words.push(String::new()),
+                c => words.last_mut().unwrap().push(c),
+            }
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+}
+
+impl Words for String {
+    fn words(&self) -> Vec<String> {
+        self.as_str().words()
+    }
+}
+
+impl Words for [&str] {
+    fn words(&self) -> Vec<String> {
+        self.iter().map(|&word| word.to_owned()).collect()
+    }
+}
+
+impl<const N: usize> Words for [&str; N] {
+    fn words(&self) -> Vec<String> {
+        self.as_slice().words()
+    }
+}
+
+impl Words for Vec<&str> {
+    fn words(&self) -> Vec<String> {
+        self.as_slice().words()
+    }
+}
+
+/// What came of a command.
+#[derive(Debug)]
+pub(crate) struct Ran {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Self {
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Self { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+}
+
+/// The program with these words, in a folder, at a fixed time.
+pub(crate) fn command_in<W: Words + ?Sized>(folder: &Path, words: &W) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
+    command.current_dir(folder).env("SOURCE_DATE_EPOCH", "1700000000").args(words.words());
+    command
+}
+
+pub(crate) fn run_in<W: Words + ?Sized>(folder: &Path, words: &W) -> Ran {
+    command_in(folder, words).output().unwrap().into()
+}
+
+/// What a command that succeeds prints, and what it says.
+pub(crate) fn both_in<W: Words + ?Sized>(folder: &Path, words: &W) -> (String, String) {
+    let ran = run_in(folder, words);
+    assert_eq!(ran.code, Some(0), "{words:?}\n{}", ran.stderr);
+    (ran.stdout, ran.stderr)
+}
+
+/// What a command that succeeds prints.
+pub(crate) fn good_in<W: Words + ?Sized>(folder: &Path, words: &W) -> String {
+    both_in(folder, words).0
+}
+
+/// What a command says that fails and prints nothing.
+pub(crate) fn bad_in<W: Words + ?Sized>(folder: &Path, words: &W, code: i32) -> String {
+    let ran = run_in(folder, words);
+    assert_eq!((ran.code, ran.stdout.as_str()), (Some(code), ""), "{words:?}\n{}", ran.stderr);
+    ran.stderr
+}
+
+pub(crate) fn outcome<W: Words + ?Sized>(words: &W) -> Ran {
+    run_in(&root(), words)
+}
+
+/// The exit code, what is printed and what is said.
+pub(crate) fn run<W: Words + ?Sized>(words: &W) -> (Option<i32>, String, String) {
+    let Ran { code, stdout, stderr } = outcome(words);
+    (code, stdout, stderr)
+}
+
+pub(crate) fn both<W: Words + ?Sized>(words: &W) -> (String, String) {
+    both_in(&root(), words)
+}
+
+pub(crate) fn good<W: Words + ?Sized>(words: &W) -> String {
+    good_in(&root(), words)
+}
+
+pub(crate) fn bad<W: Words + ?Sized>(words: &W, code: i32) -> String {
+    bad_in(&root(), words, code)
+}
