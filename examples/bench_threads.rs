@@ -65,7 +65,7 @@ impl Times {
 /// The shipped list, or 4,608 kernels on a grid of tiles.
 fn kernels(count: usize) -> Result<Vec<Kernel>, Failure> {
     if count == 30 {
-        return Ok(Pool::from_bytes("forward_bf16.txt", POOL.as_bytes())?.kernels().to_vec());
+        return Ok(Pool::from_bytes("forward_bf16.txt", POOL.as_bytes())?.iter().cloned().collect());
     }
     let mut kernels = Vec::with_capacity(count);
     for m in 1..=16 {

@@ -31,13 +31,13 @@ fn problem(number: i64) -> Problem {
 
 /// The winners of the host's, as a registry would have measured them.
 fn fill(store: &Path, pool: &Pool) -> Result<(), Failure> {
-    let names = || pool.kernels().iter().map(|kernel| kernel.name.as_str());
+    let names = || pool.iter().map(|kernel| kernel.name.as_str());
     let scope = Scope::new("gfx950".parse()?, HostDevice::NAME, PoolHash::of_names(names()), "");
     let record = |number| Record {
         scope: scope.clone(),
         problem: problem(number),
         winner: Winner {
-            kernel: names().nth(number as usize % pool.kernels().len()).unwrap_or_default().into(),
+            kernel: names().nth(number as usize % pool.len()).unwrap_or_default().into(),
             median_ms: 0.1,
             cv: 0.01,
             repeats: 20,
@@ -72,7 +72,7 @@ fn run(model: &str, store: Option<&Path>) -> Result<(), Failure> {
     let registry = Registry::with_device(options, Box::new(HostDevice::new()))?;
     let new =
         |kernel| NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None };
-    registry.add_all(pool.kernels().iter().cloned().map(new).collect())?;
+    registry.add_all(pool.iter().cloned().map(new).collect())?;
     step("register 30 kernels");
     let model = Arc::new(ck_select::embedded::open(model)?);
     step("load the model");

@@ -10,6 +10,8 @@
 //! $ select_path fmha-new      problems that were not asked before, 30 attention kernels
 //! $ select_path fmha-again    one of them over and over
 //! $ select_path register      one more kernel beside 20,000, which costs what it costs beside none
+//! $ select_path change        one more kernel beside 10,000 convolution kernels among which selections are made
+//! $ select_path after-change  the selection after that
 //! ```
 //!
 //! Prints how many selections were made inside of `measured`, which is where valgrind counts.
@@ -87,6 +89,36 @@ fn register(registry: &Registry, kernel: &Kernel) -> Result<usize, Box<dyn std::
     }))
 }
 
+/// A convolution kernel for each number below 13,000.
+fn numbered(number: usize) -> Result<NewKernel, Box<dyn std::error::Error>> {
+    let (m, n, k) = (16 + number / 200 % 65 * 16, 16 + number % 20 * 16, 16 + number / 20 % 10 * 16);
+    let kernel = Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_{m}x{n}x{k}_compv3"))?;
+    Ok(NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None })
+}
+
+/// Adds kernels while selections are made; counts the changes, or the selections after them.
+fn changes(registry: &Registry, counts: &str) -> Result<usize, Box<dyn std::error::Error>> {
+    const CHANGES: usize = 10;
+    registry.add_all((0..10_000).map(numbered).collect::<Result<_, _>>()?)?;
+    registry.prepare();
+    let problem = conv(1);
+    let select = |problem: &Problem| registry.select(problem).map_or(0, |selection| selection.index);
+    for number in 10_000..10_000 + CHANGES {
+        let cell = std::cell::Cell::new(Some(numbered(number)?));
+        let add = |cell: &std::cell::Cell<Option<NewKernel>>| {
+            usize::from(registry.add_all(cell.take().into_iter().collect()).is_ok())
+        };
+        if counts == "change" {
+            measured(&[cell], add);
+            select(&problem);
+        } else {
+            add(&cell);
+            measured(&[problem], select);
+        }
+    }
+    Ok(CHANGES)
+}
+
 fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
     let root = env!("CARGO_MANIFEST_DIR");
     let (model, pool, problem): (_, _, fn(i64) -> Problem) = match case {
@@ -96,10 +128,15 @@ fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
     };
     let arch = (case == "estimate-new").then_some("gfx942".parse()?);
     let registry = Registry::new(Options { arch, ..Options::default() })?;
+    if let "change" | "after-change" = case {
+        registry.set_model(Arc::new(Model::load(format!("{root}/tests/golden/models/{model}"))?), None);
+        println!("{}", changes(&registry, case)?);
+        return Ok(());
+    }
     let pool = Pool::read(format!("{root}/{pool}"))?;
     let new =
         |kernel| NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None };
-    registry.add_all(pool.kernels().iter().cloned().map(new).collect())?;
+    registry.add_all(pool.iter().cloned().map(new).collect())?;
     if let ("register", Some(kernel)) = (case, pool.get(0)) {
         println!("{}", register(&registry, kernel)?);
         return Ok(());
@@ -116,7 +153,7 @@ fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
         "conv-new" | "gemm-new" | "fmha-new" | "estimate-new" => (1000..1000 + CALLS).map(problem).collect(),
         other => {
             let known = "conv-new, conv-again, conv-counted, c-again, gemm-new, fmha-new, fmha-again, \
-                         estimate-new, register";
+                         estimate-new, register, change, after-change";
             return Err(format!("no case is called '{other}': {known}").into());
         }
     };

@@ -62,7 +62,7 @@ fn kernels(hooks: bool) -> Result<Vec<NewKernel>, Failure> {
         user: UserData::default(),
         hooks: hooks.then(|| Box::new(Kernel(place)) as Box<dyn Hooks>),
     };
-    Ok(pool.kernels().iter().enumerate().map(new).collect())
+    Ok(pool.iter().enumerate().map(new).collect())
 }
 
 /// What runs together.

@@ -2366,10 +2366,9 @@ ck_status ck_registry_remove_model(ck_registry *registry, const ck_model_key *ke
 ck_status ck_registry_remove_models(ck_registry *registry);
 
 /**
- * Prepares the models for the current kernels. Otherwise the first selection after a change does this, or
- * the first two selections of a new registry. The next call that changes kernels prepares them, too, before
- * selections see the change: a program that changes kernels while it selects calls this after each change,
- * and no selection waits.
+ * Prepares the models for the current kernels. Otherwise the first two selections of a new registry do. From
+ * then on calls that change kernels prepare them before selections see the change. Only after many changes
+ * without a selection between them, which are the loading of a pool, does the next selection, or this.
  *
  * # Safety
  * `registry` is from `ck_registry_create`.

@@ -102,7 +102,7 @@ pub(crate) fn line(level: Level, source: &str, text: fmt::Arguments<'_>) {
 
 /// Writes a warning that is on by default: to standard error unless configured otherwise. For what would
 /// otherwise be a silent wrong answer, once per registry.
-pub(crate) fn caution(source: &str, text: fmt::Arguments<'_>) {
+pub(crate) fn warn_once(source: &str, text: fmt::Arguments<'_>) {
     init_from_environment();
     if DECIDED.load(Ordering::Relaxed) {
         line(Level::Warn, source, text);
@@ -111,7 +111,7 @@ pub(crate) fn caution(source: &str, text: fmt::Arguments<'_>) {
     }
 }
 
-/// Writes a line for code on top of the library. Errors are on by default, like a [`caution`].
+/// Writes a line for code on top of the library. Errors are on by default, like a [`warn_once`].
 pub(crate) fn told(level: Level, source: &str, text: &str) {
     init_from_environment();
     if level == Level::Error && !DECIDED.load(Ordering::Relaxed) {

@@ -121,7 +121,7 @@ fn as_tiles(rows: &[Row], model: &Model, pool: &Pool) -> Vec<Row> {
         }
         row
     };
-    rows.iter().zip(pool.kernels()).map(tiled).collect()
+    rows.iter().zip(&pool).map(tiled).collect()
 }
 
 fn bits(scores: &[f64]) -> Vec<u64> {
@@ -143,7 +143,7 @@ fn every_shipped_model_ranks_rows_as_it_ranks_names() {
             let defaults = model.spec().problem_defaults();
             let asked = Problem::from_fields(model.spec().op(), &OfRow(&sweep[0]), &defaults).unwrap();
             let mut expected = vec![f64::NAN; sweep.len()];
-            for place in ranker.top(&asked, sweep.len()).unwrap() {
+            for place in ranker.rank(&asked).unwrap() {
                 expected[place.index] = place.score;
             }
             differ += usize::from(expected.iter().any(|score| score.to_bits() != expected[0].to_bits()));

@@ -457,7 +457,7 @@ fn kernels_of_a_higher_priority_go_first() {
 #[test]
 fn a_warm_selection_does_not_allocate() {
     let mixed = filled(on("gfx942"));
-    let first = Kernel { name: "preferred".into(), ..pool().kernels()[0].clone() };
+    let first = Kernel { name: "preferred".into(), ..pool().get(0).unwrap().clone() };
     mixed.add_all(vec![NewKernel { priority: Priority::HIGH, ..new(first, None) }]).unwrap();
     let alike = [on("gfx942"), on("gfx900"), Options { estimate: false, ..on("gfx942") }].map(filled);
     for registry in alike.into_iter().chain([mixed]) {

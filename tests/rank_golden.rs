@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ck_select::model::{Model, Target};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
-use ck_select::select::Ranker;
+use ck_select::select::{RankScratch, Ranker};
 
 fn golden(name: &str) -> String {
     format!("{}/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -91,10 +91,13 @@ fn top_best_and_predictions_agree_with_the_ranking() {
     let ranker = gemm();
     let problem = parse(&ranker, "M=128,N=1536,K=7168");
     let ranking = ranker.rank(&problem).unwrap();
-    assert_eq!(ranker.top(&problem, 4).unwrap(), ranking[..4]);
-    assert_eq!(ranker.top(&problem, usize::MAX).unwrap(), ranking);
+    let (checked, mut scratch) = (problem.checked().unwrap(), RankScratch::default());
+    for count in [1, 4, usize::MAX] {
+        // The rest is ranked when it is reached.
+        let places = ranker.ranking(checked, None, count, &mut scratch).unwrap();
+        assert_eq!(places.collect::<Vec<_>>(), ranking, "{count}");
+    }
     assert_eq!(ranker.best(&problem).unwrap(), ranking[0]);
-    assert_eq!(ranker.rank_all(&[problem, problem]), [Ok(ranking.clone()), Ok(ranking.clone())]);
     let predictions = ranker.predict(problem.checked().unwrap(), ranking[0].index).unwrap();
     assert_eq!(predictions.tflops, Some(ranking[0].score));
     assert!(predictions.latency_ms.unwrap() >= 0.0 && predictions.bandwidth_gb_s.is_some());
@@ -181,7 +184,7 @@ fn a_model_is_asked_only_for_what_it_is_for_unless_it_is_forced() {
         let problem = parse(&ranker, &format!("{base},{more}"));
         let errors = [
             ranker.rank(&problem).unwrap_err(),
-            ranker.top(&problem, 1).unwrap_err(),
+            ranker.best(&problem).unwrap_err(),
             ranker.predict(problem.checked().unwrap(), 0).unwrap_err(),
             ranker.compare(&problem, 0, 1).unwrap_err(),
         ];
@@ -192,7 +195,7 @@ fn a_model_is_asked_only_for_what_it_is_for_unless_it_is_forced() {
     }
     let forced = Arc::new(Model::clone(ranker.model()).forced());
     let forced = Ranker::new(forced, ranker.pool().clone()).unwrap();
-    let mut scratch = ck_select::select::RankScratch::default();
+    let mut scratch = RankScratch::default();
     forced.rank_with(&parse(&forced, &format!("{base},arch=gfx942")), &mut scratch).unwrap();
     let outside: Vec<_> = scratch.outside().names(ck_select::vocab::Op::GroupedConv).collect();
     assert_eq!(outside, ["arch"]);

@@ -136,7 +136,7 @@ fn shortlists_have_the_same_first_places() {
         let problem = layer(n, channels, size);
         let ranking = ranker.rank(&problem).unwrap();
         for count in [1, 2, 3, 4, 7, 20] {
-            ranker.top_with(&problem, count, &mut scratch).unwrap();
+            ranker.ranking(problem.checked().unwrap(), None, count, &mut scratch).unwrap();
             assert_eq!(scratch.ranking(), &ranking[..count], "{problem} {count}");
         }
         assert!(ranker.unmeasured(ranking[0].index).is_empty());

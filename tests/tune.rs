@@ -45,7 +45,7 @@ impl Drop for Scripted {
 
 fn kernels() -> Vec<Kernel> {
     let path = format!("{}/configs/forward_bf16.txt", env!("CARGO_MANIFEST_DIR"));
-    Pool::read(path).unwrap().kernels().iter().take(6).cloned().collect()
+    Pool::read(path).unwrap().iter().take(6).cloned().collect()
 }
 
 fn off() -> Options {

@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     match Pool::from_bytes("fuzz", bytes) {
         Ok(pool) => {
-            assert_eq!(Pool::new(pool.kernels().to_vec()).as_ref(), Ok(&pool));
+            assert_eq!(Pool::new(pool.iter().cloned().collect()).as_ref(), Ok(&pool));
             for (index, kernel) in pool.iter().enumerate() {
                 let position = pool.position(&kernel.name);
                 assert!(position.is_some_and(

@@ -326,7 +326,7 @@ pub(super) fn new_kernel(kernel: Kernel, hooks: Option<CkKernelHooks>) -> NewKer
 pub(super) fn add(registry: &Registry, kernels: Vec<NewKernel>) -> Result<(), Failure> {
     registry.add_all(kernels).map_err(|error| {
         let status = match error {
-            AddError::AlreadyThere(_) => CkStatus::AlreadyRegistered,
+            AddError::AlreadyRegistered(_) => CkStatus::AlreadyRegistered,
             AddError::Invalid { .. } => CkStatus::InvalidKernel,
         };
         Failure::new(status, error)

@@ -209,9 +209,9 @@ fn select_failure(error: SelectError) -> Failure {
         SelectError::Problem(ref field) => return Failure::new(CkStatus::InvalidProblem, field),
         SelectError::Override { .. } => CkStatus::OverrideFailed,
         SelectError::NoModel { .. } => CkStatus::NoModel,
-        SelectError::NotThere { .. } => CkStatus::NotFound,
+        SelectError::NotRankable { .. } => CkStatus::NotFound,
         SelectError::NoKernel { .. }
-        | SelectError::Unfit { .. }
+        | SelectError::Mismatch { .. }
         | SelectError::Rank(RankError::NoKernel { .. }) => CkStatus::NoKernel,
         SelectError::Rank(_) => CkStatus::InvalidKernel,
     };

@@ -4,6 +4,8 @@
 //! was made for, so that a change of the registry invalidates all of them at once.
 
 use super::entry::{Name, Registered};
+#[cfg(test)]
+use super::index::NameIndex;
 use super::model_name::ModelName;
 use super::slot::Slot;
 use super::{Selection, Source, UserData};
@@ -97,7 +99,7 @@ impl<'r> Selection<'r> {
         }
         [
             flags,
-            self.entry.number() as u64,
+            self.entry.number().get() as u64,
             self.index as u64,
             // Both are below the number of kernels, of which 32 bits are enough.
             self.rank as u64 | (self.unsupported as u64) << 32,
@@ -138,7 +140,7 @@ mod tests {
     use crate::problem::GemmProblem;
 
     fn names(count: usize) -> boxcar::Vec<Name> {
-        (0..count).map(|number| Name::new(number, &format!("kernel {number}"))).collect()
+        (0..count).map(|number| Name::new(NameIndex::new(number), &format!("kernel {number}"))).collect()
     }
 
     fn selection(names: &boxcar::Vec<Name>, number: usize, generation: u64) -> Selection<'_> {
@@ -203,7 +205,7 @@ mod tests {
                 scope.spawn(|| {
                     for _ in 0..rounds {
                         if let Some(found) = cache.get(&shared, 1, &names) {
-                            let number = found.entry.number();
+                            let number = found.entry.number().get();
                             assert_eq!(found.facts(), selection(&names, number, 1).facts());
                         }
                     }

@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_void};
+use std::sync::Arc;
 
 use super::NewKernel;
+use super::index::NameIndex;
 use crate::kernel::Kernel;
 use crate::pool::kernel_json;
 use crate::problem::Problem;
@@ -71,14 +73,14 @@ pub trait Hooks: Send + Sync {
 
 /// A name that was registered once. It lives as long as its registry, because callers keep names.
 pub(super) struct Name {
-    number: usize,
+    number: NameIndex,
     text: Box<str>,
     c: CString,
 }
 
 impl Name {
     /// A name without a NUL character, as every valid kernel's is.
-    pub(super) fn new(number: usize, text: &str) -> Self {
+    pub(super) fn new(number: NameIndex, text: &str) -> Self {
         Self { number, text: text.into(), c: CString::new(text).unwrap_or_default() }
     }
 }
@@ -111,7 +113,7 @@ impl<'r> Registered<'r> {
         self.user
     }
 
-    pub(super) const fn number(&self) -> usize {
+    pub(super) const fn number(&self) -> NameIndex {
         self.name.number
     }
 
@@ -132,9 +134,9 @@ impl std::fmt::Debug for Registered<'_> {
 
 /// A registered kernel. Whoever holds it may use it; a removed one is dropped with the last state that has it.
 pub struct Entry {
-    kernel: Kernel,
+    kernel: Arc<Kernel>,
     /// The number of its name.
-    number: usize,
+    number: NameIndex,
     priority: Priority,
     user: UserData,
     hooks: Option<Box<dyn Hooks>>,
@@ -142,18 +144,18 @@ pub struct Entry {
 
 impl Entry {
     /// An entry of a valid kernel.
-    pub(super) fn new(new: NewKernel, number: usize) -> Self {
+    pub(super) fn new(new: NewKernel, number: NameIndex) -> Self {
         let NewKernel { kernel, priority, user, hooks } = new;
         if let Some(hooks) = &hooks {
             hooks.added();
         }
-        Self { kernel, number, priority, user, hooks }
+        Self { kernel: Arc::new(kernel), number, priority, user, hooks }
     }
 
     /// What callers keep of it; `names` are all names of its registry.
     pub(super) fn registered<'r>(&self, names: &'r boxcar::Vec<Name>) -> Registered<'r> {
         let may_refuse = self.hooks.as_ref().is_some_and(|hooks| hooks.may_refuse());
-        Registered::new(&names[self.number], self.user, may_refuse)
+        Registered::new(&names[self.number.get()], self.user, may_refuse)
     }
 
     /// What tells it apart from other kernels in the store: its name, and its fields if the name is free text
@@ -167,7 +169,12 @@ impl Entry {
     }
 
     /// What it is.
-    pub const fn kernel(&self) -> &Kernel {
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// The same, shared with the pools of models.
+    pub(super) const fn shared_kernel(&self) -> &Arc<Kernel> {
         &self.kernel
     }
 
@@ -187,7 +194,7 @@ impl Entry {
     }
 
     /// The architecture that it was built for, if known.
-    pub const fn arch(&self) -> Option<Arch> {
+    pub fn arch(&self) -> Option<Arch> {
         self.kernel.kind.arch()
     }
 

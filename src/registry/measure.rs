@@ -2,9 +2,10 @@
 
 use std::sync::OnceLock;
 
-use super::asked::Timing;
 use super::bench::{Bench, Turn};
-use super::prepared::Prepared;
+use super::demand::Timing;
+use super::index::KernelIndex;
+use super::source::{Call, store};
 use super::state::State;
 use super::{Entry, Options, Registry, Selection, Source};
 use crate::log::{self, Level};
@@ -17,12 +18,12 @@ use crate::tuning::store::{StoreError, Winner, WinnerSource, Winners};
 
 /// The devices to measure on, found on first use.
 #[derive(Default)]
-pub(super) struct Labs {
+pub(super) struct MeasuringSlots {
     gpu: OnceLock<Result<Bench, String>>,
     host: OnceLock<Bench>,
 }
 
-impl Labs {
+impl MeasuringSlots {
     /// With this device as the GPU.
     pub(super) fn new(device: Box<dyn Device + Send>) -> Self {
         Self { gpu: OnceLock::from(Ok(Bench::new(device, None))), host: OnceLock::new() }
@@ -66,20 +67,19 @@ fn current_gpu() -> Result<Box<dyn Device + Send>, String> {
 impl Registry {
     /// Measures the kernels at these indices, best guess first, and keeps the winner. Those without a `run`
     /// callback are left out. If there is no winner, the reason is logged.
-    pub(super) fn measure(
+    pub(super) fn measure<'r>(
         &self,
-        state: &State,
-        prepared: &Prepared,
-        problem: &Problem,
-        places: &[usize],
+        call: Call<'r, '_>,
+        kernels: &[KernelIndex],
         source: WinnerSource,
-    ) -> Option<Selection<'_>> {
+    ) -> Option<Selection<'r>> {
+        let (state, problem) = (call.state, &*call.problem);
         let bench = match self.labs.bench(state.options()) {
             Ok(bench) => bench,
             Err(reason) => return nothing(problem, &reason),
         };
         // Without a place to keep winners, every selection would measure again.
-        let winners = match &prepared.winners {
+        let winners = match &call.prepared().winners {
             Ok(winners) => winners,
             Err(reason) => return nothing(problem, &format!("a winner could not be kept: {reason}")),
         };
@@ -93,14 +93,19 @@ impl Registry {
         };
         winners.load_late();
         // Another thread may have measured it while this one waited.
-        if let Some(selection) = self.stored(state, prepared, problem) {
+        if let Some(selection) = store::answer(call) {
             return Some(Selection { source: Source::Search, ..selection });
         }
         let Options { stream, measuring, .. } = state.options();
-        let report = Self::try_out(state, &turn, problem, places, *stream, measuring)?;
-        let winner = report.winner.and_then(|winner| Some((winner, state.entry(winner.index)?)));
-        let name = |index| state.entry(index).map_or_else(String::new, |entry| entry.name().to_owned());
-        let Some((winner, entry)) = winner else {
+        let report = try_out(state, &turn, problem, kernels, *stream, measuring)?;
+        let name = |index| {
+            state.entry(KernelIndex::new(index)).map_or_else(String::new, |entry| entry.name().to_owned())
+        };
+        let winner = report.winner.and_then(|winner| {
+            let index = KernelIndex::new(winner.index);
+            Some((winner, index, state.entry(index)?))
+        });
+        let Some((winner, index, entry)) = winner else {
             bench.fail(attempt);
             return nothing(problem, &report.text(name));
         };
@@ -108,29 +113,29 @@ impl Registry {
             log::line(Level::Debug, "search", format_args!("{problem}: {}", report.text(name).trim_end()));
         }
         let (cv, repeats) = spread(&report, winner.index);
-        let timing = Timing { place: winner.index, median_ms: winner.median_ms, cv, repeats };
+        let timing = Timing { kernel: index, median_ms: winner.median_ms, cv, repeats };
         keep(winners, problem, entry, &timing, report.tried, source);
-        let base = Selection::of(self.registered(entry), winner.index, Source::Search, state.generation());
+        let base = call.selection(index, entry, Source::Search);
         Some(Selection { measured_ms: Some(winner.median_ms), ..base })
     }
+}
 
-    /// Times those of the kernels at these indices that can run.
-    pub(super) fn try_out(
-        state: &State,
-        turn: &Turn<'_>,
-        problem: &Problem,
-        places: &[usize],
-        stream: Stream,
-        measuring: &SearchOptions,
-    ) -> Option<SearchReport> {
-        let mut candidates: Vec<Candidate<'_>> = places
-            .iter()
-            .filter_map(|&place| Some((place, state.entry(place)?.hooks()?)))
-            .filter(|(_, hooks)| hooks.can_run())
-            .map(|(place, hooks)| Candidate::new(place, move |stream| hooks.run(problem, stream)))
-            .collect();
-        Some(search_by(turn, turn.device()?, stream, &mut candidates, measuring))
-    }
+/// Times those of the kernels at these indices that can run.
+pub(super) fn try_out(
+    state: &State,
+    turn: &Turn<'_>,
+    problem: &Problem,
+    kernels: &[KernelIndex],
+    stream: Stream,
+    measuring: &SearchOptions,
+) -> Option<SearchReport> {
+    let mut candidates: Vec<Candidate<'_>> = kernels
+        .iter()
+        .filter_map(|&index| Some((index, state.entry(index)?.hooks()?)))
+        .filter(|(_, hooks)| hooks.can_run())
+        .map(|(index, hooks)| Candidate::new(index.get(), move |stream| hooks.run(problem, stream)))
+        .collect();
+    Some(search_by(turn, turn.device()?, stream, &mut candidates, measuring))
 }
 
 /// Keeps a winner. It is in memory even if writing to disk fails, which the store logs once.

@@ -1,35 +1,39 @@
 //! The registry: kernels with their callbacks, models, and the choice among sources.
 //!
-//! Writers take turns. A call sees one consistent state: a change completely or not at all. Changes of
-//! kernels are collected, and the first call that needs them builds a state from them, so that adding many
-//! kernels takes linear time. The first change of kernels after [`Registry::prepare`], and every change of
-//! something else, is published atomically while readers continue with the previous state.
+//! Writers take turns. A call sees one consistent state: a change completely or not at all. Until the first
+//! selection, changes of kernels are collected, so that adding many takes linear time. From then on the
+//! changing thread prepares the next state and publishes it atomically, while readers continue with the
+//! previous one.
 
-mod asked;
 mod atomic;
 mod bench;
 mod cache;
 mod chain;
+mod demand;
 mod entry;
-mod estimate;
 mod explain;
 mod fmha;
 mod generation;
+mod index;
+mod kernels;
 mod measure;
 mod model_name;
 mod options;
 mod overrides;
 mod prepared;
+mod ranking;
 mod reproduce;
-mod roster;
+mod selection;
 mod slot;
+mod source;
 mod state;
 mod tune;
 
-pub use chain::{Place, Ranking, SelectError, Selection, Source};
 pub use entry::{Entry, Hooks, Priority, Registered, UserData};
 pub use options::{Mode, Options, OptionsError};
 pub use overrides::{OverrideError, Overrides};
+pub use ranking::{Place, Ranking};
+pub use selection::{SelectError, Selection, Source};
 pub use tune::{TuneBudget, TuneError, TuneReport};
 
 pub use crate::model::ModelKey;
@@ -49,17 +53,20 @@ use crate::select::RankScratch;
 use crate::tuning::device::Device;
 use crate::tuning::store::{StoreError, StoreStatus};
 use crate::vocab::{Arch, Op};
-use asked::Asked;
 use cache::Cache;
+use demand::Demand;
 use entry::Name;
 use generation::Generation;
-use measure::Labs;
+use index::NameIndex;
+use kernels::Kernels;
+use measure::MeasuringSlots;
 use prepared::Prepared;
-use roster::Roster;
 use state::{Files, State};
 
 /// Number of simultaneous calls whose working memory is kept for later calls; more allocate.
 const SCRATCHES: usize = 64;
+/// Changes in a row, without a selection between them, that are prepared one by one. More are the loading of a pool.
+const MOST_UNSEEN: usize = 32;
 
 /// Kernels, models and options, shared by any number of threads.
 ///
@@ -86,17 +93,26 @@ pub struct Registry {
     state: ArcSwap<State>,
     /// The kernels after the latest change, which may be ahead of the state. Never held while a callback of
     /// the library's user runs, except for that of [`Registry::retain`].
-    writer: Mutex<Roster>,
+    writer: Mutex<Latest>,
     scratches: ArrayQueue<Box<RankScratch>>,
     estimate_scratches: ArrayQueue<Box<EstimateScratch>>,
-    labs: Labs,
+    labs: MeasuringSlots,
     cache: Cache,
     /// For a registry that tunes: the problems that it is asked for.
-    asked: OnceLock<Box<Asked>>,
+    demand: OnceLock<Box<Demand>>,
     /// The generation of the latest change.
     current: Generation,
-    /// Warnings that were already given.
-    said: explain::Said,
+    warned: explain::WarnedOnce,
+}
+
+/// The kernels after the latest change.
+#[derive(Default)]
+struct Latest {
+    kernels: Arc<Kernels>,
+    /// All names that were ever registered.
+    names: HashMap<Arc<str>, NameIndex>,
+    /// How many changes in a row no selection has seen; `None` before the first selection.
+    unseen: Option<usize>,
 }
 
 /// Why a kernel cannot be added.
@@ -104,7 +120,7 @@ pub struct Registry {
 pub enum AddError {
     /// A kernel with that name is already registered, with the same or a higher priority.
     #[error("kernel '{0}' is already registered, with the same or a higher priority")]
-    AlreadyThere(String),
+    AlreadyRegistered(String),
     /// An invalid descriptor.
     #[error("kernel '{name}': {source}")]
     Invalid {
@@ -133,15 +149,15 @@ impl Registry {
     /// When it measures, or needs the name of the device for the store, it uses the HIP runtime's current
     /// device at that moment.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
-        Self::with_labs(options, Labs::default())
+        Self::with_labs(options, MeasuringSlots::default())
     }
 
     /// The same, measuring on a device of the caller.
     pub fn with_device(options: Options, device: Box<dyn Device + Send>) -> Result<Self, OptionsError> {
-        Self::with_labs(options, Labs::new(device))
+        Self::with_labs(options, MeasuringSlots::new(device))
     }
 
-    fn with_labs(options: Options, labs: Labs) -> Result<Self, OptionsError> {
+    fn with_labs(options: Options, labs: MeasuringSlots) -> Result<Self, OptionsError> {
         let files = Files::read(&options, || labs.facts(&options))?;
         let state = State::new(options, files)?;
         Ok(Self {
@@ -152,9 +168,9 @@ impl Registry {
             estimate_scratches: ArrayQueue::new(SCRATCHES),
             labs,
             cache: Cache::new(),
-            asked: OnceLock::new(),
+            demand: OnceLock::new(),
             current: Generation::new(),
-            said: explain::Said::default(),
+            warned: explain::WarnedOnce::default(),
         })
     }
 
@@ -172,7 +188,7 @@ impl Registry {
 
     /// Adds several kernels: all of them or, if one cannot be added, none.
     pub fn add_all(&self, kernels: Vec<NewKernel>) -> Result<(), AddError> {
-        let mut roster = self.turn();
+        let mut latest = self.turn();
         let mut added: Vec<NewKernel> = Vec::with_capacity(kernels.len());
         let mut replaced = Vec::new();
         // The replaced kernel may be one of this call.
@@ -183,10 +199,10 @@ impl Registry {
             let earlier = places.get(name).copied();
             let known = match earlier {
                 Some(at) => Some(added[at].priority),
-                None => roster.get(name).map(|known| known.priority()),
+                None => latest.kernels.named(name).map(|(_, known)| known.priority()),
             };
             if known.is_some_and(|known| known >= new.priority) {
-                return Err(AddError::AlreadyThere(name.to_owned()));
+                return Err(AddError::AlreadyRegistered(name.to_owned()));
             }
             if let Some(at) = earlier {
                 replaced.push(std::mem::replace(&mut added[at], new));
@@ -198,44 +214,57 @@ impl Registry {
         if added.is_empty() {
             return Ok(());
         }
-        for new in added {
-            let name = new.kernel.name.clone();
-            let number = roster.number(&name, || {
-                // Only the thread that has the turn adds names.
-                self.names.push(Name::new(self.names.count(), &name))
-            });
-            roster.insert(&name, Arc::new(Entry::new(new, number)));
-        }
+        let entries: Vec<Arc<Entry>> = added
+            .into_iter()
+            .map(|new| {
+                let name = self.number(&mut latest.names, &new.kernel.name);
+                Arc::new(Entry::new(new, name))
+            })
+            .collect();
+        Arc::make_mut(&mut latest.kernels).insert(entries);
         replaced.iter().filter_map(|new| new.hooks.as_ref()).for_each(|hooks| hooks.added());
-        self.announce(roster);
+        self.announce(latest);
         Ok(())
+    }
+
+    /// The number of a name. Only the thread that has the turn adds names.
+    fn number(&self, known: &mut HashMap<Arc<str>, NameIndex>, name: &str) -> NameIndex {
+        if let Some(&number) = known.get(name) {
+            return number;
+        }
+        let number = NameIndex::new(self.names.count());
+        self.names.push(Name::new(number, name));
+        known.insert(name.into(), number);
+        number
     }
 
     /// Keeps only the kernels for which `keep` returns true; returns the number of removed kernels.
     ///
     /// `keep` may call functions that read the registry, but none that change it.
     pub fn retain(&self, mut keep: impl FnMut(&Entry) -> bool) -> usize {
-        let mut roster = self.turn();
+        let mut latest = self.turn();
         // Readers, including `keep`, continue with the current kernels.
-        self.bring_up_to_date(&roster);
-        let removed: Vec<Arc<Entry>> = roster.kernels().filter(|entry| !keep(entry)).cloned().collect();
-        for entry in &removed {
-            roster.remove(entry.name());
-        }
+        let removed: Vec<Arc<Entry>> =
+            latest.kernels.entries().iter().filter(|entry| !keep(entry)).cloned().collect();
         if !removed.is_empty() {
-            self.announce(roster);
+            let kernels = Arc::make_mut(&mut latest.kernels);
+            for entry in &removed {
+                kernels.remove(entry.name());
+            }
+            self.announce(latest);
         }
         removed.len()
     }
 
     /// Removes the kernel with this name; false if there is none.
     pub fn remove(&self, name: &str) -> bool {
-        let mut roster = self.turn();
-        let removed = roster.remove(name);
-        if removed {
-            self.announce(roster);
+        let mut latest = self.turn();
+        let is_known = latest.kernels.named(name).is_some();
+        if is_known {
+            Arc::make_mut(&mut latest.kernels).remove(name);
+            self.announce(latest);
         }
-        removed
+        is_known
     }
 
     /// Removes the kernels for other architectures, like the CK registry's `filter_by_arch`; kernels without
@@ -248,17 +277,17 @@ impl Registry {
     /// is replaced. The model is prepared for the current kernels before readers see it.
     pub fn set_model(&self, model: Arc<Model>, key: Option<ModelKey>) {
         let key = key.unwrap_or_else(|| model.key());
-        let roster = self.turn();
-        let mut state = self.successor(&roster);
+        let latest = self.turn();
+        let mut state = self.successor(&latest);
         state.set_model(key, model);
-        self.prepared(&state);
+        state.prepared(|earlier| self.prepare_for(&state, earlier));
         self.publish(state);
     }
 
     /// Removes the model with this key; false if there is none.
     pub fn remove_model(&self, key: &ModelKey) -> bool {
-        let roster = self.turn();
-        let mut state = self.successor(&roster);
+        let latest = self.turn();
+        let mut state = self.successor(&latest);
         let removed = state.remove_model(key);
         if removed {
             self.publish(state);
@@ -275,8 +304,8 @@ impl Registry {
     /// Replaces the options; the files that they name are read now.
     pub fn set_options(&self, options: Options) -> Result<(), OptionsError> {
         let files = Files::read(&options, || self.labs.facts(&options))?;
-        let roster = self.turn();
-        let mut state = self.successor(&roster);
+        let latest = self.turn();
+        let mut state = self.successor(&latest);
         if let Some(Ok(winners)) = state.known().map(|prepared| &prepared.winners) {
             // The new options may name another store. If this fails, the store tries again when it is
             // dropped.
@@ -287,17 +316,14 @@ impl Registry {
         Ok(())
     }
 
-    /// Prepares the models for the current kernels. Otherwise the first selection after a change does, or the
-    /// first two selections of a new registry.
+    /// Prepares the models for the current kernels. Otherwise the first two selections of a new registry do.
     ///
-    /// The next call that changes kernels then also prepares them before selections see the change, so
-    /// selections do not wait. So a program that changes kernels while it selects calls this after each
-    /// change.
+    /// From then on a call that changes kernels prepares them before selections see the change, so that
+    /// selections do not wait. After many changes in a row without a selection, which are the loading of a
+    /// pool, the next selection prepares, or this function.
     pub fn prepare(&self) {
         let state = self.state();
-        self.prepared(&state).models.iter().for_each(|model| model.compile());
-        let mut roster = self.turn();
-        roster.is_prepared = state.generation() == self.current.get();
+        self.prepared(&state).compile();
     }
 
     /// Reads the winners that other processes have stored since the last time; true if there were any. Those
@@ -310,8 +336,8 @@ impl Registry {
         let is_new = is_new?;
         if is_new {
             // Remembered decisions do not include them.
-            let roster = self.turn();
-            let state = self.successor(&roster);
+            let latest = self.turn();
+            let state = self.successor(&latest);
             self.publish(state);
         }
         written.map(|()| is_new)
@@ -326,14 +352,19 @@ impl Registry {
         winners.map(|winners| winners.store().status()).unwrap_or_default()
     }
 
+    /// What is prepared for a state that a reader uses.
     fn prepared<'s>(&self, state: &'s State) -> &'s Prepared {
-        let facts = || self.labs.facts(state.options());
-        state.prepared(|earlier| Prepared::new(state, earlier, facts))
+        state.put_to_use();
+        state.prepared(|earlier| self.prepare_for(state, earlier))
+    }
+
+    fn prepare_for(&self, state: &State, earlier: Option<&Prepared>) -> Prepared {
+        Prepared::new(state, earlier, || self.labs.facts(state.options()))
     }
 
     /// Number of kernels.
     pub fn len(&self) -> usize {
-        self.read(State::len, Roster::len)
+        self.read(Kernels::len)
     }
 
     /// Whether there are no kernels.
@@ -348,17 +379,17 @@ impl Registry {
 
     /// The kernel at an index, in the order of registration.
     pub fn get(&self, index: usize) -> Option<Arc<Entry>> {
-        self.read(|state| state.entries().get(index).cloned(), |roster| roster.at(index).cloned())
+        self.read(|kernels| kernels.entries().get(index).cloned())
     }
 
     /// The index of the kernel with this name.
     pub fn position(&self, name: &str) -> Option<usize> {
-        self.read(|state| state.position(name), |roster| roster.position(name))
+        self.read(|kernels| kernels.named(name).map(|(index, _)| index.get()))
     }
 
     /// A snapshot of all kernels, in the order of registration.
     pub fn kernels(&self) -> Vec<Arc<Entry>> {
-        self.state().entries().to_vec()
+        self.read(|kernels| kernels.entries().to_vec())
     }
 
     /// What callers keep of a kernel of this registry.
@@ -386,47 +417,51 @@ impl Registry {
         if state.generation() >= least { state } else { self.bring_up_to_date(&self.turn()) }
     }
 
-    /// Reads the state, or the roster if the state is outdated, so that reading between changes does not
-    /// build states.
-    fn read<T>(&self, state: impl FnOnce(&State) -> T, roster: impl FnOnce(&Roster) -> T) -> T {
+    /// Reads the kernels of the state, or the latest ones if the state is outdated, so that reading between
+    /// changes does not build states.
+    fn read<T>(&self, read: impl FnOnce(&Kernels) -> T) -> T {
         let least = self.current.least();
         let known = self.state.load();
-        if known.generation() >= least { state(&known) } else { roster(&self.turn()) }
+        if known.generation() >= least { read(known.kernels()) } else { read(&self.turn().kernels) }
     }
 
     /// Builds a state from pending changes. Only the thread that has the turn does this.
-    fn bring_up_to_date(&self, roster: &Roster) -> Guard<Arc<State>> {
+    fn bring_up_to_date(&self, latest: &Latest) -> Guard<Arc<State>> {
         let state = self.state.load();
         let generation = self.current.get();
         if state.generation() == generation {
             return state;
         }
-        let mut next = with_kernels(roster, &state);
+        let mut next = state.with_kernels(&latest.kernels);
         next.set_generation(generation);
         self.state.store(Arc::new(next));
         self.state.load()
     }
 
     /// A state to be changed and published. Until then readers continue with the current one.
-    fn successor(&self, roster: &Roster) -> State {
-        State::clone(&self.bring_up_to_date(roster))
+    fn successor(&self, latest: &Latest) -> State {
+        State::clone(&self.bring_up_to_date(latest))
     }
 
     /// Waits for the other writers. A writer that panicked has changed nothing, so its turn can be taken
     /// over.
-    fn turn(&self) -> MutexGuard<'_, Roster> {
+    fn turn(&self) -> MutexGuard<'_, Latest> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Ends a turn that has changed kernels. Only the first of many changes in a row is prepared at once.
-    fn announce(&self, mut roster: MutexGuard<'_, Roster>) {
-        if !std::mem::take(&mut roster.is_prepared) {
+    /// Ends a turn that has changed kernels. Where selections are made, they are prepared here, while readers
+    /// continue with the previous state; until the first selection, and while a pool is loaded, changes are
+    /// only collected.
+    fn announce(&self, mut latest: MutexGuard<'_, Latest>) {
+        let state = self.state.load();
+        latest.unseen = if state.is_in_use() { Some(0) } else { latest.unseen.map(|unseen| unseen + 1) };
+        if latest.unseen.is_none_or(|unseen| unseen >= MOST_UNSEEN) {
             self.current.announce(self.current.get() + 1);
             return;
         }
-        let state = with_kernels(&roster, &self.state.load());
-        self.prepared(&state);
-        self.publish(state);
+        let next = state.with_kernels(&latest.kernels);
+        next.prepared(|earlier| self.prepare_for(&next, earlier));
+        self.publish(next);
     }
 
     /// Publishes a turn's changes of anything but kernels; the turn continues.
@@ -438,12 +473,6 @@ impl Registry {
         let replaced = self.current.publish(generation, || self.state.swap(state));
         drop(replaced);
     }
-}
-
-fn with_kernels(roster: &Roster, state: &State) -> State {
-    let mut next = State::clone(state);
-    next.set_kernels(roster.snapshot(|entry| entry.priority()));
-    next
 }
 
 impl std::fmt::Debug for Registry {

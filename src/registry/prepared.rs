@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::estimate::Estimates;
+use super::index::{KernelIndex, ModelIndex};
+use super::kernels::Kernels;
 use super::model_name::ModelName;
+use super::source::Estimates;
 use super::state::{LoadedModel, State};
-use super::{Entry, ModelKey, Priority, reproduce};
+use super::{ModelKey, Priority, reproduce};
 use crate::estimate::Described;
 use crate::log::{self, Level};
 use crate::model::Model;
@@ -21,13 +23,13 @@ use crate::tuning::store::{Location, Mode, PoolHash, Scope, Store, Winners};
 /// What is prepared once per state.
 pub(super) struct Prepared {
     /// One for each model.
-    pub(super) models: Vec<Arc<PreparedModel>>,
+    models: Vec<Arc<PreparedModel>>,
     /// For problems that no model fits.
     pub(super) estimates: Arc<Estimates>,
     /// The winners, or why they are unavailable.
     pub(super) winners: Result<Arc<Winners>, String>,
     /// Their pool, so that another state with the same pool can reuse them.
-    pub(super) pool: PoolHash,
+    pool: Option<PoolHash>,
 }
 
 /// A model prepared for the kernels that it can describe.
@@ -38,13 +40,13 @@ pub(super) struct PreparedModel {
     /// The GPU that it was prepared for, if it is not a profile.
     described: Option<Described>,
     /// The kernels that it was prepared for.
-    entries: Arc<[Arc<Entry>]>,
+    kernels: Arc<Kernels>,
     /// `None` if the model can rank none of the kernels.
     pub(super) ranker: Option<Ranker>,
     /// Why there is no ranker.
     pub(super) fault: Option<String>,
-    /// The registry's index of each kernel of the ranker's pool.
-    pub(super) places: Vec<usize>,
+    /// The kernels of the ranker's pool.
+    of_pool: Vec<KernelIndex>,
     /// The file with its kernels, once it was needed.
     pool_file: OnceLock<Result<PathBuf, String>>,
 }
@@ -57,61 +59,61 @@ impl Prepared {
         earlier: Option<&Self>,
         facts: impl FnOnce() -> Result<DeviceFacts, String>,
     ) -> Self {
-        let entries = state.entries();
+        let kernels = state.kernels();
         let models = state.models().iter().map(|loaded| {
-            let known = earlier.and_then(|earlier| {
-                earlier.models.iter().find(|known| {
-                    Arc::ptr_eq(&known.model, &loaded.model)
-                        && (known.key, known.described) == (loaded.key, state.described())
-                        && are_same(&known.entries, entries)
-                })
-            });
-            known.cloned().unwrap_or_else(|| {
-                let model = PreparedModel::new(loaded, state.described(), entries);
-                // A process that has just started may never ask twice; a running one should not wait within a
-                // selection.
-                if earlier.is_some() {
-                    model.compile();
-                }
-                Arc::new(model)
-            })
+            let of_model = |known: &&Arc<PreparedModel>| {
+                Arc::ptr_eq(&known.model, &loaded.model)
+                    && (known.key, known.described) == (loaded.key, state.described())
+            };
+            let earlier_one = earlier.and_then(|earlier| earlier.models.iter().find(of_model));
+            if let Some(same) = earlier_one.filter(|known| Arc::ptr_eq(&known.kernels, kernels)) {
+                return Arc::clone(same);
+            }
+            let model = PreparedModel::new(loaded, state.described(), kernels);
+            // A process that has just started may never ask twice; a running one should not wait within a
+            // selection.
+            if earlier.is_some() {
+                model.prepare_like(earlier_one.map(AsRef::as_ref));
+            }
+            Arc::new(model)
         });
         let models = models.collect();
-        let estimates = Estimates::of(entries, state.described(), earlier.map(|earlier| &earlier.estimates));
-        // Only winners need more than names.
-        let all = entries.iter();
-        let names: Vec<Cow<'_, str>> = if asks_for_winners(state) {
-            all.map(|entry| entry.identity()).collect()
-        } else {
-            all.map(|entry| entry.name().into()).collect()
-        };
-        let pool = PoolHash::of_names(names.iter().map(AsRef::as_ref));
+        let estimates = Estimates::new(kernels, state.described(), earlier.map(|earlier| &earlier.estimates));
+        let pool = asks_for_winners(state).then(|| {
+            let names: Vec<Cow<'_, str>> = kernels.entries().iter().map(|entry| entry.identity()).collect();
+            PoolHash::of_names(names.iter().map(AsRef::as_ref))
+        });
         let before = earlier.and_then(|earlier| Some((earlier.pool, earlier.winners.as_ref().ok()?)));
-        let winners = match before {
-            Some((known, winners)) if known == pool && !state.reopens_winners() => Ok(winners.clone()),
-            _ => winners(state, pool, before.map(|(_, winners)| winners.store()), facts),
+        let winners = match (pool, before) {
+            (None, _) => Err("not asked for".to_owned()),
+            (Some(_), Some((known, winners))) if known == pool && !state.reopens_winners() => {
+                Ok(winners.clone())
+            }
+            (Some(pool), before) => winners(state, pool, before.map(|(_, winners)| winners.store()), facts),
         };
         Self { models, estimates, winners, pool }
     }
-}
 
-/// Whether these are the same kernels, not only equal ones.
-pub(super) fn are_same(these: &[Arc<Entry>], those: &[Arc<Entry>]) -> bool {
-    these.len() == those.len() && these.iter().zip(those).all(|(this, that)| Arc::ptr_eq(this, that))
+    pub(super) fn model(&self, index: ModelIndex) -> Option<&PreparedModel> {
+        self.models.get(index.get()).map(AsRef::as_ref)
+    }
+
+    /// Compiles all forests.
+    pub(super) fn compile(&self) {
+        self.models.iter().filter_map(|model| model.ranker.as_ref()).for_each(Ranker::prepare);
+    }
 }
 
 impl PreparedModel {
-    fn new(loaded: &LoadedModel, described: Option<Described>, entries: &Arc<[Arc<Entry>]>) -> Self {
+    fn new(loaded: &LoadedModel, described: Option<Described>, kernels: &Arc<Kernels>) -> Self {
         let (model, key) = (loaded.model.clone(), loaded.key);
-        let (mut kernels, mut priorities, mut places) = (Vec::new(), Vec::new(), Vec::new());
-        for (place, entry) in by_name(entries) {
-            if entry.kernel().op() == key.op {
-                kernels.push(entry.kernel().clone());
-                priorities.push(entry.priority().0);
-                places.push(place);
-            }
+        let (mut pool, mut priorities, mut of_pool) = (Vec::new(), Vec::new(), Vec::new());
+        for (index, entry) in kernels.by_name().filter(|(_, entry)| entry.kernel().op() == key.op) {
+            pool.push(Arc::clone(entry.shared_kernel()));
+            priorities.push(entry.priority().0);
+            of_pool.push(index);
         }
-        let pool = Pool::new(kernels).map_err(|error| error.to_string());
+        let pool = Pool::shared(pool).map_err(|error| error.to_string());
         let ranker = pool.and_then(|pool| {
             let priority = |index| priorities.get(index).copied().unwrap_or(Priority::NORMAL.0);
             Ranker::deferred(model.clone(), key, described, Arc::new(pool), priority)
@@ -121,13 +123,27 @@ impl PreparedModel {
             Ok(ranker) => (Some(ranker), None),
             Err(reason) => (None, Some(reason)),
         };
-        let (name, entries) = (ModelName::of(model.name()), entries.clone());
-        Self { model, name, key, described, entries, ranker, fault, places, pool_file: OnceLock::new() }
+        let (name, kernels) = (ModelName::of(model.name()), Arc::clone(kernels));
+        Self { model, name, key, described, kernels, ranker, fault, of_pool, pool_file: OnceLock::new() }
     }
 
-    /// Compiles the forest for the kernels, if that is not done yet.
-    pub(super) fn compile(&self) {
-        self.ranker.iter().for_each(Ranker::prepare);
+    /// Does what selections would do on first use, as far as the same model for other kernels was used.
+    fn prepare_like(&self, earlier: Option<&Self>) {
+        let Some(ranker) = &self.ranker else { return };
+        ranker.prepare();
+        if let Some(earlier) = earlier.and_then(|earlier| earlier.ranker.as_ref()) {
+            ranker.prepare_gpus_of(earlier);
+        }
+    }
+
+    /// The kernel at an index of the ranker's pool.
+    pub(super) fn kernel(&self, pool_index: usize) -> Option<KernelIndex> {
+        self.of_pool.get(pool_index).copied()
+    }
+
+    /// The index of a kernel in the ranker's pool.
+    pub(super) fn pool_index(&self, kernel: KernelIndex) -> Option<usize> {
+        self.of_pool.iter().position(|&known| known == kernel)
     }
 
     /// Whether it ranks for any GPU, direction and type.
@@ -141,9 +157,9 @@ impl PreparedModel {
     }
 
     /// Indices of kernels that the model does not rank, with the reason.
-    pub(super) fn left_out(&self) -> impl Iterator<Item = (usize, &LeftOutReason)> {
+    pub(super) fn left_out(&self) -> impl Iterator<Item = (KernelIndex, &LeftOutReason)> {
         let left_out = self.ranker.iter().flat_map(Ranker::left_out);
-        left_out.filter_map(|one| Some((*self.places.get(one.index)?, &one.reason)))
+        left_out.filter_map(|one| Some((self.kernel(one.index)?, &one.reason)))
     }
 
     /// A file with the kernels that the model ranks, for `ckselect`.
@@ -154,14 +170,6 @@ impl PreparedModel {
         });
         file.as_deref().map_err(Clone::clone)
     }
-}
-
-/// The kernels of a state with their indices in it, in the order of their names: pools in this order do not depend
-/// on that of registration.
-pub(super) fn by_name(entries: &[Arc<Entry>]) -> Vec<(usize, &Entry)> {
-    let mut kernels: Vec<_> = entries.iter().map(AsRef::as_ref).enumerate().collect();
-    kernels.sort_unstable_by_key(|(_, entry)| entry.name());
-    kernels
 }
 
 fn driver(facts: &DeviceFacts) -> String {
@@ -185,11 +193,8 @@ fn winners(
     facts: impl FnOnce() -> Result<DeviceFacts, String>,
 ) -> Result<Arc<Winners>, String> {
     let options = state.options();
-    if state.entries().is_empty() {
+    if state.kernels().len() == 0 {
         return Err("no kernels".to_owned());
-    }
-    if !asks_for_winners(state) {
-        return Err("not asked for".to_owned());
     }
     let (arch, device, driver) = match (&options.device_name, facts()) {
         // Even for the same device name, winners of another driver are not valid.
@@ -223,6 +228,7 @@ mod tests {
     use super::super::{NewKernel, Options, Registry, UserData};
     use super::*;
     use crate::kernel::Kernel;
+    use crate::problem::ConvProblem;
 
     fn add(registry: &Registry, tile: usize) {
         let kernel = Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_{tile}x64x64_compv3")).unwrap();
@@ -230,29 +236,37 @@ mod tests {
         registry.add_all(vec![NewKernel { kernel, priority, user, hooks: None }]).unwrap();
     }
 
-    /// Whether the state for the next selection exists, and is prepared for the current kernels.
+    /// Whether the next selection finds a prepared state.
     fn is_ready(registry: &Registry) -> bool {
         let state = registry.state.load();
-        let names = registry.kernels();
-        let pool = PoolHash::of_names(names.iter().map(|entry| entry.name()));
-        state.generation() == registry.generation() && state.known().is_some_and(|known| known.pool == pool)
+        state.generation() == registry.generation() && state.is_prepared()
     }
 
     #[test]
-    fn the_first_change_after_prepare_is_prepared_and_the_others_are_collected() {
-        let registry = Registry::new(Options::default()).unwrap();
+    fn changes_are_prepared_while_selections_are_made_and_collected_while_a_pool_is_loaded() {
+        let registry = Registry::new(Options { arch: "gfx942".parse().ok(), ..Options::default() }).unwrap();
+        let problem = ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.into();
         add(&registry, 16);
-        assert!(!is_ready(&registry));
-        registry.prepare();
-        assert!(is_ready(&registry));
         add(&registry, 32);
+        assert!(!is_ready(&registry), "nobody has selected yet");
+        registry.select(&problem).unwrap();
+        for tile in 3..12 {
+            add(&registry, 16 * tile);
+            assert!(is_ready(&registry));
+        }
+        assert!(registry.remove("grouped_conv_forward_bf16_2d_16x64x64_compv3") && is_ready(&registry));
+        assert_eq!(registry.retain(|entry| !entry.name().contains("_32x")), 1);
         assert!(is_ready(&registry));
-        add(&registry, 64);
-        assert!(!is_ready(&registry));
+        // What selections needed of the earlier state is there, too.
+        let state = registry.state.load();
+        assert!(state.known().unwrap().estimates.is_prepared_for("gfx942".parse().unwrap()));
+        (0..100).for_each(|tile| add(&registry, 1000 + tile));
+        assert!(!is_ready(&registry), "a pool is loaded");
+        registry.select(&problem).unwrap();
+        add(&registry, 2000);
+        assert!(is_ready(&registry));
+        add(&registry, 2001);
         registry.prepare();
-        assert!(registry.remove("grouped_conv_forward_bf16_2d_16x64x64_compv3"));
         assert!(is_ready(&registry));
-        assert_eq!(registry.retain(|entry| entry.name().contains("_32x")), 1);
-        assert!(!is_ready(&registry));
     }
 }

@@ -5,10 +5,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use super::index::KernelIndex;
 use super::options::Options;
 use super::prepared::Prepared;
+use super::source::Call;
 use super::state::State;
-use super::{Entry, ModelKey, Registry, Selection, Source};
+use super::{Entry, ModelKey, Selection, Source};
 use crate::environment;
 use crate::files;
 use crate::kernel::Kernel;
@@ -19,13 +21,9 @@ use crate::tuning::store::{StableHash, cache_folder};
 use crate::vocab::{Arch, Op};
 
 /// The command, or why there is none.
-pub(super) fn command(
-    registry: &Registry,
-    state: &State,
-    problem: &Problem,
-    selection: &Selection<'_>,
-) -> Result<String, String> {
-    let prepared = registry.prepared(state);
+pub(super) fn command(call: Call<'_, '_>, selection: &Selection<'_>) -> Result<String, String> {
+    let Call { state, problem, .. } = call;
+    let prepared = call.prepared();
     if selection.generation != state.generation() {
         return Err("the registry has changed since".to_owned());
     }
@@ -33,11 +31,11 @@ pub(super) fn command(
         Source::Override => Err("a rule of the override file decided".to_owned()),
         Source::Priority => Err("the registered priorities decided".to_owned()),
         Source::Store | Source::Search => listed(prepared, selection),
-        Source::Model if priority_decided(registry, state, prepared, problem, selection) => {
+        Source::Model if priority_decided(call, selection) => {
             Err("the registered priorities decided between equal scores".to_owned())
         }
-        Source::Model => ranked(state, prepared, problem, selection),
-        Source::Estimate => estimated(state, prepared, problem, selection),
+        Source::Model => ranked(state, prepared, &problem, selection),
+        Source::Estimate => estimated(state, prepared, &problem, selection),
     }
 }
 
@@ -52,7 +50,7 @@ fn estimated(
         return Err("the registered priorities decided, and the estimate among equal ones".to_owned());
     }
     let arch = prepared.estimates.arch_for(state, problem).ok_or("no architecture is known")?;
-    let pool = Registry::estimated_pool(prepared, problem.op())?;
+    let pool = prepared.estimates.pool_file(problem.op())?;
     let (pool, problem, top) = (quoted(pool)?, problem.on(None), selection.rank + 1);
     let hardware = described_by(state, arch)?.map_or_else(String::new, |path| format!(" --hardware {path}"));
     Ok(format!(
@@ -80,15 +78,10 @@ fn described_by(state: &State, arch: Arch) -> Result<Option<String>, String> {
 }
 
 /// Whether kernels with the selection's score have other priorities, which no pool contains.
-fn priority_decided(
-    registry: &Registry,
-    state: &State,
-    prepared: &Prepared,
-    problem: &Problem,
-    selection: &Selection<'_>,
-) -> bool {
-    let others = prepared.estimates.prefers().then(|| registry.rank(problem).ok()).flatten();
-    let priority = |index| state.entry(index).map(Entry::priority);
+fn priority_decided(call: Call<'_, '_>, selection: &Selection<'_>) -> bool {
+    let prefers = call.prepared().estimates.prefers();
+    let others = prefers.then(|| call.registry.rank(&call.problem).ok()).flatten();
+    let priority = |index| call.state.entry(KernelIndex::new(index)).map(Entry::priority);
     others.iter().flat_map(|ranking| &ranking.places).any(|place| {
         Some(place.score) == selection.score && priority(place.index) != priority(selection.index)
     })
@@ -102,8 +95,8 @@ fn ranked(
     selection: &Selection<'_>,
 ) -> Result<String, String> {
     let arch = state.options().arch;
-    let at = state.model_for(problem, arch);
-    let both = at.and_then(|at| state.model(at).zip(prepared.models.get(at)));
+    let chosen = state.model_for(problem, arch);
+    let both = chosen.and_then(|index| state.model(index).zip(prepared.model(index)));
     let (loaded, compiled) = both.ok_or("no model fits the problem")?;
     let model = loaded.model.place().ok_or_else(|| {
         format!("{} is from memory, or was changed after it was loaded", loaded.model.name())

@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::index::{KernelIndex, ModelIndex};
+use super::kernels::Kernels;
 use super::prepared::Prepared;
-use super::roster::Kernels;
 use super::{Entry, ModelKey, Options, OptionsError, Overrides};
 use crate::capture::Capture;
 use crate::embedded;
@@ -51,6 +52,8 @@ pub(super) struct State {
     models: Vec<LoadedModel>,
     /// Made on first use.
     prepared: OnceLock<Arc<Prepared>>,
+    /// A reader has needed that.
+    in_use: OnceLock<()>,
     /// What an earlier state had prepared, for reuse where it still fits.
     earlier: Option<Arc<Prepared>>,
     /// The options have changed since `earlier`, so that its winners no longer fit.
@@ -79,6 +82,7 @@ impl State {
             kernels: Arc::default(),
             models,
             prepared: OnceLock::new(),
+            in_use: OnceLock::new(),
             earlier: None,
             reopens_winners: false,
             tunes: false,
@@ -89,10 +93,6 @@ impl State {
         })
     }
 
-    pub(super) fn len(&self) -> usize {
-        self.kernels.entries.len()
-    }
-
     pub(super) const fn generation(&self) -> u64 {
         self.generation
     }
@@ -101,14 +101,13 @@ impl State {
         self.generation = generation;
     }
 
-    /// The kernels in order of registration.
-    pub(super) fn entries(&self) -> &Arc<[Arc<Entry>]> {
-        &self.kernels.entries
+    pub(super) const fn kernels(&self) -> &Arc<Kernels> {
+        &self.kernels
     }
 
-    /// The kernel at a place.
-    pub(super) fn entry(&self, place: usize) -> Option<&Entry> {
-        self.kernels.entries.get(place).map(AsRef::as_ref)
+    /// The kernel at an index.
+    pub(super) fn entry(&self, index: KernelIndex) -> Option<&Entry> {
+        self.kernels.get(index).map(AsRef::as_ref)
     }
 
     pub(super) const fn options(&self) -> &Options {
@@ -147,17 +146,12 @@ impl State {
         &self.overrides
     }
 
-    pub(super) fn by_priority(&self) -> impl Iterator<Item = usize> + '_ {
-        self.kernels.by_priority.iter().copied()
-    }
-
-    pub(super) fn position(&self, name: &str) -> Option<usize> {
-        self.kernels.places.get(name).copied()
-    }
-
-    pub(super) fn set_kernels(&mut self, kernels: Kernels) {
-        self.kernels = Arc::new(kernels);
-        self.unprepare();
+    /// The same with other kernels.
+    pub(super) fn with_kernels(&self, kernels: &Arc<Kernels>) -> Self {
+        let mut next = self.clone();
+        next.kernels = Arc::clone(kernels);
+        next.unprepare();
+        next
     }
 
     pub(super) fn set_model(&mut self, key: ModelKey, model: Arc<Model>) {
@@ -192,6 +186,7 @@ impl State {
     }
 
     fn unprepare(&mut self) {
+        self.in_use.take();
         if let Some(prepared) = self.prepared.take() {
             self.earlier = Some(prepared);
             self.reopens_winners = false;
@@ -208,21 +203,35 @@ impl State {
 
     /// The model that fits a problem best: one that was trained for such problems before a universal one,
     /// then a loaded one before an embedded one; among equals, the last loaded one.
-    pub(super) fn model_for(&self, problem: &Problem, arch: Option<Arch>) -> Option<usize> {
+    pub(super) fn model_for(&self, problem: &Problem, arch: Option<Arch>) -> Option<ModelIndex> {
         let fit = |loaded: &LoadedModel| {
             Some((!loaded.model.is_generic(), !loaded.embedded, loaded.key.fit(problem, arch)?))
         };
         let fits = self.models.iter().enumerate().filter_map(|(at, loaded)| Some((fit(loaded)?, at)));
-        fits.max().map(|(_, at)| at)
+        fits.max().map(|(_, at)| ModelIndex::new(at))
     }
 
-    pub(super) fn model(&self, at: usize) -> Option<&LoadedModel> {
-        self.models.get(at)
+    pub(super) fn model(&self, at: ModelIndex) -> Option<&LoadedModel> {
+        self.models.get(at.get())
+    }
+
+    /// Notes that a reader needs the state.
+    pub(super) fn put_to_use(&self) {
+        self.in_use.get_or_init(|| ());
+    }
+
+    pub(super) fn is_in_use(&self) -> bool {
+        self.in_use.get().is_some()
     }
 
     /// What is prepared so far, for this state or for the last prepared one before it.
     pub(super) fn known(&self) -> Option<&Prepared> {
         self.prepared.get().or(self.earlier.as_ref()).map(Arc::as_ref)
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_prepared(&self) -> bool {
+        self.prepared.get().is_some()
     }
 
     /// The prepared parts of the state. Only the first call after a change does the work; concurrent calls

@@ -3,10 +3,12 @@
 
 use std::time::{Duration, Instant};
 
-use super::asked::{Asked, Doubtful, Progress, Timing};
 use super::bench::NoTurn;
 use super::cache::Key;
-use super::measure::keep;
+use super::demand::{Demand, Progress, Timing, Unmeasured};
+use super::index::KernelIndex;
+use super::measure::{keep, try_out};
+use super::source::{Call, search, store};
 use super::state::State;
 use super::{Hooks, Mode, Registry, Selection, Source};
 use crate::log::{self, Level};
@@ -90,32 +92,32 @@ impl Registry {
         if self.labs.is_measuring(self.state().options()) {
             return Err(TuneError::new(NoTurn::Mine));
         }
-        let asked = self.asked();
-        if asked.take_in() {
+        let demand = self.demand();
+        if demand.take_in() {
             // Missed problems have been decided since. Now they are decided again.
-            let roster = self.turn();
-            let state = self.successor(&roster);
+            let latest = self.turn();
+            let state = self.successor(&latest);
             self.publish(state);
         }
         let mut report = TuneReport::default();
         let mut settled = Vec::new();
         let mut result = Ok(());
-        for doubtful in asked.waiting(self.generation()) {
+        for unmeasured in demand.waiting(self.generation()) {
             let Some(left) =
                 until.map_or(Some(Duration::MAX), |until| until.checked_duration_since(Instant::now()))
             else {
                 break;
             };
-            if left < one_kernel(&doubtful, &self.state.load().options().measuring) {
+            if left < one_kernel(&unmeasured, &self.state.load().options().measuring) {
                 continue;
             }
-            result = self.tune_one(asked, &doubtful, budget, until, &mut report, &mut settled);
+            result = self.tune_one(demand, &unmeasured, budget, until, &mut report, &mut settled);
             if result.is_err() {
                 break;
             }
         }
-        asked.settle(&settled, || self.generation());
-        report.waiting = asked.count_waiting(self.generation());
+        demand.settle(&settled, || self.generation());
+        report.waiting = demand.count_waiting(self.generation());
         report.elapsed = began.elapsed();
         result.map(|()| report)
     }
@@ -123,24 +125,24 @@ impl Registry {
     /// Measures a problem, or continues to.
     fn tune_one(
         &self,
-        asked: &Asked,
-        doubtful: &Doubtful,
+        demand: &Demand,
+        unmeasured: &Unmeasured,
         budget: &TuneBudget,
         until: Option<Instant>,
         report: &mut TuneReport,
-        settled: &mut Vec<(Doubtful, u64)>,
+        settled: &mut Vec<(Unmeasured, u64)>,
     ) -> Result<(), TuneError> {
-        let problem = &doubtful.problem;
+        let problem = &unmeasured.problem;
         let checked = problem.checked().map_err(TuneError::new)?;
         let state = self.state();
         let (options, generation) = (state.options(), state.generation());
         if options.mode == Mode::Priority {
             return Ok(());
         }
-        let prepared = self.prepared(&state);
-        let winners = prepared.winners.as_ref().map_err(TuneError::new)?;
+        let call = Call { registry: self, state: &state, problem: checked, measures: false };
+        let winners = call.prepared().winners.as_ref().map_err(TuneError::new)?;
         let bench = self.labs.bench(options).map_err(TuneError::new)?;
-        let Some(mut progress) = asked.take(problem, generation) else { return Ok(()) };
+        let Some(mut progress) = demand.take(problem, generation) else { return Ok(()) };
         if winners.takes(problem).is_err() {
             // It stays closed.
             return Ok(());
@@ -153,40 +155,42 @@ impl Registry {
                 return Ok(());
             }
             Err(why) => {
-                asked.give_back(problem, progress);
+                demand.give_back(problem, progress);
                 return if why == NoTurn::Late { Ok(()) } else { Err(TuneError::new(why)) };
             }
         };
         winners.load_late();
         // Another thread or process may have measured it.
-        if self.publish_winner(&state, doubtful) {
-            settled.push((*doubtful, generation));
+        if self.publish_winner(call, unmeasured) {
+            settled.push((*unmeasured, generation));
             return Ok(());
         }
-        let runs = |&place: &usize| {
-            let hooks = state.entry(place).and_then(|entry| entry.hooks());
+        let runs = |&index: &KernelIndex| {
+            let hooks = state.entry(index).and_then(|entry| entry.hooks());
             hooks.is_some_and(Hooks::can_run)
         };
-        let mut places = Self::supported_places(&state, prepared, checked);
-        places.retain(runs);
-        places.truncate(budget.kernels.max(2));
-        if places.len() < 2 {
+        let mut kernels = search::candidates(call);
+        kernels.retain(runs);
+        kernels.truncate(budget.kernels.max(2));
+        if kernels.len() < 2 {
             // Nothing to choose from: it stays closed.
             return Ok(());
         }
-        let left: Vec<usize> =
-            places.iter().copied().filter(|place| !progress.judged.contains(place)).collect();
+        let left: Vec<KernelIndex> =
+            kernels.iter().copied().filter(|kernel| !progress.judged.contains(kernel)).collect();
         let measuring = SearchOptions {
             budget: until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now())),
             best_ms: progress.timings.iter().map(|timing| timing.median_ms).reduce(f64::min),
             ..options.measuring.clone()
         };
         let stream = budget.stream.unwrap_or(options.stream);
-        let Some(found) = Self::try_out(&state, &turn, problem, &left, stream, &measuring) else {
-            asked.give_back(problem, progress);
+        let Some(found) = try_out(&state, &turn, problem, &left, stream, &measuring) else {
+            demand.give_back(problem, progress);
             return Err(TuneError::new("the device is gone"));
         };
-        let name = |place| state.entry(place).map_or_else(String::new, |entry| entry.name().to_owned());
+        let name = |index| {
+            state.entry(KernelIndex::new(index)).map_or_else(String::new, |entry| entry.name().to_owned())
+        };
         if log::enabled(Level::Debug) {
             log::line(Level::Debug, "tune", format_args!("{problem}: {}", found.text(name).trim_end()));
         }
@@ -197,52 +201,52 @@ impl Registry {
                 return Err(TuneError::new(format_args!("{problem}: {}", found.end)));
             }
             End::Refused(_) | End::StreamBusy | End::Capturing => {
-                asked.give_back(problem, progress);
+                demand.give_back(problem, progress);
                 return Err(TuneError::new(found.end));
             }
         }
-        if progress.judged.len() < places.len() {
-            if found.tried > 0 && progress.judged.len() + left.len() == places.len() {
-                asked.takes_longer(problem);
+        if progress.judged.len() < kernels.len() {
+            if found.tried > 0 && progress.judged.len() + left.len() == kernels.len() {
+                demand.takes_longer(problem);
             }
-            asked.give_back(problem, progress);
+            demand.give_back(problem, progress);
             return Ok(());
         }
         let best = progress.timings.iter().min_by(|a, b| a.median_ms.total_cmp(&b.median_ms));
-        let Some((best, entry)) = best.and_then(|best| Some((best, state.entry(best.place)?))) else {
+        let Some((best, entry)) = best.and_then(|best| Some((best, state.entry(best.kernel)?))) else {
             bench.fail(attempt);
             report.failed += 1;
             log::line(Level::Warn, "tune", format_args!("{problem}: nothing measured: {}", found.text(name)));
             return Ok(());
         };
         keep(winners, problem, entry, best, progress.judged.len(), WinnerSource::Refine);
-        self.publish_winner(&state, doubtful);
-        settled.push((*doubtful, generation));
+        self.publish_winner(call, unmeasured);
+        settled.push((*unmeasured, generation));
         report.measured += 1;
-        if let Some(&before) = places.first()
-            && before != best.place
+        if let Some(&before) = kernels.first()
+            && before != best.kernel
         {
             report.improved += 1;
-            let before = progress.timings.iter().find(|timing| timing.place == before);
+            let before = progress.timings.iter().find(|timing| timing.kernel == before);
             report.saved_ms += before.map_or(0.0, |before| before.median_ms - best.median_ms);
         }
         Ok(())
     }
 
     /// The requests, counted from the first call on.
-    fn asked(&self) -> &Asked {
-        if let Some(asked) = self.asked.get() {
-            return asked;
+    fn demand(&self) -> &Demand {
+        if let Some(demand) = self.demand.get() {
+            return demand;
         }
-        let roster = self.turn();
+        let latest = self.turn();
         // It exists before the decisions that are noted in it.
-        let asked = self.asked.get_or_init(|| Box::new(Asked::new()));
-        let mut state = self.successor(&roster);
+        let demand = self.demand.get_or_init(|| Box::new(Demand::new()));
+        let mut state = self.successor(&latest);
         if !state.tunes() {
             state.set_tunes();
             self.publish(state);
         }
-        asked
+        demand
     }
 
     /// Notes a problem that was answered by a guess. Returns the winner if one was found meanwhile: a
@@ -250,19 +254,19 @@ impl Registry {
     /// a guess there looks for the winner afterwards, so that one of the two replaces the guess.
     pub(super) fn note<'r>(
         &'r self,
-        asked: &Asked,
-        state: &State,
+        demand: &Demand,
+        call: Call<'r, '_>,
         key: &Key,
-        problem: &Problem,
         selection: Selection<'r>,
     ) -> Selection<'r> {
-        asked.count(key);
+        let Call { state, problem, .. } = call;
+        demand.count(key);
         let Some(share) = share_lost(&selection).filter(|_| state.options().mode != Mode::Priority) else {
             return selection;
         };
-        let run_ms = milliseconds(state, problem, &selection);
-        asked.note(&Doubtful { problem: *problem, key: *key, run_ms, share });
-        match self.stored(state, self.prepared(state), problem) {
+        let run_ms = milliseconds(state, &problem, &selection);
+        demand.note(&Unmeasured { problem: *problem, key: *key, run_ms, share });
+        match store::answer(call) {
             Some(winner) => {
                 self.remember(key, &winner);
                 winner
@@ -272,10 +276,10 @@ impl Registry {
     }
 
     /// Puts a problem's winner into the decision cache, if there is one.
-    fn publish_winner(&self, state: &State, doubtful: &Doubtful) -> bool {
-        let Some(winner) = self.stored(state, self.prepared(state), &doubtful.problem) else { return false };
+    fn publish_winner(&self, call: Call<'_, '_>, unmeasured: &Unmeasured) -> bool {
+        let Some(winner) = store::answer(call) else { return false };
         for _ in 0..TRIES {
-            if self.remember(&doubtful.key, &winner) {
+            if self.remember(&unmeasured.key, &winner) {
                 break;
             }
             std::hint::spin_loop();
@@ -285,27 +289,28 @@ impl Registry {
 }
 
 /// How long one of a problem's kernels will take. Any shorter time would be wasted.
-fn one_kernel(doubtful: &Doubtful, measuring: &SearchOptions) -> Duration {
+fn one_kernel(unmeasured: &Unmeasured, measuring: &SearchOptions) -> Duration {
     let runs = f64::from(measuring.warmup) + f64::from(measuring.repeats.max(1));
-    Duration::try_from_secs_f64(doubtful.run_ms * runs / 1e3).unwrap_or(Duration::MAX)
+    Duration::try_from_secs_f64(unmeasured.run_ms * runs / 1e3).unwrap_or(Duration::MAX)
 }
 
 /// Adds the results. A kernel whose timing was cut short by the end of the time is measured again, unless
 /// this call started with it: a later call would not have more time for it.
 fn take_over(progress: &mut Progress, found: &SearchReport, repeats: u32) {
     for (at, entry) in found.entries.iter().enumerate() {
+        let kernel = KernelIndex::new(entry.index);
         match entry.verdict {
             Verdict::Measured { median_ms, cv, repeats: had, .. } => {
                 if had < repeats && at > 0 {
                     continue;
                 }
-                let timing = Timing { place: entry.index, median_ms, cv: cv.unwrap_or(0.0), repeats: had };
+                let timing = Timing { kernel, median_ms, cv: cv.unwrap_or(0.0), repeats: had };
                 progress.timings.push(timing);
             }
             Verdict::OverBudget | Verdict::NotTried => continue,
             _ => {}
         }
-        progress.judged.push(entry.index);
+        progress.judged.push(kernel);
     }
 }
 

@@ -1,27 +1,30 @@
 //! Ranking: which kernels of a pool are best for a problem, and why.
 
+mod compare;
 mod error;
 pub(crate) mod gpu;
 mod outside;
+mod ranking;
 mod targets;
 mod universal;
 
+pub use compare::{Comparison, Term};
 pub use error::{LeftOut, LeftOutReason, RankError};
 pub use outside::OutOfRange;
+pub use ranking::{RankScratch, Ranked, Ranking};
 pub use targets::TargetScorer;
 pub use universal::{universal_prior, universal_rows, universal_score};
 
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use crate::estimate::{Described, EstimatedKernels};
+use crate::estimate::{Described, Device, EstimatedKernels};
 use crate::features::{KernelSide, ProblemSide};
-use crate::forest::Contributions;
 use crate::kernel::Kernel;
 use crate::model::{Model, ModelKey, Predictions};
 use crate::pool::Pool;
-use crate::problem::{Checked, FieldSet, Problem};
-use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch, Wanted};
+use crate::problem::{Checked, Problem};
+use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Wanted};
 use crate::ties::Ties;
 use crate::vocab::Arch;
 use gpu::PerGpu;
@@ -104,58 +107,6 @@ pub struct Ranker {
 /// With fewer kernels that the forest distinguishes, the whole ranking takes no longer than a shortlist.
 const SHORTLIST_FROM: usize = 256;
 
-/// Working memory for one call at a time; calls after the first do not allocate. Works with any ranker.
-#[derive(Debug, Default)]
-pub struct RankScratch {
-    values: CallValues,
-    scratch: Scratch,
-    scores: Vec<f64>,
-    /// All kernels, or a shortlist.
-    ranking: Vec<Ranked>,
-    is_shortlist: bool,
-    /// How many places are in order; the rest are worse.
-    ordered: usize,
-    outside: FieldSet,
-    /// By kernel, for universal models, and the weight of the estimate.
-    log_times: Vec<f64>,
-    prior: f64,
-    /// The architecture that the caller named for the problem, and the times of kernels of equal scores, by
-    /// index in the pool.
-    arch: Option<Arch>,
-    times: Vec<f64>,
-}
-
-impl RankScratch {
-    /// The ranking of the last call, best first.
-    pub fn ranking(&self) -> &[Ranked] {
-        self.ranking.get(..self.ordered).unwrap_or_default()
-    }
-
-    fn truncate(&mut self, count: usize) {
-        self.ranking.truncate(count);
-        self.ordered = self.ranking.len();
-    }
-
-    /// Whether the last call's problem is outside the model's training range.
-    pub const fn out_of_range(&self) -> bool {
-        !self.outside.is_empty()
-    }
-
-    /// The fields that are out of range.
-    pub const fn outside(&self) -> FieldSet {
-        self.outside
-    }
-}
-
-/// One place of a ranking.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ranked {
-    /// The kernel's index in its pool.
-    pub index: usize,
-    /// The score of the model's ranking forest, with logarithms undone.
-    pub score: f64,
-}
-
 fn compile(model: &Model, sides: &[KernelSide]) -> Result<(PoolFeatures, PoolScorer), RankError> {
     let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
     let features = PoolFeatures::new(model.extractor(), sides)?;
@@ -176,6 +127,15 @@ impl Ranker {
         let ranker = Self::deferred(model, key, None, pool, |_| 0)?;
         ranker.prepare();
         Ok(ranker)
+    }
+
+    /// Prepares for the GPUs that the same model was used on with other kernels, which the first problem on each would
+    /// wait for.
+    pub fn prepare_gpus_of(&self, other: &Self) {
+        if let (Some(own), Some(other)) = (&self.universal, &other.universal) {
+            own.prepare_gpus_of(other);
+        }
+        self.estimated.make_those_of(&other.estimated, |device, _| self.estimated_on(device));
     }
 
     /// Compiles what [`Ranker::deferred`] postponed.
@@ -294,29 +254,41 @@ impl Ranker {
 
     /// [`Ranker::rank`] into [`RankScratch::ranking`], without allocating once the scratch is warm.
     pub fn rank_with(&self, problem: &Problem, scratch: &mut RankScratch) -> Result<(), RankError> {
-        let problem = self.check(problem)?;
-        self.fill(problem, None, scratch)?;
-        self.score_all(problem, scratch)?;
-        self.order(problem, usize::MAX, scratch);
-        Ok(())
+        self.ranking(problem.checked()?, None, usize::MAX, scratch).map(|_| ())
     }
 
-    /// Refuses an invalid problem, and one that the model is not for.
-    fn check<'p>(&self, problem: &'p Problem) -> Result<Checked<'p>, RankError> {
-        let checked = problem.checked()?;
-        self.check_key(problem).map(|()| checked)
+    /// The best kernel.
+    pub fn best(&self, problem: &Problem) -> Result<Ranked, RankError> {
+        let best = self.ranking(problem.checked()?, None, 1, &mut RankScratch::default())?.next();
+        best.ok_or_else(|| self.no_kernel(problem))
     }
 
-    fn check_key(&self, problem: &Problem) -> Result<(), RankError> {
-        if self.key.fit(problem, None).is_none() {
-            return Err(RankError::NotFor { key: self.key, misfits: self.key.misfits(problem, None) });
+    /// The ranking, of which the first `count` places are found now: these alone are then in
+    /// [`RankScratch::ranking`]. `arch` is for problems that name none.
+    pub fn ranking<'r, 'w>(
+        &'r self,
+        problem: Checked<'r>,
+        arch: Option<Arch>,
+        count: usize,
+        scratch: &'w mut RankScratch,
+    ) -> Result<Ranking<'r, 'w>, RankError> {
+        self.check_key(&problem, arch)?;
+        self.fill(problem, arch, scratch)?;
+        // Shortlists do not take the estimate into account.
+        let shortlists = self.universal.is_none() && self.scorer.distinct_kernels() >= SHORTLIST_FROM;
+        if shortlists && self.shortlist(problem, count, scratch)? {
+            scratch.is_shortlist = true;
+            scratch.truncate(count);
+        } else {
+            self.score_all(problem, scratch)?;
+            self.order(problem, count, scratch);
         }
-        Ok(())
+        let is_whole = !scratch.is_shortlist && scratch.ordered == scratch.ranking.len();
+        Ok(Ranking { ranker: self, problem, scratch, next: 0, is_whole })
     }
 
-    /// All places, based on what [`Ranker::lead_with`] left in the scratch for the same problem. They begin
-    /// with the places that it gave.
-    pub fn follow_with(&self, problem: Checked<'_>, scratch: &mut RankScratch) -> Result<(), RankError> {
+    /// Ranks all places, after a ranking of the first ones left its values in the scratch. They begin with those.
+    fn rank_rest(&self, problem: Checked<'_>, scratch: &mut RankScratch) -> Result<(), RankError> {
         if scratch.is_shortlist {
             self.score_all(problem, scratch)?;
         }
@@ -324,11 +296,25 @@ impl Ranker {
         Ok(())
     }
 
+    /// Refuses an invalid problem, and one that the model is not for.
+    fn check<'p>(&self, problem: &'p Problem) -> Result<Checked<'p>, RankError> {
+        let checked = problem.checked()?;
+        self.check_key(problem, None).map(|()| checked)
+    }
+
+    /// Refuses a problem that the model is not for.
+    fn check_key(&self, problem: &Problem, arch: Option<Arch>) -> Result<(), RankError> {
+        if self.key.fit(problem, arch).is_none() {
+            return Err(RankError::NotFor { key: self.key, misfits: self.key.misfits(problem, arch) });
+        }
+        Ok(())
+    }
+
     /// Scores all kernels that compute the problem from the values in the scratch.
     fn score_all(&self, problem: Checked<'_>, scratch: &mut RankScratch) -> Result<(), RankError> {
         (scratch.is_shortlist, scratch.ordered) = (false, 0);
         let RankScratch { values, scratch, scores, ranking, log_times, prior, .. } = scratch;
-        let CallValues { uniform, pair } = values;
+        let CallValues { uniform, pair, .. } = values;
         scores.resize(self.places.len(), 0.0);
         self.scorer.score(uniform, pair, scratch, scores)?;
         ranking.clear();
@@ -457,54 +443,11 @@ impl Ranker {
 
     /// The pool's kernels on a problem's GPU; `None` for a GPU that the estimate does not know.
     fn estimated(&self, problem: &Problem, arch: Option<Arch>) -> Option<&EstimatedKernels> {
-        let kernels = || self.pool.iter().map(|kernel| &kernel.kind);
-        self.estimated.get(problem, arch, |device, _| EstimatedKernels::new(device, kernels())).ok()
+        self.estimated.get(problem, arch, |device, _| self.estimated_on(device)).ok()
     }
 
-    /// The `count` best kernels.
-    pub fn top(&self, problem: &Problem, count: usize) -> Result<Vec<Ranked>, RankError> {
-        let mut scratch = RankScratch::default();
-        self.top_with(problem, count, &mut scratch)?;
-        Ok(scratch.ranking)
-    }
-
-    /// The best kernel.
-    pub fn best(&self, problem: &Problem) -> Result<Ranked, RankError> {
-        self.top(problem, 1)?.first().copied().ok_or_else(|| self.no_kernel(problem))
-    }
-
-    /// The first `count` places of [`Ranker::rank_with`], which take a fraction of its time in a large pool.
-    pub fn top_with(
-        &self,
-        problem: &Problem,
-        count: usize,
-        scratch: &mut RankScratch,
-    ) -> Result<(), RankError> {
-        self.lead_with(self.check(problem)?, None, count, scratch)?;
-        scratch.truncate(count);
-        Ok(())
-    }
-
-    /// The first `count` places for a problem that the model is for. Returns whether these are all places;
-    /// otherwise [`Ranker::follow_with`] gives the others. `arch` is for problems that name none.
-    pub fn lead_with(
-        &self,
-        problem: Checked<'_>,
-        arch: Option<Arch>,
-        count: usize,
-        scratch: &mut RankScratch,
-    ) -> Result<bool, RankError> {
-        self.fill(problem, arch, scratch)?;
-        // Shortlists do not take the estimate into account.
-        let shortlists = self.universal.is_none() && self.scorer.distinct_kernels() >= SHORTLIST_FROM;
-        if shortlists && self.shortlist(problem, count, scratch)? {
-            scratch.is_shortlist = true;
-            scratch.truncate(count);
-            return Ok(false);
-        }
-        self.score_all(problem, scratch)?;
-        self.order(problem, count, scratch);
-        Ok(scratch.ordered == scratch.ranking.len())
+    fn estimated_on(&self, device: Device) -> EstimatedKernels {
+        EstimatedKernels::new(device, self.pool.iter().map(|kernel| &kernel.kind))
     }
 
     /// Ranks a shortlist from the values in the scratch, if there is one that is sure to contain the best.
@@ -515,7 +458,8 @@ impl Ranker {
         scratch: &mut RankScratch,
     ) -> Result<bool, RankError> {
         let rank_by = self.model.spec().rank_by;
-        let RankScratch { values: CallValues { uniform, pair }, scratch: of_scorer, ranking, .. } = scratch;
+        let RankScratch { values: CallValues { uniform, pair, .. }, scratch: of_scorer, ranking, .. } =
+            scratch;
         let wanted = Wanted { count, highest: rank_by.higher_is_better() };
         let index = |kernel: usize| self.places.get(kernel).copied();
         let may = |kernel| {
@@ -537,11 +481,6 @@ impl Ranker {
         Ok(if wanted.highest { beyond + slack < last } else { beyond - slack > last })
     }
 
-    /// The rankings of many problems.
-    pub fn rank_all(&self, problems: &[Problem]) -> Vec<Result<Vec<Ranked>, RankError>> {
-        problems.iter().map(|problem| self.rank(problem)).collect()
-    }
-
     /// Every target's prediction for one kernel of the pool.
     pub fn predict(&self, problem: Checked<'_>, index: usize) -> Result<Predictions, RankError> {
         let row = self.features(problem, index)?;
@@ -550,7 +489,7 @@ impl Ranker {
 
     /// The feature row of one kernel of the pool.
     pub fn features(&self, problem: Checked<'_>, index: usize) -> Result<Vec<f64>, RankError> {
-        self.check_key(&problem)?;
+        self.check_key(&problem, None)?;
         match &self.universal {
             Some(_) => Ok(self.universal_row(problem, index)?.0),
             None => self.row(&self.problem_side(&problem)?, index),
@@ -567,43 +506,6 @@ impl Ranker {
         };
         let row = scratch.values.pair.iter().skip(place).step_by(self.places.len()).copied().collect();
         Ok((row, universal_score(0.0, scratch.prior, time)))
-    }
-
-    /// Explains why the ranking forest distinguishes two kernels of the pool.
-    pub fn compare(&self, problem: &Problem, first: usize, second: usize) -> Result<Comparison, RankError> {
-        let problem = self.check(problem)?;
-        let forest = self.model.ranking_forest().ok_or(RankError::NoForest)?;
-        let judged = |index| -> Result<(Vec<f64>, Contributions, Option<f64>), RankError> {
-            let (row, estimate) = match &self.universal {
-                Some(_) => {
-                    let (row, estimate) = self.universal_row(problem, index)?;
-                    (row, Some(estimate))
-                }
-                None => (self.row(&self.problem_side(&problem)?, index)?, None),
-            };
-            let parts = forest.contributions(&row)?;
-            Ok((row, parts, estimate))
-        };
-        let (first_row, first, first_estimate) = judged(first)?;
-        let (second_row, second, second_estimate) = judged(second)?;
-        let names = self.model.extractor().schema.names();
-        let mut terms: Vec<_> = names
-            .into_iter()
-            .enumerate()
-            .map(|(column, feature)| Term {
-                feature,
-                values: [first_row[column], second_row[column]],
-                contributions: [first.features[column], second.features[column]],
-            })
-            .collect();
-        terms.sort_by(|a, b| b.difference().abs().total_cmp(&a.difference().abs()));
-        let estimate = first_estimate.zip(second_estimate).map(|(first, second)| [first, second]);
-        Ok(Comparison {
-            raw: [first.raw_score(), second.raw_score()],
-            estimate,
-            parts: [first, second],
-            terms,
-        })
     }
 
     fn problem_side(&self, problem: &Problem) -> Result<ProblemSide, RankError> {
@@ -654,45 +556,6 @@ pub(crate) fn order(a: f64, b: f64, higher_is_better: bool) -> Ordering {
         || a.is_nan().cmp(&b.is_nan()),
         |ascending| if higher_is_better { ascending.reverse() } else { ascending },
     )
-}
-
-/// The explanation of why a forest distinguishes two kernels.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Comparison {
-    /// The forest's raw scores.
-    pub raw: [f64; 2],
-    /// What the estimated times add to them, if the model is a universal one.
-    pub estimate: Option<[f64; 2]>,
-    /// Each kernel's contributions; they add up to its raw score exactly.
-    pub parts: [Contributions; 2],
-    /// The same by feature, the largest difference first.
-    pub terms: Vec<Term>,
-}
-
-impl Comparison {
-    /// What orders the two kernels: the raw scores, and what the estimate adds to them.
-    pub fn scores(&self) -> [f64; 2] {
-        let estimate = self.estimate.unwrap_or_default();
-        [0, 1].map(|kernel| self.raw[kernel] + estimate[kernel])
-    }
-}
-
-/// One feature's part in a [`Comparison`].
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Term {
-    /// The feature's name.
-    pub feature: &'static str,
-    /// Its value for each kernel.
-    pub values: [f64; 2],
-    /// What it adds to each kernel's raw score.
-    pub contributions: [f64; 2],
-}
-
-impl Term {
-    /// How much more the feature adds to the first kernel.
-    pub fn difference(&self) -> f64 {
-        self.contributions[0] - self.contributions[1]
-    }
 }
 
 #[cfg(test)]

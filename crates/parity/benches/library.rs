@@ -119,7 +119,7 @@ fn registry(model: Arc<Model>, pool: &Pool) -> Registry {
     let registry = Registry::new(Options::default()).expect("a registry");
     let new =
         |kernel| NewKernel { kernel, priority: Priority::NORMAL, user: UserData::default(), hooks: None };
-    registry.add_all(pool.kernels().iter().cloned().map(new).collect()).expect("different kernels");
+    registry.add_all(pool.iter().cloned().map(new).collect()).expect("different kernels");
     registry.set_model(model, None);
     registry.prepare();
     registry

@@ -7,6 +7,7 @@ mod list;
 
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::Arc;
 
 pub use error::{PoolError, PoolFault};
 pub use export::{ExportOptions, config_json, export_json, kernel_json};
@@ -21,7 +22,7 @@ use crate::vocab::Op;
 /// name (a registry can), and convolutions of several directions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Pool {
-    kernels: Box<[Kernel]>,
+    kernels: Box<[Arc<Kernel>]>,
     /// Indices of `kernels`, sorted by name, then by index.
     by_name: Box<[u32]>,
     op: Op,
@@ -35,6 +36,11 @@ impl Pool {
 
     /// A pool of these kernels: at least one, all of one operation.
     pub fn new(kernels: Vec<Kernel>) -> Result<Self, PoolError> {
+        Self::shared(kernels.into_iter().map(Arc::new).collect())
+    }
+
+    /// The same of kernels that others share.
+    pub fn shared(kernels: Vec<Arc<Kernel>>) -> Result<Self, PoolError> {
         let mut builder = Builder::default();
         for kernel in kernels {
             builder.push(kernel)?;
@@ -128,18 +134,18 @@ impl Pool {
     }
 
     /// The kernels, in order.
-    pub fn kernels(&self) -> &[Kernel] {
+    pub fn kernels(&self) -> &[Arc<Kernel>] {
         &self.kernels
     }
 
     /// The kernels, in order.
-    pub fn iter(&self) -> std::slice::Iter<'_, Kernel> {
-        self.kernels.iter()
+    pub fn iter(&self) -> Kernels<'_> {
+        self.kernels.iter().map(AsRef::as_ref)
     }
 
     /// The kernel at `index`.
     pub fn get(&self, index: usize) -> Option<&Kernel> {
-        self.kernels.get(index)
+        self.kernels.get(index).map(AsRef::as_ref)
     }
 
     /// The index of the first kernel of this name.
@@ -150,9 +156,12 @@ impl Pool {
     }
 }
 
+/// The kernels of a pool, in order.
+pub type Kernels<'p> = std::iter::Map<std::slice::Iter<'p, Arc<Kernel>>, fn(&'p Arc<Kernel>) -> &'p Kernel>;
+
 impl<'a> IntoIterator for &'a Pool {
     type Item = &'a Kernel;
-    type IntoIter = std::slice::Iter<'a, Kernel>;
+    type IntoIter = Kernels<'a>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
@@ -162,11 +171,12 @@ impl<'a> IntoIterator for &'a Pool {
 /// A pool under construction, which checks each kernel as it comes, while the reader still knows its line.
 #[derive(Default)]
 struct Builder {
-    kernels: Vec<Kernel>,
+    kernels: Vec<Arc<Kernel>>,
 }
 
 impl Builder {
-    fn push(&mut self, kernel: Kernel) -> Result<(), PoolError> {
+    fn push(&mut self, kernel: impl Into<Arc<Kernel>>) -> Result<(), PoolError> {
+        let kernel = kernel.into();
         if self.kernels.len() == Pool::MAX_KERNELS {
             return Err(PoolError::new(PoolFault::TooMany));
         }
@@ -175,7 +185,7 @@ impl Builder {
         {
             return Err(PoolError::new(PoolFault::MixedOps {
                 op: kernel.op(),
-                name: kernel.name,
+                name: kernel.name.clone(),
                 first_op: first.op(),
                 first_name: first.name.clone(),
             }));

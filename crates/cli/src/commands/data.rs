@@ -254,7 +254,7 @@ pub(crate) fn as_measured(
     if model.spec().prior.is_none() || hardware.is_given() {
         return Ok(model);
     }
-    asked.check_known(&model, measurements.problems().iter(), measurements.kernels())?;
+    asked.check_known(&model, measurements.problems().iter(), measurements.kernels().iter())?;
     if measurements.hardware().is_none() {
         return Ok(model);
     }

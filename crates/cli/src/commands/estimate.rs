@@ -66,14 +66,14 @@ impl EstimateOption {
         &self,
         model: &Model,
         mut problems: impl Iterator<Item = &'a Problem>,
-        kernels: &[Kernel],
+        mut kernels: impl Iterator<Item = &'a Kernel>,
     ) -> Result<(), CliError> {
         let named = model.spec().prior.is_none()
             || self.arch.is_some()
             || model.device().is_some()
             || model.spec().arch.is_some()
             || problems.any(|problem| problem.arch().is_some())
-            || kernels.iter().any(|kernel| kernel.kind.arch().is_some());
+            || kernels.any(|kernel| kernel.kind.arch().is_some());
         if named { Ok(()) } else { Err(no_gpu("a universal model")) }
     }
 
@@ -85,10 +85,10 @@ impl EstimateOption {
 
     /// The requested device, which must be the problem's. If the options name none, it is that of the problem's
     /// architecture, else of the one that all kernels name.
-    pub(crate) fn device_for(
+    pub(crate) fn device_for<'k>(
         &self,
         problem: Option<&Problem>,
-        kernels: &[Kernel],
+        kernels: impl Iterator<Item = &'k Kernel>,
         hardware: &HardwareOption,
     ) -> Result<Described, CliError> {
         if self.arch.is_some() || hardware.is_given() {
@@ -96,7 +96,7 @@ impl EstimateOption {
             problem.map_or(Ok(()), |problem| check_arch(asked.arch, problem)).map_err(CliError::Failed)?;
             return Ok(asked);
         }
-        let mut named = kernels.iter().map(|kernel| kernel.kind.arch());
+        let mut named = kernels.map(|kernel| kernel.kind.arch());
         let first = named.next().flatten().filter(|&first| named.all(|other| other == Some(first)));
         Self { arch: problem.and_then(Problem::arch).or(first), ..*self }.device(hardware)
     }

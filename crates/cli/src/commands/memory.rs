@@ -63,7 +63,7 @@ pub(super) fn table(load: impl FnOnce() -> Result<Model, CliError>, pool: &Path)
         .map_err(|error| CliError::failed(error.to_string()))?;
     step("empty, with the decision cache");
     registry
-        .add_all(pool.kernels().iter().cloned().map(new).collect())
+        .add_all(pool.iter().cloned().map(new).collect())
         .map_err(|error| CliError::failed(error.to_string()))?;
     step("kernels");
     let model = Arc::new(load()?);

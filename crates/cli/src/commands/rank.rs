@@ -6,7 +6,7 @@ use ck_select::embedded;
 use ck_select::model::Target;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
-use ck_select::select::{RankScratch, Ranker, TargetScorer};
+use ck_select::select::{RankError, RankScratch, Ranker, TargetScorer};
 use rayon::prelude::*;
 
 use super::ModelAndPool;
@@ -238,7 +238,11 @@ impl Ranking<'_> {
     ) -> Result<Vec<Vec<Cell>>, CliError> {
         let (ranker, Memory { scratch, predictions, asked }) = (self.ranker, memory);
         // One more than is shown, since the last one may tie with the next.
-        if let Err(error) = ranker.top_with(problem, self.top.saturating_add(1), scratch) {
+        let checked = problem.checked().map_err(RankError::from);
+        let count = self.top.saturating_add(1);
+        if let Err(error) =
+            checked.and_then(|problem| ranker.ranking(problem, None, count, scratch).map(|_| ()))
+        {
             if label.is_none() {
                 return Err(error.into());
             }

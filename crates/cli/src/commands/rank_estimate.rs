@@ -55,7 +55,7 @@ pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
     let parse = |text| Problem::parse(op, text, &defaults);
     let one = asked.problem.map(parse).transpose();
     let one = one.map_err(|error| CliError::usage(format!("--problem: {error}")))?;
-    let Described { arch, device } = asked.on.device_for(one.as_ref(), pool.kernels(), asked.hardware)?;
+    let Described { arch, device } = asked.on.device_for(one.as_ref(), pool.iter(), asked.hardware)?;
     let ranked = PoolEstimate::new(Estimator::new(device), Arc::new(pool));
     say_left_out(&ranked);
     let mut header: Vec<&str> = if asked.problems.is_some() { vec!["problem"] } else { Vec::new() };

@@ -148,8 +148,8 @@ fn by_estimate(args: &Args) -> Result<(Outcome, Table), CliError> {
         take_what_is_common(pool, &mut defaults, true, true);
     }
     let problem = parsed(args, op, &defaults)?;
-    let kernels = pool.as_ref().map_or(&[][..], Pool::kernels);
-    let Described { arch, device } = args.estimate.device_for(Some(&problem), kernels, &args.hardware)?;
+    let Described { arch, device } =
+        args.estimate.device_for(Some(&problem), pool.iter().flatten(), &args.hardware)?;
     let (estimator, problem) = (Estimator::new(device), problem.on(Some(arch)));
     let outcome = match pool {
         Some(pool) => {

@@ -122,6 +122,17 @@ impl<T> PerDevice<T> {
         self.described.as_ref()
     }
 
+    /// The architectures of the GPUs that have a value.
+    pub fn known(&self) -> impl Iterator<Item = Arch> {
+        let described = self.described.filter(|_| self.of_described.get().is_some());
+        let profiles =
+            Device::PROFILES.iter().zip(&self.of_profiles).filter(|(_, value)| value.get().is_some());
+        described
+            .map(|described| described.arch)
+            .into_iter()
+            .chain(profiles.filter_map(|(arch, _)| arch.parse().ok()))
+    }
+
     /// The value for a GPU of this architecture, made on first use.
     pub fn get(&self, arch: Arch, make: impl FnOnce(Device) -> T) -> Result<&T, DeviceError> {
         if let Some(described) = self.described.as_ref().filter(|described| described.arch == arch) {

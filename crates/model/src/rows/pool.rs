@@ -245,7 +245,7 @@ impl RowPool {
                 let Together { features, scorer, own } = together.as_ref();
                 let side = problem_side(model, own, problem)?;
                 features.fill(&side, &mut scratch.values);
-                let CallValues { uniform, pair } = &scratch.values;
+                let CallValues { uniform, pair, .. } = &scratch.values;
                 scorer.score(uniform, pair, &mut scratch.scratch, &mut scratch.scores)?;
                 for score in &mut scratch.scores {
                     *score = forest.finish(*score);

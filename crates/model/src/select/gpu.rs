@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::RankError;
-use crate::estimate::{Described, Device, PerDevice};
+use crate::estimate::{Described, Device, DeviceError, PerDevice};
 use crate::hardware::Hardware;
 use crate::model::Model;
 use crate::problem::Problem;
@@ -48,6 +48,26 @@ impl<T> PerGpu<T> {
         problem.arch().or(arch).or(self.given_arch).or(self.arch)
     }
 
+    /// Makes the values that another has.
+    pub(crate) fn make_those_of(&self, other: &Self, make: impl Fn(Device, Option<Arch>) -> T) {
+        if let (Some((device, value)), Some((_, known))) = (&self.given, &other.given)
+            && known.get().is_some()
+        {
+            value.get_or_init(|| make(*device, self.given_arch));
+        }
+        for arch in other.devices.known() {
+            // Its device exists: the other has it.
+            let _ = self.on(arch, &make);
+        }
+    }
+
+    fn on(&self, arch: Arch, make: impl FnOnce(Device, Option<Arch>) -> T) -> Result<&T, DeviceError> {
+        self.devices.get(arch, |mut device| {
+            device.hardware = self.constants.unwrap_or(device.hardware);
+            make(device, Some(arch))
+        })
+    }
+
     /// The value for a problem's GPU; `arch` is for problems that name none.
     pub(crate) fn get(
         &self,
@@ -59,10 +79,6 @@ impl<T> PerGpu<T> {
             return Ok(value.get_or_init(|| make(*device, self.given_arch)));
         }
         let arch = self.arch_for(problem, arch).ok_or(RankError::NoArch)?;
-        let value = self.devices.get(arch, |mut device| {
-            device.hardware = self.constants.unwrap_or(device.hardware);
-            make(device, Some(arch))
-        });
-        Ok(value?)
+        Ok(self.on(arch, make)?)
     }
 }

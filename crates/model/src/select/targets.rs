@@ -86,7 +86,7 @@ impl Ranker {
         if let Some(features) = &self.features {
             features.fill(&side, values);
         }
-        let CallValues { uniform, pair } = values;
+        let CallValues { uniform, pair, .. } = values;
         scores.resize(self.places.len(), 0.0);
         target.pool.score(uniform, pair, scratch, scores)?;
         for ranked in ranking.iter().take(*ordered) {
@@ -128,8 +128,8 @@ mod tests {
             let ranker = Ranker::new(Arc::new(Model::load(folder).unwrap()), Arc::new(pool)).unwrap();
             let (mut scratch, mut predictions) = (RankScratch::default(), Vec::new());
             for count in counts {
-                let problem = GemmProblem::new(300, 4096, 512).into();
-                ranker.top_with(&problem, count, &mut scratch).unwrap();
+                let problem: Problem = GemmProblem::new(300, 4096, 512).into();
+                ranker.ranking(problem.checked().unwrap(), None, count, &mut scratch).unwrap();
                 for target in [Target::Latency, Target::Bandwidth] {
                     let scorer = ranker.target(target).unwrap().unwrap();
                     ranker.predict_ranked(&scorer, &problem, &mut scratch, &mut predictions).unwrap();

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use super::RankError;
 use super::gpu::PerGpu;
-use crate::estimate::{Described, Estimator, UniversalPool};
+use crate::estimate::{Described, Device, Estimator, UniversalPool};
 use crate::features::{Extractor, KernelSide, Schema, SideError};
 use crate::forest::Forest;
-use crate::kernel::KernelKind;
+use crate::kernel::{Kernel, KernelKind};
 use crate::model::{Model, TrainedOn};
 use crate::pool::Pool;
 use crate::problem::Problem;
@@ -23,7 +23,7 @@ pub(super) struct Universal {
     /// Columns, with the features that may follow.
     extractor: Extractor,
     /// The ranked kernels, by index, and the inputs of the features that follow for each.
-    kernels: Vec<KernelKind>,
+    kernels: Vec<Arc<Kernel>>,
     sides: Vec<KernelSide>,
     devices: PerGpu<OnDevice>,
 }
@@ -90,12 +90,12 @@ impl Universal {
         sides: Vec<KernelSide>,
     ) -> Option<Self> {
         model.extractor().schema.universal_columns()?;
-        let ranked = || places.iter().filter_map(|&index| pool.get(index));
-        let kernels: Vec<KernelKind> = ranked().map(|kernel| kernel.kind.clone()).collect();
+        let kernels: Vec<Arc<Kernel>> =
+            places.iter().filter_map(|&index| pool.kernels().get(index).cloned()).collect();
         let extractor = model.extractor().clone();
         let prior = model.spec().prior.unwrap_or_default();
         let trained_on = model.spec().trained_on.clone();
-        let devices = PerGpu::new(model, described, kernels.iter().map(KernelKind::arch));
+        let devices = PerGpu::new(model, described, kernels.iter().map(|kernel| kernel.kind.arch()));
         Some(Self { prior, trained_on, extractor, kernels, sides, devices })
     }
 
@@ -117,7 +117,7 @@ impl Universal {
         log_times: &mut Vec<f64>,
     ) -> Result<f64, RankError> {
         let device = self.on(problem, arch)?;
-        let CallValues { uniform: row, pair } = values;
+        let CallValues { uniform: row, pair, .. } = values;
         device
             .fill(&self.extractor.schema, &self.sides, problem, counts, (pair, log_times), row)
             .map_err(RankError::ProblemSide)?;
@@ -131,24 +131,32 @@ impl Universal {
     }
 
     fn on(&self, problem: &Problem, arch: Option<Arch>) -> Result<&OnDevice, RankError> {
-        self.devices.get(problem, arch, |device, arch| {
-            let estimator = Estimator::new(device);
-            let prior = prior_on(self.prior, self.trained_on.as_ref(), arch, &estimator, &self.kernels);
-            OnDevice::new(estimator, &self.extractor, prior, self.kernels.iter())
-        })
+        self.devices.get(problem, arch, |device, arch| self.make(device, arch))
+    }
+
+    /// Prepares the GPUs that another one was used on.
+    pub(super) fn prepare_gpus_of(&self, other: &Self) {
+        self.devices.make_those_of(&other.devices, |device, arch| self.make(device, arch));
+    }
+
+    fn make(&self, device: Device, arch: Option<Arch>) -> OnDevice {
+        let kernels = || self.kernels.iter().map(|kernel| &kernel.kind);
+        let estimator = Estimator::new(device);
+        let prior = prior_on(self.prior, self.trained_on.as_ref(), arch, &estimator, kernels());
+        OnDevice::new(estimator, &self.extractor, prior, kernels())
     }
 }
 
-fn prior_on(
+fn prior_on<'k>(
     prior: f64,
     trained_on: Option<&TrainedOn>,
     arch: Option<Arch>,
     estimator: &Estimator,
-    kernels: &[KernelKind],
+    kernels: impl ExactSizeIterator<Item = &'k KernelKind> + Clone,
 ) -> f64 {
     let has_seen = |trained_on: &TrainedOn| {
         let knows = |kernel| !estimator.is_foreign(kernel) || trained_on.has_seen_library(kernel);
-        trained_on.has_seen(arch) && (kernels.is_empty() || kernels.iter().any(knows))
+        trained_on.has_seen(arch) && (kernels.len() == 0 || kernels.clone().any(knows))
     };
     universal_prior(prior, trained_on.is_none_or(has_seen))
 }
@@ -196,7 +204,6 @@ pub fn universal_rows<'k>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::Device;
     use crate::model::Target;
     use crate::problem::ConvProblem;
     use crate::select::{RankScratch, Ranker};
@@ -278,7 +285,7 @@ mod tests {
             for (model, asked) in [(Arc::clone(&model), Some(arch)), (Arc::new(placed), None)] {
                 let ranker = Ranker::new(model, Arc::clone(&pool)).unwrap();
                 let mut scratch = RankScratch::default();
-                ranker.lead_with(problem.checked().unwrap(), asked, usize::MAX, &mut scratch).unwrap();
+                ranker.ranking(problem.checked().unwrap(), asked, usize::MAX, &mut scratch).unwrap();
                 for ranked in scratch.ranking() {
                     assert_eq!(ranked.score.to_bits(), expected[ranked.index].to_bits(), "{arch}");
                 }
@@ -291,7 +298,7 @@ mod tests {
             let arch: Option<Arch> = arch.map(|arch| arch.parse().unwrap());
             let device = Device::for_arch(arch.unwrap_or("gfx950".parse().unwrap())).unwrap();
             let kernel = crate::kernel::Kernel::from_name(name).unwrap();
-            prior_on(10.0, Some(&trained_on), arch, &Estimator::new(device), &[kernel.kind])
+            prior_on(10.0, Some(&trained_on), arch, &Estimator::new(device), [&kernel.kind].into_iter())
         };
         let body = "fp16_rcr_compv4_default_intrawave_False_False_False_False_64x64x64_4x1x1_16x16x16";
         let (triton, other) = (format!("triton_gemm_{body}"), format!("gemm_universal_{body}"));

@@ -218,14 +218,14 @@ fn what_a_name_does_not_tell_is_exported_and_read_back() {
     let kind = KernelKind::Gemm(GemmKernel { vector: [8, 4, 2], ..gemm });
     let kernel = Kernel { name: GEMM.to_owned(), kind };
     let text = export_json(Op::Gemm, [&kernel].into_iter(), &options).unwrap();
-    assert_eq!(read(&text).unwrap().kernels(), [kernel]);
+    assert_eq!(read(&text).unwrap().kernels(), [kernel.into()]);
     // A convolution may have any name, if its fields tell what it is.
     for suffixes in ["", "_dsb", "_2stage", "_gm4"] {
         for name in ["mine", CONV] {
             let own =
                 Kernel { name: name.to_owned(), ..Kernel::from_name(&format!("{CONV}{suffixes}")).unwrap() };
             let text = export_json(Op::GroupedConv, [&own].into_iter(), &options).unwrap();
-            assert_eq!(read(&text).unwrap().kernels(), [own]);
+            assert_eq!(read(&text).unwrap().kernels(), [own.into()]);
         }
     }
     assert!(read(r#"[{"name": "mine", "signature": {"ndim_spatial": 2}}]"#).is_err());

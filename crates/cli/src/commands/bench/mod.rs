@@ -338,7 +338,7 @@ fn in_order(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Resu
             let model = super::load_model(args.model.as_deref().unwrap_or(universal), None)?;
             let model = asked.place(model, &args.hardware)?;
             let problems = problems.problems.iter().map(|asked| &asked.problem);
-            asked.check_known(&model, problems, pool.kernels())?;
+            asked.check_known(&model, problems, pool.iter())?;
             (plan.by_model(model)?, keep)
         }
     };

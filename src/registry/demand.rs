@@ -1,4 +1,4 @@
-//! What problems a registry that tunes is asked for: how often, and which answers were not measured.
+//! What problems a registry that tunes is demand for: how often, and which answers were not measured.
 //!
 //! Each thread counts in its own table, which no other thread writes, so that cores do not share cache lines.
 //! A problem whose answer was not measured goes into a queue; the selection that answers it neither waits nor
@@ -13,6 +13,7 @@ use arc_swap::ArcSwap;
 use crossbeam_queue::ArrayQueue;
 
 use super::cache::{Key, SLOTS};
+use super::index::KernelIndex;
 use crate::problem::Problem;
 
 /// Threads with a table of their own. Later ones share tables and may lose counts, which only reduces the
@@ -78,7 +79,7 @@ impl Counters {
 
 /// A problem whose answer was not measured.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Doubtful {
+pub(super) struct Unmeasured {
     pub(super) problem: Problem,
     pub(super) key: Key,
     /// Milliseconds of a run, as far as known.
@@ -92,14 +93,14 @@ pub(super) struct Doubtful {
 pub(super) struct Progress {
     pub(super) generation: u64,
     /// Indices of kernels that have their verdict.
-    pub(super) judged: Vec<usize>,
+    pub(super) judged: Vec<KernelIndex>,
     pub(super) timings: Vec<Timing>,
 }
 
 /// A kernel that was measured.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timing {
-    pub(super) place: usize,
+    pub(super) kernel: KernelIndex,
     pub(super) median_ms: f64,
     pub(super) cv: f64,
     pub(super) repeats: u32,
@@ -113,7 +114,7 @@ enum Stage {
 }
 
 struct Listed {
-    doubtful: Doubtful,
+    unmeasured: Unmeasured,
     stage: Stage,
 }
 
@@ -123,10 +124,10 @@ impl Listed {
     }
 }
 
-/// The problems that a registry is asked for.
-pub(super) struct Asked {
+/// The problems that a registry is demand for.
+pub(super) struct Demand {
     counters: Counters,
-    new: ArrayQueue<Doubtful>,
+    new: ArrayQueue<Unmeasured>,
     /// The queue was full.
     missed: AtomicBool,
     /// The problems of the list.
@@ -135,7 +136,7 @@ pub(super) struct Asked {
     list: Mutex<HashMap<Problem, Listed>>,
 }
 
-impl Asked {
+impl Demand {
     pub(super) fn new() -> Self {
         Self {
             counters: Counters::new(),
@@ -152,8 +153,8 @@ impl Asked {
     }
 
     /// Notes a problem that was not answered from memory.
-    pub(super) fn note(&self, doubtful: &Doubtful) {
-        if !self.known.load().contains(&doubtful.problem) && self.new.push(*doubtful).is_err() {
+    pub(super) fn note(&self, unmeasured: &Unmeasured) {
+        if !self.known.load().contains(&unmeasured.problem) && self.new.push(*unmeasured).is_err() {
             self.missed.store(true, Ordering::Relaxed);
         }
     }
@@ -164,10 +165,10 @@ impl Asked {
         let missed = self.missed.swap(false, Ordering::Relaxed);
         let mut list = self.list();
         let before = list.len();
-        while let Some(doubtful) = self.new.pop() {
+        while let Some(unmeasured) = self.new.pop() {
             if list.len() < MOST_LISTED {
-                let fresh = || Listed { doubtful, stage: Stage::Waiting(Progress::default()) };
-                list.entry(doubtful.problem).or_insert_with(fresh);
+                let fresh = || Listed { unmeasured, stage: Stage::Waiting(Progress::default()) };
+                list.entry(unmeasured.problem).or_insert_with(fresh);
             }
         }
         if list.len() > before {
@@ -177,14 +178,14 @@ impl Asked {
     }
 
     /// The problems to be measured, those with the most to gain first.
-    pub(super) fn waiting(&self, generation: u64) -> Vec<Doubtful> {
+    pub(super) fn waiting(&self, generation: u64) -> Vec<Unmeasured> {
         let sums = self.counters.sums();
-        let worth = |one: &Doubtful| {
+        let worth = |one: &Unmeasured| {
             one.run_ms * one.share * sums.get(one.key.place()).map_or(0.0, |&sum| sum as f64)
         };
         let list = self.list();
         let waiting = list.values().filter(|listed| listed.is_waiting(generation));
-        let mut waiting: Vec<Doubtful> = waiting.map(|listed| listed.doubtful).collect();
+        let mut waiting: Vec<Unmeasured> = waiting.map(|listed| listed.unmeasured).collect();
         drop(list);
         waiting.sort_by(|a, b| worth(b).total_cmp(&worth(a)));
         waiting
@@ -217,27 +218,27 @@ impl Asked {
     /// Notes that a run takes longer than assumed.
     pub(super) fn takes_longer(&self, problem: &Problem) {
         if let Some(listed) = self.list().get_mut(problem) {
-            listed.doubtful.run_ms *= 2.0;
+            listed.unmeasured.run_ms *= 2.0;
         }
     }
 
     /// Removes problems that now have a winner, each with the generation of that winner. If kernels, models
     /// or options have changed since, the winner may be lost, and requests since then were not noted, because
     /// the problem was known. Such a problem waits again.
-    pub(super) fn settle(&self, settled: &[(Doubtful, u64)], generation: impl FnOnce() -> u64) {
+    pub(super) fn settle(&self, settled: &[(Unmeasured, u64)], generation: impl FnOnce() -> u64) {
         if settled.is_empty() {
             return;
         }
         let mut list = self.list();
-        for (doubtful, _) in settled {
-            list.remove(&doubtful.problem);
+        for (unmeasured, _) in settled {
+            list.remove(&unmeasured.problem);
         }
         self.know(&list);
         // Read only now: problems requested from here on are noted.
         let now = generation();
-        let passed = settled.iter().filter(|(_, of)| *of != now).map(|(doubtful, _)| {
+        let passed = settled.iter().filter(|(_, of)| *of != now).map(|(unmeasured, _)| {
             let stage = Stage::Waiting(Progress::default());
-            (doubtful.problem, Listed { doubtful: *doubtful, stage })
+            (unmeasured.problem, Listed { unmeasured: *unmeasured, stage })
         });
         let before = list.len();
         list.extend(passed);
@@ -260,86 +261,86 @@ mod tests {
     use super::*;
     use crate::problem::GemmProblem;
 
-    fn doubtful(m: i64, run_ms: f64) -> Doubtful {
+    fn unmeasured(m: i64, run_ms: f64) -> Unmeasured {
         let problem = GemmProblem::new(m, 1, 1).into();
-        Doubtful { problem, key: Key::of(&problem).unwrap(), run_ms, share: 0.5 }
+        Unmeasured { problem, key: Key::of(&problem).unwrap(), run_ms, share: 0.5 }
     }
 
-    fn order(asked: &Asked) -> Vec<i64> {
-        let extent = |one: &Doubtful| match one.problem {
+    fn order(demand: &Demand) -> Vec<i64> {
+        let extent = |one: &Unmeasured| match one.problem {
             Problem::Gemm(problem) => problem.m,
             _ => 0,
         };
-        asked.waiting(1).iter().map(extent).collect()
+        demand.waiting(1).iter().map(extent).collect()
     }
 
     #[test]
     fn what_may_be_gained_most_by_comes_first() {
-        let asked = Asked::new();
+        let demand = Demand::new();
         for (m, stake, times) in [(1, 1.0, 5), (2, 4.0, 2), (3, 0.5, 4)] {
-            asked.note(&doubtful(m, stake));
-            (0..times).for_each(|_| asked.count(&doubtful(m, stake).key));
+            demand.note(&unmeasured(m, stake));
+            (0..times).for_each(|_| demand.count(&unmeasured(m, stake).key));
         }
-        assert_eq!(order(&asked), [] as [i64; 0], "not taken in yet");
-        assert!(!asked.take_in());
-        assert_eq!(order(&asked), [2, 1, 3]);
+        assert_eq!(order(&demand), [] as [i64; 0], "not taken in yet");
+        assert!(!demand.take_in());
+        assert_eq!(order(&demand), [2, 1, 3]);
         // Known problems are not queued again.
-        asked.note(&doubtful(1, 1.0));
-        assert!(asked.new.is_empty());
-        (0..20).for_each(|_| asked.count(&doubtful(3, 0.5).key));
-        assert_eq!(order(&asked), [3, 2, 1]);
-        asked.settle(&[(doubtful(2, 4.0), 1)], || 2);
-        assert_eq!(asked.count_waiting(2), 3, "its winner was of a generation that has passed");
-        asked.settle(&[(doubtful(2, 4.0), 1)], || 1);
-        assert_eq!((order(&asked), asked.count_waiting(1)), (vec![3, 1], 2));
-        asked.note(&doubtful(2, 1.0));
-        assert_eq!(asked.new.len(), 1, "a settled problem may come back");
+        demand.note(&unmeasured(1, 1.0));
+        assert!(demand.new.is_empty());
+        (0..20).for_each(|_| demand.count(&unmeasured(3, 0.5).key));
+        assert_eq!(order(&demand), [3, 2, 1]);
+        demand.settle(&[(unmeasured(2, 4.0), 1)], || 2);
+        assert_eq!(demand.count_waiting(2), 3, "its winner was of a generation that has passed");
+        demand.settle(&[(unmeasured(2, 4.0), 1)], || 1);
+        assert_eq!((order(&demand), demand.count_waiting(1)), (vec![3, 1], 2));
+        demand.note(&unmeasured(2, 1.0));
+        assert_eq!(demand.new.len(), 1, "a settled problem may come back");
     }
 
     #[test]
     fn a_problem_is_measured_by_one_at_a_time_and_gone_on_with() {
-        let asked = Asked::new();
-        let one = doubtful(1, 1.0);
-        asked.note(&one);
-        asked.take_in();
-        let mut progress = asked.take(&one.problem, 7).unwrap();
-        assert!(asked.take(&one.problem, 7).is_none() && asked.waiting(7).is_empty());
-        progress.judged.push(3);
-        asked.give_back(&one.problem, progress);
-        assert_eq!(asked.take(&one.problem, 7).unwrap().judged, [3]);
-        asked.takes_longer(&one.problem);
-        assert_eq!(asked.waiting(8)[0].run_ms, 2.0);
+        let demand = Demand::new();
+        let one = unmeasured(1, 1.0);
+        demand.note(&one);
+        demand.take_in();
+        let mut progress = demand.take(&one.problem, 7).unwrap();
+        assert!(demand.take(&one.problem, 7).is_none() && demand.waiting(7).is_empty());
+        progress.judged.push(KernelIndex::new(3));
+        demand.give_back(&one.problem, progress);
+        assert_eq!(demand.take(&one.problem, 7).unwrap().judged, [KernelIndex::new(3)]);
+        demand.takes_longer(&one.problem);
+        assert_eq!(demand.waiting(8)[0].run_ms, 2.0);
         // In another generation the kernels differ, so a problem that could not be measured is tried again.
-        assert_eq!((asked.count_waiting(7), asked.count_waiting(8)), (0, 1));
-        let fresh = asked.take(&one.problem, 8).unwrap();
+        assert_eq!((demand.count_waiting(7), demand.count_waiting(8)), (0, 1));
+        let fresh = demand.take(&one.problem, 8).unwrap();
         assert_eq!((fresh.generation, fresh.judged.len()), (8, 0));
     }
 
     #[test]
     fn what_does_not_fit_is_said_to_be_missed() {
-        let asked = Asked::new();
+        let demand = Demand::new();
         for m in 1..=QUEUED as i64 + 1 {
-            asked.note(&doubtful(m, 1.0));
+            demand.note(&unmeasured(m, 1.0));
         }
-        assert!(asked.take_in());
-        assert_eq!(asked.count_waiting(1), QUEUED);
-        asked.note(&doubtful(QUEUED as i64 + 1, 1.0));
-        assert!(!asked.take_in());
-        assert_eq!(asked.count_waiting(1), QUEUED + 1);
+        assert!(demand.take_in());
+        assert_eq!(demand.count_waiting(1), QUEUED);
+        demand.note(&unmeasured(QUEUED as i64 + 1, 1.0));
+        assert!(!demand.take_in());
+        assert_eq!(demand.count_waiting(1), QUEUED + 1);
     }
 
     #[test]
     fn threads_count_in_tables_of_their_own() {
-        let asked = Asked::new();
-        let key = doubtful(1, 1.0).key;
+        let demand = Demand::new();
+        let key = unmeasured(1, 1.0).key;
         let (threads, each) = (8, if cfg!(miri) { 50 } else { 10_000 });
         std::thread::scope(|scope| {
             for _ in 0..threads {
-                scope.spawn(|| (0..each).for_each(|_| asked.count(&key)));
+                scope.spawn(|| (0..each).for_each(|_| demand.count(&key)));
             }
         });
-        assert_eq!(asked.counters.sums()[key.place()], threads * each);
-        let tables: Vec<_> = asked.counters.tables.iter().filter_map(OnceLock::get).collect();
+        assert_eq!(demand.counters.sums()[key.place()], threads * each);
+        let tables: Vec<_> = demand.counters.tables.iter().filter_map(OnceLock::get).collect();
         assert_eq!(tables.len(), threads as usize);
         assert!(tables.iter().all(|table| std::ptr::from_ref(&***table).addr().is_multiple_of(64)));
     }

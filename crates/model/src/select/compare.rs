@@ -1,0 +1,83 @@
+//! Why the ranking forest distinguishes two kernels.
+
+use super::{RankError, Ranker};
+use crate::forest::Contributions;
+use crate::problem::Problem;
+
+/// The explanation of why a forest distinguishes two kernels.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// The forest's raw scores.
+    pub raw: [f64; 2],
+    /// What the estimated times add to them, if the model is a universal one.
+    pub estimate: Option<[f64; 2]>,
+    /// Each kernel's contributions; they add up to its raw score exactly.
+    pub parts: [Contributions; 2],
+    /// The same by feature, the largest difference first.
+    pub terms: Vec<Term>,
+}
+
+impl Comparison {
+    /// What orders the two kernels: the raw scores, and what the estimate adds to them.
+    pub fn scores(&self) -> [f64; 2] {
+        let estimate = self.estimate.unwrap_or_default();
+        [0, 1].map(|kernel| self.raw[kernel] + estimate[kernel])
+    }
+}
+
+/// One feature's part in a [`Comparison`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Term {
+    /// The feature's name.
+    pub feature: &'static str,
+    /// Its value for each kernel.
+    pub values: [f64; 2],
+    /// What it adds to each kernel's raw score.
+    pub contributions: [f64; 2],
+}
+
+impl Term {
+    /// How much more the feature adds to the first kernel.
+    pub fn difference(&self) -> f64 {
+        self.contributions[0] - self.contributions[1]
+    }
+}
+
+impl Ranker {
+    /// Explains why the ranking forest distinguishes two kernels of the pool.
+    pub fn compare(&self, problem: &Problem, first: usize, second: usize) -> Result<Comparison, RankError> {
+        let problem = self.check(problem)?;
+        let forest = self.model.ranking_forest().ok_or(RankError::NoForest)?;
+        let judged = |index| -> Result<(Vec<f64>, Contributions, Option<f64>), RankError> {
+            let (row, estimate) = match &self.universal {
+                Some(_) => {
+                    let (row, estimate) = self.universal_row(problem, index)?;
+                    (row, Some(estimate))
+                }
+                None => (self.row(&self.problem_side(&problem)?, index)?, None),
+            };
+            let parts = forest.contributions(&row)?;
+            Ok((row, parts, estimate))
+        };
+        let (first_row, first, first_estimate) = judged(first)?;
+        let (second_row, second, second_estimate) = judged(second)?;
+        let names = self.model.extractor().schema.names();
+        let mut terms: Vec<_> = names
+            .into_iter()
+            .enumerate()
+            .map(|(column, feature)| Term {
+                feature,
+                values: [first_row[column], second_row[column]],
+                contributions: [first.features[column], second.features[column]],
+            })
+            .collect();
+        terms.sort_by(|a, b| b.difference().abs().total_cmp(&a.difference().abs()));
+        let estimate = first_estimate.zip(second_estimate).map(|(first, second)| [first, second]);
+        Ok(Comparison {
+            raw: [first.raw_score(), second.raw_score()],
+            estimate,
+            parts: [first, second],
+            terms,
+        })
+    }
+}

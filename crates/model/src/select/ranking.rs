@@ -1,0 +1,92 @@
+//! A ranking, read place by place.
+
+use super::Ranker;
+use crate::problem::{Checked, FieldSet};
+use crate::scoring::{CallValues, Scratch};
+use crate::vocab::Arch;
+
+/// The ranking of a pool for one problem, best first: an iterator over its places. The first ones, as many as were
+/// asked for, are known; in a large pool they take a fraction of the time of all, and the rest is ranked if it is
+/// reached.
+#[derive(Debug)]
+pub struct Ranking<'r, 'w> {
+    pub(super) ranker: &'r Ranker,
+    pub(super) problem: Checked<'r>,
+    pub(super) scratch: &'w mut RankScratch,
+    pub(super) next: usize,
+    /// Whether all places are in the scratch.
+    pub(super) is_whole: bool,
+}
+
+impl Ranking<'_, '_> {
+    /// The fields of the problem that are outside the model's training range.
+    pub const fn outside(&self) -> FieldSet {
+        self.scratch.outside()
+    }
+}
+
+impl Iterator for Ranking<'_, '_> {
+    type Item = Ranked;
+
+    fn next(&mut self) -> Option<Ranked> {
+        if self.next == self.scratch.ordered && !self.is_whole {
+            self.is_whole = true;
+            self.ranker.rank_rest(self.problem, self.scratch).ok()?;
+        }
+        let ranked = self.scratch.ranking().get(self.next).copied();
+        self.next += 1;
+        ranked
+    }
+}
+
+/// Working memory for one call at a time; calls after the first do not allocate. Works with any ranker.
+#[derive(Debug, Default)]
+pub struct RankScratch {
+    pub(super) values: CallValues,
+    pub(super) scratch: Scratch,
+    pub(super) scores: Vec<f64>,
+    /// All kernels, or a shortlist.
+    pub(super) ranking: Vec<Ranked>,
+    pub(super) is_shortlist: bool,
+    /// How many places are in order; the rest are worse.
+    pub(super) ordered: usize,
+    pub(super) outside: FieldSet,
+    /// By kernel, for universal models, and the weight of the estimate.
+    pub(super) log_times: Vec<f64>,
+    pub(super) prior: f64,
+    /// The architecture that the caller named for the problem, and the times of kernels of equal scores, by
+    /// index in the pool.
+    pub(super) arch: Option<Arch>,
+    pub(super) times: Vec<f64>,
+}
+
+impl RankScratch {
+    /// The ranking of the last call, best first.
+    pub fn ranking(&self) -> &[Ranked] {
+        self.ranking.get(..self.ordered).unwrap_or_default()
+    }
+
+    pub(super) fn truncate(&mut self, count: usize) {
+        self.ranking.truncate(count);
+        self.ordered = self.ranking.len();
+    }
+
+    /// Whether the last call's problem is outside the model's training range.
+    pub const fn out_of_range(&self) -> bool {
+        !self.outside.is_empty()
+    }
+
+    /// The fields that are out of range.
+    pub const fn outside(&self) -> FieldSet {
+        self.outside
+    }
+}
+
+/// One place of a ranking.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ranked {
+    /// The kernel's index in its pool.
+    pub index: usize,
+    /// The score of the model's ranking forest, with logarithms undone.
+    pub score: f64,
+}

@@ -1,0 +1,111 @@
+//! The sources of selections, one a file: each answers, and explains its answer or why it has none.
+
+mod estimate;
+pub(super) mod model;
+mod r#override;
+pub(super) mod priority;
+pub(super) mod search;
+pub(super) mod store;
+
+pub(super) use estimate::Estimates;
+
+use super::index::KernelIndex;
+use super::prepared::Prepared;
+use super::state::State;
+use super::{Entry, Registry, SelectError, Selection, Source};
+use crate::problem::Checked;
+use crate::vocab::Arch;
+
+/// What a source works with: a problem, and one state of the registry.
+#[derive(Clone, Copy)]
+pub(super) struct Call<'r, 's> {
+    pub(super) registry: &'r Registry,
+    pub(super) state: &'s State,
+    pub(super) problem: Checked<'s>,
+    /// Whether kernels may be run to measure them.
+    pub(super) measures: bool,
+}
+
+impl<'r, 's> Call<'r, 's> {
+    /// What is prepared for the state; the first use prepares it.
+    pub(super) fn prepared(self) -> &'s Prepared {
+        self.registry.prepared(self.state)
+    }
+
+    /// The architecture of problems that name none.
+    pub(super) const fn arch(self) -> Option<Arch> {
+        self.state.options().arch
+    }
+
+    /// Whether a kernel computes the problem on its architecture; `supports` is not called.
+    pub(super) fn fits(self, entry: &Entry) -> bool {
+        entry.fits(&self.problem, self.arch())
+    }
+
+    /// Whether a kernel computes the problem, and its owner supports it.
+    pub(super) fn can_run(self, entry: &Entry) -> bool {
+        self.fits(entry) && entry.supports(&self.problem)
+    }
+
+    /// A selection with the fields that all sources have.
+    pub(super) fn selection(self, index: KernelIndex, entry: &Entry, source: Source) -> Selection<'r> {
+        Selection::of(self.registry.registered(entry), index.get(), source, self.state.generation())
+    }
+}
+
+/// An answer; `None` of a source that leaves the problem to the next one. Errors are final.
+type Answer<'r> = Option<Result<Selection<'r>, SelectError>>;
+
+impl Source {
+    /// Its answer.
+    pub(super) fn answer<'r>(self, call: Call<'r, '_>) -> Answer<'r> {
+        match self {
+            Self::Override => r#override::answer(call),
+            Self::Store => store::answer(call).map(Ok),
+            // The search may know better than a guess.
+            Self::Model => model::answer(call).map(|best| Ok(search::instead_of(best, call))),
+            Self::Search => search::answer(call).map(Ok),
+            Self::Estimate => estimate::answer(call).map(Ok),
+            Self::Priority => Some(priority::answer(call)),
+        }
+    }
+
+    /// Its answer in words, or why it has none.
+    pub(super) fn explain(self, call: Call<'_, '_>) -> String {
+        match self {
+            Self::Override => r#override::explain(call),
+            Self::Store => store::explain(call),
+            Self::Model => model::explain(call),
+            Self::Search => search::explain(call),
+            Self::Estimate => estimate::explain(call),
+            Self::Priority => priority::explain(call),
+        }
+    }
+
+    /// Why it left the problem to a later source.
+    pub(super) fn why_not(self, call: Call<'_, '_>) -> String {
+        match self {
+            Self::Override | Self::Store | Self::Search => self.explain(call),
+            Self::Model => model::why_not(call),
+            Self::Estimate => estimate::why_not(call),
+            Self::Priority => "no kernel fits and is supported".to_owned(),
+        }
+    }
+}
+
+/// A selection in words.
+fn described(selection: &Selection<'_>) -> String {
+    let mut text = selection.entry.name().to_owned();
+    if let Some(ms) = selection.measured_ms {
+        text += &format!(", measured {ms} ms");
+    }
+    if selection.unsupported > 0 {
+        text += &format!(", after {} unsupported ones", selection.unsupported);
+    }
+    text
+}
+
+/// An answer in words.
+fn outcome(answer: Result<Selection<'_>, SelectError>) -> String {
+    answer.map_or_else(|error| error.to_string(), |selection| described(&selection))
+}

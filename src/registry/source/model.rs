@@ -1,0 +1,202 @@
+//! The best kernel by the model that serves the problem.
+
+use std::fmt::Write;
+
+use super::Call;
+use crate::model::listed;
+use crate::problem::Problem;
+use crate::registry::index::KernelIndex;
+use crate::registry::prepared::PreparedModel;
+use crate::registry::state::{LoadedModel, State};
+use crate::registry::{Entry, SelectError, Selection, Source};
+use crate::select::{LeftOutReason, RankError, RankScratch, Ranker, Ranking};
+use crate::vocab::Arch;
+
+/// Places of a ranking that are looked for before the others.
+const FIRST: usize = 4;
+
+/// The model that serves a problem, and its ranking.
+pub(in crate::registry) struct Ranked<'s, 'w> {
+    pub(in crate::registry) model: &'s PreparedModel,
+    pub(in crate::registry) ranker: &'s Ranker,
+    pub(in crate::registry) ranking: Ranking<'s, 'w>,
+}
+
+/// Ranks the kernels for a problem, the `first` best before the others.
+pub(in crate::registry) fn rank<'s, 'w>(
+    call: Call<'_, 's>,
+    first: usize,
+    scratch: &'w mut RankScratch,
+) -> Result<Ranked<'s, 'w>, SelectError> {
+    let Call { state, problem, .. } = call;
+    // The select path does not collect the reasons, because that would allocate.
+    let no_model = || SelectError::NoModel { why: String::new() };
+    let index = state.model_for(&problem, call.arch()).ok_or_else(no_model)?;
+    let model = call.prepared().model(index).ok_or_else(no_model)?;
+    let kernels = state.kernels().len();
+    let nothing = SelectError::NoKernel { kernels, unfit: kernels, unsupported: 0, why: None };
+    let ranker = model.ranker.as_ref().ok_or(nothing)?;
+    match ranker.ranking(problem, call.arch(), first, scratch) {
+        Ok(ranking) => Ok(Ranked { model, ranker, ranking }),
+        // A universal model only serves the problem if the GPU is known.
+        Err(RankError::NoArch | RankError::Device(_)) => Err(no_model()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+impl Ranked<'_, '_> {
+    /// The next kernel that fits, best first, with its place in the pool and its score.
+    pub(in crate::registry) fn next_fitting<'s>(
+        &mut self,
+        call: Call<'_, 's>,
+    ) -> Option<(KernelIndex, &'s Entry, crate::select::Ranked)> {
+        loop {
+            let ranked = self.ranking.next()?;
+            let index = self.model.kernel(ranked.index)?;
+            let entry = call.state.entry(index)?;
+            if call.fits(entry) {
+                return Some((index, entry, ranked));
+            }
+        }
+    }
+}
+
+pub(in crate::registry) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
+    let mut scratch = call.registry.scratches.pop().unwrap_or_default();
+    let found = first_supported(call, &mut scratch);
+    // If the queue is full, it is freed: there were more simultaneous calls than scratches to keep.
+    let _ = call.registry.scratches.push(scratch);
+    found
+}
+
+/// The model's best kernel that fits and is supported. Usually it is one of the first, and in a large pool these are
+/// found faster than the whole ranking.
+fn first_supported<'r>(call: Call<'r, '_>, scratch: &mut RankScratch) -> Option<Selection<'r>> {
+    let mut ranked = rank(call, FIRST, scratch).ok()?;
+    let mut unsupported = 0;
+    while let Some((index, entry, place)) = ranked.next_fitting(call) {
+        if !entry.supports(&call.problem) {
+            unsupported += 1;
+            continue;
+        }
+        let Ranked { model, ranker, ranking } = &ranked;
+        let arch_unknown = model.is_of_one_arch() && call.problem.arch().or(call.arch()).is_none();
+        return Some(Selection {
+            score: Some(place.score),
+            rank: unsupported,
+            unsupported,
+            outside: ranking.outside(),
+            unmeasured: !ranker.unmeasured(place.index).is_empty(),
+            arch_unknown,
+            generic: model.is_generic(),
+            model: Some(model.name),
+            ..call.selection(index, entry, Source::Model)
+        });
+    }
+    None
+}
+
+/// The best kernels that fit and are supported.
+pub(super) fn best(call: Call<'_, '_>, count: usize) -> Vec<KernelIndex> {
+    let mut scratch = RankScratch::default();
+    let Ok(mut ranked) = rank(call, usize::MAX, &mut scratch) else { return Vec::new() };
+    std::iter::from_fn(|| ranked.next_fitting(call))
+        .filter(|(_, entry, _)| entry.supports(&call.problem))
+        .map(|(index, ..)| index)
+        .take(count)
+        .collect()
+}
+
+/// Why the model did not choose.
+pub(super) fn why_not(call: Call<'_, '_>) -> String {
+    match rank(call, 1, &mut RankScratch::default()) {
+        Err(SelectError::NoModel { .. }) => none_fits(call.state, &call.problem),
+        Err(error) => error.to_string(),
+        Ok(_) => match answer(call) {
+            None => "no kernel that it ranks fits and is supported".to_owned(),
+            Some(best) if best.out_of_range() => format!("{}, out of range", best.entry.name()),
+            Some(best) => best.entry.name().to_owned(),
+        },
+    }
+}
+
+pub(super) fn explain(call: Call<'_, '_>) -> String {
+    let Call { state, problem, .. } = call;
+    let chosen = state.model_for(&problem, call.arch());
+    let fitting = chosen.and_then(|index| Some((index, state.model(index)?, call.prepared().model(index)?)));
+    let Some((chosen, loaded, prepared)) = fitting else { return none_fits(state, &problem) };
+    let generic = if loaded.model.is_generic() { ", generic" } else { "" };
+    let mut text = format!("{} ({}{generic})", loaded.model.name(), loaded.key);
+    for (_, other) in state.models().iter().enumerate().filter(|(at, _)| *at != chosen.get()) {
+        let _ = write!(text, "\n  not {}", misfit(other, &problem, call.arch()));
+    }
+    if let Some(fault) = &prepared.fault {
+        let _ = write!(text, "\n  {fault}");
+    }
+    for (index, reason) in prepared.left_out() {
+        let name = state.entry(index).map_or("", Entry::name);
+        let verb = match reason {
+            LeftOutReason::Undescribed(_) => "cannot describe",
+            LeftOutReason::NotFor(_) => "does not rank",
+        };
+        let _ = write!(text, "\n  {verb} {name}: {reason}");
+    }
+    match rank(call, usize::MAX, &mut RankScratch::default()) {
+        Err(error) => {
+            let _ = write!(text, "\n  {error}");
+        }
+        Ok(ranked) => explain_ranking(call, ranked, &mut text),
+    }
+    text
+}
+
+fn explain_ranking(call: Call<'_, '_>, ranked: Ranked<'_, '_>, text: &mut String) {
+    let Ranked { model, ranker, ranking } = ranked;
+    let outside = ranker.out_of_range_on(&call.problem, call.arch()).unwrap_or_default();
+    let outside: Vec<_> = outside.iter().map(ToString::to_string).collect();
+    if !outside.is_empty() {
+        let _ = write!(text, "\n  the problem is outside its training range: {}", outside.join("; "));
+    }
+    for (place, ranked) in (1..).zip(ranking) {
+        let Some(entry) = model.kernel(ranked.index).and_then(|index| call.state.entry(index)) else {
+            continue;
+        };
+        let note = if !call.fits(entry) {
+            ", computes something else"
+        } else if entry.supports(&call.problem) {
+            ""
+        } else {
+            ", unsupported"
+        };
+        let _ = write!(text, "\n  {place:>4}. {} score {}{note}", entry.name(), ranked.score);
+        let unmeasured = ranker.unmeasured(ranked.index);
+        if !unmeasured.is_empty() {
+            let _ = write!(text, ", {unmeasured} was never measured for the model");
+        }
+    }
+}
+
+/// Why no model serves a problem, model by model, and what can be done.
+pub(in crate::registry) fn none_fits(state: &State, problem: &Problem) -> String {
+    // That built-in models are for other operations tells nothing.
+    let told = state.models().iter().filter(|loaded| !loaded.embedded || loaded.key.op == problem.op());
+    let misfits: Vec<String> = told.map(|loaded| misfit(loaded, problem, state.options().arch)).collect();
+    if misfits.is_empty() {
+        return "none is loaded".to_owned();
+    }
+    format!("none fits: {}; load a model for it, allow a search, or force one", misfits.join("; "))
+}
+
+/// Why a model is not used.
+fn misfit(loaded: &LoadedModel, problem: &Problem, arch: Option<Arch>) -> String {
+    let misfits = loaded.key.misfits(problem, arch);
+    let reason = if misfits.is_empty() && loaded.model.is_generic() {
+        "it goes after one that was trained for the problem, and ranks only for a GPU that the estimate knows"
+            .to_owned()
+    } else if misfits.is_empty() {
+        "it also fits, but another one fits better or was loaded later".to_owned()
+    } else {
+        listed(&misfits)
+    };
+    format!("{} ({}): {reason}", loaded.model.name(), loaded.key)
+}

@@ -1,0 +1,29 @@
+//! The registered priorities, which have an answer whenever a kernel fits and is supported.
+
+use super::{Call, outcome};
+use crate::registry::{Mode, SelectError, Selection, Source};
+
+pub(in crate::registry) fn answer<'r>(call: Call<'r, '_>) -> Result<Selection<'r>, SelectError> {
+    let Call { state, problem, .. } = call;
+    let (mut unfit, mut unsupported) = (0, 0);
+    for (index, entry) in state.kernels().by_priority() {
+        if !call.fits(entry) {
+            unfit += 1;
+        } else if entry.supports(&problem) {
+            let no_model = state.options().mode != Mode::Priority;
+            let base = call.selection(index, entry, Source::Priority);
+            return Ok(Selection { rank: unsupported, unsupported, no_model, ..base });
+        } else {
+            unsupported += 1;
+        }
+    }
+    let why = state.kernels().by_priority().next().and_then(|(_, entry)| {
+        let reason = entry.kernel().misfit(&problem)?;
+        Some(format!("'{}': {reason}", entry.name()))
+    });
+    Err(SelectError::NoKernel { kernels: state.kernels().len(), unfit, unsupported, why })
+}
+
+pub(super) fn explain(call: Call<'_, '_>) -> String {
+    outcome(answer(call))
+}

@@ -1,0 +1,77 @@
+//! Kernels measured during the call.
+
+use super::{Call, estimate, model};
+use crate::registry::index::KernelIndex;
+use crate::registry::{Mode, Selection};
+use crate::tuning::store::WinnerSource;
+
+/// Measures what the mode allows: all kernels, or the model's best.
+pub(super) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
+    let options = call.state.options();
+    match options.mode {
+        Mode::Search => all(call),
+        Mode::Model if options.search => all(call),
+        Mode::Refine(count) => refine(call, &model::answer(call)?, count),
+        Mode::Model | Mode::Priority => None,
+    }
+}
+
+/// The model's answer, or a measured one where the options do not trust it: a universal model's guess does not
+/// prevent a search, and outside the training range the best kernels may be measured.
+pub(super) fn instead_of<'r>(best: Selection<'r>, call: Call<'r, '_>) -> Selection<'r> {
+    let options = call.state.options();
+    if options.mode != Mode::Model || !options.measures() {
+        return best;
+    }
+    let measured = if options.search && best.generic { all(call) } else { None };
+    let refine = || refine(call, &best, options.refine_out_of_range);
+    measured.or_else(|| if best.out_of_range() { refine() } else { None }).unwrap_or(best)
+}
+
+fn all<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
+    if !call.measures {
+        return None;
+    }
+    call.registry.measure(call, &candidates(call), WinnerSource::Search)
+}
+
+/// Measures the model's `count` best.
+fn refine<'r>(call: Call<'r, '_>, best: &Selection<'r>, count: usize) -> Option<Selection<'r>> {
+    if !call.measures || count == 0 {
+        return None;
+    }
+    let refined = call.registry.measure(call, &model::best(call, count), WinnerSource::Refine)?;
+    Some(Selection { outside: best.outside, ..refined })
+}
+
+/// All kernels that fit and are supported: in the model's order and, if there is none, the rest in the
+/// estimate's, so that the best are measured before the budget ends.
+pub(in crate::registry) fn candidates(call: Call<'_, '_>) -> Vec<KernelIndex> {
+    let kernels = call.state.kernels();
+    let mut candidates = model::best(call, usize::MAX);
+    let mut is_taken = vec![false; kernels.len()];
+    candidates.iter().for_each(|index| is_taken[index.get()] = true);
+    let rest = estimate::fitting(call).into_iter().chain(kernels.by_priority().map(|(index, _)| index));
+    candidates.extend(rest.filter(|&index| {
+        let is_new = !std::mem::replace(&mut is_taken[index.get()], true);
+        is_new && kernels.get(index).is_some_and(|entry| call.can_run(entry))
+    }));
+    candidates
+}
+
+pub(super) fn explain(call: Call<'_, '_>) -> String {
+    let options = call.state.options();
+    let what = match options.mode {
+        Mode::Search => "all kernels, before the model".to_owned(),
+        Mode::Refine(count) => format!("the model's best {count}"),
+        Mode::Model if options.search => "all kernels, when no model fits".to_owned(),
+        Mode::Model if options.refine_out_of_range > 0 => {
+            format!("the model's best {} when the problem is out of range", options.refine_out_of_range)
+        }
+        Mode::Model | Mode::Priority => return "not allowed".to_owned(),
+    };
+    match call.registry.labs.facts(options) {
+        Ok(facts) => format!("{what}, on {}", facts.name),
+        Err(reason) => format!("{what}, but {reason}"),
+    }
+}

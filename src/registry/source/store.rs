@@ -1,0 +1,28 @@
+//! The winner that was measured earlier.
+
+use super::{Call, described};
+use crate::registry::{Selection, Source};
+
+/// The measured winner, if its kernel is still registered and supported.
+pub(in crate::registry) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
+    let snapshot = call.prepared().winners.as_ref().ok()?.snapshot();
+    let winner = snapshot.get(&call.problem)?;
+    let (index, entry) = call.state.kernels().named(&winner.kernel)?;
+    let measured_ms = Some(winner.median_ms);
+    call.can_run(entry).then(|| Selection { measured_ms, ..call.selection(index, entry, Source::Store) })
+}
+
+pub(super) fn explain(call: Call<'_, '_>) -> String {
+    let winners = match &call.prepared().winners {
+        Ok(winners) => winners,
+        Err(reason) => return format!("none: {reason}"),
+    };
+    match (answer(call), winners.snapshot().get(&call.problem)) {
+        (Some(selection), _) => described(&selection),
+        (None, Some(winner)) => format!("{}, which is not registered or not supported", winner.kernel),
+        (None, None) => match winners.store().status().reason {
+            Some(reason) => format!("no winner is known for this problem: {reason}"),
+            None => "no winner for this problem".to_owned(),
+        },
+    }
+}
