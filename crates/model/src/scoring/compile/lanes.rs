@@ -83,16 +83,16 @@ impl Lanes {
         let width = pool.width(Column::Kernel);
         let kernels = pool.kernels();
         let order = columns_by_use(pool, forest);
-        let rank = class_ranks(pool, &order);
-        let key = |kernel: usize| {
-            let values = pool.values(kernel);
-            let class = pool.classes[kernel];
-            (rank[class as usize], class, order.iter().map(|&column| sortable(values[column])))
-        };
+        // What is compared is computed once a kernel: sorting is most of the work for a large pool.
+        let keys: Vec<i64> = (0..kernels)
+            .flat_map(|kernel| order.iter().map(move |&column| sortable(pool.values(kernel)[column])))
+            .collect();
+        let key = |kernel: usize| &keys[kernel * width..][..width];
+        let rank = class_ranks(pool, key);
         let mut kernels: Vec<usize> = (0..kernels).collect();
-        kernels.sort_unstable_by(|&a, &b| {
-            let (a, b) = (key(a), key(b));
-            (a.0, a.1).cmp(&(b.0, b.1)).then_with(|| a.2.cmp(b.2))
+        kernels.sort_unstable_by_key(|&kernel| {
+            let class = pool.classes[kernel];
+            (rank[class as usize], class, key(kernel))
         });
         let mut lanes =
             Lanes { lane_of: vec![0; kernels.len()], classes: Vec::new(), values: Vec::new(), width };
@@ -140,24 +140,22 @@ fn columns_by_use(pool: &PoolTable<'_>, forest: &Forest) -> Vec<usize> {
 
 /// Numbers classes by the columns that are constant within every class: with real features, those of the
 /// tile.
-fn class_ranks(pool: &PoolTable<'_>, order: &[usize]) -> Vec<usize> {
+fn class_ranks<'k>(pool: &PoolTable<'_>, key: impl Fn(usize) -> &'k [i64]) -> Vec<usize> {
     let classes = pool.classes.iter().max().map_or(0, |&last| last as usize + 1);
     let mut first: Vec<Option<usize>> = vec![None; classes];
-    let mut constant = vec![true; order.len()];
+    let mut constant = vec![true; pool.width(Column::Kernel)];
     for (kernel, &class) in pool.classes.iter().enumerate() {
         let first = *first[class as usize].get_or_insert(kernel);
-        for (constant, (a, b)) in constant.iter_mut().zip(pool.values(first).iter().zip(pool.values(kernel)))
-        {
-            *constant &= a.to_bits() == b.to_bits();
+        for (constant, (a, b)) in constant.iter_mut().zip(key(first).iter().zip(key(kernel))) {
+            *constant &= a == b;
         }
     }
-    let key = |class: usize| {
-        let values = first[class].map(|kernel| pool.values(kernel));
-        let constant = order.iter().filter(|&&column| constant[column]);
-        values.into_iter().flat_map(move |values| constant.clone().map(|&column| sortable(values[column])))
+    let constant_of = |class: &usize| -> Vec<i64> {
+        let key = first[*class].map_or(&[][..], &key).iter().zip(&constant);
+        key.filter(|(_, constant)| **constant).map(|(key, _)| *key).collect()
     };
     let mut sorted: Vec<usize> = (0..classes).collect();
-    sorted.sort_by(|&a, &b| key(a).cmp(key(b)));
+    sorted.sort_by_cached_key(constant_of);
     let mut ranks = vec![0; classes];
     for (rank, class) in sorted.into_iter().enumerate() {
         ranks[class] = rank;
