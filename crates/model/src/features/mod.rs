@@ -34,6 +34,7 @@ mod vector;
 
 pub(crate) use aliases::read as asked_problem;
 pub(crate) use block::BLOCK;
+pub(crate) use block::InBlocks;
 pub use conv_pair::ConvPair;
 pub use engine::Engine;
 pub(crate) use fields::sides;
@@ -42,13 +43,12 @@ pub use gemm_pair::GemmPair;
 pub use named::{NAME_COLUMNS, Said, cells_of_name};
 pub(crate) use named::{Named, NamedProblem};
 pub use pairs::PairValue;
-pub(crate) use pairs::{Formula, PairBlock, PairSetting, Shapes};
+pub(crate) use pairs::{BlockOf, Formula, PairBlock, PairSetting, Shapes};
 pub use rules::{ElementBytes, FmhaEncoding, KTile, KernelMapping, MemPads, PipelineCodes, Rules, Uncoded};
 pub use schema::{Extractor, KernelSide, ProblemSide, Schema, SchemaError, SideError};
 
 use crate::hardware::Hardware;
 use axis::{Axis, Cut};
-use block::InBlocks;
 
 /// The problem side of features, for a kernel side `K`.
 pub trait Meets<K> {

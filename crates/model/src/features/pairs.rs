@@ -125,27 +125,27 @@ pub(crate) struct PairBlock<'a, P: Meets<K>, K> {
     problem: &'a P,
     setting: &'a PairSetting,
     kernels: &'a [K],
-    pairs: <P::Pair as InBlocks>::Block,
+    pairs: &'a mut BlockOf<P::Pair>,
 }
 
 impl<'a, P: Meets<K>, K> PairBlock<'a, P, K> {
-    /// Without kernels yet.
+    /// Without kernels yet. `pairs` is working memory.
     #[inline]
-    pub(crate) fn new(problem: &'a P, setting: &'a PairSetting) -> Self {
-        PairBlock { problem, setting, kernels: &[], pairs: P::Pair::ZERO }
+    pub(crate) fn new(problem: &'a P, setting: &'a PairSetting, pairs: &'a mut BlockOf<P::Pair>) -> Self {
+        PairBlock { problem, setting, kernels: &[], pairs }
     }
 
     /// Switches to other kernels.
     pub(crate) fn meet(&mut self, kernels: &'a [K], shapes: &Shapes<P, K>) {
         let PairSetting { isa, hardware, own } = self.setting;
         self.kernels = kernels;
-        let axes = P::Pair::axes(&mut self.pairs);
+        let axes = P::Pair::axes(self.pairs);
         for ((tiles, extent), axis) in shapes.axes.iter().zip(self.problem.gemm()).zip(axes) {
             tiles.cut(extent, axis);
         }
         let load = self.problem.load(hardware);
         let groups = kernels.len().div_ceil(GROUP);
-        let (shapes, own, pairs) = (&shapes.shapes, *own, &mut self.pairs);
+        let (shapes, own, pairs) = (&shapes.shapes, *own, &mut *self.pairs);
         match isa {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512(_) | Isa::Avx2(_) => {
@@ -157,7 +157,7 @@ impl<'a, P: Meets<K>, K> PairBlock<'a, P, K> {
     }
 }
 
-type BlockOf<T> = <T as InBlocks>::Block;
+pub(crate) type BlockOf<T> = <T as InBlocks>::Block;
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
@@ -355,7 +355,8 @@ mod tests {
         let shapes = Shapes::new(kernels, &hardware);
         for isa in Isa::available() {
             let setting = PairSetting { isa, hardware, own: true };
-            let mut block = PairBlock::new(problem, &setting);
+            let mut pairs = P::Pair::ZERO;
+            let mut block = PairBlock::new(problem, &setting, &mut pairs);
             block.meet(kernels, &shapes);
             for (name, value) in &features {
                 let mut column = vec![f64::NAN; kernels.len()];

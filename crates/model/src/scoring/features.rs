@@ -8,8 +8,8 @@ use crate::features::conv::{ConvKernelSide, ConvSide};
 use crate::features::fmha::{FmhaKernelSide, FmhaSide};
 use crate::features::gemm::{GemmKernelSide, GemmSide};
 use crate::features::{
-    BLOCK, Extractor, Feature, KernelSide, Meets, PairBlock, PairSetting, PairValue, ProblemSide, Shapes,
-    Value, conv, fmha, gemm,
+    BLOCK, BlockOf, Extractor, Feature, InBlocks, KernelSide, Meets, PairBlock, PairSetting, PairValue,
+    ProblemSide, Shapes, Value, conv, fmha, gemm,
 };
 use crate::hardware::Hardware;
 use crate::isa::Isa;
@@ -37,7 +37,18 @@ pub struct CallValues {
     pub uniform: Vec<f64>,
     /// The [`Column::Pair`] values, column after column, with one value per class.
     pub pair: Vec<f64>,
+    /// Working memory for pairs: a few KiB an operation, which need not be cleared for each problem.
+    pairs: Pairs,
 }
+
+#[derive(Debug, Clone, Default)]
+struct Pairs {
+    conv: PairsOf<ConvSide, ConvKernelSide>,
+    gemm: PairsOf<GemmSide, GemmKernelSide>,
+    fmha: PairsOf<FmhaSide, FmhaKernelSide>,
+}
+
+type PairsOf<P, K> = Option<Box<BlockOf<<P as Meets<K>>::Pair>>>;
 
 /// Working memory of [`PoolFeatures::rows`], for reuse from problem to problem.
 #[derive(Debug, Clone, Default)]
@@ -233,15 +244,16 @@ impl PoolFeatures {
 
     /// Computes the values of one problem. A problem of another operation leaves them unchanged.
     pub fn fill(&self, problem: &ProblemSide, values: &mut CallValues) {
+        let CallValues { uniform, pair, pairs } = values;
         match (&self.functions, problem) {
             (Functions::Conv(table), ProblemSide::Conv(problem)) => {
-                table.fill(problem, &self.setting, values);
+                table.fill(problem, &self.setting, (uniform, pair), &mut pairs.conv);
             }
             (Functions::Gemm(table), ProblemSide::Gemm(problem)) => {
-                table.fill(problem, &self.setting, values);
+                table.fill(problem, &self.setting, (uniform, pair), &mut pairs.gemm);
             }
             (Functions::Fmha(table), ProblemSide::Fmha(problem)) => {
-                table.fill(problem, &self.setting, values);
+                table.fill(problem, &self.setting, (uniform, pair), &mut pairs.fmha);
             }
             _ => debug_assert!(false, "a problem of another operation"),
         }
@@ -249,14 +261,21 @@ impl PoolFeatures {
 }
 
 impl<P: Meets<K>, K> Table<P, K> {
-    fn fill(&self, problem: &P, setting: &PairSetting, values: &mut CallValues) {
-        self.uniform(problem, &mut values.uniform);
+    fn fill(
+        &self,
+        problem: &P,
+        setting: &PairSetting,
+        (uniform, pair): (&mut Vec<f64>, &mut Vec<f64>),
+        pairs: &mut PairsOf<P, K>,
+    ) {
+        self.uniform(problem, uniform);
         let classes = self.classes.len();
-        values.pair.resize(self.pair.len() * classes, 0.0);
-        let mut block = PairBlock::new(problem, setting);
+        pair.resize(self.pair.len() * classes, 0.0);
+        let pairs = pairs.get_or_insert_with(|| Box::new(P::Pair::ZERO));
+        let mut block = PairBlock::new(problem, setting, pairs);
         for (number, (kernels, shapes)) in self.classes.chunks(BLOCK).zip(&self.shapes).enumerate() {
             block.meet(kernels, shapes);
-            for (value, column) in self.pair.iter().zip(values.pair.chunks_exact_mut(classes)) {
+            for (value, column) in self.pair.iter().zip(pair.chunks_exact_mut(classes)) {
                 value.column(&block, &mut column[number * BLOCK..][..kernels.len()]);
             }
         }
