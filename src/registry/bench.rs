@@ -5,13 +5,16 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
+use super::Options;
 use crate::problem::Problem;
 use crate::tuning::clock::{Clock, SystemClock};
 use crate::tuning::device::{Device, DeviceFacts};
+use crate::tuning::hip::Hip;
+use crate::tuning::host::HostDevice;
 
 /// Maximum number of problems that are remembered because they could not be measured, so that not every
 /// selection tries again.
@@ -207,21 +210,63 @@ impl Drop for Turn<'_> {
     }
 }
 
+/// The devices to measure on, found on first use.
+#[derive(Default)]
+pub(super) struct MeasuringSlots {
+    gpu: OnceLock<Result<Bench, String>>,
+    host: OnceLock<Bench>,
+}
+
+impl MeasuringSlots {
+    /// With this device as the GPU.
+    pub(super) fn new(device: Owned) -> Self {
+        Self { gpu: OnceLock::from(Ok(Bench::new(device, None))), host: OnceLock::new() }
+    }
+
+    pub(super) fn bench(&self, options: &Options) -> Result<&Bench, String> {
+        if options.host_timing {
+            return Ok(self.host.get_or_init(|| Bench::new(Box::new(HostDevice::new()), Some(host))));
+        }
+        self.gpu
+            .get_or_init(|| Ok(Bench::new(current_gpu()?, Some(current_gpu))))
+            .as_ref()
+            .map_err(Clone::clone)
+    }
+
+    pub(super) fn facts(&self, options: &Options) -> Result<DeviceFacts, String> {
+        self.bench(options).map(|bench| bench.facts().clone())
+    }
+
+    /// Whether this thread is measuring now, so that its requests come from a callback.
+    pub(super) fn is_measuring(&self, options: &Options) -> bool {
+        let bench = if options.host_timing {
+            self.host.get()
+        } else {
+            self.gpu.get().and_then(|gpu| gpu.as_ref().ok())
+        };
+        bench.is_some_and(Bench::is_mine)
+    }
+}
+
+#[allow(clippy::unnecessary_wraps, reason = "one form for all devices")]
+fn host() -> Result<Owned, String> {
+    Ok(Box::new(HostDevice::new()))
+}
+
+fn current_gpu() -> Result<Owned, String> {
+    let device = Hip::get().and_then(Hip::current_device).map_err(|error| error.to_string())?;
+    Ok(Box::new(device))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::problem::GemmProblem;
-    use crate::tuning::host::HostDevice;
 
     const SHORT: Duration = Duration::from_millis(5);
 
     fn attempt(m: i64) -> Attempt {
         (1, GemmProblem::new(m, 1, 1).into())
-    }
-
-    #[allow(clippy::unnecessary_wraps, reason = "what a bench is opened with")]
-    fn host() -> Result<Owned, String> {
-        Ok(Box::new(HostDevice::new()))
     }
 
     #[test]

@@ -1,8 +1,6 @@
 //! Measures kernels of the registry, one search at a time.
 
-use std::sync::OnceLock;
-
-use super::bench::{Bench, Turn};
+use super::bench::Turn;
 use super::demand::Timing;
 use super::index::KernelIndex;
 use super::source::{Call, store};
@@ -10,59 +8,9 @@ use super::state::State;
 use super::{Entry, Options, Registry, Selection, Source};
 use crate::log::{self, Level};
 use crate::problem::Problem;
-use crate::tuning::device::{Device, DeviceFacts, Stream};
-use crate::tuning::hip::Hip;
-use crate::tuning::host::HostDevice;
+use crate::tuning::device::Stream;
 use crate::tuning::search::{Candidate, SearchOptions, SearchReport, Verdict, search_by};
 use crate::tuning::store::{StoreError, Winner, WinnerSource, Winners};
-
-/// The devices to measure on, found on first use.
-#[derive(Default)]
-pub(super) struct MeasuringSlots {
-    gpu: OnceLock<Result<Bench, String>>,
-    host: OnceLock<Bench>,
-}
-
-impl MeasuringSlots {
-    /// With this device as the GPU.
-    pub(super) fn new(device: Box<dyn Device + Send>) -> Self {
-        Self { gpu: OnceLock::from(Ok(Bench::new(device, None))), host: OnceLock::new() }
-    }
-
-    pub(super) fn bench(&self, options: &Options) -> Result<&Bench, String> {
-        if options.host_timing {
-            return Ok(self.host.get_or_init(|| Bench::new(Box::new(HostDevice::new()), Some(host))));
-        }
-        self.gpu
-            .get_or_init(|| Ok(Bench::new(current_gpu()?, Some(current_gpu))))
-            .as_ref()
-            .map_err(Clone::clone)
-    }
-
-    pub(super) fn facts(&self, options: &Options) -> Result<DeviceFacts, String> {
-        self.bench(options).map(|bench| bench.facts().clone())
-    }
-
-    /// Whether this thread is measuring now, so that its requests come from a callback.
-    pub(super) fn is_measuring(&self, options: &Options) -> bool {
-        let bench = if options.host_timing {
-            self.host.get()
-        } else {
-            self.gpu.get().and_then(|gpu| gpu.as_ref().ok())
-        };
-        bench.is_some_and(Bench::is_mine)
-    }
-}
-
-#[allow(clippy::unnecessary_wraps, reason = "one form for all devices")]
-fn host() -> Result<Box<dyn Device + Send>, String> {
-    Ok(Box::new(HostDevice::new()))
-}
-
-fn current_gpu() -> Result<Box<dyn Device + Send>, String> {
-    let device = Hip::get().and_then(Hip::current_device).map_err(|error| error.to_string())?;
-    Ok(Box::new(device))
-}
 
 impl Registry {
     /// Measures the kernels at these indices, best guess first, and keeps the winner. Those without a `run`

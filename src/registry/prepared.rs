@@ -6,15 +6,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use super::entry::Priority;
+use super::estimates::Estimates;
 use super::index::{KernelIndex, ModelIndex};
 use super::kernels::Kernels;
 use super::model_name::ModelName;
-use super::source::Estimates;
+use super::pool_file;
 use super::state::{LoadedModel, State};
-use super::{ModelKey, Priority, reproduce};
 use crate::estimate::Described;
 use crate::log::{self, Level};
 use crate::model::Model;
+use crate::model::ModelKey;
 use crate::pool::Pool;
 use crate::select::{LeftOutReason, Ranker};
 use crate::tuning::device::DeviceFacts;
@@ -166,7 +168,7 @@ impl PreparedModel {
     pub(super) fn pool_file(&self) -> Result<&Path, String> {
         let file = self.pool_file.get_or_init(|| {
             let ranker = self.ranker.as_ref().ok_or("the model can rank no kernel")?;
-            reproduce::write_pool(ranker.pool().op(), &ranker.kernels().collect::<Vec<_>>())
+            pool_file::write(ranker.pool().op(), &ranker.kernels().collect::<Vec<_>>())
         });
         file.as_deref().map_err(Clone::clone)
     }

@@ -1,9 +1,7 @@
 //! The command that reproduces a decision: `ckselect` with the same model, pool and problem, or with the same
 //! store.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use super::index::KernelIndex;
 use super::options::Options;
@@ -11,14 +9,8 @@ use super::prepared::Prepared;
 use super::source::Call;
 use super::state::State;
 use super::{Entry, ModelKey, Selection, Source};
-use crate::environment;
-use crate::files;
-use crate::kernel::Kernel;
-use crate::pool::Pool;
-use crate::pool::{ExportOptions, export_json};
 use crate::problem::Problem;
-use crate::tuning::store::{StableHash, cache_folder};
-use crate::vocab::{Arch, Op};
+use crate::vocab::Arch;
 
 /// The command, or why there is none.
 pub(super) fn command(call: Call<'_, '_>, selection: &Selection<'_>) -> Result<String, String> {
@@ -49,7 +41,8 @@ fn estimated(
     if prepared.estimates.prefers() {
         return Err("the registered priorities decided, and the estimate among equal ones".to_owned());
     }
-    let arch = prepared.estimates.arch_for(state, problem).ok_or("no architecture is known")?;
+    let arch =
+        prepared.estimates.arch_for(state.options().arch, problem).ok_or("no architecture is known")?;
     let pool = prepared.estimates.pool_file(problem.op())?;
     let (pool, problem, top) = (quoted(pool)?, problem.on(None), selection.rank + 1);
     let hardware = described_by(state, arch)?.map_or_else(String::new, |path| format!(" --hardware {path}"));
@@ -131,33 +124,6 @@ fn quoted(word: &Path) -> Result<String, String> {
     Ok(format!("'{}'", text.replace('\'', r"'\''")))
 }
 
-/// Writes kernels, as `ckselect` reads them, into the user's cache folder. The file is named after its
-/// contents, so that no other pool ever replaces it.
-pub(super) fn write_pool(op: Op, kernels: &[&Kernel]) -> Result<PathBuf, String> {
-    let text = export_json(op, kernels.iter().copied(), &ExportOptions::default());
-    let text = text.map_err(|error| error.to_string())?;
-    // Exports have CK's fields. They lack what only a descriptor says about a kernel with a name of its own.
-    let read = Pool::from_bytes("pool", text.as_bytes()).map_err(|error| error.to_string())?;
-    if let Some(lost) = kernels.iter().zip(read.iter()).find(|(kernel, read)| *kernel != read) {
-        return Err(format!("an export does not contain all fields of {}", lost.0.name));
-    }
-    let folder = cache_folder(environment::variable);
-    let folder =
-        folder.ok_or("no folder for the pool: neither XDG_CACHE_HOME nor HOME is set")?.join("pools");
-    let path = folder.join(format!("{:032x}.json", StableHash::of(text.as_bytes())));
-    write_once(&folder, &path, &text).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(path)
-}
-
-/// Writes a file if it does not exist yet, even if others write it at the same time.
-fn write_once(folder: &Path, path: &Path, text: &str) -> io::Result<()> {
-    if path.exists() {
-        return Ok(());
-    }
-    fs::create_dir_all(folder)?;
-    files::write(path, text.as_bytes())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -165,18 +131,5 @@ mod tests {
     #[test]
     fn words_are_quoted_for_the_shell() {
         assert_eq!(quoted("/a b/it's".as_ref()).unwrap(), r"'/a b/it'\''s'");
-    }
-
-    #[test]
-    fn a_file_is_written_once_and_leaves_nothing_beside_it() {
-        let place = tempfile::tempdir().unwrap();
-        let folder = place.path().join("pools");
-        let path = folder.join("a.json");
-        for text in ["first", "second"] {
-            write_once(&folder, &path, text).unwrap();
-            assert_eq!(fs::read_to_string(&path).unwrap(), "first");
-        }
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
-        assert!(write_once(&path, &path.join("inside.json"), "").is_err(), "a file is no folder");
     }
 }

@@ -1,18 +1,13 @@
 //! The kernels in the order of their estimated times, with higher priorities first among equal ones.
 
 use std::fmt::Write;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
 
 use super::Call;
-use crate::estimate::{Described, DeviceError, EstimateScratch, EstimatedKernels, PerDevice, Terms};
+use crate::estimate::{DeviceError, EstimateScratch, Terms};
 use crate::problem::Problem;
+use crate::registry::estimates::PreparedEstimate;
 use crate::registry::index::KernelIndex;
-use crate::registry::kernels::Kernels;
-use crate::registry::state::State;
-use crate::registry::{Entry, Priority, Registry, Selection, Source, reproduce};
-use crate::ties::Ties;
-use crate::vocab::{Arch, Op};
+use crate::registry::{Entry, Registry, Selection, Source};
 
 /// Number of kernels whose terms an explanation shows.
 const EXPLAINED: usize = 5;
@@ -28,106 +23,6 @@ enum NoEstimate {
     Device(#[from] DeviceError),
 }
 
-/// The estimates of some kernels, for each device that was requested.
-pub(in crate::registry) struct Estimates {
-    kernels: Arc<Kernels>,
-    /// The architecture that all of them name.
-    arch: Option<Arch>,
-    /// Whether their priorities differ.
-    prefers: bool,
-    ties: OnceLock<Ties>,
-    devices: PerDevice<PreparedEstimate>,
-    /// The files with their kernels, by operation, once they were needed.
-    pool_files: [OnceLock<Result<PathBuf, String>>; Op::ALL.len()],
-}
-
-/// What depends on kernels and device alone.
-struct PreparedEstimate {
-    arch: Arch,
-    kernels: EstimatedKernels,
-}
-
-impl Estimates {
-    /// Reuses those of an earlier state if its kernels and its GPU were the same. Otherwise what that state needed is
-    /// prepared, so that selections do not wait for it.
-    pub(in crate::registry) fn new(
-        kernels: &Arc<Kernels>,
-        described: Option<Described>,
-        earlier: Option<&Arc<Self>>,
-    ) -> Arc<Self> {
-        let has_same_device = |earlier: &&Arc<Self>| earlier.devices.described().copied() == described;
-        let earlier = earlier.filter(has_same_device);
-        if let Some(earlier) = earlier.filter(|earlier| Arc::ptr_eq(&earlier.kernels, kernels)) {
-            return Arc::clone(earlier);
-        }
-        let entries = kernels.entries();
-        let first = entries.first();
-        let arch = first
-            .and_then(|first| first.arch())
-            .filter(|&arch| entries.iter().all(|entry| entry.arch() == Some(arch)));
-        let prefers =
-            first.is_some_and(|first| entries.iter().any(|entry| entry.priority() != first.priority()));
-        let estimates = Self {
-            kernels: Arc::clone(kernels),
-            arch,
-            prefers,
-            ties: OnceLock::new(),
-            devices: PerDevice::new(described),
-            pool_files: Default::default(),
-        };
-        for arch in earlier.iter().flat_map(|earlier| earlier.devices.known()) {
-            // Its device exists: the earlier state had it.
-            let _ = estimates.device(arch);
-            estimates.ties();
-        }
-        Arc::new(estimates)
-    }
-
-    /// Whether a higher priority goes before a shorter time.
-    pub(in crate::registry) const fn prefers(&self) -> bool {
-        self.prefers
-    }
-
-    /// The architecture for a problem: the problem's, otherwise the options'; without either, the one that all
-    /// kernels name.
-    pub(in crate::registry) fn arch_for(&self, state: &State, problem: &Problem) -> Option<Arch> {
-        problem.arch().or(state.options().arch).or(self.arch)
-    }
-
-    /// The estimates for an architecture, computed on first use.
-    fn device(&self, arch: Arch) -> Result<&PreparedEstimate, DeviceError> {
-        self.devices.get(arch, |device| {
-            let kernels = self.kernels.entries().iter().map(|entry| &entry.kernel().kind);
-            PreparedEstimate { arch, kernels: EstimatedKernels::new(device, kernels) }
-        })
-    }
-
-    /// The order of equal kernels.
-    fn ties(&self) -> &Ties {
-        self.ties.get_or_init(|| {
-            let priority = |index: usize| {
-                let entry = self.kernels.get(KernelIndex::new(index));
-                entry.map_or(Priority::NORMAL, |entry| entry.priority()).0
-            };
-            Ties::new(self.kernels.by_name().map(|(index, _)| index.get()), |_| true, priority)
-        })
-    }
-
-    #[cfg(test)]
-    pub(in crate::registry) fn is_prepared_for(&self, arch: Arch) -> bool {
-        self.devices.known().any(|known| known == arch)
-    }
-
-    /// A file with the kernels of an operation, for `ckselect`.
-    pub(in crate::registry) fn pool_file(&self, op: Op) -> Result<&Path, String> {
-        let file = self.pool_files.get(op as usize).ok_or("an unknown operation")?.get_or_init(|| {
-            let kernels = self.kernels.by_name().map(|(_, entry)| entry.kernel());
-            reproduce::write_pool(op, &kernels.filter(|kernel| kernel.kind.op() == op).collect::<Vec<_>>())
-        });
-        file.as_deref().map_err(Clone::clone)
-    }
-}
-
 /// Ranks the kernels that fit, or says why not. `supports` is not called.
 fn rank<'s>(call: Call<'_, 's>, scratch: &mut EstimateScratch) -> Result<&'s PreparedEstimate, NoEstimate> {
     let Call { state, problem, .. } = call;
@@ -135,7 +30,7 @@ fn rank<'s>(call: Call<'_, 's>, scratch: &mut EstimateScratch) -> Result<&'s Pre
         return Err(NoEstimate::Off);
     }
     let estimates = &call.prepared().estimates;
-    let arch = estimates.arch_for(state, &problem).ok_or(NoEstimate::NoArch)?;
+    let arch = estimates.arch_for(call.arch(), &problem).ok_or(NoEstimate::NoArch)?;
     let estimate = estimates.device(arch)?;
     let fits = |index| state.entry(KernelIndex::new(index)).is_some_and(|entry| call.fits(entry));
     let fitting = estimate.kernels.shapes().filter(|&(index, _)| fits(index));

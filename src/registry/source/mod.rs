@@ -7,7 +7,7 @@ pub(super) mod priority;
 pub(super) mod search;
 pub(super) mod store;
 
-pub(super) use estimate::Estimates;
+use std::fmt::Write;
 
 use super::index::KernelIndex;
 use super::prepared::Prepared;
@@ -97,10 +97,10 @@ impl Source {
 fn described(selection: &Selection<'_>) -> String {
     let mut text = selection.entry.name().to_owned();
     if let Some(ms) = selection.measured_ms {
-        text += &format!(", measured {ms} ms");
+        let _ = write!(text, ", measured {ms} ms");
     }
     if selection.unsupported > 0 {
-        text += &format!(", after {} unsupported ones", selection.unsupported);
+        let _ = write!(text, ", after {} unsupported ones", selection.unsupported);
     }
     text
 }

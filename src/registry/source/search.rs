@@ -50,7 +50,9 @@ pub(in crate::registry) fn candidates(call: Call<'_, '_>) -> Vec<KernelIndex> {
     let kernels = call.state.kernels();
     let mut candidates = model::best(call, usize::MAX);
     let mut is_taken = vec![false; kernels.len()];
-    candidates.iter().for_each(|index| is_taken[index.get()] = true);
+    for index in &candidates {
+        is_taken[index.get()] = true;
+    }
     let rest = estimate::fitting(call).into_iter().chain(kernels.by_priority().map(|(index, _)| index));
     candidates.extend(rest.filter(|&index| {
         let is_new = !std::mem::replace(&mut is_taken[index.get()], true);

@@ -221,7 +221,7 @@ fn column_avx2<P: Meets<K>, K, F: Formula<P, K>>(block: &PairBlock<'_, P, K>, va
 #[inline(always)]
 fn column_lanes<P: Meets<K>, K, F: Formula<P, K>>(block: &PairBlock<'_, P, K>, values: &mut [f64]) {
     for (at, (value, kernel)) in (0..BLOCK).zip(values.iter_mut().zip(block.kernels)) {
-        *value = F::value(block.problem, kernel, &block.setting.hardware, &P::Pair::get(&block.pairs, at));
+        *value = F::value(block.problem, kernel, &block.setting.hardware, &P::Pair::get(block.pairs, at));
     }
 }
 

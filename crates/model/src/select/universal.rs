@@ -152,11 +152,11 @@ fn prior_on<'k>(
     trained_on: Option<&TrainedOn>,
     arch: Option<Arch>,
     estimator: &Estimator,
-    kernels: impl ExactSizeIterator<Item = &'k KernelKind> + Clone,
+    mut kernels: impl ExactSizeIterator<Item = &'k KernelKind>,
 ) -> f64 {
     let has_seen = |trained_on: &TrainedOn| {
         let knows = |kernel| !estimator.is_foreign(kernel) || trained_on.has_seen_library(kernel);
-        trained_on.has_seen(arch) && (kernels.len() == 0 || kernels.clone().any(knows))
+        trained_on.has_seen(arch) && (kernels.len() == 0 || kernels.any(knows))
     };
     universal_prior(prior, trained_on.is_none_or(has_seen))
 }

@@ -1,0 +1,113 @@
+//! What the estimate knows about the kernels of a registry.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use super::entry::Priority;
+use super::index::KernelIndex;
+use super::kernels::Kernels;
+use super::pool_file;
+use crate::estimate::{Described, DeviceError, EstimatedKernels, PerDevice};
+use crate::problem::Problem;
+use crate::ties::Ties;
+use crate::vocab::{Arch, Op};
+
+/// The estimates of some kernels, for each device that was requested.
+pub(super) struct Estimates {
+    kernels: Arc<Kernels>,
+    /// The architecture that all of them name.
+    arch: Option<Arch>,
+    /// Whether their priorities differ.
+    prefers: bool,
+    ties: OnceLock<Ties>,
+    devices: PerDevice<PreparedEstimate>,
+    /// The files with their kernels, by operation, once they were needed.
+    pool_files: [OnceLock<Result<PathBuf, String>>; Op::ALL.len()],
+}
+
+/// What depends on kernels and device alone.
+pub(super) struct PreparedEstimate {
+    pub(super) arch: Arch,
+    pub(super) kernels: EstimatedKernels,
+}
+
+impl Estimates {
+    /// Reuses those of an earlier state if its kernels and its GPU were the same. Otherwise what that state needed is
+    /// prepared, so that selections do not wait for it.
+    pub(super) fn new(
+        kernels: &Arc<Kernels>,
+        described: Option<Described>,
+        earlier: Option<&Arc<Self>>,
+    ) -> Arc<Self> {
+        let has_same_device = |earlier: &&Arc<Self>| earlier.devices.described().copied() == described;
+        let earlier = earlier.filter(has_same_device);
+        if let Some(earlier) = earlier.filter(|earlier| Arc::ptr_eq(&earlier.kernels, kernels)) {
+            return Arc::clone(earlier);
+        }
+        let entries = kernels.entries();
+        let first = entries.first();
+        let arch = first
+            .and_then(|first| first.arch())
+            .filter(|&arch| entries.iter().all(|entry| entry.arch() == Some(arch)));
+        let prefers =
+            first.is_some_and(|first| entries.iter().any(|entry| entry.priority() != first.priority()));
+        let estimates = Self {
+            kernels: Arc::clone(kernels),
+            arch,
+            prefers,
+            ties: OnceLock::new(),
+            devices: PerDevice::new(described),
+            pool_files: Default::default(),
+        };
+        for arch in earlier.iter().flat_map(|earlier| earlier.devices.known()) {
+            // Its device exists: the earlier state had it.
+            let _ = estimates.device(arch);
+            estimates.ties();
+        }
+        Arc::new(estimates)
+    }
+
+    /// Whether a higher priority goes before a shorter time.
+    pub(super) const fn prefers(&self) -> bool {
+        self.prefers
+    }
+
+    /// The architecture for a problem: the problem's, otherwise the options'; without either, the one that all
+    /// kernels name.
+    pub(super) fn arch_for(&self, of_options: Option<Arch>, problem: &Problem) -> Option<Arch> {
+        problem.arch().or(of_options).or(self.arch)
+    }
+
+    /// The estimates for an architecture, computed on first use.
+    pub(super) fn device(&self, arch: Arch) -> Result<&PreparedEstimate, DeviceError> {
+        self.devices.get(arch, |device| {
+            let kernels = self.kernels.entries().iter().map(|entry| &entry.kernel().kind);
+            PreparedEstimate { arch, kernels: EstimatedKernels::new(device, kernels) }
+        })
+    }
+
+    /// The order of equal kernels.
+    pub(super) fn ties(&self) -> &Ties {
+        self.ties.get_or_init(|| {
+            let priority = |index: usize| {
+                let entry = self.kernels.get(KernelIndex::new(index));
+                entry.map_or(Priority::NORMAL, |entry| entry.priority()).0
+            };
+            Ties::new(self.kernels.by_name().map(|(index, _)| index.get()), |_| true, priority)
+        })
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_prepared_for(&self, arch: Arch) -> bool {
+        self.devices.known().any(|known| known == arch)
+    }
+
+    /// A file with the kernels of an operation, for `ckselect`.
+    pub(super) fn pool_file(&self, op: Op) -> Result<&Path, String> {
+        let file = self.pool_files.get(op as usize).ok_or("an unknown operation")?.get_or_init(|| {
+            let kernels = self.kernels.by_name().map(|(_, entry)| entry.kernel());
+            pool_file::write(op, &kernels.filter(|kernel| kernel.kind.op() == op).collect::<Vec<_>>())
+        });
+        file.as_deref().map_err(Clone::clone)
+    }
+}
