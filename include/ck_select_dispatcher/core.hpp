@@ -174,22 +174,16 @@ class Core {
     if (is_current(*now)) return now;
     const std::lock_guard<std::mutex> turn(refreshing_);
     // Another thread may have done it while this one waited.
-    if (now = state(); is_current(*now, true)) return now;
+    if (const auto next = state(); next != now && is_current(*next)) return next;
     read_registry();
     return state();
   }
 
-  /// `thoroughly`: as exactly as the options request at most.
-  [[nodiscard]] bool is_current(const State& state, bool thoroughly = false) const {
-    constexpr std::uint32_t seldom = 256;
-    switch (options_.follow.value_or(Follow::every_call)) {
+  [[nodiscard]] bool is_current(const State& state) const {
+    switch (options_.follow) {
       case Follow::told: return true;
       case Follow::size: return ck_->size() == state.seen.size();
-      case Follow::often:
-        if (!thoroughly && state.asked.fetch_add(1, std::memory_order_relaxed) % seldom != 0) {
-          return ck_->size() == state.seen.size();
-        }
-        break;
+      case Follow::in_turn: return looks_same_in_part(*ck_, state);
       case Follow::every_call: break;
     }
     return looks_same(*ck_, state);

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,14 +16,14 @@ namespace ck_select {
 
 /// When a selector checks whether the registry has changed. CK's registries do not count changes, so a check compares.
 enum class Follow {
+  /// On every call by the number of kernels and by a few of them, others on each call: tens of nanoseconds for any
+  /// number. A kernel that was replaced by another with the same key, or removed while another was added, may run until
+  /// its turn, for as many calls as a quarter of the buckets of CK's table; the selector holds it, so this is safe.
+  in_turn,
   /// On every call, instance by instance, under the registry's lock and without allocating: well below a microsecond
   /// for 30 kernels, proportional to their number. Exact, because the selector holds what it has seen, so no address is
   /// reused.
   every_call,
-  /// On every call by the number of kernels, and instance by instance on the first and then on every 256th call of a
-  /// state. A kernel that was replaced by another with the same key, or removed while another was added, may run until
-  /// then; the selector holds it, so this is safe.
-  often,
   /// On every call, only by the number of kernels. Misses a kernel that was replaced by another with the same key, and
   /// a removal together with an addition.
   size,
@@ -97,8 +96,7 @@ struct SelectorOptions {
   /// The number of dimensions if convolutions do not state it, 1 to 3. 0 for 3 if the depth is used; 1 if neither depth
   /// nor height is and kernels of one dimension are registered; else 2.
   int ndim_spatial = 0;
-  /// Unset: Follow::every_call for a selector, and Follow::often for a runner, which is for the hot path.
-  std::optional<Follow> follow;
+  Follow follow = Follow::in_turn;
   /// The largest number of names that a heuristic returns. The dispatcher takes the first one that it can run, so few
   /// are enough.
   std::size_t heuristic_limit = 8;

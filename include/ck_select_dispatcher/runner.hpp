@@ -51,12 +51,6 @@ template <class CkRegistry>
   return *registry;
 }
 
-/// Runners are on the hot path.
-[[nodiscard]] inline SelectorOptions hot(SelectorOptions options) {
-  if (!options.follow) options.follow = Follow::often;
-  return options;
-}
-
 }  // namespace detail
 
 /// Chooses a convolution kernel and runs exactly that one: CK's buffers or invocation context are set for the run and
@@ -97,9 +91,8 @@ class GroupedConvRunner {
     Heuristic,
   };
 
-  /// Follows the registry by Follow::often, unless the options say otherwise.
   explicit GroupedConvRunner(const CkRegistry* registry, SelectorOptions options = {})
-      : GroupedConvRunner(GroupedConvSelector<CkRegistry>(detail::there(registry), detail::hot(std::move(options)))) {}
+      : GroupedConvRunner(GroupedConvSelector<CkRegistry>(detail::there(registry), std::move(options))) {}
 
   explicit GroupedConvRunner(GroupedConvSelector<CkRegistry> selector) : selector_(std::move(selector)) {}
 
@@ -187,9 +180,9 @@ class FmhaRunner {
   using Invocation = typename detail::FmhaLaunch<Instance>::Invocation;
   using Problem = typename detail::FmhaProblemOf<decltype(&Instance::supports)>::Problem;
 
-  /// Follows the registry by Follow::often, unless the options say otherwise. Their `arch` is that of all invocations.
+  /// The options' `arch` is that of all invocations.
   explicit FmhaRunner(const CkRegistry* registry, SelectorOptions options = {})
-      : arch_(options.arch), selector_(detail::there(registry), detail::hot(std::move(options)), {}) {}
+      : arch_(options.arch), selector_(detail::there(registry), std::move(options), {}) {}
 
   /// Whether a run is timed: with `warmup` and `repeat` runs.
   void set_benchmarking(bool enable, int warmup = 5, int repeat = 10) noexcept {

@@ -20,6 +20,7 @@
 #include "members.hpp"
 #include "operands.hpp"
 #include "options.hpp"
+#include "registry.hpp"
 
 namespace ck_select::detail {
 
@@ -105,8 +106,9 @@ class Snapshot {
   std::vector<LibraryProblem> blanks;
   std::vector<Skipped> skipped;
   std::vector<Contradiction> contradictions;
-  /// Number of calls that checked whether it is current, for Follow::often.
-  mutable std::atomic<std::uint32_t> asked{0};
+  /// For Follow::in_turn: what its hash table had or, if it does not show that, how often it was looked at.
+  Buckets<Instance> buckets;
+  mutable std::atomic<std::size_t> looks{0};
 
   /// The kernels of the same operation whose names contain this one's, including itself, in the registry's order: CK's
   /// convolution dispatcher takes the first of these for the name.

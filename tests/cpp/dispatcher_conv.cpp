@@ -716,27 +716,30 @@ void one_that_throws_counts_as_no() {
 
 void changes_are_followed() {
   Registry_ registry;
-  GroupedConvSelector selector(registry, quiet());
   const auto with = [&](Follow follow) {
     SelectorOptions options = quiet();
     options.follow = follow;
     return GroupedConvSelector<Registry_>(registry, options);
   };
-  auto by_size = with(Follow::size), often = with(Follow::often), told = with(Follow::told);
+  auto selector = with(Follow::every_call), by_size = with(Follow::size), told = with(Follow::told);
+  const GroupedConvSelector in_turn(registry, quiet());
   const Problem problem = layer(16, 64, 64, 28);
   CHECK(name_of(selector, problem).empty() && name_of(by_size, problem).empty() && name_of(told, problem).empty());
   const auto first = telling(key_of(64, 64, 64), "first");
   CHECK(add(registry, first));
   CHECK(selector.get_solution(problem) == first.get() && by_size.get_solution(problem) == first.get());
-  CHECK(often.get_solution(problem) == first.get() && told.get_solution(problem) == nullptr);
+  CHECK(in_turn.get_solution(problem) == first.get() && told.get_solution(problem) == nullptr);
   told.refresh();
   CHECK(told.get_solution(problem) == first.get());
   // In place of the first, with the same key: the number stays.
   const auto replacement = telling(key_of(64, 64, 64), "first");
   CHECK(add(registry, replacement, ck::Priority::High));
   CHECK(selector.get_solution(problem) == replacement.get() && by_size.get_solution(problem) != replacement.get());
-  for (int call = 0; call < 256; ++call) (void)often.find(problem);
-  CHECK(often.get_solution(problem) == replacement.get());
+  const auto after = [&](int calls) {
+    for (int call = 0; call < calls; ++call) (void)in_turn.find(problem);
+    return in_turn.get_solution(problem);
+  };
+  CHECK(after(16) == replacement.get());
   by_size.refresh();
   CHECK(by_size.get_solution(problem) == replacement.get());
   const auto kept = selector.find(problem);
@@ -746,6 +749,14 @@ void changes_are_followed() {
   registry.clear();
   CHECK(selector.get_solution(problem) == nullptr);
   CHECK(add(registry, first) && selector.get_solution(problem) == first.get());
+  // Of many, each has its turn: here in fewer than a quarter of the table's buckets, of which there are a few times as
+  // many as kernels.
+  for (int tile = 1; tile < 500; ++tile) {
+    const auto one = telling(key_of(64 + 16 * tile, 64, 64), "one_of_many_" + std::to_string(tile));
+    CHECK(add(registry, one, ck::Priority::Low));
+  }
+  CHECK(in_turn.get_solution(problem) == first.get());
+  CHECK(add(registry, replacement, ck::Priority::High) && after(500) == replacement.get());
 }
 
 /// A search brings its own operands, in place of what the dispatcher has not yet set.
