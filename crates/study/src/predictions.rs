@@ -88,7 +88,7 @@ impl Sheet {
     fn open(path: &Path, measurements: &Measurements) -> Result<Self, DataError> {
         let op = measurements.wanted().op;
         let file = path.display().to_string();
-        let fault = |source| DataError::Csv { file: file.clone(), source };
+        let fault = |error: csv::Error| DataError::format(&file, error);
         let opened = files::open(path).map_err(|error| DataError::io(&file, error))?;
         let mut reader = csv::ReaderBuilder::new()
             .comment(Some(b'#'))
@@ -107,7 +107,7 @@ impl Sheet {
     }
 
     fn next(&mut self, record: &mut StringRecord) -> Result<bool, DataError> {
-        self.reader.read_record(record).map_err(|source| DataError::Csv { file: self.file.clone(), source })
+        self.reader.read_record(record).map_err(|error| DataError::format(&self.file, error))
     }
 
     fn fault(&self, record: &StringRecord, message: String) -> DataError {

@@ -57,7 +57,8 @@ pub fn targeted(path: &Path, below: f64, apart_from: &[Problem]) -> Result<Targe
     bad.sort_by(|a, b| a.2.total_cmp(&b.2));
     let wanted: BTreeSet<Stratum> = bad.iter().map(|(stratum, ..)| *stratum).collect();
     let choice = Choice { direction, ..Choice::new(dtype) };
-    let problems = dense(&wanted, &choice, measurements.problems().iter().chain(apart_from));
+    let problems = dense(&wanted, &choice, measurements.problems().iter().chain(apart_from))
+        .map_err(|error| wrong(error.to_string()))?;
     Ok(Targeted { strata: bad, looked_at: strata.len(), problems })
 }
 

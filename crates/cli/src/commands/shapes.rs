@@ -162,7 +162,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     check(args)?;
     let mut problems = Vec::new();
     for named in &args.set {
-        problems.extend(shapes::generate(named.set, &choice_of(args, named)?));
+        problems.extend(named.set.problems(&choice_of(args, named)?)?);
     }
     if let Some(path) = &args.driver {
         problems.extend(imported(path, args)?);
@@ -173,7 +173,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(path) = &args.targeted {
         problems.extend(targeted(path, args)?);
     }
-    let mut problems = driver::without_repetitions(problems);
+    let mut problems = shapes::distinct(problems);
     if problems.iter().any(|problem| problem.op() != problems[0].op()) {
         return Err(CliError::usage("the sources mix operations: one file has one"));
     }
@@ -212,7 +212,6 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 /// Options that change nothing of what is asked for are mistakes.
 fn check(args: &Args) -> Result<(), CliError> {
     let sets = || args.set.iter().map(|named| named.set);
-    let has = |wanted: &[Set]| sets().any(|set| wanted.contains(&set));
     let drawn = args.validation.map(|_| args.op.unwrap_or(Op::GroupedConv));
     let convs = args.driver.is_some()
         || drawn == Some(Op::GroupedConv)
@@ -220,16 +219,20 @@ fn check(args: &Args) -> Result<(), CliError> {
     // Lines of the driver and strata have types of their own.
     let typed = !args.set.is_empty() || args.validation.is_some() || !args.apart_from.is_empty();
     let batches = sets().any(Set::has_batches);
-    let shaped = [Set::Synthetic, Set::Holdout, Set::ConvWide, Set::ConvEdge];
     let rules = [
         ("--direction", args.direction.is_some(), convs, "convolutions from --set, --driver or --validation"),
         ("--dtype", args.dtype.is_some(), typed, "--set, --validation and --apart-from"),
-        ("--ndim", args.ndim.is_some(), has(&shaped), "the sets synthetic, holdout, conv-wide and conv-edge"),
+        (
+            "--ndim",
+            args.ndim.is_some(),
+            sets().any(Set::has_dimensions),
+            "the sets synthetic, holdout, conv-wide and conv-edge",
+        ),
         ("--batches", !args.batches.is_empty(), batches, "sets of networks' layers"),
         (
             "--seed",
             args.seed.is_some(),
-            args.validation.is_some() || args.training_set || has(&[Set::Holdout]),
+            args.validation.is_some() || args.training_set || sets().any(Set::is_drawn),
             "--validation, --training-set and the set holdout",
         ),
         ("--three-d", args.three_d, drawn == Some(Op::GroupedConv), "--validation of convolutions"),
@@ -257,7 +260,7 @@ fn choice(args: &Args, op: Op) -> Choice {
 fn choice_of(args: &Args, named: &Named) -> Result<Choice, CliError> {
     let asked = choice(args, named.set.op());
     let Some((direction, ndim)) = named.upstream else { return Ok(asked) };
-    let (name, set) = (named.name, named.set.name());
+    let (name, set) = (named.name, named.set.name.as_str());
     if args.direction.is_some_and(|other| other != direction) || args.ndim.is_some_and(|other| other != ndim)
     {
         let message = format!("--set {name} says direction and dimensions; --set {set} leaves them open");
@@ -271,15 +274,16 @@ fn choice_of(args: &Args, named: &Named) -> Result<Choice, CliError> {
 
 fn list(args: &Args) -> Result<(), CliError> {
     let mut table = Table::new(["set", "problems", "meaning"]);
-    for (set, name, meaning) in Set::ALL {
-        let problems = shapes::generate(set, &choice(args, set.op()));
-        table.push(vec![name.into(), Cell::from(problems.len()), meaning.into()]);
-    }
-    for Named { name, set, upstream } in Named::UPSTREAM {
-        let Some((direction, ndim)) = upstream else { continue };
-        let problems = shapes::generate(set, &Choice { direction, ndim, ..choice(args, set.op()) });
-        let meaning = format!("upstream's name: {} {direction}, --ndim {ndim}", set.name());
-        table.push(vec![name.into(), Cell::from(problems.len()), meaning.into()]);
+    for Named { name, set, upstream } in shapes::named()? {
+        let asked = choice(args, set.op());
+        let (choice, meaning) = match upstream {
+            Some((direction, ndim)) => {
+                let meaning = format!("upstream's name: {} {direction}, --ndim {ndim}", set.name);
+                (Choice { direction, ndim, ..asked }, meaning)
+            }
+            None => (asked, set.about.clone()),
+        };
+        table.push(vec![name.into(), Cell::from(set.problems(&choice)?.len()), meaning.into()]);
     }
     table.print(Format::Table)
 }

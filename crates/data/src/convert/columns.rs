@@ -1,12 +1,21 @@
 //! Columns of a table, and where their values come from.
 
+use std::sync::Arc;
+
+use arrow_array::types::Int32Type;
+use arrow_array::{
+    ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, StringArray,
+};
 use arrow_schema::{DataType, Field};
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind};
-use ck_select_types::problem::{ConvProblem, GemmProblem, Problem};
+use ck_select_types::problem::{ConvProblem, FmhaProblem, GemmProblem, Problem};
 
-use super::chunk::{Chunk, Stretches};
-use super::content::{Content, Places};
+use super::chunk::Chunk;
+use crate::measurements::Figures;
+
+/// A value of a kernel or a problem, if it has one.
+type Of<A, T> = Box<dyn Fn(&A) -> Option<T> + Send + Sync>;
 
 /// Where a column's values come from.
 pub(super) enum Source {
@@ -14,29 +23,19 @@ pub(super) enum Source {
     Text(String),
     /// The same number in every row.
     Int(i64),
-    KernelName,
-    ConvText(fn(&ConvKernel) -> String),
-    ConvInt(fn(&ConvKernel) -> i64),
-    GemmText(fn(&GemmKernel) -> String),
-    GemmInt(fn(&GemmKernel) -> i64),
-    GemmFlag(fn(&GemmKernel) -> bool),
-    ConvProblem(fn(&ConvProblem) -> i64),
-    GemmProblem(fn(&GemmProblem) -> i64),
-    FmhaText(fn(&FmhaKernel) -> String),
-    FmhaInt(fn(&FmhaKernel) -> i64),
-    /// An index into [`FMHA_COLUMNS`](ck_select_types::problem::FMHA_COLUMNS).
-    FmhaSize(usize),
-    /// An index into [`FMHA_MORE_COLUMNS`](ck_select_types::problem::FMHA_MORE_COLUMNS).
-    FmhaMore(usize),
-    /// A list of GEMMs, null if there is none.
-    Groups,
-    Arch,
+    KernelText(Of<Kernel, String>),
+    KernelInt(Of<Kernel, i64>),
+    KernelFlag(Of<Kernel, bool>),
+    ProblemText(Of<Problem, String>),
+    ProblemInt(Of<Problem, i64>),
     /// A hardware constant: the file's, otherwise the captured one, otherwise that of the architecture's
     /// profile.
     Hardware(&'static str, Option<i64>),
-    Tflops,
-    Latency,
-    Bandwidth,
+    /// NaN is null.
+    Figure(fn(&Figures) -> f64),
+    /// The same, for a table without a column for rows that are invalid for a reason other than their figures:
+    /// then those have this value.
+    FigureOr(fn(&Figures) -> f64, f64),
     IsValid,
     NonZero,
     ProblemIdx,
@@ -44,10 +43,62 @@ pub(super) enum Source {
     RunInt,
 }
 
+/// Makes the sources of an operation's fields.
+macro_rules! of_kind {
+    ($($name:ident, $source:ident, $of:ident, $kind:ident, $own:ty, $value:ty;)+) => {
+        $(pub(super) fn $name(value: fn(&$own) -> $value) -> Source {
+            Source::$source(Box::new(move |all| match of_kind!(@ $of all) {
+                $of::$kind(own) => Some(value(own)),
+                _ => None,
+            }))
+        })+
+    };
+    (@ KernelKind $all:ident) => { &$all.kind };
+    (@ Problem $all:ident) => { $all };
+}
+
+of_kind! {
+    conv_text, KernelText, KernelKind, Conv, ConvKernel, String;
+    conv_int, KernelInt, KernelKind, Conv, ConvKernel, i64;
+    conv_problem, ProblemInt, Problem, Conv, ConvProblem, i64;
+    gemm_text, KernelText, KernelKind, Gemm, GemmKernel, String;
+    gemm_int, KernelInt, KernelKind, Gemm, GemmKernel, i64;
+    gemm_flag, KernelFlag, KernelKind, Gemm, GemmKernel, bool;
+    gemm_problem, ProblemInt, Problem, Gemm, GemmProblem, i64;
+    fmha_text, KernelText, KernelKind, Fmha, FmhaKernel, String;
+    fmha_int, KernelInt, KernelKind, Fmha, FmhaKernel, i64;
+}
+
+/// A number of attention by its place in a list of them.
+pub(super) fn fmha_number<const N: usize>(list: fn(&FmhaProblem) -> [i64; N], place: usize) -> Source {
+    Source::ProblemInt(Box::new(move |problem| match problem {
+        Problem::Fmha(problem) => list(problem).get(place).copied(),
+        _ => None,
+    }))
+}
+
+/// The kernel's name.
+pub(super) fn kernel_name() -> Source {
+    Source::KernelText(Box::new(|kernel| Some(kernel.name.clone())))
+}
+
+/// The architecture.
+pub(super) fn arch() -> Source {
+    Source::ProblemText(Box::new(|problem| problem.arch().map(|arch| arch.as_str().to_owned())))
+}
+
+/// A list of GEMMs, null if there is none.
+pub(super) fn groups() -> Source {
+    Source::ProblemText(Box::new(|problem| match problem {
+        Problem::Gemm(gemm) if !gemm.request.groups.is_empty() => Some(gemm.request.groups.to_string()),
+        _ => None,
+    }))
+}
+
 /// A column of a table.
 pub(super) struct Column {
     pub(super) name: &'static str,
-    source: Source,
+    pub(super) source: Source,
 }
 
 impl Column {
@@ -57,130 +108,69 @@ impl Column {
 
     pub(super) fn field(&self) -> Field {
         let kind = match self.source {
-            Source::Text(_)
-            | Source::KernelName
-            | Source::ConvText(_)
-            | Source::GemmText(_)
-            | Source::FmhaText(_)
-            | Source::Groups
-            | Source::Arch
-            | Source::RunText => DataType::Utf8,
-            Source::Tflops | Source::Latency | Source::Bandwidth => DataType::Float64,
-            Source::GemmFlag(_) | Source::IsValid => DataType::Boolean,
+            Source::Text(_) | Source::KernelText(_) | Source::ProblemText(_) | Source::RunText => {
+                DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+            }
+            Source::Figure(_) | Source::FigureOr(..) => DataType::Float64,
+            Source::KernelFlag(_) | Source::IsValid => DataType::Boolean,
             _ => DataType::Int64,
         };
         Field::new(self.name, kind, true)
     }
 
     /// The column's values in the rows of a chunk.
-    pub(super) fn content<'a>(&self, chunk: &'a Chunk) -> Content<'a> {
+    pub(super) fn values(&self, chunk: &Chunk) -> ArrayRef {
+        let figures = chunk.figures.iter();
         match &self.source {
-            Source::Text(text) => Content::Texts(vec![Some(text.clone())], Places::First(chunk.len())),
-            Source::Int(value) => Content::Ints(vec![Some(*value)], Places::First(chunk.len())),
-            Source::KernelName => texts_of_kernels(chunk, |kernel| kernel.name.clone()),
-            Source::ConvText(text) => texts_of_kernels(chunk, |k| conv(k, text).unwrap_or_default()),
-            Source::GemmText(text) => texts_of_kernels(chunk, |k| gemm(k, text).unwrap_or_default()),
-            Source::ConvInt(value) => ints_of_kernels(chunk, |k| conv(k, value).unwrap_or_default()),
-            Source::GemmInt(value) => ints_of_kernels(chunk, |k| gemm(k, value).unwrap_or_default()),
-            Source::GemmFlag(value) => {
-                let flag = |kernel: &Kernel| gemm(kernel, value).unwrap_or_default();
-                let of_kernel: Vec<bool> = chunk.kernels.iter().map(flag).collect();
-                Content::Flags(chunk.kernel.iter().map(|&kernel| of_kernel[kernel as usize]).collect())
+            Source::Text(text) => texts(&[Some(text.clone())], std::iter::repeat_n(&0, chunk.len())),
+            Source::Int(value) => Arc::new(Int64Array::from_value(*value, chunk.len())),
+            Source::KernelText(of) => texts(&all(&chunk.kernels, of), &chunk.kernel),
+            Source::KernelInt(of) => ints(&all(&chunk.kernels, of), &chunk.kernel),
+            Source::KernelFlag(of) => {
+                let flags = all(&chunk.kernels, of);
+                Arc::new(chunk.kernel.iter().map(|&at| flags[at as usize]).collect::<BooleanArray>())
             }
-            Source::ConvProblem(value) => ints_of_problems(chunk, |problem| match problem {
-                Problem::Conv(problem) => Some(value(problem)),
-                _ => Some(0),
-            }),
-            Source::GemmProblem(value) => ints_of_problems(chunk, |problem| match problem {
-                Problem::Gemm(problem) => Some(value(problem)),
-                _ => Some(0),
-            }),
-            Source::FmhaSize(place) => ints_of_problems(chunk, |problem| match problem {
-                Problem::Fmha(problem) => problem.columns().get(*place).copied(),
-                _ => Some(0),
-            }),
-            Source::FmhaMore(place) => ints_of_problems(chunk, |problem| match problem {
-                Problem::Fmha(problem) => problem.more_columns().get(*place).copied(),
-                _ => Some(0),
-            }),
-            Source::FmhaText(text) => texts_of_kernels(chunk, |k| fmha(k, text).unwrap_or_default()),
-            Source::FmhaInt(value) => ints_of_kernels(chunk, |k| fmha(k, value).unwrap_or_default()),
-            Source::Groups => {
-                let groups = |problem: &Problem| match problem {
-                    Problem::Gemm(problem) if !problem.request.groups.is_empty() => {
-                        Some(problem.request.groups.to_string())
-                    }
-                    _ => None,
-                };
-                let of_problem = chunk.problems.iter().map(groups).collect();
-                Content::Texts(of_problem, Places::Stretches(chunk.problem.as_slice()))
-            }
-            Source::Arch => {
-                let arch = |problem: &Problem| problem.arch().map(|arch| arch.as_str().to_owned());
-                let of_problem = chunk.problems.iter().map(arch).collect();
-                Content::Texts(of_problem, Places::Stretches(chunk.problem.as_slice()))
-            }
+            Source::ProblemText(of) => texts(&all(&chunk.problems, of), &chunk.problem),
+            Source::ProblemInt(of) => ints(&all(&chunk.problems, of), &chunk.problem),
             Source::Hardware(name, captured) => {
-                let recorded =
-                    chunk.hardware.iter().find(|(known, _)| known == name).map(|&(_, value)| value);
+                let recorded = chunk.hardware.iter().find(|(known, _)| known == name).map(|known| known.1);
                 let profile = |problem: &Problem| Hardware::for_arch(&problem.arch()?)?.get(name);
-                ints_of_problems(chunk, |problem| recorded.or(*captured).or_else(|| profile(problem)))
+                let of = |problem: &Problem| recorded.or(*captured).or_else(|| profile(problem));
+                ints(&all(&chunk.problems, &of), &chunk.problem)
             }
-            Source::Tflops => Content::Figures(&chunk.tflops),
-            Source::Latency => Content::Figures(&chunk.latency_ms),
-            Source::Bandwidth => Content::Figures(&chunk.bandwidth_gb_s),
-            Source::IsValid => Content::Flags(chunk.is_valid.clone()),
-            Source::NonZero => ints_of_rows(&chunk.non_zero),
-            Source::ProblemIdx => ints_of_rows(&chunk.problem_idx),
-            Source::RunText => {
-                let runs = chunk.runs.iter().cloned().map(Some).collect();
-                Content::Texts(runs, Places::Stretches(chunk.run.as_slice()))
+            Source::Figure(of) => reals(figures.map(of)),
+            Source::FigureOr(of, invalid) => {
+                reals(figures.zip(&chunk.non_zero).map(|(figures, non_zero)| {
+                    if figures.is_valid || *non_zero == Some(0) { of(figures) } else { *invalid }
+                }))
             }
-            Source::RunInt => {
-                let runs = chunk.runs.iter().map(|run| run.parse().ok()).collect();
-                Content::Ints(runs, Places::Stretches(chunk.run.as_slice()))
+            Source::IsValid => {
+                Arc::new(figures.map(|figures| Some(figures.is_valid)).collect::<BooleanArray>())
             }
+            Source::NonZero => Arc::new(Int64Array::from(chunk.non_zero.clone())),
+            Source::ProblemIdx => Arc::new(Int64Array::from(chunk.problem_idx.clone())),
+            Source::RunText => texts(&all(&chunk.runs, &|run: &String| Some(run.clone())), &chunk.run),
+            Source::RunInt => ints(&all(&chunk.runs, &|run: &String| run.parse().ok()), &chunk.run),
         }
     }
 }
 
-fn texts_of_kernels(chunk: &Chunk, text: impl Fn(&Kernel) -> String) -> Content<'_> {
-    let texts = chunk.kernels.iter().map(|kernel| Some(text(kernel))).collect();
-    Content::Texts(texts, Places::Rows(&chunk.kernel))
+/// The values of all kernels, problems or runs.
+fn all<A, T>(list: &[A], of: &(impl Fn(&A) -> Option<T> + ?Sized)) -> Vec<Option<T>> {
+    list.iter().map(of).collect()
 }
 
-fn ints_of_kernels(chunk: &Chunk, value: impl Fn(&Kernel) -> i64) -> Content<'_> {
-    let values = chunk.kernels.iter().map(|kernel| Some(value(kernel))).collect();
-    Content::Ints(values, Places::Rows(&chunk.kernel))
+fn texts<'a>(values: &[Option<String>], rows: impl IntoIterator<Item = &'a u32>) -> ArrayRef {
+    let key = |&at: &u32| values[at as usize].is_some().then_some(at as i32);
+    let keys: Int32Array = rows.into_iter().map(key).collect();
+    let values: StringArray = values.iter().map(|text| Some(text.as_deref().unwrap_or_default())).collect();
+    Arc::new(DictionaryArray::<Int32Type>::new(keys, Arc::new(values)))
 }
 
-fn ints_of_problems(chunk: &Chunk, value: impl Fn(&Problem) -> Option<i64>) -> Content<'_> {
-    let values = chunk.problems.iter().map(value).collect();
-    Content::Ints(values, Places::Stretches(chunk.problem.as_slice()))
+fn ints(values: &[Option<i64>], rows: &[u32]) -> ArrayRef {
+    Arc::new(rows.iter().map(|&at| values[at as usize]).collect::<Int64Array>())
 }
 
-fn ints_of_rows<'a>(values: &Stretches<Option<i64>>) -> Content<'a> {
-    let (values, rows) = values.as_slice().iter().copied().unzip();
-    Content::Ints(values, Places::Own(rows))
-}
-
-fn conv<T>(kernel: &Kernel, value: impl Fn(&ConvKernel) -> T) -> Option<T> {
-    match &kernel.kind {
-        KernelKind::Conv(kernel) => Some(value(kernel)),
-        _ => None,
-    }
-}
-
-fn gemm<T>(kernel: &Kernel, value: impl Fn(&GemmKernel) -> T) -> Option<T> {
-    match &kernel.kind {
-        KernelKind::Gemm(kernel) => Some(value(kernel)),
-        _ => None,
-    }
-}
-
-fn fmha<T>(kernel: &Kernel, value: impl Fn(&FmhaKernel) -> T) -> Option<T> {
-    match &kernel.kind {
-        KernelKind::Fmha(kernel) => Some(value(kernel)),
-        _ => None,
-    }
+fn reals(values: impl Iterator<Item = f64>) -> ArrayRef {
+    Arc::new(values.map(|value| (!value.is_nan()).then_some(value)).collect::<Float64Array>())
 }

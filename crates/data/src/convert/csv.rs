@@ -3,23 +3,65 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int32Type, Int64Type};
+use arrow_array::{Array, ArrayRef};
+use arrow_schema::DataType;
 use ck_select_types::files::Pending;
-use ck_select_types::problem::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, Problem};
+use ck_select_types::problem::{FMHA_COLUMNS, FMHA_MORE_COLUMNS};
 use ck_select_types::vocab::Op;
 
+use super::Options;
 use super::chunk::Chunk;
-use super::schema::Extras;
-use crate::measurements::{DataError, Figures};
+use super::columns::{Column, Source};
+use super::schema::{self, Extras};
+use crate::measurements::DataError;
 
-/// The columns of upstream's writer.
-const CONV: &str = "kernel,problem_idx,N,C,K,G,Di,Hi,Wi,Z,Y,X,stride_d,stride_h,stride_w,pad_d,pad_h,pad_w,\
-                    dilation_d,dilation_h,dilation_w,latency_ms,tflops,non_zero";
-const GEMM: &str = "kernel_name,m,n,k,split_k,arch,latency_ms,measured_tflops,bandwidth_gb_s,is_valid";
+/// The columns of upstream's writer, under the names of the table.
+const CONV: [&str; 24] = [
+    "kernel_name",
+    "problem_idx",
+    "N",
+    "C",
+    "K",
+    "G",
+    "Di",
+    "Hi",
+    "Wi",
+    "Z",
+    "Y",
+    "X",
+    "stride_d",
+    "stride_h",
+    "stride_w",
+    "pad_d",
+    "pad_h",
+    "pad_w",
+    "dilation_d",
+    "dilation_h",
+    "dilation_w",
+    "latency_ms",
+    "tflops",
+    "non_zero",
+];
+const GEMM: [&str; 10] = [
+    "kernel_name",
+    "m",
+    "n",
+    "k",
+    "split_k",
+    "arch",
+    "latency_ms",
+    "measured_tflops",
+    "bandwidth_gb_s",
+    "is_valid",
+];
+const FMHA: [&str; 5] = ["arch", "latency_ms", "tflops", "bandwidth_gb_s", "is_valid"];
 
 pub(super) struct Writer {
     name: String,
     file: BufWriter<Pending>,
-    extras: Extras,
+    columns: Vec<Column>,
 }
 
 impl Writer {
@@ -30,43 +72,29 @@ impl Writer {
             path.display().to_string()
         };
         let mut file = BufWriter::with_capacity(1 << 16, super::create(path)?);
-        let mut header = match op {
-            Op::GroupedConv => CONV.to_owned(),
-            Op::Gemm => GEMM.to_owned(),
-            Op::Fmha => format!(
-                "kernel,problem_idx,{},arch,latency_ms,tflops,bandwidth_gb_s,is_valid",
-                FMHA_COLUMNS.join(",")
-            ),
+        let columns = columns(op, extras);
+        // Only GEMMs are named as in the table.
+        let heading = |column: &Column| match (column.name, op) {
+            ("kernel_name", Op::GroupedConv | Op::Fmha) => "kernel",
+            (name, _) => name,
         };
-        match op {
-            Op::Gemm if extras.many => header.push_str(",batch,groups"),
-            Op::Fmha => extras.more.iter().for_each(|&at| header.extend([",", FMHA_MORE_COLUMNS[at]])),
-            _ => {}
-        }
-        if op == Op::GroupedConv {
-            for (present, columns) in [
-                (extras.bandwidth, ",bandwidth_gb_s"),
-                (extras.split_k, ",split_k"),
-                (extras.pad_sides, ",pad_d_right,pad_h_right,pad_w_right"),
-            ] {
-                header.push_str(if present { columns } else { "" });
-            }
-        }
+        let header = columns.iter().map(heading).collect::<Vec<_>>().join(",");
         writeln!(file, "{header}").map_err(|error| DataError::io(&name, error))?;
-        Ok(Self { name, file, extras: extras.clone() })
+        Ok(Self { name, file, columns })
     }
 
     pub(super) fn write(&mut self, chunk: &Chunk) -> Result<(), DataError> {
-        let rows = chunk.problem.rows().zip(chunk.problem_idx.rows()).zip(chunk.non_zero.rows());
-        for (place, ((problem, problem_idx), non_zero)) in rows.enumerate() {
-            let row = Row {
-                kernel: &chunk.kernels[chunk.kernel[place] as usize].name,
-                problem: &chunk.problems[problem as usize],
-                problem_idx,
-                non_zero,
-                figures: chunk.figures(place),
-            };
-            row.write(&mut self.file, &self.extras).map_err(|error| DataError::io(&self.name, error))?;
+        self.rows(chunk).map_err(|error| DataError::io(&self.name, error))
+    }
+
+    fn rows(&mut self, chunk: &Chunk) -> std::io::Result<()> {
+        let values: Vec<ArrayRef> = self.columns.iter().map(|column| column.values(chunk)).collect();
+        for row in 0..chunk.len() {
+            for (place, (column, values)) in self.columns.iter().zip(&values).enumerate() {
+                self.file.write_all(if place == 0 { b"" } else { b"," })?;
+                write_cell(&mut self.file, column.name, values, row)?;
+            }
+            writeln!(self.file)?;
         }
         Ok(())
     }
@@ -77,73 +105,53 @@ impl Writer {
     }
 }
 
-struct Row<'a> {
-    kernel: &'a str,
-    problem: &'a Problem,
-    problem_idx: Option<i64>,
-    non_zero: Option<i64>,
-    figures: Figures,
+fn columns(op: Op, extras: &Extras) -> Vec<Column> {
+    let mut names: Vec<&str> = match op {
+        Op::GroupedConv => CONV.to_vec(),
+        Op::Gemm => GEMM.to_vec(),
+        Op::Fmha => {
+            ["kernel_name", "problem_idx"].iter().chain(&FMHA_COLUMNS).chain(&FMHA).copied().collect()
+        }
+    };
+    for (has, more) in [
+        (op == Op::GroupedConv && extras.bandwidth, &["bandwidth_gb_s"][..]),
+        (op == Op::GroupedConv && extras.split_k, &["split_k"]),
+        (op == Op::GroupedConv && extras.pad_sides, &["pad_d_right", "pad_h_right", "pad_w_right"]),
+        (op == Op::Gemm && extras.many, &["batch", "groups"]),
+    ] {
+        names.extend(if has { more } else { &[] });
+    }
+    if op == Op::Fmha {
+        names.extend(extras.more.iter().map(|&at| FMHA_MORE_COLUMNS[at]));
+    }
+    let mut table = schema::columns(op, &Options::default(), extras);
+    let mut column = |name: &str| {
+        let mut column = table.swap_remove(table.iter().position(|column| column.name == name)?);
+        if op == Op::GroupedConv {
+            column.source = match name {
+                "latency_ms" => Source::FigureOr(|figures| figures.latency_ms, f64::NAN),
+                "tflops" => Source::FigureOr(|figures| figures.tflops, 0.0),
+                _ => column.source,
+            };
+        }
+        Some(column)
+    };
+    names.into_iter().filter_map(&mut column).collect()
 }
 
-impl Row<'_> {
-    fn write(&self, out: &mut impl Write, extras: &Extras) -> std::io::Result<()> {
-        let Self { kernel, figures, .. } = self;
-        let or_empty = |value: Option<i64>| value.map(|value| value.to_string()).unwrap_or_default();
+fn write_cell(out: &mut impl Write, column: &str, values: &ArrayRef, row: usize) -> std::io::Result<()> {
+    if values.is_null(row) {
+        return out.write_all(if column == "latency_ms" { b"N/A" } else { b"" });
+    }
+    match values.data_type() {
+        DataType::Int64 => write!(out, "{}", values.as_primitive::<Int64Type>().value(row)),
         // Debug prints the shortest digits that parse back to the same bits.
-        let latency =
-            if figures.latency_ms.is_nan() { "N/A".to_owned() } else { format!("{:?}", figures.latency_ms) };
-        let bandwidth = if figures.bandwidth_gb_s.is_nan() {
-            String::new()
-        } else {
-            format!("{:?}", figures.bandwidth_gb_s)
-        };
-        match self.problem {
-            Problem::Conv(p) => {
-                write!(out, "{kernel},{},{},{},{},{}", or_empty(self.problem_idx), p.n, p.c, p.k, p.g)?;
-                for axes in [p.input, p.filter, p.stride, p.pad_left, p.dilation] {
-                    for value in axes {
-                        write!(out, ",{value}")?;
-                    }
-                }
-                // There is no column for rows that are invalid for a reason other than their figures.
-                let failed = !figures.is_valid && self.non_zero != Some(0);
-                let latency = if failed { "N/A" } else { &latency };
-                let tflops = if failed { 0.0 } else { figures.tflops };
-                write!(out, ",{latency},{tflops:?},{}", or_empty(self.non_zero))?;
-                if extras.bandwidth {
-                    write!(out, ",{bandwidth}")?;
-                }
-                if extras.split_k {
-                    write!(out, ",{}", p.split_k)?;
-                }
-                if extras.pad_sides {
-                    let [d, h, w] = p.pad_right;
-                    write!(out, ",{d},{h},{w}")?;
-                }
-                writeln!(out)
-            }
-            Problem::Gemm(p) => {
-                let arch = p.arch.map(|arch| arch.to_string()).unwrap_or_default();
-                write!(out, "{kernel},{},{},{},{},{arch}", p.m, p.n, p.k, p.split_k)?;
-                write!(out, ",{latency},{:?},{bandwidth},{}", figures.tflops, figures.is_valid)?;
-                if extras.many {
-                    write!(out, ",{},{}", p.request.batch, p.request.groups)?;
-                }
-                writeln!(out)
-            }
-            Problem::Fmha(p) => {
-                write!(out, "{kernel},{}", or_empty(self.problem_idx))?;
-                for value in p.columns() {
-                    write!(out, ",{value}")?;
-                }
-                let arch = p.arch.map(|arch| arch.to_string()).unwrap_or_default();
-                write!(out, ",{arch},{latency},{:?},{bandwidth},{}", figures.tflops, figures.is_valid)?;
-                let more = p.more_columns();
-                for &at in &extras.more {
-                    write!(out, ",{}", more[at])?;
-                }
-                writeln!(out)
-            }
+        DataType::Float64 => write!(out, "{:?}", values.as_primitive::<Float64Type>().value(row)),
+        DataType::Boolean => write!(out, "{}", values.as_boolean().value(row)),
+        _ => {
+            let texts = values.as_dictionary::<Int32Type>();
+            let text = texts.values().as_string::<i32>().value(texts.keys().value(row) as usize);
+            out.write_all(text.as_bytes())
         }
     }
 }

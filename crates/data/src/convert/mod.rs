@@ -1,18 +1,13 @@
 //! Converts any file of measurements to upstream's canonical tables.
 //!
-//! One thread reads and passes on chunks of rows; the caller's thread turns each chunk into a row group,
-//! column by column on all cores, and writes it. Only a few chunks exist at any time, so the inputs may be
-//! larger than the memory.
+//! One thread reads and passes on chunks of rows; the caller's thread turns each chunk into a row group and writes
+//! it. Only a few chunks exist at any time, so the inputs may be larger than the memory.
 
 mod capture;
 mod chunk;
 mod columns;
-mod content;
 mod csv;
-mod fmha;
-mod hybrid;
 mod origin;
-mod pages;
 mod schema;
 mod sender;
 mod table;

@@ -4,10 +4,13 @@ use std::path::PathBuf;
 
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::GemmKernel;
-use ck_select_types::problem::FMHA_MORE_COLUMNS;
+use ck_select_types::problem::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem};
 use ck_select_types::vocab::{Op, Pipeline};
 
-use super::columns::{Column, Source};
+use super::columns::{
+    self, Column, Source, conv_int, conv_problem, conv_text, fmha_int, fmha_text, gemm_flag, gemm_int,
+    gemm_problem, gemm_text,
+};
 use super::{Capture, Options};
 use crate::measurements::{DataError, columns_of};
 
@@ -57,9 +60,9 @@ pub(super) fn columns(op: Op, options: &Options, extras: &Extras) -> Vec<Column>
         Op::Gemm => {
             let mut columns = gemm();
             if extras.many {
-                let batch = Source::GemmProblem(|problem| problem.request.batch.into());
+                let batch = gemm_problem(|problem| problem.request.batch.into());
                 columns.push(Column::new("batch", batch));
-                columns.push(Column::new("groups", Source::Groups));
+                columns.push(Column::new("groups", columns::groups()));
             }
             if extras.hardware && options.capture.is_none() {
                 hardware(&mut columns, None);
@@ -67,7 +70,7 @@ pub(super) fn columns(op: Op, options: &Options, extras: &Extras) -> Vec<Column>
             (options.capture.as_ref(), columns)
         }
         Op::Fmha => {
-            let mut columns = super::fmha::columns(&extras.more);
+            let mut columns = fmha(&extras.more);
             if extras.hardware && options.capture.is_none() {
                 hardware(&mut columns, None);
             }
@@ -85,37 +88,36 @@ pub(super) fn columns(op: Op, options: &Options, extras: &Extras) -> Vec<Column>
 }
 
 fn gemm() -> Vec<Column> {
-    use Source::{Arch, Bandwidth, GemmFlag, GemmInt, GemmProblem, GemmText, IsValid, KernelName, Latency};
     let columns = [
         ("op_type", Source::Text(Op::Gemm.to_string())),
-        ("dtype", GemmText(|k| k.dtype_a.to_string())),
-        ("layout", GemmText(|k| k.layout.to_string())),
-        ("arch", Arch),
-        ("kernel_name", KernelName),
-        ("m", GemmProblem(|p| p.m)),
-        ("n", GemmProblem(|p| p.n)),
-        ("k", GemmProblem(|p| p.k)),
-        ("split_k", GemmProblem(|p| i64::from(p.split_k))),
-        ("measured_tflops", Source::Tflops),
-        ("latency_ms", Latency),
-        ("bandwidth_gb_s", Bandwidth),
-        ("is_valid", IsValid),
-        ("tile_m", GemmInt(|k| k.tile.m.into())),
-        ("tile_n", GemmInt(|k| k.tile.n.into())),
-        ("tile_k", GemmInt(|k| k.tile.k.into())),
-        ("warp_m", GemmInt(|k| k.wave.m.into())),
-        ("warp_n", GemmInt(|k| k.wave.n.into())),
-        ("warp_k", GemmInt(|k| k.wave.k.into())),
-        ("warp_tile_m", GemmInt(|k| k.warp_tile.m.into())),
-        ("warp_tile_n", GemmInt(|k| k.warp_tile.n.into())),
-        ("warp_tile_k", GemmInt(|k| k.warp_tile.k.into())),
-        ("pipeline", GemmText(|k| k.pipeline.to_string())),
-        ("scheduler", GemmText(|k| k.scheduler.to_string())),
-        ("epilogue", GemmText(|k| k.epilogue.to_string())),
-        ("pad_m", GemmFlag(|k| pads(k)[0])),
-        ("pad_n", GemmFlag(|k| pads(k)[1])),
-        ("pad_k", GemmFlag(|k| pads(k)[2])),
-        ("persistent", GemmFlag(|k| k.persistent)),
+        ("dtype", gemm_text(|k| k.dtype_a.to_string())),
+        ("layout", gemm_text(|k| k.layout.to_string())),
+        ("arch", columns::arch()),
+        ("kernel_name", columns::kernel_name()),
+        ("m", gemm_problem(|p| p.m)),
+        ("n", gemm_problem(|p| p.n)),
+        ("k", gemm_problem(|p| p.k)),
+        ("split_k", gemm_problem(|p| i64::from(p.split_k))),
+        ("measured_tflops", Source::Figure(|f| f.tflops)),
+        ("latency_ms", Source::Figure(|f| f.latency_ms)),
+        ("bandwidth_gb_s", Source::Figure(|f| f.bandwidth_gb_s)),
+        ("is_valid", Source::IsValid),
+        ("tile_m", gemm_int(|k| k.tile.m.into())),
+        ("tile_n", gemm_int(|k| k.tile.n.into())),
+        ("tile_k", gemm_int(|k| k.tile.k.into())),
+        ("warp_m", gemm_int(|k| k.wave.m.into())),
+        ("warp_n", gemm_int(|k| k.wave.n.into())),
+        ("warp_k", gemm_int(|k| k.wave.k.into())),
+        ("warp_tile_m", gemm_int(|k| k.warp_tile.m.into())),
+        ("warp_tile_n", gemm_int(|k| k.warp_tile.n.into())),
+        ("warp_tile_k", gemm_int(|k| k.warp_tile.k.into())),
+        ("pipeline", gemm_text(|k| k.pipeline.to_string())),
+        ("scheduler", gemm_text(|k| k.scheduler.to_string())),
+        ("epilogue", gemm_text(|k| k.epilogue.to_string())),
+        ("pad_m", gemm_flag(|k| pads(k)[0])),
+        ("pad_n", gemm_flag(|k| pads(k)[1])),
+        ("pad_k", gemm_flag(|k| pads(k)[2])),
+        ("persistent", gemm_flag(|k| k.persistent)),
         ("run_id", Source::RunText),
     ];
     columns.into_iter().map(|(name, source)| Column::new(name, source)).collect()
@@ -128,46 +130,95 @@ fn pads(kernel: &GemmKernel) -> [bool; 3] {
     if kernel.pipeline == Pipeline::Mem { [true; 3] } else { kernel.pad }
 }
 
+/// The columns of upstream's benchmark of attention, under its names.
+/// `more` are indices into [`FMHA_MORE_COLUMNS`].
+fn fmha(more: &[usize]) -> Vec<Column> {
+    let sizes = FMHA_COLUMNS
+        .into_iter()
+        .enumerate()
+        .map(|(place, name)| (name, columns::fmha_number(FmhaProblem::columns, place)));
+    let more = more
+        .iter()
+        .map(|&place| (FMHA_MORE_COLUMNS[place], columns::fmha_number(FmhaProblem::more_columns, place)));
+    let kernel = [
+        ("op_type", Source::Text(Op::Fmha.to_string())),
+        ("dtype", fmha_text(|k| k.dtype.to_string())),
+        ("arch", columns::arch()),
+        ("kernel_name", columns::kernel_name()),
+        ("family", fmha_text(|k| k.family.to_string())),
+        ("mode", fmha_text(|k| k.mode.to_string())),
+        ("pipeline", fmha_text(|k| k.pipeline.to_string())),
+        ("tile_m0", fmha_int(|k| k.tile.m0.into())),
+        ("tile_n0", fmha_int(|k| k.tile.n0.into())),
+        ("tile_k0", fmha_int(|k| k.tile.k0.into())),
+        ("tile_n1", fmha_int(|k| k.tile.n1.into())),
+        ("tile_k1", fmha_int(|k| k.tile.k1.into())),
+        ("tile_k0max", fmha_int(|k| k.tile.k0max.into())),
+        ("pad_s", fmha_int(|k| k.pad[0].into())),
+        ("pad_sk", fmha_int(|k| k.pad[1].into())),
+        ("pad_d", fmha_int(|k| k.pad[2].into())),
+        ("pad_dv", fmha_int(|k| k.pad[3].into())),
+        ("mask", fmha_text(|k| k.mask.to_string())),
+        ("bias", fmha_text(|k| k.bias.to_string())),
+        ("lse", fmha_int(|k| k.lse.into())),
+        ("dropout", fmha_int(|k| k.dropout.into())),
+        ("logits", fmha_int(|k| k.logits.into())),
+        ("sink", fmha_int(|k| k.sink.into())),
+        ("skip", fmha_int(|k| k.skip.into())),
+        ("qscale", fmha_text(|k| k.qscale.to_string())),
+        ("paged_kv", fmha_int(|k| k.paged_kv.into())),
+        ("rope", fmha_text(|k| k.rope.to_string())),
+        ("deterministic", fmha_int(|k| k.deterministic.into())),
+        ("dbias", fmha_int(|k| k.dbias.into())),
+        ("latency_ms", Source::Figure(|f| f.latency_ms)),
+        ("tflops", Source::Figure(|f| f.tflops)),
+        ("bandwidth_gb_s", Source::Figure(|f| f.bandwidth_gb_s)),
+        ("is_valid", Source::IsValid),
+        ("problem_idx", Source::ProblemIdx),
+        ("run_id", Source::RunText),
+    ];
+    sizes.chain(kernel).chain(more).map(|(name, source)| Column::new(name, source)).collect()
+}
+
 fn conv(options: &Options, extras: &Extras) -> Vec<Column> {
-    use Source::{Arch, ConvInt, ConvProblem, ConvText, KernelName};
     let mut columns: Vec<Column> = [
-        ("kernel_name", KernelName),
-        ("latency_ms", Source::Latency),
-        ("tflops", Source::Tflops),
+        ("kernel_name", columns::kernel_name()),
+        ("latency_ms", Source::Figure(|f| f.latency_ms)),
+        ("tflops", Source::Figure(|f| f.tflops)),
         ("non_zero", Source::NonZero),
         ("problem_idx", Source::ProblemIdx),
-        ("N", ConvProblem(|p| p.n)),
-        ("C", ConvProblem(|p| p.c)),
-        ("K", ConvProblem(|p| p.k)),
-        ("G", ConvProblem(|p| p.g)),
-        ("Di", ConvProblem(|p| p.input[0])),
-        ("Hi", ConvProblem(|p| p.input[1])),
-        ("Wi", ConvProblem(|p| p.input[2])),
-        ("Z", ConvProblem(|p| p.filter[0])),
-        ("Y", ConvProblem(|p| p.filter[1])),
-        ("X", ConvProblem(|p| p.filter[2])),
-        ("stride_d", ConvProblem(|p| p.stride[0])),
-        ("stride_h", ConvProblem(|p| p.stride[1])),
-        ("stride_w", ConvProblem(|p| p.stride[2])),
-        ("pad_d", ConvProblem(|p| p.pad_left[0])),
-        ("pad_h", ConvProblem(|p| p.pad_left[1])),
-        ("pad_w", ConvProblem(|p| p.pad_left[2])),
-        ("dilation_d", ConvProblem(|p| p.dilation[0])),
-        ("dilation_h", ConvProblem(|p| p.dilation[1])),
-        ("dilation_w", ConvProblem(|p| p.dilation[2])),
+        ("N", conv_problem(|p| p.n)),
+        ("C", conv_problem(|p| p.c)),
+        ("K", conv_problem(|p| p.k)),
+        ("G", conv_problem(|p| p.g)),
+        ("Di", conv_problem(|p| p.input[0])),
+        ("Hi", conv_problem(|p| p.input[1])),
+        ("Wi", conv_problem(|p| p.input[2])),
+        ("Z", conv_problem(|p| p.filter[0])),
+        ("Y", conv_problem(|p| p.filter[1])),
+        ("X", conv_problem(|p| p.filter[2])),
+        ("stride_d", conv_problem(|p| p.stride[0])),
+        ("stride_h", conv_problem(|p| p.stride[1])),
+        ("stride_w", conv_problem(|p| p.stride[2])),
+        ("pad_d", conv_problem(|p| p.pad_left[0])),
+        ("pad_h", conv_problem(|p| p.pad_left[1])),
+        ("pad_w", conv_problem(|p| p.pad_left[2])),
+        ("dilation_d", conv_problem(|p| p.dilation[0])),
+        ("dilation_h", conv_problem(|p| p.dilation[1])),
+        ("dilation_w", conv_problem(|p| p.dilation[2])),
         ("op_type", Source::Text(Op::GroupedConv.to_string())),
-        ("variant", ConvText(|k| k.direction.to_string())),
-        ("dtype", ConvText(|k| k.dtype_in.to_string())),
-        ("ndim_spatial", ConvInt(|k| k.ndim.into())),
+        ("variant", conv_text(|k| k.direction.to_string())),
+        ("dtype", conv_text(|k| k.dtype_in.to_string())),
+        ("ndim_spatial", conv_int(|k| k.ndim.into())),
         // The three numbers of the name, in its order, because models are trained on them.
-        ("block_size", ConvInt(|k| k.tile.m.into())),
-        ("gemm_m_per_block", ConvInt(|k| k.tile.n.into())),
-        ("gemm_n_per_block", ConvInt(|k| k.tile.k.into())),
-        ("pipeline", ConvText(|k| k.pipeline.to_string())),
-        ("wave_mode", ConvText(|k| k.scheduler.to_string())),
-        ("has_dsb", ConvInt(|k| k.double_smem_buffer.into())),
-        ("has_si", ConvInt(|k| k.split_image.into())),
-        ("arch", Arch),
+        ("block_size", conv_int(|k| k.tile.m.into())),
+        ("gemm_m_per_block", conv_int(|k| k.tile.n.into())),
+        ("gemm_n_per_block", conv_int(|k| k.tile.k.into())),
+        ("pipeline", conv_text(|k| k.pipeline.to_string())),
+        ("wave_mode", conv_text(|k| k.scheduler.to_string())),
+        ("has_dsb", conv_int(|k| k.double_smem_buffer.into())),
+        ("has_si", conv_int(|k| k.split_image.into())),
+        ("arch", columns::arch()),
     ]
     .into_iter()
     .map(|(name, source)| Column::new(name, source))
@@ -176,15 +227,15 @@ fn conv(options: &Options, extras: &Extras) -> Vec<Column> {
     columns.push(Column::new("is_valid", Source::IsValid));
     columns.push(Column::new("run_id", Source::RunInt));
     if extras.bandwidth {
-        columns.push(Column::new("bandwidth_gb_s", Source::Bandwidth));
+        columns.push(Column::new("bandwidth_gb_s", Source::Figure(|f| f.bandwidth_gb_s)));
     }
     if extras.split_k {
-        columns.push(Column::new("split_k", ConvProblem(|p| p.split_k.into())));
+        columns.push(Column::new("split_k", conv_problem(|p| p.split_k.into())));
     }
     if extras.pad_sides {
-        columns.push(Column::new("pad_d_right", ConvProblem(|p| p.pad_right[0])));
-        columns.push(Column::new("pad_h_right", ConvProblem(|p| p.pad_right[1])));
-        columns.push(Column::new("pad_w_right", ConvProblem(|p| p.pad_right[2])));
+        columns.push(Column::new("pad_d_right", conv_problem(|p| p.pad_right[0])));
+        columns.push(Column::new("pad_h_right", conv_problem(|p| p.pad_right[1])));
+        columns.push(Column::new("pad_w_right", conv_problem(|p| p.pad_right[2])));
     }
     columns
 }

@@ -176,7 +176,7 @@ impl Sink for Sender {
         chunk.kernel.push(kernel);
         chunk.problem.push(problem);
         chunk.run.push(chunk.runs.len() as u32 - 1);
-        chunk.push_figures(&row.figures);
+        chunk.figures.push(row.figures);
         chunk.non_zero.push(row.non_zero);
         chunk.problem_idx.push(row.problem_idx);
         if chunk.len() >= ROWS {

@@ -3,58 +3,56 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use arrow_schema::Schema;
+use arrow_array::RecordBatch;
+use arrow_schema::{DataType, Schema};
 use ck_select_types::files::Pending;
-use parquet::arrow::ArrowSchemaConverter;
+use parquet::arrow::ArrowWriter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::Compression;
 use parquet::errors::ParquetError;
-use parquet::file::writer::SerializedFileWriter;
-use rayon::prelude::*;
+use parquet::file::properties::{EnabledStatistics, WriterProperties};
+use parquet::schema::types::ColumnPath;
 
 use super::chunk::Chunk;
 use super::columns::Column;
-use super::pages::{ColumnChunk, encode};
 use crate::measurements::DataError;
 
 pub(super) struct Writer {
     name: String,
-    file: SerializedFileWriter<Pending>,
+    file: ArrowWriter<Pending>,
     columns: Vec<Column>,
+    schema: Arc<Schema>,
 }
 
 impl Writer {
     pub(super) fn create(path: &Path, columns: Vec<Column>) -> Result<Self, DataError> {
         let name = path.display().to_string();
-        let schema = Schema::new(columns.iter().map(Column::field).collect::<Vec<_>>());
+        let schema = Arc::new(Schema::new(columns.iter().map(Column::field).collect::<Vec<_>>()));
+        let mut properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .set_statistics_enabled(EnabledStatistics::Chunk);
+        // Figures rarely repeat.
+        for figure in schema.fields().iter().filter(|field| *field.data_type() == DataType::Float64) {
+            let path = ColumnPath::from(figure.name().as_str());
+            properties = properties.set_column_dictionary_enabled(path, false);
+        }
         // Arrow's own schema is omitted: with it, data frames would have categories instead of texts.
+        let options =
+            ArrowWriterOptions::new().with_properties(properties.build()).with_skip_arrow_metadata(true);
         let target = super::create(path)?;
-        let file = ArrowSchemaConverter::new()
-            .convert(&schema)
-            .and_then(|schema| SerializedFileWriter::new(target, schema.root_schema_ptr(), Arc::default()))
+        let file = ArrowWriter::try_new_with_options(target, Arc::clone(&schema), options)
             .map_err(|error| DataError::format(&name, error))?;
-        Ok(Self { name, file, columns })
+        Ok(Self { name, file, columns, schema })
     }
 
     pub(super) fn write(&mut self, chunk: &Chunk) -> Result<(), DataError> {
-        if chunk.len() == 0 {
-            return Ok(());
-        }
         self.group(chunk).map_err(|error| DataError::format(&self.name, error))
     }
 
     fn group(&mut self, chunk: &Chunk) -> Result<(), ParquetError> {
-        let schema = self.file.schema_descr();
-        let encoded: Vec<ColumnChunk> = self
-            .columns
-            .par_iter()
-            .zip(schema.columns())
-            .map(|(column, description)| encode(&column.content(chunk), Arc::clone(description)))
-            .collect::<Result<_, _>>()?;
-        let mut group = self.file.next_row_group()?;
-        for ColumnChunk { bytes, close } in encoded {
-            group.append_column(&bytes, close)?;
-        }
-        group.close()?;
-        Ok(())
+        let values = self.columns.iter().map(|column| column.values(chunk)).collect();
+        self.file.write(&RecordBatch::try_new(Arc::clone(&self.schema), values)?)?;
+        self.file.flush()
     }
 
     pub(super) fn commit(self) -> Result<(), DataError> {

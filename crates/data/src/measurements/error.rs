@@ -26,14 +26,6 @@ pub enum DataError {
         /// The columns found.
         found: Vec<String>,
     },
-    /// A line that is not valid CSV.
-    #[error("{file}: {source}")]
-    Csv {
-        /// The file.
-        file: String,
-        /// Why, with the line.
-        source: csv::Error,
-    },
     /// An invalid row.
     #[error("{file}: line {line}: {message}")]
     Row {

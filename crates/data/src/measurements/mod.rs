@@ -10,9 +10,10 @@ mod numbers;
 mod parquet;
 mod problems;
 mod record;
+mod row_collector;
 mod source;
 mod sweeps;
-mod taking;
+mod table;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -29,11 +30,11 @@ pub(crate) use names::Filter;
 pub use parquet::numbers_of;
 pub use problems::problem_of;
 pub(crate) use record::{Counts, Figures, Measured, Sink};
+use row_collector::{Arches, RowCollector};
 use source::read_text;
 pub(crate) use source::{columns_of, read as read_file};
 pub use source::{files_of, first_row};
 pub use sweeps::{Run, Sweep};
-use taking::{Arches, Taking};
 
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -263,11 +264,11 @@ impl Measurements {
 
     fn add(&mut self, path: &Path, figures: bool) -> Result<(), DataError> {
         let filter = self.filter();
-        let mut taking = Taking::new(self);
-        taking.figures = figures;
-        let counts = read_file(path, filter, &mut taking)?;
-        let other_runs = taking.other_runs;
-        let arches = taking.end(&path.display().to_string())?;
+        let mut collector = RowCollector::new(self);
+        collector.figures = figures;
+        let counts = read_file(path, filter, &mut collector)?;
+        let other_runs = collector.other_runs;
+        let arches = collector.end(&path.display().to_string())?;
         self.take_counts(path.to_owned(), counts, other_runs, arches);
         Ok(())
     }
@@ -276,10 +277,10 @@ impl Measurements {
     /// [`Measurements::sources`], and its ending gives the format like that of a file.
     pub fn add_text(&mut self, name: &str, text: &[u8]) -> Result<(), DataError> {
         let filter = self.filter();
-        let mut taking = Taking::new(self);
-        let counts = read_text(name, text, filter, &mut taking)?;
-        let other_runs = taking.other_runs;
-        let arches = taking.end(name)?;
+        let mut collector = RowCollector::new(self);
+        let counts = read_text(name, text, filter, &mut collector)?;
+        let other_runs = collector.other_runs;
+        let arches = collector.end(name)?;
         self.take_counts(PathBuf::from(name), counts, other_runs, arches);
         Ok(())
     }

@@ -5,20 +5,21 @@ const ABSENT: [&str; 7] = ["", "N/A", "nan", "NaN", "null", "None", "NULL"];
 
 /// A measured figure; NaN if it is absent.
 pub(super) fn figure(column: &str, text: &[u8]) -> Result<f64, String> {
-    match fast_float2::parse::<f64, _>(text) {
-        Ok(value) => Ok(value),
-        Err(_) if is_absent(text) => Ok(f64::NAN),
-        Err(_) => Err(not_a(column, text, "a number or N/A")),
+    match parsed(text) {
+        Some(value) => Ok(value),
+        None if is_absent(text) => Ok(f64::NAN),
+        None => Err(not_a(column, text, "a number or N/A")),
     }
 }
 
 /// A whole number, also in the form of data frames (`3.0`); `None` if it is absent.
 pub(super) fn whole(column: &str, text: &[u8]) -> Result<Option<i64>, String> {
-    if let Some(value) = digits(text) {
+    // Longer ones are no counts of anything.
+    if let Some(value) = parsed(text).filter(|_| text.len() <= 18) {
         return Ok(Some(value));
     }
-    match fast_float2::parse::<f64, _>(text) {
-        Ok(value) if value.fract() == 0.0 && value.abs() < 9.0e15 => Ok(Some(value as i64)),
+    match parsed::<f64>(text) {
+        Some(value) if value.fract() == 0.0 && value.abs() < 9.0e15 => Ok(Some(value as i64)),
         _ if is_absent(text) => Ok(None),
         _ => Err(not_a(column, text, "a whole number")),
     }
@@ -44,22 +45,9 @@ pub(super) fn status(text: &[u8]) -> Result<Option<bool>, String> {
     }
 }
 
-fn digits(text: &[u8]) -> Option<i64> {
-    let (negative, text) = match text {
-        [b'-', rest @ ..] => (true, rest),
-        _ => (false, text),
-    };
-    if text.is_empty() || text.len() > 18 {
-        return None;
-    }
-    let mut value = 0;
-    for byte in text {
-        if !byte.is_ascii_digit() {
-            return None;
-        }
-        value = value * 10 + i64::from(byte - b'0');
-    }
-    Some(if negative { -value } else { value })
+/// A number in the form of Rust's standard library.
+fn parsed<T: std::str::FromStr>(text: &[u8]) -> Option<T> {
+    std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 fn is_absent(text: &[u8]) -> bool {

@@ -136,11 +136,6 @@ impl Problems {
         }
         self.last.as_ref().ok_or_else(String::new)
     }
-
-    /// The last result of [`Problems::get`].
-    pub(super) const fn last(&self) -> Option<&(Problem, u64)> {
-        self.last.as_ref()
-    }
 }
 
 /// Cells that the kernel's name overrides.

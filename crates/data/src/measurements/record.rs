@@ -76,12 +76,6 @@ pub(crate) trait Sink {
     /// Takes a row.
     fn row(&mut self, row: &Measured<'_>) -> Result<(), DataError>;
 
-    /// Takes rows without figures that have the problem of the previous row: one for each of these indices
-    /// into `kernels`.
-    fn pairs(&mut self, ids: &[u32], before: &Measured<'_>) -> Result<(), DataError> {
-        ids.iter().try_for_each(|&kernel| self.row(&Measured { kernel, ..*before }))
-    }
-
     /// Receives a place that should be a row, but is not. An error ends the reading.
     fn reject(&mut self, file: &str, place: String, reason: String) -> Result<(), DataError>;
 

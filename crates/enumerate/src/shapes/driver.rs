@@ -4,7 +4,6 @@ use ck_select_types::nearest::Hint;
 use ck_select_types::problem::{ConvProblem, Problem};
 use ck_select_types::vocab::{ConvLayout, Direction, Dtype};
 
-use super::distinct;
 use super::random::Random;
 
 /// A line that is not a convolution, and why.
@@ -280,11 +279,6 @@ pub fn training_set(problems: &[Problem], count: usize, seed: u64) -> Vec<Proble
     random.shuffle(&mut chosen);
     chosen.truncate(count);
     chosen
-}
-
-/// Each problem once.
-pub fn without_repetitions(problems: Vec<Problem>) -> Vec<Problem> {
-    distinct(problems)
 }
 
 /// What two problems of a kind share.

@@ -1,176 +1,140 @@
 //! Problems worth measuring: upstream's generators, synthetic sets, layers of real networks, attention of
-//! real models, and lists from elsewhere.
+//! real models, and lists from elsewhere. Sets are data (`rules/shapes.json`), except for drawn ones.
 
-mod conv;
 pub mod driver;
-mod fmha;
-mod fmha_sets;
-mod gemm;
-mod grid;
-mod networks;
+mod product;
 mod random;
 mod strata;
 mod validation;
 mod write;
 
+use std::collections::{BTreeMap, HashSet};
+use std::hash::Hash;
+use std::sync::OnceLock;
+
 use ck_select_types::nearest::Hint;
-use ck_select_types::problem::{GemmProblem, Problem};
+use ck_select_types::problem::{ConvProblem, Problem, ProblemDefaults};
 use ck_select_types::vocab::{Direction, Dtype, Op};
+use serde::Deserialize;
+
+use crate::rules::{RulesError, Word};
 
 pub use strata::{Stratum, dense, stratified};
 pub use validation::{Draw, validation};
 pub use write::{write_csv, write_json};
 
 /// A set of problems that can be named.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Set {
-    /// GEMMs over all regimes of M, N and K, 706 of them.
-    Wide,
-    /// GEMMs with extents of 1 and near it, 546 of them.
-    Edge,
-    /// The 25 GEMMs of `generate_benchmark_data`.
-    Benchmark,
-    /// GEMMs of the heuristic's sweep.
-    Sweep,
-    /// Convolutions over all regimes, on a coarse grid.
-    ConvWide,
-    /// Convolutions with extents of 1 and next to the sides of tiles.
-    ConvEdge,
-    /// Synthetic convolutions.
-    Synthetic,
-    /// 300 drawn convolutions.
-    Holdout,
-    /// Layers of `ResNet`-50.
-    Resnet50,
-    /// Layers of `MobileNetV2`.
-    Mobilenetv2,
-    /// Layers of a U-Net.
-    Unet,
-    /// Layers of `ConvNeXt`-T.
-    Convnext,
-    /// Patch embeddings of vision transformers.
-    VitPatch,
-    /// All networks together.
-    Networks,
-    /// Attention of language, image and diffusion models.
-    Attention,
-    /// Forward attention of upstream's test matrix: its smoke tests.
-    FmhaSmoke,
-    /// The additional problems of its full tests.
-    FmhaFull,
-    /// Its backward tests.
-    FmhaBwd,
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Set {
+    /// The name.
+    pub name: String,
+    /// The description.
+    pub about: String,
+    op: Word<Op>,
+    #[serde(default)]
+    products: Vec<String>,
+    /// More products for a direction.
+    #[serde(default)]
+    bwd_data: Vec<String>,
+    #[serde(default)]
+    bwd_weight: Vec<String>,
+    /// The products in three dimensions, instead of all others.
+    #[serde(default)]
+    three_d: Vec<String>,
+    /// Depths in three dimensions, if the products are those of two.
+    #[serde(default)]
+    depths: String,
+    /// The end of every product.
+    #[serde(default)]
+    with: String,
+    /// Whether GEMMs are sorted by their extents.
+    #[serde(default)]
+    sorted: bool,
+    /// Whether only problems are taken whose operands all kernels can address.
+    #[serde(default)]
+    small: bool,
+    /// Names of the sets that it joins.
+    #[serde(default)]
+    of: Vec<String>,
+    /// Number of problems, if they are drawn.
+    #[serde(default)]
+    drawn: Option<usize>,
 }
 
-impl Set {
-    /// All sets with their names and descriptions.
-    pub const ALL: [(Self, &'static str, &'static str); 18] = [
-        (Self::Wide, "wide", "706 GEMMs over all regimes of M, N and K"),
-        (Self::Edge, "edge", "546 GEMMs with extents of 1 and near it"),
-        (Self::Benchmark, "benchmark", "the 25 GEMMs of upstream's generate_benchmark_data"),
-        (Self::Sweep, "sweep", "3,167 GEMMs of upstream's heuristic sweep; --count takes evenly spaced ones"),
-        (
-            Self::ConvWide,
-            "conv-wide",
-            "convolutions over all regimes: channels, maps, filters, strides, groups",
-        ),
-        (
-            Self::ConvEdge,
-            "conv-edge",
-            "convolutions at the edge: 1 and beside the sides of tiles, filters and pads",
-        ),
-        (
-            Self::Synthetic,
-            "synthetic",
-            "convolutions: sizes, channels, batches, groups, depthwise, strides, filters",
-        ),
-        (Self::Holdout, "holdout", "300 drawn convolutions, of which --ndim 3 makes 50 three-dimensional"),
-        (Self::Resnet50, "resnet50", "convolutions of ResNet-50, 224 x 224"),
-        (Self::Mobilenetv2, "mobilenetv2", "convolutions of MobileNetV2, 224 x 224"),
-        (Self::Unet, "unet", "convolutions of UNet, 572 x 572"),
-        (Self::Convnext, "convnext", "convolutions of ConvNeXt-T, 224 x 224"),
-        (Self::VitPatch, "vit-patch", "patch embeddings of ViT-B/L/H at 224 and 384"),
-        (Self::Networks, "networks", "all five networks"),
-        (
-            Self::Attention,
-            "attention",
-            "attention of Llama 3, Qwen 2.5 and 3, DeepSeek V3, ViT, Stable Diffusion, FLUX",
-        ),
-        (
-            Self::FmhaSmoke,
-            "fmha-smoke",
-            "forward attention of upstream's smoke tests, of the types that these have",
-        ),
-        (Self::FmhaFull, "fmha-full", "what upstream's full tests have besides"),
-        (Self::FmhaBwd, "fmha-bwd", "backward attention of upstream's smoke and full tests"),
-    ];
+/// A set under one of upstream's names, which also says direction and dimensions.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UpstreamName {
+    name: String,
+    set: String,
+    direction: Word<Direction>,
+    ndim: u8,
+}
 
-    /// The operation of its problems.
-    pub const fn op(self) -> Op {
-        match self {
-            Self::Wide | Self::Edge | Self::Benchmark | Self::Sweep => Op::Gemm,
-            Self::Attention | Self::FmhaSmoke | Self::FmhaFull | Self::FmhaBwd => Op::Fmha,
-            _ => Op::GroupedConv,
-        }
-    }
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Catalog {
+    #[serde(rename = "about")]
+    _about: String,
+    /// The end of every product of an operation.
+    every_line: BTreeMap<String, String>,
+    /// The end of every product in three dimensions.
+    three_d: String,
+    sets: Vec<Set>,
+    dense: Set,
+    upstream: Vec<UpstreamName>,
+}
 
-    /// Whether its problems have the batch sizes that were chosen.
-    pub const fn has_batches(self) -> bool {
-        use Set::{Attention, Convnext, Mobilenetv2, Networks, Resnet50, Unet, VitPatch};
-        matches!(self, Attention | Convnext | Mobilenetv2 | Networks | Resnet50 | Unet | VitPatch)
-    }
+const FILE: &str = "built-in shapes.json";
+
+fn catalog() -> Result<&'static Catalog, RulesError> {
+    static CATALOG: OnceLock<Result<Catalog, RulesError>> = OnceLock::new();
+    let read = || {
+        serde_json::from_str(include_str!("../../rules/shapes.json"))
+            .map_err(|error| RulesError { file: FILE.to_owned(), reason: error.to_string() })
+    };
+    CATALOG.get_or_init(read).as_ref().map_err(Clone::clone)
+}
+
+/// All sets.
+pub fn sets() -> Result<&'static [Set], RulesError> {
+    Ok(&catalog()?.sets)
 }
 
 /// A set by one of its names: ours, or one of upstream's, which also says direction and dimensions. Upstream's
 /// own problems are not included; the set has problems of the same kind.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Named {
     /// The name.
     pub name: &'static str,
     /// The set.
-    pub set: Set,
+    pub set: &'static Set,
     /// What upstream's name says: direction and dimensions.
     pub upstream: Option<(Direction, u8)>,
 }
 
-impl Named {
-    /// Upstream's names, the last as its README has it.
-    pub const UPSTREAM: [Self; 10] = [
-        Self::of_upstream("forward_2d", Set::Synthetic, Direction::Forward, 2),
-        Self::of_upstream("forward_3d", Set::Synthetic, Direction::Forward, 3),
-        Self::of_upstream("bwd_data_2d", Set::Synthetic, Direction::BwdData, 2),
-        Self::of_upstream("bwd_data_3d", Set::Synthetic, Direction::BwdData, 3),
-        Self::of_upstream("bwd_weight_2d", Set::Synthetic, Direction::BwdWeight, 2),
-        Self::of_upstream("bwd_weight_3d", Set::Synthetic, Direction::BwdWeight, 3),
-        Self::of_upstream("validation_holdout", Set::Holdout, Direction::Forward, 3),
-        Self::of_upstream("bwd_data_test_validation", Set::Holdout, Direction::BwdData, 3),
-        Self::of_upstream("bwd_weight_test_validation", Set::Holdout, Direction::BwdWeight, 3),
-        Self::of_upstream("forward_2d_test_validation", Set::Holdout, Direction::Forward, 2),
-    ];
-
-    const fn of_upstream(name: &'static str, set: Set, direction: Direction, ndim: u8) -> Self {
-        Self { name, set, upstream: Some((direction, ndim)) }
-    }
+/// The sets under all their names.
+pub fn named() -> Result<Vec<Named>, RulesError> {
+    let catalog = catalog()?;
+    let ours = catalog.sets.iter().map(|set| Named { name: &set.name, set, upstream: None });
+    let upstreams = catalog.upstream.iter().filter_map(|known| {
+        let set = catalog.sets.iter().find(|set| set.name == known.set)?;
+        Some(Named { name: &known.name, set, upstream: Some((known.direction.0, known.ndim)) })
+    });
+    Ok(ours.chain(upstreams).collect())
 }
 
 impl std::str::FromStr for Named {
     type Err = String;
 
     fn from_str(word: &str) -> Result<Self, String> {
-        let ours = Set::ALL.iter().map(|&(set, name, _)| Self { name, set, upstream: None });
-        let mut all = ours.chain(Self::UPSTREAM);
-        all.clone().find(|named| named.name == word).ok_or_else(|| {
-            let hint = Hint::new(word, all.clone().map(|named| named.name));
-            let names: Vec<&str> = all.by_ref().map(|named| named.name).collect();
+        let all = named().map_err(|error| error.to_string())?;
+        all.iter().find(|named| named.name == word).copied().ok_or_else(|| {
+            let names: Vec<&str> = all.iter().map(|named| named.name).collect();
+            let hint = Hint::new(word, names.iter().copied());
             format!("unknown set '{word}', expected one of: {}{hint}", names.join(", "))
         })
-    }
-}
-
-impl Set {
-    /// The name.
-    pub fn name(self) -> &'static str {
-        Self::ALL.iter().find(|(set, ..)| *set == self).map_or("", |(_, name, _)| name)
     }
 }
 
@@ -205,43 +169,100 @@ impl Choice {
     }
 }
 
-/// The problems of a set, in its order, each once.
-pub fn generate(set: Set, choice: &Choice) -> Vec<Problem> {
-    let gemms = |shapes: Vec<[i64; 3]>| -> Vec<Problem> {
-        shapes.into_iter().map(|[m, n, k]| GemmProblem::new(m, n, k).of(choice.dtype).into()).collect()
-    };
-    let layers = |networks: &[networks::Network]| networks::problems(networks, choice);
-    let all = [
-        networks::resnet50 as networks::Network,
-        networks::mobilenetv2,
-        networks::unet,
-        networks::convnext,
-        networks::vit_patch,
-    ];
-    match set {
-        Set::Wide => gemms(gemm::wide()),
-        Set::Edge => gemms(gemm::edge()),
-        Set::Benchmark => gemms(gemm::benchmark()),
-        Set::Sweep => gemms(gemm::sweep()),
-        Set::ConvWide => grid::WIDE.problems(choice),
-        Set::ConvEdge => grid::edge(choice),
-        Set::Synthetic => conv::synthetic(choice),
-        Set::Holdout => {
-            let three_d = choice.ndim == 3;
-            let draw = Draw { count: 300, seed: choice.seed, three_d, any_channels: false, most_gflop: None };
-            validation(Op::GroupedConv, choice, &draw, &[])
-        }
-        Set::Resnet50 => layers(&all[..1]),
-        Set::Mobilenetv2 => layers(&all[1..2]),
-        Set::Unet => layers(&all[2..3]),
-        Set::Convnext => layers(&all[3..4]),
-        Set::VitPatch => layers(&all[4..]),
-        Set::Networks => layers(&all),
-        Set::Attention => fmha::models(choice),
-        Set::FmhaSmoke => fmha_sets::smoke(choice),
-        Set::FmhaFull => fmha_sets::full(choice),
-        Set::FmhaBwd => fmha_sets::backward(choice),
+impl Set {
+    /// The operation of its problems.
+    pub const fn op(&self) -> Op {
+        self.op.0
     }
+
+    /// Whether its problems have the batch sizes that were chosen.
+    pub fn has_batches(&self) -> bool {
+        !self.of.is_empty() || self.products.iter().any(|line| line.contains("@batches"))
+    }
+
+    /// Whether there are problems in two and in three dimensions.
+    pub fn has_dimensions(&self) -> bool {
+        self.is_drawn() || !self.depths.is_empty() || !self.three_d.is_empty()
+    }
+
+    /// Whether its problems depend on a seed.
+    pub const fn is_drawn(&self) -> bool {
+        self.drawn.is_some()
+    }
+
+    /// The problems of the set, in its order, each once.
+    pub fn problems(&self, choice: &Choice) -> Result<Vec<Problem>, RulesError> {
+        let mut problems = Vec::new();
+        for set in sets()?.iter().filter(|set| self.of.contains(&set.name)) {
+            problems.extend(set.problems(choice)?);
+        }
+        if let Some(count) = self.drawn {
+            let three_d = choice.ndim == 3;
+            let draw = Draw { count, seed: choice.seed, three_d, any_channels: false, most_gflop: None };
+            problems.extend(validation(self.op(), choice, &draw, &[]));
+        }
+        for line in self.lines(choice)? {
+            self.product(&line, choice, &mut problems).map_err(|reason| RulesError {
+                file: FILE.to_owned(),
+                reason: format!("'{line}': {reason}"),
+            })?;
+        }
+        if self.sorted {
+            problems.sort_by_key(|problem| match problem {
+                Problem::Gemm(gemm) => [gemm.m, gemm.n, gemm.k],
+                _ => [0; 3],
+            });
+        }
+        Ok(distinct(problems))
+    }
+
+    /// Whole lines of the products.
+    fn lines(&self, choice: &Choice) -> Result<Vec<String>, RulesError> {
+        let catalog = catalog()?;
+        let three_d = choice.ndim == 3 && self.has_dimensions();
+        let more = match choice.direction {
+            Direction::Forward => &[][..],
+            Direction::BwdData => &self.bwd_data,
+            Direction::BwdWeight => &self.bwd_weight,
+        };
+        let lines: Vec<&String> = if three_d && !self.three_d.is_empty() {
+            self.three_d.iter().collect()
+        } else {
+            self.products.iter().chain(more).collect()
+        };
+        let every = catalog.every_line.get(self.op().as_str()).map_or("", String::as_str);
+        let depth =
+            if three_d && !self.depths.is_empty() { format!("Di={}", self.depths) } else { String::new() };
+        let three_d = if three_d { catalog.three_d.as_str() } else { "" };
+        Ok(lines.into_iter().map(|line| format!("{line} {depth} {} {every} {three_d}", self.with)).collect())
+    }
+
+    /// Adds the problems of a line.
+    fn product(&self, line: &str, choice: &Choice, problems: &mut Vec<Problem>) -> Result<(), String> {
+        let Choice { direction, dtype, .. } = *choice;
+        let defaults = ProblemDefaults { direction, dtype, ..ProblemDefaults::of(self.op()) };
+        let words: Vec<&str> = line.split_whitespace().collect();
+        product::expand(&words, &choice.batches, &mut product::Values::default(), &mut |values| {
+            let read = Problem::from_fields(self.op(), values, &defaults);
+            problems.extend(read.ok().filter(|problem| self.takes(problem, choice)));
+        })
+    }
+
+    fn takes(&self, problem: &Problem, choice: &Choice) -> bool {
+        match problem {
+            Problem::Conv(conv) => !self.small || is_small(conv),
+            Problem::Fmha(fmha) => choice.any_dtype || fmha.dtype == choice.dtype,
+            Problem::Gemm(_) => true,
+        }
+    }
+}
+
+/// Whether all kernels can address the operands: those without 64-bit offsets need fewer elements than 2^31.
+fn is_small(conv: &ConvProblem) -> bool {
+    let volume = |axes: [i64; 3]| axes.into_iter().product::<i64>();
+    let filter = conv.k * (conv.c / conv.g) * volume(conv.filter);
+    let operands = [conv.n * conv.c * volume(conv.input), filter, conv.n * conv.k * volume(conv.output())];
+    operands.into_iter().all(|elements| elements < 1 << 31)
 }
 
 /// `count` evenly spaced problems, as in upstream's sweep: the one at `floor(i * len / count)`.
@@ -254,7 +275,10 @@ pub fn evenly<T: Copy>(problems: &[T], count: usize) -> Vec<T> {
 }
 
 /// Keeps the first of equal values.
-fn distinct<T: Eq + std::hash::Hash + Copy>(values: impl IntoIterator<Item = T>) -> Vec<T> {
-    let mut seen = std::collections::HashSet::new();
+pub fn distinct<T: Eq + Hash + Copy>(values: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut seen = HashSet::new();
     values.into_iter().filter(|value| seen.insert(*value)).collect()
 }
+
+#[cfg(test)]
+mod tests;

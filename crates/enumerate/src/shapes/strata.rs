@@ -6,8 +6,9 @@ use std::fmt;
 
 use ck_select_types::problem::{ConvProblem, Problem};
 
+use super::Choice;
 use super::validation::key;
-use super::{Choice, grid};
+use crate::rules::RulesError;
 
 /// A class of convolutions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -64,13 +65,16 @@ pub fn dense<'a>(
     strata: &BTreeSet<Stratum>,
     choice: &Choice,
     known: impl Iterator<Item = &'a Problem>,
-) -> Vec<Problem> {
+) -> Result<Vec<Problem>, RulesError> {
     let known: HashSet<_> = known.map(key).collect();
     let of_strata =
         |problem: &Problem| matches!(problem, Problem::Conv(conv) if strata.contains(&Stratum::of(conv)));
-    let ndims = [2, 3].into_iter().filter(|ndim| strata.iter().any(|stratum| stratum.ndim == *ndim));
-    let grids = ndims.flat_map(|ndim| grid::DENSE.problems(&Choice { ndim, ..choice.clone() }));
-    grids.filter(|problem| of_strata(problem) && !known.contains(&key(problem))).collect()
+    let mut problems = Vec::new();
+    for ndim in [2, 3].into_iter().filter(|ndim| strata.iter().any(|stratum| stratum.ndim == *ndim)) {
+        problems.extend(super::catalog()?.dense.problems(&Choice { ndim, ..choice.clone() })?);
+    }
+    problems.retain(|problem| of_strata(problem) && !known.contains(&key(problem)));
+    Ok(problems)
 }
 
 /// `count` of the problems in their order, equally many of each stratum: what a small stratum leaves of its
@@ -102,7 +106,7 @@ mod tests {
     use ck_select_types::vocab::{Dtype, Op};
 
     use super::*;
-    use crate::shapes::{Choice, Set, generate};
+    use crate::shapes::sets;
 
     fn strata(problems: &[Problem]) -> BTreeMap<Stratum, usize> {
         let mut strata = BTreeMap::new();
@@ -115,7 +119,8 @@ mod tests {
 
     #[test]
     fn shares_are_equal_where_strata_allow() {
-        let all = generate(Set::Synthetic, &Choice::new(Dtype::Bf16));
+        let synthetic = sets().unwrap().iter().find(|set| set.name == "synthetic").unwrap();
+        let all = synthetic.problems(&Choice::new(Dtype::Bf16)).unwrap();
         let whole = strata(&all);
         for count in [1, 7, 100, 300, all.len(), all.len() + 1] {
             let chosen = stratified(&all, count);

@@ -2,11 +2,11 @@
 
 use std::collections::HashSet;
 
-use ck_select_types::problem::{ConvProblem, GemmProblem, Problem};
-use ck_select_types::vocab::{ConvLayout, Op};
+use ck_select_types::problem::{ConvProblem, FmhaProblem, GemmProblem, Problem};
+use ck_select_types::vocab::{ConvLayout, FmhaMask, Op};
 
+use super::Choice;
 use super::random::Random;
-use super::{Choice, fmha};
 
 /// What to draw.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -39,7 +39,7 @@ pub fn validation(op: Op, choice: &Choice, draw: &Draw, known: &[Problem]) -> Ve
         let problem = match op {
             Op::Gemm => gemm(choice, &mut random),
             Op::GroupedConv => conv(choice, draw, problems.len() % 6 == 5, &mut random),
-            Op::Fmha => fmha::drawn(choice, &mut random),
+            Op::Fmha => attention(choice, &mut random),
         };
         let key = key(&problem);
         let fits = draw.most_gflop.is_none_or(|most| problem.flops() <= most * 1e9);
@@ -129,6 +129,35 @@ fn conv(choice: &Choice, draw: &Draw, sixth: bool, random: &mut Random) -> Probl
     .into()
 }
 
+/// A random attention: prefill, decoding, or cross-attention.
+fn attention(choice: &Choice, random: &mut Random) -> Problem {
+    let length = |random: &mut Random, least: usize, most: usize| {
+        let power = 1_i64 << (least + random.below(most - least + 1));
+        if random.below(3) == 0 {
+            power - random.below(power.unsigned_abs() as usize / 4 + 1) as i64
+        } else {
+            power
+        }
+    };
+    let lengths = match random.below(4) {
+        0 => [1, length(random, 8, 15)],
+        1 => [length(random, 5, 12), length(random, 5, 12)],
+        _ => [length(random, 6, 13); 2],
+    };
+    let hdim = [32, 64, 64, 80, 128, 128, 128, 256][random.below(8)];
+    let nhead_k = [1, 2, 4, 8, 16, 32][random.below(6)];
+    let shared = [1, 1, 2, 4, 8][random.below(5)];
+    let masks = [FmhaMask::No, FmhaMask::BottomRight];
+    FmhaProblem {
+        batch: 1 << random.below(7),
+        nhead_k,
+        mask: masks[random.below(2)],
+        dtype: choice.dtype,
+        ..FmhaProblem::new(lengths, nhead_k * shared, hdim)
+    }
+    .into()
+}
+
 #[cfg(test)]
 mod tests {
     use ck_select_types::vocab::Dtype;
@@ -160,7 +189,7 @@ mod tests {
     #[test]
     fn sets_are_seeded_full_and_apart_from_what_is_known() {
         let choice = Choice::new(Dtype::Bf16);
-        for op in [Op::GroupedConv, Op::Gemm] {
+        for op in [Op::GroupedConv, Op::Gemm, Op::Fmha] {
             let first = validation(op, &choice, &DRAW, &[]);
             assert_eq!(first.len(), 300);
             assert_eq!(first, validation(op, &choice, &DRAW, &[]));

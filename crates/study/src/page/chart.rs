@@ -18,6 +18,7 @@ const DOTS: usize = 20;
 /// Colours of series.
 const COLOURS: usize = 5;
 /// About how many letters a horizontal axis has room for on a phone.
+#[cfg(feature = "train")]
 const LETTERS: usize = 46;
 /// The side of the square in which lines are drawn before they are stretched.
 const SIDE: f64 = 1000.0;
@@ -127,6 +128,7 @@ impl Axis {
     }
 
     /// Things without an order, side by side.
+    #[cfg(feature = "train")]
     pub(super) fn of_names(name: &str, names: &[String]) -> Self {
         let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
         let each = names.len().div_ceil((LETTERS / (longest + 2)).max(1)).max(1);

@@ -1,14 +1,8 @@
-//! Decodes tables on several threads.
-//!
-//! Decoding is most of the time that a table takes. Every thread decodes some of the columns, a batch ahead
-//! of the thread that takes the rows, so that the order is kept and only a few batches are in memory,
-//! regardless of the size of row groups.
+//! Decodes tables batch by batch, so that only one is in memory, regardless of the size of row groups.
 
 use std::fs::File;
 use std::io::{self, Read};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
-use std::thread;
 
 use arrow_array::RecordBatch;
 use arrow_schema::{DataType, Field, Schema};
@@ -20,23 +14,20 @@ use parquet::arrow::arrow_reader::{
 use parquet::errors::ParquetError;
 use parquet::file::metadata::RowGroupMetaData;
 use parquet::file::reader::{ChunkReader, Length};
-use parquet::file::statistics::Statistics;
 
+use super::Failed;
 use super::guard::guarded;
 
-/// Rows of a batch: few enough that a batch of all columns fits in a cache. Our own row groups consist of
-/// whole batches.
+/// Rows of a batch. Our own row groups consist of whole batches.
 const BATCH: usize = 1 << 14;
-/// Maximum number of threads; more would wait for the one that takes the rows.
-const MOST_THREADS: usize = 4;
 
 /// A table whose columns are known.
-pub(super) struct Table {
+pub(super) struct Batches {
     file: At,
     metadata: ArrowReaderMetadata,
 }
 
-impl Table {
+impl Batches {
     pub(super) fn open(file: File) -> Result<Self, ParquetError> {
         let length = file.metadata().map_err(|error| ParquetError::External(Box::new(error)))?.len();
         let file = At { file: Arc::new(file), length };
@@ -56,8 +47,8 @@ impl Table {
     }
 
     /// The names of all columns.
-    pub(super) fn columns(&self) -> impl Iterator<Item = &str> {
-        self.metadata.schema().fields().iter().map(|field| field.name().as_str())
+    pub(super) fn columns(&self) -> Vec<String> {
+        self.metadata.schema().fields().iter().map(|field| field.name().clone()).collect()
     }
 
     /// How many rows there are.
@@ -65,115 +56,27 @@ impl Table {
         self.metadata.metadata().file_metadata().num_rows()
     }
 
-    /// The value that a column of whole numbers has in every row, according to the minimum and maximum of the
-    /// row groups: such a column need not be read. Tables repeat the hardware's constants, and everything
-    /// that their sweep did not vary, in every row.
-    pub(super) fn constant(&self, column: &str) -> Option<i64> {
-        guarded(|| self.constant_of(column)).ok()?
-    }
-
-    fn constant_of(&self, column: &str) -> Option<i64> {
-        if *self.metadata.schema().field_with_name(column).ok()?.data_type() != DataType::Int64 {
-            return None;
-        }
-        let leaves = self.metadata.parquet_schema().columns();
-        let leaf = leaves.iter().position(|leaf| matches!(leaf.path().parts(), [name] if name == column))?;
-        let of_group = |group: &RowGroupMetaData| match group.column(leaf).statistics()? {
-            Statistics::Int64(values) if values.null_count_opt() == Some(0) => {
-                values.min_opt().filter(|least| values.max_opt() == Some(least)).copied()
-            }
-            _ => None,
-        };
-        let mut groups = self.metadata.metadata().row_groups().iter().map(of_group);
-        let first = groups.next()??;
-        groups.all(|value| value == Some(first)).then_some(first)
-    }
-
-    /// Calls `take` with the columns that are used, batch by batch: each batch in parts, which the decoding
-    /// threads have made of some columns with `prepare`.
-    pub(super) fn read<P: Send, E: From<ParquetError>>(
+    /// Calls `take` with some columns, batch by batch.
+    pub(super) fn read(
         &self,
-        is_used: impl Fn(&str) -> bool,
-        prepare: impl Fn(&RecordBatch) -> Result<P, String> + Sync,
-        mut take: impl FnMut(Vec<P>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let used: Vec<usize> =
-            self.columns().enumerate().filter(|(_, name)| is_used(name)).map(|(column, _)| column).collect();
-        // One core is for the thread that takes the rows.
-        let cores = thread::available_parallelism().map_or(1, usize::from);
-        let threads = cores.saturating_sub(1).clamp(1, MOST_THREADS);
-        let readers = (0..threads.min(used.len()))
-            // Similar columns are adjacent, so each thread gets some of every kind.
-            .map(|thread| guarded(|| self.reader(used.iter().copied().skip(thread).step_by(threads)))?)
-            .collect::<Result<Vec<_>, _>>()?;
-        let prepare = &prepare;
-        thread::scope(|scope| {
-            let parts: Vec<Receiver<_>> = readers
-                .into_iter()
-                .map(|mut reader| {
-                    let (sender, receiver) = sync_channel(1);
-                    scope.spawn(move || {
-                        let mut read = 0;
-                        let mut next = || {
-                            let batch = guarded(|| {
-                                let batch = reader.next()?;
-                                Some(batch.map(|batch| (batch.num_rows(), prepare(&batch))))
-                            });
-                            let batch = match batch {
-                                Ok(batch) => match batch? {
-                                    Ok((rows, Ok(part))) => Ok((rows, part)),
-                                    Ok((_, Err(reason))) => Err(ParquetError::General(reason)),
-                                    Err(error) => Err(error.into()),
-                                },
-                                Err(panic) => Err(panic),
-                            };
-                            let batch = batch.map_err(|error| self.in_groups(read, &error));
-                            read += batch.as_ref().map_or(0, |(rows, _)| *rows as u64);
-                            Some(batch)
-                        };
-                        while let Some(batch) = next() {
-                            let failed = batch.is_err();
-                            // The receiver is gone if the rows are no longer needed.
-                            if sender.send(batch).is_err() || failed {
-                                break;
-                            }
-                        }
-                    });
-                    receiver
-                })
-                .collect();
-            let mut read = 0;
-            while let Some((rows, batch)) = self.joined(read, &parts)? {
-                take(batch)?;
-                read += rows;
-            }
-            if i128::from(read) == i128::from(self.rows()) || parts.is_empty() {
-                return Ok(());
-            }
-            let message = format!("damaged: {read} rows are left of {}", self.rows());
-            Err(self.in_groups(read, &ParquetError::General(message)).into())
-        })
-    }
-
-    /// The next batch's rows and parts; `None` at the end.
-    fn joined<P>(
-        &self,
-        read: u64,
-        parts: &[Receiver<Result<(usize, P), ParquetError>>],
-    ) -> Result<Option<(u64, Vec<P>)>, ParquetError> {
-        let received: Vec<_> = parts.iter().map(|part| part.recv().ok()).collect();
-        let mut batch = Vec::with_capacity(parts.len());
-        let mut lengths = Vec::with_capacity(parts.len());
-        for part in received {
-            let (rows, part) = part.transpose()?.unzip();
-            lengths.push(rows.unwrap_or_default());
-            batch.extend(part);
+        columns: &[usize],
+        mut take: impl FnMut(&RecordBatch) -> Result<(), Failed>,
+    ) -> Result<(), Failed> {
+        let mut reader = guarded(|| self.reader(columns.iter().copied()))??;
+        let mut read = 0;
+        while let Some(batch) = guarded(|| reader.next()).map_err(|error| self.in_groups(read, &error))? {
+            let batch = batch.map_err(|error| self.in_groups(read, &error.into()))?;
+            take(&batch).map_err(|failed| match failed {
+                Failed::Table(error) => Failed::Table(self.in_groups(read, &error)),
+                rows @ Failed::Rows(_) => rows,
+            })?;
+            read += batch.num_rows() as u64;
         }
-        if lengths.windows(2).any(|pair| pair[0] != pair[1]) {
-            let message = format!("damaged: columns of {lengths:?} rows in one batch");
-            return Err(self.in_groups(read, &ParquetError::General(message)));
+        if i128::from(read) == i128::from(self.rows()) || columns.is_empty() {
+            return Ok(());
         }
-        Ok((!batch.is_empty()).then(|| (lengths[0] as u64, batch)))
+        let message = format!("damaged: {read} rows are left of {}", self.rows());
+        Err(self.in_groups(read, &ParquetError::General(message)).into())
     }
 
     /// Adds to an error of the batch at a row the row groups that contain it.

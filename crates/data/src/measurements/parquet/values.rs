@@ -1,4 +1,4 @@
-//! The values of a column in one of three forms, regardless of the type in the file.
+//! The values of a column in one of three forms, whole numbers, reals and texts, regardless of the type in the file.
 
 use std::collections::HashMap;
 
@@ -11,8 +11,50 @@ use arrow_array::{Array, Int32Array, Int64Array, StringArray};
 use arrow_buffer::ScalarBuffer;
 use arrow_schema::DataType;
 
+use super::super::table::Cell;
+
+/// One column of a batch, ready for access by row.
+pub(super) enum Column {
+    Whole(Int64Array),
+    /// NaN for nulls.
+    Real(ScalarBuffer<f64>),
+    /// The row's text by its key; there may be texts that no row has.
+    Text(Int32Array, StringArray),
+    Absent,
+}
+
+impl Column {
+    pub(super) fn new(array: &dyn Array) -> Result<Self, String> {
+        let kind = array.data_type();
+        if kind.is_null() {
+            return Ok(Self::Absent);
+        }
+        if let Some(whole) = whole(array)? {
+            return Ok(Self::Whole(whole));
+        }
+        if let Some(real) = real(array)? {
+            return Ok(Self::Real(real));
+        }
+        let text = text(array)?;
+        let (keys, texts) =
+            text.ok_or_else(|| format!("a column of type {kind}, expected numbers or text"))?;
+        Ok(Self::Text(keys, texts))
+    }
+
+    pub(super) fn get(&self, row: usize) -> Cell<'_> {
+        match self {
+            Self::Whole(values) if values.is_valid(row) => Cell::Whole(values.value(row)),
+            Self::Real(values) if !values[row].is_nan() => Cell::Real(values[row]),
+            Self::Text(keys, texts) if keys.is_valid(row) && texts.is_valid(keys.value(row) as usize) => {
+                Cell::of_text(texts.value(keys.value(row) as usize).as_bytes())
+            }
+            _ => Cell::Absent,
+        }
+    }
+}
+
 /// Whole numbers and flags; `None` for other types.
-pub(super) fn whole(array: &dyn Array) -> Result<Option<Int64Array>, String> {
+fn whole(array: &dyn Array) -> Result<Option<Int64Array>, String> {
     fn widened<T: ArrowPrimitiveType<Native: Into<i64>>>(array: &dyn Array) -> Int64Array {
         array.as_primitive::<T>().unary(Into::into)
     }
@@ -36,7 +78,7 @@ pub(super) fn whole(array: &dyn Array) -> Result<Option<Int64Array>, String> {
 }
 
 /// Reals, and dictionaries of numbers; NaN for nulls.
-pub(super) fn real(array: &dyn Array) -> Result<Option<ScalarBuffer<f64>>, String> {
+fn real(array: &dyn Array) -> Result<Option<ScalarBuffer<f64>>, String> {
     fn widened<T: ArrowPrimitiveType>(
         array: &dyn Array,
         to: impl Fn(T::Native) -> f64 + Copy,
@@ -66,7 +108,7 @@ pub(super) fn real(array: &dyn Array) -> Result<Option<ScalarBuffer<f64>>, Strin
 }
 
 /// Texts, as indices into a list of texts; `None` for other types.
-pub(super) fn text(array: &dyn Array) -> Result<Option<(Int32Array, StringArray)>, String> {
+fn text(array: &dyn Array) -> Result<Option<(Int32Array, StringArray)>, String> {
     Ok(Some(match array.data_type() {
         DataType::Utf8 => numbered(array.as_string::<i32>().iter()),
         DataType::LargeUtf8 => numbered(array.as_string::<i64>().iter()),

@@ -1,4 +1,4 @@
-//! Takes the rows of a reader, and the facts that its file records of the GPU.
+//! Collects the rows of a reader, and the facts that its file records of the GPU.
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use super::{DataError, Measurements, Recorded, Row, Sweep, failures};
 pub(super) type Arches = (Vec<Arch>, Vec<(Arch, usize)>);
 
 /// Receives the rows of one file.
-pub(super) struct Taking<'a> {
+pub(super) struct RowCollector<'a> {
     into: &'a mut Measurements,
     /// Whether figures and the file's own sweeps are also used.
     pub(super) figures: bool,
@@ -34,7 +34,7 @@ pub(super) struct Taking<'a> {
     arches: Vec<Option<Arch>>,
 }
 
-impl<'a> Taking<'a> {
+impl<'a> RowCollector<'a> {
     /// Assigns the file's hardware constants to the architecture of its rows; they must not contradict
     /// earlier ones.
     pub(super) fn end(self, file: &str) -> Result<Arches, DataError> {
@@ -108,7 +108,7 @@ impl<'a> Taking<'a> {
     }
 }
 
-impl Sink for Taking<'_> {
+impl Sink for RowCollector<'_> {
     fn wants_figures(&self) -> bool {
         self.figures
     }
@@ -143,20 +143,6 @@ impl Sink for Taking<'_> {
         };
         let row = Row { problem, kernel, sweep, tflops, latency_ms, bandwidth_gb_s, is_valid, failure };
         self.into.rows.push(row);
-        Ok(())
-    }
-
-    fn pairs(&mut self, ids: &[u32], before: &Measured<'_>) -> Result<(), DataError> {
-        let Some(&last) = self.into.rows.last() else { return Ok(()) };
-        let is_known = |&id: &u32| self.kernels.get(id as usize).is_some_and(Option::is_some);
-        if !ids.iter().all(is_known) {
-            for &id in ids {
-                self.kernel(id, before.kernels);
-            }
-        }
-        let known = &self.kernels;
-        let row = |&id: &u32| Some(Row { kernel: (*known.get(id as usize)?)?, ..last });
-        self.into.rows.extend(ids.iter().filter_map(row));
         Ok(())
     }
 
@@ -219,10 +205,10 @@ mod tests {
         let arch = |word: &str| Some(word.parse::<Arch>().unwrap());
         let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
         let mut end = |name: &'static str, value: i64, arches: &[Option<Arch>]| {
-            let mut taking = Taking::new(&mut measurements);
-            taking.hardware("a.parquet", &[(name, value)])?;
-            taking.arches = arches.to_vec();
-            taking.end("a.parquet")
+            let mut collector = RowCollector::new(&mut measurements);
+            collector.hardware("a.parquet", &[(name, value)])?;
+            collector.arches = arches.to_vec();
+            collector.end("a.parquet")
         };
         end("num_cus", 304, &[arch("gfx942")]).unwrap();
         end("num_cus", 132, &[arch("sm_90")]).unwrap();
