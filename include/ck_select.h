@@ -338,62 +338,6 @@ typedef enum {
 } ck_fmha_family;
 
 /**
- * How workgroups that share tiles (stream-K) add their partial results.
- */
-typedef enum {
-  /**
-   * No stream-K.
-   */
-  CK_STREAM_K_NONE = 0,
-  /**
-   * By a tree of additions, in a workspace.
-   */
-  CK_STREAM_K_TREE = 1,
-  /**
-   * One after the other, in a workspace.
-   */
-  CK_STREAM_K_LINEAR = 2,
-  /**
-   * By atomic additions to the result.
-   */
-  CK_STREAM_K_ATOMIC = 3,
-} ck_stream_k;
-
-/**
- * Which operands of a GEMM have scales.
- */
-typedef enum {
-  /**
-   * None.
-   */
-  CK_QUANT_NONE = 0,
-  /**
-   * A, per group of elements.
-   */
-  CK_QUANT_A = 1,
-  /**
-   * B, per group of elements.
-   */
-  CK_QUANT_B = 2,
-  /**
-   * A and B, per group of elements.
-   */
-  CK_QUANT_AB = 3,
-  /**
-   * A per row, B per column.
-   */
-  CK_QUANT_ROW_COL = 4,
-  /**
-   * A and B, one each.
-   */
-  CK_QUANT_TENSOR = 5,
-  /**
-   * A and B in blocks of 32 (microscaling).
-   */
-  CK_QUANT_MX = 6,
-} ck_quant;
-
-/**
  * Kernels, models and options. Any number of threads may use one registry at once, even while others change
  * it; only `ck_registry_destroy` must come last.
  */
@@ -412,15 +356,20 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * A `ck_direction`.
+   * The architecture that will run it, when known. Such as "gfx950", NULL if unknown; of a problem, NULL for
+   * the registry's. Borrowed for the call.
+   */
+  const char *arch;
+  /**
+   * Which of the three convolutions is asked for. A `ck_direction`.
    */
   int32_t direction;
   /**
-   * Spatial dimensions: 1, 2 or 3.
+   * Spatial dimensions, 1 to 3.
    */
   int32_t ndim;
   /**
-   * Number of images (batch size).
+   * Images in the batch.
    */
   int64_t n;
   /**
@@ -432,7 +381,7 @@ typedef struct {
    */
   int64_t k;
   /**
-   * Number of groups.
+   * Groups.
    */
   int64_t g;
   /**
@@ -444,49 +393,45 @@ typedef struct {
    */
   int64_t filter[3];
   /**
-   * Strides.
+   * Steps of the filter.
    */
   int64_t stride[3];
   /**
-   * Dilations.
+   * Distances between filter taps.
    */
   int64_t dilation[3];
   /**
-   * Padding before the first element.
+   * Padding before the first element of each axis.
    */
   int64_t pad_left[3];
   /**
-   * Padding after the last element.
+   * Padding after the last element of each axis.
    */
   int64_t pad_right[3];
   /**
-   * Number of parts into which the reduction is split; 1 for no split.
+   * Parts into which the reduction is split, 1 for none.
    */
   int32_t split_k;
   /**
-   * A `ck_dtype`: the input's.
+   * Element type of the input. A `ck_dtype`.
    */
   int32_t dtype_in;
   /**
-   * A `ck_dtype`: the weight's.
+   * Element type of the weight. A `ck_dtype`.
    */
   int32_t dtype_wei;
   /**
-   * A `ck_dtype`: the output's.
+   * Element type of the output. A `ck_dtype`.
    */
   int32_t dtype_out;
   /**
-   * A `ck_conv_layout`.
+   * Memory order of the tensors. A `ck_conv_layout`.
    */
   int32_t layout;
   /**
    * Must be 0.
    */
   int32_t reserved;
-  /**
-   * The architecture, such as "gfx950"; NULL for the registry's default. Borrowed for the call.
-   */
-  const char *arch;
 } ck_conv_problem;
 
 /**
@@ -512,8 +457,60 @@ typedef struct {
 } ck_gemm_group;
 
 /**
- * A GEMM: C (m x n) = A (m x k) times B (k x n). The fields behind `arch` ask for more than one plain GEMM;
- * only kernels that do what they say are then chosen.
+ * A list of GEMMs of one launch that differ in their extents, in any order; at most 8 different ones. The
+ * problem's own extents are then those of the one with the most work, or 1 as initialised.
+ */
+typedef struct {
+  /**
+   * The GEMMs; NULL if it is no list. Borrowed for the call; in a callback, valid until it returns.
+   */
+  const ck_gemm_group *items;
+  /**
+   * Their number.
+   */
+  size_t count;
+} ck_gemm_groups;
+
+/**
+ * What a GEMM problem asks for beside one plain GEMM; only kernels that do what it says are then chosen.
+ */
+typedef struct {
+  /**
+   * GEMMs of any extents in one launch; empty if it is not a list.
+   */
+  ck_gemm_groups groups;
+  /**
+   * GEMMs of equal extents in one launch; 0 if it is not a batch.
+   */
+  int32_t batch;
+  /**
+   * Stream-K, and its reduction. Only Stream-K kernels answer such a problem, and no other. NULL for none.
+   */
+  const char *stream_k;
+  /**
+   * D tensors; 0 if unspecified.
+   */
+  int32_t num_d;
+  /**
+   * Not 0: B is stored in the order in which it is read; `false` if unspecified.
+   */
+  int32_t preshuffle;
+  /**
+   * Which operands have scales. NULL for none.
+   */
+  const char *quant;
+  /**
+   * Elements of A that share a scale, if groups do. m, n, k; zeros for the usual ones.
+   */
+  int32_t group_a[3];
+  /**
+   * The same of B. m, n, k; zeros for the usual ones.
+   */
+  int32_t group_b[3];
+} ck_gemm_request;
+
+/**
+ * A GEMM: C (m x n) = A (m x k) times B (k x n).
  *
  * Initialise it with `ck_gemm_problem_init`, which sets `struct_size` and the defaults.
  */
@@ -522,6 +519,11 @@ typedef struct {
    * `sizeof(ck_gemm_problem)`.
    */
   size_t struct_size;
+  /**
+   * The architecture that will run it, when known. Such as "gfx950", NULL if unknown; of a problem, NULL for
+   * the registry's. Borrowed for the call.
+   */
+  const char *arch;
   /**
    * Rows of A and C.
    */
@@ -535,79 +537,29 @@ typedef struct {
    */
   int64_t k;
   /**
-   * Number of parts into which K is split; 1 for no split.
+   * Parts into which K is split, 1 for none (`k_batch` of the CK dispatcher).
    */
   int32_t split_k;
   /**
-   * A `ck_dtype`: A's.
+   * Element type of A. A `ck_dtype`.
    */
   int32_t dtype_a;
   /**
-   * A `ck_dtype`: B's.
+   * Element type of B. A `ck_dtype`.
    */
   int32_t dtype_b;
   /**
-   * A `ck_dtype`: C's.
+   * Element type of C. A `ck_dtype`.
    */
   int32_t dtype_c;
   /**
-   * A `ck_major`: A's.
+   * Memory orders of the operands. A `ck_major` each.
    */
-  int32_t layout_a;
+  int32_t layout[3];
   /**
-   * A `ck_major`: B's.
+   * What it asks for besides one plain GEMM. With a list of GEMMs the extents are those of the largest.
    */
-  int32_t layout_b;
-  /**
-   * A `ck_major`: C's.
-   */
-  int32_t layout_c;
-  /**
-   * Must be 0.
-   */
-  int32_t reserved;
-  /**
-   * The architecture, such as "gfx950"; NULL for the registry's default. Borrowed for the call.
-   */
-  const char *arch;
-  /**
-   * Number of GEMMs of these extents in one launch; 0 if it is no batch.
-   */
-  int64_t batch;
-  /**
-   * The GEMMs of one launch if they differ in their extents, in any order; at most 8 different ones. m, n
-   * and k are then those of the GEMM with the most work, or 1 as initialised. Borrowed for the call; in a
-   * callback, valid until it returns.
-   */
-  const ck_gemm_group *groups;
-  /**
-   * Number of `groups`; 0 if it is no list.
-   */
-  size_t num_groups;
-  /**
-   * A `ck_stream_k`.
-   */
-  int32_t stream_k;
-  /**
-   * Number of D tensors; 0 if unknown.
-   */
-  int32_t num_d;
-  /**
-   * Not 0: B is stored in the order in which kernels read it.
-   */
-  int32_t preshuffle;
-  /**
-   * A `ck_quant`.
-   */
-  int32_t quant;
-  /**
-   * Elements of A that share a scale: m, n, k. Zeros: 1, 1, 128, and 1, 1, 32 for `CK_QUANT_MX`.
-   */
-  int32_t quant_group_a[3];
-  /**
-   * The same for B.
-   */
-  int32_t quant_group_b[3];
+  ck_gemm_request request;
 } ck_gemm_problem;
 
 /**
@@ -715,8 +667,7 @@ typedef struct {
 } ck_options;
 
 /**
- * Attention, with the fields of CK's `FmhaProblem` and their numbers. An `int32_t` without another meaning
- * is a flag: not 0 for yes.
+ * Attention, with the fields of CK's `FmhaProblem` and their numbers.
  *
  * Initialise it with `ck_fmha_problem_init`, which sets `struct_size` and the defaults.
  */
@@ -726,47 +677,24 @@ typedef struct {
    */
   size_t struct_size;
   /**
-   * A `ck_fmha_api`: the requested operation.
+   * The architecture that will run it, when known. Such as "gfx950", NULL if unknown; of a problem, NULL for
+   * the registry's. Borrowed for the call.
+   */
+  const char *arch;
+  /**
+   * The requested operation. A `ck_fmha_api`.
    */
   int32_t api_family;
   /**
-   * A `ck_fmha_family`: the stage for which a kernel is chosen.
+   * The stage for which a kernel is chosen. A `ck_fmha_family`.
    */
   int32_t family;
   /**
-   * A `ck_dtype`.
+   * Element types of operands and, for the mixed words, of the result. A `ck_dtype`.
    */
   int32_t dtype;
   /**
-   * 0: all sequences have the same length ("batch"). 1: each has its own ("group").
-   */
-  int32_t mode;
-  /**
-   * Mask: 0 none, 1 aligned to the top left, 2 aligned to the bottom right, 3 a window.
-   */
-  int32_t mask;
-  /**
-   * Bias: 0 none, 1 elementwise, 2 `ALiBi`.
-   */
-  int32_t bias;
-  /**
-   * Scales of 8-bit operands: 0 none, 1 per tensor, 2 per block, 3 per block of keys and values.
-   */
-  int32_t qscale;
-  /**
-   * Rotation of appended keys: 0 none, 1 interleaved, 2 half rotated.
-   */
-  int32_t rope;
-  /**
-   * Memory order of a paged cache: 0 vectorized, 1 linear.
-   */
-  int32_t kv_layout;
-  /**
-   * How pages are found: 0 as in `vLLM`, 1 as in `SGLang`.
-   */
-  int32_t kv_lookup;
-  /**
-   * Number of sequences.
+   * Sequences.
    */
   int64_t batch;
   /**
@@ -782,7 +710,7 @@ typedef struct {
    */
   int64_t nhead_q;
   /**
-   * Key and value heads.
+   * Key and value heads; fewer than query heads if these share them.
    */
   int64_t nhead_k;
   /**
@@ -794,7 +722,35 @@ typedef struct {
    */
   int64_t hdim_v;
   /**
-   * Queries of the longest sequence; 0: `seqlen_q`. Required in group mode.
+   * Whether all sequences have the same length, or each its own. 0 batch, 1 group.
+   */
+  int32_t mode;
+  /**
+   * Which keys a query does not attend to. 0 no, 1 top_left, 2 bottom_right, 3 generic.
+   */
+  int32_t mask;
+  /**
+   * What is added to the scores. 0 no, 1 bias, 2 alibi.
+   */
+  int32_t bias;
+  /**
+   * How 8-bit operands are scaled. 0 no, 1 pertensor, 2 blockscale, 3 kv_blockscale, 4 mx, 5 per_token_head.
+   */
+  int32_t qscale;
+  /**
+   * How appended keys are rotated. 0 none, 1 inter, 2 half.
+   */
+  int32_t rope;
+  /**
+   * Memory order of a paged cache. 0 vectorized, 1 linear.
+   */
+  int32_t kv_layout;
+  /**
+   * How pages are found. 0 vllm, 1 sglang.
+   */
+  int32_t kv_lookup;
+  /**
+   * Queries of the longest sequence; 0: `seqlen_q`.
    */
   int64_t max_seqlen_q;
   /**
@@ -810,7 +766,8 @@ typedef struct {
    */
   int64_t num_splits;
   /**
-   * Keys that a query attends to before its own position; -1 for all.
+   * Keys that a query attends to before its own position; -1 for all. With a mask from a corner, 0 also
+   * means all.
    */
   int64_t window_left;
   /**
@@ -830,97 +787,93 @@ typedef struct {
    */
   int64_t rotary_dim;
   /**
-   * Values are row-major.
+   * Not 0: values are row-major.
    */
   int32_t v_rowmajor;
   /**
-   * Scores have a soft cap.
+   * Not 0: scores have a soft cap.
    */
   int32_t logits;
   /**
-   * The log-sum-exp is stored.
+   * Not 0: the log-sum-exp is stored.
    */
   int32_t lse;
   /**
-   * Dropout is applied.
+   * Not 0: dropout is applied.
    */
   int32_t dropout;
   /**
-   * Keys and values are paged.
+   * Not 0: keys and values are paged.
    */
   int32_t paged_kv;
   /**
-   * Scales of 8-bit operands are static.
+   * Not 0: scales of 8-bit operands are static.
    */
   int32_t fp8_static_quant;
   /**
-   * Short sequences are skipped.
+   * Not 0: short sequences are skipped.
    */
   int32_t skip;
   /**
-   * Every query attends to the first keys.
+   * Not 0: every query attends to the first keys.
    */
   int32_t sink;
   /**
-   * The gradient of the bias is computed.
+   * Not 0: the gradient of the bias is computed.
    */
   int32_t dbias;
   /**
-   * The random numbers of dropout are stored.
+   * Not 0: the random numbers of dropout are stored.
    */
   int32_t store_randval;
   /**
-   * The order of summation is fixed.
+   * Not 0: the order of summation is fixed.
    */
   int32_t deterministic;
   /**
-   * The call passes where the queries of each sequence start.
+   * Not 0: the call passes where the queries of each sequence start.
    */
   int32_t has_seqstart_q_ptr;
   /**
-   * The call passes where the keys of each sequence start.
+   * Not 0: the call passes where the keys of each sequence start.
    */
   int32_t has_seqstart_k_ptr;
   /**
-   * The call passes the number of queries of each sequence.
+   * Not 0: the call passes the number of queries of each sequence.
    */
   int32_t has_seqlen_q_ptr;
   /**
-   * The call passes the number of keys of each sequence.
+   * Not 0: the call passes the number of keys of each sequence.
    */
   int32_t has_seqlen_k_ptr;
   /**
-   * The call passes cumulative numbers of queries.
+   * Not 0: the call passes cumulative numbers of queries.
    */
   int32_t has_cu_seqlen_q_ptr;
   /**
-   * The call passes cumulative numbers of keys.
+   * Not 0: the call passes cumulative numbers of keys.
    */
   int32_t has_cu_seqlen_k_ptr;
   /**
-   * The call passes the pages of each sequence.
+   * Not 0: the call passes the pages of each sequence.
    */
   int32_t has_block_table_ptr;
   /**
-   * The call passes the cache index of each sequence.
+   * Not 0: the call passes the cache index of each sequence.
    */
   int32_t has_cache_batch_idx;
   /**
-   * There are gaps between the keys of neighbouring sequences.
+   * Not 0: there are gaps between the keys of neighbouring sequences.
    */
   int32_t is_gappy;
   /**
-   * The call passes sines and cosines.
+   * Not 0: the call passes sines and cosines.
    */
   int32_t has_rotary_cos_sin;
   /**
    * Must be 0.
    */
   int32_t reserved;
-  /**
-   * The architecture, such as "gfx950"; NULL for the registry's default. Borrowed for the call.
-   */
-  const char *arch;
 } ck_fmha_problem;
 
 /**
@@ -1023,6 +976,25 @@ typedef struct {
 } ck_kernel_info;
 
 /**
+ * Stream-K settings of a convolution kernel.
+ */
+typedef struct {
+  /**
+   * How it reduces its partial results: "none", "tree", "linear" or "atomic"; NULL if it is not a stream-K
+   * kernel.
+   */
+  const char *reduction;
+  /**
+   * Not 0: its workgroups stay resident.
+   */
+  int32_t persistent;
+  /**
+   * Must be 0.
+   */
+  int32_t reserved;
+} ck_stream_k;
+
+/**
  * A grouped-convolution kernel, with the fields of CK's `GroupedConvKernelKey` and those that only its names
  * contain.
  *
@@ -1041,52 +1013,32 @@ typedef struct {
    */
   const char *name;
   /**
-   * The architecture that it was built for, such as "gfx950"; NULL if unknown: it then runs on any.
+   * The architecture that it was built for, when known. Such as "gfx950", NULL if unknown; of a problem,
+   * NULL for the registry's. Borrowed for the call.
    */
   const char *arch;
   /**
-   * How loads overlap with arithmetic: "compv3", "mem" and so on.
-   */
-  const char *pipeline;
-  /**
-   * "intrawave", "interwave" or "auto".
-   */
-  const char *scheduler;
-  /**
-   * How results are written from the registers: "cshuffle", "default" and so on.
-   */
-  const char *epilogue;
-  /**
-   * What the kernel assumes of problems: `default`, `filter1x1_stride1_pad0` and so on; NULL is `default`.
-   */
-  const char *specialization;
-  /**
-   * How a stream-K kernel reduces its partial results: "none", "tree", "linear" or "atomic"; NULL if it is
-   * not a stream-K kernel.
-   */
-  const char *stream_k_reduction;
-  /**
-   * A `ck_direction`.
+   * Which of the three convolutions it computes. A `ck_direction`.
    */
   int32_t direction;
   /**
-   * Spatial dimensions: 1, 2 or 3.
+   * Spatial dimensions, 1 to 3.
    */
   int32_t ndim;
   /**
-   * A `ck_dtype`: the input's.
+   * Element type of the input. A `ck_dtype`.
    */
   int32_t dtype_in;
   /**
-   * A `ck_dtype`: the weight's.
+   * Element type of the weight. A `ck_dtype`.
    */
   int32_t dtype_wei;
   /**
-   * A `ck_dtype`: the output's.
+   * Element type of the output. A `ck_dtype`.
    */
   int32_t dtype_out;
   /**
-   * A `ck_conv_layout`.
+   * Memory order of its tensors. A `ck_conv_layout`.
    */
   int32_t layout;
   /**
@@ -1094,23 +1046,35 @@ typedef struct {
    */
   int32_t tile[3];
   /**
-   * Waves per workgroup: m, n, k.
+   * Waves of a workgroup along m, n, k.
    */
   int32_t wave[3];
   /**
-   * Tile of one matrix instruction (CK's `warp_*`): m, n, k.
+   * Tile of one matrix instruction (`warp_*` in CK's keys): m, n, k.
    */
   int32_t warp_tile[3];
   /**
-   * Elements of one memory access of A, B and C.
+   * How loads overlap with arithmetic: `compv3`, `mem` and so on.
+   */
+  const char *pipeline;
+  /**
+   * How waves are interleaved: `intrawave`, `interwave` or `auto`.
+   */
+  const char *scheduler;
+  /**
+   * How results leave the registers: `cshuffle`, `default` and so on.
+   */
+  const char *epilogue;
+  /**
+   * Elements per memory access of A, B and C.
    */
   int32_t vector[3];
   /**
-   * Workgroups intended to fit on one compute unit.
+   * Workgroups that should fit on one compute unit.
    */
   int32_t block_per_cu;
   /**
-   * Number of groups that the waves of a workgroup form.
+   * Groups that the waves of a workgroup form.
    */
   int32_t num_wave_groups;
   /**
@@ -1118,11 +1082,15 @@ typedef struct {
    */
   int32_t num_groups_to_merge;
   /**
-   * Not 0: two buffers in shared memory ("_dsb").
+   * What it assumes about problems: `default`, `filter1x1_stride1_pad0` and so on.
+   */
+  const char *specialization;
+  /**
+   * Not 0: two buffers in shared memory (`dsb`).
    */
   int32_t double_smem_buffer;
   /**
-   * Not 0: splits images to support large tensors ("_si", CK's `large_tensor`).
+   * Not 0: splits images for large tensors (`si`, CK's `large_tensor`).
    */
   int32_t split_image;
   /**
@@ -1130,14 +1098,72 @@ typedef struct {
    */
   int32_t explicit_gemm;
   /**
-   * Not 0: converts in a second launch ("_2stage").
+   * Not 0: converts in a second launch (backward weight, `2stage`).
    */
   int32_t two_stage;
   /**
-   * Not 0: a stream-K kernel whose workgroups stay resident.
+   * Stream-K decomposition, if it is a stream-K kernel.
    */
-  int32_t stream_k_persistent;
+  ck_stream_k stream_k;
 } ck_conv_kernel_desc;
+
+/**
+ * Scales of a GEMM kernel's operands.
+ */
+typedef struct {
+  /**
+   * Which operands have scales: "aquant", "bquant", "abquant", "rowcolquant", `tensor_quant` or "mx"; NULL
+   * for none.
+   */
+  const char *mode;
+  /**
+   * Elements of A that share a scale: m, n, k. Zeros: 1, 1, 128, and 1, 1, 32 for "mx".
+   */
+  int32_t group_a[3];
+  /**
+   * The same for B.
+   */
+  int32_t group_b[3];
+} ck_quant;
+
+/**
+ * What sets a GEMM kernel apart from a plain one.
+ */
+typedef struct {
+  /**
+   * Not 0: compiled by Triton: `compv3` to `compv6` are two to five stages.
+   */
+  int32_t triton;
+  /**
+   * Not 0: computes a batch: GEMMs of equal extents at equal distances in memory.
+   */
+  int32_t batched;
+  /**
+   * How workgroups that take equal shares of all steps add their partial results: `tree`, `linear` or
+   * `atomic`; absent where workgroups take whole tiles. NULL for none.
+   */
+  const char *stream_k;
+  /**
+   * Memory order of the D tensors. A `ck_major`.
+   */
+  int32_t d_layout;
+  /**
+   * Scales of its operands.
+   */
+  ck_quant quant;
+  /**
+   * Not 0: whether the scales of A and of B are stored in the order in which they are read.
+   */
+  int32_t shuffled_scales[2];
+  /**
+   * Workgroups that should fit on one compute unit.
+   */
+  int32_t block_per_cu;
+  /**
+   * Must be 0.
+   */
+  int32_t reserved;
+} ck_gemm_variant;
 
 /**
  * A GEMM kernel, with the fields of CK's `KernelKey`. Initialise it with `ck_gemm_kernel_desc_init`; see
@@ -1150,58 +1176,35 @@ typedef struct {
   size_t struct_size;
   /**
    * The name under which it is registered, any single line of text; NULL for CK's identifier, which lacks
-   * the types of B, C and the accumulators, the transposes, `grouped`, the block size, the vector widths
-   * and the architecture.
+   * the types of B, C and the accumulators, the transposes, `grouped`, the block size, the vector widths and
+   * the architecture.
    */
   const char *name;
   /**
-   * The architecture that it was built for, such as "gfx950"; NULL if unknown: it then runs on any.
+   * The architecture that it was built for, when known. Such as "gfx950", NULL if unknown; of a problem,
+   * NULL for the registry's. Borrowed for the call.
    */
   const char *arch;
   /**
-   * How loads overlap with arithmetic: "compv3", "mem" and so on.
-   */
-  const char *pipeline;
-  /**
-   * "intrawave", "interwave" or "auto".
-   */
-  const char *scheduler;
-  /**
-   * How results are written from the registers: "cshuffle", "default" and so on.
-   */
-  const char *epilogue;
-  /**
-   * The operation on each element of the result: `Relu`, `MultiDAdd` and so on; NULL is `PassThrough`.
-   */
-  const char *elementwise;
-  /**
-   * A `ck_dtype`: A's.
+   * Element type of A. A `ck_dtype`.
    */
   int32_t dtype_a;
   /**
-   * A `ck_dtype`: B's.
+   * Element type of B. A `ck_dtype`.
    */
   int32_t dtype_b;
   /**
-   * A `ck_dtype`: C's.
+   * Element type of C. A `ck_dtype`.
    */
   int32_t dtype_c;
   /**
-   * A `ck_dtype`: the accumulators'.
+   * Element type of the accumulators. A `ck_dtype`.
    */
   int32_t dtype_acc;
   /**
-   * A `ck_major`: A's.
+   * Memory orders of A, B, C. A `ck_major` each.
    */
-  int32_t layout_a;
-  /**
-   * A `ck_major`: B's.
-   */
-  int32_t layout_b;
-  /**
-   * A `ck_major`: C's.
-   */
-  int32_t layout_c;
+  int32_t layout[3];
   /**
    * Not 0: A is transposed on the fly.
    */
@@ -1215,11 +1218,15 @@ typedef struct {
    */
   int32_t grouped;
   /**
-   * Number of parts into which K is split; 1 for no split.
+   * Parts into which K is split, 1 for none.
    */
   int32_t split_k;
   /**
-   * Number of additional tensors that the elementwise operation reads.
+   * What is done to each element of the result: `PassThrough`, `Relu`, `MultiDAdd` and so on.
+   */
+  const char *elementwise;
+  /**
+   * Further tensors that the elementwise operation reads.
    */
   int32_t num_d_tensors;
   /**
@@ -1231,23 +1238,27 @@ typedef struct {
    */
   int32_t tile[3];
   /**
-   * Waves per workgroup: m, n, k.
+   * Waves of a workgroup along m, n, k (`warp_*` in upstream's names and features).
    */
   int32_t wave[3];
   /**
-   * Tile of one matrix instruction (CK's `warp_tile_shape`): m, n, k.
+   * Tile of one matrix instruction: m, n, k.
    */
   int32_t warp_tile[3];
   /**
-   * Not 0: handles m, n, k that are not multiples of the tile.
+   * How loads overlap with arithmetic: `compv3`, `mem` and so on.
    */
-  int32_t pad[3];
+  const char *pipeline;
   /**
-   * Fixed vector widths of A, B, C; 0 for the kernel's own.
+   * How waves are interleaved: `intrawave`, `interwave` or `auto`.
    */
-  int32_t vector[3];
+  const char *scheduler;
   /**
-   * Threads per workgroup; 0 if unknown.
+   * How results leave the registers: `cshuffle`, `default` and so on.
+   */
+  const char *epilogue;
+  /**
+   * Threads of a workgroup; 0 when not known.
    */
   int32_t block_size;
   /**
@@ -1267,43 +1278,21 @@ typedef struct {
    */
   int32_t transpose_c;
   /**
-   * Number of groups that the waves of a workgroup form.
+   * Groups that the waves of a workgroup form.
    */
   int32_t num_wave_groups;
   /**
-   * Not 0: computes a batch, GEMMs of equal extents at equal distances in memory.
+   * Not 0: handles m, n, k that the tile does not divide.
    */
-  int32_t batched;
+  int32_t pad[3];
   /**
-   * How a stream-K kernel reduces its partial results: "none", "tree", "linear" or "atomic"; NULL if it is
-   * not a stream-K kernel.
+   * Fixed vector widths of A, B, C; 0 is the kernel's native width.
    */
-  const char *stream_k_reduction;
+  int32_t vector[3];
   /**
-   * Which operands have scales: "aquant", "bquant", "abquant", "rowcolquant", `tensor_quant` or "mx"; NULL
-   * for none.
+   * What sets it apart from a plain GEMM kernel.
    */
-  const char *quant;
-  /**
-   * Elements of A that share a scale: m, n, k. Zeros: 1, 1, 128, and 1, 1, 32 for "mx".
-   */
-  int32_t quant_group_a[3];
-  /**
-   * The same for B.
-   */
-  int32_t quant_group_b[3];
-  /**
-   * Not 0: the scales of A, and of B, are stored in the order in which they are read.
-   */
-  int32_t shuffled_scales[2];
-  /**
-   * A `ck_major`: the D tensors'.
-   */
-  int32_t d_layout;
-  /**
-   * Workgroups intended to fit on one compute unit; 0 means 1.
-   */
-  int32_t block_per_cu;
+  ck_gemm_variant variant;
 } ck_gemm_kernel_desc;
 
 /**
@@ -1442,8 +1431,8 @@ typedef struct {
 } ck_predictions;
 
 /**
- * An attention kernel, with the fields of CK's `FmhaKernelKey` and their numbers. An `int32_t` without
- * another meaning is a flag: not 0 for yes.
+ * An attention kernel, with the fields of CK's `FmhaKernelKey` and their numbers; a `block_per_cu` of -1 is
+ * 255, too.
  *
  * Initialise it with `ck_fmha_kernel_desc_init`.
  */
@@ -1457,97 +1446,94 @@ typedef struct {
    */
   const char *name;
   /**
-   * The architecture, such as "gfx950"; NULL if unknown: it then runs on any.
-   */
-  const char *arch;
-  /**
-   * How keys and values are loaded: `qr`, `qr_async` and so on.
-   */
-  const char *pipeline;
-  /**
-   * CK's `constraint_tag`; NULL for none.
+   * What else distinguishes it (CK's `constraint_tag`), mostly empty. NULL for none.
    */
   const char *constraint_tag;
   /**
-   * A `ck_fmha_family`.
+   * The architecture that it was built for, when known. Such as "gfx950", NULL if unknown; of a problem,
+   * NULL for the registry's. Borrowed for the call.
+   */
+  const char *arch;
+  /**
+   * What it does: a stage. A `ck_fmha_family`.
    */
   int32_t family;
   /**
-   * A `ck_dtype`.
+   * Element types of operands and, for the mixed words, of the result. A `ck_dtype`.
    */
   int32_t dtype;
   /**
-   * 0: all sequences have the same length ("batch"). 1: each has its own ("group").
+   * Whether all sequences have the same length, or each its own. 0 batch, 1 group.
    */
   int32_t mode;
   /**
-   * As in `ck_fmha_problem`.
-   */
-  int32_t mask;
-  /**
-   * As in `ck_fmha_problem`.
-   */
-  int32_t bias;
-  /**
-   * As in `ck_fmha_problem`.
-   */
-  int32_t qscale;
-  /**
-   * As in `ck_fmha_problem`.
-   */
-  int32_t rope;
-  /**
-   * As in `ck_fmha_problem`.
-   */
-  int32_t kv_layout;
-  /**
-   * As in `ck_fmha_problem`.
-   */
-  int32_t kv_lookup;
-  /**
-   * Values are row-major.
+   * Not 0: values are row-major.
    */
   int32_t v_rowmajor;
   /**
-   * Scores have a soft cap.
+   * Not 0: scores have a soft cap.
    */
   int32_t logits;
   /**
-   * The log-sum-exp is stored.
+   * Which keys a query does not attend to. 0 no, 1 top_left, 2 bottom_right, 3 generic.
+   */
+  int32_t mask;
+  /**
+   * What is added to the scores. 0 no, 1 bias, 2 alibi.
+   */
+  int32_t bias;
+  /**
+   * Not 0: the log-sum-exp is stored.
    */
   int32_t lse;
   /**
-   * Dropout is applied.
+   * Not 0: dropout is applied.
    */
   int32_t dropout;
   /**
-   * Keys and values are paged.
+   * How 8-bit operands are scaled. 0 no, 1 pertensor, 2 blockscale, 3 kv_blockscale, 4 mx, 5 per_token_head.
+   */
+  int32_t qscale;
+  /**
+   * How appended keys are rotated. 0 none, 1 inter, 2 half.
+   */
+  int32_t rope;
+  /**
+   * Not 0: keys and values are paged.
    */
   int32_t paged_kv;
   /**
-   * Scales of 8-bit operands are static.
+   * Not 0: scales of 8-bit operands are static.
    */
   int32_t fp8_static_quant;
   /**
-   * Short sequences are skipped.
+   * Not 0: short sequences are skipped.
    */
   int32_t skip;
   /**
-   * Every query attends to the first keys.
+   * Not 0: every query attends to the first keys.
    */
   int32_t sink;
   /**
-   * Computes the gradient of the bias.
+   * Not 0: computes the gradient of the bias.
    */
   int32_t dbias;
   /**
-   * Stores the random numbers of dropout.
+   * Not 0: stores the random numbers of dropout.
    */
   int32_t store_randval;
   /**
-   * The order of summation is fixed.
+   * Not 0: the order of summation is fixed.
    */
   int32_t deterministic;
+  /**
+   * Memory order of a paged cache. 0 vectorized, 1 linear.
+   */
+  int32_t kv_layout;
+  /**
+   * How pages are found. 0 vllm, 1 sglang.
+   */
+  int32_t kv_lookup;
   /**
    * Keys per page; 1 for any number.
    */
@@ -1561,15 +1547,15 @@ typedef struct {
    */
   int32_t hdim_v;
   /**
-   * CK's `receipt`; -1 for none.
+   * The build that it was selected for (CK's `receipt`), -1 for none.
    */
   int32_t receipt;
   /**
-   * `m0`, `n0`, `k0`, `n1`, `k1`, `k0max`.
+   * What one workgroup handles in one step: `m0`, `n0`, `k0`, `n1`, `k1`, `k0max`.
    */
   int32_t tile[6];
   /**
-   * Waves per workgroup: m, n, k of both products, and of the third one of backward kernels.
+   * Waves of a workgroup: m, n, k of both products, and of the third one of backward kernels.
    */
   int32_t wave[9];
   /**
@@ -1577,32 +1563,36 @@ typedef struct {
    */
   int32_t warp_tile[9];
   /**
-   * Not 0: handles numbers of queries and keys, and head sizes of queries and values, that are not
-   * multiples of the tile.
+   * How keys and values are loaded: `qr`, `qr_async` and so on.
+   */
+  const char *pipeline;
+  /**
+   * Not 0: handles numbers of queries and keys, and head sizes of queries and values, that the tile does not
+   * divide.
    */
   int32_t pad[4];
   /**
-   * Transposes while loading.
+   * Not 0: transposes while loading.
    */
   int32_t trload;
   /**
-   * Workgroups per compute unit; -1 and 255: the pipeline decides.
+   * Workgroups that should fit on one compute unit; 255 when the pipeline decides.
    */
   int32_t block_per_cu;
   /**
-   * Number of groups that the waves of a workgroup form.
+   * Groups that the waves of a workgroup form.
    */
   int32_t num_wave_groups;
   /**
-   * log2 of the largest number of splits; 0 for any.
+   * log2 of the largest number of splits, 0 for any.
    */
   int32_t max_splits_log2;
   /**
-   * Largest number of queries; 0 for any.
+   * Largest number of queries, 0 for any.
    */
   int32_t max_seq_len_q;
   /**
-   * The head size of queries must be a multiple of this if it is not padded; 0 for no restriction.
+   * What must divide the head size of queries if it is not padded, 0 for nothing.
    */
   int32_t hdim_q_alignment;
   /**
@@ -1610,13 +1600,9 @@ typedef struct {
    */
   int32_t hdim_v_alignment;
   /**
-   * CK's `selection_rank`.
+   * Its place among kernels that are equally good by the rules (CK's `selection_rank`).
    */
   int32_t selection_rank;
-  /**
-   * Must be 0.
-   */
-  int32_t reserved;
 } ck_fmha_kernel_desc;
 
 /**
@@ -2135,7 +2121,7 @@ ck_status ck_registry_add_gemm_kernels(ck_registry *registry,
  * kernel has no others. For kernels whose keys are not exact: CK's code generators write the pipelines
  * `basic_v1`, `comp_async` and `wavelet` into keys as `compv3`, and counts as 1. Fields that change are
  * those on which name and key disagree. The types of weight and output, `name` and `arch` never change. The
- * strings written live until the process ends. Fails with `CK_STATUS_INVALID_KERNEL`, and changes nothing,
+ * strings written live as long as the library. Fails with `CK_STATUS_INVALID_KERNEL`, and changes nothing,
  * if `name` is not the name of a convolution kernel.
  *
  * # Safety

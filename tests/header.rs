@@ -2,8 +2,10 @@
 //!
 //! Not in the build script: who builds the library needs no cbindgen.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::{env, fs};
+
+use ck_select::ffi;
 
 /// The files of `src/ffi` that declare something, in the order of the header.
 const SOURCES: [&str; 18] = [
@@ -40,20 +42,55 @@ fn config() -> cbindgen::Config {
     cbindgen::Config::from_file(Path::new(env!("CARGO_MANIFEST_DIR")).join("cbindgen.toml")).unwrap()
 }
 
-fn check(header: &str, sources: &[&str], config: cbindgen::Config) {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let builder = sources.iter().fold(cbindgen::Builder::new().with_config(config), |builder, file| {
-        builder.with_src(root.join(format!("src/ffi/{file}.rs")))
-    });
+/// A field's documentation in lines of the header.
+fn wrapped(doc: &str) -> String {
+    let (mut text, mut width) = (String::new(), 0);
+    for word in doc.split_whitespace() {
+        if width > 0 && width + word.len() > 104 {
+            text.push('\n');
+            width = 0;
+        }
+        text += &format!(" {word}");
+        width += word.len() + 1;
+    }
+    text
+}
+
+/// The structs that macros make of tables, which cbindgen does not expand, as a source file.
+fn mirrored_structs() -> PathBuf {
+    let mut source = String::new();
+    for ffi::CStruct { name, doc, fields, .. } in ffi::mirrored_structs() {
+        source += &format!("#[doc = {doc:?}]\n#[repr(C)]\npub struct {name} {{\n");
+        for ffi::CField { name: field, rust, doc, .. } in fields {
+            let plain = rust.replace("i8", "c_char");
+            let path = plain.rsplit_once("::").map_or(plain.as_str(), |(_, name)| name);
+            source += &format!("#[doc = {:?}]\npub {field}: {path},\n", wrapped(&doc));
+        }
+        source += "}\n";
+    }
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mirrored_structs.rs");
+    fs::write(&path, source).unwrap();
+    path
+}
+
+fn check(header: &str, sources: Vec<PathBuf>, config: cbindgen::Config) {
+    let builder = sources
+        .into_iter()
+        .fold(cbindgen::Builder::new().with_config(config), |builder, file| builder.with_src(file));
     let mut made = Vec::new();
     builder.generate().unwrap().write(&mut made);
-    let path = root.join(header);
+    hold(header, &made);
+}
+
+/// Compares a committed file with what was made, or updates it.
+fn hold(file: &str, made: &[u8]) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     if fs::read(&path).is_ok_and(|committed| committed == made) {
         return;
     }
     assert!(
         env::var_os("CK_SELECT_UPDATE_HEADER").is_some(),
-        "{header} is stale: run `CK_SELECT_UPDATE_HEADER=1 cargo test --test header` and commit it"
+        "{file} is stale: run `CK_SELECT_UPDATE_HEADER=1 cargo test --test header` and commit it"
     );
     fs::write(&path, made).unwrap();
 }
@@ -62,11 +99,113 @@ fn check(header: &str, sources: &[&str], config: cbindgen::Config) {
 fn the_committed_headers_are_what_the_sources_make() {
     let (mut main, mut rows) = (config(), config());
     main.export.include.retain(|name| name != "CkUncoded");
-    check("include/ck_select.h", &SOURCES, main);
+    let source = |file: &&str| Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/ffi/{file}.rs"));
+    let sources = SOURCES.iter().map(source).chain([mirrored_structs()]);
+    check("include/ck_select.h", sources.collect(), main);
     rows.export.include = vec!["CkUncoded".to_owned()];
     rows.header = Some(ABOUT_ROWS.to_owned());
     rows.include_guard = Some("CK_SELECT_ROWS_H".to_owned());
     rows.sys_includes = vec!["stddef.h".to_owned(), "stdint.h".to_owned()];
     rows.includes = vec!["ck_select.h".to_owned()];
-    check("include/ck_select_rows.h", &ROWS, rows);
+    check("include/ck_select_rows.h", ROWS.iter().map(source).collect(), rows);
+
+    let header = |name: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
+    let headers = header("include/ck_select.h") + &header("include/ck_select_rows.h");
+    hold("python/src/ck_select/_structs.py", python_structs(&headers).as_bytes());
+}
+
+/// The Python class of a C struct, or of a callback: `ck_conv_problem` is `ConvProblem`.
+fn class(c_name: &str) -> String {
+    c_name.trim_start_matches("ck_").split('_').map(|word| word[..1].to_uppercase() + &word[1..]).collect()
+}
+
+/// The structs that Python does not use.
+const NOT_OF_PYTHON: [&str; 11] = [
+    "ck_stream_k",
+    "ck_conv_kernel_desc",
+    "ck_quant",
+    "ck_gemm_variant",
+    "ck_gemm_kernel_desc",
+    "ck_fmha_kernel_desc",
+    "ck_export_options",
+    "ck_hardware",
+    "ck_model_key",
+    "ck_kernel_info",
+    "ck_forest_bytes",
+];
+
+/// A C type as ctypes has it; addresses of what Python does not look into are plain ones.
+fn ctype(c: &str, structs: &[&str]) -> String {
+    let plain = c.replace("const", "");
+    let (name, stars) = (plain.trim_matches([' ', '*']), plain.matches('*').count());
+    let own = structs.contains(&name);
+    match (name, stars) {
+        ("void", 0) => "None".to_owned(),
+        ("char", 1) => "c_char_p".to_owned(),
+        ("char", 2) => "POINTER(c_char_p)".to_owned(),
+        (_, 0) if own => class(name),
+        (_, 0) => format!("c_{}", name.trim_end_matches("_t").replace("size", "size_t")),
+        _ if own => format!("POINTER({})", class(name)),
+        _ => "c_void_p".to_owned(),
+    }
+}
+
+const PYTHON_HEAD: &str = r#""""The structs of the C interface. Made of the headers by ``tests/header.rs``; do not edit."""
+
+from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t
+from ctypes import c_uint32, c_uint64, c_void_p, sizeof
+from typing import Any
+
+
+class Sized(Structure):
+    """A struct that begins with its own size."""
+
+    def __init__(self, *args: Any, **fields: Any) -> None:
+        super().__init__(*args, **fields)
+        self.struct_size = sizeof(self)
+"#;
+
+/// The headers' structs as classes of ctypes.
+fn python_structs(headers: &str) -> String {
+    let mut text = PYTHON_HEAD.to_owned();
+    let declared = headers.split("typedef struct {\n").skip(1);
+    let declared: Vec<_> = declared
+        .filter_map(|rest| {
+            let (body, rest) = rest.split_once("\n} ")?;
+            Some((rest.split_once(';')?.0, body))
+        })
+        .filter(|(name, _)| !NOT_OF_PYTHON.contains(name))
+        .collect();
+    let names: Vec<_> = declared.iter().map(|(name, _)| *name).collect();
+    for (name, body) in declared {
+        let (mut callbacks, mut fields) = (String::new(), String::new());
+        for line in body.lines().map(str::trim).filter(|line| line.ends_with(';')) {
+            let line = line.trim_end_matches(';');
+            let (field, python) = if let Some((result, rest)) = line.split_once("(*") {
+                let (field, arguments) = rest.split_once(")(").unwrap();
+                let arguments = arguments.trim_end_matches(')').split(',').map(|argument| {
+                    let at = argument.rfind([' ', '*']).unwrap();
+                    format!(", {}", ctype(&argument[..=at], &names))
+                });
+                let arguments: String = arguments.collect();
+                let result = ctype(result, &names);
+                callbacks += &format!("{} = CFUNCTYPE({result}{arguments})\n", class(field));
+                (field, class(field))
+            } else {
+                let (c, field) = line.split_at(line.rfind([' ', '*']).unwrap() + 1);
+                match field.split_once('[') {
+                    Some((field, count)) => {
+                        (field, format!("{} * {}", ctype(c, &names), count.trim_end_matches(']')))
+                    }
+                    None => (field, ctype(c, &names)),
+                }
+            };
+            fields += &format!("        (\"{field}\", {python}),\n");
+        }
+        let base = if body.contains("size_t struct_size") { "Sized" } else { "Structure" };
+        let gap = if callbacks.is_empty() { "" } else { "\n\n" };
+        text +=
+            &format!("{gap}{callbacks}\n\nclass {}({base}):\n    _fields_ = [\n{fields}    ]\n", class(name));
+    }
+    text
 }

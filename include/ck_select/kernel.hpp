@@ -45,8 +45,8 @@ struct ConvKernel {
     raw.pipeline = detail::text(pipeline, "pipeline");
     raw.scheduler = detail::text(scheduler, "scheduler");
     raw.epilogue = detail::text(epilogue, "epilogue");
-    raw.specialization = detail::optional_text(specialization, "specialization");
-    raw.stream_k_reduction = detail::optional_text(stream_k_reduction, "stream_k_reduction");
+    raw.specialization = detail::text(specialization, "specialization");
+    raw.stream_k.reduction = detail::optional_text(stream_k_reduction, "stream_k_reduction");
     raw.direction = static_cast<std::int32_t>(direction);
     raw.ndim = ndim;
     raw.dtype_in = static_cast<std::int32_t>(dtype_in);
@@ -64,7 +64,7 @@ struct ConvKernel {
     raw.split_image = split_image ? 1 : 0;
     raw.explicit_gemm = explicit_gemm ? 1 : 0;
     raw.two_stage = two_stage ? 1 : 0;
-    raw.stream_k_persistent = stream_k_persistent ? 1 : 0;
+    raw.stream_k.persistent = stream_k_persistent ? 1 : 0;
     return raw;
   }
 };
@@ -114,14 +114,14 @@ struct GemmKernel {
     raw.pipeline = detail::text(pipeline, "pipeline");
     raw.scheduler = detail::text(scheduler, "scheduler");
     raw.epilogue = detail::text(epilogue, "epilogue");
-    raw.elementwise = detail::optional_text(elementwise, "elementwise");
+    raw.elementwise = detail::text(elementwise, "elementwise");
     raw.dtype_a = static_cast<std::int32_t>(dtype_a);
     raw.dtype_b = static_cast<std::int32_t>(dtype_b);
     raw.dtype_c = static_cast<std::int32_t>(dtype_c);
     raw.dtype_acc = static_cast<std::int32_t>(dtype_acc);
-    raw.layout_a = static_cast<std::int32_t>(layout_a);
-    raw.layout_b = static_cast<std::int32_t>(layout_b);
-    raw.layout_c = static_cast<std::int32_t>(layout_c);
+    raw.layout[0] = static_cast<std::int32_t>(layout_a);
+    raw.layout[1] = static_cast<std::int32_t>(layout_b);
+    raw.layout[2] = static_cast<std::int32_t>(layout_c);
     raw.transpose_a = transpose_a ? 1 : 0;
     raw.transpose_b = transpose_b ? 1 : 0;
     raw.grouped = grouped ? 1 : 0;
@@ -139,14 +139,14 @@ struct GemmKernel {
     raw.preshuffle = preshuffle ? 1 : 0;
     raw.transpose_c = transpose_c ? 1 : 0;
     raw.num_wave_groups = num_wave_groups;
-    raw.batched = batched ? 1 : 0;
-    raw.stream_k_reduction = detail::optional_text(stream_k_reduction, "stream_k_reduction");
-    raw.quant = detail::optional_text(quant, "quant");
-    std::copy(quant_group_a.begin(), quant_group_a.end(), raw.quant_group_a);
-    std::copy(quant_group_b.begin(), quant_group_b.end(), raw.quant_group_b);
-    std::copy(shuffled_scales.begin(), shuffled_scales.end(), raw.shuffled_scales);
-    raw.d_layout = static_cast<std::int32_t>(d_layout);
-    raw.block_per_cu = block_per_cu;
+    raw.variant.batched = batched ? 1 : 0;
+    raw.variant.stream_k = detail::optional_text(stream_k_reduction, "stream_k_reduction");
+    raw.variant.quant.mode = detail::optional_text(quant, "quant");
+    std::copy(quant_group_a.begin(), quant_group_a.end(), raw.variant.quant.group_a);
+    std::copy(quant_group_b.begin(), quant_group_b.end(), raw.variant.quant.group_b);
+    std::copy(shuffled_scales.begin(), shuffled_scales.end(), raw.variant.shuffled_scales);
+    raw.variant.d_layout = static_cast<std::int32_t>(d_layout);
+    raw.variant.block_per_cu = block_per_cu;
     return raw;
   }
 };

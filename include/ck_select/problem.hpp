@@ -138,14 +138,14 @@ class GemmProblem {
     return *this;
   }
   GemmProblem& layout(Major a, Major b, Major c) noexcept {
-    raw_.layout_a = static_cast<std::int32_t>(a);
-    raw_.layout_b = static_cast<std::int32_t>(b);
-    raw_.layout_c = static_cast<std::int32_t>(c);
+    const Major orders[] = {a, b, c};
+    std::transform(std::begin(orders), std::end(orders), raw_.layout,
+                   [](Major order) { return static_cast<std::int32_t>(order); });
     return *this;
   }
   /// GEMMs of these extents in one launch; 0 for one that is no batch.
-  GemmProblem& batch(std::int64_t count) noexcept {
-    raw_.batch = count;
+  GemmProblem& batch(std::int32_t count) noexcept {
+    raw_.request.batch = count;
     return *this;
   }
   /// GEMMs of any extents in one launch, in any order; at most 8 different ones. The problem's own extents are those of
@@ -155,23 +155,25 @@ class GemmProblem {
     point();
     return *this;
   }
-  GemmProblem& stream_k(ck_stream_k reduction) noexcept {
-    raw_.stream_k = reduction;
+  /// "tree", "linear" or "atomic", or null for none: a text that lives as long as this object.
+  GemmProblem& stream_k(const char* reduction) noexcept {
+    raw_.request.stream_k = reduction;
     return *this;
   }
   /// Number of D tensors.
   GemmProblem& num_d(std::int32_t tensors) noexcept {
-    raw_.num_d = tensors;
+    raw_.request.num_d = tensors;
     return *this;
   }
   /// B is stored in the order in which kernels read it.
   GemmProblem& preshuffle(bool is_preshuffled) noexcept {
-    raw_.preshuffle = is_preshuffled ? 1 : 0;
+    raw_.request.preshuffle = is_preshuffled ? 1 : 0;
     return *this;
   }
-  /// Scales of the operands, for the usual groups of elements; others are set through capi().
-  GemmProblem& quant(ck_quant quant) noexcept {
-    raw_.quant = quant;
+  /// Scales of the operands ("aquant", "mx" and so on, a text that lives as long as this object; null for none), for
+  /// the usual groups of elements; others are set through capi().
+  GemmProblem& quant(const char* mode) noexcept {
+    raw_.request.quant = mode;
     return *this;
   }
   /// Empty for the registry's default.
@@ -189,8 +191,7 @@ class GemmProblem {
  private:
   void point() noexcept {
     raw_.arch = arch_.get_optional();
-    raw_.groups = groups_.empty() ? nullptr : groups_.data();
-    raw_.num_groups = groups_.size();
+    raw_.request.groups = {groups_.empty() ? nullptr : groups_.data(), groups_.size()};
   }
 
   ck_gemm_problem raw_{};

@@ -56,7 +56,7 @@ class NameReader {
     text("scheduler", name_.scheduler, kernel_.scheduler, true);
     text("epilogue", name_.epilogue, kernel_.epilogue, true);
     text("specialization", name_.specialization, kernel_.specialization, key_has_specialization);
-    text("stream-K reduction", name_.stream_k_reduction, kernel_.stream_k_reduction, key_has_stream_k);
+    text("stream-K reduction", name_.stream_k.reduction, kernel_.stream_k_reduction, key_has_stream_k);
     taken("block_per_cu", name_.block_per_cu, kernel_.block_per_cu);
     taken("num_wave_groups", name_.num_wave_groups, kernel_.num_wave_groups);
     taken("num_groups_to_merge", name_.num_groups_to_merge, kernel_.num_groups_to_merge);
@@ -64,7 +64,7 @@ class NameReader {
     flag("double_smem_buffer", name_.double_smem_buffer, kernel_.double_smem_buffer, true);
     flag("two_stage", name_.two_stage, kernel_.two_stage, true);
     flag("explicit_gemm", name_.explicit_gemm, kernel_.explicit_gemm, true);
-    flag("stream-K persistence", name_.stream_k_persistent, kernel_.stream_k_persistent, key_has_stream_k);
+    flag("stream-K persistence", name_.stream_k.persistent, kernel_.stream_k_persistent, key_has_stream_k);
     return said_;
   }
 

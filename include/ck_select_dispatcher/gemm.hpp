@@ -229,10 +229,10 @@ struct GemmAdapter {
     auto asked = asked_of<GemmAdapter>(signature, options.arch, state);
     asked.problem.size(problem.M, problem.N, problem.K).split_k(problem.k_batch);
     const std::string reduction = reduction_of(problem);
-    asked.problem.stream_k(reduction.empty()       ? CK_STREAM_K_NONE
-                           : reduction == "tree"   ? CK_STREAM_K_TREE
-                           : reduction == "linear" ? CK_STREAM_K_LINEAR
-                                                   : CK_STREAM_K_ATOMIC);
+    asked.problem.stream_k(reduction.empty()       ? nullptr
+                           : reduction == "tree"   ? "tree"
+                           : reduction == "linear" ? "linear"
+                                                   : "atomic");
     return asked;
   }
 

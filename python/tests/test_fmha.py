@@ -81,7 +81,7 @@ def test_the_engine_has_the_constants_of_upstreams():
 
 
 def test_structs_hold_every_field():
-    names = {name for name, _ in ck_select._library.FmhaProblem._fields_} - {"struct_size", "reserved"}
+    names = {name for name, _ in ck_select._structs.FmhaProblem._fields_} - {"struct_size", "reserved"}
     assert names == {field.name for field in dataclasses.fields(FmhaProblem)}
     for word, values in _WORDS.items():
         for value in values:

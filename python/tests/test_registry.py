@@ -180,9 +180,9 @@ def test_variants_of_gemms_are_asked_as_they_are():
     scaled = GemmProblem(1, 2, 3, quant="bquant", quant_group_b=(1, 1, 64), stream_k="tree", preshuffle=True)
     asked = {"stream_k": "tree", "preshuffle": True, "quant": "bquant", "group_b": "1x1x64"}
     assert asked.items() <= scaled.to_dict().items() and "batch" not in scaled.to_dict()
-    assert scaled.as_struct().quant_group_b[:] == [1, 1, 64]
-    with pytest.raises(ValueError, match="quant: found 'cquant', expected one of none, aquant"):
-        GemmProblem(1, 1, 1, quant="cquant").as_struct()
+    assert scaled.as_struct().request.group_b[:] == [1, 1, 64]
+    with pytest.raises(ValueError, match="quant: unknown quantisation 'cquant', expected one of: aquant"):
+        registry.select(GemmProblem(1, 1, 1, quant="cquant"))
 
 
 def test_problems_say_what_they_are():

@@ -1,49 +1,16 @@
 //! What a GEMM problem asks for beside one plain GEMM, and what its kernels are.
 
+use std::ffi::c_char;
 use std::mem::offset_of;
 use std::ptr;
 
+use super::CkStatus;
 use super::error::Failure;
 use super::input::read_array;
-use super::problems::CkGemmProblem;
-use super::{CkStatus, words};
+use super::mirror::{AsC, FromC};
 use crate::kernel::{Mnk, Quant};
-use crate::problem::{GemmRequest, Group, Groups};
-use crate::vocab::{QuantMode, StreamKReduction};
-
-/// How workgroups that share tiles (stream-K) add their partial results.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CkStreamK {
-    /// No stream-K.
-    None = 0,
-    /// By a tree of additions, in a workspace.
-    Tree = 1,
-    /// One after the other, in a workspace.
-    Linear = 2,
-    /// By atomic additions to the result.
-    Atomic = 3,
-}
-
-/// Which operands of a GEMM have scales.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CkQuant {
-    /// None.
-    None = 0,
-    /// A, per group of elements.
-    A = 1,
-    /// B, per group of elements.
-    B = 2,
-    /// A and B, per group of elements.
-    Ab = 3,
-    /// A per row, B per column.
-    RowCol = 4,
-    /// A and B, one each.
-    Tensor = 5,
-    /// A and B in blocks of 32 (microscaling).
-    Mx = 6,
-}
+use crate::problem::{Group, Groups};
+use crate::vocab::QuantMode;
 
 /// GEMMs of equal extents in a list.
 #[repr(C)]
@@ -67,90 +34,92 @@ const _: () = {
     assert!(offset_of!(Group, count) == offset_of!(CkGemmGroup, count));
 };
 
-/// Where a list lies; NULL if it is empty.
-pub(super) fn address(groups: &Groups) -> *const CkGemmGroup {
-    if groups.is_empty() { ptr::null() } else { groups.as_slice().as_ptr().cast() }
+/// A list of GEMMs of one launch that differ in their extents, in any order; at most 8 different ones. The
+/// problem's own extents are then those of the one with the most work, or 1 as initialised.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct CkGemmGroups {
+    /// The GEMMs; NULL if it is no list. Borrowed for the call; in a callback, valid until it returns.
+    pub items: *const CkGemmGroup,
+    /// Their number.
+    pub count: usize,
 }
 
-/// The request of a problem, and its extents: a list's are those of its largest GEMM.
-///
-/// # Safety
-/// `problem.groups` is NULL or points to `problem.num_groups` groups.
-pub(super) unsafe fn read(problem: &CkGemmProblem) -> Result<(GemmRequest, [i64; 3]), Failure> {
-    let extents = [problem.m, problem.n, problem.k];
-    let CkGemmProblem { batch, num_groups, stream_k, num_d, preshuffle, quant, .. } = *problem;
-    let (group_a, group_b) = (problem.quant_group_a, problem.quant_group_b);
-    let is_plain = (batch, num_groups) == (0, 0)
-        && [stream_k, num_d, preshuffle, quant] == [0; 4]
-        && (group_a, group_b) == ([0; 3], [0; 3]);
-    if is_plain {
-        return Ok((GemmRequest::NONE, extents));
+impl AsC for Groups {
+    type C = CkGemmGroups;
+
+    fn to_c(&self) -> CkGemmGroups {
+        let groups = self.as_slice();
+        let items = if groups.is_empty() { ptr::null() } else { groups.as_ptr().cast() };
+        CkGemmGroups { items, count: groups.len() }
     }
-    // SAFETY: by contract, `groups` is NULL or has so many elements.
-    let groups = unsafe { read_array(problem.groups, num_groups, "groups") }?;
-    let groups = groups.iter().map(|&CkGemmGroup { m, n, k, count }| Group { extents: [m, n, k], count });
-    let groups = Groups::new(groups).map_err(Failure::of(CkStatus::InvalidProblem))?;
-    let reduction = words::word("stream_k", stream_k, StreamKReduction::ALL, StreamKReduction::WORDS)?;
-    let plain = GemmRequest {
-        batch: u32::try_from(batch).map_err(|_| refused("batch", batch, "0 to 2147483647"))?,
-        groups,
-        stream_k: Some(reduction).filter(|reduction| *reduction != StreamKReduction::None),
-        num_d: u8::try_from(num_d).map_err(|_| refused("num_d", num_d.into(), "0 to 255"))?,
-        preshuffle: preshuffle != 0,
-        ..GemmRequest::NONE
-    };
-    let request = scales(quant, group_a, group_b)?.map_or(plain, |scales| plain.scaled(scales));
-    // As it was initialised, a list's problem has no extents of its own.
-    let extents = match groups.largest() {
-        Some(largest) if extents == [1; 3] => largest.extents.map(i64::from),
-        _ => extents,
-    };
-    Ok((request, extents))
 }
 
-/// The scales of a `ck_quant` with its groups, of which three zeros are the usual ones.
-fn scales(quant: i32, a: [i32; 3], b: [i32; 3]) -> Result<Option<Quant>, Failure> {
-    let mode = |place: i32| QuantMode::ALL.get(usize::try_from(place).ok()?).copied();
-    let scales = match quant {
-        0 => None,
-        _ => Some(Quant::usual(quant.checked_sub(1).and_then(mode).ok_or_else(|| {
-            let (count, words) = (QuantMode::ALL.len(), QuantMode::WORDS.join(", "));
-            let message = format!("quant is {quant}, expected 0 to {count} (none, {words})");
-            Failure::new(CkStatus::InvalidArgument, message)
-        })?)),
-    };
-    groups_of(scales, a, b)
+impl FromC for Groups {
+    unsafe fn from_c(value: CkGemmGroups, field: &str, status: CkStatus) -> Result<Self, Failure> {
+        // SAFETY: by contract, `items` is NULL or has so many elements.
+        let groups = unsafe { read_array(value.items, value.count, field) }?;
+        let groups = groups.iter().map(|&CkGemmGroup { m, n, k, count }| Group { extents: [m, n, k], count });
+        Self::new(groups).map_err(Failure::of(status))
+    }
 }
 
-/// The same with other groups than the usual ones.
-pub(super) fn groups_of(
-    mut quant: Option<Quant>,
-    a: [i32; 3],
-    b: [i32; 3],
-) -> Result<Option<Quant>, Failure> {
-    for (what, group, is_b) in [("quant_group_a", a, false), ("quant_group_b", b, true)] {
-        if group == [0; 3] {
-            continue;
+/// Scales of a GEMM kernel's operands.
+#[repr(C)]
+#[derive(Debug, Clone, Copy)]
+pub struct CkQuant {
+    /// Which operands have scales: "aquant", "bquant", "abquant", "rowcolquant", `tensor_quant` or "mx"; NULL
+    /// for none.
+    pub mode: *const c_char,
+    /// Elements of A that share a scale: m, n, k. Zeros: 1, 1, 128, and 1, 1, 32 for "mx".
+    pub group_a: [i32; 3],
+    /// The same for B.
+    pub group_b: [i32; 3],
+}
+
+impl AsC for Option<Quant> {
+    type C = CkQuant;
+
+    fn to_c(&self) -> CkQuant {
+        CkQuant {
+            mode: self.map(|quant| quant.mode).to_c(),
+            group_a: self.and_then(|quant| quant.group_a).to_c(),
+            group_b: self.and_then(|quant| quant.group_b).to_c(),
         }
+    }
+}
+
+impl FromC for Option<Quant> {
+    unsafe fn from_c(value: CkQuant, field: &str, status: CkStatus) -> Result<Self, Failure> {
+        // SAFETY: by contract.
+        let (mode, groups) = unsafe {
+            let group_a = FromC::from_c(value.group_a, "group_a", status)?;
+            let group_b = FromC::from_c(value.group_b, "group_b", status)?;
+            (FromC::from_c(value.mode, field, status)?, [group_a, group_b])
+        };
+        completed(mode, groups)
+    }
+}
+
+/// The scales of a mode with its groups, those that are not given as usual.
+pub(super) fn completed(mode: Option<QuantMode>, groups: [Option<Mnk>; 2]) -> Result<Option<Quant>, Failure> {
+    let mut quant = mode.map(Quant::usual);
+    for (operand, given) in ["group_a", "group_b"].into_iter().zip(groups) {
+        let Some(group) = given else { continue };
         let place = quant.as_mut().and_then(|quant| {
-            let place = if is_b { &mut quant.group_b } else { &mut quant.group_a };
+            let place = if operand == "group_b" { &mut quant.group_b } else { &mut quant.group_a };
             place.as_mut()
         });
-        let shape = group.map(u32::try_from);
-        let ([Ok(m), Ok(n), Ok(k)], Some(place)) = (shape, place) else {
+        let Some(place) = place else {
             let message = format!(
-                "{what} is {group:?}, expected zeros, or three extents where `quant` scales groups of that \
+                "{operand} is {group}, expected zeros, or three extents where `quant` scales groups of that \
                  operand"
             );
             return Err(Failure::new(CkStatus::InvalidArgument, message));
         };
-        *place = Mnk::new(m, n, k);
+        *place = group;
     }
     Ok(quant)
-}
-
-fn refused(what: &str, found: i64, expected: &str) -> Failure {
-    Failure::new(CkStatus::InvalidProblem, format!("{what} is {found}, expected {expected}"))
 }
 
 #[cfg(test)]
@@ -158,34 +127,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_the_vocabularies() {
-        let stream_k = [CkStreamK::None, CkStreamK::Tree, CkStreamK::Linear, CkStreamK::Atomic];
-        assert_eq!(stream_k.map(|one| format!("{one:?}").to_lowercase()).to_vec(), StreamKReduction::WORDS);
-        let quants = [CkQuant::A, CkQuant::B, CkQuant::Ab, CkQuant::RowCol, CkQuant::Tensor, CkQuant::Mx];
-        for (quant, mode) in quants.into_iter().zip(QuantMode::ALL) {
-            let scales = scales(quant as i32, [0; 3], [0; 3]).unwrap();
-            assert_eq!(scales, Some(Quant::usual(*mode)));
-            assert_eq!(format!("{quant:?}").to_lowercase(), format!("{mode:?}").to_lowercase());
-        }
-        assert_eq!(quants.len(), QuantMode::ALL.len());
-    }
-
-    #[test]
     fn groups_belong_to_operands_with_groups() {
-        let quant = scales(CkQuant::B as i32, [0; 3], [1, 1, 64]).unwrap().unwrap();
-        assert_eq!((quant.group_a, quant.group_b), (None, Some(Mnk::new(1, 1, 64))));
-        for (quant, a, b) in [
-            (CkQuant::B as i32, [1, 1, 128], [0; 3]),
-            (CkQuant::Tensor as i32, [0; 3], [1, 1, 128]),
-            (0, [1, 1, 128], [0; 3]),
-            (CkQuant::A as i32, [1, -1, 128], [0; 3]),
-            (7, [0; 3], [0; 3]),
-            (-1, [0; 3], [0; 3]),
-            (i32::MIN, [0; 3], [0; 3]),
+        let group = |k| Some(Mnk::new(1, 1, k));
+        let quant = completed(Some(QuantMode::B), [None, group(64)]).unwrap().unwrap();
+        assert_eq!((quant.group_a, quant.group_b), (None, group(64)));
+        assert_eq!(completed(Some(QuantMode::Mx), [None; 2]).unwrap(), Some(Quant::usual(QuantMode::Mx)));
+        for (mode, groups) in [
+            (Some(QuantMode::B), [group(128), None]),
+            (Some(QuantMode::Tensor), [None, group(128)]),
+            (None, [group(128), None]),
         ] {
-            scales(quant, a, b).unwrap_err();
+            completed(mode, groups).unwrap_err();
         }
-        let message = scales(-1, [0; 3], [0; 3]).unwrap_err().message;
-        assert!(message.starts_with("quant is -1, expected 0 to 6 (none, aquant, bquant, "), "{message}");
     }
 }

@@ -10,6 +10,7 @@ use super::input::{
     Structs, Versioned, check_reserved, output, read_arch, read_array, read_registry, read_struct,
     read_structs, read_text, room, write_output,
 };
+use super::mirror::AsC as _;
 use super::problems::{CkConvProblem, CkGemmProblem};
 use super::{CkRegistry, CkStatus};
 use crate::kernel::Kernel;
@@ -144,18 +145,18 @@ impl Hooks for Callbacks {
         let hooks = &self.hooks;
         match problem {
             Problem::Conv(problem) => hooks.supports_conv.is_none_or(|supports| {
-                let problem = CkConvProblem::from_problem(problem);
+                let problem = problem.to_c();
                 // SAFETY: `Callbacks::new` and the C functions require callbacks that stay callable with
                 // `user`; the problem lives for the call.
                 unsafe { supports(&raw const problem, self.context()) != 0 }
             }),
             Problem::Gemm(problem) => hooks.supports_gemm.is_none_or(|supports| {
-                let problem = CkGemmProblem::from_problem(problem);
+                let problem = problem.to_c();
                 // SAFETY: as above.
                 unsafe { supports(&raw const problem, self.context()) != 0 }
             }),
             Problem::Fmha(problem) => hooks.supports_fmha.is_none_or(|supports| {
-                let problem = CkFmhaProblem::from_problem(problem);
+                let problem = problem.to_c();
                 // SAFETY: as above.
                 unsafe { supports(&raw const problem, self.context()) != 0 }
             }),
@@ -180,17 +181,17 @@ impl Hooks for Callbacks {
         let hooks = &self.hooks;
         match problem {
             Problem::Conv(problem) => hooks.run_conv.map_or(RunOutcome::Failed(0), |run| {
-                let problem = CkConvProblem::from_problem(problem);
+                let problem = problem.to_c();
                 // SAFETY: as above; the stream is the one of the options.
                 outcome(unsafe { run(&raw const problem, stream.as_raw(), self.context()) })
             }),
             Problem::Gemm(problem) => hooks.run_gemm.map_or(RunOutcome::Failed(0), |run| {
-                let problem = CkGemmProblem::from_problem(problem);
+                let problem = problem.to_c();
                 // SAFETY: as above.
                 outcome(unsafe { run(&raw const problem, stream.as_raw(), self.context()) })
             }),
             Problem::Fmha(problem) => hooks.run_fmha.map_or(RunOutcome::Failed(0), |run| {
-                let problem = CkFmhaProblem::from_problem(problem);
+                let problem = problem.to_c();
                 // SAFETY: as above.
                 outcome(unsafe { run(&raw const problem, stream.as_raw(), self.context()) })
             }),

@@ -33,6 +33,7 @@ mod input;
 mod kernels;
 mod log;
 mod memory;
+mod mirror;
 mod models;
 mod problems;
 mod registry;
@@ -57,6 +58,7 @@ pub use hardware::*;
 pub use kernels::*;
 pub use log::*;
 pub use memory::*;
+pub use mirror::{AsC, CField, CStruct};
 pub use models::*;
 pub use problems::*;
 pub use registry::*;
@@ -65,3 +67,18 @@ pub use select::*;
 pub use status::*;
 pub use tune::*;
 pub use words::*;
+
+/// The structs of C that tables declare, for the header.
+#[doc(hidden)]
+pub fn mirrored_structs() -> Vec<CStruct> {
+    vec![
+        CkConvProblem::describe(),
+        CkGemmProblem::describe(),
+        CkGemmRequest::describe(),
+        CkFmhaProblem::describe(),
+        CkConvKernelDesc::describe(),
+        CkGemmKernelDesc::describe(),
+        CkGemmVariant::describe(),
+        CkFmhaKernelDesc::describe(),
+    ]
+}

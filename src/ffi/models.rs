@@ -10,12 +10,12 @@ use super::input::{
     Versioned, check_reserved, init_options, output, read_arch, read_bytes, read_registry, read_struct,
     read_structs, read_text, write_output,
 };
-use super::words::{self, word};
+use super::words::word;
 use super::{CkRegistry, CkStatus};
 use crate::embedded;
 use crate::model::{Model, Target};
 use crate::registry::{ModelKey, Registry};
-use crate::vocab::Op;
+use crate::vocab::{Direction, Dtype, Op};
 
 /// What a forest predicts.
 #[repr(C)]
@@ -231,8 +231,10 @@ unsafe fn read_key(key: *const CkModelKey) -> Result<ModelKey, Failure> {
     let said = |number: i32| (number != CK_ANY).then_some(number);
     Ok(ModelKey {
         op,
-        direction: said(raw.direction).map(words::direction).transpose()?,
-        dtype: said(raw.dtype).map(|number| words::dtype("dtype", number)).transpose()?,
+        direction: said(raw.direction)
+            .map(|number| word("direction", number, Direction::ALL, Direction::WORDS))
+            .transpose()?,
+        dtype: said(raw.dtype).map(|number| word("dtype", number, Dtype::ALL, Dtype::WORDS)).transpose()?,
         // SAFETY: by contract, `raw.arch` is NULL or NUL-terminated.
         arch: unsafe { read_arch(raw.arch, "arch") }?,
     })

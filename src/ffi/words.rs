@@ -5,7 +5,6 @@
 
 use super::CkStatus;
 use super::error::Failure;
-use crate::vocab::{ConvLayout, Direction, Dtype, GemmLayout, Major};
 
 /// Direction of a convolution.
 #[repr(C)]
@@ -85,33 +84,10 @@ pub(super) fn word<T: Copy>(what: &str, number: i32, all: &[T], words: &[&str]) 
     })
 }
 
-pub(super) fn direction(number: i32) -> Result<Direction, Failure> {
-    word("direction", number, Direction::ALL, Direction::WORDS)
-}
-
-pub(super) fn dtype(what: &str, number: i32) -> Result<Dtype, Failure> {
-    word(what, number, Dtype::ALL, Dtype::WORDS)
-}
-
-pub(super) fn conv_layout(number: i32) -> Result<ConvLayout, Failure> {
-    word("layout", number, ConvLayout::ALL, ConvLayout::WORDS)
-}
-
-pub(super) fn major(what: &str, number: i32) -> Result<Major, Failure> {
-    word(what, number, Major::ALL, Major::WORDS)
-}
-
-pub(super) fn gemm_layout(numbers: [i32; 3]) -> Result<GemmLayout, Failure> {
-    Ok(GemmLayout {
-        a: major("layout_a", numbers[0])?,
-        b: major("layout_b", numbers[1])?,
-        c: major("layout_c", numbers[2])?,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::vocab::{ConvLayout, Direction, Dtype};
 
     /// The name of an enum's variant as a vocabulary spells it.
     fn spelled(variant: impl std::fmt::Debug) -> String {

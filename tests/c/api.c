@@ -184,8 +184,8 @@ static void problems_begin_usual(void) {
     ANSWERS(CK_STATUS_OK, ck_gemm_problem_init(&matrix));
     CHECK(matrix.struct_size == sizeof matrix && matrix.m == 1 && matrix.n == 1 && matrix.k == 1);
     CHECK(matrix.split_k == 1 && matrix.dtype_a == CK_DTYPE_FP8 && matrix.dtype_b == CK_DTYPE_FP8);
-    CHECK(matrix.layout_a == CK_MAJOR_ROW && matrix.layout_b == CK_MAJOR_COL && matrix.layout_c == CK_MAJOR_ROW);
-    CHECK(matrix.dtype_c == CK_DTYPE_FP16 && matrix.reserved == 0 && matrix.arch == NULL);
+    CHECK(matrix.layout[0] == CK_MAJOR_ROW && matrix.layout[1] == CK_MAJOR_COL && matrix.layout[2] == CK_MAJOR_ROW);
+    CHECK(matrix.dtype_c == CK_DTYPE_FP16 && matrix.arch == NULL);
 }
 
 static void options_are_checked(const char *scratch) {
@@ -365,9 +365,10 @@ static void exports_are_imported(const char *repository) {
 
 static int32_t sees_the_list(const ck_gemm_problem *problem, void *user) {
     ++*(int *)user;
-    CHECK(problem->num_groups == 2 && problem->m == 512 && problem->batch == 0 && problem->quant == CK_QUANT_NONE);
-    CHECK(problem->groups[0].m == 64 && problem->groups[0].count == 1);
-    CHECK(problem->groups[1].m == 512 && problem->groups[1].k == 1024 && problem->groups[1].count == 3);
+    CHECK(problem->m == 512 && problem->request.batch == 0 && problem->request.quant == NULL);
+    const ck_gemm_groups groups = problem->request.groups;
+    CHECK(groups.count == 2 && groups.items[0].m == 64 && groups.items[0].count == 1);
+    CHECK(groups.items[1].m == 512 && groups.items[1].k == 1024 && groups.items[1].count == 3);
     return 1;
 }
 
@@ -381,34 +382,34 @@ static void variants_of_gemms_are_told_apart(void) {
     int asked = 0;
     for (int kind = 0; kind < KINDS; ++kind) {
         ANSWERS(CK_STATUS_OK, ck_gemm_kernel_desc_init(&desc[kind]));
-        CHECK(desc[kind].block_per_cu == 1 && desc[kind].quant == NULL && desc[kind].stream_k_reduction == NULL);
+        CHECK(desc[kind].variant.block_per_cu == 1 && desc[kind].variant.quant.mode == NULL && desc[kind].variant.stream_k == NULL);
         desc[kind].name = names[kind];
         hooks[kind] = new_hooks();
     }
-    desc[BATCHED].batched = 1;
+    desc[BATCHED].variant.batched = 1;
     desc[GROUPED].grouped = 1;
     hooks[GROUPED].supports_gemm = sees_the_list;
     hooks[GROUPED].user = &asked;
-    desc[STREAM_K].stream_k_reduction = "atomic";
-    desc[SCALED].quant = "bquant";
-    desc[SCALED].quant_group_b[0] = desc[SCALED].quant_group_b[1] = 1;
-    desc[SCALED].quant_group_b[2] = 64;
+    desc[STREAM_K].variant.stream_k = "atomic";
+    desc[SCALED].variant.quant.mode = "bquant";
+    desc[SCALED].variant.quant.group_b[0] = desc[SCALED].variant.quant.group_b[1] = 1;
+    desc[SCALED].variant.quant.group_b[2] = 64;
     ANSWERS(CK_STATUS_OK, ck_registry_add_gemm_kernels(registry, desc, hooks, KINDS));
 
     const ck_gemm_group list[] = {{512, 512, 1024, 1}, {64, 512, 1024, 1}, {512, 512, 1024, 2}};
     for (int kind = 0; kind < KINDS; ++kind) {
         ck_gemm_problem problem = gemm();
-        if (kind == BATCHED) problem.batch = 8;
+        if (kind == BATCHED) problem.request.batch = 8;
         if (kind == GROUPED) {
             problem.m = problem.n = problem.k = 1;
-            problem.groups = list;
-            problem.num_groups = COUNT(list);
+            problem.request.groups.items = list;
+            problem.request.groups.count = COUNT(list);
         }
-        if (kind == STREAM_K) problem.stream_k = CK_STREAM_K_ATOMIC;
+        if (kind == STREAM_K) problem.request.stream_k = "atomic";
         if (kind == SCALED) {
-            problem.quant = CK_QUANT_B;
-            problem.quant_group_b[0] = problem.quant_group_b[1] = 1;
-            problem.quant_group_b[2] = 64;
+            problem.request.quant = "bquant";
+            problem.request.group_b[0] = problem.request.group_b[1] = 1;
+            problem.request.group_b[2] = 64;
         }
         ck_selection selection = new_selection();
         ANSWERS(CK_STATUS_OK, ck_registry_select_gemm(registry, &problem, &selection));
@@ -420,34 +421,34 @@ static void variants_of_gemms_are_told_apart(void) {
 
     ck_selection selection = new_selection();
     ck_gemm_problem problem = gemm();
-    problem.quant = CK_QUANT_B; /* of 128 elements */
+    problem.request.quant = "bquant"; /* of 128 elements */
     ANSWERS(CK_STATUS_NO_KERNEL, ck_registry_select_gemm(registry, &problem, &selection));
-    problem.quant = 7;
+    problem.request.quant = "cquant";
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &problem, &selection));
+    problem.request.quant = "tensor_quant";
+    problem.request.group_a[2] = 128;
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_gemm(registry, &problem, &selection));
-    problem.quant = CK_QUANT_TENSOR;
-    problem.quant_group_a[2] = 128;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_gemm(registry, &problem, &selection));
-    problem.quant = CK_QUANT_NONE;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_gemm(registry, &problem, &selection));
-    problem = gemm();
-    problem.stream_k = -1;
+    problem.request.quant = NULL;
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_gemm(registry, &problem, &selection));
     problem = gemm();
-    problem.batch = -1;
+    problem.request.stream_k = "";
     ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &problem, &selection));
     problem = gemm();
-    problem.num_d = 256;
+    problem.request.batch = -1;
     ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &problem, &selection));
     problem = gemm();
-    problem.num_groups = 1;
+    problem.request.num_d = 256;
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &problem, &selection));
+    problem = gemm();
+    problem.request.groups.count = 1;
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_select_gemm(registry, &problem, &selection));
-    problem.groups = list; /* beside extents of another GEMM */
+    problem.request.groups.items = list; /* beside extents of another GEMM */
     ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &problem, &selection));
     desc[0].name = "other";
-    desc[0].quant = "cquant";
+    desc[0].variant.quant.mode = "cquant";
     ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_gemm_kernels(registry, desc, NULL, 1));
-    desc[0].quant = NULL;
-    desc[0].quant_group_a[0] = 1;
+    desc[0].variant.quant.mode = NULL;
+    desc[0].variant.quant.group_a[0] = 1;
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_add_gemm_kernels(registry, desc, NULL, 1));
     ck_registry_destroy(registry);
 }
@@ -465,7 +466,7 @@ static void kernels_are_described(void) {
     ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_init(&conv[1]));
     ANSWERS(CK_STATUS_OK, ck_gemm_kernel_desc_init(&matrix));
     CHECK(conv[0].struct_size == sizeof conv[0] && matrix.struct_size == sizeof matrix);
-    CHECK(strcmp(conv[0].pipeline, "compv3") == 0 && conv[0].stream_k_reduction == NULL && conv[0].name == NULL);
+    CHECK(strcmp(conv[0].pipeline, "compv3") == 0 && conv[0].stream_k.reduction == NULL && conv[0].name == NULL);
     CHECK(conv[0].tile[1] == 128 && conv[0].vector[2] == 8 && conv[0].two_stage == 0 && matrix.pad[2] == 1);
 
     uint64_t before = 0;
@@ -479,8 +480,8 @@ static void kernels_are_described(void) {
     conv[0].arch = "gfx950";
     conv[1].name = "a name of my own, of bf16 to fp32";
     conv[1].dtype_out = CK_DTYPE_FP32;
-    conv[1].stream_k_reduction = "tree";
-    conv[1].stream_k_persistent = 1;
+    conv[1].stream_k.reduction = "tree";
+    conv[1].stream_k.persistent = 1;
     ck_kernel_hooks hooks[2];
     int mark = 0;
     hooks[0] = hooks[1] = new_hooks();
@@ -567,10 +568,10 @@ static void kernels_are_described(void) {
     ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_init(&conv[0]));
     conv[0].specialization = "of my own";
     ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
-    conv[0].specialization = NULL;
-    conv[0].stream_k_persistent = 1;
+    conv[0].specialization = "default";
+    conv[0].stream_k.persistent = 1;
     ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
-    conv[0].stream_k_persistent = 0;
+    conv[0].stream_k.persistent = 0;
     conv[0].name = "";
     ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
     conv[0].name = "two\nlines";
@@ -590,9 +591,9 @@ static void kernels_are_described(void) {
     matrix.elementwise = "of my own";
     ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1));
     matrix.elementwise = "Relu";
-    matrix.layout_c = 3;
+    matrix.layout[2] = 3;
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1));
-    matrix.layout_c = CK_MAJOR_COL;
+    matrix.layout[2] = CK_MAJOR_COL;
     matrix.struct_size = 0;
     ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1));
     CHECK(size_of_registry(registry) == 3);
@@ -1088,7 +1089,7 @@ static void bad_problems_are_refused(void) {
     matrix.struct_size = sizeof(ck_conv_problem);
     ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_select_gemm(registry, &matrix, &selection));
     matrix = gemm();
-    matrix.layout_b = 3;
+    matrix.layout[1] = 3;
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_gemm(registry, &matrix, &selection));
     matrix = gemm();
     matrix.dtype_c = -3;
@@ -1304,8 +1305,8 @@ static void names_describe_kernels(void) {
                               "_filter3x3_streamk_tree_persistent_large_tensor"));
     CHECK(desc.layout == CK_CONV_LAYOUT_NHWC && strcmp(desc.epilogue, "default") == 0 && desc.wave[1] == 4);
     CHECK(desc.warp_tile[2] == 32 && desc.block_per_cu == 1 && desc.num_wave_groups == 2 && desc.vector[0] == 2);
-    CHECK(strcmp(desc.specialization, "filter3x3") == 0 && strcmp(desc.stream_k_reduction, "tree") == 0);
-    CHECK(desc.stream_k_persistent == 1 && desc.split_image == 1 && desc.double_smem_buffer == 0);
+    CHECK(strcmp(desc.specialization, "filter3x3") == 0 && strcmp(desc.stream_k.reduction, "tree") == 0);
+    CHECK(desc.stream_k.persistent == 1 && desc.split_image == 1 && desc.double_smem_buffer == 0);
     ANSWERS(CK_STATUS_INVALID_KERNEL, ck_conv_kernel_desc_read_name(&desc, "my_own_kernel"));
     CHECK(desc.num_wave_groups == 2);
     ANSWERS(CK_STATUS_NULL_POINTER, ck_conv_kernel_desc_read_name(NULL, "x"));

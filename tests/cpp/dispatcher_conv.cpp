@@ -159,7 +159,7 @@ void keys_say_everything() {
         raw.layout == CK_CONV_LAYOUT_NGCHW);
   CHECK(raw.tile[2] == 32 && raw.vector[0] == 1 && raw.block_per_cu == 2 && raw.num_wave_groups == 3);
   CHECK(raw.num_groups_to_merge == 4 && raw.double_smem_buffer && raw.two_stage && raw.explicit_gemm);
-  CHECK((raw.split_image != 0) == says_more<> && (raw.stream_k_persistent != 0) == says_more<>);
+  CHECK((raw.split_image != 0) == says_more<> && (raw.stream_k.persistent != 0) == says_more<>);
   CHECK(described.contradiction.empty());
   const std::string first =
       "grouped_conv_bwd_weight_fp16_ngchw_2d_mem_default_interwave_64x64x32_2x2x1_32x32x16_vec1_8_8_bpc2_wg3_gm4_dsb_"

@@ -100,7 +100,7 @@ void problems() {
   const GemmProblem other = matrix;
   CHECK(other.capi().m == 1 && other.capi().k == 3 && other.capi().split_k == 7 &&
         other.capi().dtype_c == CK_DTYPE_FP32);
-  CHECK(other.capi().layout_b == CK_MAJOR_PACKED && other.capi().arch != matrix.capi().arch);
+  CHECK(other.capi().layout[1] == CK_MAJOR_PACKED && other.capi().arch != matrix.capi().arch);
   matrix = other;
   CHECK(std::strcmp(matrix.capi().arch, "gfx950") == 0);
 }
@@ -342,7 +342,8 @@ void selecting(const std::string& repository) {
   list.groups({{512, 512, 1024, 3}, {64, 512, 1024, 1}});
   const GemmProblem copy = list;
   list.groups({});
-  CHECK(registry.select(copy).name == "listed" && copy.capi().groups[0].m == 512 && list.capi().num_groups == 0);
+  CHECK(registry.select(copy).name == "listed" && copy.capi().request.groups.items[0].m == 512 &&
+        list.capi().request.groups.count == 0);
   CHECK(registry.try_select(GemmProblem(matrix).batch(4), selection) == Status::no_kernel);
   // What a callable throws goes no further and means no.
   CHECK(registry.try_select(GemmProblem(1, 1536, 7168), selection) == Status::no_kernel);

@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 use std::mem::offset_of;
 
 use ck_select::ffi::{
-    CkColumn, CkConvKernelDesc, CkConvProblem, CkExportOptions, CkFmhaKernelDesc, CkFmhaProblem,
-    CkForestBytes, CkGemmGroup, CkGemmKernelDesc, CkGemmProblem, CkHardware, CkKernelHooks, CkKernelInfo,
-    CkModelKey, CkModelOptions, CkOptions, CkPredictions, CkRanked, CkRowOptions, CkSelection, CkTuneBudget,
-    CkTuneReport,
+    CkColumn, CkExportOptions, CkForestBytes, CkGemmGroup, CkGemmGroups, CkHardware, CkKernelHooks,
+    CkKernelInfo, CkModelKey, CkModelOptions, CkOptions, CkPredictions, CkQuant, CkRanked, CkRowOptions,
+    CkSelection, CkStreamK, CkTuneBudget, CkTuneReport, mirrored_structs,
 };
 
 use super::tools;
@@ -39,51 +38,22 @@ macro_rules! table {
     }};
 }
 
+/// A letter of a Rust type as C spells it.
+fn snake(letter: char) -> impl Iterator<Item = char> {
+    letter.is_uppercase().then_some('_').into_iter().chain(letter.to_lowercase())
+}
+
 #[test]
 fn structs_have_the_same_layout_on_both_sides() {
-    let (rust, c) = table! {
-        CkConvProblem = "ck_conv_problem" {
-            struct_size, direction, ndim, n, c, k, g, input, filter, stride, dilation, pad_left, pad_right,
-            split_k, dtype_in, dtype_wei, dtype_out, layout, reserved, arch,
-        }
-        CkGemmProblem = "ck_gemm_problem" {
-            struct_size, m, n, k, split_k, dtype_a, dtype_b, dtype_c, layout_a, layout_b, layout_c, reserved,
-            arch, batch, groups, num_groups, stream_k, num_d, preshuffle, quant, quant_group_a, quant_group_b,
-        }
+    let (mut rust, mut c) = table! {
         CkGemmGroup = "ck_gemm_group" { m, n, k, count }
-        CkFmhaProblem = "ck_fmha_problem" {
-            struct_size, api_family, family, dtype, mode, mask, bias, qscale, rope, kv_layout, kv_lookup,
-            batch, seqlen_q, seqlen_k, nhead_q, nhead_k, hdim_q, hdim_v, max_seqlen_q, max_seqlen_k,
-            page_size, num_splits, window_left, window_right, sink_size, min_seqlen_q, rotary_dim, v_rowmajor,
-            logits, lse, dropout, paged_kv, fp8_static_quant, skip, sink, dbias, store_randval, deterministic,
-            has_seqstart_q_ptr, has_seqstart_k_ptr, has_seqlen_q_ptr, has_seqlen_k_ptr, has_cu_seqlen_q_ptr,
-            has_cu_seqlen_k_ptr, has_block_table_ptr, has_cache_batch_idx, is_gappy, has_rotary_cos_sin,
-            reserved, arch,
-        }
-        CkFmhaKernelDesc = "ck_fmha_kernel_desc" {
-            struct_size, name, arch, pipeline, constraint_tag, family, dtype, mode, mask, bias, qscale, rope,
-            kv_layout, kv_lookup, v_rowmajor, logits, lse, dropout, paged_kv, fp8_static_quant, skip, sink,
-            dbias, store_randval, deterministic, page_size, hdim_q, hdim_v, receipt, tile, wave, warp_tile,
-            pad, trload, block_per_cu, num_wave_groups, max_splits_log2, max_seq_len_q, hdim_q_alignment,
-            hdim_v_alignment, selection_rank, reserved,
-        }
+        CkGemmGroups = "ck_gemm_groups" { items, count }
+        CkQuant = "ck_quant" { mode, group_a, group_b }
+        CkStreamK = "ck_stream_k" { reduction, persistent, reserved }
         CkOptions = "ck_options" {
             struct_size, mode, ignore_environment, override_file, arch, store, device_name, stream, refine,
             refine_out_of_range, search, repeats, warmup, host_timing, embedded_models, no_estimate,
             budget_ms, cutoff, run_timeout_ms, hardware,
-        }
-        CkConvKernelDesc = "ck_conv_kernel_desc" {
-            struct_size, name, arch, pipeline, scheduler, epilogue, specialization, stream_k_reduction,
-            direction, ndim, dtype_in, dtype_wei, dtype_out, layout, tile, wave, warp_tile, vector,
-            block_per_cu, num_wave_groups, num_groups_to_merge, double_smem_buffer, split_image,
-            explicit_gemm, two_stage, stream_k_persistent,
-        }
-        CkGemmKernelDesc = "ck_gemm_kernel_desc" {
-            struct_size, name, arch, pipeline, scheduler, epilogue, elementwise, dtype_a, dtype_b, dtype_c,
-            dtype_acc, layout_a, layout_b, layout_c, transpose_a, transpose_b, grouped, split_k,
-            num_d_tensors, structured_sparsity, tile, wave, warp_tile, pad, vector, block_size, double_buffer,
-            persistent, preshuffle, transpose_c, num_wave_groups, batched, stream_k_reduction, quant,
-            quant_group_a, quant_group_b, shuffled_scales, d_layout, block_per_cu,
         }
         CkHardware = "ck_hardware" {
             struct_size, num_cus, simds_per_cu, shader_engines, max_clock_mhz, max_waves_per_cu,
@@ -113,6 +83,17 @@ fn structs_have_the_same_layout_on_both_sides() {
         }
         CkPredictions = "ck_predictions" { struct_size, tflops, latency_ms, bandwidth_gb_s }
     };
+    for one in mirrored_structs() {
+        let name: String = one.name.chars().flat_map(snake).skip(1).collect();
+        let [size, align] = one.layout;
+        let _ = writeln!(rust, "{name} {size} {align}");
+        let _ = writeln!(c, "  printf(\"{name} %zu %zu\\n\", sizeof({name}), _Alignof({name}));");
+        for field in one.fields {
+            let (field, offset) = (field.name, field.offset);
+            let _ = writeln!(rust, "{name}.{field} {offset}");
+            let _ = writeln!(c, "  printf(\"{name}.{field} %zu\\n\", offsetof({name}, {field}));");
+        }
+    }
     let header = ["include/ck_select.h", "include/ck_select_rows.h"]
         .map(|name| std::fs::read_to_string(tools::source(name)).unwrap())
         .concat();

@@ -53,6 +53,8 @@ pub struct Field {
     pub kind: Kind,
     /// The smallest number that is valid.
     pub least: i64,
+    /// The largest.
+    pub most: i64,
     /// The numbers that its type can hold.
     pub(crate) range: [i64; 2],
     /// Whether text leaves it out where it has its default.
@@ -64,7 +66,17 @@ pub struct Field {
 impl Field {
     /// A field of a type, still without a name.
     pub(crate) const fn holding<T: Value>() -> Self {
-        Self { name: "", aliases: &[], kind: T::KIND, least: 0, range: T::RANGE, omitted: false, doc: "" }
+        let kind = T::KINDS[0];
+        Self {
+            name: "",
+            aliases: &[],
+            kind,
+            least: 0,
+            most: MAX_EXTENT,
+            range: T::RANGE,
+            omitted: false,
+            doc: "",
+        }
     }
 
     /// All its names, its own first.
@@ -109,7 +121,7 @@ impl Field {
     fn number(&self, name: &str, value: Option<i64>) -> Result<Option<i64>, InvalidField> {
         match value {
             Some(found) if !(self.range[0]..=self.range[1]).contains(&found) => {
-                let most = self.range[1].min(MAX_EXTENT);
+                let most = self.range[1].min(self.most);
                 Err(InvalidField::new(name, found, format!("{} to {most}", self.least)))
             }
             value => Ok(value),
@@ -159,8 +171,8 @@ pub struct Vocabulary {
 pub trait Value: Copy {
     /// As how many fields tables and text have it: three for axes.
     const PARTS: usize = 1;
-    /// How each of them is written.
-    const KIND: Kind;
+    /// How they are written: all alike, or each in its own way.
+    const KINDS: &'static [Kind];
     /// How many bits distinguish all valid values, shifted by one where -1 is valid.
     const BITS: usize;
     /// The smallest and the largest number that it can hold.
@@ -173,10 +185,13 @@ pub trait Value: Copy {
     fn read(parts: &[i64]) -> Self;
 }
 
+/// A type of one number, none of which is negative.
+pub trait Single: Value {}
+
 macro_rules! numbers {
     ($($type:ty, $bits:literal;)+) => {$(
         impl Value for $type {
-            const KIND: Kind = Kind::Number;
+            const KINDS: &'static [Kind] = &[Kind::Number];
             const BITS: usize = $bits;
             const RANGE: [i64; 2] = [<$type>::MIN as i64, <$type>::MAX as i64];
 
@@ -194,10 +209,10 @@ macro_rules! numbers {
 }
 
 // All extents are below 2^31; a window may be -1.
-numbers! { i64, 32; i32, 32; u32, 32; u8, 9; }
+numbers! { i64, 32; i32, 32; u32, 32; u16, 17; u8, 9; }
 
 impl Value for bool {
-    const KIND: Kind = Kind::Flag;
+    const KINDS: &'static [Kind] = &[Kind::Flag];
     const BITS: usize = 2;
 
     #[inline(always)]
@@ -211,9 +226,9 @@ impl Value for bool {
     }
 }
 
-impl<T: Value> Value for [T; 3] {
-    const PARTS: usize = 3;
-    const KIND: Kind = T::KIND;
+impl<T: Value, const N: usize> Value for [T; N] {
+    const PARTS: usize = N;
+    const KINDS: &'static [Kind] = T::KINDS;
     const BITS: usize = T::BITS;
     const RANGE: [i64; 2] = T::RANGE;
 
@@ -231,8 +246,8 @@ impl<T: Value> Value for [T; 3] {
 }
 
 /// What is absent counts as -1.
-impl<T: Value> Value for Option<T> {
-    const KIND: Kind = T::KIND;
+impl<T: Single> Value for Option<T> {
+    const KINDS: &'static [Kind] = T::KINDS;
     const BITS: usize = T::BITS;
 
     #[inline(always)]
@@ -249,18 +264,37 @@ impl<T: Value> Value for Option<T> {
     }
 }
 
-impl Value for Mnk {
-    const KIND: Kind = Kind::Shape;
+/// A shape of a problem or of scales is one word, which may be absent.
+impl Value for Option<Mnk> {
+    const KINDS: &'static [Kind] = &[Kind::Shape];
     const BITS: usize = 64;
 
     #[inline(always)]
     fn write(self, parts: &mut [i64]) {
-        parts[0] = self.bits();
+        parts[0] = self.map_or(-1, Mnk::bits);
     }
 
     #[inline]
     fn read(parts: &[i64]) -> Self {
-        Self::from_bits(parts[0]).unwrap_or(Self::new(0, 0, 0))
+        Mnk::from_bits(parts[0])
+    }
+}
+
+/// A shape of a kernel is three numbers.
+impl Value for Mnk {
+    const PARTS: usize = 3;
+    const KINDS: &'static [Kind] = &[Kind::Number];
+    const BITS: usize = 32;
+
+    #[inline(always)]
+    fn write(self, parts: &mut [i64]) {
+        [self.m, self.n, self.k].write(parts);
+    }
+
+    #[inline]
+    fn read(parts: &[i64]) -> Self {
+        let [m, n, k] = Value::read(parts);
+        Self::new(m, n, k)
     }
 }
 
@@ -282,7 +316,7 @@ pub trait Record: Sized {
 }
 
 /// The most fields that a record has, so that their numbers fit into an array.
-pub const MOST_FIELDS: usize = 48;
+pub const MOST_FIELDS: usize = 64;
 
 /// The numbers of a record's fields; those behind the last are 0.
 pub fn values<R: Record>(record: &R) -> [i64; MOST_FIELDS] {
@@ -330,11 +364,11 @@ const fn same(one: &str, other: &str) -> bool {
     at == one.len() && at == other.len()
 }
 
-/// Checks that every number is from its smallest valid value to [`MAX_EXTENT`].
+/// Checks that every number is within its field's bounds.
 pub(crate) fn validate_numbers<R: Record>(record: &R) -> Result<(), InvalidField> {
     for (field, value) in R::FIELDS.iter().zip(values(record)) {
-        if matches!(field.kind, Kind::Number) && !(field.least..=MAX_EXTENT).contains(&value) {
-            return Err(InvalidField::new(field.name, value, format!("{} to {MAX_EXTENT}", field.least)));
+        if matches!(field.kind, Kind::Number) && !(field.least..=field.most).contains(&value) {
+            return Err(InvalidField::new(field.name, value, format!("{} to {}", field.least, field.most)));
         }
     }
     Ok(())
@@ -498,19 +532,28 @@ impl Key {
     }
 }
 
-/// Declares a record, a line a field: its type and default, the least valid number, its names in text (one for
-/// each part; after `|` further names that are read), and what it means. `omit` leaves it out of text where it
-/// has its default. A `nested` record's fields follow; what is `beside` is no field.
+/// Declares a record, a line a field: its type and default, the least valid number (after `to` the largest),
+/// its names in text (one for each part; after `|` further names that are read), and what it means. `omit`
+/// leaves it out of text where it has its default. A `nested` record's fields follow; what is `beside` is no
+/// field. A crate above makes its own form of the record, such as the C struct, by the macro that is named
+/// behind the record: it passes the lines on to another macro.
 macro_rules! fields {
     (
         $(#[$meta:meta])*
-        $record:ident {
-            $($field:ident: $type:ty = $usual:expr, $least:literal,
+        $record:ident by $table:ident {
+            $($field:ident: $type:ty = $usual:expr, $least:literal $(to $most:expr)?,
                 [$($name:literal $(| $alias:literal)* $(: $part:literal)?),+] $($omit:ident)?, $doc:literal;)+
         }
         nested { $($inner:ident: $nested:ty, $idoc:literal;)? }
         beside { $($other:ident: $otype:ty = $ousual:expr, $odoc:literal;)* }
     ) => {
+        $crate::field::exported! {
+            ($) $table
+            $record
+            fields { $($field: $type, $doc;)+ $($inner: $nested, $idoc;)? }
+            beside { $($other: $otype, $odoc;)* }
+        }
+
         $(#[$meta])*
         pub struct $record {
             $(#[doc = $doc] pub $field: $type,)+
@@ -530,7 +573,7 @@ macro_rules! fields {
         impl $crate::field::Record for $record {
             const FIELDS: &'static [$crate::field::Field] = {
                 // What stands behind a line's names is its own repetition, so each line is a list first.
-                const LINES: &[(&[$crate::field::Field], bool)] = &[
+                const LINES: &[$crate::field::Line] = &[
                     $((
                         &[$($crate::field::Field {
                             name: $name,
@@ -539,9 +582,11 @@ macro_rules! fields {
                             doc: [$($part,)? $doc][0],
                             ..$crate::field::Field::holding::<$type>()
                         }),+],
+                        <$type as $crate::field::Value>::KINDS,
+                        [$($most as i64,)? $crate::field::MAX_EXTENT][0],
                         [$(stringify!($omit),)? ""].len() > 1,
                     ),)+
-                    $((<$nested as $crate::field::Record>::FIELDS, true),)?
+                    $((<$nested as $crate::field::Record>::FIELDS, &[], 0, true),)?
                 ];
                 &$crate::field::joined::<{ $crate::field::count(LINES) }>(LINES)
             };
@@ -586,10 +631,27 @@ macro_rules! fields {
     };
 }
 
-pub(crate) use fields;
+/// The macro by which crates above see a record's lines: `table! { other head }` is `other! { head lines }`.
+macro_rules! exported {
+    (($dollar:tt) $table:ident $($lines:tt)*) => {
+        #[doc(hidden)]
+        #[macro_export]
+        macro_rules! $table {
+            ($dollar other:ident $dollar($dollar head:tt)*) => {
+                $dollar other! { $dollar($dollar head)* $($lines)* }
+            };
+        }
+    };
+}
+
+pub(crate) use {exported, fields};
+
+/// A line's fields, how each is written (in the same way, if there is but one), the largest valid number, and
+/// whether text omits them.
+pub(crate) type Line = (&'static [Field], &'static [Kind], i64, bool);
 
 /// How many fields lines have.
-pub(crate) const fn count(lines: &[(&[Field], bool)]) -> usize {
+pub(crate) const fn count(lines: &[Line]) -> usize {
     let (mut count, mut line) = (0, 0);
     while line < lines.len() {
         count += lines[line].0.len();
@@ -598,16 +660,21 @@ pub(crate) const fn count(lines: &[(&[Field], bool)]) -> usize {
     count
 }
 
-/// The fields of lines, each with whether they are omitted.
-pub(crate) const fn joined<const N: usize>(lines: &[(&[Field], bool)]) -> [Field; N] {
+/// The fields of lines.
+pub(crate) const fn joined<const N: usize>(lines: &[Line]) -> [Field; N] {
     let mut all = [lines[0].0[0]; N];
     let (mut at, mut line) = (0, 0);
     while line < lines.len() {
-        let (fields, omitted) = lines[line];
+        let (fields, kinds, most, omitted) = lines[line];
         let mut part = 0;
         while part < fields.len() {
             all[at] = fields[part];
             all[at].omitted = omitted;
+            // A nested record's fields are complete.
+            if !kinds.is_empty() {
+                all[at].kind = kinds[part % kinds.len()];
+                all[at].most = most;
+            }
             at += 1;
             part += 1;
         }

@@ -21,21 +21,9 @@ pub(crate) fn element(field: &str, dtype: Dtype) -> Result<(), InvalidField> {
 
 pub(crate) fn shape(field: &str, shape: Mnk, most: u32) -> Result<(), InvalidField> {
     for (axis, extent) in [("m", shape.m), ("n", shape.n), ("k", shape.k)] {
-        within(&format!("{field}_{axis}"), extent, 1, most)?;
+        if !(1..=most).contains(&extent) {
+            return Err(InvalidField::new(format!("{field}_{axis}"), extent, format!("1 to {most}")));
+        }
     }
     Ok(())
-}
-
-pub(crate) fn widths(vector: [u32; 3], least: u32) -> Result<(), InvalidField> {
-    for (operand, width) in ["a", "b", "c"].into_iter().zip(vector) {
-        within(&format!("vector_{operand}"), width, least, MAX_EXTENT)?;
-    }
-    Ok(())
-}
-
-pub(crate) fn within(field: &str, value: u32, least: u32, most: u32) -> Result<(), InvalidField> {
-    if (least..=most).contains(&value) {
-        return Ok(());
-    }
-    Err(InvalidField::new(field, value, format!("{least} to {most}")))
 }

@@ -45,13 +45,23 @@ macro_rules! vocabulary {
             pub const fn as_str(self) -> &'static str {
                 match self { $(Self::$variant => $word),+ }
             }
+
+            /// The same for C.
+            pub const fn as_c_str(self) -> &'static std::ffi::CStr {
+                let bytes = match self { $(Self::$variant => concat!($word, "\0").as_bytes()),+ };
+                match std::ffi::CStr::from_bytes_with_nul(bytes) {
+                    Ok(text) => text,
+                    Err(_) => c"",
+                }
+            }
         }
 
         impl $crate::field::Value for $name {
-            const KIND: $crate::field::Kind = $crate::field::Kind::Word(&$crate::field::Vocabulary {
-                words: Self::WORDS,
-                code: |word| word.parse::<Self>().map(|value| value as i64),
-            });
+            const KINDS: &'static [$crate::field::Kind] =
+                &[$crate::field::Kind::Word(&$crate::field::Vocabulary {
+                    words: Self::WORDS,
+                    code: |word| word.parse::<Self>().map(|value| value as i64),
+                })];
             const BITS: usize = 6;
 
             #[inline(always)]
@@ -66,6 +76,8 @@ macro_rules! vocabulary {
                 Self::ALL[usize::try_from(parts[0]).unwrap_or(0).min(last)]
             }
         }
+
+        impl $crate::field::Single for $name {}
 
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -323,10 +335,10 @@ const GEMM_LAYOUTS: [&str; 27] = [
 ];
 
 impl crate::field::Value for GemmLayout {
-    const KIND: crate::field::Kind = crate::field::Kind::Word(&crate::field::Vocabulary {
+    const KINDS: &'static [crate::field::Kind] = &[crate::field::Kind::Word(&crate::field::Vocabulary {
         words: &GEMM_LAYOUTS,
         code: |word| word.parse().map(|Self { a, b, c }| a as i64 * 9 + b as i64 * 3 + c as i64),
-    });
+    })];
     const BITS: usize = 6;
 
     #[inline(always)]

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from . import _table
-from ._library import Handle, RowOptions, check, lib, take_text
+from ._library import Handle, check, lib, take_text
+from ._structs import RowOptions
 
 Target = Literal["tflops", "latency", "bandwidth", "relative"]
 TARGETS = ("tflops", "latency", "bandwidth", "relative")

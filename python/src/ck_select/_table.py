@@ -15,7 +15,7 @@ from fractions import Fraction
 from itertools import chain
 from typing import Any, Protocol, TypeVar
 
-from . import _library, _names
+from . import _names, _structs
 from .errors import InvalidInputError
 
 _EXACT = 2**53
@@ -262,7 +262,7 @@ def pointers(columns: Sequence[Cells]) -> Any:
     for column in columns:
         column.check()
         made.append(
-            _library.Column(
+            _structs.Column(
                 name=column.name.encode(),
                 integers=address(column.integers),
                 numbers=address(column.numbers),
@@ -271,4 +271,4 @@ def pointers(columns: Sequence[Cells]) -> Any:
                 word_count=len(column.words),
             )
         )
-    return (_library.Column * len(made))(*made)
+    return (_structs.Column * len(made))(*made)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any
 
-from . import _library
+from . import _structs
 from ._library import check, lib
 from ._names import DTYPES
 
@@ -111,9 +111,9 @@ class FmhaProblem:
         follows = {**sizes, "api_family": api, "family": main, "window_left": window, "window_right": window}
         return {name: follows.get(name) if value is None else value for name, value in vars(self).items()}
 
-    def as_struct(self) -> _library.FmhaProblem:
+    def as_struct(self) -> _structs.FmhaProblem:
         """The problem in the library's form. It does not refer to this object."""
-        problem = _library.FmhaProblem()
+        problem = _structs.FmhaProblem()
         check(lib.ck_fmha_problem_init(ctypes.byref(problem)))
         for name, value in self._whole().items():
             if name == "arch":
@@ -127,7 +127,7 @@ class FmhaProblem:
         return problem
 
 
-def of_struct(problem: _library.FmhaProblem) -> FmhaProblem:
+def of_struct(problem: _structs.FmhaProblem) -> FmhaProblem:
     """The problem in the form for callbacks."""
     fields: dict[str, Any] = {}
     for name, kind, *_ in problem._fields_:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from operator import index
 from typing import Any, Union
 
-from . import _library
+from . import _structs
 from . import fmha as _fmha
-from ._library import check, lib, take_text
+from ._library import Handle, check, lib, take_text
 from ._names import DTYPES
 from .errors import InvalidInputError, NoKernelError
 from .fmha import FmhaProblem
@@ -39,8 +39,6 @@ LAYOUTS = (
     "ncdhw",
 )
 SOURCES = ("override", "store", "model", "search", "estimate", "priority")
-STREAM_K = ("none", "tree", "linear", "atomic")
-QUANTS = ("none", "aquant", "bquant", "abquant", "rowcolquant", "tensor_quant", "mx")
 MODES = ("model", "search", "refine", "priority")
 _MAJORS = {"r": 0, "c": 1, "p": 2}
 _RESULTS = {"fp8": "fp16", "bf8": "fp16", "int8": "int32"}
@@ -99,9 +97,9 @@ class GroupedConvProblem:
         """The dict for a predictor."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
-    def as_struct(self) -> _library.ConvProblem:
+    def as_struct(self) -> _structs.ConvProblem:
         """The problem in the library's form. It does not refer to this object."""
-        problem = _library.ConvProblem()
+        problem = _structs.ConvProblem()
         check(lib.ck_conv_problem_init(ctypes.byref(problem)))
         dtype = _code("dtype", self.dtype, DTYPES)
         layout = self.layout if self.layout is not None else ("nhwgc" if self.ndim == 2 else "ndhwgc")
@@ -165,26 +163,27 @@ class GemmProblem:
         }
         return {**cells, **{name: value for name, value in asked.items() if value}}
 
-    def as_struct(self) -> _library.GemmProblem:
+    def as_struct(self) -> _structs.GemmProblem:
         """The problem in the library's form."""
-        problem = _library.GemmProblem()
+        problem = _structs.GemmProblem()
         check(lib.ck_gemm_problem_init(ctypes.byref(problem)))
         if len(self.layout) != 3 or any(letter not in _MAJORS for letter in self.layout):
             raise ValueError(f"layout: found '{self.layout}', expected three letters of r, c and p")
         problem.m, problem.n, problem.k, problem.split_k = map(index, (self.M, self.N, self.K, self.split_k))
         problem.dtype_a = problem.dtype_b = _code("dtype", self.dtype, DTYPES)
         problem.dtype_c = _code("dtype_c", self.dtype_c or _RESULTS.get(self.dtype, self.dtype), DTYPES)
-        problem.layout_a, problem.layout_b, problem.layout_c = (_MAJORS[letter] for letter in self.layout)
+        problem.layout = tuple(_MAJORS[letter] for letter in self.layout)
         problem.arch = self.arch.encode() if self.arch else None
-        problem.batch, problem.num_d, problem.preshuffle = index(self.batch), index(self.num_d), bool(self.preshuffle)
-        groups = (_library.GemmGroup * len(self.groups))(*(_library.GemmGroup(*_axes(*one)) for one in self.groups))
+        request = problem.request
+        request.batch, request.num_d, request.preshuffle = index(self.batch), index(self.num_d), bool(self.preshuffle)
+        groups = (_structs.GemmGroup * len(self.groups))(*(_structs.GemmGroup(*_axes(*one)) for one in self.groups))
         # The struct keeps the array that it points to.
-        problem.groups = ctypes.cast(groups, ctypes.POINTER(_library.GemmGroup))
-        problem.num_groups = len(self.groups)
-        problem.stream_k = _code("stream_k", self.stream_k or "none", STREAM_K)
-        problem.quant = _code("quant", self.quant or "none", QUANTS)
-        problem.quant_group_a = _axes(*(self.quant_group_a or (0, 0, 0)))
-        problem.quant_group_b = _axes(*(self.quant_group_b or (0, 0, 0)))
+        request.groups.items = ctypes.cast(groups, ctypes.POINTER(_structs.GemmGroup))
+        request.groups.count = len(self.groups)
+        request.stream_k = self.stream_k.encode() if self.stream_k else None
+        request.quant = self.quant.encode() if self.quant else None
+        request.group_a = _axes(*(self.quant_group_a or (0, 0, 0)))
+        request.group_b = _axes(*(self.quant_group_b or (0, 0, 0)))
         return problem
 
 
@@ -291,7 +290,7 @@ class Registry:
         embedded_models: bool = False,
         host_timing: bool = False,
     ) -> None:
-        options = _library.RegistryOptions(
+        options = _structs.Options(
             mode=_code("mode", mode, MODES),
             ignore_environment=0 if environment else 1,
             override_file=os.fsencode(override_file) if override_file is not None else None,
@@ -304,7 +303,7 @@ class Registry:
         )
         address = ctypes.c_void_p()
         check(lib.ck_registry_create(ctypes.byref(options), ctypes.byref(address)))
-        self._handle = _library.Handle(address, lib.ck_registry_destroy)
+        self._handle = Handle(address, lib.ck_registry_destroy)
         self.arch = arch
         self._kernels: dict[str, _Kernel] = {}
         # The library may still be running these callbacks, so they live as long as the registry.
@@ -341,7 +340,7 @@ class Registry:
         ``hipStream_t`` or None for the default one; it returns the milliseconds that it took, or None if it was only
         launched. Without it the kernel is never measured. It is called on the measuring thread.
         """
-        hooks = _library.KernelHooks(priority=priority)
+        hooks = _structs.KernelHooks(priority=priority)
         if supports is not None:
             hooks.supports_conv, hooks.supports_gemm, hooks.supports_fmha = self._supports(name, supports)
         if measure is not None:
@@ -358,9 +357,9 @@ class Registry:
                 _LOG.exception("supports of kernel '%s' failed; the kernel is passed over", name)
                 return 0
 
-        conv = _library.SupportsConv(lambda problem, _user: answer(_conv_of_struct(problem.contents)))
-        gemm = _library.SupportsGemm(lambda problem, _user: answer(_gemm_of_struct(problem.contents)))
-        fmha = _library.SupportsFmha(lambda problem, _user: answer(_fmha.of_struct(problem.contents)))
+        conv = _structs.SupportsConv(lambda problem, _user: answer(_conv_of_struct(problem.contents)))
+        gemm = _structs.SupportsGemm(lambda problem, _user: answer(_gemm_of_struct(problem.contents)))
+        fmha = _structs.SupportsFmha(lambda problem, _user: answer(_fmha.of_struct(problem.contents)))
         self._callbacks += (conv, gemm, fmha)
         return conv, gemm, fmha
 
@@ -373,9 +372,9 @@ class Registry:
                 _LOG.exception("measure of kernel '%s' failed; the kernel has no time", name)
                 return -1.0
 
-        conv = _library.RunConv(lambda problem, stream, _user: answer(_conv_of_struct(problem.contents), stream))
-        gemm = _library.RunGemm(lambda problem, stream, _user: answer(_gemm_of_struct(problem.contents), stream))
-        fmha = _library.RunFmha(lambda problem, stream, _user: answer(_fmha.of_struct(problem.contents), stream))
+        conv = _structs.RunConv(lambda problem, stream, _user: answer(_conv_of_struct(problem.contents), stream))
+        gemm = _structs.RunGemm(lambda problem, stream, _user: answer(_gemm_of_struct(problem.contents), stream))
+        fmha = _structs.RunFmha(lambda problem, stream, _user: answer(_fmha.of_struct(problem.contents), stream))
         self._callbacks += (conv, gemm, fmha)
         return conv, gemm, fmha
 
@@ -384,7 +383,7 @@ class Registry:
 
         With ``force``, it serves all problems of its operation, whatever its spec says.
         """
-        options = _library.ModelOptions(force=1 if force else 0)
+        options = _structs.ModelOptions(force=1 if force else 0)
         check(lib.ck_registry_load_model(self._handle.address, os.fsencode(directory), ctypes.byref(options)))
 
     def prepare(self) -> None:
@@ -398,8 +397,8 @@ class Registry:
         between two steps. The first call only starts counting requests. Later selections get the winners; each call
         continues where the previous one stopped.
         """
-        budget = _library.TuneBudget(time_ms=time_ms, stream=stream, kernels=kernels)
-        report = _library.TuneReport()
+        budget = _structs.TuneBudget(time_ms=time_ms, stream=stream, kernels=kernels)
+        report = _structs.TuneReport()
         check(lib.ck_registry_tune(self._handle.address, ctypes.byref(budget), ctypes.byref(report)))
         return TuneReport(
             report.measured, report.improved, report.failed, report.waiting, report.saved_ms, report.elapsed_ms
@@ -424,7 +423,7 @@ class Registry:
 
     def select(self, problem: Problem) -> Selection:
         """Chooses the kernel to run: the best supported kernel by the first source that has an answer."""
-        chosen = _library.Selection()
+        chosen = _structs.Selection()
         self._call("ck_registry_select_{}", problem, ctypes.byref(chosen))
         return Selection(
             name=chosen.name.decode(),
@@ -453,7 +452,7 @@ class Registry:
     def rank(self, problem: Problem) -> list[tuple[str, float]]:
         """(name, score) of the matching kernels by the serving model, best first. ``supports`` is not called."""
         room = len(self)
-        ranked = (_library.Ranked * room)(*[_library.Ranked(ctypes.sizeof(_library.Ranked))][:room])
+        ranked = (_structs.Ranked * room)(*[_structs.Ranked(ctypes.sizeof(_structs.Ranked))][:room])
         count = ctypes.c_size_t()
         left_out = ctypes.c_size_t()
         counts = (ctypes.byref(count), ctypes.byref(left_out))
@@ -512,7 +511,7 @@ def _field_names(problem: Problem, fields: int) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _conv_of_struct(problem: _library.ConvProblem) -> GroupedConvProblem:
+def _conv_of_struct(problem: _structs.ConvProblem) -> GroupedConvProblem:
     input_, filter_, stride = problem.input, problem.filter, problem.stride
     dilation, pad = problem.dilation, problem.pad_left
     return GroupedConvProblem(
@@ -542,24 +541,24 @@ def _conv_of_struct(problem: _library.ConvProblem) -> GroupedConvProblem:
     )
 
 
-def _gemm_of_struct(problem: _library.GemmProblem) -> GemmProblem:
-    letters = "".join("rcp"[major] for major in (problem.layout_a, problem.layout_b, problem.layout_c))
+def _gemm_of_struct(problem: _structs.GemmProblem) -> GemmProblem:
+    request = problem.request
     return GemmProblem(
         M=problem.m,
         N=problem.n,
         K=problem.k,
         dtype=DTYPES[problem.dtype_a],
-        layout=letters,
+        layout="".join("rcp"[major] for major in problem.layout),
         split_k=problem.split_k,
         dtype_c=DTYPES[problem.dtype_c],
-        batch=problem.batch,
-        groups=tuple((one.m, one.n, one.k, one.count) for one in problem.groups[: problem.num_groups]),
-        stream_k=STREAM_K[problem.stream_k] if problem.stream_k else None,
-        num_d=problem.num_d,
-        preshuffle=bool(problem.preshuffle),
-        quant=QUANTS[problem.quant] if problem.quant else None,
-        quant_group_a=_group(problem.quant_group_a),
-        quant_group_b=_group(problem.quant_group_b),
+        batch=request.batch,
+        groups=tuple((one.m, one.n, one.k, one.count) for one in request.groups.items[: request.groups.count]),
+        stream_k=request.stream_k.decode() if request.stream_k else None,
+        num_d=request.num_d,
+        preshuffle=bool(request.preshuffle),
+        quant=request.quant.decode() if request.quant else None,
+        quant_group_a=_group(request.group_a),
+        quant_group_b=_group(request.group_b),
     )
 
 

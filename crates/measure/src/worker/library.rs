@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use ck_select::ffi::{Callbacks, CkConvProblem, CkFmhaProblem, CkGemmProblem, CkKernelHooks, CkStatus};
+use ck_select::ffi::{
+    AsC as _, Callbacks, CkConvProblem, CkFmhaProblem, CkGemmProblem, CkKernelHooks, CkStatus,
+};
 use ck_select::files;
 use ck_select::problem::Problem;
 use ck_select::vocab::Op;
@@ -117,21 +119,21 @@ impl KernelLibrary {
             Problem::Conv(problem) => {
                 // SAFETY: the header declares the function with this type.
                 let prepare = unsafe { self.library.get::<PrepareConv>(b"ck_bench_prepare_conv") };
-                let problem = CkConvProblem::from_problem(problem);
+                let problem = problem.to_c();
                 // SAFETY: the problem outlives the call.
                 prepare.map_or(0, |prepare| unsafe { prepare(&raw const problem) })
             }
             Problem::Gemm(problem) => {
                 // SAFETY: the header declares the function with this type.
                 let prepare = unsafe { self.library.get::<PrepareGemm>(b"ck_bench_prepare_gemm") };
-                let problem = CkGemmProblem::from_problem(problem);
+                let problem = problem.to_c();
                 // SAFETY: the problem outlives the call.
                 prepare.map_or(0, |prepare| unsafe { prepare(&raw const problem) })
             }
             Problem::Fmha(problem) => {
                 // SAFETY: the header declares the function with this type.
                 let prepare = unsafe { self.library.get::<PrepareFmha>(b"ck_bench_prepare_fmha") };
-                let problem = CkFmhaProblem::from_problem(problem);
+                let problem = problem.to_c();
                 // SAFETY: the problem outlives the call.
                 prepare.map_or(0, |prepare| unsafe { prepare(&raw const problem) })
             }

@@ -1,63 +1,59 @@
 //! Kernels of grouped convolutions: what they are, and which problems they compute.
 
 use super::{ConvProblem, ConvTile};
-use crate::field::InvalidField;
+use crate::field::{self, InvalidField, Kind, Value, fields};
 use crate::shape::Mnk;
 use crate::suffixes::Suffixes;
-use crate::valid::{MAX_EXTENT, MAX_SMALL, element, shape, widths, within};
+use crate::valid::{MAX_EXTENT, MAX_SMALL, element};
 use crate::vocab::{
     Arch, ConvLayout, Direction, Dtype, Epilogue, Pipeline, Scheduler, Specialization, StreamKReduction,
 };
 
-/// A grouped-convolution kernel: every field that features or the CK dispatcher's keys use.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct ConvKernel {
-    /// Which of the three convolutions it computes.
-    pub direction: Direction,
-    /// Element types of input, weight and output.
-    pub dtype_in: Dtype,
-    /// Element type of the weight.
-    pub dtype_wei: Dtype,
-    /// Element type of the output.
-    pub dtype_out: Dtype,
-    /// Memory order of its tensors.
-    pub layout: ConvLayout,
-    /// Spatial dimensions, 1 to 3.
-    pub ndim: u8,
-    /// Result tile and depth of one step, per workgroup.
-    pub tile: Mnk,
-    /// Waves of a workgroup along each axis.
-    pub wave: Mnk,
-    /// Tile of one matrix instruction.
-    pub warp_tile: Mnk,
-    /// How loads overlap with arithmetic.
-    pub pipeline: Pipeline,
-    /// How waves are interleaved.
-    pub scheduler: Scheduler,
-    /// How results leave the registers.
-    pub epilogue: Epilogue,
-    /// Elements per memory access of A, B and C.
-    pub vector: [u32; 3],
-    /// Workgroups that should fit on one compute unit.
-    pub block_per_cu: u32,
-    /// Groups that the waves of a workgroup form.
-    pub num_wave_groups: u32,
-    /// Convolution groups that one workgroup handles together.
-    pub num_groups_to_merge: u32,
-    /// What it assumes about the problem.
-    pub specialization: Specialization,
-    /// Two buffers in shared memory (`dsb`).
-    pub double_smem_buffer: bool,
-    /// Splits images for large tensors (`si`).
-    pub split_image: bool,
-    /// Runs as a plain GEMM.
-    pub explicit_gemm: bool,
-    /// Converts in a second launch (backward weight).
-    pub two_stage: bool,
-    /// Stream-K decomposition; `None` when it is off.
-    pub stream_k: Option<StreamK>,
-    /// The architecture that it was built for, when known.
-    pub arch: Option<Arch>,
+fields! {
+    /// A grouped-convolution kernel: every field that features or the CK dispatcher's keys use.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    ConvKernel by conv_kernel {
+        direction: Direction = Direction::Forward, 0, ["direction" | "variant"],
+            "Which of the three convolutions it computes.";
+        ndim: u8 = 2, 1 to 3, ["ndim" | "ndim_spatial"], "Spatial dimensions, 1 to 3.";
+        dtype_in: Dtype = Dtype::Bf16, 0, ["dtype_in" | "dtype"], "Element type of the input.";
+        dtype_wei: Dtype = Dtype::Bf16, 0, ["dtype_wei"], "Element type of the weight.";
+        dtype_out: Dtype = Dtype::Bf16, 0, ["dtype_out"], "Element type of the output.";
+        layout: ConvLayout = ConvLayout::Nhwgc, 0, ["layout"], "Memory order of its tensors.";
+        tile: Mnk = Mnk::new(1, 128, 128), 1 to MAX_EXTENT, ["tile_m", "tile_n", "tile_k"],
+            "Result tile and depth of one step, per workgroup: m, n, k.";
+        wave: Mnk = Mnk::new(2, 2, 1), 1 to MAX_SMALL, ["wave_m", "wave_n", "wave_k"],
+            "Waves of a workgroup along m, n, k.";
+        warp_tile: Mnk = Mnk::new(32, 32, 16), 1 to MAX_SMALL, ["warp_tile_m", "warp_tile_n", "warp_tile_k"],
+            "Tile of one matrix instruction (`warp_*` in CK's keys): m, n, k.";
+        pipeline: Pipeline = Pipeline::CompV3, 0, ["pipeline"],
+            "How loads overlap with arithmetic: `compv3`, `mem` and so on.";
+        scheduler: Scheduler = Scheduler::Intrawave, 0, ["scheduler" | "wave_mode"],
+            "How waves are interleaved: `intrawave`, `interwave` or `auto`.";
+        epilogue: Epilogue = Epilogue::CShuffle, 0, ["epilogue"],
+            "How results leave the registers: `cshuffle`, `default` and so on.";
+        vector: [u32; 3] = [4, 8, 8], 1 to MAX_EXTENT,
+            ["vector_a" | "vector_size_a", "vector_b" | "vector_size_b", "vector_c" | "vector_size_c"],
+            "Elements per memory access of A, B and C.";
+        block_per_cu: u32 = 1, 1 to MAX_EXTENT, ["block_per_cu"],
+            "Workgroups that should fit on one compute unit.";
+        num_wave_groups: u32 = 1, 1 to MAX_EXTENT, ["num_wave_groups"],
+            "Groups that the waves of a workgroup form.";
+        num_groups_to_merge: u32 = 1, 1 to MAX_EXTENT, ["num_groups_to_merge"],
+            "Convolution groups that one workgroup handles together.";
+        specialization: Specialization = Specialization::Default, 0, ["specialization"],
+            "What it assumes about problems: `default`, `filter1x1_stride1_pad0` and so on.";
+        double_smem_buffer: bool = false, 0, ["double_smem_buffer" | "has_dsb"],
+            "Two buffers in shared memory (`dsb`).";
+        split_image: bool = false, 0, ["split_image" | "has_si"],
+            "Splits images for large tensors (`si`, CK's `large_tensor`).";
+        explicit_gemm: bool = false, 0, ["explicit_gemm"], "Runs as a plain GEMM.";
+        two_stage: bool = false, 0, ["two_stage"], "Converts in a second launch (backward weight, `2stage`).";
+        stream_k: Option<StreamK> = None, 0, ["stream_k", "stream_k_persistent"],
+            "Stream-K decomposition, if it is a stream-K kernel.";
+    }
+    nested {}
+    beside { arch: Option<Arch> = None, "The architecture that it was built for, when known."; }
 }
 
 /// Stream-K settings of a convolution kernel.
@@ -67,6 +63,22 @@ pub struct StreamK {
     pub reduction: StreamKReduction,
     /// Workgroups stay resident.
     pub persistent: bool,
+}
+
+impl Value for Option<StreamK> {
+    const PARTS: usize = 2;
+    const KINDS: &'static [Kind] = &[StreamKReduction::KINDS[0], Kind::Flag];
+    const BITS: usize = StreamKReduction::BITS;
+
+    fn write(self, parts: &mut [i64]) {
+        self.map(|stream_k| stream_k.reduction).write(parts);
+        self.is_some_and(|stream_k| stream_k.persistent).write(&mut parts[1..]);
+    }
+
+    fn read(parts: &[i64]) -> Self {
+        let reduction: Option<StreamKReduction> = Value::read(parts);
+        reduction.map(|reduction| StreamK { reduction, persistent: parts[1] != 0 })
+    }
 }
 
 impl ConvKernel {
@@ -99,14 +111,7 @@ impl ConvKernel {
         element("dtype_in", self.dtype_in)?;
         element("dtype_wei", self.dtype_wei)?;
         element("dtype_out", self.dtype_out)?;
-        within("ndim", u32::from(self.ndim), 1, 3)?;
-        shape("tile", self.tile, MAX_EXTENT)?;
-        shape("wave", self.wave, MAX_SMALL)?;
-        shape("warp_tile", self.warp_tile, MAX_SMALL)?;
-        widths(self.vector, 1)?;
-        within("block_per_cu", self.block_per_cu, 1, MAX_EXTENT)?;
-        within("num_wave_groups", self.num_wave_groups, 1, MAX_EXTENT)?;
-        within("num_groups_to_merge", self.num_groups_to_merge, 1, MAX_EXTENT)
+        field::validate_numbers(self)
     }
 
     /// What its longest name has besides types, shapes and pipeline.

@@ -23,7 +23,7 @@ fields! {
     /// # Ok::<(), ck_select_types::problem::InvalidField>(())
     /// ```
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    ConvProblem {
+    ConvProblem by conv_problem {
         direction: Direction = Direction::Forward, 0, ["direction" | "variant"],
             "Which of the three convolutions is asked for.";
         ndim: u8 = 2, 1, ["ndim" | "ndim_spatial"], "Spatial dimensions, 1 to 3.";

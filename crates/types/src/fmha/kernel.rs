@@ -1,7 +1,8 @@
 //! Attention kernels: every field of upstream's key.
 
 use super::{FmhaProblem, body, config_name};
-use crate::field::InvalidField;
+use crate::field::{self, InvalidField, Kind, Value, fields};
+use crate::valid::{MAX_EXTENT, MAX_SMALL};
 use crate::vocab::{
     Arch, Dtype, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaPipeline,
     FmhaQscale, FmhaRope,
@@ -37,87 +38,84 @@ impl From<[u16; 6]> for FmhaTile {
     }
 }
 
-/// An attention kernel: every field of the dispatcher's key.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct FmhaKernel {
-    /// What it does.
-    pub family: FmhaFamily,
-    /// Element types of operands and, for the mixed words, of the result.
-    pub dtype: Dtype,
-    /// Whether all sequences have one length, or each its own.
-    pub mode: FmhaMode,
-    /// Values are row-major.
-    pub v_rowmajor: bool,
-    /// Scores have a soft cap.
-    pub logits: bool,
-    /// Which keys a query does not see.
-    pub mask: FmhaMask,
-    /// What is added to the scores.
-    pub bias: FmhaBias,
-    /// The logarithms of the sums are stored.
-    pub lse: bool,
-    /// Some weights are dropped.
-    pub dropout: bool,
-    /// How 8-bit operands are scaled.
-    pub qscale: FmhaQscale,
-    /// How appended keys are rotated.
-    pub rope: FmhaRope,
-    /// Keys and values are in pages.
-    pub paged_kv: bool,
-    /// Scales of 8-bit operands are constants.
-    pub fp8_static_quant: bool,
-    /// Short sequences are skipped.
-    pub skip: bool,
-    /// Every query sees the first keys.
-    pub sink: bool,
-    /// Computes the gradient of the bias.
-    pub dbias: bool,
-    /// Stores the random numbers of dropout.
-    pub store_randval: bool,
-    /// Sums in a fixed order.
-    pub deterministic: bool,
-    /// Memory order of a paged cache.
-    pub kv_layout: FmhaKvLayout,
-    /// How pages are found.
-    pub kv_lookup: FmhaKvLookup,
-    /// Keys of a page; 1 takes any.
-    pub page_size: u32,
-    /// Largest head size of queries and keys.
-    pub hdim_q: u16,
-    /// Largest head size of values.
-    pub hdim_v: u16,
-    /// The build that it was selected for, -1 for none.
-    pub receipt: i32,
-    /// What one workgroup handles in one step.
-    pub tile: FmhaTile,
-    /// Waves of a workgroup along m, n, k, for scores, for their products with values, and for backward.
-    pub wave: [u8; 9],
-    /// Tile of one matrix instruction, in the same order.
-    pub warp_tile: [u16; 9],
-    /// How keys and values reach the matrix units.
-    pub pipeline: FmhaPipeline,
-    /// Handles queries, keys, elements of queries and elements of values that the tile does not divide.
-    pub pad: [bool; 4],
-    /// Transposes while loading.
-    pub trload: bool,
-    /// Workgroups that should fit on one compute unit; 255 when the pipeline decides.
-    pub block_per_cu: u8,
-    /// Groups that the waves of a workgroup form.
-    pub num_wave_groups: u8,
-    /// log2 of the maximum number of splits, 0 for any.
-    pub max_splits_log2: u8,
-    /// Maximum number of queries, 0 for any.
-    pub max_seq_len_q: u16,
-    /// What must divide the elements of a query when they are not padded, 0 for nothing.
-    pub hdim_q_alignment: u16,
-    /// The same for values.
-    pub hdim_v_alignment: u16,
-    /// Its place among kernels that are equally good by the rules.
-    pub selection_rank: i32,
-    /// A word for what else distinguishes it; mostly empty.
-    pub constraint_tag: String,
-    /// The architecture that it was built for, when known.
-    pub arch: Option<Arch>,
+impl Value for FmhaTile {
+    const PARTS: usize = 6;
+    const KINDS: &'static [Kind] = &[Kind::Number];
+    const BITS: usize = <u16 as Value>::BITS;
+
+    fn write(self, parts: &mut [i64]) {
+        self.numbers().write(parts);
+    }
+
+    fn read(parts: &[i64]) -> Self {
+        <[u16; 6]>::read(parts).into()
+    }
+}
+
+fields! {
+    /// An attention kernel: every field of the dispatcher's key.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    FmhaKernel by fmha_kernel {
+        family: FmhaFamily = FmhaFamily::Fwd, 0, ["family"], "What it does: a stage.";
+        dtype: Dtype = Dtype::Fp16, 0, ["dtype"],
+            "Element types of operands and, for the mixed words, of the result.";
+        mode: FmhaMode = FmhaMode::Batch, 0, ["mode"],
+            "Whether all sequences have the same length, or each its own.";
+        v_rowmajor: bool = true, 0, ["v_rowmajor"], "Values are row-major.";
+        logits: bool = false, 0, ["logits"], "Scores have a soft cap.";
+        mask: FmhaMask = FmhaMask::No, 0, ["mask"], "Which keys a query does not attend to.";
+        bias: FmhaBias = FmhaBias::No, 0, ["bias"], "What is added to the scores.";
+        lse: bool = false, 0, ["lse"], "The log-sum-exp is stored.";
+        dropout: bool = false, 0, ["dropout"], "Dropout is applied.";
+        qscale: FmhaQscale = FmhaQscale::No, 0, ["qscale"], "How 8-bit operands are scaled.";
+        rope: FmhaRope = FmhaRope::None, 0, ["rope"], "How appended keys are rotated.";
+        paged_kv: bool = false, 0, ["paged_kv"], "Keys and values are paged.";
+        fp8_static_quant: bool = false, 0, ["fp8_static_quant"], "Scales of 8-bit operands are static.";
+        skip: bool = false, 0, ["skip"], "Short sequences are skipped.";
+        sink: bool = false, 0, ["sink"], "Every query attends to the first keys.";
+        dbias: bool = false, 0, ["dbias"], "Computes the gradient of the bias.";
+        store_randval: bool = false, 0, ["store_randval"], "Stores the random numbers of dropout.";
+        deterministic: bool = false, 0, ["deterministic"], "The order of summation is fixed.";
+        kv_layout: FmhaKvLayout = FmhaKvLayout::Vectorized, 0, ["kv_layout"], "Memory order of a paged cache.";
+        kv_lookup: FmhaKvLookup = FmhaKvLookup::Sglang, 0, ["kv_lookup"], "How pages are found.";
+        page_size: u32 = 1, 1, ["page_size"], "Keys per page; 1 for any number.";
+        hdim_q: u16 = 128, 1 to MAX_EXTENT, ["hdim_q"], "Largest head size of queries and keys, in elements.";
+        hdim_v: u16 = 128, 1 to MAX_EXTENT, ["hdim_v"], "Largest head size of values, in elements.";
+        receipt: i32 = -1, -2147483648, ["receipt"], "The build that it was selected for (CK's `receipt`), -1 for none.";
+        tile: FmhaTile = FmhaTile { m0: 128, n0: 64, k0: 32, n1: 128, k1: 32, k0max: 128 }, 0 to MAX_EXTENT,
+            ["tile_m0" : "Queries of a tile.", "tile_n0" : "Keys of a tile.",
+             "tile_k0" : "Elements of queries and keys in one step.", "tile_n1" : "Elements of values of a tile.",
+             "tile_k1" : "Keys in one step of the second product.", "tile_k0max" : "Elements of a query, padded."],
+            "What one workgroup handles in one step: `m0`, `n0`, `k0`, `n1`, `k1`, `k0max`.";
+        wave: [u8; 9] = [2, 2, 1, 2, 2, 1, 1, 1, 1], 0 to MAX_SMALL,
+            ["wave_m0", "wave_n0", "wave_k0", "wave_m1", "wave_n1", "wave_k1", "wave_m2", "wave_n2", "wave_k2"],
+            "Waves of a workgroup: m, n, k of both products, and of the third one of backward kernels.";
+        warp_tile: [u16; 9] = [32, 32, 16, 32, 32, 16, 16, 16, 16], 0 to MAX_EXTENT,
+            ["warp_m0", "warp_n0", "warp_k0", "warp_m1", "warp_n1", "warp_k1", "warp_m2", "warp_n2", "warp_k2"],
+            "Tile of one matrix instruction, in the same order.";
+        pipeline: FmhaPipeline = FmhaPipeline::Qr, 0, ["pipeline"],
+            "How keys and values are loaded: `qr`, `qr_async` and so on.";
+        pad: [bool; 4] = [true; 4], 0, ["pad_s", "pad_sk", "pad_d", "pad_dv"],
+            "Handles numbers of queries and keys, and head sizes of queries and values, that the tile does not divide.";
+        trload: bool = false, 0, ["trload"], "Transposes while loading.";
+        block_per_cu: u8 = 1, 1 to MAX_SMALL, ["block_per_cu"],
+            "Workgroups that should fit on one compute unit; 255 when the pipeline decides.";
+        num_wave_groups: u8 = 1, 1 to MAX_SMALL, ["num_wave_groups"],
+            "Groups that the waves of a workgroup form.";
+        max_splits_log2: u8 = 0, 0 to MAX_SMALL, ["max_splits_log2"],
+            "log2 of the largest number of splits, 0 for any.";
+        max_seq_len_q: u16 = 0, 0 to MAX_EXTENT, ["max_seq_len_q"], "Largest number of queries, 0 for any.";
+        hdim_q_alignment: u16 = 128, 0 to MAX_EXTENT, ["hdim_q_alignment"],
+            "What must divide the head size of queries if it is not padded, 0 for nothing.";
+        hdim_v_alignment: u16 = 128, 0 to MAX_EXTENT, ["hdim_v_alignment"], "The same for values.";
+        selection_rank: i32 = 0, -2147483648, ["selection_rank"],
+            "Its place among kernels that are equally good by the rules (CK's `selection_rank`).";
+    }
+    nested {}
+    beside {
+        constraint_tag: String = String::new(), "What else distinguishes it (CK's `constraint_tag`), mostly empty.";
+        arch: Option<Arch> = None, "The architecture that it was built for, when known.";
+    }
 }
 
 impl FmhaKernel {
@@ -156,44 +154,15 @@ impl FmhaKernel {
     pub fn plain(family: FmhaFamily, hdims: [u16; 2], pipeline: FmhaPipeline, tile: FmhaTile) -> Self {
         let mut kernel = Self {
             family,
-            dtype: Dtype::Fp16,
-            mode: FmhaMode::Batch,
-            v_rowmajor: true,
-            logits: false,
-            mask: FmhaMask::No,
-            bias: FmhaBias::No,
-            lse: false,
-            dropout: false,
-            qscale: FmhaQscale::No,
-            rope: FmhaRope::None,
-            paged_kv: false,
-            fp8_static_quant: false,
-            skip: false,
-            sink: false,
-            dbias: false,
-            store_randval: false,
-            deterministic: false,
-            kv_layout: FmhaKvLayout::Vectorized,
-            kv_lookup: FmhaKvLookup::Sglang,
-            page_size: 1,
             hdim_q: hdims[0],
             hdim_v: hdims[1],
-            receipt: -1,
             tile,
             wave: [1; 9],
             warp_tile: [16; 9],
             pipeline,
-            pad: [true; 4],
-            trload: false,
-            block_per_cu: 1,
-            num_wave_groups: 1,
-            max_splits_log2: 0,
-            max_seq_len_q: 0,
             hdim_q_alignment: hdims[0],
             hdim_v_alignment: hdims[1],
-            selection_rank: 0,
-            constraint_tag: String::new(),
-            arch: None,
+            ..Self::USUAL
         };
         kernel.set_warp_tile([32, 32, 16]);
         kernel
@@ -224,18 +193,7 @@ impl FmhaKernel {
 
     /// Checks the numbers: upstream's key may hold zeros, for which no kernel can be chosen.
     pub fn validate(&self) -> Result<(), InvalidField> {
-        let at_least_one = [
-            ("hdim_q", u32::from(self.hdim_q)),
-            ("hdim_v", u32::from(self.hdim_v)),
-            ("page_size", self.page_size),
-            ("block_per_cu", u32::from(self.block_per_cu)),
-            ("num_wave_groups", u32::from(self.num_wave_groups)),
-        ];
-        for (field, value) in at_least_one {
-            if value == 0 {
-                return Err(InvalidField::new(field, value, "at least 1"));
-            }
-        }
+        field::validate_numbers(self)?;
         let [m0, n0, ..] = self.tile.numbers();
         let multiplies = self.family.is_forward() || self.family == FmhaFamily::BwdDqDkDv;
         for (field, extent) in [("tile_m0", m0), ("tile_n0", if multiplies { n0 } else { 1 })] {

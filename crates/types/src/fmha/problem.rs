@@ -22,7 +22,7 @@ fields! {
     /// # Ok::<(), ck_select_types::problem::InvalidField>(())
     /// ```
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    FmhaProblem {
+    FmhaProblem by fmha_problem {
         api_family: FmhaApi = FmhaApi::Fwd, 0, ["api_family"], "The requested operation.";
         family: FmhaFamily = FmhaFamily::Fwd, 0, ["family" | "requested_family"],
             "The stage for which a kernel is chosen.";

@@ -1,8 +1,8 @@
 //! What every name of a GEMM kernel contains, and the kernel that has no more than that.
 
-use super::{GemmKernel, GemmVariant};
+use super::GemmKernel;
 use crate::shape::Mnk;
-use crate::vocab::{Dtype, Elementwise, Epilogue, GemmLayout, Pipeline, Scheduler};
+use crate::vocab::{Dtype, Epilogue, GemmLayout, Pipeline, Scheduler};
 
 /// What every name of a GEMM kernel contains: the `body` of names and identifiers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -40,29 +40,16 @@ impl From<GemmBody> for GemmKernel {
             dtype_c: dtype.result(),
             dtype_acc: dtype.accumulator(),
             layout,
-            transpose_a: false,
-            transpose_b: false,
-            grouped: false,
-            split_k: 1,
-            elementwise: Elementwise::PassThrough,
-            num_d_tensors: 0,
-            structured_sparsity: false,
             tile,
             wave,
             warp_tile,
             pipeline,
             scheduler,
             epilogue,
-            block_size: 0,
             double_buffer: pipeline.double_buffered(),
             persistent,
-            preshuffle: false,
-            transpose_c: false,
-            num_wave_groups: 1,
             pad,
-            vector: [0; 3],
-            variant: GemmVariant::default(),
-            arch: None,
+            ..Self::USUAL
         }
     }
 }

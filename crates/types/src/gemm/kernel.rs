@@ -1,73 +1,58 @@
 //! Kernels of GEMMs: what they are, and which problems they compute.
 
 use super::{GemmProblem, GemmRequest, GemmVariant};
-use crate::field::InvalidField;
+use crate::field::{self, InvalidField, fields};
 use crate::shape::Mnk;
 use crate::suffixes::Suffixes;
-use crate::valid::{MAX_EXTENT, MAX_SMALL, element, shape, widths, within};
+use crate::valid::{MAX_EXTENT, MAX_SMALL, element};
 use crate::vocab::{
     Arch, Dtype, Elementwise, Epilogue, GemmLayout, Pipeline, QuantMode, Scheduler, StreamKReduction,
 };
 
-/// A GEMM kernel: every field that features or the CK dispatcher's keys use.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct GemmKernel {
-    /// Element type of A.
-    pub dtype_a: Dtype,
-    /// Element type of B.
-    pub dtype_b: Dtype,
-    /// Element type of C.
-    pub dtype_c: Dtype,
-    /// Element type of the accumulators.
-    pub dtype_acc: Dtype,
-    /// Memory orders of A, B, C.
-    pub layout: GemmLayout,
-    /// A is transposed on the fly.
-    pub transpose_a: bool,
-    /// B is transposed on the fly.
-    pub transpose_b: bool,
-    /// Computes many GEMMs in one launch.
-    pub grouped: bool,
-    /// Parts into which K is split, 1 for none.
-    pub split_k: u8,
-    /// What is done to each element of the result.
-    pub elementwise: Elementwise,
-    /// Further tensors that the elementwise operation reads.
-    pub num_d_tensors: u8,
-    /// Uses 2:4 structured sparsity.
-    pub structured_sparsity: bool,
-    /// Result tile and depth of one step, per workgroup.
-    pub tile: Mnk,
-    /// Waves of a workgroup along each axis (`warp_*` in upstream's names and features).
-    pub wave: Mnk,
-    /// Tile of one matrix instruction.
-    pub warp_tile: Mnk,
-    /// How loads overlap with arithmetic.
-    pub pipeline: Pipeline,
-    /// How waves are interleaved.
-    pub scheduler: Scheduler,
-    /// How results leave the registers.
-    pub epilogue: Epilogue,
-    /// Threads of a workgroup; 0 when not known.
-    pub block_size: u32,
-    /// Two buffers in shared memory.
-    pub double_buffer: bool,
-    /// Workgroups stay resident and loop over tiles.
-    pub persistent: bool,
-    /// B is stored in the order in which it is read.
-    pub preshuffle: bool,
-    /// C is written transposed.
-    pub transpose_c: bool,
-    /// Groups that the waves of a workgroup form.
-    pub num_wave_groups: u8,
-    /// Handles m, n, k that the tile does not divide.
-    pub pad: [bool; 3],
-    /// Fixed vector widths of A, B, C; 0 is the kernel's native width.
-    pub vector: [u32; 3],
-    /// What sets it apart from a plain GEMM kernel.
-    pub variant: GemmVariant,
-    /// The architecture that it was built for, when known.
-    pub arch: Option<Arch>,
+fields! {
+    /// A GEMM kernel: every field that features or the CK dispatcher's keys use.
+    #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+    GemmKernel by gemm_kernel {
+        dtype_a: Dtype = Dtype::Fp8, 0, ["dtype_a" | "dtype"], "Element type of A.";
+        dtype_b: Dtype = Dtype::Fp8, 0, ["dtype_b"], "Element type of B.";
+        dtype_c: Dtype = Dtype::Fp16, 0, ["dtype_c"], "Element type of C.";
+        dtype_acc: Dtype = Dtype::Fp32, 0, ["dtype_acc"], "Element type of the accumulators.";
+        layout: GemmLayout = GemmLayout::RCR, 0, ["layout"], "Memory orders of A, B, C.";
+        transpose_a: bool = false, 0, ["transpose_a"], "A is transposed on the fly.";
+        transpose_b: bool = false, 0, ["transpose_b"], "B is transposed on the fly.";
+        grouped: bool = false, 0, ["grouped"], "Computes many GEMMs in one launch.";
+        split_k: u8 = 1, 1 to MAX_SMALL, ["split_k"], "Parts into which K is split, 1 for none.";
+        elementwise: Elementwise = Elementwise::PassThrough, 0, ["elementwise" | "elementwise_op"],
+            "What is done to each element of the result: `PassThrough`, `Relu`, `MultiDAdd` and so on.";
+        num_d_tensors: u8 = 0, 0 to MAX_SMALL, ["num_d_tensors"],
+            "Further tensors that the elementwise operation reads.";
+        structured_sparsity: bool = false, 0, ["structured_sparsity"], "Uses 2:4 structured sparsity.";
+        tile: Mnk = Mnk::new(128, 128, 64), 1 to MAX_EXTENT, ["tile_m", "tile_n", "tile_k"],
+            "Result tile and depth of one step, per workgroup: m, n, k.";
+        wave: Mnk = Mnk::new(2, 2, 1), 1 to MAX_SMALL, ["wave_m" | "warp_m", "wave_n" | "warp_n", "wave_k" | "warp_k"],
+            "Waves of a workgroup along m, n, k (`warp_*` in upstream's names and features).";
+        warp_tile: Mnk = Mnk::new(32, 32, 16), 1 to MAX_SMALL, ["warp_tile_m", "warp_tile_n", "warp_tile_k"],
+            "Tile of one matrix instruction: m, n, k.";
+        pipeline: Pipeline = Pipeline::CompV3, 0, ["pipeline"],
+            "How loads overlap with arithmetic: `compv3`, `mem` and so on.";
+        scheduler: Scheduler = Scheduler::Intrawave, 0, ["scheduler"],
+            "How waves are interleaved: `intrawave`, `interwave` or `auto`.";
+        epilogue: Epilogue = Epilogue::CShuffle, 0, ["epilogue"],
+            "How results leave the registers: `cshuffle`, `default` and so on.";
+        block_size: u32 = 0, 0 to MAX_EXTENT, ["block_size"], "Threads of a workgroup; 0 when not known.";
+        double_buffer: bool = false, 0, ["double_buffer"], "Two buffers in shared memory.";
+        persistent: bool = false, 0, ["persistent"], "Workgroups stay resident and loop over tiles.";
+        preshuffle: bool = false, 0, ["preshuffle"], "B is stored in the order in which it is read.";
+        transpose_c: bool = false, 0, ["transpose_c"], "C is written transposed.";
+        num_wave_groups: u8 = 1, 1 to MAX_SMALL, ["num_wave_groups"],
+            "Groups that the waves of a workgroup form.";
+        pad: [bool; 3] = [true; 3], 0, ["pad_m", "pad_n", "pad_k"],
+            "Handles m, n, k that the tile does not divide.";
+        vector: [u32; 3] = [0; 3], 0 to MAX_EXTENT, ["vector_a" | "vec_a", "vector_b" | "vec_b", "vector_c" | "vec_c"],
+            "Fixed vector widths of A, B, C; 0 is the kernel's native width.";
+    }
+    nested { variant: GemmVariant, "What sets it apart from a plain GEMM kernel."; }
+    beside { arch: Option<Arch> = None, "The architecture that it was built for, when known."; }
 }
 
 impl GemmKernel {
@@ -109,14 +94,7 @@ impl GemmKernel {
         element("dtype_a", self.dtype_a)?;
         element("dtype_b", self.dtype_b)?;
         element("dtype_c", self.dtype_c)?;
-        shape("tile", self.tile, MAX_EXTENT)?;
-        shape("wave", self.wave, MAX_SMALL)?;
-        shape("warp_tile", self.warp_tile, MAX_SMALL)?;
-        widths(self.vector, 0)?;
-        within("split_k", u32::from(self.split_k), 1, MAX_SMALL)?;
-        within("num_wave_groups", u32::from(self.num_wave_groups), 1, MAX_SMALL)?;
-        within("block_size", self.block_size, 0, MAX_EXTENT)?;
-        within("block_per_cu", u32::from(self.variant.block_per_cu), 1, MAX_SMALL)?;
+        field::validate_numbers(self)?;
         if self.variant.stream_k == Some(StreamKReduction::None) {
             return Err(InvalidField::new("stream_k", "none", "atomic, linear or tree"));
         }

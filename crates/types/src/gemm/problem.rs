@@ -21,7 +21,7 @@ fields! {
     /// # Ok::<(), ck_select_types::problem::InvalidField>(())
     /// ```
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    GemmProblem {
+    GemmProblem by gemm_problem {
         m: i64 = 1, 1, ["M" | "m"], "Rows of A and C.";
         n: i64 = 1, 1, ["N" | "n"], "Columns of B and C.";
         k: i64 = 1, 1, ["K" | "k"], "Columns of A, rows of B.";

@@ -12,7 +12,7 @@ use crate::vocab::{QuantMode, StreamKReduction};
 fields! {
     /// What a GEMM problem asks for besides one plain GEMM, which is the default.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-    GemmRequest {
+    GemmRequest by gemm_request {
         batch: u32 = 0, 0, ["batch" | "batch_count"] omit,
             "GEMMs of equal extents in one launch; 0 if it is not a batch.";
         stream_k: Option<StreamKReduction> = None, 0, ["stream_k"] omit,

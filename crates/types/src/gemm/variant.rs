@@ -1,42 +1,35 @@
 //! What sets a GEMM kernel apart from a plain one: many GEMMs in one launch, Stream-K, further operands,
 //! scales.
 
-use crate::field::InvalidField;
+use crate::field::{InvalidField, Kind, Value, fields};
 use crate::shape::Mnk;
-use crate::valid::{MAX_EXTENT, shape};
+use crate::valid::{MAX_EXTENT, MAX_SMALL, shape};
 use crate::vocab::{Major, QuantMode, StreamKReduction};
 
-/// What sets a GEMM kernel apart from a plain one, besides the fields of [`super::GemmKernel`] itself.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct GemmVariant {
-    /// Computes a batch: GEMMs of equal extents at equal distances in memory.
-    pub batched: bool,
-    /// Workgroups take equal shares of all steps, and their partial results are added this way; `None` for
-    /// kernels whose workgroups take whole tiles.
-    pub stream_k: Option<StreamKReduction>,
-    /// Memory order of the D tensors.
-    pub d_layout: Major,
-    /// Scales of its operands.
-    pub quant: Option<Quant>,
-    /// Whether the scales of A and of B are stored in the order in which they are read.
-    pub shuffled_scales: [bool; 2],
-    /// Workgroups that should fit on one compute unit.
-    pub block_per_cu: u8,
-    /// Compiled by Triton: `compv3` to `compv6` are two to five stages.
-    pub triton: bool,
+fields! {
+    /// What sets a GEMM kernel apart from a plain one, besides the fields of [`super::GemmKernel`] itself.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    GemmVariant by gemm_variant {
+        batched: bool = false, 0, ["batched"],
+            "Computes a batch: GEMMs of equal extents at equal distances in memory.";
+        stream_k: Option<StreamKReduction> = None, 0, ["stream_k"],
+            "How workgroups that take equal shares of all steps add their partial results: `tree`, `linear` or \
+             `atomic`; absent where workgroups take whole tiles.";
+        d_layout: Major = Major::Row, 0, ["d_layout"], "Memory order of the D tensors.";
+        quant: Option<Quant> = None, 0, ["quant", "group_a", "group_b"], "Scales of its operands.";
+        shuffled_scales: [bool; 2] = [false; 2], 0,
+            ["shuffled_scales_a" | "a_preshuffle_quant", "shuffled_scales_b" | "b_preshuffle_quant"],
+            "Whether the scales of A and of B are stored in the order in which they are read.";
+        block_per_cu: u8 = 1, 1 to MAX_SMALL, ["block_per_cu"],
+            "Workgroups that should fit on one compute unit.";
+    }
+    nested {}
+    beside { triton: bool = false, "Compiled by Triton: `compv3` to `compv6` are two to five stages."; }
 }
 
 impl Default for GemmVariant {
     fn default() -> Self {
-        Self {
-            batched: false,
-            stream_k: None,
-            d_layout: Major::Row,
-            quant: None,
-            shuffled_scales: [false; 2],
-            block_per_cu: 1,
-            triton: false,
-        }
+        Self::USUAL
     }
 }
 
@@ -56,6 +49,23 @@ pub struct Quant {
     pub group_a: Option<Mnk>,
     /// The same of B.
     pub group_b: Option<Mnk>,
+}
+
+impl Value for Option<Quant> {
+    const PARTS: usize = 3;
+    const KINDS: &'static [Kind] = &[QuantMode::KINDS[0], Kind::Shape, Kind::Shape];
+    const BITS: usize = 64;
+
+    fn write(self, parts: &mut [i64]) {
+        self.map(|quant| quant.mode).write(parts);
+        self.and_then(|quant| quant.group_a).write(&mut parts[1..]);
+        self.and_then(|quant| quant.group_b).write(&mut parts[2..]);
+    }
+
+    fn read(parts: &[i64]) -> Self {
+        let (group_a, group_b) = (Value::read(&parts[1..]), Value::read(&parts[2..]));
+        <Option<QuantMode>>::read(parts).map(|mode| Quant { mode, group_a, group_b })
+    }
 }
 
 impl Quant {

@@ -1,0 +1,464 @@
+//! C's structs of problems and kernels, made from the same lines as ours.
+//!
+//! A struct has a member for each field of its record, in the order of the table. A type's form in C is its
+//! [`AsC::C`]; what its numbers mean is added to the field's documentation in the header.
+
+use std::ffi::{CStr, c_char};
+use std::str::FromStr;
+
+use super::error::Failure;
+use super::input::{read_arch, read_optional_text, read_text, write_output};
+use super::{CkStatus, input, words};
+use crate::kernel::{FmhaTile, Mnk};
+use crate::vocab::{
+    Arch, ConvLayout, Direction, Dtype, Elementwise, Epilogue, FmhaApi, FmhaBias, FmhaFamily, FmhaKvLayout,
+    FmhaKvLookup, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale, FmhaRope, GemmLayout, Major, Pipeline,
+    QuantMode, Scheduler, Specialization, StreamKReduction, UnknownWord,
+};
+
+/// A value as C has it.
+pub trait AsC: Sized {
+    /// C's form of it.
+    type C: Copy;
+
+    /// What the header adds to a field's documentation; what ends with a colon stands before it.
+    fn note() -> String {
+        String::new()
+    }
+
+    /// The value for C, which may point into this one.
+    fn to_c(&self) -> Self::C;
+}
+
+/// A value that C gives.
+pub(super) trait FromC: AsC {
+    /// The value, or a failure that names the field and, if it is of the problem or kernel, has the status.
+    ///
+    /// # Safety
+    /// Addresses in it are NULL or point to what the struct's documentation says.
+    unsafe fn from_c(value: Self::C, field: &str, status: CkStatus) -> Result<Self, Failure>;
+}
+
+/// A struct of C.
+#[derive(Debug)]
+pub struct CStruct {
+    /// Its Rust name.
+    pub name: &'static str,
+    /// Its documentation.
+    pub doc: String,
+    /// Its size and alignment.
+    pub layout: [usize; 2],
+    /// Its fields.
+    pub fields: Vec<CField>,
+}
+
+/// A field of a struct of C.
+#[derive(Debug)]
+pub struct CField {
+    /// Its name.
+    pub name: &'static str,
+    /// Its Rust type.
+    pub rust: &'static str,
+    /// Its documentation.
+    pub doc: String,
+    /// Where it is.
+    pub offset: usize,
+}
+
+/// A field's documentation with what its numbers mean.
+pub(super) fn documented<T: AsC>(doc: &str) -> String {
+    let note = T::note();
+    if note.ends_with(':') {
+        let (first, rest) = doc.split_at(1);
+        // A sentence begins in small letters behind a colon, unless with an operand's name.
+        let begins_with_name = rest.starts_with(' ');
+        let first = if begins_with_name { first.to_owned() } else { first.to_lowercase() };
+        return format!("{note} {first}{rest}");
+    }
+    [doc, &note].join(" ").trim_end().to_owned()
+}
+
+/// Declares C's struct of a record; the record's own macro passes the lines (see `fields!` in
+/// `ck-select-types`). In front of the fields are those in brackets, after them the reserved ones.
+macro_rules! mirror {
+    (
+        $(#[doc = $about:literal])+
+        $c:ident $(sized $c_name:literal)?,
+        [$($more:ident: $mtype:ty = $mvalue:expr, $mdoc:literal;)*] [$($reserved:ident)?]
+        $record:ident
+        fields { $($field:ident: $type:ty, $doc:literal;)+ }
+        beside { $($other:ident: $otype:ty, $odoc:literal;)* }
+    ) => {
+        $(#[doc = $about])+
+        #[repr(C)]
+        #[derive(Debug, Clone, Copy)]
+        pub struct $c {
+            $(#[doc = $mdoc] pub $more: $mtype,)*
+            $(#[doc = $odoc] pub $other: <$otype as $crate::ffi::mirror::AsC>::C,)*
+            $(#[doc = $doc] pub $field: <$type as $crate::ffi::mirror::AsC>::C,)+
+            $(#[doc = "Must be 0."] pub $reserved: i32,)?
+        }
+
+        // A field that is appended must make it larger, so nothing may be hidden behind the last one.
+        const _: () = {
+            let ends = [
+                $(std::mem::offset_of!($c, $field) + size_of::<<$type as $crate::ffi::mirror::AsC>::C>(),)+
+                $(std::mem::offset_of!($c, $reserved) + size_of::<i32>(),)?
+            ];
+            assert!(ends[ends.len() - 1] == size_of::<$c>());
+        };
+
+        $(
+            // SAFETY: `repr(C)`, begins with its size, and holds only integers and addresses.
+            unsafe impl $crate::ffi::input::Versioned for $c {
+                const NAME: &'static str = $c_name;
+                const LEAST: usize = size_of::<Self>();
+            }
+        )?
+
+        impl $crate::ffi::mirror::AsC for $record {
+            type C = $c;
+
+            fn to_c(&self) -> $c {
+                $c {
+                    $($more: $mvalue,)*
+                    $($other: self.$other.to_c(),)*
+                    $($field: self.$field.to_c(),)+
+                    $($reserved: 0,)?
+                }
+            }
+        }
+
+        impl $crate::ffi::mirror::FromC for $record {
+            unsafe fn from_c(
+                value: $c,
+                _: &str,
+                status: $crate::ffi::CkStatus,
+            ) -> Result<Self, $crate::ffi::error::Failure> {
+                $($crate::ffi::input::check_reserved("", value.$reserved)?;)?
+                // SAFETY: by contract.
+                unsafe {
+                    Ok($record {
+                        $($field: FromC::from_c(value.$field, stringify!($field), status)?,)+
+                        $($other: FromC::from_c(value.$other, stringify!($other), status)?,)*
+                    })
+                }
+            }
+        }
+
+        impl $c {
+            /// What the header says about it.
+            pub(super) fn describe() -> $crate::ffi::mirror::CStruct {
+                use $crate::ffi::mirror::{CField, CStruct, documented};
+                use std::any::type_name;
+                use std::mem::offset_of;
+
+                let field = |name, rust, doc, offset| CField { name, rust, doc, offset };
+                CStruct {
+                    name: stringify!($c),
+                    doc: concat!($($about, "\n"),+).to_owned(),
+                    layout: [size_of::<$c>(), align_of::<$c>()],
+                    fields: vec![
+                        $(field(stringify!($more), type_name::<$mtype>(), $mdoc.to_owned(), offset_of!($c, $more)),)*
+                        $(field(
+                            stringify!($other),
+                            type_name::<<$otype as AsC>::C>(),
+                            documented::<$otype>($odoc),
+                            offset_of!($c, $other),
+                        ),)*
+                        $(field(
+                            stringify!($field),
+                            type_name::<<$type as AsC>::C>(),
+                            documented::<$type>($doc),
+                            offset_of!($c, $field),
+                        ),)+
+                        $(field(stringify!($reserved), "i32", "Must be 0.".to_owned(), offset_of!($c, $reserved)),)?
+                    ],
+                }
+            }
+        }
+    };
+}
+
+pub(super) use mirror;
+
+/// Initialises a struct that its caller gives.
+///
+/// # Safety
+/// `address` is NULL or valid for writing.
+pub(super) unsafe fn init<R: AsC>(address: *mut R::C, what: &str, usual: &R) -> Result<(), Failure> {
+    let address = input::output(address, what)?;
+    // SAFETY: not NULL, and so by contract valid for writing.
+    unsafe { write_output(address, usual.to_c()) };
+    Ok(())
+}
+
+impl AsC for i64 {
+    type C = i64;
+
+    fn to_c(&self) -> i64 {
+        *self
+    }
+}
+
+impl FromC for i64 {
+    unsafe fn from_c(value: i64, _: &str, _: CkStatus) -> Result<Self, Failure> {
+        Ok(value)
+    }
+}
+
+impl AsC for bool {
+    type C = i32;
+
+    fn note() -> String {
+        "Not 0:".to_owned()
+    }
+
+    fn to_c(&self) -> i32 {
+        (*self).into()
+    }
+}
+
+impl FromC for bool {
+    unsafe fn from_c(value: i32, _: &str, _: CkStatus) -> Result<Self, Failure> {
+        Ok(value != 0)
+    }
+}
+
+/// Whole numbers of 32 bits or fewer.
+macro_rules! small {
+    ($($type:ty),+) => {$(
+        impl AsC for $type {
+            type C = i32;
+
+            fn to_c(&self) -> i32 {
+                *self as i32
+            }
+        }
+
+        impl FromC for $type {
+            unsafe fn from_c(value: i32, field: &str, status: CkStatus) -> Result<Self, Failure> {
+                Self::try_from(value).map_err(|_| {
+                    let most = Self::MAX.min(i32::MAX as Self);
+                    Failure::new(status, format_args!("{field} is {value}, expected 0 to {most}"))
+                })
+            }
+        }
+    )+};
+}
+
+impl AsC for i32 {
+    type C = Self;
+
+    fn to_c(&self) -> Self {
+        *self
+    }
+}
+
+impl FromC for i32 {
+    unsafe fn from_c(value: Self, _: &str, _: CkStatus) -> Result<Self, Failure> {
+        Ok(value)
+    }
+}
+
+/// Words that are numbers in C, and what the header calls them; otherwise it lists them.
+macro_rules! numbered {
+    ($($type:ty = $named:literal;)+) => {$(
+        impl AsC for $type {
+            type C = i32;
+
+            fn note() -> String {
+                if !$named.is_empty() {
+                    return $named.to_owned();
+                }
+                let places = Self::WORDS.iter().enumerate().map(|(place, word)| format!("{place} {word}"));
+                places.collect::<Vec<_>>().join(", ") + "."
+            }
+
+            fn to_c(&self) -> i32 {
+                *self as i32
+            }
+        }
+
+        impl FromC for $type {
+            unsafe fn from_c(value: i32, field: &str, _: CkStatus) -> Result<Self, Failure> {
+                words::word(field, value, Self::ALL, Self::WORDS)
+            }
+        }
+    )+};
+}
+
+/// Words that are words in C, too, because CK adds some with each version.
+trait Spelled: FromStr<Err = UnknownWord> {
+    fn spelled(&self) -> &'static CStr;
+}
+
+macro_rules! spelled {
+    ($($type:ty),+) => {$(
+        impl Spelled for $type {
+            fn spelled(&self) -> &'static CStr {
+                self.as_c_str()
+            }
+        }
+
+        impl AsC for $type {
+            type C = *const c_char;
+
+            fn to_c(&self) -> *const c_char {
+                self.as_c_str().as_ptr()
+            }
+        }
+
+        impl FromC for $type {
+            unsafe fn from_c(text: *const c_char, field: &str, status: CkStatus) -> Result<Self, Failure> {
+                // SAFETY: by contract.
+                parsed(unsafe { read_text(text, field) }?, field, status)
+            }
+        }
+    )+};
+}
+
+fn parsed<T: Spelled>(text: &str, field: &str, status: CkStatus) -> Result<T, Failure> {
+    text.parse().map_err(|error| Failure::new(status, format_args!("{field}: {error}")))
+}
+
+impl<T: Spelled> AsC for Option<T> {
+    type C = *const c_char;
+
+    fn note() -> String {
+        "NULL for none.".to_owned()
+    }
+
+    fn to_c(&self) -> *const c_char {
+        self.as_ref().map_or(std::ptr::null(), |word| word.spelled().as_ptr())
+    }
+}
+
+impl<T: Spelled> FromC for Option<T> {
+    unsafe fn from_c(text: *const c_char, field: &str, status: CkStatus) -> Result<Self, Failure> {
+        // SAFETY: by contract.
+        unsafe { read_optional_text(text, field) }?.map(|text| parsed(text, field, status)).transpose()
+    }
+}
+
+/// Callbacks get no architecture: they belong to a kernel that has one.
+impl AsC for Option<Arch> {
+    type C = *const c_char;
+
+    fn note() -> String {
+        "Such as \"gfx950\", NULL if unknown; of a problem, NULL for the registry's. Borrowed for the call."
+            .to_owned()
+    }
+
+    fn to_c(&self) -> *const c_char {
+        std::ptr::null()
+    }
+}
+
+impl FromC for Option<Arch> {
+    unsafe fn from_c(text: *const c_char, field: &str, _: CkStatus) -> Result<Self, Failure> {
+        // SAFETY: by contract.
+        unsafe { read_arch(text, field) }
+    }
+}
+
+/// No text of a kernel goes to C.
+impl AsC for String {
+    type C = *const c_char;
+
+    fn note() -> String {
+        "NULL for none.".to_owned()
+    }
+
+    fn to_c(&self) -> *const c_char {
+        std::ptr::null()
+    }
+}
+
+impl FromC for String {
+    unsafe fn from_c(text: *const c_char, field: &str, _: CkStatus) -> Result<Self, Failure> {
+        // SAFETY: by contract.
+        Ok(unsafe { read_optional_text(text, field) }?.unwrap_or_default().to_owned())
+    }
+}
+
+impl<T: AsC, const N: usize> AsC for [T; N] {
+    type C = [T::C; N];
+
+    fn note() -> String {
+        T::note()
+    }
+
+    fn to_c(&self) -> [T::C; N] {
+        self.each_ref().map(T::to_c)
+    }
+}
+
+impl<T: FromC + Copy, const N: usize> FromC for [T; N] {
+    unsafe fn from_c(values: [T::C; N], field: &str, status: CkStatus) -> Result<Self, Failure> {
+        // SAFETY: by contract.
+        let first = unsafe { T::from_c(values[0], field, status) }?;
+        let mut read = [first; N];
+        for (read, value) in read.iter_mut().zip(values) {
+            // SAFETY: by contract.
+            *read = unsafe { T::from_c(value, field, status) }?;
+        }
+        Ok(read)
+    }
+}
+
+/// Types that are an array of others.
+macro_rules! arrays {
+    ($($type:ty as [$of:ty; $count:literal], $note:literal, $to:expr, $from:expr;)+) => {$(
+        impl AsC for $type {
+            type C = <[$of; $count] as AsC>::C;
+
+            fn note() -> String {
+                $note.to_owned()
+            }
+
+            fn to_c(&self) -> Self::C {
+                let to: fn(&Self) -> [$of; $count] = $to;
+                to(self).to_c()
+            }
+        }
+
+        impl FromC for $type {
+            unsafe fn from_c(value: Self::C, field: &str, status: CkStatus) -> Result<Self, Failure> {
+                let from: fn([$of; $count]) -> Self = $from;
+                // SAFETY: by contract.
+                unsafe { FromC::from_c(value, field, status) }.map(from)
+            }
+        }
+    )+};
+}
+
+small! { u8, u16, u32 }
+
+numbered! {
+    Direction = "A `ck_direction`.";
+    Dtype = "A `ck_dtype`.";
+    Major = "A `ck_major`.";
+    ConvLayout = "A `ck_conv_layout`.";
+    FmhaApi = "A `ck_fmha_api`.";
+    FmhaFamily = "A `ck_fmha_family`.";
+    FmhaMode = "";
+    FmhaMask = "";
+    FmhaBias = "";
+    FmhaQscale = "";
+    FmhaRope = "";
+    FmhaKvLayout = "";
+    FmhaKvLookup = "";
+}
+
+spelled! { Pipeline, Scheduler, Epilogue, Specialization, Elementwise, StreamKReduction, QuantMode, FmhaPipeline }
+
+arrays! {
+    GemmLayout as [Major; 3], "A `ck_major` each.", |layout| [layout.a, layout.b, layout.c],
+        |[a, b, c]| Self { a, b, c };
+    Mnk as [u32; 3], "", |shape| [shape.m, shape.n, shape.k], |[m, n, k]| Self::new(m, n, k);
+    Option<Mnk> as [u32; 3], "m, n, k; zeros for the usual ones.",
+        |shape| shape.map_or([0; 3], |shape| [shape.m, shape.n, shape.k]),
+        |[m, n, k]| Some(Mnk::new(m, n, k)).filter(|shape| *shape != Mnk::new(0, 0, 0));
+    FmhaTile as [u16; 6], "", |tile| tile.numbers(), |numbers| numbers.into();
+}
