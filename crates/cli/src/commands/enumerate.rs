@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ck_select::vocab::{Dtype, GemmLayout, Op, UnknownWord};
 use ck_select_enumerate::config::{Config, Family};
-use ck_select_enumerate::filter::{CONV_FIELDS, FMHA_FIELDS, Filter, GEMM_FIELDS};
+use ck_select_enumerate::filter::{Filter, fields};
 use ck_select_enumerate::rules::Rules;
 use ck_select_enumerate::{EnumerateError, Enumeration, Request, enumerate, export};
 
@@ -224,13 +224,10 @@ fn listed(found: &Enumeration) -> Table {
 
 fn list_fields(args: &Args) -> Result<(), CliError> {
     let mut table = Table::new(["op", "field", "meaning"]);
-    let conv = CONV_FIELDS.iter().map(|field| (Op::GroupedConv, field.name, field.doc));
-    let gemm = GEMM_FIELDS.iter().map(|field| (Op::Gemm, field.name, field.doc));
-    let fmha = FMHA_FIELDS.iter().map(|field| (Op::Fmha, field.name, field.doc));
-    for (op, name, doc) in
-        conv.chain(gemm).chain(fmha).filter(|(op, ..)| args.op.is_none_or(|wanted| wanted == *op))
-    {
-        table.push(vec![op.as_str().into(), format!("c.{name}").into(), doc.into()]);
+    for op in [Op::GroupedConv, Op::Gemm, Op::Fmha] {
+        for field in fields(op).iter().filter(|_| args.op.is_none_or(|wanted| wanted == op)) {
+            table.push(vec![op.as_str().into(), format!("c.{}", field.name).into(), field.doc.into()]);
+        }
     }
     table.print(args.format)
 }

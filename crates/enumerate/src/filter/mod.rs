@@ -8,7 +8,7 @@
 //!
 //! The language has decimal numbers, texts in single or double quotes, `True`, `False`, `None`, lists and tuples;
 //! `and`, `or`, `not`; `in`, `not in` and chained comparisons; `+ - * / // %` for numbers; and the methods
-//! `startswith` and `endswith` of texts. What a filter keeps, it keeps in Python, too; numbers are doubles, and an
+//! `startswith` and `endswith` of texts. What a filter of upstream's fields keeps, it keeps in Python, too; numbers are doubles, and an
 //! unknown field is an error before anything is evaluated. Line ends count as blanks, and `#` begins a comment.
 
 mod error;
@@ -19,9 +19,9 @@ mod token;
 
 pub use error::FilterError;
 pub use expression::Value;
-pub use fields::{CONV_FIELDS, FMHA_FIELDS, Field, GEMM_FIELDS};
+pub use fields::{FilterField, fields};
 
-use ck_select_types::kernel::{Kernel, KernelKind};
+use ck_select_types::kernel::Kernel;
 use ck_select_types::vocab::Op;
 use expression::{Evaluation, Node};
 
@@ -63,17 +63,15 @@ impl Expression {
 pub struct Filter {
     op: Op,
     expression: Expression,
+    fields: Vec<FilterField>,
 }
 
 impl Filter {
     /// Reads a filter for kernels of an operation.
     pub fn parse(op: Op, text: &str) -> Result<Self, FilterError> {
-        let names: Vec<&str> = match op {
-            Op::GroupedConv => CONV_FIELDS.iter().map(|field| field.name).collect(),
-            Op::Gemm => GEMM_FIELDS.iter().map(|field| field.name).collect(),
-            Op::Fmha => FMHA_FIELDS.iter().map(|field| field.name).collect(),
-        };
-        Ok(Self { op, expression: Expression::parse(text, &names)? })
+        let fields = fields(op);
+        let names: Vec<&str> = fields.iter().map(|field| field.name).collect();
+        Ok(Self { op, expression: Expression::parse(text, &names)?, fields })
     }
 
     /// As `parse`, for the contents of a file. Python code, which upstream would run, is recognized and
@@ -91,19 +89,14 @@ impl Filter {
     /// Whether the filter is true for a kernel. A kernel of another operation lacks the fields and is not
     /// kept.
     pub fn keeps(&self, kernel: &Kernel) -> Result<bool, FilterError> {
-        let value = match (&kernel.kind, self.op) {
-            (KernelKind::Conv(conv), Op::GroupedConv) => {
-                self.expression.value(&|index| fields::value(CONV_FIELDS, index, &kernel.name, conv))
-            }
-            (KernelKind::Gemm(gemm), Op::Gemm) => {
-                self.expression.value(&|index| fields::value(GEMM_FIELDS, index, &kernel.name, gemm))
-            }
-            (KernelKind::Fmha(attention), Op::Fmha) => {
-                self.expression.value(&|index| fields::value(FMHA_FIELDS, index, &kernel.name, attention))
-            }
-            _ => return Ok(false),
-        };
-        value.map(|value| value.truthy())
+        if kernel.op() != self.op {
+            return Ok(false);
+        }
+        let values = kernel.kind.values();
+        // The parser looked the index up.
+        let field =
+            |index: usize| self.fields.get(index).map_or(Value::None, |field| field.value(kernel, &values));
+        self.expression.value(&field).map(|value| value.truthy())
     }
 }
 

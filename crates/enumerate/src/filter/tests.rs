@@ -143,16 +143,11 @@ fn all_fields_can_be_read() {
     }
     let other = Filter::parse(Op::Gemm, "True").unwrap();
     assert!(!other.keeps(&Kernel::from_name(conv).unwrap()).unwrap(), "a kernel of another operation");
-    for (names, docs) in [
-        (
-            CONV_FIELDS.iter().map(|f| f.name).collect::<Vec<_>>(),
-            CONV_FIELDS.iter().map(|f| f.doc).collect::<Vec<_>>(),
-        ),
-        (GEMM_FIELDS.iter().map(|f| f.name).collect(), GEMM_FIELDS.iter().map(|f| f.doc).collect()),
-    ] {
-        let unique: std::collections::HashSet<_> = names.iter().collect();
-        assert_eq!(unique.len(), names.len());
-        assert!(docs.iter().all(|doc| !doc.is_empty()));
+    for op in Op::ALL {
+        let fields = fields(*op);
+        let unique: std::collections::HashSet<_> = fields.iter().map(|field| field.name).collect();
+        assert_eq!(unique.len(), fields.len());
+        assert!(fields.iter().all(|field| !field.doc.is_empty()));
     }
 }
 

@@ -9,7 +9,7 @@ pub use crate::gemm::{GemmBody, GemmKernel, GemmVariant, ParsedGemmName, Quant};
 pub use crate::scan::NameError;
 pub use crate::shape::Mnk;
 
-use crate::field::InvalidField;
+use crate::field::{self, Field, InvalidField, MOST_FIELDS, Record as _};
 use crate::vocab::{Arch, Dtype, Op};
 
 /// What a kernel is, apart from its name.
@@ -82,6 +82,20 @@ impl KernelKind {
     /// The word of its pipeline: how loads overlap with arithmetic.
     pub const fn pipeline(&self) -> &'static str {
         each_kernel!(self, kernel => kernel.pipeline.as_str())
+    }
+
+    /// The fields of an operation's kernels.
+    pub const fn fields(op: Op) -> &'static [Field] {
+        match op {
+            Op::GroupedConv => ConvKernel::FIELDS,
+            Op::Gemm => GemmKernel::FIELDS,
+            Op::Fmha => FmhaKernel::FIELDS,
+        }
+    }
+
+    /// The numbers of its fields.
+    pub fn values(&self) -> [i64; MOST_FIELDS] {
+        each_kernel!(self, kernel => field::values(kernel))
     }
 
     /// The architecture that it was built for, when known.
