@@ -24,7 +24,7 @@ const BAD: &[(&[u8], &str)] = &[
     (
         b"{\"name\": \"grouped_conv_forward_bf16_2d_16x64x64_compv3\", \"kernels\": [\"x\"],\
           \x20\"kernels\": []}\n",
-        ", line 1, kernels[0]: kernel name 'x', byte 0: begins neither with 'grouped_conv_' nor with 'fmha_' \
+        ", line 1, kernels[0]: kernel name 'x': begins neither with 'grouped_conv_' nor with 'fmha_' \
          nor with 'gemm_' or another family of GEMM kernels nor, as the dispatcher's identifiers of GEMMs \
          do, with a dtype: fp16, bf16, fp32, fp64, fp8, bf8, int8, int4, int32, pk_fp4, pk_int4",
     ),
@@ -66,7 +66,7 @@ const BAD: &[(&[u8], &str)] = &[
         b"kernel,N\n\
           grouped_conv_forward_bf16_2d_16x64x64_compv3,1\n\
           ,2\n",
-        ", line 3, kernel: kernel name '', byte 0: begins neither with 'grouped_conv_' nor with 'fmha_' nor \
+        ", line 3, kernel: kernel name '': begins neither with 'grouped_conv_' nor with 'fmha_' nor \
          with 'gemm_' or another family of GEMM kernels nor, as the dispatcher's identifiers of GEMMs do, \
          with a dtype: fp16, bf16, fp32, fp64, fp8, bf8, int8, int4, int32, pk_fp4, pk_int4",
     ),
@@ -122,7 +122,7 @@ const BAD: &[(&[u8], &str)] = &[
     ),
     (
         b"128x128x32_2x2x1_32x32x16_persist\n",
-        ", line 1: kernel name '128x128x32_2x2x1_32x32x16_persist', byte 0: an identifier of an older \
+        ", line 1: kernel name '128x128x32_2x2x1_32x32x16_persist': an identifier of an older \
          dispatcher: it begins with the tile and lacks dtype, layout, pipeline and pads; export the registry \
          with a dispatcher whose identifiers begin with the dtype",
     ),
@@ -134,7 +134,7 @@ const BAD: &[(&[u8], &str)] = &[
     ),
     (
         b"gemm_universal_fp16_rcr_compv3_cshuffle\n",
-        ", line 1: kernel name 'gemm_universal_fp16_rcr_compv3_cshuffle', byte 39: the name ends here, \
+        ", line 1: kernel name 'gemm_universal_fp16_rcr_compv3_cshuffle': the name ends here, \
          expected '_' and the scheduler",
     ),
     (
@@ -176,7 +176,7 @@ const BAD: &[(&[u8], &str)] = &[
     (
         b"grouped_conv_forward_bf16_2d_16x64x64_compv3\n\
           grouped_conv_forward_bf16_2d_16x64x64_basic\n",
-        ", line 2: kernel name 'grouped_conv_forward_bf16_2d_16x64x64_basic', byte 38: unknown pipeline \
+        ", line 2: kernel name 'grouped_conv_forward_bf16_2d_16x64x64_basic': unknown pipeline \
          'basic', expected one of: compv1, compv2, compv3, compv4, compv5, compv6, mem, basic_v1, basic_v2, \
          basic_async_v1, comp_async, comp_async_eight_waves, comp_tdm, comp_tdm_v2, preshufflev1, \
          preshufflev2, weight_preshuffle, wavelet, eightwaves, preshuffleb, microscale, comp_tdm_v1, \
@@ -185,7 +185,7 @@ const BAD: &[(&[u8], &str)] = &[
     (
         b"grouped_conv_fwd_fp16_nhwc_2d_compv4_cshuffle_intrawave_1x128x128_-1x-1x1_-1x-1x16\n",
         ", line 1: kernel name 'grouped_conv_fwd_fp16_nhwc_2d_compv4_cshuffle_intrawave_1x128x128_-1x-1x1\
-         _-1x-1x16', byte 66: unresolved wildcard -1 in the wave shape: expand the declaration first",
+         _-1x-1x16': unresolved wildcard -1 in the wave shape: expand the declaration first",
     ),
     (
         b"[{\"name\": \"grouped_conv_forward_bf16_2d_16x64x64_compv3\",\n\

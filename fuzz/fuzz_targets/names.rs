@@ -24,11 +24,6 @@ fuzz_target!(|name: &str| {
                 assert_eq!(read(&fmha.config_name()), fmha);
             }
         }
-        Err(error) => {
-            // Of a name that is too long, the error holds only the beginning.
-            if error.name == name {
-                assert!(name.is_char_boundary(error.at));
-            }
-        }
+        Err(error) => assert!(!error.reason.is_empty()),
     }
 });

@@ -151,7 +151,7 @@ fn bad_rows_are_located() {
     for (row, message) in [
         (format!("{CONV},0,16,256"), "line 3: found 4 cells, expected 24 as in the header"),
         (format!("{CONV},0,{CELLS},fast,1,1"), "line 3: latency_ms: found 'fast', expected a number or N/A"),
-        (format!("conv_1,0,{CELLS},1,1,1"), "line 3: kernel name 'conv_1', byte 0: begins neither"),
+        (format!("conv_1,0,{CELLS},1,1,1"), "line 3: kernel name 'conv_1': begins neither"),
         (format!("{CONV},0,{},1,1,1", CELLS.replacen("256", "257x", 1)), "line 3: C: found '257x'"),
         (format!(",0,{CELLS},1,1,1"), "line 3: kernel name: found nothing"),
     ] {

@@ -36,10 +36,23 @@ impl std::fmt::Display for Cell<'_> {
 }
 
 /// A cell as a whole number; `None` when it is absent.
-pub(crate) fn whole(cells: &dyn Fields, name: &str) -> Result<Option<i64>, InvalidField> {
-    let Some(cell) = cells.cell(name) else { return Ok(None) };
+pub fn whole(cells: &dyn Fields, name: &str) -> Result<Option<i64>, InvalidField> {
     // Tables that went through a data frame hold whole numbers as floats.
-    let of_float = |x: f64| (x.fract() == 0.0 && x.abs() < 9.0e15).then_some(x as i64);
+    integer(cells, name, |float| float.fract() == 0.0 && float.abs() < 9.0e15)
+}
+
+/// The same without what is behind the decimal point.
+pub fn truncated(cells: &dyn Fields, name: &str) -> Result<Option<i64>, InvalidField> {
+    integer(cells, name, |float| float.abs() < 9.2e18)
+}
+
+fn integer(
+    cells: &dyn Fields,
+    name: &str,
+    accepts: impl Fn(f64) -> bool,
+) -> Result<Option<i64>, InvalidField> {
+    let Some(cell) = cells.cell(name) else { return Ok(None) };
+    let of_float = |float: f64| accepts(float).then_some(float as i64);
     let value = match cell {
         Cell::Whole(value) => Some(value),
         Cell::Number(value) => of_float(value),

@@ -94,7 +94,7 @@ impl Pool {
     ///
     /// let error = Pool::from_bytes("pool.txt", b"# ours\ngemm_fp16_xyz\n").unwrap_err();
     /// assert!(error.to_string().starts_with(
-    ///     "pool.txt, line 2: kernel name 'gemm_fp16_xyz', byte 10: unknown GEMM layout 'xyz', expected one of: rcr"
+    ///     "pool.txt, line 2: kernel name 'gemm_fp16_xyz': unknown GEMM layout 'xyz', expected one of: rcr"
     /// ));
     /// # Ok::<(), ck_select_types::pool::PoolError>(())
     /// ```

@@ -8,12 +8,10 @@ use crate::vocab::{Dtype, UnknownWord};
 
 /// A name that does not follow its grammar.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("kernel name '{name}', byte {at}: {reason}")]
+#[error("kernel name '{name}': {reason}")]
 pub struct NameError {
     /// The whole name.
     pub name: String,
-    /// Where reading stopped: bytes from the start of the name, the first is 0.
-    pub at: usize,
     /// What was found there and what would have been accepted.
     pub reason: String,
 }
@@ -21,17 +19,12 @@ pub struct NameError {
 /// Longest name in bytes; the longest that any grammar can produce has about 300.
 const MAX_LEN: usize = 1024;
 
-/// A position in a name.
-///
-/// The text that is scanned may be the name without one stretch (see [`Scan::without`]); errors still count
-/// bytes of the whole name.
+/// A position in a name, or in what is scanned of it.
 #[derive(Debug, Clone)]
 pub(crate) struct Scan<'a> {
     name: &'a str,
     text: &'a str,
     at: usize,
-    cut_at: usize,
-    cut_len: usize,
 }
 
 impl<'a> Scan<'a> {
@@ -40,14 +33,14 @@ impl<'a> Scan<'a> {
         if name.len() > MAX_LEN {
             let start: String = name.chars().take(40).collect();
             let reason = format!("the name has {} bytes, expected at most {MAX_LEN}", name.len());
-            return Err(NameError { name: format!("{start}…"), at: MAX_LEN, reason });
+            return Err(NameError { name: format!("{start}…"), reason });
         }
-        Ok(Self { name, text: name, at: 0, cut_at: name.len(), cut_len: 0 })
+        Ok(Self { name, text: name, at: 0 })
     }
 
-    /// Scans `text`, which is `name` with `cut_len` bytes at `cut_at` taken out.
-    pub(crate) fn without(name: &'a str, text: &'a str, cut_at: usize, cut_len: usize) -> Self {
-        Self { name, text, at: 0, cut_at, cut_len }
+    /// Scans another text in the place of the name.
+    pub(crate) const fn over(self, text: &'a str) -> Self {
+        Self { text, ..self }
     }
 
     /// The unread rest.
@@ -61,10 +54,9 @@ impl<'a> Scan<'a> {
         &rest[..rest.find('_').unwrap_or(rest.len())]
     }
 
-    /// An error at the current position.
+    /// An error of the name.
     pub(crate) fn fail(&self, reason: impl Into<String>) -> NameError {
-        let at = if self.at >= self.cut_at { self.at + self.cut_len } else { self.at };
-        NameError { name: self.name.to_owned(), at, reason: reason.into() }
+        NameError { name: self.name.to_owned(), reason: reason.into() }
     }
 
     /// Takes `literal` if it comes next.
@@ -272,14 +264,5 @@ mod tests {
         ] {
             assert_eq!(read(text), Err(reason.to_owned()), "{text}");
         }
-    }
-
-    #[test]
-    fn positions_count_the_part_that_was_cut_out() {
-        let mut scan = Scan::without("ab_cut_cd", "ab_cd", 2, 4);
-        assert!(scan.eat("a"));
-        assert_eq!(scan.fail("").at, 1);
-        assert!(scan.eat("b_"));
-        assert_eq!(scan.fail("").at, 7);
     }
 }

@@ -12,7 +12,7 @@ use super::schema::{EPILOGUES, SCHEDULERS};
 use super::tile_cells::TILE_CELLS;
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
 use super::{Extractor, KTile, KernelSide, ProblemSide, SideError, Uncoded};
-use crate::cells::{Cell, Fields};
+use crate::cells::{self, Cell, Fields};
 use crate::hardware::Hardware;
 use crate::inputs;
 use crate::problem::{Groups, InvalidField};
@@ -145,7 +145,7 @@ const CONV_NEEDED: [(&str, i64); 17] = [
 
 /// Lookups with upstream's defaults, which apply only if lenient.
 pub(super) struct Reader<'a> {
-    fields: &'a dyn Fields,
+    pub(super) fields: &'a dyn Fields,
     lenient: bool,
 }
 
@@ -190,18 +190,10 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn word(&self, name: &str, default: &'static str) -> Result<&'a str, FieldError> {
-        match self.opt_word(name)? {
+        match cells::text(self.fields, name)? {
             Some(word) => Ok(word),
             None if self.lenient => Ok(default),
             None => Err(Self::absent(name, "a word")),
-        }
-    }
-
-    pub(super) fn opt_word(&self, name: &str) -> Result<Option<&'a str>, FieldError> {
-        match self.fields.cell(name) {
-            None => Ok(None),
-            Some(Cell::Word(word)) => Ok(Some(word)),
-            Some(number) => Err(InvalidField::new(name, number, "a word")),
         }
     }
 
@@ -213,37 +205,16 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// A whole number; where absent cells are not errors, fractions are truncated, as in upstream.
     pub(super) fn opt_int(&self, name: &str) -> Result<Option<i64>, FieldError> {
-        match self.fields.cell(name) {
-            None => Ok(None),
-            Some(Cell::Whole(value)) => Ok(Some(value)),
-            Some(cell) if !self.lenient && has_fraction(cell) => {
-                Err(InvalidField::new(name, cell, "a whole number"))
-            }
-            Some(Cell::Number(value)) => truncated(name, value, Cell::Number(value)).map(Some),
-            Some(Cell::Word(text)) => integer(name, text).map(Some),
-        }
+        if self.lenient { cells::truncated(self.fields, name) } else { cells::whole(self.fields, name) }
     }
 
     pub(super) fn flag(&self, name: &str) -> Result<bool, FieldError> {
-        match self.opt_flag(name)? {
+        match cells::flag(self.fields, name)? {
             Some(flag) => Ok(flag),
             None if self.lenient => Ok(false),
             None => Err(Self::absent(name, "0, 1, true or false")),
-        }
-    }
-
-    pub(super) fn opt_flag(&self, name: &str) -> Result<Option<bool>, FieldError> {
-        match self.fields.cell(name) {
-            None => Ok(None),
-            Some(Cell::Word("1" | "true" | "True" | "1.0") | Cell::Whole(1) | Cell::Number(1.0)) => {
-                Ok(Some(true))
-            }
-            Some(Cell::Word("0" | "false" | "False" | "0.0") | Cell::Whole(0) | Cell::Number(0.0)) => {
-                Ok(Some(false))
-            }
-            // Upstream takes any other number as the feature itself.
-            Some(text) => Err(InvalidField::new(name, text, "0, 1, true or false")),
         }
     }
 
@@ -360,7 +331,7 @@ impl<'a> Reader<'a> {
     }
 
     fn scheduler(&self, name: &str) -> Result<&'a str, FieldError> {
-        let word = self.opt_word(name)?.unwrap_or("intrawave");
+        let word = cells::text(self.fields, name)?.unwrap_or("intrawave");
         if self.lenient || SCHEDULERS.contains(&word) {
             return Ok(word);
         }
@@ -398,7 +369,7 @@ impl<'a> Reader<'a> {
             )?,
             vector: if with_vector { Some(self.vector_problem(extents)?) } else { None },
             batch,
-            groups: self.opt_word("groups")?.map_or(Ok(Groups::NONE), str::parse)?,
+            groups: cells::text(self.fields, "groups")?.map_or(Ok(Groups::NONE), str::parse)?,
         }))
     }
 
@@ -420,7 +391,7 @@ impl<'a> Reader<'a> {
             Ok([value(0)?, value(1)?, value(2)?])
         };
         // An absent pipeline is numbered as compv4 but has all of the shared memory.
-        let pipeline = self.opt_word("pipeline")?;
+        let pipeline = cells::text(self.fields, "pipeline")?;
         let (pipeline_code, half_lds) = match pipeline {
             None if self.lenient => (1.0, false),
             None => return Err(Self::absent("pipeline", "a word")),
@@ -459,7 +430,7 @@ impl<'a> Reader<'a> {
         T: std::str::FromStr,
     {
         let expected = || format!("one of {}", accepted.join(", "));
-        let word = self.opt_word(name)?.ok_or_else(|| Self::absent(name, &expected()))?;
+        let word = cells::text(self.fields, name)?.ok_or_else(|| Self::absent(name, &expected()))?;
         let known = accepted.contains(&word) || name == "arch";
         word.parse()
             .ok()
@@ -492,30 +463,6 @@ impl<'a> Reader<'a> {
         let widths = [width("vec_a")?, width("vec_b")?, width("vec_c")?];
         Ok(VectorWidths { widths, epilogue: self.strict("epilogue", &["default", "cshuffle", "tdm"])? })
     }
-}
-
-fn has_fraction(cell: Cell<'_>) -> bool {
-    let value = match cell {
-        Cell::Whole(_) => return false,
-        Cell::Number(value) => value,
-        Cell::Word(text) => text.parse().unwrap_or_default(),
-    };
-    value.fract() != 0.0
-}
-
-/// A whole number; floats are truncated, as in upstream.
-fn integer(name: &str, text: &str) -> Result<i64, FieldError> {
-    if let Ok(value) = text.parse::<i64>() {
-        return Ok(value);
-    }
-    truncated(name, text.parse().unwrap_or(f64::NAN), Cell::Word(text))
-}
-
-fn truncated(name: &str, value: f64, found: Cell<'_>) -> Result<i64, FieldError> {
-    if value.abs() < 9.2e18 {
-        return Ok(value as i64);
-    }
-    Err(InvalidField::new(name, found, "a whole number"))
 }
 
 #[cfg(test)]

@@ -40,7 +40,7 @@ pub use engine::Engine;
 pub(crate) use fields::sides;
 pub use fields::{FieldError, RowInputs};
 pub use gemm_pair::GemmPair;
-pub use named::{NAME_COLUMNS, Said, cells_of_name};
+pub use named::{NAME_COLUMNS, NameClaim, cells_of_name};
 pub(crate) use named::{Named, NamedProblem};
 pub use pairs::PairValue;
 pub(crate) use pairs::{BlockOf, Formula, PairBlock, PairSetting, Shapes};

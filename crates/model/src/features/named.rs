@@ -4,11 +4,12 @@ use super::aliases;
 use super::fields::Reader;
 use super::tile_cells::{self, TILE_CELLS};
 use super::{Extractor, FieldError, KernelMapping, KernelSide, ProblemSide, SideError, Uncoded};
-use crate::cells::{Cell, Fields};
+use crate::cells::{self, Cell, Fields};
 use crate::inputs;
-use crate::kernel::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind, Mnk};
+use crate::kernel::{ConvKernel, GemmKernel, Kernel, KernelKind, Mnk};
 use crate::problem::{FmhaProblem, InvalidField, Problem, fmha_signature_differs};
-use crate::vocab::{ConvLayout, Direction, Pipeline};
+use crate::vocab::{ConvLayout, Direction, Op, Pipeline};
+use ck_select_types::field::{self, Kind};
 
 /// The cells that may hold a kernel's name: our tables and upstream's have the first, benchmark CSVs the
 /// second.
@@ -16,35 +17,31 @@ pub const NAME_COLUMNS: [&str; 2] = ["kernel_name", "kernel"];
 
 /// What a name says about a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Said {
+pub enum NameClaim {
     /// A number.
     Number(i64),
     /// Yes or no.
     Flag(bool),
     /// A word.
     Word(&'static str),
-    /// The three letters of a GEMM's layout.
-    Layout([u8; 3]),
 }
 
-impl std::fmt::Display for Said {
+impl std::fmt::Display for NameClaim {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Number(number) => number.fmt(f),
             Self::Flag(flag) => i64::from(*flag).fmt(f),
             Self::Word(word) => write!(f, "'{word}'"),
-            Self::Layout(letters) => write!(f, "'{}'", letters.escape_ascii()),
         }
     }
 }
 
-impl Said {
+impl NameClaim {
     fn cell(&self) -> Cell<'_> {
         match self {
             Self::Number(number) => Cell::Whole(*number),
             Self::Flag(flag) => Cell::Whole((*flag).into()),
             Self::Word(word) => Cell::Word(word),
-            Self::Layout(letters) => Cell::Word(std::str::from_utf8(letters).unwrap_or_default()),
         }
     }
 
@@ -69,8 +66,8 @@ impl Said {
     fn agrees(&self, field: &str, reader: &Reader<'_>) -> Result<bool, FieldError> {
         Ok(match self {
             Self::Number(said) => reader.opt_int(field)?.is_none_or(|found| found == *said),
-            Self::Flag(said) => reader.opt_flag(field)?.is_none_or(|found| found == *said),
-            Self::Word(_) | Self::Layout(_) => reader.opt_word(field)?.is_none_or(|found| {
+            Self::Flag(said) => cells::flag(reader.fields, field)?.is_none_or(|found| found == *said),
+            Self::Word(_) => cells::text(reader.fields, field)?.is_none_or(|found| {
                 self.word() == Some(found)
                     // `fwd` and `forward` are the same direction.
                     || found.parse().is_ok_and(|found: Direction| Some(found.as_str()) == self.word())
@@ -90,7 +87,7 @@ pub(crate) struct Named {
 /// What a kernel's name says about the problems that it computes: cells that may be left out, but must not
 /// differ.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct NamedProblem(Vec<(&'static str, Said)>);
+pub(crate) struct NamedProblem(Vec<(&'static str, NameClaim)>);
 
 /// A problem's cells, with absent ones taken from a kernel's name.
 struct Completed<'a> {
@@ -104,7 +101,7 @@ impl Fields for Completed<'_> {
     }
 
     fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        self.fields.cell(name).or_else(|| self.named.get(name).map(Said::cell))
+        self.fields.cell(name).or_else(|| self.named.get(name).map(NameClaim::cell))
     }
 }
 
@@ -138,7 +135,7 @@ impl Named {
                 Err(error) if begins_like_a_kernel(name) => {
                     let inputs = inputs::of_kernel(extractor.schema.op());
                     if !reader.is_lenient() || inputs.iter().all(|input| row.cell(input).is_none()) {
-                        let expected = format!("a kernel's name: byte {}: {}", error.at, error.reason);
+                        let expected = format!("a kernel's name: {}", error.reason);
                         return Err(InvalidField::new(column, format_args!("'{name}'"), expected));
                     }
                 }
@@ -152,10 +149,10 @@ impl Named {
         }
         let mut problem = NamedProblem::of(&kernel);
         if !reader.is_lenient() {
-            problem.0.extend(other_types(&kernel));
+            problem.0.extend(claims(&kernel, other_types(kernel.op())));
         }
         let by = || format!("{column} '{name}' says");
-        agree(&reader, &said_of_kernel(&kernel), by)?;
+        agree(&reader, &claims_on_kernel(&kernel), by)?;
         agree(&reader, &problem.0, by)?;
         match &kernel {
             KernelKind::Conv(conv) => agree_on_blocks(extractor, conv, &reader, by)?,
@@ -204,19 +201,27 @@ impl Named {
 }
 
 /// Types and layouts that upstream's engines do not look at.
-fn other_types(kernel: &KernelKind) -> Vec<(&'static str, Said)> {
-    match kernel {
-        KernelKind::Conv(kernel) => vec![
-            ("dtype_wei", Said::Word(kernel.dtype_wei.as_str())),
-            ("dtype_out", Said::Word(kernel.dtype_out.as_str())),
-            ("layout", Said::Word(kernel.layout.as_str())),
-        ],
-        KernelKind::Gemm(kernel) => vec![
-            ("dtype_b", Said::Word(kernel.dtype_b.as_str())),
-            ("dtype_c", Said::Word(kernel.dtype_c.as_str())),
-        ],
-        KernelKind::Fmha(_) => Vec::new(),
+const fn other_types(op: Op) -> &'static [&'static str] {
+    match op {
+        Op::GroupedConv => &["dtype_wei", "dtype_out", "layout"],
+        Op::Gemm => &["dtype_b", "dtype_c"],
+        Op::Fmha => &[],
     }
+}
+
+/// What a kernel's name says about cells: its fields of these names.
+fn claims(kernel: &KernelKind, cells: &[&'static str]) -> Vec<(&'static str, NameClaim)> {
+    let (fields, values) = (KernelKind::fields(kernel.op()), kernel.values());
+    let claim = |cell: &&'static str| {
+        let place = field::place(fields, cell)?;
+        let claim = match fields[place].kind {
+            Kind::Number | Kind::Shape => NameClaim::Number(values[place]),
+            Kind::Flag => NameClaim::Flag(values[place] != 0),
+            Kind::Word(vocabulary) => NameClaim::Word(vocabulary.words[usize::try_from(values[place]).ok()?]),
+        };
+        Some((*cell, claim))
+    };
+    cells.iter().filter_map(claim).collect()
 }
 
 /// Whether two words are the same convolution layout; CK's tools use `nhwgc` and `ndhwgc` for 3D.
@@ -227,28 +232,20 @@ fn same_layout(one: &str, other: Option<&str>) -> bool {
 
 impl NamedProblem {
     fn of(kernel: &KernelKind) -> Self {
-        Self(match kernel {
-            KernelKind::Conv(kernel) => {
-                let neutral = [("Di", 1), ("Z", 1), ("stride_d", 1), ("pad_d", 0), ("dilation_d", 1)];
-                let depth = neutral.iter().filter(|_| kernel.ndim < 3);
-                let direction = Said::Word(kernel.direction.as_str());
-                let words = [
-                    ("dtype", Said::Word(kernel.dtype_in.as_str())),
-                    ("direction", direction),
-                    ("variant", direction),
-                    ("ndim_spatial", Said::Number(kernel.ndim.into())),
-                ];
-                words.into_iter().chain(depth.map(|&(field, value)| (field, Said::Number(value)))).collect()
-            }
-            KernelKind::Gemm(kernel) => vec![
-                ("dtype", Said::Word(kernel.dtype_a.as_str())),
-                ("layout", Said::Layout(kernel.layout.letters())),
-            ],
-            KernelKind::Fmha(kernel) => vec![("dtype", Said::Word(kernel.dtype.as_str()))],
-        })
+        let cells: &[&str] = match kernel.op() {
+            Op::GroupedConv => &["dtype", "direction", "variant", "ndim_spatial"],
+            Op::Gemm => &["dtype", "layout"],
+            Op::Fmha => &["dtype"],
+        };
+        let mut claims = claims(kernel, cells);
+        if matches!(kernel, KernelKind::Conv(kernel) if kernel.ndim < 3) {
+            let neutral = [("Di", 1), ("Z", 1), ("stride_d", 1), ("pad_d", 0), ("dilation_d", 1)];
+            claims.extend(neutral.map(|(cell, number)| (cell, NameClaim::Number(number))));
+        }
+        Self(claims)
     }
 
-    fn get(&self, name: &str) -> Option<&Said> {
+    fn get(&self, name: &str) -> Option<&NameClaim> {
         self.0.iter().find(|(field, _)| *field == name).map(|(_, said)| said)
     }
 
@@ -269,18 +266,18 @@ impl NamedProblem {
 
 /// What a kernel's name says, as the cells that upstream's converters derive from it: the numbers of a
 /// convolution's tile in the order of the name. Names of GEMMs give more cells than upstream reads.
-pub fn cells_of_name(kernel: &KernelKind) -> Vec<(&'static str, Said)> {
-    let mut cells = vec![("op_type", Said::Word(kernel.op().as_str()))];
-    cells.extend(said_of_kernel(kernel));
+pub fn cells_of_name(kernel: &KernelKind) -> Vec<(&'static str, NameClaim)> {
+    let mut cells = vec![("op_type", NameClaim::Word(kernel.op().as_str()))];
+    cells.extend(claims_on_kernel(kernel));
     match kernel {
         KernelKind::Conv(conv) => {
             let Mnk { m, n, k } = conv.tile;
             let numbers = [("block_size", m), ("gemm_m_per_block", n), ("gemm_n_per_block", k)];
-            cells.extend(numbers.map(|(field, number)| (field, Said::Number(number.into()))));
-            cells.push(("dtype", Said::Word(conv.dtype_in.as_str())));
+            cells.extend(numbers.map(|(field, number)| (field, NameClaim::Number(number.into()))));
+            cells.push(("dtype", NameClaim::Word(conv.dtype_in.as_str())));
         }
         KernelKind::Gemm(gemm) => {
-            cells.extend(["pad_m", "pad_n", "pad_k"].into_iter().zip(gemm.pad.map(Said::Flag)));
+            cells.extend(["pad_m", "pad_n", "pad_k"].into_iter().zip(gemm.pad.map(NameClaim::Flag)));
             cells.extend(NamedProblem::of(kernel).0);
         }
         KernelKind::Fmha(_) => {}
@@ -289,61 +286,15 @@ pub fn cells_of_name(kernel: &KernelKind) -> Vec<(&'static str, Said)> {
 }
 
 /// What a name says about the kernel alone, apart from values with more than one reading.
-fn said_of_kernel(kernel: &KernelKind) -> Vec<(&'static str, Said)> {
-    match kernel {
-        KernelKind::Conv(kernel) => vec![
-            ("variant", Said::Word(kernel.direction.as_str())),
-            ("ndim_spatial", Said::Number(kernel.ndim.into())),
-            ("pipeline", Said::Word(kernel.pipeline.as_str())),
-            ("wave_mode", Said::Word(kernel.scheduler.as_str())),
-            ("has_dsb", Said::Flag(kernel.double_smem_buffer)),
-            ("has_si", Said::Flag(kernel.split_image)),
-            ("two_stage", Said::Flag(kernel.two_stage)),
-        ],
-        KernelKind::Gemm(kernel) => {
-            let triple = |names: [&'static str; 3], Mnk { m, n, k }: Mnk| {
-                names.into_iter().zip([m, n, k].map(|number| Said::Number(number.into())))
-            };
-            let words = [
-                ("pipeline", kernel.pipeline.as_str()),
-                ("scheduler", kernel.scheduler.as_str()),
-                ("epilogue", kernel.epilogue.as_str()),
-            ];
-            let mut said: Vec<_> = triple(["tile_m", "tile_n", "tile_k"], kernel.tile)
-                .chain(triple(["warp_m", "warp_n", "warp_k"], kernel.wave))
-                .chain(triple(["warp_tile_m", "warp_tile_n", "warp_tile_k"], kernel.warp_tile))
-                .chain(words.map(|(field, word)| (field, Said::Word(word))))
-                .chain([("persistent", Said::Flag(kernel.persistent))])
-                .collect();
-            let widths = kernel.vector.map(|width| Said::Number(width.into()));
-            said.extend(["vec_a", "vec_b", "vec_c"].into_iter().zip(widths));
-            said
-        }
-        KernelKind::Fmha(kernel) => said_of_fmha(kernel),
-    }
-}
-
-/// What the name of an attention kernel says, as cells of upstream's tables.
-fn said_of_fmha(kernel: &FmhaKernel) -> Vec<(&'static str, Said)> {
-    let tile = ["tile_m0", "tile_n0", "tile_k0", "tile_n1", "tile_k1", "tile_k0max"];
-    let mut said = vec![
-        ("dtype", Said::Word(kernel.dtype.as_str())),
-        ("pipeline", Said::Word(kernel.pipeline.as_str())),
-        ("mask", Said::Word(kernel.mask.as_str())),
-        ("bias", Said::Word(kernel.bias.as_str())),
-    ];
-    said.extend(tile.into_iter().zip(kernel.tile.numbers().map(|number| Said::Number(number.into()))));
-    said.extend(["pad_s", "pad_sk", "pad_d", "pad_dv"].into_iter().zip(kernel.pad.map(Said::Flag)));
-    let flags = [
-        ("lse", kernel.lse),
-        ("dropout", kernel.dropout),
-        ("logits", kernel.logits),
-        ("sink", kernel.sink),
-        ("skip", kernel.skip),
-        ("paged_kv", kernel.paged_kv),
-    ];
-    said.extend(flags.map(|(field, flag)| (field, Said::Flag(flag))));
-    said
+fn claims_on_kernel(kernel: &KernelKind) -> Vec<(&'static str, NameClaim)> {
+    let several_readings = ["pad_m", "pad_n", "pad_k", "qscale"];
+    let beside: &[&str] = match kernel.op() {
+        Op::GroupedConv => &["variant", "ndim_spatial"],
+        Op::Gemm => &[],
+        Op::Fmha => &["dtype"],
+    };
+    let cells = inputs::of_kernel(kernel.op()).iter().filter(|cell| !several_readings.contains(cell));
+    claims(kernel, &beside.iter().chain(cells).copied().collect::<Vec<_>>())
 }
 
 /// Whether a text can hardly be anything but a kernel's name.
@@ -353,7 +304,7 @@ fn begins_like_a_kernel(name: &str) -> bool {
 
 fn agree(
     reader: &Reader<'_>,
-    said: &[(&'static str, Said)],
+    said: &[(&'static str, NameClaim)],
     by: impl Fn() -> String,
 ) -> Result<(), FieldError> {
     for (field, said) in said {
@@ -397,8 +348,9 @@ fn agree_on_pads(
     by: impl Fn() -> String,
 ) -> Result<(), FieldError> {
     let pads = ["pad_m", "pad_n", "pad_k"].into_iter().zip(kernel.pad);
-    let said: Vec<_> = pads.map(|(field, pad)| (field, Said::Flag(pad))).collect();
-    let corrected = said.iter().map(|(field, _)| reader.opt_flag(field)).collect::<Result<Vec<_>, _>>()?;
+    let said: Vec<_> = pads.map(|(field, pad)| (field, NameClaim::Flag(pad))).collect();
+    let corrected =
+        said.iter().map(|(field, _)| cells::flag(reader.fields, field)).collect::<Result<Vec<_>, _>>()?;
     if kernel.pipeline == Pipeline::Mem && corrected.iter().all(|pad| pad.is_none_or(|pad| pad)) {
         return Ok(());
     }

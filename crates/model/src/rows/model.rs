@@ -11,7 +11,9 @@ use serde_json::{Map, Value, json};
 use super::table::Table;
 use super::{Object, RowsError, with_room};
 use crate::cells::{Cell, Fields};
-use crate::features::{Engine, Extractor, NAME_COLUMNS, Named, Said, Schema, Uncoded, cells_of_name, sides};
+use crate::features::{
+    Engine, Extractor, NAME_COLUMNS, NameClaim, Named, Schema, Uncoded, cells_of_name, sides,
+};
 use crate::forest::Forest;
 use crate::hardware::Hardware;
 use crate::inputs;
@@ -291,7 +293,7 @@ pub(super) fn problem_inputs(extractor: &Extractor) -> Vec<&'static str> {
 /// The contents of a kernel's name, as cells of a row: with the name itself, because the other cells may have
 /// more than one reading.
 pub fn describe_name(name: &str) -> Result<Value, NameError> {
-    let cell = |(field, said): (&str, Said)| (field.to_owned(), said.to_json());
+    let cell = |(field, claim): (&str, NameClaim)| (field.to_owned(), claim.to_json());
     let cells = cells_of_name(&Kernel::from_name(name)?.kind).into_iter().map(cell);
     Ok(Value::Object(cells.chain([(NAME_COLUMNS[0].to_owned(), name.into())]).collect()))
 }

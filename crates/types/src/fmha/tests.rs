@@ -105,27 +105,21 @@ fn one_kernel_has_three_names() {
 
 #[test]
 fn names_that_say_too_little_are_refused_as_such() {
-    for (name, at, reason) in [
+    for (name, reason) in [
         (
             "fmha_fwd_fp16_batch_h128x128_qr_async_a1e9d045518e",
-            20,
             "a generated name, whose hash cannot be read back",
         ),
-        ("fmha_fwd_fp16_batch_dq128_dv128_r_qr", 20, "the name of a declaration"),
-        ("fmha_fwd_int8_batch_vr_hq128", 13, "found 'int8', expected a type of attention: fp16, bf16, fp32"),
-        ("fmha_sideways_fp16", 5, "unknown attention family 'sideways', expected one of: fwd, fwd_pagedkv"),
-        ("fmha_fwd_fp16_ragged_vr", 14, "found 'ragged', expected batch or group"),
-        (&FP16.replace("_m0_", "_m7_"), 44, "'_m7', expected 0 to 3 (no, top_left, bottom_right, generic)"),
-        (&FP16.replace("_rc-1", ""), FP16.len() - 5, "found '', expected '_rc' and a number"),
-        (
-            &FP16.replace("pads1111", "pads1121"),
-            181,
-            "found '21_tr0_bpc255_wg1_ms', expected one of ['0', '1']",
-        ),
+        ("fmha_fwd_fp16_batch_dq128_dv128_r_qr", "the name of a declaration"),
+        ("fmha_fwd_int8_batch_vr_hq128", "found 'int8', expected a type of attention: fp16, bf16, fp32"),
+        ("fmha_sideways_fp16", "unknown attention family 'sideways', expected one of: fwd, fwd_pagedkv"),
+        ("fmha_fwd_fp16_ragged_vr", "found 'ragged', expected batch or group"),
+        (&FP16.replace("_m0_", "_m7_"), "'_m7', expected 0 to 3 (no, top_left, bottom_right, generic)"),
+        (&FP16.replace("_rc-1", ""), "found '', expected '_rc' and a number"),
+        (&FP16.replace("pads1111", "pads1121"), "found '21_tr0_bpc255_wg1_ms', expected one of ['0', '1']"),
     ] {
         let error = Kernel::from_name(name).unwrap_err();
         assert!(error.reason.starts_with(reason), "{error}");
-        assert_eq!(error.at, at, "{error}");
     }
 }
 

@@ -48,10 +48,10 @@ pub struct ParsedGemmName {
     pub tail: String,
 }
 
-/// Three vector widths, and their position in a name.
+/// Three vector widths of a name.
 struct VecPart {
-    at: usize,
-    len: usize,
+    /// The name without it.
+    others: String,
     widths: [u32; 3],
 }
 
@@ -83,13 +83,11 @@ impl GemmKernel {
     /// operands do so only when the scales of B alone are shuffled; if both operands have scales, C is
     /// transposed when B alone is shuffled; two workgroups of pipeline `preshuffleb` share a compute unit.
     pub fn parse_name(name: &str) -> Result<ParsedGemmName, NameError> {
-        let whole = Scan::whole(name)?;
-        let vec = find_vec(name)?;
-        let shorter = vec.as_ref().map(|vec| [&name[..vec.at], &name[vec.at + vec.len..]].concat());
-        let mut scan = match (&vec, &shorter) {
-            (Some(vec), Some(text)) => Scan::without(name, text, vec.at, vec.len),
-            _ => whole,
-        };
+        let mut scan = Scan::whole(name)?;
+        let vec = find_vec(&scan)?;
+        if let Some(vec) = &vec {
+            scan = scan.over(&vec.others);
+        }
         if scan.eat(profile_name::PREFIX) {
             let kernel = profile_name::parse(&mut scan)?;
             return Ok(ParsedGemmName { tail: String::new(), kernel });
@@ -100,7 +98,7 @@ impl GemmKernel {
         scan.eat(family.prefix);
         scan.eat("_");
         let (mut kernel, had_flags) = body(&mut scan, family)?;
-        if let Some(vec) = vec {
+        if let Some(vec) = &vec {
             kernel.vector = vec.widths;
         }
         if let Some(mode) = family.quant {
@@ -411,26 +409,17 @@ fn suffixes(scan: &mut Scan<'_>, kernel: &mut GemmKernel) -> Result<(), NameErro
 }
 
 /// Finds the first `_vec{a}_{b}_{c}` that a `_` or the end follows.
-fn find_vec(name: &str) -> Result<Option<VecPart>, NameError> {
-    let mut first_bad = None;
+fn find_vec(whole: &Scan<'_>) -> Result<Option<VecPart>, NameError> {
+    let (name, mut first_bad) = (whole.rest(), None);
     for (at, found) in name.match_indices("_vec") {
         let numbers = &name[at + found.len()..];
         if !numbers.starts_with(|c: char| c.is_ascii_digit()) {
             continue;
         }
-        let mut scan = Scan::whole(numbers)?;
+        let mut scan = whole.clone().over(numbers);
         match three_numbers(&mut scan) {
-            Ok(widths) => {
-                let len = found.len() + numbers.len() - scan.rest().len();
-                return Ok(Some(VecPart { at, len, widths }));
-            }
-            Err(error) => {
-                first_bad.get_or_insert(NameError {
-                    name: name.to_owned(),
-                    at: at + found.len() + error.at,
-                    reason: error.reason,
-                });
-            }
+            Ok(widths) => return Ok(Some(VecPart { others: [&name[..at], scan.rest()].concat(), widths })),
+            Err(error) => _ = first_bad.get_or_insert(error),
         }
     }
     first_bad.map_or(Ok(None), Err)

@@ -97,67 +97,56 @@ fn directions_keep_their_pipeline() {
 }
 
 #[test]
-fn bad_names_say_where_and_what() {
-    for (name, at, reason) in [
-        ("conv", 0, "expected 'grouped_conv_'"),
-        ("grouped_conv_", 13, "unknown direction '', expected one of: forward, bwd_data, bwd_weight"),
-        ("grouped_conv_backward_bf16", 13, "unknown direction 'backward'"),
-        ("grouped_conv_forward", 20, "the name ends here, expected '_' and the dtype"),
-        ("grouped_conv_fwd_depthwise_fp16_ngchw_2d_8x8_f3", 17, "unknown dtype 'depthwise'"),
-        ("grouped_conv_forward_bf16_nhgwc_2d", 26, "unknown convolution layout 'nhgwc'"),
-        ("grouped_conv_forward_bf16_4d_1x1x1_mem", 26, "the number of dimensions is 4, expected 1 to 3"),
-        ("grouped_conv_forward_bf16_2_1x1x1_mem", 27, "expected 'd' and '_', as in '2d_'"),
+fn bad_names_say_what() {
+    for (name, reason) in [
+        ("conv", "expected 'grouped_conv_'"),
+        ("grouped_conv_", "unknown direction '', expected one of: forward, bwd_data, bwd_weight"),
+        ("grouped_conv_backward_bf16", "unknown direction 'backward'"),
+        ("grouped_conv_forward", "the name ends here, expected '_' and the dtype"),
+        ("grouped_conv_fwd_depthwise_fp16_ngchw_2d_8x8_f3", "unknown dtype 'depthwise'"),
+        ("grouped_conv_forward_bf16_nhgwc_2d", "unknown convolution layout 'nhgwc'"),
+        ("grouped_conv_forward_bf16_4d_1x1x1_mem", "the number of dimensions is 4, expected 1 to 3"),
+        ("grouped_conv_forward_bf16_2_1x1x1_mem", "expected 'd' and '_', as in '2d_'"),
         (
             "grouped_conv_forward_bf16_2d_16x64_compv3",
-            34,
             "found '16x64' for the tile, expected three numbers joined by 'x'",
         ),
-        (
-            "grouped_conv_forward_bf16_2d_16x64x64",
-            37,
-            "expected '_' and the pipeline, or waves and warp tile",
-        ),
-        ("grouped_conv_forward_bf16_2d_16x64x64_", 38, "unknown pipeline ''"),
-        ("grouped_conv_forward_bf16_2d_16x64x64_basic", 38, "unknown pipeline 'basic', expected one of"),
+        ("grouped_conv_forward_bf16_2d_16x64x64", "expected '_' and the pipeline, or waves and warp tile"),
+        ("grouped_conv_forward_bf16_2d_16x64x64_", "unknown pipeline ''"),
+        ("grouped_conv_forward_bf16_2d_16x64x64_basic", "unknown pipeline 'basic', expected one of"),
         (
             "grouped_conv_forward_bf16_2d_16x64x64_mem_si_dsb",
-            44,
             "found '_dsb', expected the end or, in this order",
         ),
-        ("grouped_conv_forward_bf16_2d_16x64x64_mem_gm1", 44, "_gm is 1, expected 2 to 65535"),
-        ("grouped_conv_forward_bf16_2d_16x64x64_mem_gm2x", 41, "found '_gm2x'"),
-        ("grouped_conv_forward_bf16_2d_16x64x64_mem_extra", 41, "found '_extra'"),
-        ("grouped_conv_fwd_bf16_2d_64x128x64_2x2x1_compv3", 41, "found 'compv3' for the warp tile"),
+        ("grouped_conv_forward_bf16_2d_16x64x64_mem_gm1", "_gm is 1, expected 2 to 65535"),
+        ("grouped_conv_forward_bf16_2d_16x64x64_mem_gm2x", "found '_gm2x'"),
+        ("grouped_conv_forward_bf16_2d_16x64x64_mem_extra", "found '_extra'"),
+        ("grouped_conv_fwd_bf16_2d_64x128x64_2x2x1_compv3", "found 'compv3' for the warp tile"),
         (
             "grouped_conv_fwd_bf16_2d_64x128x64_-1x2x1_32x32x16_mem",
-            35,
             "unresolved wildcard -1 in the wave shape",
         ),
-        ("grouped_conv_fwd_bf16_2d_64x128x64_2x2x1_32x32x16_mem_default", 53, "found '_default'"),
-        ("grouped_conv_fwd_fp16_nhwc_2d_*_cshuffle_intrawave_1x1x1", 30, "unresolved wildcard '*'"),
+        ("grouped_conv_fwd_bf16_2d_64x128x64_2x2x1_32x32x16_mem_default", "found '_default'"),
+        ("grouped_conv_fwd_fp16_nhwc_2d_*_cshuffle_intrawave_1x1x1", "unresolved wildcard '*'"),
         (
             "grouped_conv_fwd_fp16_nhwc_2d_mem_cshuffle_intrawave_1x128x128_-1x-1x1_-1x-1x16",
-            63,
             "unresolved wildcard -1 in the wave shape: expand the declaration first",
         ),
         (
             "grouped_conv_fwd_fp16_nhwc_2d_mem_cshuffle_intrawave_1x128x128_2x2x1_32x-1x16",
-            72,
             "unresolved wildcard -1 in the warp tile",
         ),
         (
             "grouped_conv_fwd_fp16_nhwc_2d_mem_cshuffle_intrawave_1x128x128_2x2x1_32x32x16_pad110",
-            77,
             "kernels that do not pad m, n and k",
         ),
         (
             "grouped_conv_fwd_fp16_nhwc_2d_mem_cshuffle_intrawave_1x128x128_2x2x1_32x32x16_vec4_8",
-            84,
             "the name ends here, expected '_' and the third vector width",
         ),
     ] {
         let error = ConvKernel::parse_name(name).unwrap_err();
-        assert!(error.at == at && error.reason.contains(reason), "{error}");
+        assert!(error.reason.contains(reason), "{error}");
     }
 }
 
@@ -168,8 +157,5 @@ fn names_of_the_dsl_have_its_waves() {
     assert_eq!((kernel.tile, kernel.wave), (Mnk::new(32, 128, 64), Mnk::new(2, 2, 1)));
     assert_eq!((kernel.pipeline, kernel.scheduler), (Pipeline::CompV3, Scheduler::Intrawave));
     let error = ConvKernel::parse_name(&format!("{name}_dsb")).unwrap_err();
-    assert_eq!(
-        (error.at, error.reason.as_str()),
-        (name.len(), "found '_dsb', expected the end after the tile")
-    );
+    assert_eq!(error.reason, "found '_dsb', expected the end after the tile");
 }

@@ -10,15 +10,15 @@ fn parse(name: &str) -> ParsedGemmName {
 }
 
 #[track_caller]
-fn refuses(name: &str, at: usize, reason: &str) {
+fn refuses(name: &str, reason: &str) {
     let error = GemmKernel::parse_name(name).unwrap_err();
-    assert!(error.at == at && error.reason.contains(reason), "{error}");
+    assert!(error.reason.contains(reason), "{error}");
 }
 
 #[track_caller]
-fn refuses_identifier(name: &str, at: usize, reason: &str) {
+fn refuses_identifier(name: &str, reason: &str) {
     let error = GemmKernel::parse_identifier(name).unwrap_err();
-    assert!(error.at == at && error.reason.contains(reason), "{error}");
+    assert!(error.reason.contains(reason), "{error}");
 }
 
 #[test]
@@ -86,16 +86,10 @@ fn vector_widths_are_cut_out_wherever_they_stand() {
         let parsed = parse(&name);
         assert_eq!((parsed.kernel.vector, parsed.tail.as_str(), parsed.kernel.tile.m), (widths, tail, 256));
     }
-    let end = BODY.len();
-    refuses(
-        &format!("gemm_{BODY}_vec1_1"),
-        end + 12,
-        "the name ends here, expected '_' and three vector widths",
-    );
-    refuses(&format!("gemm_{BODY}_vec1_1_x"), end + 13, "found 'x' for vector width");
-    refuses(&format!("gemm_{BODY}_vec1_1_1x"), end + 14, "found 'x' after the vector widths");
-    // Positions after the removed part include the removed bytes.
-    refuses("gemm_fp16_vec1_1_1_zzz", 19, "unknown GEMM layout 'zzz'");
+    refuses(&format!("gemm_{BODY}_vec1_1"), "the name ends here, expected '_' and three vector widths");
+    refuses(&format!("gemm_{BODY}_vec1_1_x"), "found 'x' for vector width");
+    refuses(&format!("gemm_{BODY}_vec1_1_1x"), "found 'x' after the vector widths");
+    refuses("gemm_fp16_vec1_1_1_zzz", "unknown GEMM layout 'zzz'");
 }
 
 #[test]
@@ -119,40 +113,37 @@ fn other_layouts_than_the_trained_ones_are_layouts() {
 
 #[test]
 fn bad_names_say_where_and_what() {
-    for (name, at, reason) in [
-        ("gem", 0, "expected 'gemm_', 'gemm_universal_' or another family of GEMM kernels"),
-        ("gemm_streamk_fp16_rcr_mem_none_auto_None", 36, "unknown stream-K reduction 'None'"),
-        ("batched_gemm_fp16_rcr_mem_none_auto_True_True_1", 46, "found '1' for pad_k"),
-        ("batched_gemm_fp16_rcrr_mem", 18, "unknown GEMM layout 'rcrr'"),
-        ("gemm_universal", 5, "unknown dtype 'universal', expected one of: fp16, bf16,"),
-        ("gemm_universal_", 15, "unknown dtype ''"),
-        ("gemm_universal_fp16_rcr_compv3_cshuffle", 39, "the name ends here, expected '_' and the scheduler"),
-        ("gemm_fp16_rcx_compv3", 10, "unknown GEMM layout 'rcx'"),
-        ("gemm_fp16_rcr_compv9_x", 14, "unknown pipeline 'compv9', expected one of: compv1"),
-        ("gemm_fp16_rcr_mem_best", 18, "unknown epilogue 'best'"),
-        ("gemm_fp16_rcr_mem_none_fast", 23, "unknown scheduler 'fast'"),
-        ("gemm_fp16_rcr_mem_none_auto_true", 28, "found 'true' for pad_m, expected True or False"),
-        ("gemm_fp16_rcr_mem_none_auto_True_True_True_1", 43, "found '1' for persistent"),
+    for (name, reason) in [
+        ("gem", "expected 'gemm_', 'gemm_universal_' or another family of GEMM kernels"),
+        ("gemm_streamk_fp16_rcr_mem_none_auto_None", "unknown stream-K reduction 'None'"),
+        ("batched_gemm_fp16_rcr_mem_none_auto_True_True_1", "found '1' for pad_k"),
+        ("batched_gemm_fp16_rcrr_mem", "unknown GEMM layout 'rcrr'"),
+        ("gemm_universal", "unknown dtype 'universal', expected one of: fp16, bf16,"),
+        ("gemm_universal_", "unknown dtype ''"),
+        ("gemm_universal_fp16_rcr_compv3_cshuffle", "the name ends here, expected '_' and the scheduler"),
+        ("gemm_fp16_rcx_compv3", "unknown GEMM layout 'rcx'"),
+        ("gemm_fp16_rcr_compv9_x", "unknown pipeline 'compv9', expected one of: compv1"),
+        ("gemm_fp16_rcr_mem_best", "unknown epilogue 'best'"),
+        ("gemm_fp16_rcr_mem_none_fast", "unknown scheduler 'fast'"),
+        ("gemm_fp16_rcr_mem_none_auto_true", "found 'true' for pad_m, expected True or False"),
+        ("gemm_fp16_rcr_mem_none_auto_True_True_True_1", "found '1' for persistent"),
         (
             "gemm_fp16_rcr_mem_none_auto_True_True_True_True_128x128_2x2x1_32x32x16",
-            55,
             "found '128x128' for the tile, expected three",
         ),
-        ("gemm_fp16_rcr_mem_none_auto_True_True_True_True_0x128x1", 48, "the tile is 0, expected 1 to 65535"),
-        ("gemm_fp16_rcr_mem_none_auto_True_True_True_True_1x1x65536", 52, "the tile is 65536"),
-        ("gemm_fp16_rcr_mem_none_auto_True_True_True_True_1x1x1_1x256x1", 56, "the wave shape is 256"),
+        ("gemm_fp16_rcr_mem_none_auto_True_True_True_True_0x128x1", "the tile is 0, expected 1 to 65535"),
+        ("gemm_fp16_rcr_mem_none_auto_True_True_True_True_1x1x65536", "the tile is 65536"),
+        ("gemm_fp16_rcr_mem_none_auto_True_True_True_True_1x1x1_1x256x1", "the wave shape is 256"),
         (
             "gemm_fp16_rcr_mem_none_auto_True_True_True_True_1x1x1_1x1x1_1x1x1x1",
-            65,
             "found 'x1' after the warp tile",
         ),
         (
             "gemm_fp16_rcr_mem_none_auto_True_True_True_True_1x1x1_1x1x1_1x1x1-",
-            65,
             "found '-' after the warp tile",
         ),
     ] {
-        refuses(name, at, reason);
+        refuses(name, reason);
     }
 }
 
@@ -172,20 +163,19 @@ fn identifiers_print_back_byte_for_byte() {
 
 #[test]
 fn only_what_the_dispatcher_writes_is_an_identifier() {
-    let end = BODY.len();
-    for (suffix, at, reason) in [
-        ("_PassThrough", 0, "found '_PassThrough', expected the end or, in this order"),
-        ("_splitk1", 7, "_splitk is 1, expected 2 to 255"),
-        ("_splitk256", 7, "_splitk is 256, expected 2 to 255"),
-        ("_d0", 2, "_d is 0, expected 1 to 255"),
-        ("_d01", 2, "'01' for _d has a leading zero"),
-        ("_preshuffle_sparse", 11, "found '_sparse'"),
-        ("_vec4_8_2", 0, "found '_vec4_8_2'"),
-        ("_multid", 0, "found '_multid'"),
+    for (suffix, reason) in [
+        ("_PassThrough", "found '_PassThrough', expected the end or, in this order"),
+        ("_splitk1", "_splitk is 1, expected 2 to 255"),
+        ("_splitk256", "_splitk is 256, expected 2 to 255"),
+        ("_d0", "_d is 0, expected 1 to 255"),
+        ("_d01", "'01' for _d has a leading zero"),
+        ("_preshuffle_sparse", "found '_sparse'"),
+        ("_vec4_8_2", "found '_vec4_8_2'"),
+        ("_multid", "found '_multid'"),
     ] {
-        refuses_identifier(&format!("{BODY}{suffix}"), end + at, reason);
+        refuses_identifier(&format!("{BODY}{suffix}"), reason);
     }
-    refuses_identifier(&format!("gemm_{BODY}"), 0, "unknown dtype 'gemm'");
+    refuses_identifier(&format!("gemm_{BODY}"), "unknown dtype 'gemm'");
 }
 
 #[test]
@@ -193,7 +183,7 @@ fn identifiers_of_older_dispatchers_are_named_as_such() {
     for identifier in
         ["128x128x32_2x2x1_32x32x16_persist", "128x128x32_2x2x1_32x32x16_nopers_splitk4_Relu_d1_sparse"]
     {
-        refuses_identifier(identifier, 0, "an identifier of an older dispatcher");
+        refuses_identifier(identifier, "an identifier of an older dispatcher");
     }
 }
 
@@ -281,7 +271,7 @@ fn identifiers_say_stream_k() {
         assert_eq!((kernel.variant.stream_k, kernel.variant.needs_workspace()), (Some(reduction), workspace));
         assert_eq!(kernel.identifier(), identifier);
     }
-    refuses_identifier(&format!("{body}_streamk_atomic"), body.len() + 8, "found '_atomic'");
+    refuses_identifier(&format!("{body}_streamk_atomic"), "found '_atomic'");
 }
 
 /// Names that fuzzing made.
