@@ -1,22 +1,14 @@
 //! Kernels as the JSON that CK's registries and upstream's builder write, with the keys in their order.
 
-mod fmha;
-
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 
-use crate::kernel::{ConvKernel, GemmKernel, Kernel, KernelKind, Mnk};
+use self::Form::{Array, Joined, Own, Shape};
+use crate::field::{self, Kind, MOST_FIELDS};
+use crate::kernel::{Kernel, KernelKind};
 use crate::vocab::{Major, Op};
-
-/// A registry's document; kernels of other operations are left out.
-#[derive(Serialize)]
-struct Document<M, S, K> {
-    metadata: M,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    statistics: Option<S>,
-    kernels: Vec<K>,
-}
 
 /// What an export holds besides the kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,166 +29,81 @@ impl Default for ExportOptions<'_> {
     }
 }
 
-/// How many kernels have each word.
-type Counts = BTreeMap<String, usize>;
-
-#[derive(Serialize)]
-#[allow(clippy::struct_field_names)] // CK's keys
-struct ConvStatistics {
-    by_datatype: Counts,
-    by_pipeline: Counts,
-    by_arch: Counts,
+/// What a key of a kernel holds.
+#[derive(Clone, Copy)]
+enum Form {
+    /// The field of that name, or its word of CK's (see [`word`]).
+    Own,
+    /// Three fields, this one first, as MxNxK.
+    Joined(&'static str),
+    /// The same as an object.
+    Shape(&'static str),
+    /// The same as an array, which is left out if it is of zeros: CK's keys do not have it.
+    Array(&'static str),
 }
 
-#[derive(Serialize)]
-#[allow(clippy::struct_field_names)] // CK's keys
-struct GemmStatistics {
-    by_datatype: Counts,
-    by_pipeline: Counts,
-    by_scheduler: Counts,
-    by_layout: Counts,
-    by_gfx_arch: Counts,
+/// Keys, with blanks between them.
+type Keys = &'static str;
+
+/// The form of a key.
+fn form(key: &str) -> Form {
+    match key {
+        "wave" => Joined("wave_m"),
+        "warp" => Joined("warp_tile_m"),
+        "tile_shape" => Shape("tile_m"),
+        "wave_shape" => Shape("wave_m"),
+        "warp_tile_shape" => Shape("warp_tile_m"),
+        "vector_sizes" => Array("vector_a"),
+        _ => Own,
+    }
 }
 
-#[derive(Serialize)]
-struct Metadata<'a> {
-    registry_name: &'a str,
-    total_kernels: usize,
-}
+/// A kernel's signature, its algorithm, and its last key: the architecture.
+type Parts = (Keys, Keys, &'static str);
 
-#[derive(Serialize)]
-struct GemmMetadata<'a> {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    timestamp: Option<&'a str>,
-    registry_name: &'a str,
-    total_kernels: usize,
-    export_version: &'a str,
-}
+const CONV: Parts = (
+    "dtype_in dtype_wei dtype_out layout ndim_spatial op",
+    "tile_m tile_n tile_k wave warp pipeline scheduler epilogue vector_sizes block_per_cu \
+     num_wave_groups num_groups_to_merge",
+    "arch",
+);
 
-/// A kernel of any registry.
-#[derive(Serialize)]
-#[serde(untagged)]
-#[allow(clippy::large_enum_variant)] // lives only while it is written
-enum Exported<'a> {
-    Conv(RegistryConv<'a>),
-    Config(Conv<'a, ConfigSignature<'a>, ConfigWords<'a>>),
-    Gemm(Gemm<'a>),
-    Fmha(fmha::Fmha<'a>),
-}
+/// A convolution in upstream's Python configurations, which leave four flags to the name.
+const CONV_CONFIG: Parts = (
+    "variant dtype ndim_spatial layout",
+    "tile_m tile_n tile_k wave warp pipeline epilogue scheduler vector_sizes block_per_cu \
+     num_wave_groups num_groups_to_merge",
+    "arch",
+);
 
-/// A convolution as CK's registry exports it.
-type RegistryConv<'a> = Conv<'a, ConvSignature<'a>, RegistryWords<'a>>;
+const GEMM: Parts = (
+    "dtype_a dtype_b dtype_c dtype_acc layout_a layout_b layout_c transpose_a transpose_b grouped \
+     split_k elementwise_op num_d_tensors structured_sparsity",
+    "tile_shape wave_shape warp_tile_shape pipeline scheduler epilogue block_size double_buffer \
+     persistent preshuffle transpose_c num_wave_groups vector_sizes",
+    "gfx_arch",
+);
 
-#[derive(Serialize)]
-struct Conv<'a, S, W> {
-    name: &'a str,
-    /// All fields, if the name does not tell them. CK's names do.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    identifier: Option<String>,
-    signature: S,
-    algorithm: ConvAlgorithm<W>,
-    arch: &'a str,
-}
+/// Attention has everything else in its identifier, and no parts.
+const FMHA: Keys = "family dtype pipeline gfx_arch";
 
-#[derive(Serialize)]
-struct ConvSignature<'a> {
-    dtype_in: &'a str,
-    dtype_wei: &'a str,
-    dtype_out: &'a str,
-    layout: &'a str,
-    ndim_spatial: u8,
-    op: &'a str,
-}
-
-/// A convolution's signature in upstream's Python configurations, which leave four flags to the name.
-#[derive(Serialize)]
-struct ConfigSignature<'a> {
-    variant: &'a str,
-    dtype: &'a str,
-    ndim_spatial: u8,
-    layout: &'a str,
-}
-
-#[derive(Serialize)]
-struct RegistryWords<'a> {
-    pipeline: &'a str,
-    scheduler: &'a str,
-    epilogue: &'a str,
-}
-
-#[derive(Serialize)]
-struct ConfigWords<'a> {
-    pipeline: &'a str,
-    epilogue: &'a str,
-    scheduler: &'a str,
-}
-
-#[derive(Serialize)]
-struct ConvAlgorithm<W> {
-    tile_m: u32,
-    tile_n: u32,
-    tile_k: u32,
-    wave: String,
-    warp: String,
-    #[serde(flatten)]
-    words: W,
-    vector_sizes: [u32; 3],
-    block_per_cu: u32,
-    num_wave_groups: u32,
-    num_groups_to_merge: u32,
-}
-
-#[derive(Serialize)]
-struct Gemm<'a> {
-    name: &'a str,
-    identifier: String,
-    signature: GemmSignature<'a>,
-    algorithm: GemmAlgorithm<'a>,
-    gfx_arch: &'a str,
-}
-
-#[derive(Serialize)]
-struct GemmSignature<'a> {
-    dtype_a: &'a str,
-    dtype_b: &'a str,
-    dtype_c: &'a str,
-    dtype_acc: &'a str,
-    layout_a: &'a str,
-    layout_b: &'a str,
-    layout_c: &'a str,
-    transpose_a: bool,
-    transpose_b: bool,
-    grouped: bool,
-    split_k: u8,
-    elementwise_op: &'a str,
-    num_d_tensors: u8,
-    structured_sparsity: bool,
-}
-
-#[derive(Serialize)]
-struct GemmAlgorithm<'a> {
-    tile_shape: Shape,
-    wave_shape: Shape,
-    warp_tile_shape: Shape,
-    pipeline: &'a str,
-    scheduler: &'a str,
-    epilogue: &'a str,
-    block_size: u32,
-    double_buffer: bool,
-    persistent: bool,
-    preshuffle: bool,
-    transpose_c: bool,
-    num_wave_groups: u8,
-    /// CK's keys do not have them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    vector_sizes: Option<[u32; 3]>,
-}
-
-#[derive(Serialize)]
-struct Shape {
-    m: u32,
-    n: u32,
-    k: u32,
+/// By which words a registry's kernels are counted.
+const fn statistics(op: Op) -> &'static [(&'static str, Keys)] {
+    match op {
+        Op::GroupedConv => &[
+            ("by_datatype", "dtype_in dtype_wei dtype_out"),
+            ("by_pipeline", "pipeline"),
+            ("by_arch", "arch"),
+        ],
+        Op::Gemm => &[
+            ("by_datatype", "dtype_a dtype_b dtype_c"),
+            ("by_pipeline", "pipeline"),
+            ("by_scheduler", "scheduler"),
+            ("by_layout", "layout_a layout_b layout_c"),
+            ("by_gfx_arch", "gfx_arch"),
+        ],
+        Op::Fmha => &[("by_family", "family"), ("by_dtype", "dtype"), ("by_pipeline", "pipeline")],
+    }
 }
 
 /// The kernels of the operation, as the JSON that CK's registry of that operation exports.
@@ -208,195 +115,181 @@ pub fn export_json<'k>(
     kernels: impl Iterator<Item = &'k Kernel>,
     options: &ExportOptions<'_>,
 ) -> serde_json::Result<String> {
-    let &ExportOptions { registry_name, timestamp, statistics } = options;
-    let text = match op {
-        Op::GroupedConv => {
-            let kernels: Vec<_> = kernels.filter_map(conv).collect();
-            let metadata = Metadata { registry_name, total_kernels: kernels.len() };
-            let statistics = (statistics && !kernels.is_empty()).then(|| conv_statistics(&kernels));
-            serde_json::to_string_pretty(&Document { metadata, statistics, kernels })
-        }
-        Op::Gemm => {
-            let kernels: Vec<_> = kernels.filter_map(gemm).collect();
-            let total_kernels = kernels.len();
-            let metadata = GemmMetadata { timestamp, registry_name, total_kernels, export_version: "1.0.0" };
-            let statistics = (statistics && !kernels.is_empty()).then(|| gemm_statistics(&kernels));
-            serde_json::to_string_pretty(&Document { metadata, statistics, kernels })
-        }
-        Op::Fmha => {
-            let kernels: Vec<_> = kernels.filter_map(fmha::of).collect();
-            let metadata = Metadata { registry_name, total_kernels: kernels.len() };
-            let statistics = (statistics && !kernels.is_empty()).then(|| fmha::statistics(&kernels));
-            serde_json::to_string_pretty(&Document { metadata, statistics, kernels })
-        }
+    let kernels: Vec<_> = kernels.filter(|kernel| kernel.op() == op).collect();
+    let is_gemm = op == Op::Gemm;
+    let document = Document {
+        metadata: Metadata {
+            timestamp: options.timestamp.filter(|_| is_gemm),
+            registry_name: options.registry_name,
+            total_kernels: kernels.len(),
+            export_version: is_gemm.then_some("1.0.0"),
+        },
+        statistics: (options.statistics && !kernels.is_empty()).then(|| Statistics::count(op, &kernels)),
+        kernels: kernels.iter().map(|kernel| Exported { kernel, is_config: false }).collect(),
     };
-    text.map(|text| text + "\n")
+    serde_json::to_string_pretty(&document).map(|text| text + "\n")
 }
 
 /// One kernel as CK's registry of its operation exports it: an element of [`export_json`].
 pub fn kernel_json(kernel: &Kernel) -> impl Serialize + '_ {
-    Exported::from(kernel)
-}
-
-impl<'a> From<&'a Kernel> for Exported<'a> {
-    fn from(kernel: &'a Kernel) -> Self {
-        match &kernel.kind {
-            KernelKind::Conv(conv) => Self::Conv(registry_conv(&kernel.name, conv)),
-            KernelKind::Gemm(gemm) => Self::Gemm(registry_gemm(&kernel.name, gemm)),
-            KernelKind::Fmha(attention) => Self::Fmha(fmha::exported(&kernel.name, attention)),
-        }
-    }
+    Exported { kernel, is_config: false }
 }
 
 /// One kernel as upstream's builder writes it: a convolution as a Python configuration; others, for which
 /// upstream has no such file, as in a registry's export.
 pub fn config_json(kernel: &Kernel) -> impl Serialize + '_ {
-    let KernelKind::Conv(conv) = &kernel.kind else { return Exported::from(kernel) };
-    let signature = ConfigSignature {
-        variant: conv.direction.as_str(),
-        dtype: conv.dtype_in.as_str(),
-        ndim_spatial: conv.ndim,
-        layout: conv.layout.as_str(),
-    };
-    let words = ConfigWords {
-        pipeline: conv.pipeline.as_str(),
-        epilogue: conv.epilogue.as_str(),
-        scheduler: conv.scheduler.as_str(),
-    };
-    Exported::Config(exported_conv(&kernel.name, conv, signature, words))
+    Exported { kernel, is_config: true }
 }
 
-fn conv(kernel: &Kernel) -> Option<RegistryConv<'_>> {
-    match &kernel.kind {
-        KernelKind::Conv(conv) => Some(registry_conv(&kernel.name, conv)),
-        _ => None,
+/// A registry's document.
+#[derive(Serialize)]
+struct Document<'k> {
+    metadata: Metadata<'k>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    statistics: Option<Statistics>,
+    kernels: Vec<Exported<'k>>,
+}
+
+#[derive(Serialize)]
+struct Metadata<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timestamp: Option<&'a str>,
+    registry_name: &'a str,
+    total_kernels: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    export_version: Option<&'a str>,
+}
+
+/// How many kernels have each word.
+struct Statistics(Vec<(&'static str, BTreeMap<String, usize>)>);
+
+impl Statistics {
+    fn count(op: Op, kernels: &[&Kernel]) -> Self {
+        let count = |keys: Keys| {
+            let mut counts = BTreeMap::new();
+            for kernel in kernels {
+                let words: Vec<_> = keys.split(' ').map(|key| word(&kernel.kind, key)).collect();
+                *counts.entry(words.join("_")).or_default() += 1;
+            }
+            counts
+        };
+        Self(statistics(op).iter().map(|(name, keys)| (*name, count(keys))).collect())
     }
 }
 
-fn gemm(kernel: &Kernel) -> Option<Gemm<'_>> {
-    match &kernel.kind {
-        KernelKind::Gemm(gemm) => Some(registry_gemm(&kernel.name, gemm)),
-        _ => None,
+impl Serialize for Statistics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, counts)| (name, counts)))
     }
 }
 
-fn registry_conv<'a>(name: &'a str, kernel: &'a ConvKernel) -> RegistryConv<'a> {
-    let signature = ConvSignature {
-        dtype_in: kernel.dtype_in.as_str(),
-        dtype_wei: kernel.dtype_wei.as_str(),
-        dtype_out: kernel.dtype_out.as_str(),
-        layout: kernel.layout.as_str(),
-        ndim_spatial: kernel.ndim,
-        op: kernel.direction.short(),
-    };
-    let words = RegistryWords {
-        pipeline: kernel.pipeline.as_str(),
-        scheduler: kernel.scheduler.as_str(),
-        epilogue: kernel.epilogue.as_str(),
-    };
-    exported_conv(name, kernel, signature, words)
+/// A kernel as its registry exports it, or as a configuration.
+struct Exported<'k> {
+    kernel: &'k Kernel,
+    is_config: bool,
 }
 
-fn exported_conv<'a, S, W>(name: &'a str, kernel: &'a ConvKernel, signature: S, words: W) -> Conv<'a, S, W> {
-    let told =
-        Kernel::from_name(name).is_ok_and(|told| matches!(told.kind, KernelKind::Conv(k) if k == *kernel));
-    Conv {
-        name,
-        identifier: (!told).then(|| kernel.long_name()),
-        signature,
-        algorithm: ConvAlgorithm {
-            tile_m: kernel.tile.m,
-            tile_n: kernel.tile.n,
-            tile_k: kernel.tile.k,
-            wave: kernel.wave.to_string(),
-            warp: kernel.warp_tile.to_string(),
-            words,
-            vector_sizes: kernel.vector,
-            block_per_cu: kernel.block_per_cu,
-            num_wave_groups: kernel.num_wave_groups,
-            num_groups_to_merge: kernel.num_groups_to_merge,
-        },
-        arch: kernel.arch.as_ref().map_or("", |arch| arch.as_str()),
+impl Exported<'_> {
+    /// All fields in a name, if the kernel's own does not tell them. CK's names of convolutions do.
+    fn identifier(&self) -> Option<String> {
+        let Kernel { name, kind } = self.kernel;
+        match kind {
+            KernelKind::Conv(conv) => {
+                let told = Kernel::from_name(name).is_ok_and(|told| told.kind == *kind);
+                (!told).then(|| conv.long_name())
+            }
+            KernelKind::Gemm(gemm) => Some(gemm.identifier()),
+            KernelKind::Fmha(fmha) => Some(fmha.identifier()),
+        }
     }
 }
 
-fn registry_gemm<'a>(name: &'a str, kernel: &'a GemmKernel) -> Gemm<'a> {
-    let GemmKernel { layout, .. } = kernel;
-    Gemm {
-        name,
-        identifier: kernel.identifier(),
-        signature: GemmSignature {
-            dtype_a: kernel.dtype_a.as_str(),
-            dtype_b: kernel.dtype_b.as_str(),
-            dtype_c: kernel.dtype_c.as_str(),
-            dtype_acc: kernel.dtype_acc.as_str(),
-            layout_a: major(layout.a),
-            layout_b: major(layout.b),
-            layout_c: major(layout.c),
-            transpose_a: kernel.transpose_a,
-            transpose_b: kernel.transpose_b,
-            grouped: kernel.grouped,
-            split_k: kernel.split_k,
-            elementwise_op: kernel.elementwise.as_str(),
-            num_d_tensors: kernel.num_d_tensors,
-            structured_sparsity: kernel.structured_sparsity,
-        },
-        algorithm: GemmAlgorithm {
-            tile_shape: shape(kernel.tile),
-            wave_shape: shape(kernel.wave),
-            warp_tile_shape: shape(kernel.warp_tile),
-            pipeline: kernel.pipeline.as_str(),
-            scheduler: kernel.scheduler.as_str(),
-            epilogue: kernel.epilogue.as_str(),
-            block_size: kernel.block_size,
-            double_buffer: kernel.double_buffer,
-            persistent: kernel.persistent,
-            preshuffle: kernel.preshuffle,
-            transpose_c: kernel.transpose_c,
-            num_wave_groups: kernel.num_wave_groups,
-            vector_sizes: Some(kernel.vector).filter(|widths| *widths != [0; 3]),
-        },
-        gfx_arch: kernel.arch.as_ref().map_or("", |arch| arch.as_str()),
+impl Serialize for Exported<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let kind = &self.kernel.kind;
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.kernel.name)?;
+        if let Some(identifier) = self.identifier() {
+            map.serialize_entry("identifier", &identifier)?;
+        }
+        let (signature, algorithm, arch) = match kind {
+            KernelKind::Conv(_) if self.is_config => CONV_CONFIG,
+            KernelKind::Conv(_) => CONV,
+            KernelKind::Gemm(_) => GEMM,
+            KernelKind::Fmha(_) => {
+                Part { kind, keys: FMHA }.entries(&mut map)?;
+                return map.end();
+            }
+        };
+        map.serialize_entry("signature", &Part { kind, keys: signature })?;
+        map.serialize_entry("algorithm", &Part { kind, keys: algorithm })?;
+        map.serialize_entry(arch, &word(kind, arch))?;
+        map.end()
     }
 }
 
-fn counts<K>(kernels: &[K], word: impl Fn(&K) -> String) -> Counts {
-    let mut counts = Counts::new();
-    for kernel in kernels {
-        *counts.entry(word(kernel)).or_default() += 1;
-    }
-    counts
+/// Some keys of a kernel.
+struct Part<'k> {
+    kind: &'k KernelKind,
+    keys: Keys,
 }
 
-fn conv_statistics(kernels: &[RegistryConv<'_>]) -> ConvStatistics {
-    ConvStatistics {
-        by_datatype: counts(kernels, |kernel| {
-            let signature = &kernel.signature;
-            [signature.dtype_in, signature.dtype_wei, signature.dtype_out].join("_")
-        }),
-        by_pipeline: counts(kernels, |kernel| kernel.algorithm.words.pipeline.to_owned()),
-        by_arch: counts(kernels, |kernel| kernel.arch.to_owned()),
-    }
-}
-
-fn gemm_statistics(kernels: &[Gemm<'_>]) -> GemmStatistics {
-    GemmStatistics {
-        by_datatype: counts(kernels, |kernel| {
-            let signature = &kernel.signature;
-            [signature.dtype_a, signature.dtype_b, signature.dtype_c].join("_")
-        }),
-        by_pipeline: counts(kernels, |kernel| kernel.algorithm.pipeline.to_owned()),
-        by_scheduler: counts(kernels, |kernel| kernel.algorithm.scheduler.to_owned()),
-        by_layout: counts(kernels, |kernel| {
-            let signature = &kernel.signature;
-            [signature.layout_a, signature.layout_b, signature.layout_c].join("_")
-        }),
-        by_gfx_arch: counts(kernels, |kernel| kernel.gfx_arch.to_owned()),
+impl Part<'_> {
+    fn entries<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
+        let (fields, values) = (KernelKind::fields(self.kind.op()), self.kind.values());
+        let at = |name: &str| field::place(fields, name).unwrap_or(MOST_FIELDS - 3);
+        for key in self.keys.split(' ') {
+            let form = form(key);
+            match form {
+                Own => match fields.get(at(key)).map(|field| field.kind) {
+                    Some(Kind::Number) => map.serialize_entry(key, &values[at(key)])?,
+                    Some(Kind::Flag) => map.serialize_entry(key, &(values[at(key)] != 0))?,
+                    _ => map.serialize_entry(key, &word(self.kind, key))?,
+                },
+                Joined(first) | Shape(first) | Array(first) => {
+                    let [m, n, k] = [0, 1, 2].map(|axis| values[at(first) + axis]);
+                    match form {
+                        Joined(_) => map.serialize_entry(key, &format!("{m}x{n}x{k}"))?,
+                        Shape(_) => map.serialize_entry(key, &Extents { m, n, k })?,
+                        _ if [m, n, k] == [0; 3] => {}
+                        _ => map.serialize_entry(key, &[m, n, k])?,
+                    }
+                }
+            }
+        }
+        Ok(())
     }
 }
 
-const fn shape(mnk: Mnk) -> Shape {
-    Shape { m: mnk.m, n: mnk.n, k: mnk.k }
+impl Serialize for Part<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        self.entries(&mut map)?;
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct Extents {
+    m: i64,
+    n: i64,
+    k: i64,
+}
+
+/// The word of a key: a few are CK's own, the others those of the field.
+fn word(kind: &KernelKind, key: &str) -> String {
+    match (kind, key) {
+        (_, "arch" | "gfx_arch") => kind.arch().map_or_else(String::new, |arch| arch.to_string()),
+        (KernelKind::Conv(conv), "op") => conv.direction.short().to_owned(),
+        (KernelKind::Gemm(gemm), "layout_a") => major(gemm.layout.a).to_owned(),
+        (KernelKind::Gemm(gemm), "layout_b") => major(gemm.layout.b).to_owned(),
+        (KernelKind::Gemm(gemm), "layout_c") => major(gemm.layout.c).to_owned(),
+        _ => {
+            let fields = KernelKind::fields(kind.op());
+            let text = |place: usize| fields[place].text(kind.values()[place]);
+            field::place(fields, key).map_or_else(String::new, text)
+        }
+    }
 }
 
 const fn major(major: Major) -> &'static str {
