@@ -112,23 +112,14 @@ typedef enum {
  * Direction of a convolution.
  */
 typedef enum {
-  /**
-   * Computes the output from input and weight.
-   */
   CK_DIRECTION_FORWARD = 0,
-  /**
-   * Computes the gradient of the input.
-   */
   CK_DIRECTION_BWD_DATA = 1,
-  /**
-   * Computes the gradient of the weight.
-   */
   CK_DIRECTION_BWD_WEIGHT = 2,
 } ck_direction;
 
 /**
- * Element type. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed. The last five are only for attention:
- * input type, then output type; `MX…` is scaled in blocks of 32.
+ * Element type. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed. The last five are only for
+ * attention: input type, then output type; MX is scaled in blocks of 32.
  */
 typedef enum {
   CK_DTYPE_FP16 = 0,
@@ -142,28 +133,19 @@ typedef enum {
   CK_DTYPE_INT32 = 8,
   CK_DTYPE_PK_FP4 = 9,
   CK_DTYPE_PK_INT4 = 10,
-  CK_DTYPE_FP8_FP16 = 11,
-  CK_DTYPE_FP8_BF16 = 12,
-  CK_DTYPE_FP8_FP32 = 13,
+  CK_DTYPE_FP8FP16 = 11,
+  CK_DTYPE_FP8BF16 = 12,
+  CK_DTYPE_FP8FP32 = 13,
   CK_DTYPE_MXFP8 = 14,
   CK_DTYPE_MXFP4 = 15,
 } ck_dtype;
 
 /**
- * Memory layout of one GEMM operand.
+ * Memory layout of one GEMM operand: rows, columns, or the order in which a kernel reads it.
  */
 typedef enum {
-  /**
-   * Row-major.
-   */
   CK_MAJOR_ROW = 0,
-  /**
-   * Column-major.
-   */
   CK_MAJOR_COL = 1,
-  /**
-   * Packed in the order in which a kernel reads it.
-   */
   CK_MAJOR_PACKED = 2,
 } ck_major;
 
@@ -995,11 +977,11 @@ typedef struct {
 } ck_stream_k;
 
 /**
- * A grouped-convolution kernel, with the fields of CK's `GroupedConvKernelKey` and those that only its names
- * contain.
+ * A grouped-convolution kernel, with the fields of CK's `GroupedConvKernelKey` and those that only its
+ * names contain.
  *
- * Initialise it with `ck_conv_kernel_desc_init`. Words are those of kernel names, such as "compv3"; they are
- * strings, because CK adds some with each version. Strings are borrowed for the call that takes the
+ * Initialise it with `ck_conv_kernel_desc_init`. Words are those of kernel names, such as "compv3"; they
+ * are strings, because CK adds some with each version. Strings are borrowed for the call that takes the
  * descriptor.
  */
 typedef struct {
@@ -1431,8 +1413,8 @@ typedef struct {
 } ck_predictions;
 
 /**
- * An attention kernel, with the fields of CK's `FmhaKernelKey` and their numbers; a `block_per_cu` of -1 is
- * 255, too.
+ * An attention kernel, with the fields of CK's `FmhaKernelKey` and their numbers; a `block_per_cu` of -1
+ * is 255, too.
  *
  * Initialise it with `ck_fmha_kernel_desc_init`.
  */

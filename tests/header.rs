@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::{env, fs};
 
 use ck_select::ffi;
+use ck_select::vocab::{ConvLayout, Direction, Dtype, FmhaApi, FmhaFamily, Major};
 
 /// The files of `src/ffi` that declare something, in the order of the header.
-const SOURCES: [&str; 18] = [
+const SOURCES: [&str; 17] = [
     "status",
-    "words",
     "error",
     "log",
     "memory",
@@ -56,9 +56,40 @@ fn wrapped(doc: &str) -> String {
     text
 }
 
-/// The structs that macros make of tables, which cbindgen does not expand, as a source file.
-fn mirrored_structs() -> PathBuf {
+/// The enums of the header, which are vocabularies: Rust itself takes plain integers.
+const ENUMS: [(&str, &str, &[&str]); 6] = [
+    ("CkDirection", "Direction of a convolution.", Direction::WORDS),
+    (
+        "CkDtype",
+        "Element type. FP8 is E4M3, BF8 is E5M2; the 4-bit types are packed. The last five are only for attention: \
+         input type, then output type; MX is scaled in blocks of 32.",
+        Dtype::WORDS,
+    ),
+    (
+        "CkMajor",
+        "Memory layout of one GEMM operand: rows, columns, or the order in which a kernel reads it.",
+        &["row", "col", "packed"],
+    ),
+    (
+        "CkConvLayout",
+        "Memory layout of the convolution tensors: N images, G groups, C channels, D depth, H height, W width.",
+        ConvLayout::WORDS,
+    ),
+    ("CkFmhaApi", "The attention operation that a caller requests.", FmhaApi::WORDS),
+    ("CkFmhaFamily", "The stage that an attention kernel computes.", FmhaFamily::WORDS),
+];
+
+/// What macros make of tables, and cbindgen does not expand, as a source file.
+fn mirrored() -> PathBuf {
+    assert_eq!(Major::ALL, [Major::Row, Major::Col, Major::Packed]);
     let mut source = String::new();
+    for (name, doc, words) in ENUMS {
+        source += &format!("#[doc = {:?}]\n#[repr(C)]\npub enum {name} {{\n", wrapped(doc));
+        for (number, word) in words.iter().enumerate() {
+            source += &format!("{} = {number},\n", class(word));
+        }
+        source += "}\n";
+    }
     for ffi::CStruct { name, doc, fields, .. } in ffi::mirrored_structs() {
         source += &format!("#[doc = {doc:?}]\n#[repr(C)]\npub struct {name} {{\n");
         for ffi::CField { name: field, rust, doc, .. } in fields {
@@ -68,7 +99,7 @@ fn mirrored_structs() -> PathBuf {
         }
         source += "}\n";
     }
-    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mirrored_structs.rs");
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("mirrored.rs");
     fs::write(&path, source).unwrap();
     path
 }
@@ -100,7 +131,7 @@ fn the_committed_headers_are_what_the_sources_make() {
     let (mut main, mut rows) = (config(), config());
     main.export.include.retain(|name| name != "CkUncoded");
     let source = |file: &&str| Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/ffi/{file}.rs"));
-    let sources = SOURCES.iter().map(source).chain([mirrored_structs()]);
+    let sources = SOURCES.iter().map(source).chain([mirrored()]);
     check("include/ck_select.h", sources.collect(), main);
     rows.export.include = vec!["CkUncoded".to_owned()];
     rows.header = Some(ABOUT_ROWS.to_owned());
@@ -114,7 +145,7 @@ fn the_committed_headers_are_what_the_sources_make() {
     hold("python/src/ck_select/_structs.py", python_structs(&headers).as_bytes());
 }
 
-/// The Python class of a C struct, or of a callback: `ck_conv_problem` is `ConvProblem`.
+/// A word as a variant; the Python class of a C struct, or of a callback: `ck_conv_problem` is `ConvProblem`.
 fn class(c_name: &str) -> String {
     c_name.trim_start_matches("ck_").split('_').map(|word| word[..1].to_uppercase() + &word[1..]).collect()
 }
@@ -152,8 +183,21 @@ fn ctype(c: &str, structs: &[&str]) -> String {
 
 const PYTHON_HEAD: &str = r#""""The structs of the C interface. Made of the headers by ``tests/header.rs``; do not edit."""
 
-from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t
-from ctypes import c_uint32, c_uint64, c_void_p, sizeof
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+    sizeof,
+)
 from typing import Any
 
 

@@ -52,9 +52,9 @@ enum class Dtype : std::int32_t {
   int32 = CK_DTYPE_INT32,
   pk_fp4 = CK_DTYPE_PK_FP4,
   pk_int4 = CK_DTYPE_PK_INT4,
-  fp8fp16 = CK_DTYPE_FP8_FP16,
-  fp8bf16 = CK_DTYPE_FP8_BF16,
-  fp8fp32 = CK_DTYPE_FP8_FP32,
+  fp8fp16 = CK_DTYPE_FP8FP16,
+  fp8bf16 = CK_DTYPE_FP8BF16,
+  fp8fp32 = CK_DTYPE_FP8FP32,
   mxfp8 = CK_DTYPE_MXFP8,
   mxfp4 = CK_DTYPE_MXFP4,
 };
@@ -116,7 +116,7 @@ inline constexpr Word dtype_words[] = {
     {"fp16", CK_DTYPE_FP16}, {"bf16", CK_DTYPE_BF16},       {"fp32", CK_DTYPE_FP32},       {"fp64", CK_DTYPE_FP64},
     {"fp8", CK_DTYPE_FP8},   {"bf8", CK_DTYPE_BF8},         {"int8", CK_DTYPE_INT8},       {"int4", CK_DTYPE_INT4},
     {"int32", CK_DTYPE_INT32}, {"pk_fp4", CK_DTYPE_PK_FP4}, {"pk_int4", CK_DTYPE_PK_INT4},
-    {"fp8fp16", CK_DTYPE_FP8_FP16}, {"fp8bf16", CK_DTYPE_FP8_BF16}, {"fp8fp32", CK_DTYPE_FP8_FP32},
+    {"fp8fp16", CK_DTYPE_FP8FP16}, {"fp8bf16", CK_DTYPE_FP8BF16}, {"fp8fp32", CK_DTYPE_FP8FP32},
     {"mxfp8", CK_DTYPE_MXFP8}, {"mxfp4", CK_DTYPE_MXFP4},
 };
 inline constexpr Word layout_words[] = {

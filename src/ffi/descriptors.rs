@@ -16,18 +16,18 @@ use ck_select_types::{conv_kernel, gemm_kernel, gemm_variant};
 
 conv_kernel! {
     mirror
-    /// A grouped-convolution kernel, with the fields of CK's `GroupedConvKernelKey` and those that only its names
-    /// contain.
+    /// A grouped-convolution kernel, with the fields of CK's `GroupedConvKernelKey` and those that only its
+    /// names contain.
     ///
-    /// Initialise it with `ck_conv_kernel_desc_init`. Words are those of kernel names, such as "compv3"; they are
-    /// strings, because CK adds some with each version. Strings are borrowed for the call that takes the
+    /// Initialise it with `ck_conv_kernel_desc_init`. Words are those of kernel names, such as "compv3"; they
+    /// are strings, because CK adds some with each version. Strings are borrowed for the call that takes the
     /// descriptor.
     CkConvKernelDesc sized "ck_conv_kernel_desc",
     [
         struct_size: usize = size_of::<CkConvKernelDesc>(), "`sizeof(ck_conv_kernel_desc)`.";
         name: *const c_char = std::ptr::null(),
-            "The name under which it is registered, any single line of text; NULL for the name of CK's code generator, \
-             which contains everything except the types of weight and output and the architecture.";
+            "The name under which it is registered, any single line of text; NULL for the name of CK's code \
+             generator, which contains everything except the types of weight and output and the architecture.";
     ] []
 }
 
@@ -77,9 +77,9 @@ gemm_kernel! {
     [
         struct_size: usize = size_of::<CkGemmKernelDesc>(), "`sizeof(ck_gemm_kernel_desc)`.";
         name: *const c_char = std::ptr::null(),
-            "The name under which it is registered, any single line of text; NULL for CK's identifier, which lacks \
-             the types of B, C and the accumulators, the transposes, `grouped`, the block size, the vector widths and \
-             the architecture.";
+            "The name under which it is registered, any single line of text; NULL for CK's identifier, \
+             which lacks the types of B, C and the accumulators, the transposes, `grouped`, the block size, the \
+             vector widths and the architecture.";
     ] []
 }
 

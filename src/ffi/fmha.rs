@@ -15,35 +15,6 @@ use crate::vocab::{
 };
 use ck_select_types::fmha_problem;
 
-/// The attention operation that a caller requests.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "each is CK's API of that name")]
-pub enum CkFmhaApi {
-    Fwd = 0,
-    FwdPagedkv = 1,
-    FwdSplitkv = 2,
-    FwdAppendkv = 3,
-    BatchPrefill = 4,
-    Bwd = 5,
-}
-
-/// The stage that an attention kernel computes.
-#[repr(C)]
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "each is CK's family of that name")]
-pub enum CkFmhaFamily {
-    Fwd = 0,
-    FwdPagedkv = 1,
-    FwdSplitkv = 2,
-    FwdSplitkvCombine = 3,
-    FwdAppendkv = 4,
-    BatchPrefill = 5,
-    BwdDotDoO = 6,
-    BwdDqDkDv = 7,
-    BwdConvertDq = 8,
-}
-
 fmha_problem! {
     mirror
     /// Attention, with the fields of CK's `FmhaProblem` and their numbers.

@@ -16,14 +16,15 @@ use ck_select_types::fmha_kernel;
 
 fmha_kernel! {
     mirror
-    /// An attention kernel, with the fields of CK's `FmhaKernelKey` and their numbers; a `block_per_cu` of -1 is
-    /// 255, too.
+    /// An attention kernel, with the fields of CK's `FmhaKernelKey` and their numbers; a `block_per_cu` of -1
+    /// is 255, too.
     ///
     /// Initialise it with `ck_fmha_kernel_desc_init`.
     CkFmhaKernelDesc sized "ck_fmha_kernel_desc",
     [
         struct_size: usize = size_of::<CkFmhaKernelDesc>(), "`sizeof(ck_fmha_kernel_desc)`.";
-        name: *const c_char = std::ptr::null(), "The name under which it is registered; NULL for its identifier.";
+        name: *const c_char = std::ptr::null(),
+            "The name under which it is registered; NULL for its identifier.";
     ] []
 }
 

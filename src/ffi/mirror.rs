@@ -159,7 +159,12 @@ macro_rules! mirror {
                     doc: concat!($($about, "\n"),+).to_owned(),
                     layout: [size_of::<$c>(), align_of::<$c>()],
                     fields: vec![
-                        $(field(stringify!($more), type_name::<$mtype>(), $mdoc.to_owned(), offset_of!($c, $more)),)*
+                        $(field(
+                            stringify!($more),
+                            type_name::<$mtype>(),
+                            $mdoc.to_owned(),
+                            offset_of!($c, $more),
+                        ),)*
                         $(field(
                             stringify!($other),
                             type_name::<<$otype as AsC>::C>(),
@@ -172,7 +177,12 @@ macro_rules! mirror {
                             documented::<$type>($doc),
                             offset_of!($c, $field),
                         ),)+
-                        $(field(stringify!($reserved), "i32", "Must be 0.".to_owned(), offset_of!($c, $reserved)),)?
+                        $(field(
+                            stringify!($reserved),
+                            "i32",
+                            "Must be 0.".to_owned(),
+                            offset_of!($c, $reserved),
+                        ),)?
                     ],
                 }
             }
@@ -451,7 +461,9 @@ numbered! {
     FmhaKvLookup = "";
 }
 
-spelled! { Pipeline, Scheduler, Epilogue, Specialization, Elementwise, StreamKReduction, QuantMode, FmhaPipeline }
+spelled! {
+    Pipeline, Scheduler, Epilogue, Specialization, Elementwise, StreamKReduction, QuantMode, FmhaPipeline
+}
 
 arrays! {
     GemmLayout as [Major; 3], "A `ck_major` each.", |layout| [layout.a, layout.b, layout.c],

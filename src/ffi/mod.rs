@@ -66,7 +66,6 @@ pub use rows::*;
 pub use select::*;
 pub use status::*;
 pub use tune::*;
-pub use words::*;
 
 /// The structs of C that tables declare, for the header.
 #[doc(hidden)]

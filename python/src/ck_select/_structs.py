@@ -1,7 +1,20 @@
 """The structs of the C interface. Made of the headers by ``tests/header.rs``; do not edit."""
 
-from ctypes import CFUNCTYPE, POINTER, Structure, c_char_p, c_double, c_float, c_int32, c_int64, c_size_t
-from ctypes import c_uint32, c_uint64, c_void_p, sizeof
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    c_char_p,
+    c_double,
+    c_float,
+    c_int32,
+    c_int64,
+    c_size_t,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+    sizeof,
+)
 from typing import Any
 
 

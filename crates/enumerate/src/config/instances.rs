@@ -134,7 +134,7 @@ fn implicit_gemm(object: &mut Object<'_>, shared: &Shared) -> Result<ConvKernel,
         explicit_gemm: switch(object, "explicit_gemm")?,
         two_stage: switch(object, "two_stage")?,
         stream_k: stream_k(object)?,
-        arch: None,
+        ..ConvKernel::USUAL
     })
 }
 

@@ -1,7 +1,7 @@
 //! A convolution sweep, with the same loops as upstream's builder.
 
 use ck_select_types::kernel::{ConvKernel, Kernel, KernelKind};
-use ck_select_types::vocab::{Arch, Dtype, Pipeline, Scheduler, Specialization};
+use ck_select_types::vocab::{Arch, Dtype, Pipeline, Scheduler};
 
 use super::{EnumerateError, Kernels};
 use crate::config::{Compv4Tiles, ConvConfig, NameForm, TraitSource};
@@ -177,20 +177,10 @@ fn base(
         tile: tile.tile,
         wave: tile.wave,
         warp_tile: tile.warp_tile,
-        pipeline: Pipeline::CompV3,
-        scheduler: Scheduler::Intrawave,
         epilogue: rules.conv.epilogue,
         vector: tile.vector,
-        block_per_cu: 1,
-        num_wave_groups: 1,
-        num_groups_to_merge: 1,
-        specialization: Specialization::Default,
-        double_smem_buffer: false,
-        split_image: false,
-        explicit_gemm: false,
-        two_stage: false,
-        stream_k: None,
         arch: Some(arch),
+        ..ConvKernel::USUAL
     }
 }
 

@@ -255,7 +255,7 @@ impl ConvName {
             explicit_gemm: self.explicit_gemm,
             two_stage: self.two_stage,
             stream_k: self.stream_k,
-            arch: None,
+            ..ConvKernel::USUAL
         }
     }
 }

@@ -76,27 +76,33 @@ fields! {
         dbias: bool = false, 0, ["dbias"], "Computes the gradient of the bias.";
         store_randval: bool = false, 0, ["store_randval"], "Stores the random numbers of dropout.";
         deterministic: bool = false, 0, ["deterministic"], "The order of summation is fixed.";
-        kv_layout: FmhaKvLayout = FmhaKvLayout::Vectorized, 0, ["kv_layout"], "Memory order of a paged cache.";
+        kv_layout: FmhaKvLayout = FmhaKvLayout::Vectorized, 0, ["kv_layout"],
+            "Memory order of a paged cache.";
         kv_lookup: FmhaKvLookup = FmhaKvLookup::Sglang, 0, ["kv_lookup"], "How pages are found.";
         page_size: u32 = 1, 1, ["page_size"], "Keys per page; 1 for any number.";
         hdim_q: u16 = 128, 1 to MAX_EXTENT, ["hdim_q"], "Largest head size of queries and keys, in elements.";
         hdim_v: u16 = 128, 1 to MAX_EXTENT, ["hdim_v"], "Largest head size of values, in elements.";
-        receipt: i32 = -1, -2147483648, ["receipt"], "The build that it was selected for (CK's `receipt`), -1 for none.";
+        receipt: i32 = -1, -2147483648, ["receipt"],
+            "The build that it was selected for (CK's `receipt`), -1 for none.";
         tile: FmhaTile = FmhaTile { m0: 128, n0: 64, k0: 32, n1: 128, k1: 32, k0max: 128 }, 0 to MAX_EXTENT,
             ["tile_m0" : "Queries of a tile.", "tile_n0" : "Keys of a tile.",
-             "tile_k0" : "Elements of queries and keys in one step.", "tile_n1" : "Elements of values of a tile.",
-             "tile_k1" : "Keys in one step of the second product.", "tile_k0max" : "Elements of a query, padded."],
+             "tile_k0" : "Elements of queries and keys in one step.",
+             "tile_n1" : "Elements of values of a tile.", "tile_k1" : "Keys in one step of the second product.",
+             "tile_k0max" : "Elements of a query, padded."],
             "What one workgroup handles in one step: `m0`, `n0`, `k0`, `n1`, `k1`, `k0max`.";
         wave: [u8; 9] = [2, 2, 1, 2, 2, 1, 1, 1, 1], 0 to MAX_SMALL,
-            ["wave_m0", "wave_n0", "wave_k0", "wave_m1", "wave_n1", "wave_k1", "wave_m2", "wave_n2", "wave_k2"],
+            ["wave_m0", "wave_n0", "wave_k0", "wave_m1", "wave_n1", "wave_k1",
+             "wave_m2", "wave_n2", "wave_k2"],
             "Waves of a workgroup: m, n, k of both products, and of the third one of backward kernels.";
         warp_tile: [u16; 9] = [32, 32, 16, 32, 32, 16, 16, 16, 16], 0 to MAX_EXTENT,
-            ["warp_m0", "warp_n0", "warp_k0", "warp_m1", "warp_n1", "warp_k1", "warp_m2", "warp_n2", "warp_k2"],
+            ["warp_m0", "warp_n0", "warp_k0", "warp_m1", "warp_n1", "warp_k1",
+             "warp_m2", "warp_n2", "warp_k2"],
             "Tile of one matrix instruction, in the same order.";
         pipeline: FmhaPipeline = FmhaPipeline::Qr, 0, ["pipeline"],
             "How keys and values are loaded: `qr`, `qr_async` and so on.";
         pad: [bool; 4] = [true; 4], 0, ["pad_s", "pad_sk", "pad_d", "pad_dv"],
-            "Handles numbers of queries and keys, and head sizes of queries and values, that the tile does not divide.";
+            "Handles numbers of queries and keys, and head sizes of queries and values, that the tile \
+             does not divide.";
         trload: bool = false, 0, ["trload"], "Transposes while loading.";
         block_per_cu: u8 = 1, 1 to MAX_SMALL, ["block_per_cu"],
             "Workgroups that should fit on one compute unit; 255 when the pipeline decides.";
@@ -113,7 +119,8 @@ fields! {
     }
     nested {}
     beside {
-        constraint_tag: String = String::new(), "What else distinguishes it (CK's `constraint_tag`), mostly empty.";
+        constraint_tag: String = String::new(),
+            "What else distinguishes it (CK's `constraint_tag`), mostly empty.";
         arch: Option<Arch> = None, "The architecture that it was built for, when known.";
     }
 }

@@ -29,7 +29,8 @@ fields! {
         structured_sparsity: bool = false, 0, ["structured_sparsity"], "Uses 2:4 structured sparsity.";
         tile: Mnk = Mnk::new(128, 128, 64), 1 to MAX_EXTENT, ["tile_m", "tile_n", "tile_k"],
             "Result tile and depth of one step, per workgroup: m, n, k.";
-        wave: Mnk = Mnk::new(2, 2, 1), 1 to MAX_SMALL, ["wave_m" | "warp_m", "wave_n" | "warp_n", "wave_k" | "warp_k"],
+        wave: Mnk = Mnk::new(2, 2, 1), 1 to MAX_SMALL,
+            ["wave_m" | "warp_m", "wave_n" | "warp_n", "wave_k" | "warp_k"],
             "Waves of a workgroup along m, n, k (`warp_*` in upstream's names and features).";
         warp_tile: Mnk = Mnk::new(32, 32, 16), 1 to MAX_SMALL, ["warp_tile_m", "warp_tile_n", "warp_tile_k"],
             "Tile of one matrix instruction: m, n, k.";
@@ -48,7 +49,8 @@ fields! {
             "Groups that the waves of a workgroup form.";
         pad: [bool; 3] = [true; 3], 0, ["pad_m", "pad_n", "pad_k"],
             "Handles m, n, k that the tile does not divide.";
-        vector: [u32; 3] = [0; 3], 0 to MAX_EXTENT, ["vector_a" | "vec_a", "vector_b" | "vec_b", "vector_c" | "vec_c"],
+        vector: [u32; 3] = [0; 3], 0 to MAX_EXTENT,
+            ["vector_a" | "vec_a", "vector_b" | "vec_b", "vector_c" | "vec_c"],
             "Fixed vector widths of A, B, C; 0 is the kernel's native width.";
     }
     nested { variant: GemmVariant, "What sets it apart from a plain GEMM kernel."; }

@@ -13,8 +13,8 @@ fields! {
         batched: bool = false, 0, ["batched"],
             "Computes a batch: GEMMs of equal extents at equal distances in memory.";
         stream_k: Option<StreamKReduction> = None, 0, ["stream_k"],
-            "How workgroups that take equal shares of all steps add their partial results: `tree`, `linear` or \
-             `atomic`; absent where workgroups take whole tiles.";
+            "How workgroups that take equal shares of all steps add their partial results: `tree`, \
+             `linear` or `atomic`; absent where workgroups take whole tiles.";
         d_layout: Major = Major::Row, 0, ["d_layout"], "Memory order of the D tensors.";
         quant: Option<Quant> = None, 0, ["quant", "group_a", "group_b"], "Scales of its operands.";
         shuffled_scales: [bool; 2] = [false; 2], 0,
