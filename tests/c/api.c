@@ -343,7 +343,7 @@ static void kernels_are_added_found_and_removed(void) {
 
 static void exports_are_imported(const char *repository) {
     ck_registry *registry = new_registry();
-    char *path = path_in(repository, "tests/golden/pools/good/conv_registry.json");
+    char *path = path_in(repository, "tests/golden/pools/conv_registry.json");
     size_t len = 0;
     char *json = read_file(path, &len);
     ANSWERS(CK_STATUS_OK, ck_registry_import_json(registry, (const uint8_t *)json, len, NULL, NULL));
