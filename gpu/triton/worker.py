@@ -212,35 +212,27 @@ class Bench:
             raise Failed("garbage", f"wrong result: relative error {whole:.2g}, of a single element {single:.2g}")
         return int(self.torch.count_nonzero(self.c))
 
-    def once(self, run: Callable[[], None]) -> float:
-        """Milliseconds of one run, with what its launch takes."""
-        first, last = (self.torch.cuda.Event(enable_timing=True) for _ in range(2))
-        first.record()
-        run()
-        last.record()
-        last.synchronize()
-        return float(first.elapsed_time(last))
-
-    def times(self, run: Callable[[], None], rough_ms: float) -> list[float]:
-        """Milliseconds of each of the repeats: of a few runs in a graph, without gaps between them."""
-        runs = 1 if self.cold is not None else int(min(20, max(1, 0.6 / rough_ms)))
+    def captured(self, run: Callable[[], None], runs: int) -> Any:
+        """A graph of so many runs, whose launch takes no time of Python's."""
         graph = self.torch.cuda.CUDAGraph()
         with self.torch.cuda.graph(graph, stream=self.torch.cuda.current_stream()):
             for _ in range(runs):
                 run()
-        warmup, repeat = self.settings["warmup"], self.settings["repeat"]
-        events = [self.torch.cuda.Event(enable_timing=True) for _ in range(2 * repeat + 2)]
-        for _ in range(max(warmup, 1)):
-            graph.replay()
-        for at in range(repeat):
+        graph.replay()
+        return graph
+
+    def times(self, graph: Any, runs: int, repeat: int) -> list[float]:
+        """Milliseconds of a run, each the mean of a replay."""
+        events = [self.torch.cuda.Event(enable_timing=True) for _ in range(2 * repeat)]
+        for before, after in zip(events[::2], events[1::2]):
             if self.cold is not None:
                 self.cold.zero_()
-            # A replay follows the one before: the device never waits for the host.
-            events[2 * at].record()
+            # A replay follows the one before: the device does not wait for the host.
+            before.record()
             graph.replay()
-            events[2 * at + 1].record()
+            after.record()
         self.torch.cuda.synchronize()
-        return [events[2 * at].elapsed_time(events[2 * at + 1]) / runs for at in range(repeat)]
+        return [before.elapsed_time(after) / runs for before, after in zip(events[::2], events[1::2])]
 
     def measure(self, kernel: Kernel, problem: Problem, best_ms: float | None) -> dict[str, Any]:
         """The outcome of a kernel on a problem."""
@@ -256,15 +248,18 @@ class Bench:
         self.c.fill_(float("nan"))
         run()
         non_zero = self.check(problem.dtype)
-        rough_ms = self.once(run)
+        single = self.captured(run, 1)
+        rough_ms = min(self.times(single, 1, 2))
         cutoff = self.settings["cutoff"]
-        # The launch alone may take 60 us of a single run, and more where the host is busy.
-        limit = cutoff * best_ms + 0.06 if cutoff and best_ms else float("inf")
-        if rough_ms > limit and (rough_ms := min(rough_ms, self.once(run))) > limit:
+        # An event and a launch take 0.02 ms at most.
+        if cutoff and best_ms and rough_ms - 0.02 > cutoff * best_ms:
             return {"cut_off": {"fastest_ms": rough_ms}}
-        timed = [self.times(run, rough_ms)]
+        runs = 1 if self.cold is not None else int(min(20, max(1, 0.6 / rough_ms)))
+        graph = single if runs == 1 else self.captured(run, runs)
+        self.times(graph, runs, self.settings["warmup"])
+        timed = [self.times(graph, runs, self.settings["repeat"])]
         while spread(timed[-1]) > self.settings["max_cv"] and len(timed) <= self.settings["remeasure"]:
-            timed.append(self.times(run, rough_ms))
+            timed.append(self.times(graph, runs, self.settings["repeat"]))
         samples = min(timed, key=spread)
         ms = statistics.median(samples)
         measured = {
