@@ -22,7 +22,8 @@ test-python: needs-cargo needs-cxx needs-python $(PYTHON_TOOLS) python-wheel
 	'$(PYTHON_ENV)/bin/python' python/tests/try_wheel.py '$(PYTHON_WHEELS)' '$(TARGET_DIR)/python'
 
 lint-python: needs-python $(PYTHON_TOOLS)
-	cd python && '$(PYTHON_ENV)/bin/ruff' check --no-cache . && '$(PYTHON_ENV)/bin/ruff' format --no-cache --check .
+	cd python && for what in check 'format --check'; do \
+		'$(PYTHON_ENV)/bin/ruff' $$what --no-cache --config pyproject.toml . ../gpu/triton || exit 1; done
 	cd python && '$(PYTHON_ENV)/bin/mypy' --cache-dir '$(TARGET_DIR)/python/mypy'
 
 # Beside LightGBM and pandas, on the same inputs in the same run; JSON=FILE writes the table there, too.

@@ -17,6 +17,22 @@ pub enum RunnerConfig {
     Executable(ExecutableConfig),
     /// Shared libraries that register kernels.
     Library(LibraryConfig),
+    /// A program that speaks the worker's protocol.
+    Worker(WorkerConfig),
+}
+
+/// A program that speaks the protocol of [`crate::protocol`] and has its own way to make, run and time kernels.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WorkerConfig {
+    /// The program and its arguments. Relative paths start from the configuration's folder, in which it runs.
+    pub command: Vec<String>,
+    /// Environment variables to set.
+    #[serde(default)]
+    pub environment: BTreeMap<String, String>,
+    /// The configuration's folder.
+    #[serde(skip)]
+    pub folder: PathBuf,
 }
 
 /// Executables, one per kernel: `<directory>/<prefix><kernel>`.
@@ -135,6 +151,10 @@ impl RunnerConfig {
         match &mut config {
             Self::Executable(config) => config.directory = folder.join(&config.directory),
             Self::Library(config) => config.anchor(folder),
+            Self::Worker(config) => config.folder = folder.to_owned(),
+        }
+        if matches!(&config, Self::Worker(config) if config.command.is_empty()) {
+            return Err(MeasureError::file(path, "command: found nothing, expected a program"));
         }
         if let Self::Library(LibraryConfig { library, build, .. }) = &config {
             if library.is_some() == build.is_some() {
@@ -240,6 +260,8 @@ mod tests {
     fn mistakes_are_told() {
         for (text, message) in [
             ("{}", "FILE: missing field `runner`"),
+            (r#"{"runner": "worker", "command": []}"#, "FILE: command: found nothing"),
+            (r#"{"runner": "worker", "command": ["a"], "folder": "b"}"#, "FILE: unknown field `folder`"),
             (r#"{"runner": "library"}"#, "FILE: expected either 'library' or 'build'"),
             (
                 r#"{"runner": "executable", "directory": "bin", "argument": []}"#,

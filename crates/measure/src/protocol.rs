@@ -1,7 +1,8 @@
 //! The protocol between the sweep and its worker: JSON, one object per line.
 //!
 //! The sweep writes one [`Request`] and closes the worker's input. The worker answers [`Answer::Ready`], then
-//! [`Answer::Begin`] and [`Answer::End`] for each item in order, and exits. If it exits early, the item that
+//! [`Answer::Begin`] and [`Answer::End`] for each item in order, and exits. Before an item begins it may answer
+//! [`Answer::Preparing`], as often as it likes. If it exits early, the item that
 //! it began last is the cause; items without an end are measured again.
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +10,7 @@ use serde_json::Value;
 
 use crate::config::DeviceKind;
 use crate::outcome::Outcome;
-use crate::runner::Settings;
+use crate::runner::{Job, Settings};
 
 /// Increased when the meaning of a line changes: sweep and worker are one program, but not always the same
 /// build of it.
@@ -43,8 +44,23 @@ pub struct Item {
     pub place: u32,
     /// The problem's best time before this request.
     pub best_ms: Option<f64>,
-    /// The path of the library.
+    /// The path of the library; empty for a worker that has its kernels elsewhere.
     pub library: String,
+}
+
+impl Item {
+    /// The item of a job.
+    pub(crate) fn new(item: usize, job: &Job<'_>, library: String) -> Self {
+        Self {
+            item,
+            kernel: job.kernel.name.clone(),
+            op: job.kernel.op().as_str().to_owned(),
+            problem: job.problem.to_string(),
+            place: job.place,
+            best_ms: job.best_ms,
+            library,
+        }
+    }
 }
 
 /// A line from the worker.
@@ -53,6 +69,13 @@ pub struct Item {
 pub enum Answer {
     /// It has a device; what is known about it.
     Ready(Value),
+    /// It makes its kernels ready, and is not stuck: its time starts anew.
+    Preparing {
+        /// How many are ready.
+        done: usize,
+        /// How many there are.
+        total: usize,
+    },
     /// It begins an item.
     Begin(usize),
     /// It has finished an item.

@@ -186,6 +186,34 @@ fn kernels_of_an_export_are_what_the_library_calls_them() {
     assert_same(&found(&fakes.path("sweep.csv")), &fakes.expected(0, &CLASSES));
 }
 
+/// A worker of somebody else's making runs in its configuration's folder, may say that it prepares, and is asked
+/// for what a library's worker is asked for.
+#[test]
+fn other_programs_are_workers_too() {
+    let fakes = Fakes::library(1, 2);
+    let worker = r#"tr ',' '\n' > request
+        echo '{"preparing":{"done":0,"total":1}}'
+        echo '{"ready":{"name":"Fake","target":"sm_90"}}'
+        echo '{"preparing":{"done":1,"total":1}}'
+        echo '{"begin":0}'
+        echo "{\"end\":{\"item\":0,\"outcome\":{\"measured\":{\"latency_ms\":$MS,\"tflops\":1,\"samples\":1}}}}""#;
+    fs::create_dir(fakes.path("other")).unwrap();
+    fs::write(fakes.path("other/worker.sh"), worker).unwrap();
+    let config = r#"{"runner": "worker", "command": ["sh", "worker.sh"], "environment": {"MS": "0.5"}}"#;
+    fs::write(fakes.path("other/runner.json"), config).unwrap();
+    let bench = "--runner other/runner.json --batch 100 --output";
+    succeeded(&fakes.bench(&format!("{bench} a.csv")).output().unwrap());
+    let rows = found(&fakes.path("a.csv"));
+    assert!(rows.len() == 2 && rows.values().all(|value| *value == Expected::Ms(0.5)), "{rows:?}");
+    let request = fs::read_to_string(fakes.path("other/request")).unwrap();
+    assert!(request.contains("\"version\":3\n") && request.contains("\"library\":\"\""), "{request}");
+    fs::write(fakes.path("other/worker.sh"), r#"echo '{"refused":"no GPU here"}'; exit 3"#).unwrap();
+    let failed = fakes.bench(&format!("{bench} b.csv")).output().unwrap();
+    let stderr = String::from_utf8(failed.stderr).unwrap();
+    assert_eq!((failed.status.code(), fakes.path("b.csv").exists()), (Some(1), false), "{stderr}");
+    assert!(stderr.contains("the worker cannot measure: no GPU here"), "{stderr}");
+}
+
 /// A library may answer any number, also one that no status has.
 #[test]
 fn a_library_that_answers_an_unknown_status_is_refused_with_it() {

@@ -1,11 +1,13 @@
-//! What measures: executables, libraries of kernels, or recorded and computed answers.
+//! What measures: executables, libraries of kernels, other programs, or recorded and computed answers.
 
 mod analytic;
+mod conversation;
 mod executable;
 mod library;
 mod recorded;
 mod report;
 mod simulate;
+mod worker;
 
 use ck_select::kernel::Kernel;
 use ck_select::problem::Problem;
@@ -18,6 +20,7 @@ pub(crate) use executable::steadier;
 pub use library::LibraryRunner;
 pub use recorded::Recorded;
 pub use simulate::{Answers, ModelAnswers, SimulatedRunner};
+pub use worker::WorkerRunner;
 
 use crate::error::MeasureError;
 use crate::gpu::Gpu;

@@ -26,7 +26,7 @@ use ck_select_measure::plan::{Cost, Plan};
 use ck_select_measure::problems::ProblemSet;
 use ck_select_measure::runner::{
     Analytic, Answers, Context, ExecutableRunner, LibraryRunner, ModelAnswers, Runner, Settings,
-    SimulatedRunner,
+    SimulatedRunner, WorkerRunner,
 };
 use ck_select_measure::shard::Shard;
 use ck_select_measure::stop::{Stop, StopReason};
@@ -525,6 +525,7 @@ fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {
         return match RunnerConfig::read(path)? {
             RunnerConfig::Executable(config) => executable(config),
             RunnerConfig::Library(config) => library(config),
+            RunnerConfig::Worker(config) => Ok(Box::new(WorkerRunner::new(config))),
         };
     }
     Err(CliError::usage("give --executables, --library, --runner or --simulate"))

@@ -1,0 +1,166 @@
+//! Talking with a worker, whatever program it is.
+
+use std::ffi::OsStr;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use super::{BatchEnd, Context, Report};
+use crate::error::MeasureError;
+use crate::outcome::{Failure, FailureClass};
+use crate::process::{Ended, Process, Wake, signal_name};
+use crate::protocol::{Answer, Request};
+
+/// The time a worker may take to start and to find its device: the first start of a GPU runtime is slow on a
+/// busy host.
+const START: Duration = Duration::from_secs(60);
+/// The time a worker gets beyond a kernel's own limit, to load the kernel and to detect a hang itself.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// The command of a program and its arguments.
+pub(super) fn program(words: &[impl AsRef<OsStr>]) -> Result<Command, MeasureError> {
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(MeasureError::Machine("there is no worker program".to_owned()));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments);
+    Ok(command)
+}
+
+/// Lets a new worker measure what is requested.
+pub(super) fn converse(
+    command: Command,
+    request: &Request,
+    context: Context<'_>,
+    report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
+) -> Result<BatchEnd, MeasureError> {
+    if request.items.is_empty() {
+        return Ok(BatchEnd::Done);
+    }
+    let text = serde_json::to_vec(request).map_err(|error| MeasureError::Machine(error.to_string()))?;
+    let name = command.get_program().display().to_string();
+    let process = Process::start(command, context.guard);
+    let process = process.map_err(|error| MeasureError::io(&name, error))?;
+    let mut conversation = Conversation { process, context, ready: false, began: None };
+    conversation.process.send(&text);
+    conversation.listen(report).map_err(|error| match error {
+        Trouble::Io(error) => MeasureError::io(&name, error),
+        Trouble::Measure(error) => error,
+    })
+}
+
+enum Trouble {
+    Io(std::io::Error),
+    Measure(MeasureError),
+}
+
+impl From<std::io::Error> for Trouble {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl From<MeasureError> for Trouble {
+    fn from(error: MeasureError) -> Self {
+        Self::Measure(error)
+    }
+}
+
+/// A worker and what is known about its progress.
+struct Conversation<'a> {
+    process: Process<'a>,
+    context: Context<'a>,
+    /// Whether it has a device.
+    ready: bool,
+    /// The item that it is working on.
+    began: Option<usize>,
+}
+
+impl Conversation<'_> {
+    fn listen(
+        &mut self,
+        report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
+    ) -> Result<BatchEnd, Trouble> {
+        let settings = self.context.settings;
+        let timeout = Duration::from_secs_f64(settings.timeout_s);
+        let per_item = timeout * (settings.remeasure + 1) + GRACE;
+        let mut deadline = Instant::now() + timeout + START;
+        loop {
+            let wake = self.process.wait(deadline, self.context.stop)?;
+            while let Some(line) = self.process.take_line() {
+                deadline = Instant::now() + per_item;
+                match serde_json::from_slice::<Answer>(&line) {
+                    Ok(Answer::Ready(device)) => {
+                        self.ready = true;
+                        report(Report::Device(device))?;
+                    }
+                    // It prepares its kernels; that it says so gives it time.
+                    Ok(Answer::Preparing { .. }) => {}
+                    Ok(Answer::Begin(item)) => self.began = Some(item),
+                    Ok(Answer::End { item, outcome }) => {
+                        self.began = None;
+                        report(Report::Outcome(item, outcome))?;
+                    }
+                    Ok(Answer::Refused(message)) => {
+                        return Err(
+                            MeasureError::Machine(format!("the worker cannot measure: {message}")).into()
+                        );
+                    }
+                    Err(error) => {
+                        let line = String::from_utf8_lossy(&line);
+                        let message = format!("invalid line from the worker: {error}: {line}");
+                        return Ok(self.broken(FailureClass::Garbage, &message));
+                    }
+                }
+            }
+            // The worker goes on meanwhile; rows that it finishes during this wait are synced together the
+            // next time.
+            report(Report::Settle)?;
+            match wake {
+                Wake::Output => {}
+                Wake::Stopped(reason) => return Ok(BatchEnd::Stopped(reason)),
+                Wake::Deadline => {
+                    if let Ended::Stuck(process) = self.process.end()? {
+                        let message = format!("worker {process} cannot be killed: the device hangs");
+                        return Err(MeasureError::Machine(message).into());
+                    }
+                    self.must_be_ready("it was killed because it did not answer")?;
+                    return Ok(
+                        self.broken(FailureClass::Timeout, "killed because its worker no longer answered")
+                    );
+                }
+                Wake::Exited => return self.exited(),
+            }
+        }
+    }
+
+    fn exited(&mut self) -> Result<BatchEnd, Trouble> {
+        let Ended::Exited(status) = self.process.end()? else { return Ok(BatchEnd::Done) };
+        if status.success() && self.ready && self.began.is_none() {
+            return Ok(BatchEnd::Done);
+        }
+        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+        if let Some(reason) = signal.and_then(|signal| self.context.stop.reason_behind(signal)) {
+            return Ok(BatchEnd::Stopped(reason));
+        }
+        let stderr = self.process.stderr_tail();
+        let said = String::from_utf8_lossy(&stderr);
+        self.must_be_ready(&format!("{status}: {}", said.trim()))?;
+        let (class, how) = match signal {
+            Some(signal) => (FailureClass::Crash, signal_name(signal)),
+            None => (FailureClass::Exit, format!("code {}", status.code().unwrap_or_default())),
+        };
+        Ok(self.broken(class, &format!("{how} {said}")))
+    }
+
+    /// A worker that ends before it has a device would end again with any other request.
+    fn must_be_ready(&self, how: &str) -> Result<(), MeasureError> {
+        if self.ready {
+            return Ok(());
+        }
+        Err(MeasureError::Machine(format!("the worker ended before it was ready: {how}")))
+    }
+
+    fn broken(&self, class: FailureClass, message: &str) -> BatchEnd {
+        BatchEnd::Broken { at: self.began, failure: Failure::new(class, message) }
+    }
+}

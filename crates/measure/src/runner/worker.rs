@@ -1,0 +1,63 @@
+//! Kernels of a program that speaks the worker's protocol itself, such as Triton's in Python.
+
+use ck_select::kernel::Kernel;
+use serde_json::{Value, json};
+
+use super::conversation::{converse, program};
+use super::{Batch, BatchEnd, Context, Progress, Report, Runner};
+use crate::config::{DeviceKind, WorkerConfig};
+use crate::error::MeasureError;
+use crate::protocol::{Item, Request, VERSION};
+
+/// Runs kernels in workers of somebody else's making.
+#[derive(Debug)]
+pub struct WorkerRunner {
+    config: WorkerConfig,
+}
+
+impl WorkerRunner {
+    /// A runner that starts its workers as the configuration says.
+    pub const fn new(config: WorkerConfig) -> Self {
+        Self { config }
+    }
+}
+
+impl Runner for WorkerRunner {
+    fn describe(&self) -> Value {
+        let WorkerConfig { command, environment, .. } = &self.config;
+        json!({ "runner": "worker", "command": command, "environment": environment })
+    }
+
+    fn uses_gpu(&self) -> bool {
+        true
+    }
+
+    fn prepare(
+        &mut self,
+        _kernels: &[&Kernel],
+        _context: Context<'_>,
+        _progress: Progress<'_>,
+    ) -> Result<(), MeasureError> {
+        Ok(())
+    }
+
+    fn measure(
+        &self,
+        batch: Batch<'_>,
+        context: Context<'_>,
+        report: &mut dyn FnMut(Report) -> Result<(), MeasureError>,
+    ) -> Result<BatchEnd, MeasureError> {
+        let items = batch.jobs.iter().enumerate().map(|(item, job)| Item::new(item, job, String::new()));
+        let request = Request {
+            version: VERSION,
+            device: DeviceKind::default(),
+            settings: context.settings.clone(),
+            items: items.collect(),
+        };
+        let mut command = program(&self.config.command)?;
+        command.current_dir(&self.config.folder);
+        batch.gpu.show(&mut command);
+        command.envs(&self.config.environment);
+        converse(command, &request, context, report)
+    }
+}

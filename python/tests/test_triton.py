@@ -1,0 +1,184 @@
+"""Triton's pool and worker in ``gpu/triton``, with a PyTorch and a Triton that only keep account."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ck_select
+from ck_select.commands import command
+
+TRITON = Path(__file__).parents[2] / "gpu" / "triton"
+sys.path.append(str(TRITON))
+
+from pool import ARCHS, DTYPES, LAYOUTS, Kernel, Problem, Refused, pool, split_pool  # noqa: E402
+
+NAME = "triton_gemm_bf16_rcr_compv4_default_intrawave_False_False_False_False_128x64x64_4x1x1_16x16x16"
+
+# A matrix is one number. Rows of the tile decide what a kernel does: 256 do not compile, 128 write nothing, 64 do not
+# launch, 32 take a second instead of a millisecond.
+TORCH = """
+import math, types
+__version__, version = "2", types.SimpleNamespace(hip=None)
+dtype, float16, bfloat16, float8_e4m3fn, float8_e5m2, int8 = object, "h", "b", "8", "5", "1"
+manual_seed = lambda seed: None
+class Tensor:
+    def __init__(self, value=1.0): self.value = value
+    def to(self, dtype): return self
+    def float(self): return Tensor(self.value)
+    def __mul__(self, by): return self
+    def __matmul__(self, other): return Tensor(self.value * other.value)
+    def __sub__(self, other): return Tensor(self.value - other.value)
+    def numel(self): return 1
+    def fill_(self, value): self.value = value
+    zero_ = lambda self: self.fill_(0.0)
+    T = property(lambda self: self)
+randn = empty = lambda *shape, **how: Tensor()
+count_nonzero = lambda tensor: int(tensor.value != 0)
+linalg = types.SimpleNamespace(vector_norm=lambda tensor, *order: abs(tensor.value))
+clock = 0.0
+def run(ms):
+    global clock
+    clock += ms
+class Event:
+    def __init__(self, enable_timing): pass
+    def record(self): self.at = clock
+    def synchronize(self): pass
+    def elapsed_time(self, later): return later.at - self.at
+class CUDAGraph:
+    def replay(self): run(self.ms)
+class graph:
+    def __init__(self, graph, stream): self.graph = graph
+    def __enter__(self): self.began = clock
+    def __exit__(self, *error): self.graph.ms = clock - self.began; run(-self.graph.ms)
+device = types.SimpleNamespace(name="Fake", major=9, minor=0, multi_processor_count=4, L2_cache_size=1)
+cuda = types.SimpleNamespace(
+    is_available=lambda: True, get_device_properties=lambda at: device, mem_get_info=lambda: (FREE, 100),
+    Stream=object, set_stream=lambda stream: None, current_stream=lambda: None, synchronize=lambda: None,
+    Event=Event, CUDAGraph=CUDAGraph, graph=graph)
+"""
+TRITON_ITSELF = """
+import torch
+__version__ = "3"
+class Jit:
+    def warmup(self, *arguments, **how):
+        if arguments[11] == 256: raise RuntimeError("no registers")
+    def __getitem__(self, grid):
+        def launch(a, b, c, m, n, k, *constants, **how):
+            rows = constants[5]
+            if rows == 64: raise RuntimeError("out of resource: shared memory")
+            if rows != 128: c.value = a.value * b.value
+            torch.run(1000.0 if rows == 32 else 1.0)
+        return launch
+jit = lambda function=None, **how: Jit() if function else lambda function: Jit()
+"""
+
+
+@pytest.fixture
+def bench(tmp_path):
+    """`ckselect bench` with the worker; the result is its standard error and the classes by rows of a tile."""
+
+    def run(*, free="95", only="torch.py triton", tiles=(16, 32, 64, 128, 256), problems="m,n,k\n256,64,64\n"):
+        fakes = {"torch.py": TORCH.replace("FREE", free), "triton/__init__.py": TRITON_ITSELF, "triton/language.py": ""}
+        for name, text in fakes.items():
+            if name.split("/")[0] in only:
+                (tmp_path / name).parent.mkdir(exist_ok=True)
+                (tmp_path / name).write_text(text)
+        names = [Kernel("bf16", "rcr", (rows, 64, 64), 4, 3).name for rows in tiles]
+        (tmp_path / "pool.txt").write_text("\n".join(names))
+        (tmp_path / "problems.csv").write_text(problems)
+        environment = {"PYTHONPATH": str(tmp_path), "TRITON_CACHE_DIR": str(tmp_path / "cache"), "CK_TRITON_JOBS": "2"}
+        program = [sys.executable, str(TRITON / "worker.py")]
+        runner = {"runner": "worker", "command": program, "environment": environment}
+        (tmp_path / "runner.json").write_text(json.dumps(runner))
+        words = "bench --pool pool.txt --problems problems.csv --runner runner.json --output log.csv --cutoff 2"
+        environment = {**os.environ, "CK_SELECT_LOCK_DIR": str(tmp_path)}
+        ran = subprocess.run(
+            [command(), *words.split()], cwd=tmp_path, capture_output=True, text=True, env=environment, check=False
+        )
+        log = tmp_path / "log.csv"
+        rows = csv.DictReader(log.read_text().splitlines() if log.exists() else [])
+        return ran, {Kernel.parse(row["kernel"]).tile[0]: row for row in rows}
+
+    return run
+
+
+def test_every_outcome_is_a_row_with_its_reason(bench):
+    ran, rows = bench()
+    assert ran.returncode == 0, ran.stderr
+    assert (rows[16]["latency_ms"], rows[16]["non_zero"]) == ("1.0", "1")
+    for tile, error in (32, "cut_off"), (64, "launch: RuntimeError: "), (128, "garbage: wrong"), (256, "build: "):
+        assert rows[tile]["error_msg"].startswith(error), rows[tile]
+    assert "no registers" in rows[256]["error_msg"]
+
+
+def test_splits_that_no_kernel_takes_are_refused(bench):
+    ran, rows = bench(tiles=[16], problems="m,n,k,split_k\n64,64,64,2\n")
+    assert ran.returncode == 1 and "split_k is 2, and K has 1 steps of 64" in rows[16]["error_msg"]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"only": "triton"}, "has no torch: install torch and triton for your GPU"),
+        ({"only": "torch.py"}, "has no triton: install torch and triton for your GPU"),
+        ({"free": "70"}, "the GPU is busy: others hold"),
+    ],
+)
+def test_what_cannot_measure_says_why_and_leaves_nothing(bench, given, message):
+    ran, rows = bench(**given)
+    assert (ran.returncode, rows) == (1, {})
+    assert "the worker cannot measure: " in ran.stderr and message in ran.stderr
+
+
+def test_names_are_read_as_they_are_printed():
+    for dtype in DTYPES:
+        for layout in LAYOUTS:
+            for arch in ARCHS:
+                kernels = pool(dtype, layout, arch)
+                assert len(kernels) > 100 and set(split_pool(dtype, layout, arch)) < set(kernels)
+                assert all(Kernel.parse(kernel.name) == kernel for kernel in kernels)
+
+
+def test_the_product_knows_the_names():
+    names = [kernel.name for kernel in pool("fp8", "rcr", "sm_90")]
+    rows = ck_select.estimate({"M": 512, "N": 512, "K": 512, "dtype": "fp8"}, names, arch="sm_90")
+    assert sorted(row["kernel"] for row in rows) == sorted(names)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("compv4", "mem", "'mem' has no number of stages, expected compv3, compv4, compv5, compv6 (2 to 5)"),
+        ("bf16", "fp64", "found the type fp64, expected fp16, bf16, fp8, bf8"),
+        ("rcr", "rcc", "found the layout rcc, expected rcr, rrr, ccr, crr"),
+        ("4x1x1", "2x2x1", "expected triton_gemm_bf16_rcr_compv4_"),
+        ("128x64", "96x64", "expected powers of two"),
+        ("16x16x16", "16x16x16_splitk4", "found '_splitk4', expected the end: a split is the problem's"),
+        ("triton_gemm", "gemm_universal", "expected a name as pool.py prints it"),
+    ],
+)
+def test_other_names_are_refused_with_the_reason(old, new, message):
+    with pytest.raises(Refused) as refused:
+        Kernel.parse(NAME.replace(old, new))
+    assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("M=8,N=8,split_k=1", "expected numbers for M, N and K"),
+        ("M=8,N=8,K=8,split_k=auto", "only a number of parts can be measured"),
+        ("M=8,N=8,K=8,dtype_a=bf16,dtype_c=fp32", "dtype_c has to be bf16"),
+        ("M=8,N=8,K=8,batch=4", "the problem has batch = 4"),
+    ],
+)
+def test_other_problems_are_refused_with_the_reason(text, message):
+    with pytest.raises(Refused, match=message):
+        Problem.parse(text)
