@@ -8,6 +8,7 @@ whose memory others use, CK_TRITON_JOBS is the number of compilers.
 from __future__ import annotations
 
 import fcntl
+import gc
 import hashlib
 import json
 import multiprocessing
@@ -312,6 +313,8 @@ def serve(request: dict[str, Any], say: Callable[[dict[str, Any]], None]) -> Non
         raise Unusable(f"protocol version: found {request.get('version')}, expected {VERSION}")
     torch, gemm = found()
     refuse_busy(torch)
+    # Older PyTorch collects garbage before each graph; what was imported is none.
+    gc.freeze()
     bench = Bench(torch, gemm, request["settings"])
     say({"ready": facts(torch)})
     variants: dict[Variant, None] = {}
