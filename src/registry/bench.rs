@@ -9,7 +9,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use super::Options;
+use super::options::Options;
 use crate::problem::Problem;
 use crate::tuning::clock::{Clock, SystemClock};
 use crate::tuning::device::{Device, DeviceFacts};

@@ -3,12 +3,13 @@
 //! A fixed number of slots that readers share without writing. Each decision carries the generation that it
 //! was made for, so that a change of the registry invalidates all of them at once.
 
+use super::entry::UserData;
 use super::entry::{Name, Registered};
 #[cfg(test)]
 use super::index::NameIndex;
 use super::model_name::ModelName;
+use super::selection::{Selection, Source};
 use super::slot::Slot;
-use super::{Selection, Source, UserData};
 use crate::problem::{FieldSet, Problem, WORDS};
 
 /// Number of decisions; problems with the same place replace each other.

@@ -1,8 +1,10 @@
 //! A selection: from memory, else by the first source that has an answer.
 
 use super::cache::Key;
+use super::options::Mode;
+use super::selection::{SelectError, Selection, Source};
+use super::shared::Registry;
 use super::source::{Call, priority};
-use super::{Mode, Registry, SelectError, Selection, Source};
 use crate::log::{self, Level};
 use crate::problem::Problem;
 

@@ -4,11 +4,10 @@ use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_void};
 use std::sync::Arc;
 
-use super::NewKernel;
 use super::index::NameIndex;
 use crate::kernel::Kernel;
 use crate::pool::kernel_json;
-use crate::problem::Problem;
+use crate::problem::{InvalidField, Problem};
 use crate::tuning::device::Stream;
 use crate::tuning::search::RunOutcome;
 use crate::vocab::Arch;
@@ -130,6 +129,34 @@ impl std::fmt::Debug for Registered<'_> {
             .field("may_refuse", &self.may_refuse)
             .finish()
     }
+}
+
+/// Why a kernel cannot be added.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AddError {
+    /// A kernel with that name is already registered, with the same or a higher priority.
+    #[error("kernel '{0}' is already registered, with the same or a higher priority")]
+    AlreadyRegistered(String),
+    /// An invalid descriptor.
+    #[error("kernel '{name}': {source}")]
+    Invalid {
+        /// The kernel's name.
+        name: String,
+        /// The field, its value, and what is accepted.
+        source: InvalidField,
+    },
+}
+
+/// A kernel to be added by [`Registry::add_all`].
+pub struct NewKernel {
+    /// Its description and its name.
+    pub kernel: Kernel,
+    /// Its rank among kernels if no better source answers.
+    pub priority: Priority,
+    /// User data that is returned with selections.
+    pub user: UserData,
+    /// Its callbacks.
+    pub hooks: Option<Box<dyn Hooks>>,
 }
 
 /// A registered kernel. Whoever holds it may use it; a removed one is dropped with the last state that has it.

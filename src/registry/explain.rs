@@ -3,17 +3,12 @@
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use super::reproduce;
+use super::selection::{SelectError, Selection, Source};
+use super::shared::Registry;
 use super::source::Call;
-use super::{Registry, SelectError, Selection, Source, reproduce};
 use crate::log::{self, Level};
 use crate::problem::Problem;
-
-/// Which warnings of a registry were given: each is given once.
-#[derive(Default)]
-pub(super) struct WarnedOnce {
-    no_model: AtomicBool,
-    arch_unknown: AtomicBool,
-}
 
 impl Registry {
     /// Warns of a selection that may be poor, once for each reason.

@@ -1,6 +1,6 @@
 //! The number of splits, which only attention needs.
 
-use super::Registry;
+use super::shared::Registry;
 use crate::problem::{FmhaProblem, Problem};
 use crate::vocab::FmhaApi;
 

@@ -4,8 +4,8 @@
 use std::cmp::Reverse;
 use std::sync::Arc;
 
+use super::entry::{Entry, Priority};
 use super::index::KernelIndex;
-use super::{Entry, Priority};
 
 /// With fewer new kernels, each is put in its place; with more, the lists are sorted.
 const MANY: usize = 16;
@@ -111,7 +111,7 @@ fn key(entries: &[Arc<Entry>], index: KernelIndex) -> (Reverse<Priority>, Kernel
 
 #[cfg(test)]
 mod tests {
-    use super::super::{NewKernel, UserData};
+    use super::super::entry::{NewKernel, UserData};
     use super::*;
     use crate::kernel::Kernel;
     use crate::registry::index::NameIndex;

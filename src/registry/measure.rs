@@ -2,10 +2,13 @@
 
 use super::bench::Turn;
 use super::demand::Timing;
+use super::entry::Entry;
 use super::index::KernelIndex;
+use super::options::Options;
+use super::selection::{Selection, Source};
+use super::shared::Registry;
 use super::source::{Call, store};
 use super::state::State;
-use super::{Entry, Options, Registry, Selection, Source};
 use crate::log::{self, Level};
 use crate::problem::Problem;
 use crate::tuning::device::Stream;

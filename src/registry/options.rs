@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{OverrideError, Overrides};
+use super::overrides::{OverrideError, Overrides};
 use crate::capture::Capture;
 use crate::estimate::{Described, DescribedError};
 use crate::log::{self, Level};

@@ -11,8 +11,8 @@ use super::estimates::Estimates;
 use super::index::{KernelIndex, ModelIndex};
 use super::kernels::Kernels;
 use super::model_name::ModelName;
+use super::options::Options;
 use super::pool_file;
-use super::state::{LoadedModel, State};
 use crate::estimate::Described;
 use crate::log::{self, Level};
 use crate::model::Model;
@@ -21,6 +21,28 @@ use crate::pool::Pool;
 use crate::select::{LeftOutReason, Ranker};
 use crate::tuning::device::DeviceFacts;
 use crate::tuning::store::{Location, Mode, PoolHash, Scope, Store, Winners};
+
+/// A model, and the problems that it is for.
+#[derive(Clone)]
+pub(super) struct LoadedModel {
+    pub(super) key: ModelKey,
+    pub(super) model: Arc<Model>,
+    /// Part of the library, so that loaded models of its kind take precedence.
+    pub(super) embedded: bool,
+}
+
+/// What a state is prepared from.
+pub(super) struct Inputs<'s> {
+    pub(super) kernels: &'s Arc<Kernels>,
+    pub(super) models: &'s [LoadedModel],
+    /// The GPU in the place of its architecture's profile.
+    pub(super) described: Option<Described>,
+    pub(super) options: &'s Options,
+    /// Whether winners are measured: by selections, or between them.
+    pub(super) measures: bool,
+    /// The options have changed, so that earlier winners no longer fit.
+    pub(super) reopens_winners: bool,
+}
 
 /// What is prepared once per state.
 pub(super) struct Prepared {
@@ -57,21 +79,21 @@ impl Prepared {
     /// Prepares a state, reusing what an earlier one has for the same kernels. `facts` is called only if
     /// winners need the device.
     pub(super) fn new(
-        state: &State,
+        inputs: &Inputs<'_>,
         earlier: Option<&Self>,
         facts: impl FnOnce() -> Result<DeviceFacts, String>,
     ) -> Self {
-        let kernels = state.kernels();
-        let models = state.models().iter().map(|loaded| {
+        let &Inputs { kernels, described, .. } = inputs;
+        let models = inputs.models.iter().map(|loaded| {
             let of_model = |known: &&Arc<PreparedModel>| {
                 Arc::ptr_eq(&known.model, &loaded.model)
-                    && (known.key, known.described) == (loaded.key, state.described())
+                    && (known.key, known.described) == (loaded.key, described)
             };
             let earlier_one = earlier.and_then(|earlier| earlier.models.iter().find(of_model));
             if let Some(same) = earlier_one.filter(|known| Arc::ptr_eq(&known.kernels, kernels)) {
                 return Arc::clone(same);
             }
-            let model = PreparedModel::new(loaded, state.described(), kernels);
+            let model = PreparedModel::new(loaded, described, kernels);
             // A process that has just started may never ask twice; a running one should not wait within a
             // selection.
             if earlier.is_some() {
@@ -80,18 +102,18 @@ impl Prepared {
             Arc::new(model)
         });
         let models = models.collect();
-        let estimates = Estimates::new(kernels, state.described(), earlier.map(|earlier| &earlier.estimates));
-        let pool = asks_for_winners(state).then(|| {
+        let estimates = Estimates::new(kernels, described, earlier.map(|earlier| &earlier.estimates));
+        let pool = asks_for_winners(inputs).then(|| {
             let names: Vec<Cow<'_, str>> = kernels.entries().iter().map(|entry| entry.identity()).collect();
             PoolHash::of_names(names.iter().map(AsRef::as_ref))
         });
         let before = earlier.and_then(|earlier| Some((earlier.pool, earlier.winners.as_ref().ok()?)));
         let winners = match (pool, before) {
             (None, _) => Err("not asked for".to_owned()),
-            (Some(_), Some((known, winners))) if known == pool && !state.reopens_winners() => {
+            (Some(_), Some((known, winners))) if known == pool && !inputs.reopens_winners => {
                 Ok(winners.clone())
             }
-            (Some(pool), before) => winners(state, pool, before.map(|(_, winners)| winners.store()), facts),
+            (Some(pool), before) => winners(inputs, pool, before.map(|(_, winners)| winners.store()), facts),
         };
         Self { models, estimates, winners, pool }
     }
@@ -182,20 +204,20 @@ fn driver(facts: &DeviceFacts) -> String {
 /// later.
 const WAIT: Duration = Duration::from_millis(250);
 
-fn asks_for_winners(state: &State) -> bool {
-    state.measures() || state.options().store.is_some()
+fn asks_for_winners(inputs: &Inputs<'_>) -> bool {
+    inputs.measures || inputs.options.store.is_some()
 }
 
 /// Opens the winners of a pool. Without a device there are none, because winners are only valid for their
 /// device. `before` is the previous store, which knows what is still to be written.
 fn winners(
-    state: &State,
+    inputs: &Inputs<'_>,
     pool: PoolHash,
     before: Option<&Store>,
     facts: impl FnOnce() -> Result<DeviceFacts, String>,
 ) -> Result<Arc<Winners>, String> {
-    let options = state.options();
-    if state.kernels().len() == 0 {
+    let options = inputs.options;
+    if inputs.kernels.len() == 0 {
         return Err("no kernels".to_owned());
     }
     let (arch, device, driver) = match (&options.device_name, facts()) {
@@ -208,14 +230,14 @@ fn winners(
         }
     };
     let arch = arch.ok_or("no architecture is known")?;
-    let mode = if state.measures() { Mode::ReadWrite } else { Mode::ReadOnly };
+    let mode = if inputs.measures { Mode::ReadWrite } else { Mode::ReadOnly };
     let store = match Location::from_environment(options.store.as_deref()) {
         Ok(Location::Off) => Store::disabled(),
         Ok(Location::File(path)) => match before.filter(|before| before.is_at(&path, mode)) {
             Some(before) => before.clone(),
             None => Store::at(&path, mode, WAIT),
         },
-        Err(error) if state.measures() => {
+        Err(error) if inputs.measures => {
             log::line(Level::Warn, "store", format_args!("{error}; winners are kept in memory only"));
             Store::disabled()
         }
@@ -227,7 +249,9 @@ fn winners(
 
 #[cfg(test)]
 mod tests {
-    use super::super::{NewKernel, Options, Registry, UserData};
+    use super::super::entry::{NewKernel, UserData};
+    use super::super::options::Options;
+    use super::super::shared::Registry;
     use super::*;
     use crate::kernel::Kernel;
     use crate::problem::ConvProblem;

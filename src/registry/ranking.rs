@@ -1,9 +1,11 @@
 //! Rankings and predictions of the model that serves a problem, for callers who ask for more than a selection.
 
+use super::entry::Registered;
 use super::index::KernelIndex;
+use super::selection::SelectError;
+use super::shared::Registry;
 use super::source::{Call, model};
 use super::state::State;
-use super::{Registered, Registry, SelectError};
 use crate::model::Predictions;
 use crate::problem::{FieldSet, Problem};
 use crate::select::{LeftOut, RankScratch, Ranker};

@@ -3,12 +3,14 @@
 
 use std::path::Path;
 
+use super::entry::Entry;
 use super::index::KernelIndex;
 use super::options::Options;
 use super::prepared::Prepared;
+use super::selection::{Selection, Source};
 use super::source::Call;
 use super::state::State;
-use super::{Entry, ModelKey, Selection, Source};
+use crate::model::ModelKey;
 use crate::problem::Problem;
 use crate::vocab::Arch;
 

@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use super::Registered;
+use super::entry::Registered;
 use super::model_name::ModelName;
 use crate::problem::{FieldSet, InvalidField};
 use crate::select::RankError;

@@ -2,26 +2,20 @@
 
 use std::sync::{Arc, OnceLock};
 
+use super::entry::Entry;
 use super::index::{KernelIndex, ModelIndex};
 use super::kernels::Kernels;
-use super::prepared::Prepared;
-use super::{Entry, ModelKey, Options, OptionsError, Overrides};
+use super::options::{Options, OptionsError};
+use super::overrides::Overrides;
+use super::prepared::{Inputs, LoadedModel, Prepared};
 use crate::capture::Capture;
 use crate::embedded;
 use crate::estimate::Described;
+use crate::model::ModelKey;
 use crate::model::{Model, ModelError};
 use crate::problem::{Checked, Problem};
 use crate::tuning::device::DeviceFacts;
 use crate::vocab::{Arch, Op};
-
-/// A model, and the problems that it is for.
-#[derive(Clone)]
-pub(super) struct LoadedModel {
-    pub(super) key: ModelKey,
-    pub(super) model: Arc<Model>,
-    /// Part of the library, so that loaded models of its kind take precedence.
-    pub(super) embedded: bool,
-}
 
 /// What the files that options name contain.
 pub(super) struct Files {
@@ -193,10 +187,6 @@ impl State {
         }
     }
 
-    pub(super) const fn reopens_winners(&self) -> bool {
-        self.reopens_winners
-    }
-
     pub(super) fn models(&self) -> &[LoadedModel] {
         &self.models
     }
@@ -222,6 +212,18 @@ impl State {
 
     pub(super) fn is_in_use(&self) -> bool {
         self.in_use.get().is_some()
+    }
+
+    /// What it is prepared from.
+    pub(super) fn inputs(&self) -> Inputs<'_> {
+        Inputs {
+            kernels: &self.kernels,
+            models: &self.models,
+            described: self.described,
+            options: &self.options,
+            measures: self.measures(),
+            reopens_winners: self.reopens_winners,
+        }
     }
 
     /// What is prepared so far, for this state or for the last prepared one before it.

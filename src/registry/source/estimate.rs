@@ -5,9 +5,11 @@ use std::fmt::Write;
 use super::Call;
 use crate::estimate::{DeviceError, EstimateScratch, Terms};
 use crate::problem::Problem;
+use crate::registry::entry::Entry;
 use crate::registry::estimates::PreparedEstimate;
 use crate::registry::index::KernelIndex;
-use crate::registry::{Entry, Registry, Selection, Source};
+use crate::registry::selection::{Selection, Source};
+use crate::registry::shared::Registry;
 
 /// Number of kernels whose terms an explanation shows.
 const EXPLAINED: usize = 5;

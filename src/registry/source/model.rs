@@ -5,10 +5,11 @@ use std::fmt::Write;
 use super::Call;
 use crate::model::listed;
 use crate::problem::Problem;
+use crate::registry::entry::Entry;
 use crate::registry::index::KernelIndex;
-use crate::registry::prepared::PreparedModel;
-use crate::registry::state::{LoadedModel, State};
-use crate::registry::{Entry, SelectError, Selection, Source};
+use crate::registry::prepared::{LoadedModel, PreparedModel};
+use crate::registry::selection::{SelectError, Selection, Source};
+use crate::registry::state::State;
 use crate::select::{LeftOutReason, RankError, RankScratch, Ranker, Ranking};
 use crate::vocab::Arch;
 

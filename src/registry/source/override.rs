@@ -1,7 +1,7 @@
 //! The kernel that a rule of the override file names.
 
 use super::{Answer, Call, outcome};
-use crate::registry::{SelectError, Source};
+use crate::registry::selection::{SelectError, Source};
 
 /// A rule for the problem is never skipped: it is an error if its kernel cannot be taken.
 pub(super) fn answer<'r>(call: Call<'r, '_>) -> Answer<'r> {

@@ -1,7 +1,8 @@
 //! The registered priorities, which have an answer whenever a kernel fits and is supported.
 
 use super::{Call, outcome};
-use crate::registry::{Mode, SelectError, Selection, Source};
+use crate::registry::options::Mode;
+use crate::registry::selection::{SelectError, Selection, Source};
 
 pub(in crate::registry) fn answer<'r>(call: Call<'r, '_>) -> Result<Selection<'r>, SelectError> {
     let Call { state, problem, .. } = call;

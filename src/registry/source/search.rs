@@ -2,7 +2,8 @@
 
 use super::{Call, estimate, model};
 use crate::registry::index::KernelIndex;
-use crate::registry::{Mode, Selection};
+use crate::registry::options::Mode;
+use crate::registry::selection::Selection;
 use crate::tuning::store::WinnerSource;
 
 /// Measures what the mode allows: all kernels, or the model's best.

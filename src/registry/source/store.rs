@@ -1,7 +1,7 @@
 //! The winner that was measured earlier.
 
 use super::{Call, described};
-use crate::registry::{Selection, Source};
+use crate::registry::selection::{Selection, Source};
 
 /// The measured winner, if its kernel is still registered and supported.
 pub(in crate::registry) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {

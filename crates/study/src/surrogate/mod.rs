@@ -144,10 +144,9 @@ pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 pub fn search_pool(ranker: &Ranker, problem: &Problem, top: usize) -> Result<Outcome, SearchError> {
     let mut scratch = RankScratch::default();
     ranker.rank_with(problem, &mut scratch)?;
-    let kernels = ranker.pool().kernels();
-    let found = |ranked: &Ranked| {
-        Some(Found { kernel: kernels.get(ranked.index)?.as_ref().clone(), score: ranked.score })
-    };
+    let pool = ranker.pool();
+    let found =
+        |ranked: &Ranked| Some(Found { kernel: pool.get(ranked.index)?.clone(), score: ranked.score });
     let ranking = scratch.ranking();
     Ok(Outcome { found: ranking.iter().take(top).filter_map(found).collect(), scored: ranking.len() })
 }

@@ -153,7 +153,7 @@ fn features_of_mem_kernels_are_those_of_the_training() {
         for (row, &index) in data.rows.iter().enumerate() {
             let measured = &measurements.rows()[index as usize];
             let name = &measurements.kernels()[measured.kernel as usize].name;
-            let kernel = pool.kernels().iter().find(|kernel| kernel.name == *name).unwrap();
+            let kernel = pool.iter().find(|kernel| kernel.name == *name).unwrap();
             let problem = &measurements.problems()[measured.problem as usize];
             let found = extractor.row(problem, &kernel.kind).unwrap();
             let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
