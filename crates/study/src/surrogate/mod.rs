@@ -145,8 +145,9 @@ pub fn search_pool(ranker: &Ranker, problem: &Problem, top: usize) -> Result<Out
     let mut scratch = RankScratch::default();
     ranker.rank_with(problem, &mut scratch)?;
     let kernels = ranker.pool().kernels();
-    let found =
-        |ranked: &Ranked| Some(Found { kernel: kernels.get(ranked.index)?.clone(), score: ranked.score });
+    let found = |ranked: &Ranked| {
+        Some(Found { kernel: Kernel::clone(kernels.get(ranked.index)?), score: ranked.score })
+    };
     let ranking = scratch.ranking();
     Ok(Outcome { found: ranking.iter().take(top).filter_map(found).collect(), scored: ranking.len() })
 }
