@@ -91,7 +91,7 @@ pub const fn part(role: Role) -> &'static str {
 }
 
 /// What was held out, and how often.
-pub fn way(trained: &[Trained]) -> String {
+pub fn held_out_text(trained: &[Trained]) -> String {
     let folds = || trained.iter().map(|one| &one.validation.folds);
     let Some(most) = folds().max_by_key(|folds| folds.len()) else { return String::new() };
     let left_out: Vec<&str> = most.iter().filter_map(|fold| fold.left_out.as_deref()).collect();
@@ -172,7 +172,7 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
         return;
     }
     let (what, stop, apart) =
-        (way(trained), stopping(plan.stop), plan.group_by.promise(plan.holdout.is_some()));
+        (held_out_text(trained), stopping(plan.stop), plan.group_by.promise(plan.holdout.is_some()));
     let _ = writeln!(
         out,
         "{what}; {apart}. {stop}\n\

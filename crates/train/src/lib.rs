@@ -28,7 +28,7 @@ mod warm;
 
 pub use artifacts::Directory;
 pub use card::{CardInputs, CurvePoint};
-pub use card::{part, purpose, stopping, way};
+pub use card::{held_out_text, part, purpose, stopping};
 pub use data::{Item, Role, TrainingData};
 pub use error::TrainError;
 pub use fit::Rounds;
@@ -37,7 +37,7 @@ pub use holdout::Holdout;
 pub use metrics::{Efficiency, FoldMetrics};
 pub use objective::Objective;
 pub use params::{MAX_TREES, Params};
-pub use simulation::{Draw, Promising, Simulation, Way};
+pub use simulation::{Draw, Method, Promising, Simulation};
 pub use tune::{own_params, spread_order};
 pub use validate::Validation;
 pub use warm::WarmStart;

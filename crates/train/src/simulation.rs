@@ -27,7 +27,7 @@ const LEAST: usize = 10;
 
 /// How kernels are learned from a few problems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum Method {
     /// Like `ckselect tune`.
     Tuned,
     /// A ranking forest, as trained by `ckselect train`, from these problems alone.
@@ -36,7 +36,7 @@ pub enum Way {
     Upstream,
 }
 
-impl Way {
+impl Method {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Tuned, Self::Alone, Self::Upstream];
 
@@ -83,7 +83,7 @@ pub struct Draw {
     /// The quality to expect on other problems, from holding out each measured one; `None` if there are too
     /// few.
     pub expected: Option<Efficiency>,
-    /// The same without having learned anything, for [`Way::Tuned`].
+    /// The same without having learned anything, for [`Method::Tuned`].
     pub before: Option<Efficiency>,
     /// Whether the held-out problems, if there are at least 20, show that nothing should be learned of them: choices
     /// are worse than before, by more than twice the standard error of the mean difference.
@@ -112,7 +112,7 @@ pub struct Simulation<'a> {
     data: TrainingData,
     /// What is learned of measured problems, if less than what is judged.
     learned: Option<TrainingData>,
-    way: Way,
+    method: Method,
     base: Option<(&'a str, f64, Vec<Arch>)>,
     /// Problems that are judged and never measured; if there are none, those that were not measured.
     held_back: Vec<u32>,
@@ -121,27 +121,27 @@ pub struct Simulation<'a> {
 }
 
 impl<'a> Simulation<'a> {
-    /// Prepares the data of one device for a way of learning. `base` is the universal model that
-    /// [`Way::Tuned`] continues.
+    /// Prepares the data of one device for a method of learning. `base` is the universal model that
+    /// [`Method::Tuned`] continues.
     pub fn new(
         measurements: &'a Measurements,
         base: &'a WarmStart,
         extractor: &Extractor,
-        way: Way,
+        method: Method,
     ) -> Result<Self, TrainError> {
         let op = base.extractor().schema.op();
-        let extractor = match way {
-            Way::Tuned => Extractor { arch: extractor.arch, ..base.extractor().clone() },
-            Way::Alone => with_columns(extractor, Engine::of_op(op)),
-            Way::Upstream => with_columns(extractor, Engine::of_upstream(op)),
+        let extractor = match method {
+            Method::Tuned => Extractor { arch: extractor.arch, ..base.extractor().clone() },
+            Method::Alone => with_columns(extractor, Engine::of_op(op)),
+            Method::Upstream => with_columns(extractor, Engine::of_upstream(op)),
         };
-        let data = TrainingData::new(measurements, &extractor, way.target(), &[])?;
-        let base = match (way, base.forest(Target::Relative), base.prior()) {
-            (Way::Tuned, Some(text), Some(prior)) => Some((text, prior, base.archs().collect())),
-            (Way::Tuned, ..) => return Err(TrainError::NotUniversal(base.place().to_owned())),
+        let data = TrainingData::new(measurements, &extractor, method.target(), &[])?;
+        let base = match (method, base.forest(Target::Relative), base.prior()) {
+            (Method::Tuned, Some(text), Some(prior)) => Some((text, prior, base.archs().collect())),
+            (Method::Tuned, ..) => return Err(TrainError::NotUniversal(base.place().to_owned())),
             _ => None,
         };
-        Ok(Self { measurements, data, learned: None, way, base, held_back: Vec::new(), folds: FOLDS })
+        Ok(Self { measurements, data, learned: None, method, base, held_back: Vec::new(), folds: FOLDS })
     }
 
     /// The same with another number of folds in which measured problems are held out, at least two.
@@ -158,7 +158,7 @@ impl<'a> Simulation<'a> {
         extractor: &Extractor,
         count: usize,
     ) -> Result<Promising, TrainError> {
-        let whole = Simulation::new(measurements, base, extractor, Way::Tuned)?;
+        let whole = Simulation::new(measurements, base, extractor, Method::Tuned)?;
         let data = &whole.data;
         let items: Vec<usize> = (0..data.problems.len()).collect();
         let text = whole.base.as_ref().map_or("", |(text, ..)| text);
@@ -257,15 +257,15 @@ impl<'a> Simulation<'a> {
     }
 
     fn task<'t>(&self, data: &'t TrainingData) -> Task<'t> {
-        let categories = match (self.way, self.measurements.problems().first()) {
-            (Way::Upstream, Some(problem)) => {
+        let categories = match (self.method, self.measurements.problems().first()) {
+            (Method::Upstream, Some(problem)) => {
                 Engine::categories(problem.op()).iter().map(|&name| name.to_owned()).collect()
             }
             _ => Vec::new(),
         };
         // A part has the same problems, in the same order.
         let groups = self.data.problems.iter().map(|item| GroupBy::Problem.key(self.problem(item))).collect();
-        let mut task = Task::new(data, self.way.target(), self.way.objective(), &categories, groups);
+        let mut task = Task::new(data, self.method.target(), self.method.objective(), &categories, groups);
         if let Some((text, prior, seen)) = &self.base {
             (task.start, task.prior, task.adapts) = (Some((*text).to_owned()), Some(*prior), true);
             task.seen.clone_from(seen);
@@ -286,7 +286,7 @@ impl<'a> Simulation<'a> {
             (true, Some((text, ..))) => (*text).to_owned(),
             (false, _) => {
                 let weights = vec![1.0; self.data.problems.len()];
-                learned.forest(measured, &Recipe { params: self.way.params(), weights })?
+                learned.forest(measured, &Recipe { params: self.method.params(), weights })?
             }
         };
         Ok(Some(judged.choices(&judged.predict(&text, measured, rest)?, rest)))

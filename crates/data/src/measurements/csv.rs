@@ -42,7 +42,7 @@ pub(super) fn read(
                 }
             }
             Record::TooLong(number) => {
-                table.reject(format!("line {number}"), "longer than 1 MiB".to_owned())?
+                table.reject(format!("line {number}"), "longer than 1 MiB".to_owned())?;
             }
         }
     }
@@ -122,10 +122,7 @@ impl<'a> Records<'a> {
 
     fn next(&mut self) -> io::Result<Record<'_>> {
         loop {
-            let (text, ends, is_too_long, line) = match self.record()? {
-                Some(found) => found,
-                None => return Ok(Record::End),
-            };
+            let Some((text, ends, is_too_long, line)) = self.record()? else { return Ok(Record::End) };
             if is_too_long {
                 return Ok(Record::TooLong(line));
             }

@@ -8,8 +8,9 @@ use serde_json::Value;
 
 use super::DataError;
 use super::names::{Named, Names};
-use super::problems::{OwnedCells, Problems, plain, problem_of};
-use super::record::{Counts, Figures, Measured, Sink};
+use super::problems::{OwnedCells, plain};
+use super::record::{Counts, Figures, Sink};
+use super::rows::{Fault, Rows};
 
 /// Longest object.
 const MAX_OBJECT: usize = 1 << 20;
@@ -21,15 +22,7 @@ pub(super) fn read(
     names: &mut Names,
     sink: &mut dyn Sink,
 ) -> Result<Counts, DataError> {
-    let mut log = Log {
-        file,
-        names,
-        sink,
-        problems: Problems::default(),
-        shape: None,
-        open: None,
-        counts: Counts::default(),
-    };
+    let mut log = Log { rows: Rows::new(file, names, sink), shape: None, open: None };
     let mut bytes = Vec::new();
     let mut number = 0;
     loop {
@@ -44,7 +37,7 @@ pub(super) fn read(
     if let Some(open) = log.open.take() {
         log.cut_off(&open, "the file ends inside the object")?;
     }
-    Ok(log.counts)
+    Ok(log.rows.counts)
 }
 
 fn limited_line(reader: &mut dyn BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
@@ -102,14 +95,10 @@ impl Depth {
 }
 
 struct Log<'a> {
-    file: &'a str,
-    names: &'a mut Names,
-    sink: &'a mut dyn Sink,
-    problems: Problems,
+    rows: Rows<'a>,
     /// The extents of the last header.
     shape: Option<[i64; 3]>,
     open: Option<Open>,
-    counts: Counts,
 }
 
 impl Log<'_> {
@@ -156,8 +145,7 @@ impl Log<'_> {
     }
 
     fn cut_off(&mut self, open: &Open, reason: &str) -> Result<(), DataError> {
-        self.counts.rejected += 1;
-        self.sink.reject(self.file, format!("line {}", open.line), reason.to_owned())
+        self.rows.reject(format!("line {}", open.line), reason.to_owned())
     }
 
     fn object(&mut self, open: &Open) -> Result<(), DataError> {
@@ -165,21 +153,15 @@ impl Log<'_> {
             Ok(Strict(value)) => self.row(&value),
             Err(error) => Err(Fault::Row(format!("no JSON object: {error}"))),
         };
-        match row {
-            Ok(true) => self.counts.rows += 1,
-            Ok(false) => self.counts.other += 1,
-            Err(Fault::Sink(error)) => return Err(error),
-            Err(Fault::Row(reason)) => return self.cut_off(open, &reason),
-        }
-        Ok(())
+        self.rows.count(row, || format!("line {}", open.line))
     }
 
     fn row(&mut self, object: &Value) -> Result<bool, Fault> {
-        if !self.sink.takes_run(None) {
+        if !self.rows.sink.takes_run(None) {
             return Ok(true);
         }
         let name = object.get("name").and_then(Value::as_str).unwrap_or_default();
-        let (id, class) = match self.names.get(name.as_bytes())? {
+        let (id, class) = match self.rows.names.get(name.as_bytes())? {
             Named::Other => return Ok(false),
             Named::Taken { id, class } => (id, class),
         };
@@ -196,15 +178,6 @@ impl Log<'_> {
                 cells.0.push((name, plain(value)));
             }
         }
-        let key = format!("{class} {:?}", cells.0);
-        let arch = self.names.filter().unrecorded();
-        let read = || problem_of(self.names.kernel(id), &cells, arch);
-        let &(ref problem, serial) = self.problems.get(key.as_bytes(), read)?;
-        let wanted = self.names.filter().arch;
-        if wanted.is_some() && problem.arch() != wanted {
-            self.sink.other_arch(problem.arch());
-            return Ok(false);
-        }
         // Upstream's reader takes 0 for a missing figure.
         let figure = |key: &str| match object.get("perf_result").and_then(|figures| figures.get(key)) {
             None | Some(Value::Null) => Ok(0.0),
@@ -212,31 +185,10 @@ impl Log<'_> {
                 value.as_f64().ok_or_else(|| format!("perf_result: {key}: found {value}, expected a number"))
             }
         };
-        let (tflops, latency) = (figure("tflops(TFlops)")?, figure("latency(ms)")?);
-        let row = Measured {
-            kernel: id,
-            kernels: self.names.kernels(),
-            problem,
-            serial,
-            figures: Figures::judge(tflops, latency, figure("bandwidth(GB/s)")?, None, None, problem)?,
-            non_zero: None,
-            problem_idx: None,
-            run_id: None,
-            error: None,
-        };
-        self.sink.row(&row).map_err(Fault::Sink)?;
-        Ok(true)
-    }
-}
-
-enum Fault {
-    Row(String),
-    Sink(DataError),
-}
-
-impl From<String> for Fault {
-    fn from(reason: String) -> Self {
-        Self::Row(reason)
+        self.rows.object((id, class), &cells, |problem| {
+            let (tflops, latency) = (figure("tflops(TFlops)")?, figure("latency(ms)")?);
+            Ok((Figures::judge(tflops, latency, figure("bandwidth(GB/s)")?, None, None, problem)?, None))
+        })
     }
 }
 

@@ -11,6 +11,7 @@ mod parquet;
 mod problems;
 mod record;
 mod row_collector;
+mod rows;
 mod source;
 mod sweeps;
 mod table;

@@ -12,10 +12,9 @@ use ck_select_types::problem::Problem;
 use ck_select_types::vocab::Dtype;
 
 use super::names::{Named, Names};
-use super::problems::{
-    OwnedCells, Problems, check_columns, columns as problem_columns, need_columns, problem_of,
-};
+use super::problems::{OwnedCells, check_columns, columns as problem_columns, need_columns, problem_of};
 use super::record::{Counts, Figures, Measured, SharedHardware, Sink};
+use super::rows::{Fault, Rows};
 use super::{DataError, numbers};
 
 /// A cell of a row.
@@ -86,17 +85,6 @@ impl<'a> Cell<'a> {
 
 /// The cells of a row by their columns.
 type Cells<'a, 'c> = &'a dyn Fn(usize) -> Cell<'c>;
-
-pub(super) enum Fault {
-    Row(String),
-    Sink(DataError),
-}
-
-impl From<String> for Fault {
-    fn from(reason: String) -> Self {
-        Self::Row(reason)
-    }
-}
 
 /// The columns that give a row's kernel.
 enum KernelColumns {
@@ -240,16 +228,12 @@ impl<'a> Index<'a> {
 
 /// Takes the rows of a table.
 pub(super) struct Table<'a> {
-    file: &'a str,
     header: Header,
-    names: &'a mut Names,
-    sink: &'a mut dyn Sink,
-    problems: Problems,
+    rows: Rows<'a>,
     hardware: SharedHardware,
     key: Vec<u8>,
     /// The last row's problem and hardware.
     last: Option<u64>,
-    counts: Counts,
 }
 
 impl<'a> Table<'a> {
@@ -274,17 +258,9 @@ impl<'a> Table<'a> {
             problem: problem_columns().filter_map(|name| Some((name, index.find(name)?))).collect(),
         };
         need_columns(file, columns, op)?;
-        Ok(Self {
-            file,
-            header,
-            names,
-            sink,
-            problems: Problems::default(),
-            hardware: SharedHardware::default(),
-            key: Vec::new(),
-            last: None,
-            counts: Counts { unknown, ..Counts::default() },
-        })
+        let mut rows = Rows::new(file, names, sink);
+        rows.counts.unknown = unknown;
+        Ok(Self { header, rows, hardware: SharedHardware::default(), key: Vec::new(), last: None })
     }
 
     /// Whether a column is read.
@@ -304,13 +280,12 @@ impl<'a> Table<'a> {
 
     /// What was read.
     pub(super) fn end(self) -> Counts {
-        self.counts
+        self.rows.counts
     }
 
     /// Reports a place that is no row.
     pub(super) fn reject(&mut self, place: String, reason: String) -> Result<(), DataError> {
-        self.counts.rejected += 1;
-        self.sink.reject(self.file, place, reason)
+        self.rows.reject(place, reason)
     }
 
     /// Takes a row.
@@ -319,13 +294,8 @@ impl<'a> Table<'a> {
         cells: Cells<'_, '_>,
         place: impl FnOnce() -> String,
     ) -> Result<(), DataError> {
-        match self.row(cells) {
-            Ok(true) => self.counts.rows += 1,
-            Ok(false) => self.counts.other += 1,
-            Err(Fault::Sink(error)) => return Err(error),
-            Err(Fault::Row(reason)) => self.reject(place(), reason)?,
-        }
-        Ok(())
+        let taken = self.row(cells);
+        self.rows.count(taken, place)
     }
 
     /// False if the row is for a kernel or an architecture that was not requested.
@@ -333,22 +303,20 @@ impl<'a> Table<'a> {
         let figures = self.header.figures.as_ref();
         let some = |column: Option<usize>| column.map_or(Cell::Absent, cells);
         let run_id = some(figures.and_then(|of| of.run_id)).text();
-        if !self.sink.takes_run(run_id.as_deref()) {
+        if !self.rows.sink.takes_run(run_id.as_deref()) {
             return Ok(true);
         }
-        let Named::Taken { id, class } = self.names.get(&self.header.kernel.name(cells)?)? else {
+        let Named::Taken { id, class } = self.rows.names.get(&self.header.kernel.name(cells)?)? else {
             return Ok(false);
         };
         let (problem, serial) = self.problem(cells, id, class)?;
-        let wanted = self.names.filter().arch;
-        if wanted.is_some() && problem.arch() != wanted {
-            self.sink.other_arch(problem.arch());
+        if self.rows.is_elsewhere(&problem) {
             return Ok(false);
         }
         if self.last != Some(serial) {
             for &(name, column) in &self.header.hardware {
                 if let Some(value) = cells(column).whole(name).map_err(|reason| format!("hw_{reason}"))? {
-                    self.hardware.take(self.file, name, value, self.sink).map_err(Fault::Sink)?;
+                    self.hardware.take(self.rows.file, name, value, self.rows.sink).map_err(Fault::Sink)?;
                 }
             }
             self.last = Some(serial);
@@ -360,7 +328,7 @@ impl<'a> Table<'a> {
         let error = some(error).text();
         let measured = Measured {
             kernel: id,
-            kernels: self.names.kernels(),
+            kernels: self.rows.names.kernels(),
             problem: &problem,
             serial,
             figures: match figures {
@@ -372,7 +340,7 @@ impl<'a> Table<'a> {
             run_id: run_id.as_deref(),
             error: error.as_deref(),
         };
-        self.sink.row(&measured).map_err(Fault::Sink)?;
+        self.rows.sink.row(&measured).map_err(Fault::Sink)?;
         Ok(true)
     }
 
@@ -383,14 +351,14 @@ impl<'a> Table<'a> {
         for (_, column) in self.header.problem.iter().chain(&self.header.hardware) {
             cells(*column).push_key(&mut self.key);
         }
-        let names = &*self.names;
+        let names = &*self.rows.names;
         let columns = &self.header.problem;
         let read = || {
             let text = |column: usize| cells(column).text().unwrap_or_default().into_owned();
             let owned = OwnedCells(columns.iter().map(|(name, column)| (*name, text(*column))).collect());
             problem_of(names.kernel(id), &owned, names.filter().unrecorded())
         };
-        self.problems.get(&self.key, read).copied()
+        self.rows.problems.get(&self.key, read).copied()
     }
 }
 

@@ -6,7 +6,7 @@ use ck_select_model::model::Target;
 use crate::evaluate::Evaluation;
 use ck_select_data::figures::quantile;
 use ck_select_data::measurements::Measurements;
-use ck_select_train::{CardInputs, FoldMetrics, Plan, Trained, part, purpose, stopping, way};
+use ck_select_train::{CardInputs, FoldMetrics, Plan, Trained, held_out_text, part, purpose, stopping};
 
 use super::chart::{self, Axis, Mark, Series, Unit};
 use super::evaluation::{importances, regret, slices, worst};
@@ -139,7 +139,7 @@ fn forest_title(page: &mut Page, one: &Trained) {
 
 fn folds(page: &mut Page, plan: &Plan, trained: &[Trained]) {
     let apart = plan.group_by.promise(plan.holdout.is_some());
-    page.text(&format!("{}; {apart}. {}", way(trained), stopping(plan.stop)));
+    page.text(&format!("{}; {apart}. {}", held_out_text(trained), stopping(plan.stop)));
     for one in trained.iter().filter(|one| !one.validation.folds.is_empty()) {
         forest_title(page, one);
         let folds = &one.validation.folds;

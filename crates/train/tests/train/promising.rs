@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use ck_select_data::measurements::{Measurements, Wanted};
 use ck_select_model::features::{Engine, Extractor};
 use ck_select_model::model::Target;
-use ck_select_train::{Simulation, TrainingData, WarmStart, Way};
+use ck_select_train::{Method, Simulation, TrainingData, WarmStart};
 use ck_select_types::hardware::Hardware;
 use ck_select_types::problem::Problem;
 use ck_select_types::vocab::{Arch, Op};
@@ -58,7 +58,7 @@ fn columns_of_promising_kernels_are_those_of_all() {
 
     // What is learned from the part is judged on all kernels.
     let of = |data: &Measurements, first: Option<usize>, count: usize| {
-        let mut simulation = Simulation::new(data, &base, &extractor, Way::Tuned).unwrap();
+        let mut simulation = Simulation::new(data, &base, &extractor, Method::Tuned).unwrap();
         if let Some(first) = first {
             let promising = Simulation::promising(data, &base, &extractor, first).unwrap();
             simulation = simulation.learning_from(&promising);

@@ -6,10 +6,11 @@ mod slurm;
 mod summary;
 pub(super) mod watch;
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use ck_select::estimate::{Described, Estimator};
@@ -31,6 +32,8 @@ use ck_select_measure::runner::{
 use ck_select_measure::shard::Shard;
 use ck_select_measure::stop::{Stop, StopReason};
 use ck_select_measure::sweep::{Retry, Start, Summary, Sweep, check_free};
+use clap::Parser as _;
+use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use super::estimate::{EstimateOption, check_arch};
@@ -354,6 +357,87 @@ fn in_order(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Resu
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let Some(Swept { ran, plan, signals: _signals }) = sweep(args)? else { return Ok(()) };
+    summary::sweep(&ran, &plan, args.format)?;
+    if plan.left_out() > 0 {
+        let count = plan.left_out();
+        say!("ckselect: note: {count} pairs were left out: the kernel computes something else");
+    }
+    say_how_it_ended(&ran, &args.output)
+}
+
+/// What the command measures with these arguments, without its report.
+pub(super) fn measure(arguments: Vec<OsString>) -> Result<Summary, CliError> {
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: Args,
+    }
+    let words = std::iter::once("bench".into()).chain(arguments);
+    let line = Line::try_parse_from(words).map_err(CliError::usage)?;
+    let swept = sweep(&line.args)?;
+    swept.map(|swept| swept.ran).ok_or_else(|| CliError::usage("a sweep of this process was expected"))
+}
+
+/// A sweep that has ended.
+struct Swept {
+    ran: Summary,
+    plan: Plan,
+    signals: Signals,
+}
+
+/// The signals that end a sweep. Dropped, they end the process again.
+struct Signals {
+    /// The last one.
+    came: Arc<AtomicUsize>,
+    registered: Vec<SigId>,
+}
+
+impl Signals {
+    fn new() -> Result<Self, CliError> {
+        let usual = usual_action()?;
+        usual.store(false, Ordering::Relaxed);
+        let (came, interrupted) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
+        // A second Ctrl-C ends this process at once, and the guard ends what it started. Other signals do not,
+        // since programs repeat them.
+        let mut registered = vec![
+            signal_hook::flag::register_conditional_shutdown(SIGINT, 128 + SIGINT, Arc::clone(&interrupted))?,
+            signal_hook::flag::register(SIGINT, interrupted)?,
+        ];
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            let value = usize::try_from(number).unwrap_or_default();
+            registered.push(signal_hook::flag::register_usize(number, Arc::clone(&came), value)?);
+        }
+        Ok(Self { came, registered })
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        for id in self.registered.drain(..) {
+            signal_hook::low_level::unregister(id);
+        }
+        if let Ok(usual) = usual_action() {
+            usual.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether signals end this process as usual, which no registration can be undone for.
+fn usual_action() -> Result<&'static Arc<AtomicBool>, CliError> {
+    static USUAL: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+    if let Some(usual) = USUAL.get() {
+        return Ok(usual);
+    }
+    let usual = Arc::new(AtomicBool::new(false));
+    for number in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register_conditional_default(number, Arc::clone(&usual))?;
+    }
+    Ok(USUAL.get_or_init(|| usual))
+}
+
+/// Measures; `None` for a dry run and for jobs of Slurm, which report themselves.
+fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
     let pool = Arc::new(Pool::read(&args.pool)?);
     let mut problems = ProblemSet::read(&args.problems, pool.op())?;
     for note in &problems.notes {
@@ -391,7 +475,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
                 "--html and --serve show a sweep of this process, not jobs of --slurm",
             ));
         }
-        return slurm::run(args, &whole, cost, settings.batch, &retry);
+        return slurm::run(args, &whole, cost, settings.batch, &retry).map(|()| None);
     }
     if args.output == Path::new("-") {
         return Err(CliError::usage(
@@ -410,20 +494,11 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         }
         runner.check(&plan.used_kernels())?;
         summary::plan(&plan, args.shard, cost, &settings, args.format)?;
-        return Ok(());
+        return Ok(None);
     }
-    let signal = Arc::new(AtomicUsize::new(0));
-    let interrupted = Arc::new(AtomicBool::new(false));
-    // A second Ctrl-C ends this process at once, and the guard ends what it started. Other signals do not,
-    // since programs repeat them.
-    signal_hook::flag::register_conditional_shutdown(SIGINT, 128 + SIGINT, Arc::clone(&interrupted))?;
-    signal_hook::flag::register(SIGINT, interrupted)?;
-    for number in [SIGINT, SIGTERM, SIGHUP] {
-        let value = usize::try_from(number).unwrap_or_default();
-        signal_hook::flag::register_usize(number, Arc::clone(&signal), value)?;
-    }
+    let signals = Signals::new()?;
     let guard = Guard::start(hidden("bench-guard")?)?;
-    let stop = Stop::new(signal, args.budget);
+    let stop = Stop::new(Arc::clone(&signals.came), args.budget);
     let context = Context { settings: &settings, guard: &guard, stop: &stop };
     let sweep = Sweep {
         plan: &plan,
@@ -444,13 +519,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(watch) = watch {
         watch.finish(&how_it_ended(&ran));
     }
-    let ran = ran?;
-    summary::sweep(&ran, &plan, args.format)?;
-    if plan.left_out() > 0 {
-        let count = plan.left_out();
-        say!("ckselect: note: {count} pairs were left out: the kernel computes something else");
-    }
-    say_how_it_ended(&ran, &args.output)
+    Ok(Some(Swept { ran: ran?, plan, signals }))
 }
 
 /// How a sweep ended, as shown on its page.

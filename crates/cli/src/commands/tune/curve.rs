@@ -4,7 +4,7 @@ use std::fmt;
 
 use ck_select_data::figures::quantile;
 use ck_select_study::page;
-use ck_select_train::{CurvePoint, Draw, Simulation, Way};
+use ck_select_train::{CurvePoint, Draw, Method, Simulation};
 
 use super::run::Recorded;
 use super::{Args, Count};
@@ -16,17 +16,18 @@ use crate::timestamp::timestamp;
 /// Numbers of measured problems, besides all.
 const USUAL: [usize; 6] = [0, 5, 10, 20, 40, 80];
 
-pub(super) fn run(args: &Args, counts: &[Count], recorded: &Recorded) -> Result<(), CliError> {
+pub(super) fn run(args: &Args, counts: &[Count]) -> Result<(), CliError> {
     refuse_repeats("--ways", &args.ways)?;
     let ways = args.ways.iter().map(|word| way(word)).collect::<Result<Vec<_>, _>>()?;
     refuse_repeats("--counts", counts)?;
+    let recorded = Recorded::read(args)?;
     let mut points = Vec::new();
     for way in ways {
         let simulation = recorded.simulation(way)?.holding_back(args.holdout.as_deref())?;
         let simulation = simulation.in_folds(args.folds as usize);
         for measured in numbers(counts, &simulation)? {
             // Without measurements there is nothing to learn from except the universal model.
-            if measured == 0 && way != Way::Tuned {
+            if measured == 0 && way != Method::Tuned {
                 continue;
             }
             let draws = if measured == 0 { 1 } else { u64::from(args.draws.unwrap_or(5)) };
@@ -48,9 +49,9 @@ pub(super) fn run(args: &Args, counts: &[Count], recorded: &Recorded) -> Result<
     table(&points).print(args.format)
 }
 
-fn way(word: &str) -> Result<Way, CliError> {
-    Way::ALL.into_iter().find(|way| way.as_str() == word).ok_or_else(|| {
-        let known = Way::ALL.map(Way::as_str).join(", ");
+fn way(word: &str) -> Result<Method, CliError> {
+    Method::ALL.into_iter().find(|way| way.as_str() == word).ok_or_else(|| {
+        let known = Method::ALL.map(Method::as_str).join(", ");
         CliError::usage(format!("--ways: found '{word}', expected some of {known}"))
     })
 }
@@ -99,7 +100,7 @@ pub(super) fn table(points: &[CurvePoint]) -> Table {
     table
 }
 
-fn point(way: Way, measured: usize, draws: &[Draw]) -> CurvePoint {
+fn point(way: Method, measured: usize, draws: &[Draw]) -> CurvePoint {
     let median = |of: fn(&Draw) -> f64| {
         let mut values: Vec<f64> = draws.iter().map(of).collect();
         values.sort_by(f64::total_cmp);

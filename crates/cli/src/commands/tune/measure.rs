@@ -55,7 +55,7 @@ pub(super) fn measure(
     let first = args.first.map_or(usual, |count| count as usize).min(kernels.len());
     let order = spread_order(&all, all.len(), args.seed);
     claim(work, args.arch()?, first)?;
-    let sweep = Sweep::new(args, pool, kernels)?;
+    let sweep = Sweep::new(args, pool, kernels);
     let mut files = Vec::new();
     // The number of measured problems and the expected mean at the previous decision.
     let mut asked: (usize, Option<f64>) = (0, None);

@@ -12,8 +12,8 @@ use ck_select_data::measurements::Measurements;
 use ck_select_study::page;
 use ck_select_train::CurvePoint;
 use ck_select_train::{
-    CardInputs, Directory, Draw, Efficiency, Goal, GroupBy, Objective, Plan, Promising, Simulation, Stop,
-    TrainError, WarmStart, Way, own_params, train,
+    CardInputs, Directory, Draw, Efficiency, Goal, GroupBy, Method, Objective, Plan, Promising, Simulation,
+    Stop, TrainError, WarmStart, own_params, train,
 };
 
 use super::super::data::{check_choice, look_over, say_trained_on};
@@ -33,10 +33,9 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(pool) = &args.pool {
         return from_gpu(args, pool);
     }
-    let recorded = Recorded::read(args)?;
     match &args.counts {
-        Some(counts) => curve::run(args, counts, &recorded),
-        None => simulate(args, recorded),
+        Some(counts) => curve::run(args, counts),
+        None => simulate(args, Recorded::read(args)?),
     }
 }
 
@@ -50,7 +49,7 @@ pub(super) struct Recorded {
 }
 
 impl Recorded {
-    fn read(args: &Args) -> Result<Self, CliError> {
+    pub(super) fn read(args: &Args) -> Result<Self, CliError> {
         let op = args.filter.op_of(&args.simulate)?;
         let base = super::super::to_adapt(&args.model, Some(op))?;
         let measurements = read(args, &args.simulate, op)?;
@@ -61,7 +60,7 @@ impl Recorded {
         Ok(Self { base, measurements, extractor, promising })
     }
 
-    pub(super) fn simulation(&self, way: Way) -> Result<Simulation<'_>, CliError> {
+    pub(super) fn simulation(&self, way: Method) -> Result<Simulation<'_>, CliError> {
         let simulation = Simulation::new(&self.measurements, &self.base, &self.extractor, way)?;
         Ok(match &self.promising {
             Some(promising) => simulation.learning_from(promising),
@@ -77,7 +76,7 @@ fn simulate(args: &Args, recorded: Recorded) -> Result<(), CliError> {
             "--draws: found {draws}, expected 1 with --output: a model is of one simulation, which --seed chooses"
         )));
     }
-    let simulation = recorded.simulation(Way::Tuned)?;
+    let simulation = recorded.simulation(Method::Tuned)?;
     let available = simulation.problems();
     let count = match args.measure.map(|count| count as usize) {
         None => USUAL.min(available),
@@ -201,7 +200,7 @@ fn simulation<'a>(
     base: &'a WarmStart,
 ) -> Result<Simulation<'a>, CliError> {
     let extractor = extractor(args, base.extractor().schema.op(), measured)?;
-    Ok(Simulation::new(measured, base, &extractor, Way::Tuned)?)
+    Ok(Simulation::new(measured, base, &extractor, Method::Tuned)?)
 }
 
 /// The expected or actual quality after this many measured problems.

@@ -1,12 +1,10 @@
-//! Runs `ckselect bench` until the budget is spent.
+//! Measures as `ckselect bench` does, until the budget is spent.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ck_select::pool::Pool;
@@ -15,17 +13,15 @@ use ck_select_data::gpus::{MeasuredOn, measured_on};
 use ck_select_data::measurements::{Measurements, Wanted};
 use ck_select_measure::plan::Plan;
 use ck_select_measure::problems::ProblemSet;
-use rustix::process::{Pid, Signal};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use ck_select_measure::stop::StopReason;
 
+use super::super::bench;
 use super::Args;
 use super::measure::BATCH;
 use crate::error::CliError;
 
 /// How often an unstable time is measured again: a single one misleads all that is learned of a problem.
 const AGAIN: &str = "3";
-/// How often a running child is looked at.
-const POLL: Duration = Duration::from_millis(20);
 
 /// Measurements of a pool until the budget is spent.
 pub(super) struct Sweep<'a> {
@@ -33,21 +29,13 @@ pub(super) struct Sweep<'a> {
     pool: &'a Path,
     kernels: &'a Pool,
     began: Instant,
-    signals: Signals,
     /// The GPU of the first file.
     gpu: RefCell<Option<String>>,
 }
 
 impl<'a> Sweep<'a> {
-    pub(super) fn new(args: &'a Args, pool: &'a Path, kernels: &'a Pool) -> Result<Self, CliError> {
-        Ok(Self {
-            args,
-            pool,
-            kernels,
-            began: Instant::now(),
-            signals: Signals::new()?,
-            gpu: RefCell::default(),
-        })
+    pub(super) fn new(args: &'a Args, pool: &'a Path, kernels: &'a Pool) -> Self {
+        Self { args, pool, kernels, began: Instant::now(), gpu: RefCell::default() }
     }
 
     /// What is left of the budget, if there is one.
@@ -88,34 +76,42 @@ impl<'a> Sweep<'a> {
         let args = self.args;
         // A worker process starts once for a file, not once for twenty kernels.
         let together = (first + 1).min(self.kernels.len()) * BATCH;
-        let program = std::env::current_exe().map_err(|error| CliError::io("ckselect", &error))?;
-        let mut command = Command::new(program);
-        command.args(["bench", "--resume", "--remeasure", AGAIN, "--batch"]).arg(together.to_string());
-        command.args(["--arch", args.arch()?.as_str(), "--order"]).arg(format!("model:{first}"));
-        if let Some(described) = args.hardware.asked() {
-            command.arg("--hardware").arg(described);
-        }
-        command.arg("--model").arg(&args.model).arg("--pool").arg(self.pool);
-        command.arg("--problems").arg(list).arg("--output").arg(file);
-        match (&args.library, &args.runner) {
-            (Some(library), _) => command.arg("--library").arg(library),
-            (None, Some(runner)) => command.arg("--runner").arg(runner),
-            (None, None) => return Err(CliError::usage("give --library, --runner or --simulate")),
+        let mut words: Vec<OsString> = Vec::new();
+        let mut add = |option: &str, value: &dyn AsRef<OsStr>| {
+            words.extend([option.into(), value.as_ref().to_owned()]);
         };
-        if let Some(left) = self.left() {
-            command.arg("--budget").arg(format!("{}ms", left.as_millis().max(1)));
+        add("--remeasure", &AGAIN);
+        add("--batch", &together.to_string());
+        add("--arch", &args.arch()?.as_str());
+        add("--order", &format!("model:{first}"));
+        if let Some(described) = args.hardware.asked() {
+            add("--hardware", &described);
         }
-        // A row that was cut off in the middle cannot be read yet; the child cuts the rest of it.
+        add("--model", &args.model);
+        add("--pool", &self.pool);
+        add("--problems", &list);
+        add("--output", &file);
+        match (&args.library, &args.runner) {
+            (Some(library), _) => add("--library", library),
+            (None, Some(runner)) => add("--runner", runner),
+            (None, None) => return Err(CliError::usage("give --library, --runner or --simulate")),
+        }
+        if let Some(left) = self.left() {
+            add("--budget", &format!("{}ms", left.as_millis().max(1)));
+        }
+        words.push("--resume".into());
+        // A row that was cut off in the middle cannot be read yet; the sweep cuts the rest of it.
         if rows(file) > 0 && !self.has_a_time(file).unwrap_or(true) {
             // Whatever made all of it fail may be mended.
-            command.arg("--retry-failed");
+            words.push("--retry-failed".into());
         }
-        let status = self.signals.wait(command.stdout(Stdio::null()))?;
         // Problems on which all kernels fail are no reason to lose the others.
-        if status.success() || (status.code() == Some(1) && rows(file) > 0 && !self.has_a_time(file)?) {
-            return self.check_gpu(file);
+        match bench::measure(words)?.stopped {
+            Some(StopReason::Signal(_)) => {
+                Err(CliError::failed("ended by a signal; the same command goes on"))
+            }
+            _ => self.check_gpu(file),
         }
-        Err(CliError::failed(format!("ckselect bench ended with {status}")))
     }
 
     fn read(&self, file: &Path) -> Result<Measurements, CliError> {
@@ -174,49 +170,6 @@ impl<'a> Sweep<'a> {
              the same command goes on"
         );
         measured.keeping(|_, row| whole[row.problem as usize])
-    }
-}
-
-/// Ends a child with this process.
-struct Signals {
-    /// Whether one has come while a child runs.
-    came: Arc<AtomicBool>,
-    /// Whether a signal ends this process, as usual.
-    usual: Arc<AtomicBool>,
-}
-
-impl Signals {
-    fn new() -> Result<Self, CliError> {
-        let signals = Self { came: Arc::default(), usual: Arc::new(AtomicBool::new(true)) };
-        for signal in [SIGINT, SIGTERM] {
-            signal_hook::flag::register_conditional_default(signal, Arc::clone(&signals.usual))?;
-            signal_hook::flag::register(signal, Arc::clone(&signals.came))?;
-        }
-        Ok(signals)
-    }
-
-    /// Runs a child. A signal to this process is passed on, and the child's end awaited.
-    fn wait(&self, command: &mut Command) -> Result<ExitStatus, CliError> {
-        let failed = |error| CliError::io("ckselect bench", &error);
-        self.usual.store(false, Ordering::Relaxed);
-        let mut child = command.spawn().map_err(failed)?;
-        let mut told = false;
-        let status = loop {
-            if let Some(status) = child.try_wait().map_err(failed)? {
-                break status;
-            }
-            if self.came.load(Ordering::Relaxed) && !told {
-                told = true;
-                // It may have ended in the meantime.
-                let _ = rustix::process::kill_process(Pid::from_child(&child), Signal::TERM);
-            }
-            std::thread::sleep(POLL);
-        };
-        self.usual.store(true, Ordering::Relaxed);
-        if self.came.load(Ordering::Relaxed) {
-            return Err(CliError::failed("ended by a signal; the same command goes on"));
-        }
-        Ok(status)
     }
 }
 

@@ -6,9 +6,10 @@ use ck_select_types::vocab::Op;
 use serde_json::{Map, Value};
 
 use super::super::numbers;
-use super::super::problems::{OwnedCells, plain, problem_of};
+use super::super::problems::{OwnedCells, plain};
 use super::super::record::Figures;
-use super::{Fault, Results, SPEEDS, TIMES, error_of, figure, flag, unknown};
+use super::super::rows::Fault;
+use super::{Results, SPEEDS, TIMES, error_of, figure, flag, unknown};
 
 impl Results<'_> {
     /// One result of attention; false if it is for an architecture that was not requested.
@@ -27,21 +28,15 @@ impl Results<'_> {
         let mut cells = OwnedCells::default();
         cells.0.extend(FMHA_COLUMNS.into_iter().filter_map(|name| Some((name, cell(name)?))));
         cells.0.extend(self.arch_of(&[result])?.map(|arch| ("arch", arch)));
-        let key = format!("{class} {:?}", cells.0);
-        let arch = self.names.filter().unrecorded();
-        let read = || problem_of(self.names.kernel(id), &cells, arch);
-        let &(problem, serial) = self.problems.get(key.as_bytes(), read)?;
-        if self.is_elsewhere(&problem) {
-            return Ok(false);
-        }
-        let status = result.get("status").map(plain).unwrap_or_default();
-        let verdicts = [numbers::status(status.as_bytes())?, flag(result, "is_valid")?];
-        let error = error_of(result);
-        let failed = error.is_some() || verdicts.contains(&Some(false));
-        let recorded = if failed { Some(false) } else { verdicts[0].or(verdicts[1]) };
-        let (tflops, latency) = (figure(result, SPEEDS, failed)?, figure(result, TIMES, failed)?);
-        let figures = Figures::judge(tflops, latency, f64::NAN, recorded, None, &problem)?;
-        let error = error.or((verdicts[0] == Some(false)).then_some(status));
-        self.give(id, &problem, serial, figures, error.as_deref())
+        self.rows.object((id, class), &cells, |problem| {
+            let status = result.get("status").map(plain).unwrap_or_default();
+            let verdicts = [numbers::status(status.as_bytes())?, flag(result, "is_valid")?];
+            let error = error_of(result);
+            let failed = error.is_some() || verdicts.contains(&Some(false));
+            let recorded = if failed { Some(false) } else { verdicts[0].or(verdicts[1]) };
+            let (tflops, latency) = (figure(result, SPEEDS, failed)?, figure(result, TIMES, failed)?);
+            let error = error.or((verdicts[0] == Some(false)).then_some(status));
+            Ok((Figures::judge(tflops, latency, f64::NAN, recorded, None, problem)?, error))
+        })
     }
 }

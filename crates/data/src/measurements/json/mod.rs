@@ -18,8 +18,9 @@ use serde_json::{Map, Value};
 use super::DataError;
 use super::names::{Named, Names};
 use super::numbers;
-use super::problems::{OwnedCells, Problems, plain, problem_of};
-use super::record::{Counts, Figures, Measured, Sink};
+use super::problems::{OwnedCells, plain};
+use super::record::{Counts, Figures, Sink};
+use super::rows::{Fault, Rows};
 
 /// Reads all results. The file does not record bandwidth, which is computed from the problem and the time.
 pub(super) fn read(
@@ -28,30 +29,22 @@ pub(super) fn read(
     names: &mut Names,
     sink: &mut dyn Sink,
 ) -> Result<Counts, DataError> {
-    let mut results = Results {
-        file,
-        names,
-        sink,
-        problems: Problems::default(),
-        counts: Counts::default(),
-        known_keys: Vec::new(),
-        arch: None,
-        failed: None,
-    };
+    let mut results =
+        Results { rows: Rows::new(file, names, sink), known_keys: Vec::new(), arch: None, failed: None };
     let mut deserializer = serde_json::Deserializer::from_reader(reader);
     let read = Root(&mut results).deserialize(&mut deserializer).and_then(|()| deserializer.end());
     if let Some(error) = results.failed.take() {
         return Err(error);
     }
     if let Err(error) = read {
-        if results.counts == Counts::default() {
+        if results.rows.counts == Counts::default() {
             return Err(DataError::format(file, error));
         }
         // What came before is good: the benchmark was stopped while writing.
         let place = format!("line {}, column {}", error.line(), error.column());
-        results.reject(place, format!("{error}; the rest of the file is not read"))?;
+        results.rows.reject(place, format!("{error}; the rest of the file is not read"))?;
     }
-    Ok(results.counts)
+    Ok(results.rows.counts)
 }
 
 /// The keys of a benchmark's problem, as in a CSV of GEMMs.
@@ -99,11 +92,7 @@ const SPEEDS: &[(&str, f64)] = &[("tflops", 1.0), ("measured_tflops", 1.0)];
 const TIMES: &[(&str, f64)] = &[("avg_time_ms", 1.0), ("latency_ms", 1.0), ("latency_us", 1e-3)];
 
 struct Results<'a> {
-    file: &'a str,
-    names: &'a mut Names,
-    sink: &'a mut dyn Sink,
-    problems: Problems,
-    counts: Counts,
+    rows: Rows<'a>,
     /// The keys of the last benchmark whose keys were checked; usually all have the same.
     known_keys: Vec<String>,
     /// The architecture of all results, as in the file.
@@ -113,20 +102,15 @@ struct Results<'a> {
 }
 
 impl Results<'_> {
-    fn reject(&mut self, place: String, reason: String) -> Result<(), DataError> {
-        self.counts.rejected += 1;
-        self.sink.reject(self.file, place, reason)
-    }
-
     /// One result: a row if it has its problem in an object, otherwise all benchmarks of a kernel.
     fn result(&mut self, index: usize, result: &Value) -> Result<(), DataError> {
         if let Some(sizes) = result.get("problem").and_then(Value::as_object) {
             // It names no run.
-            let taken = if self.sink.takes_run(None) { self.single(result, sizes) } else { Ok(true) };
-            return self.count(taken, || format!("results[{index}]"));
+            let taken = if self.rows.sink.takes_run(None) { self.single(result, sizes) } else { Ok(true) };
+            return self.rows.count(taken, || format!("results[{index}]"));
         }
         let Some(benchmarks) = result.get("benchmarks").and_then(Value::as_array) else {
-            return self.reject(
+            return self.rows.reject(
                 format!("results[{index}]"),
                 "benchmarks: found nothing, expected a list".to_owned(),
             );
@@ -135,9 +119,9 @@ impl Results<'_> {
         for (place, benchmark) in benchmarks.iter().enumerate() {
             let name =
                 benchmark.get("kernel_name").and_then(Value::as_str).or(config_name).unwrap_or_default();
-            let is_taken = self.sink.takes_run(None);
+            let is_taken = self.rows.sink.takes_run(None);
             let taken = if is_taken { self.benchmark(name, benchmark, result) } else { Ok(true) };
-            self.count(taken, || format!("results[{index}].benchmarks[{place}]"))?;
+            self.rows.count(taken, || format!("results[{index}].benchmarks[{place}]"))?;
         }
         Ok(())
     }
@@ -150,23 +134,13 @@ impl Results<'_> {
             let found = meant.map_or("nothing".to_owned(), |key| format!("the key '{key}'"));
             return Err(format!("the kernel's name: found {found}, expected {}", NAMES.join(" or ")).into());
         };
-        match self.names.get(name.as_bytes())? {
+        match self.rows.names.get(name.as_bytes())? {
             Named::Other => Ok(false),
-            Named::Taken { id, class } if self.names.kernel(id).op() == Op::Fmha => {
+            Named::Taken { id, class } if self.rows.names.kernel(id).op() == Op::Fmha => {
                 self.attention((id, class), result, sizes)
             }
             Named::Taken { .. } => self.benchmark(name, &flat(result, sizes)?, result),
         }
-    }
-
-    fn count(&mut self, taken: Result<bool, Fault>, place: impl Fn() -> String) -> Result<(), DataError> {
-        match taken {
-            Ok(true) => self.counts.rows += 1,
-            Ok(false) => self.counts.other += 1,
-            Err(Fault::Sink(error)) => return Err(error),
-            Err(Fault::Row(reason)) => self.reject(place(), reason)?,
-        }
-        Ok(())
     }
 
     /// Refuses keys that are most likely misspelt ones of a problem or of a figure.
@@ -206,18 +180,8 @@ impl Results<'_> {
         }
     }
 
-    /// Whether a row is for another architecture than the requested one, which is counted.
-    fn is_elsewhere(&mut self, problem: &Problem) -> bool {
-        let wanted = self.names.filter().arch;
-        let is_elsewhere = wanted.is_some() && problem.arch() != wanted;
-        if is_elsewhere {
-            self.sink.other_arch(problem.arch());
-        }
-        is_elsewhere
-    }
-
     fn benchmark(&mut self, name: &str, benchmark: &Value, result: &Value) -> Result<bool, Fault> {
-        let (id, class) = match self.names.get(name.as_bytes())? {
+        let (id, class) = match self.rows.names.get(name.as_bytes())? {
             Named::Other => return Ok(false),
             Named::Taken { id, class } => (id, class),
         };
@@ -225,46 +189,18 @@ impl Results<'_> {
         let mut cells = OwnedCells::default();
         cells.0.extend(PROBLEM.into_iter().filter_map(|name| Some((name, plain(benchmark.get(name)?)))));
         cells.0.extend(self.arch_of(&[benchmark, result])?.map(|arch| ("arch", arch)));
-        let key = format!("{class} {:?}", cells.0);
-        let arch = self.names.filter().unrecorded();
-        let read = || problem_of(self.names.kernel(id), &cells, arch);
-        let &(problem, serial) = self.problems.get(key.as_bytes(), read)?;
-        if self.is_elsewhere(&problem) {
-            return Ok(false);
-        }
-        let error = error_of(benchmark);
-        let recorded = if error.is_some() { Some(false) } else { flag(benchmark, "is_valid")? };
-        let failed = recorded == Some(false);
-        let (tflops, latency) = (figure(benchmark, SPEEDS, failed)?, figure(benchmark, TIMES, failed)?);
-        let bandwidth = if latency > 0.0 { traffic(&problem) / 1e9 / (latency / 1000.0) } else { 0.0 };
-        let mut figures = Figures::judge(tflops, latency, bandwidth, recorded, None, &problem)?;
-        if failed {
-            (figures.tflops, figures.latency_ms, figures.bandwidth_gb_s) = (0.0, 0.0, 0.0);
-        }
-        self.give(id, &problem, serial, figures, error.as_deref())
-    }
-
-    fn give(
-        &mut self,
-        kernel: u32,
-        problem: &Problem,
-        serial: u64,
-        figures: Figures,
-        error: Option<&str>,
-    ) -> Result<bool, Fault> {
-        let row = Measured {
-            kernel,
-            kernels: self.names.kernels(),
-            problem,
-            serial,
-            figures,
-            non_zero: None,
-            problem_idx: None,
-            run_id: None,
-            error,
-        };
-        self.sink.row(&row).map_err(Fault::Sink)?;
-        Ok(true)
+        self.rows.object((id, class), &cells, |problem| {
+            let error = error_of(benchmark);
+            let recorded = if error.is_some() { Some(false) } else { flag(benchmark, "is_valid")? };
+            let failed = recorded == Some(false);
+            let (tflops, latency) = (figure(benchmark, SPEEDS, failed)?, figure(benchmark, TIMES, failed)?);
+            let bandwidth = if latency > 0.0 { traffic(problem) / 1e9 / (latency / 1000.0) } else { 0.0 };
+            let mut figures = Figures::judge(tflops, latency, bandwidth, recorded, None, problem)?;
+            if failed {
+                (figures.tflops, figures.latency_ms, figures.bandwidth_gb_s) = (0.0, 0.0, 0.0);
+            }
+            Ok((figures, error))
+        })
     }
 }
 
@@ -341,17 +277,6 @@ fn traffic(problem: &Problem) -> f64 {
     groups.map(|group| f64::from(group.count) * of_one(group.extents.map(f64::from))).sum()
 }
 
-enum Fault {
-    Row(String),
-    Sink(DataError),
-}
-
-impl From<String> for Fault {
-    fn from(reason: String) -> Self {
-        Self::Row(reason)
-    }
-}
-
 /// The whole file: an object with `results`, or the list itself.
 struct Root<'a, 'b>(&'a mut Results<'b>);
 
@@ -382,7 +307,7 @@ impl<'de> Visitor<'de> for Root<'_, '_> {
                 if found && self.0.arch.is_some() {
                     // The results were taken without it.
                     let reason = "metadata: found after the results, expected before them: it has their arch";
-                    self.0.failed = Some(DataError::format(self.0.file, reason));
+                    self.0.failed = Some(DataError::format(self.0.rows.file, reason));
                     return Err(serde::de::Error::custom("stopped"));
                 }
             } else {
