@@ -20,7 +20,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ck_select::ffi::{CkConvProblem, CkSelection, CkStatus, ck_registry_select_conv};
+use ck_select::ffi::{AsC as _, CkConvProblem, CkSelection, CkStatus, ck_registry_select_conv};
 use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
@@ -38,7 +38,7 @@ fn measured<T>(problems: &[T], select: impl Fn(&T) -> usize) -> usize {
 /// The same through the C interface.
 fn through_c(registry: &Registry, problems: &[Problem]) -> usize {
     let convolutions = problems.iter().filter_map(|problem| match problem {
-        Problem::Conv(problem) => Some(CkConvProblem::from_problem(problem)),
+        Problem::Conv(problem) => Some(problem.to_c()),
         _ => None,
     });
     let convolutions: Vec<CkConvProblem> = convolutions.collect();

@@ -15,25 +15,6 @@ from ck_select import _forest, _library, registry
 
 HEADER = "".join((GOLDEN.parents[1] / "include" / name).read_text() for name in ("ck_select.h", "ck_select_rows.h"))
 CODE = re.sub(r"/\*.*?\*/", "", HEADER, flags=re.S)
-STRUCTS = {
-    "ck_row_options": _library.RowOptions,
-    "ck_column": _library.Column,
-    "ck_conv_problem": _library.ConvProblem,
-    "ck_gemm_problem": _library.GemmProblem,
-    "ck_options": _library.RegistryOptions,
-    "ck_kernel_hooks": _library.KernelHooks,
-    "ck_selection": _library.Selection,
-    "ck_ranked": _library.Ranked,
-    "ck_predictions": _library.Predictions,
-}
-
-
-@pytest.mark.parametrize("name", STRUCTS)
-def test_structs_have_the_headers_fields(name):
-    body = re.search(rf"struct \{{([^{{}}]*)\}} {name};", CODE, re.S).group(1)
-    # A member's name stands before its array size or, for an address of a function, behind the star.
-    members = [re.search(r"\(\*(\w+)\)|(\w+)(?:\[\d+\])?$", part.strip()) for part in body.split(";") if part.strip()]
-    assert [match.group(1) or match.group(2) for match in members] == [field[0] for field in STRUCTS[name]._fields_]
 
 
 def test_functions_take_what_the_header_says():
@@ -56,10 +37,8 @@ def test_functions_take_what_the_header_says():
 )
 def test_words_have_the_headers_numbers(enum, words):
     body = re.search(rf"enum \{{([^{{}}]*)\}} {enum};", CODE, re.S).group(1)
-    # The header parts the words of a name where the vocabulary may not: FP8_FP16 is fp8fp16.
-    found = [(name.replace("_", ""), number) for name, number in re.findall(r"(\w+) = (\d+)", body)]
-    expected = [(f"{enum}_{word}".upper().replace("_", ""), str(number)) for number, word in enumerate(words)]
-    assert found == expected
+    expected = [(f"{enum}_{word}".upper(), str(number)) for number, word in enumerate(words)]
+    assert re.findall(r"(\w+) = (\d+)", body) == expected
 
 
 def load(library):

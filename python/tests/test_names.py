@@ -172,7 +172,7 @@ def test_absent_cells_are_errors_for_models_of_ours(tmp_path):
 def test_names_that_cannot_be_read():
     for predictor in (Predictor(OURS), Predictor(CONV_MODEL)):
         for kernels in (["grouped_conv_forward_bf16_2d_16x64x64_compv33"], ["k0"]):
-            with pytest.raises(ValueError, match=r"kernel name .*byte"):
+            with pytest.raises(ValueError, match=r"kernel name "):
                 predictor.rank_kernels({"N": 1}, kernels)
         with pytest.raises(InvalidInputError, match=r"row 0: kernel_name: found .* expected a kernel's name: "):
             predictor.rank_kernels({}, [{"kernel_name": "grouped_conv_forward_bf16_2d_16x64x64_compv33"}])

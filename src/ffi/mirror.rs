@@ -105,7 +105,7 @@ macro_rules! mirror {
                 $(std::mem::offset_of!($c, $field) + size_of::<<$type as $crate::ffi::mirror::AsC>::C>(),)+
                 $(std::mem::offset_of!($c, $reserved) + size_of::<i32>(),)?
             ];
-            assert!(ends[ends.len() - 1] == size_of::<$c>());
+            assert!(matches!(ends.last(), Some(end) if *end == size_of::<$c>()));
         };
 
         $(
@@ -241,6 +241,7 @@ macro_rules! small {
         impl AsC for $type {
             type C = i32;
 
+            #[allow(clippy::cast_lossless, reason = "not of all of them")]
             fn to_c(&self) -> i32 {
                 *self as i32
             }

@@ -105,7 +105,6 @@ class Options(Sized):
         ("arch", c_char_p),
         ("store", c_char_p),
         ("device_name", c_char_p),
-        ("options", c_void_p),
         ("stream", c_void_p),
         ("refine", c_int32),
         ("refine_out_of_range", c_int32),

@@ -24,7 +24,7 @@ enum Source {
     Arch,
     /// The kernel's field at a place.
     Field(&'static Field, usize),
-    /// Three of its fields from a place on, as MxNxK.
+    /// Three of its fields from a place on, as `MxNxK`.
     Triple(usize),
     /// `True` for every kernel.
     Always,

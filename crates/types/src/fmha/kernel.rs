@@ -82,7 +82,7 @@ fields! {
         page_size: u32 = 1, 1, ["page_size"], "Keys per page; 1 for any number.";
         hdim_q: u16 = 128, 1 to MAX_EXTENT, ["hdim_q"], "Largest head size of queries and keys, in elements.";
         hdim_v: u16 = 128, 1 to MAX_EXTENT, ["hdim_v"], "Largest head size of values, in elements.";
-        receipt: i32 = -1, -2147483648, ["receipt"],
+        receipt: i32 = -1, -2_147_483_648, ["receipt"],
             "The build that it was selected for (CK's `receipt`), -1 for none.";
         tile: FmhaTile = FmhaTile { m0: 128, n0: 64, k0: 32, n1: 128, k1: 32, k0max: 128 }, 0 to MAX_EXTENT,
             ["tile_m0" : "Queries of a tile.", "tile_n0" : "Keys of a tile.",
@@ -114,7 +114,7 @@ fields! {
         hdim_q_alignment: u16 = 128, 0 to MAX_EXTENT, ["hdim_q_alignment"],
             "What must divide the head size of queries if it is not padded, 0 for nothing.";
         hdim_v_alignment: u16 = 128, 0 to MAX_EXTENT, ["hdim_v_alignment"], "The same for values.";
-        selection_rank: i32 = 0, -2147483648, ["selection_rank"],
+        selection_rank: i32 = 0, -2_147_483_648, ["selection_rank"],
             "Its place among kernels that are equally good by the rules (CK's `selection_rank`).";
     }
     nested {}

@@ -34,7 +34,7 @@ impl Default for ExportOptions<'_> {
 enum Form {
     /// The field of that name, or its word of CK's (see [`word`]).
     Own,
-    /// Three fields, this one first, as MxNxK.
+    /// Three fields, this one first, as `MxNxK`.
     Joined(&'static str),
     /// The same as an object.
     Shape(&'static str),
