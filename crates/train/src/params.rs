@@ -106,13 +106,14 @@ impl Params {
         params
     }
 
-    /// The parameters of a universal model, chosen on the H200's data and the MI355X training sweep. Deeper
-    /// trees and trees that see all columns fit those devices better, and others worse; so do many trees on
-    /// few problems.
+    /// The parameters of a universal model, chosen on the H200's data, the MI355X training sweep and Triton's
+    /// GEMMs. Trees that see all columns fit those devices better, and others worse; so do many trees on few
+    /// problems.
     pub fn universal() -> Self {
         let mut params = Self::of(Objective::Listwise);
         for (name, value) in [
-            ("n_estimators", 300.0),
+            ("n_estimators", 400.0),
+            ("num_leaves", 31.0),
             ("sharpness", 10.0),
             ("problems_a_tree", 5.0),
             ("min_child_samples", 100.0),
