@@ -171,7 +171,9 @@ fn one(
     task.seed = plan.seed;
     let weight =
         |item: &Item| if plan.prior.is_some() && !plan.adapts { weight_of(item.span.len()) } else { 1.0 };
-    let given = Recipe { params: goal.params.clone(), weights: data.problems.iter().map(weight).collect() };
+    let kernels = data.problems.iter().map(|item| item.span.len()).max().unwrap_or_default();
+    let params = goal.params.clone().for_pool(goal.objective, kernels);
+    let given = Recipe { params, weights: data.problems.iter().map(weight).collect() };
     let decisions = Decisions { hard_rounds: plan.hard_rounds, seed: plan.seed };
     task.prior = plan.prior;
     let (fold_of, names) = match &plan.holdout {
