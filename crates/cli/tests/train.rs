@@ -248,7 +248,7 @@ mod trained {
         assert_eq!((&spec["ck_select"]["prior"], &spec["arch"]), (&5.0.into(), &"gfx950".into()));
         let names: Vec<&str> =
             spec["feature_names"].as_array().unwrap().iter().filter_map(|name| name.as_str()).collect();
-        assert!(names.contains(&"est_slower") && names.contains(&"staged_ratio"), "{names:?}");
+        assert!(names.contains(&"est_over_least") && names.contains(&"staged_ratio"), "{names:?}");
         // It serves what it was trained for, as a model of one architecture.
         good_in(path, "evaluate --model with --data sweep.csv");
         let card = fs::read_to_string(path.join("with/MODEL_CARD.md")).unwrap();

@@ -36,8 +36,11 @@ pub fn trained_on(
         rows: source.rows,
         sha256: digest.clone(),
     });
+    let problem = |place: usize| &measurements.problems()[place];
+    let (own, others): (Vec<usize>, Vec<usize>) =
+        problems.into_iter().partition(|&place| problem(place).op() == measurements.wanted().op);
     TrainedOn::new(
-        problems.into_iter().map(|problem| &measurements.problems()[problem]),
+        own.into_iter().chain(others).map(problem),
         kernels.into_iter().map(|kernel| &measurements.kernels()[kernel].kind),
         files.collect(),
     )

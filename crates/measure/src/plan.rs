@@ -27,8 +27,6 @@ pub struct PlannedProblem {
     pub asked: AskedProblem,
     /// Indices of the kernels that can run it, in pool order.
     pub kernels: Vec<u32>,
-    /// Of an order by a universal model: the kernels to whose estimated times its columns are relative.
-    pub references: Vec<u32>,
 }
 
 /// What to measure, in order.
@@ -51,7 +49,7 @@ impl Plan {
             let fits = |&place: &u32| asked.for_kernel(&kernels[place as usize]).is_some();
             let fitting: Vec<u32> = (0..kernels.len() as u32).filter(fits).collect();
             left_out += kernels.len() - fitting.len();
-            PlannedProblem { asked: asked.clone(), kernels: fitting, references: Vec::new() }
+            PlannedProblem { asked: asked.clone(), kernels: fitting }
         });
         let problems = problems.collect();
         Self { kernels, problems, left_out, left_out_by_order: 0 }

@@ -344,14 +344,6 @@ impl Ranker {
         kernel.answers(problem) && (any_type || kernel.has_types_of(problem))
     }
 
-    /// The kernel to whose estimated time a universal model's columns are relative, for the problem that was
-    /// ranked last; `None` for other models.
-    pub fn reference(&self, scratch: &RankScratch) -> Option<usize> {
-        self.universal.as_ref()?;
-        let timed = self.places.iter().zip(&scratch.log_times).filter(|(_, time)| !time.is_nan());
-        timed.min_by(|one, next| one.1.total_cmp(next.1)).map(|(&index, _)| index)
-    }
-
     /// The parts of a problem that are outside the model's training range: its fields, then features of them.
     pub fn out_of_range(&self, problem: &Problem) -> Result<Vec<OutOfRange>, RankError> {
         self.out_of_range_on(problem, None)
@@ -387,7 +379,7 @@ impl Ranker {
                 let kernel = self.places.get(at).and_then(|&index| self.pool.get(index));
                 kernel.is_some_and(|kernel| kernel.computes(&problem) && kernel.runs_on(arch_of_gpu))
             };
-            // Its columns are relative and have no range.
+            // Its columns are ratios and have no range.
             scratch.outside = self.known.outside(&problem, arch, &[]);
             scratch.prior =
                 universal.fill(&problem, arch, counts, &mut scratch.values, &mut scratch.log_times)?;

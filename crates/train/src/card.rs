@@ -220,8 +220,8 @@ fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &Train
         let _ = writeln!(
             out,
             "\n## Limits\n\n{answers} A score is the forest's less {prior} times the logarithm of the \
-             estimated time over the pool's shortest, so that scores order the kernels of one problem and \
-             pool, and say nothing else. {elsewhere}"
+             estimated microseconds, so that scores order the kernels of one problem, and say nothing else. \
+             {elsewhere}"
         );
         return;
     }

@@ -21,8 +21,7 @@ use super::TrainError;
 struct Features {
     /// Row after row.
     values: Vec<f64>,
-    /// For a universal model, the logarithm of each row's estimated time over the shortest of its run;
-    /// otherwise empty.
+    /// For a universal model, the logarithm of each row's estimated microseconds; otherwise empty.
     log_times: Vec<f64>,
 }
 
@@ -180,7 +179,6 @@ impl TrainingData {
 
     fn fill(all: &mut [Self], measurements: &Measurements, extractor: &Extractor) -> Result<(), TrainError> {
         if extractor.schema.universal_columns().is_some() {
-            // The features of such a model depend on the other rows of a run.
             for data in all {
                 data.features = Arc::new(data.universal(measurements, extractor)?);
                 data.places = (0..data.rows.len() as u32).collect();
@@ -228,8 +226,8 @@ impl TrainingData {
         Ok(features)
     }
 
-    /// The same problems with only some of their rows, by the index of the measurement. Columns stay relative to
-    /// all rows, speeds become relative to the fastest that is kept.
+    /// The same problems with only some of their rows, by the index of the measurement. Speeds become relative
+    /// to the fastest that is kept.
     pub(super) fn keeping(&self, keep: impl Fn(u32) -> bool) -> Self {
         let mut part = Self {
             names: self.names.clone(),
@@ -277,7 +275,7 @@ impl TrainingData {
         ranges.into_iter().map(move |rows| &self.features.values[rows.start * width..rows.end * width])
     }
 
-    /// For a universal model, the logarithm of a row's estimated time over the shortest of its run.
+    /// For a universal model, the logarithm of a row's estimated microseconds.
     pub fn log_time(&self, row: usize) -> f64 {
         self.features.log_times[self.places[row] as usize]
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ck_select_types::problem::{Problem, ProblemDefaults};
+use ck_select_types::problem::{GemmProblem, Problem, ProblemDefaults};
 use rand::SeedableRng;
 use rand::rngs::Xoshiro256PlusPlus;
 use rand::seq::SliceRandom;
@@ -64,12 +64,16 @@ impl GroupBy {
     }
 }
 
-/// A problem with everything at its default that is not a size.
+/// A problem with everything at its default that is not a size; a convolution of single points is its GEMM.
 fn sizes(problem: &Problem) -> Problem {
     let ProblemDefaults { direction, dtype, conv_layout, gemm_layout, .. } =
         ProblemDefaults::of(problem.op());
     let mut sizes = problem.on(None);
     match &mut sizes {
+        Problem::Conv(conv) if conv.g == 1 && conv.filter == [1; 3] && conv.output() == conv.input => {
+            let rows = conv.input.iter().fold(conv.n, |rows, &edge| rows.saturating_mul(edge));
+            return self::sizes(&GemmProblem::new(rows, conv.k, conv.c).into());
+        }
         Problem::Conv(conv) => {
             (conv.direction, conv.layout, conv.split_k) = (direction, conv_layout, 1);
             (conv.dtype_in, conv.dtype_wei, conv.dtype_out) = (dtype, dtype, dtype);
@@ -166,6 +170,10 @@ mod tests {
         let typed = GemmProblem { dtype_a: Dtype::Bf16, split_k: 4, ..gemm };
         assert_eq!(GroupBy::Sizes.key(&gemm.into()), GroupBy::Sizes.key(&typed.into()));
         assert_ne!(GroupBy::Sizes.key(&gemm.into()), GroupBy::Sizes.key(&GemmProblem::new(3, 2, 1).into()));
+        // Trainings may have both.
+        let points = ConvProblem { n: 2, c: 8, k: 16, ..ConvProblem::new_2d([3, 5], [1, 1]) };
+        assert_eq!(key(points), GroupBy::Sizes.key(&GemmProblem::new(30, 16, 8).into()));
+        assert_ne!(key(ConvProblem { stride: [1, 2, 2], ..points }), key(points));
     }
 
     #[test]

@@ -169,7 +169,11 @@ fn one(
     let groups = data.problems.iter().map(problem).collect();
     let mut task = Task::new(&data, goal.target, goal.objective, &plan.categories, groups);
     task.seed = plan.seed;
-    let given = Recipe { params: goal.params.clone(), weights: vec![1.0; data.problems.len()] };
+    let weight =
+        |item: &Item| if plan.prior.is_some() && !plan.adapts { weight_of(item.span.len()) } else { 1.0 };
+    let kernels = data.problems.iter().map(|item| item.span.len()).max().unwrap_or_default();
+    let params = goal.params.clone().for_pool(goal.objective, kernels);
+    let given = Recipe { params, weights: data.problems.iter().map(weight).collect() };
     let decisions = Decisions { hard_rounds: plan.hard_rounds, seed: plan.seed };
     task.prior = plan.prior;
     let (fold_of, names) = match &plan.holdout {
@@ -216,6 +220,12 @@ fn one(
     let hard_problems = recipe.weights.iter().zip(&given.weights).filter(|(new, old)| new > old).count();
     let goal = Goal { params: recipe.params, ..goal.clone() };
     Ok(Trained { goal, text, forest, validation, data, prior, continued, hard_problems })
+}
+
+/// The weight of a problem in a universal training, where pools of thirty and of hundreds of kernels meet:
+/// where there is more to choose from, there is more to learn.
+fn weight_of(kernels: usize) -> f64 {
+    (kernels as f64 / 30.0).max(1.0).sqrt()
 }
 
 /// The average number of trees of the folds.

@@ -28,10 +28,19 @@ pub(super) fn parquet(measurements: &Measurements, trained: &[Trained]) -> Resul
             valid.iter().map(|index| measurements.kernels()[row(index).kernel as usize].name.as_str()),
         )),
     )];
+    // Rows of another operation have nulls.
     let problems: Vec<_> = measurements.problems().iter().map(facts::dimensions).collect();
-    for (place, (name, _)) in problems.first().into_iter().flatten().enumerate() {
-        let values = valid.iter().map(|index| problems[row(index).problem as usize][place].1);
-        columns.push(((*name).to_owned(), Arc::new(Int64Array::from_iter_values(values))));
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in problems.iter().flatten() {
+        if !names.contains(name) {
+            names.push(name);
+        }
+    }
+    for name in names {
+        let of = |problem: &Vec<(&str, i64)>| Some(problem.iter().find(|(known, _)| *known == name)?.1);
+        let of: Vec<Option<i64>> = problems.iter().map(of).collect();
+        let values = valid.iter().map(|index| of[row(index).problem as usize]);
+        columns.push((name.to_owned(), Arc::new(values.collect::<Int64Array>())));
     }
     let real = |value: fn(&Row) -> f64| -> ArrayRef {
         let values = valid.iter().map(|index| Some(value(row(index))).filter(|value| !value.is_nan()));

@@ -50,6 +50,9 @@ const KNOWN: &[Known] = &[
 /// Maximum number of trees of one training; upstream's limit.
 pub const MAX_TREES: i64 = 5000;
 
+/// From more kernels than this on, a pool is large; those of up to thirty were measured, and one of 546.
+const LARGE_POOL: usize = 100;
+
 /// Parameters that are ours, not LightGBM's.
 const OURS: [&str; 4] = ["n_estimators", "early_stopping_rounds", "sharpness", "problems_a_tree"];
 
@@ -106,13 +109,14 @@ impl Params {
         params
     }
 
-    /// The parameters of a universal model, chosen on the H200's data and the MI355X training sweep. Deeper
-    /// trees and trees that see all columns fit those devices better, and others worse; so do many trees on
-    /// few problems.
+    /// The parameters of a universal model, chosen on the H200's data, the MI355X training sweep and Triton's
+    /// GEMMs. Trees that see all columns fit those devices better, and others worse; so do many trees on few
+    /// problems.
     pub fn universal() -> Self {
         let mut params = Self::of(Objective::Listwise);
         for (name, value) in [
-            ("n_estimators", 300.0),
+            ("n_estimators", 400.0),
+            ("num_leaves", 31.0),
             ("sharpness", 10.0),
             ("problems_a_tree", 5.0),
             ("min_child_samples", 100.0),
@@ -132,6 +136,17 @@ impl Params {
     /// A parameter's own name, if this is its other one.
     pub fn name(name: &str) -> &str {
         KNOWN.iter().find(|known| known.1 == name).map_or(name, |known| known.0)
+    }
+
+    /// The same with what depends on the largest number of kernels of a problem, unless it was set. In pools of
+    /// hundreds, pairs below the first few places teach nothing (docs/model-quality.md), and they are nearly
+    /// all of the work.
+    pub(super) fn for_pool(mut self, objective: Objective, kernels: usize) -> Self {
+        let level = "lambdarank_truncation_level";
+        if objective == Objective::Lambdarank && kernels > LARGE_POOL && self.get(level).is_none() {
+            self.put(level, 5.0);
+        }
+        self
     }
 
     /// Sets a parameter from text, by either of its names.
@@ -249,6 +264,21 @@ mod tests {
         assert!(!text.contains("sharpness") && !text.contains("n_estimators"), "{text}");
         assert_eq!(params.to_json()["colsample_bytree"], 0.5);
         assert_eq!(params.to_json()["n_estimators"], 800);
+    }
+
+    #[test]
+    fn large_pools_compare_the_first_few_places() {
+        let level = |objective, kernels| {
+            Params::of(objective).for_pool(objective, kernels).get("lambdarank_truncation_level")
+        };
+        assert_eq!(
+            [30, 100, 546].map(|kernels| level(Objective::Lambdarank, kernels)),
+            [None, None, Some(5.0)]
+        );
+        assert_eq!(level(Objective::Listwise, 546), None);
+        let mut given = Params::of(Objective::Lambdarank);
+        given.set("lambdarank_truncation_level", "30").unwrap();
+        assert_eq!(given.clone().for_pool(Objective::Lambdarank, 546), given);
     }
 
     #[test]

@@ -151,7 +151,7 @@ impl<'a> Simulation<'a> {
     }
 
     /// Which rows there would be if only promising kernels had been measured: of each problem the first `count`
-    /// in the order of `base`, and the estimate's fastest, to whose time its columns are relative.
+    /// in the order of `base`.
     pub fn promising(
         measurements: &Measurements,
         base: &WarmStart,
@@ -167,10 +167,7 @@ impl<'a> Simulation<'a> {
         for item in &data.problems {
             let mut order: Vec<usize> = item.span.clone().collect();
             order.sort_by(|&one, &next| scores[next].total_cmp(&scores[one]));
-            order.truncate(count);
-            let times = item.span.clone().map(|row| (data.log_time(row), row));
-            let reference = times.min_by(|one, next| one.0.total_cmp(&next.0)).map(|(_, row)| row);
-            order.into_iter().chain(reference).for_each(|row| keep[data.rows[row] as usize] = true);
+            order.into_iter().take(count).for_each(|row| keep[data.rows[row] as usize] = true);
         }
         Ok(Promising(keep))
     }

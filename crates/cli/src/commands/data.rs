@@ -96,6 +96,18 @@ impl FirstRows {
         Ok(self.common("--op", |(_, op, _)| Some(*op))?.unwrap_or(Op::GroupedConv))
     }
 
+    /// The same for a universal model: that of convolutions for convolutions and GEMMs together, which the
+    /// estimate sees alike.
+    #[cfg(feature = "train")]
+    pub(crate) fn op_of_universal(&self) -> Result<Op, CliError> {
+        if self.0.iter().all(|(_, op, _)| *op != Op::Fmha)
+            && self.0.iter().any(|row| row.1 == Op::GroupedConv)
+        {
+            return Ok(Op::GroupedConv);
+        }
+        self.op()
+    }
+
     /// The architecture that all of them record.
     pub(crate) fn arch(&self) -> Result<Option<Arch>, CliError> {
         self.common("--arch", |(_, _, arch)| *arch)

@@ -96,8 +96,8 @@ pub(crate) struct Args {
     /// in a simulation, else until more change little]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     measure: Option<u32>,
-    /// Measure only the first COUNT kernels of each problem in the order of the universal model, and the
-    /// estimate's fastest [default: 10, or a tenth of the pool if that is more; in a simulation, all]
+    /// Measure only the first COUNT kernels of each problem in the order of the universal model [default: 10,
+    /// or a tenth of the pool if that is more, but 30 at most; in a simulation, all]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     first: Option<u32>,
     /// Number of simulations, each with another seed; the last line has the medians. 1 with --output [default: 1;

@@ -155,6 +155,8 @@ pub struct Measurements {
     hardware: Vec<Recorded>,
     /// Whether files may be of several GPUs of one architecture, each with its own constants.
     of_several_gpus: bool,
+    /// Whether rows may be of other operations than the wanted one.
+    of_several_ops: bool,
     /// The architecture of rows that record none, if any is accepted.
     assumed: Option<Arch>,
     /// The GPU of one architecture's rows, in the place of the profile.
@@ -181,6 +183,7 @@ impl Measurements {
             described: None,
             run: None,
             of_several_gpus: false,
+            of_several_ops: false,
             problem_index: HashMap::new(),
             kernel_index: HashMap::new(),
         }
@@ -198,6 +201,13 @@ impl Measurements {
     #[must_use]
     pub fn of_several_gpus(mut self) -> Self {
         self.of_several_gpus = true;
+        self
+    }
+
+    /// The same, with rows of all operations, as far as the rest of what is wanted applies to them.
+    #[must_use]
+    pub fn of_several_ops(mut self) -> Self {
+        self.of_several_ops = true;
         self
     }
 
@@ -288,7 +298,8 @@ impl Measurements {
 
     fn filter(&self) -> Filter {
         let Wanted { op, direction, dtype, arch } = self.wanted;
-        Filter { op: Some(op), direction, dtype, arch, assumed: self.assumed }
+        let op = Some(op).filter(|_| !self.of_several_ops);
+        Filter { op, direction, dtype, arch, assumed: self.assumed }
     }
 
     fn take_counts(

@@ -81,15 +81,12 @@ impl Plan {
                     });
             }
             places.fill(usize::MAX);
-            planned.references.clear();
             let mut refused = None;
             for (ranking, problem) in problems.iter().enumerate() {
                 if let Err(error) = ranker.rank_with(problem, &mut scratch) {
                     refused = Some(error.to_string());
                     continue;
                 }
-                let reference = ranker.reference(&scratch).filter(|&kernel| ranking_of[kernel] == ranking);
-                planned.references.extend(reference.map(|kernel| kernel as u32));
                 let ranked = scratch.ranking().iter().map(|ranked| ranked.index);
                 let of_it = ranked.filter(|&kernel| ranking_of[kernel] == ranking);
                 of_it.enumerate().for_each(|(place, kernel)| places[kernel] = place);
@@ -104,19 +101,12 @@ impl Plan {
         Ok(plan)
     }
 
-    /// The same plan with only the first kernels of each problem. After an order by a universal model, the
-    /// estimate's fastest kernel is measured in any case, first if it is not among them: from a pool without it,
-    /// training would compute other columns.
+    /// The same plan with only the first kernels of each problem.
     #[must_use]
     pub fn first(mut self, count: usize) -> Self {
         for planned in &mut self.problems {
-            let before = planned.kernels.len();
-            let rest = planned.kernels.split_off(count.min(before));
-            let mut kept: Vec<u32> =
-                rest.into_iter().filter(|kernel| planned.references.contains(kernel)).collect();
-            kept.append(&mut planned.kernels);
-            self.left_out_by_order += before - kept.len();
-            planned.kernels = kept;
+            self.left_out_by_order += planned.kernels.len().saturating_sub(count);
+            planned.kernels.truncate(count);
         }
         self
     }
@@ -216,11 +206,11 @@ mod tests {
     /// A universal model whose forest prefers tiles of 64 rows to what the estimate says.
     fn model(columns: &str) -> Model {
         let spec = format!(
-            r#"{{"op_type":"grouped_conv","arch":"gfx950","feature_names":["est_slower","est_tile_m"],
+            r#"{{"op_type":"grouped_conv","arch":"gfx950","feature_names":["est_over_least","est_tile_m"],
                  "ck_select":{{"prior":10,"rank_by":"relative"}}{columns}}}"#
         );
         let forest = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n\
-            max_feature_idx=1\nobjective=none\nfeature_names=est_slower est_tile_m\nfeature_infos=none none\n\n\
+            max_feature_idx=1\nobjective=none\nfeature_names=est_over_least est_tile_m\nfeature_infos=none none\n\n\
             Tree=0\nnum_leaves=3\nnum_cat=0\nsplit_feature=1 1\nsplit_gain=1 1\nthreshold=63 65\n\
             decision_type=2 2\nleft_child=-1 -2\nright_child=1 -3\nleaf_value=0 100 0\n\
             leaf_weight=1 1 1\nleaf_count=1 1 1\ninternal_value=0 0\ninternal_weight=0 0\n\
@@ -253,15 +243,8 @@ mod tests {
                 [vec!["64x64x64"], others.into_iter().filter(|tile| *tile != "64x64x64").collect()];
             assert_eq!(tiles(&ordered)[3 * problem..][..3], expected.concat());
         }
-        // The estimate's, and the first.
         let first = ordered.first(1);
-        let of_estimate = [0, 3].map(|place| tiles(&by_estimate)[place]);
-        let expected = of_estimate.map(|tile| match tile {
-            "64x64x64" => vec![tile],
-            _ => vec![tile, "64x64x64"],
-        });
-        assert_eq!(tiles(&first), expected.concat());
-        assert_eq!(first.left_out_by_order(), 6 - expected.concat().len());
+        assert_eq!((tiles(&first), first.left_out_by_order()), (vec!["64x64x64"; 2], 4));
 
         // Kernels of another type are problems of another type; the rankings take turns.
         let both = format!("{names}\n{}", names.replace("bf16", "fp16"));

@@ -1,4 +1,4 @@
-//! The columns of a universal model: how the estimate sees a kernel, relative to the fastest of its pool.
+//! The columns of a universal model: how the estimate sees a kernel on a problem, whatever else is in the pool.
 //!
 //! Every value is a ratio, a count or a size within bounds, so that a device, a type or a direction that a
 //! forest never saw falls into the range of those it saw; extents of the problem are not among them. Training
@@ -35,8 +35,8 @@ pub(super) struct Seen<'a, L, S, P> {
     pub(super) shape: &'a S,
     pub(super) device: &'a Device,
     pub(super) time: f64,
-    /// The shortest time of the pool.
-    pub(super) best: f64,
+    /// The least microseconds that the problem could take.
+    pub(super) least: f64,
 }
 
 type GemmSeen<'a> = Seen<'a, load::Load, shape::Shape, Parts>;
@@ -70,11 +70,14 @@ pub const fn universal_columns(op: Op) -> &'static [UniversalColumn] {
 }
 
 const GEMM_COLUMNS: &[UniversalColumn] = columns! { Gemm:
-    est_slower = |s| (s.time / s.best).min(64.0), "estimated time over the shortest of the pool";
+    est_over_least = |s| (s.time / s.least).min(64.0),
+        "estimated time over the least: all multiply-adds, or all bytes, at the device's rate";
     est_rounds = |s| s.parts.flowing.clamp(1.0 / ROUNDS, ROUNDS),
         "rounds of workgroups, as if they could be divided";
     est_whole_rounds = |s| s.parts.rounds.min(8.0), "whole rounds, 8 at most";
     est_last_round = |s| s.parts.last / s.parts.resident, "share of the device that the last round fills";
+    est_uneven = |s| ratio(s.parts.rounds + s.parts.last / s.parts.resident, s.parts.flowing),
+        "rounds over those as if they could be divided";
     est_resident = |s| s.parts.resident.min(8.0), "workgroups that a compute unit holds, 8 at most";
     est_occupied = |s| s.parts.occupied, "share of a compute unit's SIMDs that a workgroup occupies";
     est_steps = |s| s.parts.steps.min(256.0), "steps of a workgroup, 256 at most";
@@ -83,6 +86,8 @@ const GEMM_COLUMNS: &[UniversalColumn] = columns! { Gemm:
     est_filled_n = |s| s.parts.filled[1], "share of the tiles' columns";
     est_filled_k = |s| s.parts.filled[2], "share of the steps' depth";
     est_filled = |s| s.parts.filled.iter().product(), "the three together";
+    est_tiles_m = |s| (s.load.extents[0] / s.shape.tile[0]).ceil().min(64.0), "tiles along m, 64 at most";
+    est_staged = |s| (s.shape.staged / 1024.0).min(512.0), "KiB that a step stages, 512 at most";
     est_tile_m = |s| s.shape.tile[0].min(256.0), "rows of a tile, 256 at most";
     est_tile_n = |s| s.shape.tile[1].min(256.0), "columns of a tile";
     est_tile_k = |s| s.shape.tile[2].min(256.0), "depth of a step";
@@ -94,6 +99,12 @@ const GEMM_COLUMNS: &[UniversalColumn] = columns! { Gemm:
     est_width_a = |s| s.width(0), "elements of an access to A, 16 at most";
     est_width_b = |s| s.width(1), "elements of an access to B";
     est_width_c = |s| s.width(2), "elements of an access to the result";
+    est_rate = |s| s.shape.tile.iter().product::<f64>() / (s.shape.arithmetic * s.shape.macs),
+        "share of the device's rate that its instructions reach";
+    est_waits_share = |s| (s.parts.waits * s.parts.steps / (s.parts.clock_mhz * s.time)).min(4.0),
+        "waits of a workgroup's steps over the time";
+    est_start_share = |s| ratio(s.parts.workgroup, s.parts.steps * (s.parts.work() + s.parts.waits)),
+        "cycles to start a workgroup over those of its steps";
     est_waits_to_work = |s| ratio(s.parts.waits, s.parts.work()),
         "cycles that a step waits over those that it works";
     est_loads_to_arithmetic = |s| ratio(s.parts.loads, s.parts.arithmetic),
@@ -148,21 +159,9 @@ impl UniversalPool {
         self.shapes.get(kernel)?.as_ref().err().copied()
     }
 
-    /// The time that all others are relative to: the shortest of kernels that have the registers and the
-    /// shared memory that they need, because the guess for any other kernel must move nobody else.
-    fn reference(&self, times: &[f64]) -> f64 {
-        let shortest = |lacking: bool| {
-            let counts = self.shapes.iter().zip(times).filter(|(shape, _)| lacks(shape) == lacking);
-            counts.map(|(_, time)| *time).fold(f64::INFINITY, f64::min)
-        };
-        let best = shortest(false);
-        if best.is_finite() { best } else { shortest(true) }
-    }
-
-    /// Fills in the columns of the kernels that `counts`, which are the pool for this problem: column after
-    /// column, with a value for each kernel. `log_times` receives the logarithm of each one's estimated time
-    /// over the shortest. It is NaN for kernels that do not count or have no estimate; their columns are
-    /// meaningless.
+    /// Fills in the columns of the kernels that `counts`: column after column, with a value for each kernel.
+    /// `log_times` receives the logarithm of each one's estimated microseconds. It is NaN for kernels that do
+    /// not count or have no estimate; their columns are meaningless.
     pub fn fill(
         &self,
         columns: &[&'static UniversalColumn],
@@ -172,55 +171,49 @@ impl UniversalPool {
         log_times: &mut Vec<f64>,
     ) {
         let kernels = self.shapes.len();
-        let load = self.estimator.load(problem);
-        // The times first: all values are relative to the shortest.
+        let (load, device) = (self.estimator.load(problem), self.estimator.device());
+        let bytes = load.bytes() / (device.rates.memory_gb_s * 1e3);
+        let units = (device.hardware.num_cus.max(1) * device.hardware.max_clock_mhz.max(1)) as f64;
         log_times.clear();
-        log_times.extend(self.shapes.iter().enumerate().map(|(kernel, shape)| match shape {
-            Ok(shape) if counts(kernel) => self.estimator.time(&load, shape),
-            _ => f64::NAN,
-        }));
-        let best = self.reference(log_times);
+        log_times.resize(kernels, f64::NAN);
         values.resize(columns.len() * kernels, 0.0);
-        for (kernel, (shape, time)) in self.shapes.iter().zip(&mut *log_times).enumerate() {
-            if time.is_nan() {
+        for (kernel, (shape, log_time)) in self.shapes.iter().zip(&mut *log_times).enumerate() {
+            if !counts(kernel) {
                 continue;
             }
-            let device = self.estimator.device();
             let cells = columns.iter().zip(values[kernel..].iter_mut().step_by(kernels));
-            match (&load, shape) {
+            *log_time = match (&load, shape) {
                 (Load::Gemm(load), Ok(Shape::Gemm(shape))) => {
                     let parts = Parts::new(load, shape, device);
-                    let seen = Seen { parts, load, shape, device, time: *time, best };
+                    let least = START + bytes.max(load.multiply_adds / (shape.macs * units));
+                    let seen = Seen { time: parts.time(), parts, load, shape, device, least };
                     for (column, cell) in cells {
                         if let Value::Gemm(value) = column.value {
                             *cell = value(&seen);
                         }
                     }
+                    seen.time.ln()
                 }
                 (Load::Fmha(load), Ok(Shape::Fmha(shape))) => {
                     let parts = FmhaParts::new(load, shape, device);
-                    let seen = Seen { parts, load, shape, device, time: *time, best };
+                    let least = START + bytes.max(parts.products_alone());
+                    let seen = Seen { time: parts.time(), parts, load, shape, device, least };
                     for (column, cell) in cells {
                         if let Value::Fmha(value) = column.value {
                             *cell = value(&seen);
                         }
                     }
+                    seen.time.ln()
                 }
-                // A kernel of another operation than the problem's.
-                _ => {
-                    *time = f64::NAN;
-                    continue;
-                }
-            }
-            *time = (*time / best).ln();
+                // A kernel without an estimate, or of another operation than the problem's.
+                _ => continue,
+            };
         }
     }
 }
 
-/// Whether a kernel lacks registers or shared memory.
-fn lacks(shape: &Result<Shape, ShapeError>) -> bool {
-    matches!(shape, Ok(Shape::Gemm(shape)) if shape.lacking > 1.0)
-}
+/// Microseconds of any launch, so that the least time of tiny problems is no division by nothing.
+const START: f64 = 2.0;
 
 #[cfg(test)]
 mod tests {
@@ -262,18 +255,12 @@ mod tests {
     }
 
     #[test]
-    fn values_are_relative_to_the_kernels_that_count() {
+    fn only_kernels_that_count_have_times() {
         let attention = attention(2, 2048, 2048, FmhaMask::TopLeft);
         for (problem, names) in [(convolution(16, 256, 128, 28, 3), CONV), (attention, FMHA)] {
-            let (all, times) = filled("gfx950", &problem, &names, usize::MAX);
-            let best = times.iter().position(|&time| time == 0.0).unwrap();
-            assert!(times.iter().all(|&time| time >= 0.0) && all[best] == 1.0, "{problem}: {times:?}");
-            for (slower, time) in all.iter().zip(&times) {
-                assert!((slower.ln() - time).abs() < 1e-12);
-            }
-            // Without the best one, the values are relative to another.
-            let (_, without) = filled("gfx950", &problem, &names, best);
-            assert!(without[best].is_nan() && without.contains(&0.0));
+            let (values, times) = filled("gfx950", &problem, &names, 1);
+            assert!(times[1].is_nan() && times[0].is_finite() && times[2].is_finite(), "{times:?}");
+            assert!(values[0] > 0.0 && values[1] == 0.0 && values[2] > 0.0, "{problem}: {values:?}");
         }
     }
 
@@ -295,44 +282,34 @@ mod tests {
     }
 
     proptest! {
-        /// The reference was the shortest estimate of all, so that a kernel with a lucky one (registers that
-        /// nobody has) changed the columns of all others.
+        /// All values were relative to the shortest estimate of the pool, so that a kernel with a lucky one
+        /// changed those of all others.
         #[test]
-        fn hopeless_kernels_change_nothing_among_the_others(
-            (m, n, k) in (1_i64..9000, 16_i64..9000, 16_i64..9000), at in 0_usize..97,
+        fn other_kernels_of_the_pool_change_nothing(
+            (m, n, k) in (1_i64..9000, 16_i64..9000, 16_i64..9000), pool in prop::bits::u64::ANY,
             arch in prop::sample::select(vec!["sm_90", "sm_80", "gfx90a", "gfx942", "gfx950"]),
         ) {
             let problem: Problem = crate::problem::GemmProblem::new(m, n, k).into();
             let names = gemms();
             let estimator = Estimator::new(Device::for_arch(arch.parse().unwrap()).unwrap());
             let kernels: Vec<Kernel> = names.iter().map(|name| Kernel::from_name(name).unwrap()).collect();
-            let pool = UniversalPool::new(estimator, kernels.iter().map(|kernel| &kernel.kind));
-            let columns: Vec<_> = universal_columns(problem.op()).iter().collect();
-            let fill = |counts: &dyn Fn(usize) -> bool| {
+            let filled = |kept: &[usize]| {
+                let kinds = kept.iter().map(|&kernel| &kernels[kernel].kind);
+                let columns: Vec<_> = universal_columns(problem.op()).iter().collect();
                 let (mut values, mut times) = (Vec::new(), Vec::new());
-                pool.fill(&columns, &problem, counts, &mut values, &mut times);
-                (values, times)
+                let pool = UniversalPool::new(estimator, kinds);
+                pool.fill(&columns, &problem, |_| true, &mut values, &mut times);
+                times.extend(values);
+                times.iter().map(|value| value.to_bits()).collect::<Vec<_>>()
             };
-            // A small pool of kernels that have what they need, then the same with all that lack something,
-            // and with all that the estimate holds to be slower.
-            let is_good = |kernel: &usize| kernel % 97 >= at && !lacks(&pool.shapes[*kernel]);
-            let good: Vec<usize> = (0..names.len()).filter(is_good).step_by(7).collect();
-            prop_assume!(!good.is_empty());
-            let (values, times) = fill(&|kernel| good.contains(&kernel));
-            let (_, alone) = fill(&|_| true);
-            let reference = good.iter().map(|&kernel| alone[kernel]).fold(f64::INFINITY, f64::min);
-            let more = [
-                fill(&|kernel| good.contains(&kernel) || lacks(&pool.shapes[kernel])),
-                fill(&|kernel| good.contains(&kernel) || alone[kernel] > reference),
-            ];
-            for (more_values, more_times) in more {
-                for &kernel in &good {
-                    prop_assert_eq!(times[kernel].to_bits(), more_times[kernel].to_bits());
-                    for column in 0..columns.len() {
-                        let at = column * names.len() + kernel;
-                        prop_assert_eq!(values[at].to_bits(), more_values[at].to_bits());
-                    }
-                }
+            let all: Vec<usize> = (0..names.len()).collect();
+            let part: Vec<usize> = all.iter().copied().filter(|kernel| pool >> (kernel % 61) & 1 == 1).collect();
+            let (whole, few) = (filled(&all), filled(&part));
+            for (place, kernel) in part.iter().enumerate() {
+                let of = |values: &[u64], place: usize, pool: usize| {
+                    values.iter().copied().skip(place).step_by(pool).collect::<Vec<_>>()
+                };
+                prop_assert_eq!(of(&few, place, part.len()), of(&whole, *kernel, names.len()));
             }
         }
     }

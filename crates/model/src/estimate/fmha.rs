@@ -307,6 +307,11 @@ impl FmhaParts {
         norm(self.products, self.softmax, norm(self.fragments, self.loads, 0.0))
     }
 
+    /// Microseconds of the products if nothing else took any.
+    pub(super) fn products_alone(&self) -> f64 {
+        self.products * self.steps.mean * self.flowing * self.resident / self.clock_mhz
+    }
+
     /// The time in microseconds.
     pub(super) fn time(&self) -> f64 {
         let work = self.work();

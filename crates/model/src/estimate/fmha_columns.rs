@@ -1,5 +1,4 @@
-//! The columns of a universal model of attention: how the estimate sees a kernel, relative to the fastest of
-//! its pool.
+//! The columns of a universal model of attention: how the estimate sees a kernel.
 
 use super::columns::{ROUNDS, Seen, UniversalColumn, balance, columns, compute_units, ratio};
 use super::fmha::FmhaParts;
@@ -9,7 +8,8 @@ pub(super) type FmhaSeen<'a> = Seen<'a, FmhaLoad, FmhaShape, FmhaParts>;
 
 /// All columns, in the order of a model that does not name its columns.
 pub(super) const FMHA_COLUMNS: &[UniversalColumn] = columns! { Fmha:
-    est_slower = |s| (s.time / s.best).min(64.0), "estimated time over the shortest of the pool";
+    est_over_least = |s| (s.time / s.least).min(64.0),
+        "estimated time over the least: its products alone, or all bytes at the device's rate";
     est_rounds = |s| s.parts.flowing.clamp(1.0 / ROUNDS, ROUNDS),
         "rounds of workgroups, as if they could be divided";
     est_whole_rounds = |s| s.parts.flowing.floor().min(8.0), "whole rounds, 8 at most";

@@ -24,6 +24,8 @@ pub struct Load {
     pub(super) result_bytes: f64,
     /// Elements of the result.
     pub(super) results: f64,
+    /// Multiply-adds of all GEMMs.
+    pub(super) multiply_adds: f64,
     /// Parts of the depth that the problem requests.
     pub(super) parts: f64,
 }
@@ -85,6 +87,7 @@ impl Load {
             bytes: in_bytes + filter_bytes + out_bytes,
             result_bytes,
             results: extents[0] * extents[1] * g,
+            multiply_adds: extents.iter().product::<f64>() * g,
             parts: f64::from(problem.split_k.max(1)),
         }
     }
@@ -96,10 +99,12 @@ impl Load {
             Major::Col => contiguous(problem, column),
             Major::Packed => f64::from(1_u32 << TOGETHER),
         };
-        let (mut operand_bytes, mut scale_bytes, mut results) = (0.0, 0.0, 0.0);
+        let (mut operand_bytes, mut scale_bytes) = (0.0, 0.0);
+        let (mut results, mut multiply_adds) = (0.0, 0.0);
         for (extents, count) in problem.gemms() {
             let [m, n, k] = extents.map(|extent| extent.max(1) as f64);
             results += m * n * count;
+            multiply_adds += m * n * k * count;
             operand_bytes += (m * k * bytes_of(problem.dtype_a) + k * n * bytes_of(problem.dtype_b)) * count;
             scale_bytes += request.scales().map_or(0.0, |quant| scales([m, n, k], &quant)) * count;
         }
@@ -115,6 +120,7 @@ impl Load {
             bytes: operand_bytes + result_bytes + d_bytes + scale_bytes,
             result_bytes,
             results,
+            multiply_adds,
             parts: f64::from(problem.split_k.max(1)),
         }
     }

@@ -28,6 +28,8 @@ pub struct Shape {
     /// Cycles as a multiple of those that they were if the kernel had all registers and the shared memory
     /// that it needs.
     pub(super) lacking: f64,
+    /// Multiply-adds of its type that a compute unit does in a cycle.
+    pub(super) macs: f64,
     /// Cycles of a step's matrix instructions on all SIMDs.
     pub(super) arithmetic: f64,
     /// Cycles that a step reads fragments from shared memory.
@@ -191,6 +193,7 @@ impl Shape {
             resident,
             lacking,
             occupied: (waves / hardware.simds_per_cu.max(1) as f64).min(1.0),
+            macs,
             arithmetic,
             fragments,
             waits,

@@ -676,25 +676,25 @@ mod tests {
     fn features_may_follow_the_columns_of_a_universal_model() {
         let of = |names: &[&str]| Schema::universal(Op::GroupedConv, Some(names));
         let own = Schema::by_names(Op::GroupedConv, &["C", "tile_mn"]).unwrap();
-        let both = of(&["est_slower"]).unwrap().followed_by(own.clone());
-        assert_eq!(both.names(), ["est_slower", "C", "tile_mn"]);
+        let both = of(&["est_over_least"]).unwrap().followed_by(own.clone());
+        assert_eq!(both.names(), ["est_over_least", "C", "tile_mn"]);
         assert_eq!(both.scopes(), ["pool", "problem", "kernel"]);
         assert_eq!((both.len(), both.docs().len()), (3, 3));
-        assert_eq!(of(&["est_slower", "C", "tile_mn"]).unwrap().names(), both.names());
+        assert_eq!(of(&["est_over_least", "C", "tile_mn"]).unwrap().names(), both.names());
         // They are appended once, and nothing is appended to plain features.
         assert_eq!(both.clone().followed_by(own.clone()).names(), both.names());
         assert_eq!(own.clone().followed_by(own.clone()).names(), own.names());
         let gemm = Schema::by_names(Op::Gemm, &["M"]).unwrap();
-        assert_eq!(of(&["est_slower"]).unwrap().followed_by(gemm).names(), ["est_slower"]);
+        assert_eq!(of(&["est_over_least"]).unwrap().followed_by(gemm).names(), ["est_over_least"]);
         for (names, unknown) in [
-            (&["C", "est_slower"][..], "C"),
-            (&["est_slower", "magic"], "magic"),
-            (&["est_slower", "C", "est_rounds"], "C"),
+            (&["C", "est_over_least"][..], "C"),
+            (&["est_over_least", "magic"], "magic"),
+            (&["est_over_least", "C", "est_rounds"], "C"),
         ] {
             let error = of(names).unwrap_err().to_string();
             assert!(error.contains(unknown), "{error}");
         }
-        assert!(matches!(of(&["est_slower", "est_slower"]), Err(SchemaError::Repeated(_))));
+        assert!(matches!(of(&["est_over_least", "est_over_least"]), Err(SchemaError::Repeated(_))));
     }
 
     #[test]

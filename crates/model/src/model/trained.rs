@@ -54,7 +54,8 @@ impl TrainedOn {
     /// The key inside `ck_select`.
     pub const KEY: &'static str = "trained_on";
 
-    /// The record for rows of these problems and kernels, from these files.
+    /// The record for rows of these problems and kernels, from these files. It has the fields of the first
+    /// problem's operation; of other operations' problems, it has the element types.
     ///
     /// ```
     /// use ck_select_types::kernel::Kernel;
@@ -75,9 +76,13 @@ impl TrainedOn {
         files: Vec<TrainedFile>,
     ) -> Self {
         let mut trained = Self { files, ..Self::default() };
+        let mut own = None;
         for problem in problems {
-            for (field, value) in Problem::fields(problem.op()).iter().zip(problem.canonical().values()) {
-                let name = field.name.to_owned();
+            let op = problem.op();
+            let own = *own.get_or_insert(op);
+            for (field, value) in Problem::fields(op).iter().zip(problem.canonical().values()) {
+                let Some(name) = name_for(op, own, field.name) else { continue };
+                let name = name.to_owned();
                 if field.is_number() {
                     let [min, max] = trained.numbers.entry(name).or_insert([value; 2]);
                     (*min, *max) = ((*min).min(value), (*max).max(value));
@@ -120,14 +125,8 @@ impl TrainedOn {
     /// What holds for problems of another operation, too: the element types, by the fields of that operation,
     /// the kernels and the files.
     pub(super) fn for_op(&self, own: Op, op: Op) -> Self {
-        let fields = |op| match op {
-            Op::GroupedConv => ["dtype_in", "dtype_wei", "dtype_out"].as_slice(),
-            Op::Gemm => &["dtype_a", "dtype_b", "dtype_c"],
-            Op::Fmha => &[],
-        };
-        let pairs = fields(own).iter().zip(fields(op));
-        let words =
-            pairs.filter_map(|(own, other)| Some(((*other).to_owned(), self.words.get(*own)?.clone())));
+        let words = self.words.iter();
+        let words = words.filter_map(|(name, of)| Some((name_for(own, op, name)?.to_owned(), of.clone())));
         Self { numbers: BTreeMap::new(), words: words.collect(), ..self.clone() }
     }
 
@@ -204,6 +203,20 @@ impl TrainedOn {
         }
         Ok(())
     }
+}
+
+/// What an operation's problems call a field of another operation's; only element types mean the same.
+fn name_for<'n>(own: Op, other: Op, name: &'n str) -> Option<&'n str> {
+    let fields = |op| match op {
+        Op::GroupedConv => ["dtype_in", "dtype_wei", "dtype_out"].as_slice(),
+        Op::Gemm => &["dtype_a", "dtype_b", "dtype_c"],
+        Op::Fmha => &[],
+    };
+    if own == other {
+        return Some(name);
+    }
+    let place = fields(own).iter().position(|known| *known == name)?;
+    fields(other).get(place).copied()
 }
 
 /// What a model was trained on, for each field of its operation's problems, ready to be compared.

@@ -168,14 +168,13 @@ pub fn universal_prior(prior: f64, has_seen: bool) -> f64 {
     if has_seen { prior } else { 2.0 * prior }
 }
 
-/// A universal model's score, from its forest's score and the logarithm of the estimated time over the pool's
-/// shortest.
+/// A universal model's score, from its forest's score and the logarithm of the estimated microseconds.
 pub fn universal_score(raw: f64, prior: f64, log_time: f64) -> f64 {
     raw - prior * log_time
 }
 
 /// Feature rows of one run of measurements for training a universal model, row after row, and the logarithms
-/// of their times. The kernels are the pool.
+/// of their times.
 pub fn universal_rows<'k>(
     extractor: &Extractor,
     estimator: Estimator,
@@ -209,12 +208,12 @@ mod tests {
     use crate::select::{RankScratch, Ranker};
 
     const SPEC: &str = r#"{"op_type":"grouped_conv","arch":"gfx950",
-        "feature_names":["est_slower","est_rounds","C","tile_mn"],
+        "feature_names":["est_over_least","est_rounds","C","tile_mn"],
         "ck_select":{"prior":10,"rank_by":"relative"}}"#;
     /// Asks for a column of each kind.
     const FOREST: &str = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n\
         max_feature_idx=3\n\
-        objective=none\nfeature_names=est_slower est_rounds C tile_mn\nfeature_infos=none none none none\n\n\
+        objective=none\nfeature_names=est_over_least est_rounds C tile_mn\nfeature_infos=none none none none\n\n\
         Tree=0\nnum_leaves=4\nnum_cat=0\nsplit_feature=2 3 0\nsplit_gain=1 1 1\nthreshold=100 5000 1.5\n\
         decision_type=2 2 2\n\
         left_child=-1 -2 -3\nright_child=1 2 -4\nleaf_value=0.5 1.5 2.5 3.5\nleaf_weight=1 1 1 1\n\
@@ -258,7 +257,7 @@ mod tests {
     /// On a GPU of which no measurement was trained on, the estimate counts twice.
     #[test]
     fn what_was_learned_elsewhere_counts_less() {
-        let spec = r#"{"op_type":"grouped_conv","feature_names":["est_slower","est_rounds","C","tile_mn"],
+        let spec = r#"{"op_type":"grouped_conv","feature_names":["est_over_least","est_rounds","C","tile_mn"],
             "ck_select":{"prior":10,"rank_by":"relative","trained_on":{"archs":["gfx950"]}}}"#;
         let model =
             Model::from_bytes("mine", spec.as_bytes(), &[(Target::Relative, FOREST.as_bytes())]).unwrap();

@@ -46,15 +46,14 @@ fn columns_of_promising_kernels_are_those_of_all() {
         data.rows.iter().enumerate().map(row).collect()
     };
     let (all, kept) = (rows(&whole), rows(&part));
-    assert!(kept.iter().all(|(pair, values)| all[pair] == *values), "relative to the same kernel");
+    assert!(kept.iter().all(|(pair, values)| all[pair] == *values), "whatever else was measured");
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for (problem, _) in kept.keys() {
         *counts.entry(problem).or_default() += 1;
     }
     let counts: Vec<usize> = counts.into_values().collect();
     assert_eq!(counts.len(), whole.problems().len());
-    assert!(counts.iter().all(|count| [first, first + 1].contains(count)), "{counts:?}");
-    assert!(counts.contains(&first) && counts.contains(&(first + 1)), "the estimate errs at times");
+    assert!(counts.iter().all(|count| *count == first), "{counts:?}");
 
     // What is learned from the part is judged on all kernels.
     let of = |data: &Measurements, first: Option<usize>, count: usize| {

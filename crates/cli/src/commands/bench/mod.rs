@@ -116,11 +116,11 @@ pub(crate) struct Args {
     care: Care,
     /// The order in which a problem's kernels are measured: `pool`; or, most promising first, `estimate` or
     /// `model`, which need --arch or --hardware unless the model is for one GPU. `estimate:10` and `model:10`
-    /// measure only the first ten, and with a universal model the estimate's fastest; `estimate:1.35x` leaves out
-    /// kernels that are more than 1.35 times slower than the fastest by the estimate, but keeps seven, or a
-    /// quarter of fewer than 28. Of 30 kernels, either has 99.8 % of the best speed (docs/estimate.md)
-    #[arg(long, value_name = "ORDER[:KEEP]", default_value = "pool", value_parser = order)]
-    order: Order,
+    /// measure only the first ten; `estimate:1.35x` leaves out kernels that are more than 1.35 times slower than
+    /// the fastest by the estimate, but keeps seven, or a quarter of fewer than 28. Of 30 kernels, either has
+    /// 99.8 % of the best speed (docs/estimate.md) [default: model:30 with --arch or --hardware, else pool]
+    #[arg(long, value_name = "ORDER[:KEEP]", value_parser = order)]
+    order: Option<Order>,
     /// The model of --order model: a directory, or embedded:NAME [default: embedded:universal]
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
@@ -167,6 +167,10 @@ enum Keep {
     /// Those whose estimate is at most this many times the fastest one's.
     Within(f64),
 }
+
+/// How many kernels of a problem are measured by default where the GPU is known: of 546, they have 99.9 % of the
+/// best speed (docs/estimate.md).
+const PROMISING: u32 = 30;
 
 /// Reads `pool`, or `estimate` and `model` with what they keep.
 fn order(text: &str) -> Result<Order, String> {
@@ -307,12 +311,15 @@ fn say_without_estimate(estimator: &Estimator, pool: &Pool) -> Result<(), CliErr
 
 /// The plan in the order that is asked for, without the kernels that it leaves out.
 fn in_order(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Result<Plan, CliError> {
-    if args.model.is_some() && !matches!(args.order, Order::Model(_)) {
+    let names_gpu = args.arch.is_some() || args.hardware.is_given();
+    let usual = if names_gpu { Order::Model(Keep::First(PROMISING)) } else { Order::Pool };
+    let order = args.order.unwrap_or(usual);
+    if args.model.is_some() && !matches!(order, Order::Model(_)) {
         return Err(CliError::usage("--model needs --order model"));
     }
-    let asked = EstimateOption { estimate: matches!(args.order, Order::Estimate(_)), arch: args.arch };
-    let (plan, keep) = match args.order {
-        Order::Pool if args.arch.is_some() || args.hardware.is_given() => {
+    let asked = EstimateOption { estimate: matches!(order, Order::Estimate(_)), arch: args.arch };
+    let (plan, keep) = match order {
+        Order::Pool if names_gpu => {
             let message = "--arch and --hardware need --order estimate or --order model";
             return Err(CliError::usage(message));
         }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use ck_select::model::Target;
 use ck_select::problem::Problem;
+use ck_select::vocab::Op;
 use ck_select_data::measurements::Measurements;
 use ck_select_study::page;
 use ck_select_train::{CardInputs, Directory, TrainError, Trained, Watcher, train};
@@ -29,6 +30,9 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     let mut measurements = args.filter.measurements(wanted).assuming(assumed);
     if args.universal {
         measurements = measurements.of_several_gpus();
+    }
+    if args.universal && given.filter.op.is_none() && plan::op(args) != Op::Fmha {
+        measurements = measurements.of_several_ops();
     }
     if args.universal || args.prior.is_some() {
         let asked = EstimateOption { estimate: false, arch: args.arch };
@@ -85,7 +89,8 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     report(args, &trained)
 }
 
-/// The options with what they leave to the data. A universal training is of all architectures of its rows.
+/// The options with what they leave to the data. A universal training is of all architectures and all
+/// convolutions and GEMMs of its rows.
 fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
     let mut args = given.clone();
     if args.filter.op.is_some() && (args.arch.is_some() || args.universal) {
@@ -93,7 +98,7 @@ fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
     }
     let rows = args.filter.first_rows(files)?;
     if args.filter.op.is_none() {
-        args.filter.op = Some(rows.op()?);
+        args.filter.op = Some(if args.universal { rows.op_of_universal()? } else { rows.op()? });
     }
     if args.arch.is_none() && !args.universal {
         args.arch = Some(rows.measured_arch()?);
