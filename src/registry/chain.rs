@@ -65,7 +65,7 @@ impl Registry {
         // while this thread measures could not be measured yet.
         let options = state.options();
         let lasts =
-            selection.source != Source::Search && !(options.measures() && self.labs.is_measuring(options));
+            selection.source != Source::Search && !(options.measures() && self.slots.is_measuring(options));
         if let (true, Some(key)) = (lasts, &key) {
             self.remember(key, &selection);
             if let Some(demand) = self.demand.get() {

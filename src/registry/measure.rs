@@ -25,7 +25,7 @@ impl Registry {
         source: WinnerSource,
     ) -> Option<Selection<'r>> {
         let (state, problem) = (call.state, &*call.problem);
-        let bench = match self.labs.bench(state.options()) {
+        let bench = match self.slots.bench(state.options()) {
             Ok(bench) => bench,
             Err(reason) => return nothing(problem, &reason),
         };

@@ -4,6 +4,14 @@
 //! selection, changes of kernels are collected, so that adding many takes linear time. From then on the
 //! changing thread prepares the next state and publishes it atomically, while readers continue with the
 //! previous one.
+//!
+//! ```text
+//! select (chain.rs)    the problem's key in the cache: an answer from memory
+//!   else               State, one look at the registry; Call, the problem and that state
+//!   order (chain.rs)   the first answer of source/{override, store, model, search, estimate, priority}.rs
+//!                      kernels.rs, prepared.rs, estimates.rs: what they read, prepared by whoever changes it
+//!   cache.rs           keeps the answer; demand.rs counts it for tune.rs, which measures between selections
+//! ```
 
 mod atomic;
 mod bench;

@@ -59,7 +59,7 @@ pub struct Registry {
     writer: Mutex<Latest>,
     pub(super) scratches: ArrayQueue<Box<RankScratch>>,
     pub(super) estimate_scratches: ArrayQueue<Box<EstimateScratch>>,
-    pub(super) labs: MeasuringSlots,
+    pub(super) slots: MeasuringSlots,
     pub(super) cache: Cache,
     /// For a registry that tunes: the problems that it is asked for.
     pub(super) demand: OnceLock<Box<Demand>>,
@@ -91,16 +91,16 @@ impl Registry {
     /// When it measures, or needs the name of the device for the store, it uses the HIP runtime's current
     /// device at that moment.
     pub fn new(options: Options) -> Result<Self, OptionsError> {
-        Self::with_labs(options, MeasuringSlots::default())
+        Self::with_slots(options, MeasuringSlots::default())
     }
 
     /// The same, measuring on a device of the caller.
     pub fn with_device(options: Options, device: Box<dyn Device + Send>) -> Result<Self, OptionsError> {
-        Self::with_labs(options, MeasuringSlots::new(device))
+        Self::with_slots(options, MeasuringSlots::new(device))
     }
 
-    fn with_labs(options: Options, labs: MeasuringSlots) -> Result<Self, OptionsError> {
-        let files = Files::read(&options, || labs.facts(&options))?;
+    fn with_slots(options: Options, slots: MeasuringSlots) -> Result<Self, OptionsError> {
+        let files = Files::read(&options, || slots.facts(&options))?;
         let state = State::new(options, files)?;
         Ok(Self {
             names: boxcar::Vec::new(),
@@ -108,7 +108,7 @@ impl Registry {
             writer: Mutex::default(),
             scratches: ArrayQueue::new(SCRATCHES),
             estimate_scratches: ArrayQueue::new(SCRATCHES),
-            labs,
+            slots,
             cache: Cache::new(),
             demand: OnceLock::new(),
             current: Generation::new(),
@@ -245,7 +245,7 @@ impl Registry {
 
     /// Replaces the options; the files that they name are read now.
     pub fn set_options(&self, options: Options) -> Result<(), OptionsError> {
-        let files = Files::read(&options, || self.labs.facts(&options))?;
+        let files = Files::read(&options, || self.slots.facts(&options))?;
         let latest = self.turn();
         let mut state = self.successor(&latest);
         if let Some(Ok(winners)) = state.known().map(|prepared| &prepared.winners) {
@@ -301,7 +301,7 @@ impl Registry {
     }
 
     fn prepare_for(&self, state: &State, earlier: Option<&Prepared>) -> Prepared {
-        Prepared::new(&state.inputs(), earlier, || self.labs.facts(state.options()))
+        Prepared::new(&state.inputs(), earlier, || self.slots.facts(state.options()))
     }
 
     /// Number of kernels.

@@ -92,7 +92,7 @@ impl Registry {
     pub fn tune(&self, budget: &TuneBudget) -> Result<TuneReport, TuneError> {
         let began = Instant::now();
         let until = began.checked_add(budget.time);
-        if self.labs.is_measuring(self.state().options()) {
+        if self.slots.is_measuring(self.state().options()) {
             return Err(TuneError::new(NoTurn::Mine));
         }
         let demand = self.demand();
@@ -144,7 +144,7 @@ impl Registry {
         }
         let call = Call { registry: self, state: &state, problem: checked, measures: false };
         let winners = call.prepared().winners.as_ref().map_err(TuneError::new)?;
-        let bench = self.labs.bench(options).map_err(TuneError::new)?;
+        let bench = self.slots.bench(options).map_err(TuneError::new)?;
         let Some(mut progress) = demand.take(problem, generation) else { return Ok(()) };
         if winners.takes(problem).is_err() {
             // It stays closed.

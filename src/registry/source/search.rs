@@ -73,7 +73,7 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
         }
         Mode::Model | Mode::Priority => return "not allowed".to_owned(),
     };
-    match call.registry.labs.facts(options) {
+    match call.registry.slots.facts(options) {
         Ok(facts) => format!("{what}, on {}", facts.name),
         Err(reason) => format!("{what}, but {reason}"),
     }

@@ -84,9 +84,11 @@ impl Lanes {
         let kernels = pool.kernels();
         let order = columns_by_use(pool, forest);
         // What is compared is computed once a kernel: sorting is most of the work for a large pool.
-        let keys: Vec<i64> = (0..kernels)
-            .flat_map(|kernel| order.iter().map(move |&column| sortable(pool.values(kernel)[column])))
-            .collect();
+        let mut keys: Vec<i64> = Vec::with_capacity(kernels * width);
+        for kernel in 0..kernels {
+            let values = pool.values(kernel);
+            keys.extend(order.iter().map(|&column| sortable(values[column])));
+        }
         let key = |kernel: usize| &keys[kernel * width..][..width];
         let rank = class_ranks(pool, key);
         let mut kernels: Vec<usize> = (0..kernels).collect();
