@@ -121,7 +121,7 @@ fn as_tiles(rows: &[Row], model: &Model, pool: &Pool) -> Vec<Row> {
         }
         row
     };
-    rows.iter().zip(&pool).map(tiled).collect()
+    rows.iter().zip(pool).map(tiled).collect()
 }
 
 fn bits(scores: &[f64]) -> Vec<u64> {
