@@ -151,7 +151,7 @@ impl RunnerConfig {
         match &mut config {
             Self::Executable(config) => config.directory = folder.join(&config.directory),
             Self::Library(config) => config.anchor(folder),
-            Self::Worker(config) => config.folder = folder.to_owned(),
+            Self::Worker(config) => folder.clone_into(&mut config.folder),
         }
         if matches!(&config, Self::Worker(config) if config.command.is_empty()) {
             return Err(MeasureError::file(path, "command: found nothing, expected a program"));
