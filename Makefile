@@ -21,6 +21,7 @@ include packaging/make/miri-ffi.mk
 include packaging/make/checks.mk
 include packaging/make/python.mk
 include packaging/make/offline.mk
+include packaging/make/rivals.mk
 include packaging/make/fresh.mk
 include packaging/make/docs.mk
 
@@ -46,6 +47,7 @@ help:
 	@echo 'make arm    the scoring tests on emulated 64-bit ARM'
 	@echo 'make test-python, lint-python, bench-python   the Python package alone'
 	@echo 'make bench-offline  compare converting, features and evaluating with pandas and LightGBM: time and memory'
+	@echo 'make bench-rivals  rows through LightGBM'"'"'s functions beside lignum, lleaves, tl2cgen, treelite, ONNX Runtime and oneDAL'
 	@echo 'make bench-harness   overhead of ckselect bench per measurement'
 	@echo 'make test-slurm   ckselect bench on a one-node Slurm; as root, installs Debian packages'
 	@echo 'make fresh   time make demo and make test, each in a fresh minimal Debian, as root'

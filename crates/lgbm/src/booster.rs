@@ -57,7 +57,7 @@ entry! {
     /// Writes how many values a row has.
     fn LGBM_BoosterGetNumFeature(handle: *mut c_void, out_len: *mut c_int) {
         // SAFETY: the caller does not free the handle during the call.
-        let features = unsafe { handle::get(handle) }?.num_features();
+        let features = unsafe { handle::get(handle) }?.forest().num_features();
         let out = not_null("out_len", out_len)?;
         // SAFETY: not NULL, so an `int` to write.
         unsafe { out.write_unaligned(features as c_int) };

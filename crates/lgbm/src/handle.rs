@@ -7,16 +7,18 @@
 
 use std::ffi::c_void;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use ck_select_model::forest::Forest;
+use ck_select_model::scoring::RowScorer;
 
 use crate::error::Error;
 
 /// Models at once. The table takes no memory where it is not used.
 const MOST: usize = 1 << 16;
 
-static PLACES: [AtomicPtr<Forest>; MOST] = [const { AtomicPtr::new(ptr::null_mut()) }; MOST];
+static PLACES: [AtomicPtr<RowScorer>; MOST] = [const { AtomicPtr::new(ptr::null_mut()) }; MOST];
 
 /// Where to look for an empty place first: behind the last one that was taken, so that a handle that was
 /// freed comes back as another model's as late as possible.
@@ -24,15 +26,15 @@ static NEXT: AtomicUsize = AtomicUsize::new(0);
 
 /// Keeps a model, until [`take`].
 pub(crate) fn put(forest: Forest) -> Result<*mut c_void, Error> {
-    let forest = Box::into_raw(Box::new(forest));
+    let scorer = Box::into_raw(Box::new(RowScorer::new(Arc::new(forest))));
     for _ in 0..MOST {
         let place = &PLACES[NEXT.fetch_add(1, Ordering::Relaxed) % MOST];
-        if place.compare_exchange(ptr::null_mut(), forest, Ordering::Release, Ordering::Relaxed).is_ok() {
+        if place.compare_exchange(ptr::null_mut(), scorer, Ordering::Release, Ordering::Relaxed).is_ok() {
             return Ok(ptr::from_ref(place).cast_mut().cast());
         }
     }
     // SAFETY: from a box above, and no place has it.
-    drop(unsafe { Box::from_raw(forest) });
+    drop(unsafe { Box::from_raw(scorer) });
     Err(Error::TooManyModels { most: MOST })
 }
 
@@ -41,29 +43,29 @@ pub(crate) fn put(forest: Forest) -> Result<*mut c_void, Error> {
 /// # Safety
 ///
 /// The handle is not freed as long as the model is used.
-pub(crate) unsafe fn get<'a>(handle: *mut c_void) -> Result<&'a Forest, Error> {
-    let forest = place(handle)?.load(Ordering::Acquire);
+pub(crate) unsafe fn get<'a>(handle: *mut c_void) -> Result<&'a RowScorer, Error> {
+    let scorer = place(handle)?.load(Ordering::Acquire);
     // SAFETY: what is in a place comes from a box and stays until the handle is freed, which the caller
     // excludes.
-    unsafe { forest.as_ref() }.ok_or(Error::Freed)
+    unsafe { scorer.as_ref() }.ok_or(Error::Freed)
 }
 
 /// Takes a model out, and so makes its handle invalid.
-pub(crate) fn take(handle: *mut c_void) -> Result<Box<Forest>, Error> {
-    let forest = place(handle)?.swap(ptr::null_mut(), Ordering::AcqRel);
-    if forest.is_null() {
+pub(crate) fn take(handle: *mut c_void) -> Result<Box<RowScorer>, Error> {
+    let scorer = place(handle)?.swap(ptr::null_mut(), Ordering::AcqRel);
+    if scorer.is_null() {
         return Err(Error::Freed);
     }
     // SAFETY: what is in a place comes from a box, and whoever takes it out is the only one to have it.
-    Ok(unsafe { Box::from_raw(forest) })
+    Ok(unsafe { Box::from_raw(scorer) })
 }
 
-fn place(handle: *mut c_void) -> Result<&'static AtomicPtr<Forest>, Error> {
+fn place(handle: *mut c_void) -> Result<&'static AtomicPtr<RowScorer>, Error> {
     if handle.is_null() {
         return Err(Error::Null("the handle"));
     }
     let offset = handle.addr().wrapping_sub(PLACES.as_ptr().addr());
-    let size = size_of::<AtomicPtr<Forest>>();
+    let size = size_of::<AtomicPtr<RowScorer>>();
     if !offset.is_multiple_of(size) {
         return Err(Error::NotAHandle);
     }
@@ -94,7 +96,7 @@ mod tests {
     fn wrong_handles_are_seen() {
         let handle = put(forest()).unwrap();
         // SAFETY: not freed yet.
-        assert_eq!(unsafe { get(handle) }.unwrap(), &forest());
+        assert_eq!(**unsafe { get(handle) }.unwrap().forest(), forest());
         let mut word = 0usize;
         let wrong = [
             ptr::from_mut(&mut word).cast(),
@@ -111,7 +113,7 @@ mod tests {
         }
         // SAFETY: there is nothing to free.
         assert_eq!(unsafe { error(ptr::null_mut()) }, "the handle is NULL");
-        assert_eq!(*take(handle).unwrap(), forest());
+        assert_eq!(**take(handle).unwrap().forest(), forest());
         // SAFETY: freed before, not while it is used.
         assert_eq!(unsafe { error(handle) }, "the handle was already freed");
         assert_eq!(take(handle).unwrap_err().to_string(), "the handle was already freed");

@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use ck_select_model::forest::ZERO_THRESHOLD;
+use ck_select_model::scoring::Rows;
 
 use crate::error::{Error, not_null};
 
@@ -66,6 +67,16 @@ impl Matrix {
         }
     }
 
+    /// Some of the rows.
+    ///
+    /// # Safety
+    ///
+    /// The data holds `rows` x `columns` numbers of its kind as long as the result is used, and the rows are
+    /// among them.
+    pub(crate) unsafe fn rows(&self, first: usize, count: usize) -> MatrixRows<'_> {
+        MatrixRows { matrix: self, first, count }
+    }
+
     /// # Safety
     ///
     /// As for [`copy_row`](Self::copy_row), with numbers of type `T`.
@@ -77,6 +88,50 @@ impl Matrix {
                 unsafe { self.data.cast::<T>().add(first + column * step).read_unaligned() }.into();
             *to = if value.abs() <= ZERO_THRESHOLD { 0.0 } else { value };
         }
+    }
+}
+
+/// Rows of a matrix that has its values. Features that it lacks are 0.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MatrixRows<'a> {
+    matrix: &'a Matrix,
+    first: usize,
+    count: usize,
+}
+
+impl Rows for MatrixRows<'_> {
+    fn len(&self) -> usize {
+        self.count
+    }
+
+    fn column(&self, feature: usize, first: usize, values: &mut [f64]) {
+        let Matrix { data, kind, rows, columns, is_row_major } = *self.matrix;
+        if feature >= columns {
+            values.fill(0.0);
+            return;
+        }
+        let first = self.first + first;
+        let (first, step) =
+            if is_row_major { (first * columns + feature, columns) } else { (feature * rows + first, 1) };
+        // SAFETY: whoever made this promised that the data has these rows, and the feature is one of its
+        // columns.
+        unsafe {
+            match kind {
+                Kind::Single => copy(data.cast::<f32>().add(first), step, values),
+                Kind::Double => copy(data.cast::<f64>().add(first), step, values),
+            }
+        }
+    }
+}
+
+/// # Safety
+///
+/// There is a number at each step from `data` on, as many as values.
+#[inline]
+unsafe fn copy<T: Copy + Into<f64>>(data: *const T, step: usize, values: &mut [f64]) {
+    for (at, value) in values.iter_mut().enumerate() {
+        // SAFETY: by contract, there is a number.
+        *value = unsafe { data.add(at * step).read_unaligned() }.into();
     }
 }
 

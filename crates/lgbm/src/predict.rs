@@ -1,5 +1,6 @@
 //! Predictions for the caller's rows.
 
+use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 
 use ck_select_model::forest::{Forest, Objective};
@@ -78,8 +79,19 @@ enum Output {
     Leaves,
 }
 
-/// Rows up to this width need no memory of their own: upstream's have 72 and 97 values.
-const NARROW: usize = 128;
+/// Rows whose results are in memory before they are written.
+const BLOCK: usize = 1 << 13;
+
+/// Working memory, kept from call to call.
+#[derive(Default)]
+struct Memory {
+    sums: Vec<f64>,
+    row: Vec<f64>,
+}
+
+thread_local! {
+    static MEMORY: Cell<Option<Box<Memory>>> = const { Cell::new(None) };
+}
 
 /// # Safety
 ///
@@ -93,7 +105,8 @@ unsafe fn predict(
     out_result: *mut f64,
 ) -> Result<(), Error> {
     // SAFETY: the caller does not free the handle during the call.
-    let forest = unsafe { handle::get(handle) }?;
+    let scorer = unsafe { handle::get(handle) }?;
+    let forest = &**scorer.forest();
     let output = output(what.predict_type)?;
     // SAFETY: a C string or NULL.
     unsafe { check_parameters(what.parameter, forest, matrix.columns) }?;
@@ -107,33 +120,44 @@ unsafe fn predict(
         not_null("out_result", out_result)?;
     }
 
-    let (mut narrow, mut wide);
-    let values = if forest.num_features() <= NARROW {
-        narrow = [0.0; NARROW];
-        &mut narrow[..forest.num_features()]
-    } else {
-        wide = vec![0.0; forest.num_features()];
-        &mut wide[..]
-    };
-    for row in 0..matrix.rows {
-        // SAFETY: the matrix has its values, and this is one of its rows.
-        unsafe { matrix.copy_row(row, values) };
-        // SAFETY: there is room for all rows' results.
-        let write = |index, result| unsafe { out_result.add(row * per_row + index).write_unaligned(result) };
-        let checked = trees.row(values)?;
-        match output {
-            Output::Prediction => write(0, trees.prediction(&checked)),
-            Output::RawScore => write(0, trees.raw_score(&checked)),
-            Output::Leaves => {
-                for (index, leaf) in trees.leaves(&checked).enumerate() {
-                    write(index, leaf as f64);
+    // SAFETY: there is room for all results.
+    let write = |index, result| unsafe { out_result.add(index).write_unaligned(result) };
+    with_memory(|Memory { sums, row }| -> Result<(), Error> {
+        if output == Output::Leaves {
+            row.resize(forest.num_features(), 0.0);
+            for number in 0..matrix.rows {
+                // SAFETY: the matrix has its values, and this is one of its rows.
+                unsafe { matrix.copy_row(number, row) };
+                for (index, leaf) in trees.leaves(&forest.row(row)?).enumerate() {
+                    write(number * per_row + index, leaf as f64);
                 }
             }
+            return Ok(());
         }
-    }
+        for first in (0..matrix.rows).step_by(BLOCK) {
+            sums.resize(BLOCK.min(matrix.rows - first), 0.0);
+            // SAFETY: the matrix has its values, as many rows from `first` on as there are sums.
+            let rows = unsafe { matrix.rows(first, sums.len()) };
+            scorer.score(&rows, trees.range(), sums);
+            for (index, &sum) in sums.iter().enumerate() {
+                let is_raw = output == Output::RawScore;
+                write(first + index, if is_raw { sum } else { trees.prediction(sum) });
+            }
+        }
+        Ok(())
+    })?;
     // SAFETY: not NULL, so a number to write.
     unsafe { out_len.write_unaligned(results as i64) };
     Ok(())
+}
+
+/// Calls a function with this thread's working memory.
+fn with_memory<T>(function: impl FnOnce(&mut Memory) -> T) -> T {
+    // There is none on the first call, and while the thread ends.
+    let mut memory = MEMORY.try_with(Cell::take).ok().flatten().unwrap_or_default();
+    let done = function(&mut memory);
+    let _ = MEMORY.try_with(|kept| kept.set(Some(memory)));
+    done
 }
 
 fn output(predict_type: c_int) -> Result<Output, Error> {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use ck_select_model::forest::{Forest, Row, RowError};
+use ck_select_model::forest::{Forest, Row};
 
 /// Consecutive trees of a forest.
 #[derive(Debug)]
@@ -29,19 +29,14 @@ impl<'a> Trees<'a> {
         self.range.len()
     }
 
-    /// Checks a row once, for all that is asked about it.
-    pub(crate) fn row(&self, values: &'a [f64]) -> Result<Row<'a>, RowError> {
-        self.forest.row(values)
+    /// Their numbers.
+    pub(crate) fn range(&self) -> Range<usize> {
+        self.range.clone()
     }
 
-    /// The sum of the leaf values that the row reaches.
-    pub(crate) fn raw_score(&self, row: &Row<'_>) -> f64 {
-        row.raw_score_of(self.range.clone())
-    }
-
-    /// The prediction: an average is one of these trees only, as in LightGBM, and of no trees it is NaN.
-    pub(crate) fn prediction(&self, row: &Row<'_>) -> f64 {
-        let sum = self.raw_score(row);
+    /// The prediction for a sum: an average is one of these trees only, as in LightGBM, and of no trees it is
+    /// NaN.
+    pub(crate) fn prediction(&self, sum: f64) -> f64 {
         let sum = if self.forest.averaged() { sum / self.len() as f64 } else { sum };
         self.forest.objective().transform().apply(sum)
     }
@@ -79,11 +74,10 @@ mod tests {
         for ((start, count), range) in cases {
             assert_eq!(Trees::new(&forest, start, count).range, range, "{start}, {count}");
         }
-        let row = forest.row(&[0.0]).unwrap();
-        let predict = |start, count| Trees::new(&forest, start, count).prediction(&row);
-        assert_eq!(predict(0, 0), 3.0);
-        assert_eq!(predict(1, 2), 4.0);
-        assert_eq!(predict(2, 1), 6.0);
-        assert!(predict(3, 1).is_nan());
+        let predict = |start, count| Trees::new(&forest, start, count).prediction(12.0);
+        assert_eq!(predict(0, 0), 4.0);
+        assert_eq!(predict(1, 2), 6.0);
+        assert_eq!(predict(2, 1), 12.0);
+        assert!(Trees::new(&forest, 3, 1).prediction(0.0).is_nan());
     }
 }

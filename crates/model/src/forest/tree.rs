@@ -1,7 +1,7 @@
 //! One tree, as the walk reads it.
 
 use super::categories::CategorySets;
-use super::node::{Child, Node};
+use super::node::{Child, Node, Target};
 use super::nodes::Nodes;
 
 /// One tree of a forest. All indices of children, features and category sets are valid: the parser checks
@@ -69,6 +69,14 @@ impl Tree {
     /// How many training rows reached each leaf; zeros if the text has none.
     pub fn leaf_counts(&self) -> &[i32] {
         &self.leaf_counts
+    }
+
+    /// How many training rows reached a child.
+    pub(crate) fn count(&self, child: Child) -> i32 {
+        match child.target() {
+            Target::Node(node) => self.internal_counts[node],
+            Target::Leaf(leaf) => self.leaf_counts[leaf],
+        }
     }
 
     /// The factor that training applied to the values, which already include it; 1 if the text has none.

@@ -21,6 +21,7 @@ use crate::kernel::{Kernel, NameError};
 use crate::listing::check_names;
 use crate::model::{FeatureSpec, Model, ModelError, Target, spec_bytes};
 use crate::problem::InvalidField;
+use crate::scoring::{RowMajor, RowScorer};
 use crate::vocab::{Arch, Op};
 
 /// Which features are computed for a model.
@@ -35,6 +36,9 @@ pub enum EngineChoice {
     /// used nevertheless.
     Named(Engine),
 }
+
+/// Rows whose features are in memory at once.
+const AT_ONCE: usize = 4096;
 
 /// How to load a [`RowModel`].
 #[derive(Debug, Clone)]
@@ -97,6 +101,7 @@ pub enum RowModelError {
 pub struct RowModel {
     model: Arc<Model>,
     forest: Arc<Forest>,
+    scorer: RowScorer,
     target: Target,
 }
 
@@ -116,7 +121,8 @@ impl RowModel {
         let model = Model::load_forest(options.target, path, spec)?;
         let model = if options.force { model.forced() } else { model };
         let forest = Arc::clone(model.forest(options.target).ok_or_else(missing)?);
-        Ok(Self { model: Arc::new(model), forest, target: options.target })
+        let scorer = RowScorer::new(Arc::clone(&forest));
+        Ok(Self { model: Arc::new(model), forest, scorer, target: options.target })
     }
 
     /// The model: this forest alone, with its spec.
@@ -139,20 +145,37 @@ impl RowModel {
         let mut features = vec![0.0; self.model.extractor().schema.len()];
         self.refuse(row).map_err(|error| RowsError::of_field(op, error))?;
         self.fill(row, &mut features).map_err(|error| RowsError::of_field(op, error))?;
-        Ok(self.model.value(self.target, self.forest.predict(&features)?))
+        let mut value = [0.0];
+        self.predict_features(&features, &mut value);
+        Ok(value[0])
+    }
+
+    /// The predictions for rows of features.
+    fn predict_features(&self, features: &[f64], values: &mut [f64]) {
+        let rows = RowMajor { values: features, width: self.forest.num_features() };
+        self.scorer.score(&rows, 0..self.forest.trees().len(), values);
+        for value in values {
+            *value = self.model.value(self.target, self.forest.finish(*value));
+        }
     }
 
     /// The prediction for each row of a table.
     pub fn predict_table(&self, table: &Table<'_>) -> Result<Vec<f64>, RowsError> {
         self.check_columns(table)?;
         let mut values = with_room(table.len(), 1)?;
-        let mut features = vec![0.0; self.model.extractor().schema.len()];
-        for row in 0..table.len() {
-            let cells = table.row(row);
-            self.refuse(&cells)
-                .and_then(|()| self.fill(&cells, &mut features))
-                .map_err(|source| RowsError::Row { row, source })?;
-            values.push(self.model.value(self.target, self.forest.predict(&features)?));
+        let width = self.model.extractor().schema.len();
+        let mut features = vec![0.0; width * table.len().min(AT_ONCE)];
+        for first in (0..table.len()).step_by(AT_ONCE) {
+            let rows = first..table.len().min(first + AT_ONCE);
+            let features = features.get_mut(..width * rows.len()).unwrap_or_default();
+            for (row, features) in rows.clone().zip(features.chunks_exact_mut(width.max(1))) {
+                let cells = table.row(row);
+                self.refuse(&cells)
+                    .and_then(|()| self.fill(&cells, features))
+                    .map_err(|source| RowsError::Row { row, source })?;
+            }
+            values.resize(rows.end, 0.0);
+            self.predict_features(features, values.get_mut(rows).unwrap_or_default());
         }
         Ok(values)
     }

@@ -11,7 +11,7 @@
 // for pools of up to 32 lanes and of more, each with a version for CPUs with AVX-512 (they share `vectors`).
 // There, `narrow::rungs` answers the questions of narrow pools. `narrow::sieve` evaluates small trees without a
 // walk, with AVX-512 and with AVX2. `shortlist` finds only the best kernels of a wide pool. `rows` scores rows
-// of any problems as a narrow pool. `crate::isa` says which loops this CPU can run.
+// of any problems. `crate::isa` says which loops this CPU can run.
 
 // Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers.
 // Unpredictable branches are avoided by computing with booleans.
@@ -36,7 +36,7 @@ use std::sync::{Arc, OnceLock};
 
 pub use compile::lanes::{Column, PoolTable};
 pub use features::{CallValues, MixedPool, PoolFeatures, RowValues};
-pub(crate) use rows::{ROWS, RowScorer};
+pub use rows::{RowMajor, RowScorer, Rows};
 pub use scratch::{Listed, Scratch};
 pub use shortlist::Wanted;
 pub use work::Work;

@@ -250,7 +250,76 @@ fn check_forest(random: &mut Random, forest: &Arc<Forest>, kernels: usize, calls
             let (found, expected) = (bits(&scores), bits(&expected));
             assert_eq!(found, expected, "{kernels} kernels, {}", scorer.describe());
         }
+        // Rows that share columns.
+        let rows: Vec<f64> = (0..kernels).flat_map(|kernel| pool.row(kernel, &uniform, &pair)).collect();
+        check_rows(forest, &rows);
     }
+}
+
+/// Scores rows on all instruction sets, with all trees and with some.
+fn check_rows(forest: &Arc<Forest>, rows: &[f64]) {
+    let (width, trees) = (forest.num_features(), forest.trees().len());
+    let rows = RowMajor { values: rows, width };
+    for trees in [0..trees, trees / 3..trees, 0..trees / 2] {
+        let score = |row: &[f64]| forest.row(row).unwrap().raw_score_of(trees.clone());
+        let expected: Vec<f64> = rows.values.chunks_exact(width).map(score).collect();
+        for isa in Isa::available() {
+            let scorer = RowScorer::with(Arc::clone(forest), isa);
+            // The second call is compiled in any case.
+            for call in 0..2 {
+                let mut scores = vec![f64::NAN; rows.len()];
+                scorer.score(&rows, trees.clone(), &mut scores);
+                assert_eq!(
+                    bits(&scores),
+                    bits(&expected),
+                    "{} rows, call {call}, {}",
+                    rows.len(),
+                    isa.name()
+                );
+            }
+        }
+    }
+}
+
+/// Rows that share nothing: sizes around those of slabs and blocks, and trees of one to several parts.
+#[test]
+fn rows_of_every_number_have_the_forests_bits() {
+    let counts: &[usize] = if cfg!(miri) {
+        &[1, 2, 65]
+    } else {
+        &[1, 2, 9, 30, 63, 64, 65, 97, 193, 385, 511, 512, 513, 1000, 8192, 8193]
+    };
+    for (leaves, &count) in [16, 40, 130, 256, 257, 600].into_iter().cycle().zip(counts) {
+        let random = &mut Random(count as u64);
+        let (trees, leaves) = if cfg!(miri) { (2, leaves.min(40)) } else { (23, leaves) };
+        let text = forest_text(random, &Sizes { features: 12, trees, leaves, chains: leaves == 130 });
+        let forest = Arc::new(Forest::parse(text.as_bytes()).unwrap());
+        let number = |random: &mut Random| random.below(4000) as f64 / 64.0 - 9.0;
+        let rows: Vec<f64> = (0..count * 12)
+            .map(|_| if random.below(3) == 0 { number(random) } else { random.pick(&VALUES) })
+            .collect();
+        check_rows(&forest, &rows);
+    }
+}
+
+/// More thresholds of a feature than a byte counts.
+#[test]
+fn positions_beyond_a_byte_have_the_forests_bits() {
+    let mut text = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=0\n\
+                    objective=regression\nfeature_names=a\nfeature_infos=none\n\n"
+        .to_owned();
+    for tree in 0..600 {
+        let _ = write!(
+            text,
+            "Tree={tree}\nnum_leaves=2\nnum_cat=0\nsplit_feature=0\nthreshold={}\ndecision_type={}\n\
+             left_child=-1\nright_child=-2\nleaf_value={tree} 0.1\n\n",
+            f64::from(tree * 7 % 600) - 100.5,
+            [0, 2, 4, 10][tree as usize % 2]
+        );
+    }
+    let forest = Arc::new(Forest::parse((text + "end of trees\n").as_bytes()).unwrap());
+    let values: Vec<f64> = (-110..510).map(f64::from).chain(VALUES).collect();
+    check_rows(&forest, &values);
 }
 
 /// A deferred scorer gives the same bits as one that is compiled, before, during and after its second call.

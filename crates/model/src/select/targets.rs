@@ -6,11 +6,14 @@ use super::{RankError, RankScratch, Ranker};
 use crate::forest::Forest;
 use crate::model::Target;
 use crate::problem::Problem;
-use crate::scoring::{CallValues, PoolScorer, ROWS, RowScorer, Scratch};
+use crate::scoring::{CallValues, PoolScorer, RowMajor, RowScorer};
 
 /// The row of one kernel costs as much as scoring this many kernels of the pool: for small pools, which are
 /// scored like rows, and for others.
 const KERNELS_A_ROW: [usize; 2] = [3, 16];
+
+/// Kernels of a small pool.
+const NARROW: usize = 32;
 
 /// A target that does not rank, prepared for the pool of a [`Ranker`].
 #[derive(Debug)]
@@ -35,14 +38,15 @@ impl Ranker {
         let (Some(forest), Some(features)) = (self.model.forest(target), &self.features) else {
             return Ok(None);
         };
-        let (pool, rows) = (PoolScorer::deferred(forest, &features.table())?, RowScorer::new(forest)?);
+        let (pool, rows) =
+            (PoolScorer::deferred(forest, &features.table())?, RowScorer::new(Arc::clone(forest)));
         Ok(Some(TargetScorer { target, forest: Arc::clone(forest), pool, rows }))
     }
 
     /// Whether [`Ranker::predict_rows`] is the faster way to predict this many kernels per problem.
     pub fn predicts_by_rows(&self, kernels: usize) -> bool {
         let [small, other] = KERNELS_A_ROW;
-        let cost = if self.pool.len() <= ROWS { small } else { other };
+        let cost = if self.pool.len() <= NARROW { small } else { other };
         kernels.saturating_mul(cost) < self.pool.len()
     }
 
@@ -55,17 +59,17 @@ impl Ranker {
         predictions: &mut Vec<f64>,
     ) -> Result<(), RankError> {
         predictions.clear();
-        let mut columns = vec![[0.0; ROWS]; target.forest.num_features()];
-        let mut scratch = Scratch::default();
-        for asked in asked.chunks(ROWS) {
-            for (at, (problem, kernel)) in asked.iter().enumerate() {
-                self.check(problem)?;
-                let row = self.row(&self.problem_side(problem)?, *kernel)?;
-                columns.iter_mut().zip(row).for_each(|(column, value)| column[at] = value);
-            }
-            let sums = target.rows.score(&columns, &mut scratch)?;
-            let values = sums.iter().map(|&sum| self.model.value(target.target, target.forest.finish(sum)));
-            predictions.extend(values.take(asked.len()));
+        let width = target.forest.num_features();
+        let mut rows = Vec::with_capacity(asked.len() * width);
+        for (problem, kernel) in asked {
+            self.check(problem)?;
+            rows.extend(self.row(&self.problem_side(problem)?, *kernel)?);
+        }
+        predictions.resize(asked.len(), 0.0);
+        let rows = RowMajor { values: &rows, width };
+        target.rows.score(&rows, 0..target.forest.trees().len(), predictions);
+        for value in predictions {
+            *value = self.model.value(target.target, target.forest.finish(*value));
         }
         Ok(())
     }

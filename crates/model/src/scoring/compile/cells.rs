@@ -225,7 +225,7 @@ impl Layout<'_> {
                 }
                 Target::Node(node) => {
                     let Node { left, right, .. } = tree.node(node);
-                    let flipped = count(tree, left) < count(tree, right);
+                    let flipped = tree.count(left) < tree.count(right);
                     let question = u32::from(self.numbers.of(number, node));
                     self.cells.push(question | if flipped { FLIPPED } else { 0 });
                     self.nodes += 1;
@@ -263,13 +263,5 @@ impl Layout<'_> {
             }
         }
         (child, reach, None)
-    }
-}
-
-/// How many training rows went to a child.
-fn count(tree: &Tree, child: Child) -> i32 {
-    match child.target() {
-        Target::Node(node) => tree.internal_counts()[node],
-        Target::Leaf(leaf) => tree.leaf_counts()[leaf],
     }
 }

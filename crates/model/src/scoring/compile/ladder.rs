@@ -43,7 +43,6 @@ impl Ladder {
 
     /// The thresholds of numeric questions, and how they treat missing values: which ones, and whether the
     /// answer is yes.
-    #[cfg(target_arch = "x86_64")]
     pub(in crate::scoring) fn numeric(&self) -> Option<(&[f64], Missing, bool)> {
         match &self.rule {
             Rule::Numeric { thresholds, missing, default_left } => {
@@ -51,6 +50,26 @@ impl Ladder {
             }
             Rule::Categorical { .. } => None,
         }
+    }
+
+    /// The same questions as ladders of so few that positions are bytes.
+    pub(in crate::scoring) fn into_short(self) -> impl Iterator<Item = Ladder> {
+        const MOST: usize = u8::MAX as usize;
+        let Ladder { scope, column, questions, rule } = self;
+        let count = questions.len();
+        (0..count).step_by(MOST).map(move |first| {
+            let steps = first..count.min(first + MOST);
+            let rule = match &rule {
+                Rule::Numeric { thresholds, missing, default_left } => Rule::Numeric {
+                    thresholds: thresholds[steps.clone()].to_vec(),
+                    missing: *missing,
+                    default_left: *default_left,
+                },
+                Rule::Categorical { words } => Rule::Categorical { words: words.clone() },
+            };
+            let questions = questions.start + steps.start..questions.start + steps.end;
+            Ladder { scope, column, questions, rule }
+        })
     }
 
     /// The number of questions, from the first one, that are answered with no for the value.

@@ -1,0 +1,272 @@
+//! A forest for rows: trees as nodes of eight bytes, and the steps of its questions.
+//!
+//! A tree of more than [`LEAVES`] leaves becomes several parts, each the whole tree without some of its
+//! leaves. A row that ends at a missing one has 0 added, which changes no sum: no sum is -0, because it
+//! begins with 0.
+
+use std::ops::Range;
+
+use super::bins::Stair;
+use crate::forest::{Forest, Node as Split, Target, Tree};
+use crate::scoring::compile::ladder::{Ladder, Ladders, Numbers};
+use crate::scoring::compile::lanes::Column;
+use crate::scoring::unchecked::get;
+
+/// Leaves of a part: their numbers are bytes.
+pub(super) const LEAVES: usize = 256;
+
+/// A node: its question (in a pruned part the number of its mask), and its children for yes and for no,
+/// sixteen bits each from the lowest. Children are slots: a leaf's is its number, a node's follows those of
+/// [`LEAVES`] leaves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Node(u64);
+
+/// Where a node's child for yes begins, and the one for no.
+pub(super) const YES: u8 = 16;
+pub(super) const NO: u8 = 32;
+
+impl Node {
+    #[inline(always)]
+    pub(super) const fn question(self) -> usize {
+        self.0 as u16 as usize
+    }
+
+    /// The child for [`YES`] or [`NO`].
+    #[inline(always)]
+    pub(super) const fn child(self, answer: u8) -> u16 {
+        (self.0 >> answer) as u16
+    }
+
+    fn set_child(&mut self, answer: u8, slot: u16) {
+        self.0 |= u64::from(slot) << answer;
+    }
+}
+
+/// A tree, or a part of one. Nodes come before their children.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Part {
+    /// Where its nodes and its leaf values begin in the lists of all; the next part's follow.
+    pub(super) nodes: u32,
+    pub(super) values: u32,
+    /// Whether leaf 0 stands for those that are missing.
+    pub(super) is_cut: bool,
+}
+
+/// Parts in the order of the trees.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    /// And one after the last.
+    list: Vec<Part>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) values: Vec<f64>,
+    /// Nodes of the largest part.
+    pub(super) most_nodes: usize,
+}
+
+/// One part of [`Parts`].
+#[derive(Debug, Clone, Copy)]
+pub(super) struct View<'a> {
+    pub(super) nodes: &'a [Node],
+    pub(super) values: &'a [f64],
+    pub(super) is_cut: bool,
+}
+
+impl Parts {
+    pub(super) fn clear(&mut self) {
+        self.list.clear();
+        self.list.push(Part::default());
+        self.nodes.clear();
+        self.values.clear();
+        self.most_nodes = 0;
+    }
+
+    /// How many there are.
+    pub(super) fn len(&self) -> usize {
+        self.list.len() - 1
+    }
+
+    /// Ends a part with the nodes and values that were added after the one before.
+    #[inline(always)]
+    fn end(&mut self, is_cut: bool) {
+        let last = self.list.len() - 1;
+        self.list[last].is_cut = is_cut;
+        self.most_nodes = self.most_nodes.max(self.nodes.len() - self.list[last].nodes as usize);
+        self.list.push(Part {
+            nodes: self.nodes.len() as u32,
+            values: self.values.len() as u32,
+            is_cut: false,
+        });
+    }
+
+    #[inline(always)]
+    pub(super) fn part(&self, part: usize) -> Part {
+        self.list[part]
+    }
+
+    #[inline(always)]
+    pub(super) fn get(&self, part: usize) -> View<'_> {
+        let (part, next) = (&self.list[part], &self.list[part + 1]);
+        let nodes = &self.nodes[part.nodes as usize..next.nodes as usize];
+        let values = &self.values[part.values as usize..next.values as usize];
+        View { nodes, values, is_cut: part.is_cut }
+    }
+}
+
+/// A forest for rows.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    pub(super) parts: Parts,
+    /// The first part of each tree, and the number of parts.
+    pub(super) starts: Vec<u32>,
+    pub(super) stairs: Vec<Stair>,
+    pub(super) questions: usize,
+    /// How many nodes ask the questions before each one.
+    asked_before: Vec<u32>,
+}
+
+impl Compiled {
+    /// `None` if there are more questions or nodes than numbers for them.
+    pub(super) fn new(forest: &Forest) -> Option<Compiled> {
+        let (ladders, numbers) = Ladders::new(forest, &vec![Column::Pair; forest.num_features()])?;
+        let Ladders { ladders, questions } = ladders;
+        let stairs = ladders.into_iter().flat_map(Ladder::into_short).map(Stair::new).collect();
+        let (mut parts, mut starts) = (Parts::default(), Vec::with_capacity(forest.trees().len() + 1));
+        parts.clear();
+        for (number, tree) in forest.trees().iter().enumerate() {
+            starts.push(parts.len() as u32);
+            Layout { tree, number, numbers: &numbers, parts: &mut parts }.all()?;
+        }
+        starts.push(parts.len() as u32);
+        // What a walk reads that ended in a last part without nodes.
+        parts.nodes.push(Node(0));
+        u32::try_from(parts.nodes.len().max(parts.values.len())).ok()?;
+        u16::try_from(questions + usize::from(SOME)).ok()?;
+        let mut asked_before = vec![0; questions + 1];
+        let nodes = &parts.nodes[..parts.nodes.len() - 1];
+        for node in nodes {
+            asked_before[node.question() + 1] += 1;
+        }
+        (0..questions).for_each(|question| asked_before[question + 1] += asked_before[question]);
+        Some(Compiled { parts, starts, stairs, questions, asked_before })
+    }
+
+    /// The number of nodes that send all rows the same way, given the least and greatest position in each
+    /// stair.
+    pub(super) fn alike(&self, ranges: &[(u8, u8)]) -> usize {
+        let before = |question: usize| self.asked_before[question] as usize;
+        let alike = self.stairs.iter().zip(ranges).map(|(stair, &(least, most))| {
+            let Range { start, end } = stair.questions;
+            before(start + usize::from(least)) - before(start) + before(end)
+                - before(start + usize::from(most))
+        });
+        alike.sum()
+    }
+}
+
+struct Layout<'a> {
+    tree: &'a Tree,
+    number: usize,
+    numbers: &'a Numbers,
+    parts: &'a mut Parts,
+}
+
+impl Layout<'_> {
+    fn all(&mut self) -> Option<()> {
+        let leaves = self.tree.leaf_values().len();
+        if leaves <= LEAVES {
+            return self.part(0, leaves);
+        }
+        let each = LEAVES - 1;
+        (0..leaves).step_by(each).try_for_each(|first| self.part(first, (leaves - first).min(each)))
+    }
+
+    /// The tree with only some of its leaves, counted in the order of the layout.
+    fn part(&mut self, first: usize, count: usize) -> Option<()> {
+        let (start, values) = (self.parts.nodes.len(), self.parts.values.len());
+        let is_cut = count < self.tree.leaf_values().len();
+        self.parts.values.extend(is_cut.then_some(0.0));
+        let mut leaves = 0;
+        let mut tasks = vec![(self.tree.root(), None)];
+        while let Some((child, parent)) = tasks.pop() {
+            let slot = match child.target() {
+                Target::Leaf(leaf) => {
+                    leaves += 1;
+                    if (first..first + count).contains(&(leaves - 1)) {
+                        self.parts.values.push(self.tree.leaf_values()[leaf]);
+                        self.parts.values.len() - values - 1
+                    } else {
+                        0
+                    }
+                }
+                Target::Node(node) => {
+                    let Split { left, right, .. } = self.tree.node(node);
+                    let here = self.parts.nodes.len();
+                    let question = self.numbers.of(self.number, node);
+                    self.parts.nodes.push(Node(question.into()));
+                    // The child that more training rows went to is next.
+                    let both = [(left, Some((here, YES))), (right, Some((here, NO)))];
+                    let flipped = self.tree.count(left) < self.tree.count(right);
+                    tasks.extend(if flipped { both } else { [both[1], both[0]] });
+                    LEAVES + here - start
+                }
+            };
+            let slot = u16::try_from(slot).ok()?;
+            if let Some((parent, answer)) = parent {
+                self.parts.nodes[parent].set_child(answer, slot);
+            }
+        }
+        self.parts.end(is_cut);
+        Some(())
+    }
+}
+
+/// What is known about a question before any row is looked at: everybody answers no, or yes; else this plus
+/// the number of its mask.
+pub(super) const NOBODY: u16 = 0;
+pub(super) const EVERYBODY: u16 = 1;
+pub(super) const SOME: u16 = 2;
+
+impl Parts {
+    /// Appends a part without the nodes that send all rows the same way. `tasks` is working memory.
+    #[inline(always)]
+    pub(super) fn add_pruned(&mut self, part: View<'_>, codes: &[u16], tasks: &mut Vec<(u16, u32, u8)>) {
+        const NOWHERE: u32 = u32::MAX;
+        let (start, values) = (self.nodes.len(), self.values.len());
+        if part.is_cut {
+            self.values.push(0.0);
+        }
+        tasks.push((if part.nodes.is_empty() { 0 } else { LEAVES as u16 }, NOWHERE, 0));
+        while let Some((mut slot, parent, answer)) = tasks.pop() {
+            let here = self.nodes.len();
+            while let Some(node) = usize::from(slot).checked_sub(LEAVES) {
+                // SAFETY: slots are of this part's nodes and leaves, and questions of this forest, of which
+                // there are as many as codes.
+                let node = unsafe { get(part.nodes, node) };
+                // SAFETY: as before.
+                let code = unsafe { get(codes, node.question()) };
+                if code >= SOME {
+                    self.nodes.push(Node((code - SOME).into()));
+                    tasks.push((node.child(NO), here as u32, NO));
+                    tasks.push((node.child(YES), here as u32, YES));
+                    break;
+                }
+                slot = node.child(if code == EVERYBODY { YES } else { NO });
+            }
+            let slot = if self.nodes.len() > here {
+                LEAVES + here - start
+            } else if part.is_cut && slot == 0 {
+                0
+            } else {
+                self.values.push(part.values[usize::from(slot)]);
+                self.values.len() - values - 1
+            };
+            if parent != NOWHERE {
+                self.nodes[parent as usize].set_child(answer, slot as u16);
+            } else if slot < LEAVES {
+                // All rows end at the same leaf, and none at the missing ones.
+                self.values.drain(values..values + slot);
+            }
+        }
+        self.end(part.is_cut);
+    }
+}

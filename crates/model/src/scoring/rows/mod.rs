@@ -1,0 +1,291 @@
+//! Rows that need have nothing in common: a forest compiled for itself, with the bits of
+//! [`Forest::raw_score`].
+//!
+//! ```text
+//! for each stair: position[row] = thresholds below the row's value                one byte
+//! for each question: mask[question] = the rows that answer yes                     one bit
+//! for each tree:
+//!     set[root] = all rows
+//!     for each node: set[yes] = set[node] & mask, set[no] = set[node] & !mask      512 rows in a few vectors
+//!     leaf[row] = the bits of its number, ORed from the sets of leaves
+//! for each row: sum += value[tree][leaf[row]], in the order of the trees
+//! ```
+//!
+//! Nothing of it branches on a value. Where rows share columns, most questions have the same answer for all
+//! of them: such nodes are taken out of the trees first, once a call. One row alone walks down several trees
+//! at a time.
+
+// `compile` lays out the trees and prunes them, `bins` finds positions and makes masks of them, `slab`
+// evaluates the trees for rows, `one` for a single row.
+
+// Iterators over arrays are functions, which are not always inlined where the CPU's features differ.
+#![allow(clippy::needless_range_loop)]
+
+mod bins;
+mod compile;
+mod one;
+mod slab;
+
+use std::cell::Cell;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::scratch::grow;
+use crate::forest::Forest;
+use crate::isa::Isa;
+use bins::{Positions, Step};
+use compile::{Compiled, Parts};
+use slab::Slab;
+
+/// Rows whose positions are in memory at once.
+const BLOCK: usize = 1 << 13;
+
+/// Rows in the caller's memory.
+pub trait Rows {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// Writes the values of a feature, for as many rows as there is room for, from `first` on.
+    fn column(&self, feature: usize, first: usize, values: &mut [f64]);
+
+    /// Whether there are none.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// Rows one after the other.
+#[derive(Debug, Clone, Copy)]
+pub struct RowMajor<'a> {
+    /// The values of the first row, of the second, and so on.
+    pub values: &'a [f64],
+    /// How many a row has; not 0.
+    pub width: usize,
+}
+
+impl Rows for RowMajor<'_> {
+    fn len(&self) -> usize {
+        self.values.len() / self.width
+    }
+
+    fn column(&self, feature: usize, first: usize, values: &mut [f64]) {
+        let rows = self.values.chunks_exact(self.width).skip(first);
+        values.iter_mut().zip(rows).for_each(|(to, row)| *to = row[feature]);
+    }
+}
+
+/// A forest that scores rows. It is compiled by the second call, or the first with more than a few rows.
+#[derive(Debug)]
+pub struct RowScorer {
+    forest: Arc<Forest>,
+    isa: Isa,
+    /// `None` if its trees or questions are too many.
+    compiled: OnceLock<Option<Compiled>>,
+    calls: AtomicU32,
+}
+
+/// Working memory for one call at a time. It grows and is not freed in between.
+#[derive(Debug, Default)]
+struct RowScratch {
+    positions: Positions,
+    codes: Vec<u16>,
+    steps: Vec<Step>,
+    pruned: Parts,
+    tasks: Vec<(u16, u32, u8)>,
+    slab: Slab,
+    answers: Vec<u8>,
+    row: Vec<f64>,
+}
+
+thread_local! {
+    /// What this thread's last call needed.
+    static KEPT: Cell<Option<Box<RowScratch>>> = const { Cell::new(None) };
+}
+
+/// First calls of more rows than this compile.
+const FEW: usize = 8;
+
+impl RowScorer {
+    /// A scorer.
+    pub fn new(forest: Arc<Forest>) -> RowScorer {
+        RowScorer::with(forest, Isa::best())
+    }
+
+    pub(super) fn with(forest: Arc<Forest>, isa: Isa) -> RowScorer {
+        RowScorer { forest, isa, compiled: OnceLock::new(), calls: AtomicU32::new(0) }
+    }
+
+    /// The forest.
+    pub fn forest(&self) -> &Arc<Forest> {
+        &self.forest
+    }
+
+    /// The sum of the leaf values of some trees, for each row: [`raw_score`](Forest::raw_score) for all
+    /// trees. Trees that the forest does not have add nothing.
+    pub fn score(&self, rows: &impl Rows, trees: Range<usize>, sums: &mut [f64]) {
+        let trees = trees.start.min(self.forest.trees().len())..trees.end.min(self.forest.trees().len());
+        let count = rows.len().min(sums.len());
+        sums.fill(0.0);
+        if trees.is_empty() || count == 0 {
+            return;
+        }
+        // There is none on a thread's first call, and while it ends.
+        let mut scratch = KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default();
+        match self.compiled(count) {
+            Some(compiled) => self.score_compiled(compiled, rows, trees, &mut scratch, &mut sums[..count]),
+            None => self.score_uncompiled(rows, trees, &mut scratch, &mut sums[..count]),
+        }
+        let _ = KEPT.try_with(|kept| kept.set(Some(scratch)));
+    }
+
+    fn score_compiled(
+        &self,
+        compiled: &Compiled,
+        rows: &impl Rows,
+        trees: Range<usize>,
+        scratch: &mut RowScratch,
+        sums: &mut [f64],
+    ) {
+        let parts = compiled.starts[trees.start] as usize..compiled.starts[trees.end] as usize;
+        for (first, sums) in (0..).step_by(BLOCK).zip(sums.chunks_mut(BLOCK)) {
+            let column = |feature: usize, values: &mut [f64]| rows.column(feature, first, values);
+            match self.isa {
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the token proves that the CPU has the features.
+                Isa::Avx512(_) => unsafe { block_avx512(compiled, parts.clone(), column, scratch, sums) },
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the token proves that the CPU has the features.
+                Isa::Avx2(_) => unsafe { block_avx2(compiled, parts.clone(), column, scratch, sums) },
+                Isa::Portable => block(compiled, parts.clone(), column, scratch, sums, false),
+            }
+        }
+    }
+
+    fn compiled(&self, rows: usize) -> Option<&Compiled> {
+        let is_first = self.compiled.get().is_none() && self.calls.fetch_add(1, Ordering::Relaxed) == 0;
+        if is_first && rows <= FEW {
+            return None;
+        }
+        self.compiled.get_or_init(|| Compiled::new(&self.forest)).as_ref()
+    }
+
+    fn score_uncompiled(
+        &self,
+        rows: &impl Rows,
+        trees: Range<usize>,
+        scratch: &mut RowScratch,
+        sums: &mut [f64],
+    ) {
+        scratch.row.resize(self.forest.num_features(), 0.0);
+        for (number, sum) in sums.iter_mut().enumerate() {
+            for (feature, value) in scratch.row.iter_mut().enumerate() {
+                rows.column(feature, number, std::slice::from_mut(value));
+            }
+            // The row has the forest's width.
+            *sum = self.forest.row(&scratch.row).map_or(f64::NAN, |row| row.raw_score_of(trees.clone()));
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn block_avx512(
+    compiled: &Compiled,
+    parts: Range<usize>,
+    column: impl FnMut(usize, &mut [f64]),
+    scratch: &mut RowScratch,
+    sums: &mut [f64],
+) {
+    block(compiled, parts, column, scratch, sums, true);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn block_avx2(
+    compiled: &Compiled,
+    parts: Range<usize>,
+    column: impl FnMut(usize, &mut [f64]),
+    scratch: &mut RowScratch,
+    sums: &mut [f64],
+) {
+    block(compiled, parts, column, scratch, sums, true);
+}
+
+/// Adds the trees of some parts to the sums of a block of rows.
+#[inline(always)]
+fn block(
+    compiled: &Compiled,
+    parts: Range<usize>,
+    column: impl FnMut(usize, &mut [f64]),
+    scratch: &mut RowScratch,
+    sums: &mut [f64],
+    avx2: bool,
+) {
+    let Compiled { stairs, questions, .. } = compiled;
+    let RowScratch { positions, codes, steps, pruned, tasks, answers, slab, .. } = scratch;
+    positions.find(stairs, sums.len(), slab::ROWS, column);
+    let alike = compiled.alike(&positions.ranges);
+    let all = compiled.parts.nodes.len();
+    // What a row costs alone, and what pruned and whole trees cost all of them, in nodes.
+    let alone = sums.len() * (all / 32 + 4 * parts.len());
+    if sums.len() == 1 || (alone < all && alike * 2 < all) {
+        // One more for parts without nodes.
+        grow(answers, *questions + 1);
+        for (row, sum) in sums.iter_mut().enumerate() {
+            positions.answers(stairs, row, answers);
+            *sum = one::sum(&compiled.parts, parts.clone(), answers);
+        }
+        return;
+    }
+    let is_pruned = alike * 4 > all;
+    if is_pruned {
+        grow(codes, *questions);
+        positions.codes(stairs, sums.len(), codes, steps);
+        if sums.len() <= 64 {
+            grow(&mut slab.masks, 2 + steps.len());
+            // By codes: nobody, everybody, and those of the steps.
+            slab.masks[..2].copy_from_slice(&[0, u64::MAX]);
+            positions.masks::<1>(steps, 0, &mut slab.masks[2..], avx2);
+            return slab.sum_alike(&compiled.parts, parts, codes, sums, avx2);
+        }
+        pruned.clear();
+        for part in parts.clone() {
+            pruned.add_pruned(compiled.parts.get(part), codes, tasks);
+        }
+    } else {
+        steps.clear();
+        for (number, stair) in stairs.iter().enumerate() {
+            steps.extend((0..stair.questions.len()).map(|place| (number as u32, place as u8)));
+        }
+    }
+    let (trees, parts) = if is_pruned { (&*pruned, 0..parts.len()) } else { (&compiled.parts, parts) };
+    let (mut first, mut sums) = (0, sums);
+    while !sums.is_empty() {
+        let words = [slab::WORDS, 4, 2, 1].into_iter().find(|words| sums.len() > words * 48).unwrap_or(1);
+        let (now, rest) = sums.split_at_mut(sums.len().min(words * 64));
+        let job = (trees, parts.clone(), &*positions, &**steps, first);
+        match words {
+            1 => part::<1>(job, slab, now, avx2),
+            2 => part::<2>(job, slab, now, avx2),
+            4 => part::<4>(job, slab, now, avx2),
+            _ => part::<{ slab::WORDS }>(job, slab, now, avx2),
+        }
+        first += now.len();
+        sums = rest;
+    }
+}
+
+type Job<'a> = (&'a Parts, Range<usize>, &'a Positions, &'a [Step], usize);
+
+#[inline(always)]
+fn part<const W: usize>(
+    (trees, parts, positions, steps, first): Job<'_>,
+    slab: &mut Slab,
+    sums: &mut [f64],
+    avx2: bool,
+) {
+    grow(&mut slab.masks, steps.len() * W);
+    positions.masks::<W>(steps, first, &mut slab.masks, avx2);
+    slab.sum::<W>(trees, parts, sums, avx2);
+}

@@ -1,0 +1,309 @@
+//! A slab: up to 512 rows down all trees at once, a bit for each row.
+
+use std::hint::select_unpredictable;
+use std::ops::Range;
+
+use super::compile::{LEAVES, NO, Parts, View, YES};
+use crate::scoring::low_bits;
+use crate::scoring::scratch::grow;
+use crate::scoring::unchecked::{get, set};
+
+/// Words of the largest slab.
+pub(super) const WORDS: usize = 8;
+/// Rows of the largest slab.
+pub(super) const ROWS: usize = WORDS * 64;
+/// Trees whose leaves are found before their values are added.
+const BATCH: usize = 16;
+/// Sums that are kept in registers.
+const GROUP: usize = 8;
+
+/// Working memory.
+#[derive(Debug, Default)]
+pub(super) struct Slab {
+    /// Masks, one after the other.
+    pub(super) masks: Vec<u64>,
+    /// The rows that reach each slot.
+    sets: Vec<u64>,
+    /// The leaf of each row, for each tree of a batch.
+    leaves: Vec<[u8; ROWS]>,
+    /// The leaves' values, for trees of which only some are reached.
+    values: Vec<f64>,
+    /// The sides of nodes that wait for the other side: their slots, and their rows.
+    waiting: Vec<(u16, u64)>,
+}
+
+/// Where the values of a tree's leaves are.
+type Place = (usize, usize);
+
+impl Slab {
+    /// Adds the values of parts to the sums of as many rows as there are; `masks` has a mask for each
+    /// question.
+    #[inline(always)]
+    pub(super) fn sum<const W: usize>(
+        &mut self,
+        parts: &Parts,
+        range: Range<usize>,
+        sums: &mut [f64],
+        avx2: bool,
+    ) {
+        self.fit(parts, W);
+        let Slab { masks, sets, leaves, .. } = self;
+        let (masks, sets) = (masks.as_chunks::<W>().0, sets.as_chunks_mut::<W>().0);
+        let mut part = range.start;
+        while part < range.end {
+            let (mut batch, count) = ([(0, 0); BATCH], BATCH.min(range.end - part));
+            for at in 0..count {
+                let (view, first) = (parts.get(part + at), parts.part(part + at).values as usize);
+                batch[at] = (first, view.values.len());
+                if view.values.len() > 1 {
+                    walk(view, masks, sets);
+                    number(sets, view.values.len(), &mut leaves[at], avx2);
+                }
+            }
+            add(&parts.values, &batch[..count], leaves, sums);
+            part += count;
+        }
+    }
+
+    /// The same for up to 64 rows that go the same way mostly: only nodes and leaves that some of them reach
+    /// are visited. `masks` has one for each of the codes of questions.
+    #[inline(always)]
+    pub(super) fn sum_alike(
+        &mut self,
+        parts: &Parts,
+        range: Range<usize>,
+        codes: &[u16],
+        sums: &mut [f64],
+        avx2: bool,
+    ) {
+        self.fit(parts, 1);
+        grow(&mut self.values, BATCH * LEAVES);
+        grow(&mut self.waiting, parts.most_nodes + 1);
+        let Slab { masks, sets, leaves, values, waiting } = self;
+        let sets = sets.as_chunks_mut::<1>().0;
+        let all = low_bits(sums.len());
+        let mut part = range.start;
+        while part < range.end {
+            let (mut batch, count) = ([(0, 0); BATCH], BATCH.min(range.end - part));
+            for at in 0..count {
+                let first = at * LEAVES;
+                let own = &mut values[first..first + LEAVES];
+                batch[at] = (first, visit(parts.get(part + at), codes, masks, all, sets, own, waiting));
+                if batch[at].1 > 1 {
+                    number(sets, batch[at].1, &mut leaves[at], avx2);
+                }
+            }
+            add(values, &batch[..count], leaves, sums);
+            part += count;
+        }
+    }
+
+    fn fit(&mut self, parts: &Parts, words: usize) {
+        grow(&mut self.sets, (LEAVES + parts.most_nodes) * words);
+        if self.leaves.is_empty() {
+            self.leaves.resize(BATCH, [0; ROWS]);
+        }
+    }
+}
+
+/// Fills the sets of a part's leaves.
+#[inline(always)]
+fn walk<const W: usize>(part: View<'_>, masks: &[[u64; W]], sets: &mut [[u64; W]]) {
+    debug_assert!(sets.len() >= LEAVES + part.nodes.len());
+    sets[LEAVES] = [u64::MAX; W];
+    for at in 0..part.nodes.len() {
+        // SAFETY: slots are of this part's nodes and leaves, for which there is room; all questions have
+        // masks.
+        unsafe {
+            let node = get(part.nodes, at);
+            debug_assert!(node.question() < masks.len());
+            let (set, mask) = (get(sets, LEAVES + at), masks.get_unchecked(node.question()));
+            let (mut yes, mut no) = ([0; W], [0; W]);
+            for word in 0..W {
+                (yes[word], no[word]) = (set[word] & mask[word], set[word] & !mask[word]);
+            }
+            *sets.get_unchecked_mut(usize::from(node.child(YES))) = yes;
+            *sets.get_unchecked_mut(usize::from(node.child(NO))) = no;
+        }
+    }
+}
+
+/// Finds the leaves of a part that some rows reach, their sets and their values, and returns how many there
+/// are.
+#[inline(always)]
+fn visit(
+    part: View<'_>,
+    codes: &[u16],
+    masks: &[u64],
+    all: u64,
+    sets: &mut [[u64; 1]],
+    values: &mut [f64],
+    waiting: &mut [(u16, u64)],
+) -> usize {
+    let mut slot = if part.nodes.is_empty() { 0 } else { LEAVES };
+    let (mut rows, mut waits, mut leaves) = (all, 0, 0);
+    if part.is_cut {
+        (values[0], leaves) = (0.0, 1);
+    }
+    loop {
+        // SAFETY: slots are of this part's nodes and leaves, questions of this forest, and all of them have
+        // codes, which have masks. There is room for all nodes that wait, and for all leaves.
+        unsafe {
+            while slot >= LEAVES {
+                let node = get(part.nodes, slot - LEAVES);
+                let mask = get(masks, usize::from(get(codes, node.question())));
+                let (yes, no) = (rows & mask, rows & !mask);
+                set(waiting, waits, (node.child(NO), no));
+                waits += usize::from(yes != 0) & usize::from(no != 0);
+                slot = select_unpredictable(yes != 0, node.child(YES), node.child(NO)).into();
+                rows = select_unpredictable(yes != 0, yes, no);
+            }
+            if slot > 0 || !part.is_cut {
+                set(values, leaves, get(part.values, slot));
+                set(sets, leaves, [rows]);
+                leaves += 1;
+            }
+            if waits == 0 {
+                return leaves;
+            }
+            waits -= 1;
+            let (next, others) = get(waiting, waits);
+            (slot, rows) = (next.into(), others);
+        }
+    }
+}
+
+/// Leaves whose sets are combined at once.
+const LINE: usize = 16;
+
+/// Numbers rows by the set of leaves that they are in, of the first `count`; those in none have number 0.
+#[inline(always)]
+fn number<const W: usize>(sets: &mut [[u64; W]], count: usize, leaves: &mut [u8; ROWS], avx2: bool) {
+    let mut planes = [[0; W]; 8];
+    let lines = count.div_ceil(LINE);
+    // Slots of leaves end where a line does.
+    for set in &mut sets[count..lines * LINE] {
+        *set = [0; W];
+    }
+    for line in 0..lines {
+        // SAFETY: there are sets for all slots of leaves.
+        let sets = unsafe { sets.as_chunks::<LINE>().0.get_unchecked(line) };
+        let mut pairs = [[0; W]; LINE / 2];
+        for at in 0..LINE / 2 {
+            pairs[at] = or(sets[2 * at], sets[2 * at + 1]);
+            planes[0] = or(planes[0], sets[2 * at + 1]);
+        }
+        for at in 0..LINE / 4 {
+            planes[1] = or(planes[1], pairs[2 * at + 1]);
+            pairs[at] = or(pairs[2 * at], pairs[2 * at + 1]);
+        }
+        planes[2] = or(planes[2], or(pairs[1], pairs[3]));
+        let (low, high) = (or(pairs[0], pairs[1]), or(pairs[2], pairs[3]));
+        planes[3] = or(planes[3], high);
+        let any = or(low, high);
+        for bit in 0..4 {
+            if line >> bit & 1 == 1 {
+                planes[4 + bit] = or(planes[4 + bit], any);
+            }
+        }
+    }
+    let bits = (count - 1).ilog2() as usize + 1;
+    for word in 0..W {
+        let mut own = [0; 8];
+        for bit in 0..8 {
+            own[bit] = planes[bit][word];
+        }
+        // SAFETY: a slab has as many words of leaves.
+        bytes(&own, bits, unsafe { leaves.as_chunks_mut::<64>().0.get_unchecked_mut(word) }, avx2);
+    }
+}
+
+#[inline(always)]
+fn or<const W: usize>(mut some: [u64; W], others: [u64; W]) -> [u64; W] {
+    for word in 0..W {
+        some[word] |= others[word];
+    }
+    some
+}
+
+/// A one in each byte, and in each byte the bit of its place.
+const EACH: u64 = 0x0101_0101_0101_0101;
+const OWN: u64 = 0x8040_2010_0804_0201;
+
+/// Bytes from their bits, the lowest bits of all first.
+#[inline(always)]
+#[allow(unused_variables)] // other architectures have one form
+fn bytes(planes: &[u64; 8], bits: usize, bytes: &mut [u8; 64], avx2: bool) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        #[allow(clippy::wildcard_imports)]
+        use std::arch::x86_64::*;
+        if avx2 {
+            // SAFETY: 64 bytes; the caller is compiled for AVX2.
+            unsafe {
+                let spread = _mm256_setr_epi64x(
+                    0,
+                    0x0101_0101_0101_0101,
+                    0x0202_0202_0202_0202,
+                    0x0303_0303_0303_0303,
+                );
+                let own = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
+                for half in 0..2 {
+                    let mut all = _mm256_setzero_si256();
+                    let mut bit = bits;
+                    while bit > 0 {
+                        bit -= 1;
+                        let plane = get(planes, bit);
+                        let bits =
+                            _mm256_shuffle_epi8(_mm256_set1_epi32((plane >> (32 * half)) as i32), spread);
+                        let set = _mm256_cmpeq_epi8(_mm256_and_si256(bits, own), own);
+                        all = _mm256_sub_epi8(_mm256_add_epi8(all, all), set);
+                    }
+                    _mm256_storeu_si256(bytes.as_mut_ptr().add(32 * half).cast(), all);
+                }
+            }
+            return;
+        }
+    }
+    for (at, eight) in bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        let mut all = 0;
+        for &plane in planes[..bits].iter().rev() {
+            let bits = ((plane >> (8 * at) & 0xff) * EACH) & OWN;
+            // The highest bit of each byte that is not 0.
+            let byte = (((bits & !(EACH << 7)) + EACH * 0x7f) | bits) >> 7 & EACH;
+            all = all << 1 | byte;
+        }
+        *eight = all.to_le_bytes();
+    }
+}
+
+/// Adds the value of each row's leaf, tree after tree.
+#[inline(always)]
+fn add(values: &[f64], batch: &[Place], leaves: &[[u8; ROWS]], sums: &mut [f64]) {
+    let mut first = 0;
+    while first < sums.len() {
+        let count = GROUP.min(sums.len() - first);
+        let mut all = [0.0; GROUP];
+        all[..count].copy_from_slice(&sums[first..first + count]);
+        for at in 0..batch.len() {
+            // SAFETY: leaves are numbered by their sets, of which there is one for each value; a slab has
+            // whole groups.
+            unsafe {
+                let (place, count) = get(batch, at);
+                if count == 1 {
+                    let value = get(values, place);
+                    for row in 0..GROUP {
+                        all[row] += value;
+                    }
+                    continue;
+                }
+                let leaves = leaves.get_unchecked(at).as_chunks::<GROUP>().0.get_unchecked(first / GROUP);
+                for row in 0..GROUP {
+                    all[row] += get(values, place + usize::from(leaves[row]));
+                }
+            }
+        }
+        sums[first..first + count].copy_from_slice(&all[..count]);
+        first += GROUP;
+    }
+}
