@@ -6,9 +6,10 @@
 //!
 //! Half of the threads (64) select from a registry with a model, repeated problems and new ones. The other
 //! half select from one that measures: a thread tunes it on the host, its winners go to a store, and a third
-//! registry reads them. A writer changes a kernel and the model of both ten times a second. Prints a line a
-//! minute, and fails where memory grows, file descriptors are left open, a selection fails, or the store is
-//! not sound.
+//! registry reads them. A writer changes the model of both ten times a second, and replaces a kernel: of the first by one
+//! with a name that was never there, of the second by itself, because a new name makes a new pool, of which the store
+//! keeps the winners. Prints a line a minute, and fails where memory grows by more than those names, file descriptors
+//! are left open, a selection fails, or the store is not sound.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -30,6 +31,8 @@ const CHANGE: Duration = Duration::from_millis(100);
 /// growing.
 const MEASURED: u64 = 512;
 const REPEATED: u64 = 16;
+/// What a registry keeps of a name for good, in bytes: callers may have it.
+const NAME: u64 = 1024;
 
 type Failure = Box<dyn std::error::Error>;
 
@@ -133,16 +136,24 @@ impl Soak {
     }
 
     fn write(&self) -> Result<(), Failure> {
-        while self.goes_on() {
-            for (registry, hooks) in [(&self.modelled, false), (&self.measuring, true)] {
-                let last = kernels(hooks)?.pop().ok_or("no kernels")?;
-                registry.remove(&last.kernel.name);
+        let usual = kernels(false)?.pop().ok_or("no kernels")?.kernel.name;
+        let mut name = usual.clone();
+        for count in 0.. {
+            if !self.goes_on() {
+                break;
+            }
+            let new = format!("the_last_of_forward_bf16_as_it_is_after_change_{count}");
+            for (registry, old, new) in [(&self.modelled, &name, &new), (&self.measuring, &usual, &usual)] {
+                let mut last = kernels(std::ptr::eq(registry, &self.measuring))?.pop().ok_or("no kernels")?;
+                last.kernel.name.clone_from(new);
+                registry.remove(old);
                 registry.prepare();
                 registry.add_all(vec![last])?;
                 registry.prepare();
-                let count = self.changes.fetch_add(1, Ordering::Relaxed) as usize;
-                registry.set_model(self.models[count / 2 % 2].clone(), None);
+                registry.set_model(self.models[count % 2].clone(), None);
             }
+            self.changes.fetch_add(1, Ordering::Relaxed);
+            name = new;
             std::thread::sleep(CHANGE);
         }
         Ok(())
@@ -196,12 +207,17 @@ fn median(values: &[u64]) -> u64 {
     sorted.get(sorted.len() / 2).copied().unwrap_or(0)
 }
 
-/// The last quarter against the second, by which all is warm.
-fn judge(memory: &[u64], files: &[usize]) -> Result<(), Failure> {
+/// The last quarter against the second, by which all is warm. Each change is of a name that stays.
+fn judge(memory: &[u64], changes: &[u64], files: &[usize]) -> Result<(), Failure> {
     let (quarter, half) = (memory.len() / 4, memory.len() / 2);
-    let (early, late) = (median(&memory[quarter..half]), median(&memory[half + quarter..]));
-    println!("memory: {early} KiB in the second quarter, {late} KiB in the last");
-    if late > early + early / 20 {
+    let compared = |values: &[u64]| (median(&values[quarter..half]), median(&values[half + quarter..]));
+    let ((early, late), (first, last)) = (compared(memory), compared(changes));
+    let names = last - first;
+    println!(
+        "memory: {early} KiB in the second quarter, {late} KiB in the last, after {names} new names: {} bytes a name",
+        late.saturating_sub(early) * 1024 / names.max(1)
+    );
+    if late > early + early / 20 + names * NAME / 1024 {
         return Err("memory grows".into());
     }
     let most = |files: &[usize]| files.iter().copied().max().unwrap_or(0);
@@ -217,7 +233,7 @@ fn run(seconds: u64, threads: usize) -> Result<(), Failure> {
     let soak = Soak::new(&path)?;
     // Tuning begins with the first call; what is asked before is not counted.
     soak.measuring.tune(&TuneBudget::of(Duration::ZERO))?;
-    let (mut memory, mut files) = (Vec::new(), Vec::new());
+    let (mut memory, mut changes, mut files) = (Vec::new(), Vec::new(), Vec::new());
     let began = Instant::now();
     println!("{threads} threads, {seconds} s; counts so far\n");
     println!(
@@ -242,6 +258,7 @@ fn run(seconds: u64, threads: usize) -> Result<(), Failure> {
                 std::thread::sleep(Duration::from_secs(second).saturating_sub(began.elapsed()));
                 let (now, open) = usage()?;
                 memory.push(now);
+                changes.push(soak.changes.load(Ordering::Relaxed));
                 files.push(open);
                 if second / 60 > said || second == seconds {
                     said = second / 60;
@@ -271,7 +288,7 @@ fn run(seconds: u64, threads: usize) -> Result<(), Failure> {
     if failures > 0 {
         return Err(format!("{failures} failures").into());
     }
-    judge(&memory, &files)
+    judge(&memory, &changes, &files)
 }
 
 fn main() {

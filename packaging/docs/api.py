@@ -327,6 +327,6 @@ def command_page(ckselect: Path) -> str:
 
 
 def commands_of(text: str) -> list[str]:
-    """The commands that a help lists."""
-    listed = text.partition("Commands:\n")[2].partition("\n\n")[0]
+    """The commands that a help lists, by group or not."""
+    listed = text.partition("\nOptions:\n")[0]
     return [name for name in re.findall(r"^  (\w+)", listed, re.M) if name != "help"]

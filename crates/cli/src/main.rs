@@ -88,8 +88,7 @@ fn show(shown: &clap::Error) -> Result<(), CliError> {
         return Err(CliError::Said(u8::try_from(shown.exit_code()).unwrap_or(2)));
     }
     let text = shown.render();
-    Output::create(None)?.filled(|out| match out.screen().styled {
-        true => write!(out.exact(), "{}", text.ansi()),
-        false => write!(out, "{text}"),
+    Output::create(None)?.filled(|out| {
+        if out.screen().styled { write!(out.exact(), "{}", text.ansi()) } else { write!(out, "{text}") }
     })
 }

@@ -155,7 +155,7 @@ mod trained {
     fn the_rows_of_a_run_say_operation_and_architecture() {
         let rows = |arch: &str, run: &str| -> String {
             let text = sweep(24, "bf16");
-            text.lines().skip(1).map(|line| format!("{line},{arch},{run}\n")).collect()
+            text.lines().skip(1).map(|line| format!("{line},{arch},{run}\n")).collect::<Vec<_>>().concat()
         };
         let header = sweep(0, "bf16").trim_end().to_owned() + ",arch,run_id\n";
         let folder = folder(&(header + &rows("gfx942", "7") + &rows("gfx950", "8")));

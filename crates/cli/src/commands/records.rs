@@ -5,7 +5,6 @@ use std::fmt::Write as _;
 
 use clap::{ArgMatches, Args as _, Command, FromArgMatches as _};
 
-use super::*;
 use crate::error::CliError;
 
 /// What a command is for, in the order in which help shows them.
@@ -36,10 +35,10 @@ macro_rules! record {
         Record {
             name: $name,
             group: Group::$group,
-            build: |command| $($module)::+::Args::augment_args(command),
+            build: |command| super::$($module)::+::Args::augment_args(command),
             run: |matches| {
-                let args = $($module)::+::Args::from_arg_matches(matches);
-                $($module)::+::run(&args.map_err(CliError::usage)?)
+                let args = super::$($module)::+::Args::from_arg_matches(matches);
+                super::$($module)::+::run(&args.map_err(CliError::usage)?)
             },
         }
     };
@@ -168,6 +167,15 @@ mod tests {
     /// An example must not go stale.
     #[test]
     fn every_example_is_a_command_line() {
+        fn all(command: &Command) -> Vec<String> {
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let after = after.replace("\\\n", " ");
+            let own = after
+                .lines()
+                .filter(|line| line.starts_with("  ckselect "))
+                .map(|line| line.trim().to_owned());
+            own.chain(command.get_subcommands().flat_map(all)).collect()
+        }
         let words = |example: &str| -> Vec<String> {
             let ends = [" | ", " > ", " && "].into_iter().filter_map(|end| example.find(end));
             let example = &example[..ends.min().unwrap_or(example.len())];
@@ -186,15 +194,6 @@ mod tests {
             let words = example.split(is_gap).map(|word| word.trim_matches(['\'', '"']).to_owned());
             words.filter(|word| !word.is_empty()).collect()
         };
-        fn all(command: &Command) -> Vec<String> {
-            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-            let after = after.replace("\\\n", " ");
-            let own = after
-                .lines()
-                .filter(|line| line.starts_with("  ckselect "))
-                .map(|line| line.trim().to_owned());
-            own.chain(command.get_subcommands().flat_map(all)).collect()
-        }
         let examples = all(&line());
         assert!(examples.len() > 60, "{}", examples.len());
         for example in examples {

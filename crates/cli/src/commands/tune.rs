@@ -52,9 +52,9 @@ problems alone; upstream: upstream's features, parameters and target. Figures ar
 /// Adapt a universal model to a GPU, a library and problems with a few measurements
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("who").required(true))]
-#[command(mut_args(|arg| match RowFilter::IDS.contains(&arg.get_id().as_str()) {
-    true => arg.conflicts_with_all(["library", "runner"]),
-    false => arg,
+#[command(mut_args(|arg| {
+    let is_of_rows = RowFilter::IDS.contains(&arg.get_id().as_str());
+    if is_of_rows { arg.conflicts_with_all(["library", "runner"]) } else { arg }
 }))]
 #[cfg_attr(not(feature = "train"), allow(dead_code))]
 pub(crate) struct Args {

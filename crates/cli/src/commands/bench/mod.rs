@@ -642,7 +642,7 @@ fn hidden(subcommand: &str) -> Result<Command, CliError> {
 
 /// `ckselect bench-guard`.
 pub(super) mod guard {
-    use super::*;
+    use super::{Arc, CliError, SIGHUP, SIGINT, SIGTERM};
 
     /// Started by a sweep to kill its remaining processes if it is killed
     #[derive(clap::Args)]
@@ -660,7 +660,7 @@ pub(super) mod guard {
 
 /// `ckselect bench-worker`.
 pub(super) mod worker {
-    use super::*;
+    use super::CliError;
 
     /// Started by a sweep to load and run kernels
     #[derive(clap::Args)]
