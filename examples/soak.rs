@@ -144,7 +144,8 @@ impl Soak {
             }
             let new = format!("the_last_of_forward_bf16_as_it_is_after_change_{count}");
             for (registry, old, new) in [(&self.modelled, &name, &new), (&self.measuring, &usual, &usual)] {
-                let mut last = kernels(std::ptr::eq(registry, &self.measuring))?.pop().ok_or("no kernels")?;
+                let mut last =
+                    kernels(std::ptr::eq(registry, &raw const self.measuring))?.pop().ok_or("no kernels")?;
                 last.kernel.name.clone_from(new);
                 registry.remove(old);
                 registry.prepare();

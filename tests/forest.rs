@@ -5,7 +5,7 @@ mod bad_forests;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use bad_forests::{BadForest, bad_forests};
+use bad_forests::bad_forests;
 use ck_select::forest::{FeatureInfo, Forest, Objective, RowError, Target, Transform};
 
 const GOLDEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/forest");
@@ -26,7 +26,7 @@ fn by_hand() -> String {
 
 #[test]
 fn each_bad_forest_is_refused_with_its_message() {
-    for BadForest { name, text, message } in bad_forests() {
+    for (name, text, message) in bad_forests() {
         let error = Forest::parse(&text).err().unwrap_or_else(|| panic!("{name}: was read as a forest"));
         assert_eq!(error.to_string(), message, "{name}");
     }

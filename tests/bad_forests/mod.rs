@@ -2,13 +2,10 @@
 //! `A-B: text` puts text in the place of lines A to B, or before line A where B < A, and `A-B` deletes them;
 //! and after `>` the message. Text has Rust's escapes of bytes.
 
-pub struct BadForest {
-    pub name: &'static str,
-    pub text: Vec<u8>,
-    pub message: &'static str,
-}
+/// A forest's name, its text and the message.
+pub(crate) type BadForest = (&'static str, Vec<u8>, &'static str);
 
-pub fn bad_forests() -> Vec<BadForest> {
+pub(crate) fn bad_forests() -> Vec<BadForest> {
     let table = include_str!("table.txt").trim_end();
     table.split("\n\n").map(bad_forest).collect()
 }
@@ -28,7 +25,7 @@ fn bad_forest(paragraph: &'static str) -> BadForest {
         kept = last.parse().unwrap();
     }
     lines.extend(base[kept..].iter().map(|line| line.to_vec()));
-    BadForest { name, text: lines.join(&b'\n'), message }
+    (name, lines.join(&b'\n'), message)
 }
 
 fn bytes(text: &str) -> Vec<u8> {

@@ -141,7 +141,7 @@ mod tests {
             ]
         );
         let error = conv("C=64,K=64,Hi=8,Wi=8,Y=1,X=1\nC=64\n").unwrap_err();
-        assert!(error.starts_with("p: line 2: K: found nothing"), "{error}");
+        assert!(error.starts_with("p: line 2: K, Hi, Wi, Y, X: found nothing"), "{error}");
         assert_eq!(
             conv("# nothing\n").unwrap_err(),
             "p: found no grouped_conv problem, expected at least one"
@@ -163,7 +163,7 @@ mod tests {
             ]
         );
         let error = conv("C=64,K=64,Hi=8,Wi=8,Y=1,X=1,op=grouped_conv\nC=64,op=grouped_conv\n").unwrap_err();
-        assert!(error.starts_with("p: line 2: K: found nothing"), "{error}");
+        assert!(error.starts_with("p: line 2: K, Hi, Wi, Y, X: found nothing"), "{error}");
     }
 
     #[test]

@@ -498,7 +498,12 @@ impl Part {
 }
 
 #[cfg(test)]
+#[path = "../../../../tests/bad_forests/mod.rs"]
+mod bad_forests;
+
+#[cfg(test)]
 mod tests {
+    use super::bad_forests::bad_forests;
     use proptest::prelude::*;
 
     use super::*;
@@ -509,17 +514,11 @@ mod tests {
     }
 
     fn golden() -> Vec<(String, Vec<u8>)> {
+        let bad = bad_forests().into_iter().map(|(name, text, _)| (name.to_owned(), text));
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/golden/forest");
-        let mut texts = Vec::new();
-        for folder in [folder.to_owned(), format!("{folder}/bad")] {
-            for entry in std::fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                if path.extension().is_some_and(|extension| extension == "txt") {
-                    texts.push((path.display().to_string(), std::fs::read(&path).unwrap()));
-                }
-            }
-        }
-        texts
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let files = files.filter(|path| path.extension().is_some_and(|extension| extension == "txt"));
+        files.map(|path| (path.display().to_string(), std::fs::read(&path).unwrap())).chain(bad).collect()
     }
 
     /// Trees in other parts, by other threads: the same forest, or the same fault at the same place.

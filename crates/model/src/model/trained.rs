@@ -206,7 +206,7 @@ impl TrainedOn {
 }
 
 /// What an operation's problems call a field of another operation's; only element types mean the same.
-fn name_for<'n>(own: Op, other: Op, name: &'n str) -> Option<&'n str> {
+fn name_for(own: Op, other: Op, name: &str) -> Option<&str> {
     let fields = |op| match op {
         Op::GroupedConv => ["dtype_in", "dtype_wei", "dtype_out"].as_slice(),
         Op::Gemm => &["dtype_a", "dtype_b", "dtype_c"],
