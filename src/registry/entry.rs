@@ -147,7 +147,7 @@ pub enum AddError {
     },
 }
 
-/// A kernel to be added by [`Registry::add_all`].
+/// A kernel to be added by [`super::Registry::add_all`].
 pub struct NewKernel {
     /// Its description and its name.
     pub kernel: Kernel,

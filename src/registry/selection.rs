@@ -78,7 +78,7 @@ pub struct Selection<'r> {
     pub generic: bool,
     /// The model that chose it; see [`Selection::model_name`].
     pub(super) model: Option<ModelName>,
-    /// The generation of the state that answered, see [`Registry::generation`].
+    /// The generation of the state that answered, see [`super::Registry::generation`].
     pub generation: u64,
 }
 

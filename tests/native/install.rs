@@ -19,9 +19,9 @@ fn command_line() -> PathBuf {
     // Two tests may be at it at once.
     let made = path.with_extension(format!("{:?}", std::thread::current().id()));
     let script = "#!/bin/sh
-        case $1 in
-        man) echo page >\"$2/ckselect.1\" && echo page >\"$2/ckselect-rank.1\" ;;
-        completions) echo \"$2 completes ckselect\" ;;
+        case \"$1 $2\" in
+        'dev man') echo page >\"$3/ckselect.1\" && echo page >\"$3/ckselect-rank.1\" ;;
+        'dev completions') echo \"$3 completes ckselect\" ;;
         *) echo ckselect ;;
         esac\n";
     std::fs::write(&made, script).unwrap();
