@@ -394,7 +394,7 @@ def test_a_broken_gz_is_named_itself(keep, copied):
 
 def test_a_packed_model_predicts_the_same(tmp_path):
     packed = tmp_path / "packed"
-    subprocess.run([command(), "pack", "--model", str(GEMM_MODEL), "--output", str(packed)], check=True)
+    subprocess.run([command(), "dev", "pack", "--model", str(GEMM_MODEL), "--output", str(packed)], check=True)
     assert sorted(path.name for path in packed.glob("model_*")) == sorted(
         f"{path.name.removesuffix('.gz')}.packed" for path in GEMM_MODEL.glob("model_*.lgbm*")
     )
