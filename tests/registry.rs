@@ -91,6 +91,22 @@ fn named(tail: &str) -> Kernel {
     Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_{tail}")).unwrap()
 }
 
+/// It waited for itself, because the last change was pending (4e55668).
+#[test]
+fn what_retain_asks_may_read_the_registry() {
+    let registry = Registry::new(Options::default()).unwrap();
+    registry
+        .add(
+            Kernel::from_name("grouped_conv_forward_bf16_2d_64x64x64_compv3").unwrap(),
+            Priority::NORMAL,
+            UserData::default(),
+            None,
+        )
+        .unwrap();
+    assert_eq!(registry.retain(|entry| registry.position(entry.name()).is_none() && registry.len() == 1), 1);
+    assert!(registry.is_empty());
+}
+
 #[test]
 fn the_model_chooses_and_unsupported_kernels_are_passed_over() {
     let registry = filled(Options::default());

@@ -81,7 +81,7 @@ impl Kernels {
         self.by_priority.insert(self.rank(index), index);
     }
 
-    /// Removes the kernel with this name; false if there is none.
+    /// Removes the kernel with this name, in place; false if there is none.
     pub(super) fn remove(&mut self, name: &str) -> bool {
         let Ok(place) = self.search(name) else { return false };
         let gone = self.by_name.remove(place);
@@ -91,6 +91,20 @@ impl Kernels {
             *index = index.without(gone);
         }
         true
+    }
+
+    /// Keeps the kernels of which `keep` is true, in one pass; the number of the others.
+    pub(super) fn retain(&mut self, keep: impl Fn(KernelIndex) -> bool) -> usize {
+        let (before, mut kept) = (self.entries.len(), 0..);
+        let moved: Vec<Option<KernelIndex>> = (0..before)
+            .map(|index| keep(KernelIndex::new(index)).then(|| kept.next()).flatten().map(KernelIndex::new))
+            .collect();
+        for order in [&mut self.by_name, &mut self.by_priority] {
+            *order = order.iter().filter_map(|index| moved[index.get()]).collect();
+        }
+        let mut stays = moved.iter().map(Option::is_some);
+        self.entries.retain(|_| stays.next().unwrap_or_default());
+        before - self.entries.len()
     }
 
     /// Where a name is in the order of names, or belongs.
@@ -168,6 +182,13 @@ mod tests {
                 assert_eq!(kernels.remove(&name), plain.len() < before);
             }
             check(&kernels, &plain);
+            if round % 10 == 9 {
+                let keeps: Vec<bool> = plain.iter().map(|_| random(3) > 0).collect();
+                let (before, mut stays) = (plain.len(), keeps.iter());
+                plain.retain(|_| *stays.next().unwrap());
+                assert_eq!(kernels.retain(|index| keeps[index.get()]), before - plain.len());
+                check(&kernels, &plain);
+            }
         }
     }
 }

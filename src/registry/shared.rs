@@ -185,17 +185,15 @@ impl Registry {
     /// `keep` may call functions that read the registry, but none that change it.
     pub fn retain(&self, mut keep: impl FnMut(&Entry) -> bool) -> usize {
         let mut latest = self.turn();
-        // Readers, including `keep`, continue with the current kernels.
-        let removed: Vec<Arc<Entry>> =
-            latest.kernels.entries().iter().filter(|entry| !keep(entry)).cloned().collect();
-        if !removed.is_empty() {
-            let kernels = Arc::make_mut(&mut latest.kernels);
-            for entry in &removed {
-                kernels.remove(entry.name());
-            }
-            self.announce(latest);
+        // Readers, including `keep`, continue with the current kernels, without waiting for this turn.
+        self.bring_up_to_date(&latest);
+        let keeps: Vec<bool> = latest.kernels.entries().iter().map(|entry| keep(entry)).collect();
+        if keeps.iter().all(|&keeps| keeps) {
+            return 0;
         }
-        removed.len()
+        let removed = Arc::make_mut(&mut latest.kernels).retain(|index| keeps[index.get()]);
+        self.announce(latest);
+        removed
     }
 
     /// Removes the kernel with this name; false if there is none.
