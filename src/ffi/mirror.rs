@@ -39,7 +39,7 @@ pub(super) trait FromC: AsC {
     unsafe fn from_c(value: Self::C, field: &str, status: CkStatus) -> Result<Self, Failure>;
 }
 
-/// A struct of C.
+/// What the C header and the bindings declare of a struct.
 #[derive(Debug)]
 pub struct CStruct {
     /// Its Rust name.
@@ -52,7 +52,7 @@ pub struct CStruct {
     pub fields: Vec<CField>,
 }
 
-/// A field of a struct of C.
+/// A member of such a struct.
 #[derive(Debug)]
 pub struct CField {
     /// Its name.

@@ -8,7 +8,7 @@ use arrow_array::types::{Float64Type, Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef};
 use arrow_schema::DataType;
 use ck_select_types::files::Pending;
-use ck_select_types::problem::{FMHA_COLUMNS, FMHA_MORE_COLUMNS};
+use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, FMHA_MORE_COLUMNS};
 use ck_select_types::vocab::Op;
 
 use super::Options;
@@ -17,33 +17,10 @@ use super::columns::{Column, Source};
 use super::schema::{self, Extras};
 use crate::measurements::DataError;
 
-/// The columns of upstream's writer, under the names of the table.
-const CONV: [&str; 24] = [
-    "kernel_name",
-    "problem_idx",
-    "N",
-    "C",
-    "K",
-    "G",
-    "Di",
-    "Hi",
-    "Wi",
-    "Z",
-    "Y",
-    "X",
-    "stride_d",
-    "stride_h",
-    "stride_w",
-    "pad_d",
-    "pad_h",
-    "pad_w",
-    "dilation_d",
-    "dilation_h",
-    "dilation_w",
-    "latency_ms",
-    "tflops",
-    "non_zero",
-];
+/// The columns of upstream's writer, under the names of the table; those of problems stand between the first two and
+/// the figures.
+const BEFORE: [&str; 2] = ["kernel_name", "problem_idx"];
+const CONV: [&str; 3] = ["latency_ms", "tflops", "non_zero"];
 const GEMM: [&str; 10] = [
     "kernel_name",
     "m",
@@ -107,11 +84,9 @@ impl Writer {
 
 fn columns(op: Op, extras: &Extras) -> Vec<Column> {
     let mut names: Vec<&str> = match op {
-        Op::GroupedConv => CONV.to_vec(),
+        Op::GroupedConv => BEFORE.iter().chain(&CONV_COLUMNS).chain(&CONV).copied().collect(),
         Op::Gemm => GEMM.to_vec(),
-        Op::Fmha => {
-            ["kernel_name", "problem_idx"].iter().chain(&FMHA_COLUMNS).chain(&FMHA).copied().collect()
-        }
+        Op::Fmha => BEFORE.iter().chain(&FMHA_COLUMNS).chain(&FMHA).copied().collect(),
     };
     for (has, more) in [
         (op == Op::GroupedConv && extras.bandwidth, &["bandwidth_gb_s"][..]),

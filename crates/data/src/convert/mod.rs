@@ -103,7 +103,7 @@ pub fn convert(
         files.extend(files_of(input)?);
     }
     let origins = Origins::read(&files)?;
-    let extras = Extras::of(&files)?;
+    let extras = Extras::read(&files)?;
     let (sender, receiver) = sync_channel(1);
     thread::scope(|scope| {
         let reading = scope.spawn(|| read(&files, &origins, options, stop, Sender::new(sender, options)));

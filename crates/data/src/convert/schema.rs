@@ -33,7 +33,7 @@ pub(super) struct Extras {
 
 impl Extras {
     /// Reads the headers of all inputs.
-    pub(super) fn of(files: &[PathBuf]) -> Result<Self, DataError> {
+    pub(super) fn read(files: &[PathBuf]) -> Result<Self, DataError> {
         let mut extras = Self::default();
         for file in files {
             let Some(columns) = columns_of(file)? else { continue };

@@ -10,7 +10,7 @@ use ck_select::problem::{CONV_COLUMNS, FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProb
 use ck_select::vocab::Op;
 use serde_json::{Value, json};
 
-use super::{Batch, BatchEnd, Best, Context, Job, Progress, Report, Runner, Settings, report};
+use super::{Batch, BatchEnd, Best, Context, Job, Report, Runner, Settings, report};
 use crate::config::ExecutableConfig;
 use crate::error::MeasureError;
 use crate::gpu::Gpu;
@@ -296,10 +296,6 @@ impl Runner for ExecutableRunner {
             let first = first.map(|failure| failure.message).unwrap_or_default();
             return Err(MeasureError::Machine(format!("none of the kernels has an executable: {first}")));
         }
-        Ok(())
-    }
-
-    fn prepare(&mut self, _: &[&Kernel], _: Context<'_>, _: Progress<'_>) -> Result<(), MeasureError> {
         Ok(())
     }
 

@@ -172,10 +172,12 @@ pub trait Runner: Sync {
     /// measured.
     fn prepare(
         &mut self,
-        kernels: &[&Kernel],
-        context: Context<'_>,
-        progress: Progress<'_>,
-    ) -> Result<(), MeasureError>;
+        _kernels: &[&Kernel],
+        _context: Context<'_>,
+        _progress: Progress<'_>,
+    ) -> Result<(), MeasureError> {
+        Ok(())
+    }
 
     /// Measures a batch and reports each job as soon as it is known, and [`Report::Settle`] before it waits.
     /// An error means that nothing can be measured.

@@ -10,7 +10,7 @@ use ck_select::problem::Problem;
 use ck_select::select::{RankError, Ranker};
 use serde_json::{Value, json};
 
-use super::{Batch, BatchEnd, Best, Context, Progress, Report, Runner};
+use super::{Batch, BatchEnd, Best, Context, Report, Runner};
 use crate::error::MeasureError;
 use crate::outcome::{FailureClass, Measurement, Outcome};
 
@@ -42,15 +42,6 @@ impl Runner for SimulatedRunner {
 
     fn uses_gpu(&self) -> bool {
         false
-    }
-
-    fn prepare(
-        &mut self,
-        _kernels: &[&Kernel],
-        _context: Context<'_>,
-        _progress: Progress<'_>,
-    ) -> Result<(), MeasureError> {
-        Ok(())
     }
 
     fn measure(

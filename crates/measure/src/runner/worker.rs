@@ -1,10 +1,9 @@
 //! Kernels of a program that speaks the worker's protocol itself, such as Triton's in Python.
 
-use ck_select::kernel::Kernel;
 use serde_json::{Value, json};
 
 use super::conversation::{converse, program};
-use super::{Batch, BatchEnd, Context, Progress, Report, Runner};
+use super::{Batch, BatchEnd, Context, Report, Runner};
 use crate::config::{DeviceKind, WorkerConfig};
 use crate::error::MeasureError;
 use crate::protocol::{Item, Request, VERSION};
@@ -30,15 +29,6 @@ impl Runner for WorkerRunner {
 
     fn uses_gpu(&self) -> bool {
         true
-    }
-
-    fn prepare(
-        &mut self,
-        _kernels: &[&Kernel],
-        _context: Context<'_>,
-        _progress: Progress<'_>,
-    ) -> Result<(), MeasureError> {
-        Ok(())
     }
 
     fn measure(

@@ -139,7 +139,7 @@ impl Positions {
 
     /// The positions of rows in a stair, from one row on.
     #[inline(always)]
-    fn of(&self, stair: usize, first: usize) -> &[u8] {
+    fn in_stair(&self, stair: usize, first: usize) -> &[u8] {
         &self.bytes[stair * self.stride + first..(stair + 1) * self.stride]
     }
 
@@ -156,7 +156,7 @@ impl Positions {
                 continue;
             }
             let mut taken = [false; 256];
-            for &position in &self.of(number, 0)[..rows] {
+            for &position in &self.in_stair(number, 0)[..rows] {
                 taken[usize::from(position)] = true;
             }
             for place in least..most {

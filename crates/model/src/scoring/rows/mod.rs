@@ -1,4 +1,4 @@
-//! Rows that need have nothing in common: a forest compiled for itself, with the bits of
+//! Rows that need not have anything in common: a forest compiled for itself, with the bits of
 //! [`Forest::raw_score`].
 //!
 //! ```text
@@ -152,11 +152,10 @@ impl RowScorer {
             let column = |feature: usize, values: &mut [f64]| rows.column(feature, first, values);
             match self.isa {
                 #[cfg(target_arch = "x86_64")]
-                // SAFETY: the token proves that the CPU has the features.
-                Isa::Avx512(_) => unsafe { block_avx512(compiled, parts.clone(), column, scratch, sums) },
-                #[cfg(target_arch = "x86_64")]
-                // SAFETY: the token proves that the CPU has the features.
-                Isa::Avx2(_) => unsafe { block_avx2(compiled, parts.clone(), column, scratch, sums) },
+                // SAFETY: either token proves that the CPU has the features. Wider vectors were not measured.
+                Isa::Avx512(_) | Isa::Avx2(_) => unsafe {
+                    block_avx2(compiled, parts.clone(), column, scratch, sums);
+                },
                 Isa::Portable => block(compiled, parts.clone(), column, scratch, sums, false),
             }
         }
@@ -189,18 +188,6 @@ impl RowScorer {
 }
 
 #[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl,avx512bw,avx512dq,avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn block_avx512(
-    compiled: &Compiled,
-    parts: Range<usize>,
-    column: impl FnMut(usize, &mut [f64]),
-    scratch: &mut RowScratch,
-    sums: &mut [f64],
-) {
-    block(compiled, parts, column, scratch, sums, true);
-}
-
-#[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn block_avx2(
     compiled: &Compiled,
@@ -225,11 +212,12 @@ fn block(
     let Compiled { stairs, questions, .. } = compiled;
     let RowScratch { positions, codes, steps, pruned, tasks, answers, slab, .. } = scratch;
     positions.find(stairs, sums.len(), slab::ROWS, column);
-    let alike = compiled.alike(&positions.ranges);
+    let is_single = sums.len() == 1;
+    let alike = if is_single { 0 } else { compiled.alike(&positions.ranges) };
     let all = compiled.parts.nodes.len();
     // What a row costs alone, and what pruned and whole trees cost all of them, in nodes.
     let alone = sums.len() * (all / 32 + 4 * parts.len());
-    if sums.len() == 1 || (alone < all && alike * 2 < all) {
+    if is_single || (alone < all && alike * 2 < all) {
         // One more for parts without nodes.
         grow(answers, *questions + 1);
         for (row, sum) in sums.iter_mut().enumerate() {
@@ -266,20 +254,21 @@ fn block(
         let (now, rest) = sums.split_at_mut(sums.len().min(words * 64));
         let job = (trees, parts.clone(), &*positions, &**steps, first);
         match words {
-            1 => part::<1>(job, slab, now, avx2),
-            2 => part::<2>(job, slab, now, avx2),
-            4 => part::<4>(job, slab, now, avx2),
-            _ => part::<{ slab::WORDS }>(job, slab, now, avx2),
+            1 => add_slab::<1>(job, slab, now, avx2),
+            2 => add_slab::<2>(job, slab, now, avx2),
+            4 => add_slab::<4>(job, slab, now, avx2),
+            _ => add_slab::<{ slab::WORDS }>(job, slab, now, avx2),
         }
         first += now.len();
         sums = rest;
     }
 }
 
+/// Trees and which parts of them, positions, questions, and the first row.
 type Job<'a> = (&'a Parts, Range<usize>, &'a Positions, &'a [Step], usize);
 
 #[inline(always)]
-fn part<const W: usize>(
+fn add_slab<const W: usize>(
     (trees, parts, positions, steps, first): Job<'_>,
     slab: &mut Slab,
     sums: &mut [f64],

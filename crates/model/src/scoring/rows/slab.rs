@@ -241,13 +241,9 @@ fn bytes(planes: &[u64; 8], bits: usize, bytes: &mut [u8; 64], avx2: bool) {
         if avx2 {
             // SAFETY: 64 bytes; the caller is compiled for AVX2.
             unsafe {
-                let spread = _mm256_setr_epi64x(
-                    0,
-                    0x0101_0101_0101_0101,
-                    0x0202_0202_0202_0202,
-                    0x0303_0303_0303_0303,
-                );
-                let own = _mm256_set1_epi64x(0x8040_2010_0804_0201_u64 as i64);
+                let each = EACH as i64;
+                let spread = _mm256_setr_epi64x(0, each, 2 * each, 3 * each);
+                let own = _mm256_set1_epi64x(OWN as i64);
                 for half in 0..2 {
                     let mut all = _mm256_setzero_si256();
                     let mut bit = bits;
