@@ -45,7 +45,7 @@ print(
 )
 print(
     "# Made by `make efficiency MI355X=FOLDER` (packaging/make/docs.mk has the commands); "
-    "docs/model-quality.md explains the figures."
+    "docs/results.md explains the figures."
 )
 print("ck_select,estimate,universal,upstream")
 for row in zip(*map(sorted, columns)):

@@ -1,4 +1,4 @@
-"""Draws the figures of README and docs/estimate.md from committed results: `make figures`.
+"""Draws the figures of README and docs/results.md from committed results: `make figures`.
 
     figures.py [--check]
 
@@ -6,7 +6,7 @@ docs/images/efficiency.svg  from docs/images/efficiency.csv, which says how it w
 docs/images/curve.svg       from docs/images/curve.csv, which `make efficiency` writes with it
 docs/images/time.svg        from the table "Scoring and ranking" of docs/performance.md, which says how it was measured
 
-`--check` only compares. What README and docs/estimate.md say has to be what is drawn.
+`--check` only compares. What README and docs/results.md say has to be what is drawn.
 """
 
 import csv
@@ -153,7 +153,7 @@ def curve() -> str:
             parts.append(f'<polyline class="line {kind}{dashed}" points="{line}"/>')
         for row in points:
             mean, tenth = (f"{float(row[column]) * 100:.2f}" for column in ("mean", "p10"))
-            stated("docs/estimate.md", [f"{mean}, {tenth}"], "curve.csv")
+            stated("docs/results.md", [f"{mean}, {tenth}"], "curve.csv")
             told.append(f"{label}, {row['measured']} problems: mean {mean} %, P10 {tenth} %")
         key.append(text(x_of(most), y_of(0.65) + 20 * at, label, f"label {kind}", "end"))
     key.append(text(x_of(most), y_of(0.65) + 62, "solid: mean, dashed: P10; other problems than those measured", anchor="end"))

@@ -21,6 +21,6 @@ look_for() {
     fi
 }
 look_for ck_registry_tune 'api/c.html#ck_registry_tune'
-look_for 'cross-validation%20held-out' 'docs/model-quality.html#how-it-was-measured'
+look_for 'what%20had%20been%20looked%20at' 'docs/results.html#what-had-been-looked-at'
 look_for 'Predictor' 'api/python.html#predictor'
 look_for GroupedConvRunner 'api/cpp-dispatcher.html#groupedconvrunner'

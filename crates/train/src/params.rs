@@ -139,7 +139,7 @@ impl Params {
     }
 
     /// The same with what depends on the largest number of kernels of a problem, unless it was set. In pools of
-    /// hundreds, pairs below the first few places teach nothing (docs/model-quality.md), and they are nearly
+    /// hundreds, pairs below the first few places teach nothing (docs/results.md), and they are nearly
     /// all of the work.
     pub(super) fn for_pool(mut self, objective: Objective, kernels: usize) -> Self {
         let level = "lambdarank_truncation_level";

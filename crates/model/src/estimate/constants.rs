@@ -4,7 +4,7 @@
 //! its oracle problems), those of the CUDA kernels on the H200 data of `data/h200` (2,964 problems x 30
 //! kernels, three directions), those of Triton's GEMMs on `data/h100/gemm_triton*` (159 shapes x 546 kernels,
 //! and splits). All come from the same kind of search, for the least regret of the choice and the least error
-//! of the time; they are rounded to two digits. `docs/estimate.md` says how good they are on the data they
+//! of the time; they are rounded to two digits. `docs/results.md` says how good they are on the data they
 //! were chosen on and on other data.
 
 use super::device::Library;

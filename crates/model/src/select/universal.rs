@@ -163,7 +163,7 @@ fn prior_on<'k>(
 
 /// The weight of the estimate beside a forest whose training had this prior. It doubles on a device of
 /// which the forest has seen no measurement, and for kernels of a library of which it has seen none: what it
-/// learned elsewhere about the estimate's errors holds there only in part (`docs/model-quality.md`).
+/// learned elsewhere about the estimate's errors holds there only in part (`docs/results.md`).
 pub fn universal_prior(prior: f64, has_seen: bool) -> f64 {
     if has_seen { prior } else { 2.0 * prior }
 }

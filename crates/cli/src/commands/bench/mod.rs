@@ -118,7 +118,7 @@ pub(crate) struct Args {
     /// `model`, which need --arch or --hardware unless the model is for one GPU. `estimate:10` and `model:10`
     /// measure only the first ten; `estimate:1.35x` leaves out kernels that are more than 1.35 times slower than
     /// the fastest by the estimate, but keeps seven, or a quarter of fewer than 28. Of 30 kernels, either has
-    /// 99.8 % of the best speed (docs/estimate.md) [default: model:30 with --arch or --hardware, else pool]
+    /// 99.8 % of the best speed (docs/results.md) [default: model:30 with --arch or --hardware, else pool]
     #[arg(long, value_name = "ORDER[:KEEP]", value_parser = order)]
     order: Option<Order>,
     /// The model of --order model: a directory, or embedded:NAME [default: embedded:universal]
@@ -169,7 +169,7 @@ enum Keep {
 }
 
 /// How many kernels of a problem are measured by default where the GPU is known: of 546, they have 99.9 % of the
-/// best speed (docs/estimate.md).
+/// best speed (docs/results.md).
 const PROMISING: u32 = 30;
 
 /// Reads `pool`, or `estimate` and `model` with what they keep.
