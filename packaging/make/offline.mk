@@ -28,17 +28,3 @@ bench-offline: needs-cargo needs-cc offline-python
 bench-offline-large: needs-cargo needs-cc offline-python
 	$(CARGO) build --release --quiet --package ckselect
 	"$(OFFLINE_PYTHON)" crates/study/benches/large.py --ckselect "$(TARGET_DIR)/release/ckselect" $(if $(ROWS),--rows $(ROWS))
-
-# Records in the specs and cards of models/ what they were trained on. The measurements of the gfx950 model are not in the repository:
-#
-#     make trained-on [MI355X=FOLDER]
-#
-.PHONY: trained-on
-trained-on:
-	$(CARGO) build --quiet --package ck-select-data --example trained_on
-	for direction in forward bwd_data bwd_weight; do \
-		"$(TARGET_DIR)/debug/examples/trained_on" "models/grouped_conv_$${direction}_bf16_sm90" "data/h200/$$direction.parquet" \
-			data/h200/$$direction.drawn[789].parquet "data/h200/$$direction.odd10.parquet" || exit 1; \
-	done
-	$(if $(MI355X),"$(TARGET_DIR)/debug/examples/trained_on" models/grouped_conv_forward_bf16_gfx950 \
-		"$(MI355X)/forward_bf16_oracle_dev.csv" "$(MI355X)/forward_bf16_training_20k.csv")

@@ -1,12 +1,11 @@
 //! What a model was trained on, as its spec records it.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use std::path::Path;
 
-use ck_select_model::features::Schema;
-use ck_select_model::model::{FeatureSpec, TrainedFile, TrainedOn, TrainedRange};
+use ck_select_model::model::{FeatureSpec, TrainedFile, TrainedOn};
 use ck_select_types::problem::FieldSet;
+use ck_select_types::vocab::Op;
 
 use crate::digest;
 use crate::measurements::{DataError, Measurements};
@@ -47,36 +46,31 @@ pub fn trained_on(
 }
 
 /// The part of a card about the model's limits.
-pub fn limits(schema: &Schema, trained_on: &TrainedOn, range: &TrainedRange) -> String {
-    let mut text = String::from(
-        "\n## Limits\n\nOutside of these ranges the model guesses; a selection there is flagged.\n\n\
-         | field of the problem | trained on |\n|---|---|\n",
-    );
-    for name in FieldSet::fields(schema.op()) {
-        let seen = match trained_on.range(name) {
-            Some([from, to]) if from == to => format!("{from} only"),
-            Some([from, to]) => format!("{from} to {to}"),
-            None => trained_on.words(name).collect::<Vec<_>>().join(", "),
-        };
-        if !seen.is_empty() {
-            let _ = writeln!(text, "| {name} | {seen} |");
+pub fn limits(op: Op, trained_on: &TrainedOn) -> String {
+    let (mut varied, mut fixed) = (Vec::new(), Vec::new());
+    for name in FieldSet::fields(op) {
+        match trained_on.range(name) {
+            Some([from, to]) if from == to => fixed.push(format!("{name} {from}")),
+            Some([from, to]) => varied.push(format!("{name} {from} to {to}")),
+            None => {
+                let words = trained_on.words(name).collect::<Vec<_>>();
+                match words.len() {
+                    0 => {}
+                    1 => fixed.push(format!("{name} {}", words[0])),
+                    _ => varied.push(format!("{name} {}", words.join(" or "))),
+                }
+            }
         }
     }
-    let pipelines = trained_on.pipelines().collect::<Vec<_>>().join(", ");
-    let suffixes = trained_on.suffixes().collect::<Vec<_>>().join(", ");
-    let suffixes = if suffixes.is_empty() { "none" } else { suffixes.as_str() };
-    let _ = writeln!(
-        text,
-        "\nKernels with other pipelines or suffixes are marked. Pipelines: {pipelines}. Suffixes: \
-         {suffixes}.\n\n\
-         Features of the problem, as it was trained:\n\n| feature | from | to |\n|---|---|---|"
-    );
-    for (name, scope) in schema.names().into_iter().zip(schema.scopes()) {
-        if let (Some([from, to]), "problem") = (range.get(name), scope) {
-            let _ = writeln!(text, "| {name} | {from} | {to} |");
-        }
-    }
-    text
+    let list = |items: Vec<String>| if items.is_empty() { "none".to_owned() } else { items.join(", ") };
+    format!(
+        "\n## Limits\n\nOutside of what it was trained on the model guesses; a selection there is flagged.\n\n\
+         - varied: {}\n- fixed: {}\n- pipelines: {}; suffixes: {}\n",
+        list(varied),
+        list(fixed),
+        list(trained_on.pipelines().map(|word| word.to_string()).collect()),
+        list(trained_on.suffixes().map(|word| word.to_string()).collect()),
+    )
 }
 
 /// For each file of the measurements, whether the model was trained on it. No file is read if the spec
@@ -101,15 +95,15 @@ mod tests {
             let model = entry.unwrap().path();
             let Ok(spec) = std::fs::read(model.join("feature_spec.json")) else { continue };
             let spec = FeatureSpec::from_json("spec", &spec).unwrap();
-            let (Some(trained_on), Some(range)) = (&spec.trained_on, &spec.trained_range) else {
+            let Some(trained_on) = &spec.trained_on else {
                 panic!("{}: it does not say what it was trained on", model.display());
             };
             if spec.prior.is_some() {
                 continue;
             }
             let card = std::fs::read_to_string(model.join("MODEL_CARD.md")).unwrap();
-            let limits = limits(&spec.extractor.schema, trained_on, range);
-            assert!(card.contains(&limits), "{}: make trained-on writes it", model.display());
+            let limits = limits(spec.op(), trained_on);
+            assert!(card.contains(&limits), "{}: its limits are{limits}", model.display());
             seen += 1;
         }
         assert!(seen >= 4, "{seen} models");

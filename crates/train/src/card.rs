@@ -225,7 +225,7 @@ fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &Train
         );
         return;
     }
-    out.push_str(&trained::limits(&plan.extractor.schema, trained_on, &facts::range(trained)));
+    out.push_str(&trained::limits(plan.extractor.schema.op(), trained_on));
     if plan.rank_by == Target::Relative {
         out.push_str("\nScores of `relative` only order the kernels of one problem; they are no TFLOPS.\n");
     }
