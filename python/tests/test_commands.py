@@ -115,6 +115,39 @@ def test_a_sweep_is_reported(tmp_path):
     assert len(ck_select.report(sweeps[0])) > 20
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars", "rows"])
+def test_tables_are_judged_as_files_are(kind, tmp_path):
+    pages = pandas.read_parquet(ROOT / "data/h200/forward.odd10.parquet").head(600)
+    file = tmp_path / "sweep.csv"
+    pages.to_csv(file, index=False)
+    polars = pytest.importorskip("polars") if kind == "polars" else None
+    table = {
+        "pandas": lambda: pages,
+        "polars": lambda: polars.from_pandas(pages),
+        "rows": lambda: pages.to_dict("records"),
+    }[kind]()
+    options = {"arch": "sm_90", "variant": "forward"}
+    expected = ck_select.evaluate("embedded:universal", file, **options)
+    assert ck_select.evaluate("embedded:universal", table, **options) == expected
+    assert ck_select.evaluate(ck_select.Predictor(ck_select.shipped_model("universal")), [file], **options) == expected
+    assert len(ck_select.report(table)) > 20
+
+
+def test_a_model_is_fitted_to_a_table(tmp_path):
+    sweep = pandas.read_parquet(ROOT / "data/h200/forward.odd10.parquet").head(600)
+    options = {"op": "grouped_conv", "variant": "forward", "dtype": "bf16", "arch": "sm_90"}
+    try:
+        predictor = ck_select.fit(sweep, tmp_path / "mine", folds=2, params="n_estimators=5", **options)
+    except ck_select.CommandError as error:
+        if "LightGBM" not in str(error):
+            raise
+        pytest.skip("this ckselect has no LightGBM")
+    kernels = sorted(sweep.kernel_name.unique())
+    problem = ck_select.GroupedConvProblem(**PROBLEM, dtype="bf16")
+    assert predictor.select_best(problem, kernels) in kernels
+    assert ck_select.evaluate(predictor, sweep, variant="forward")
+
+
 def test_universal_models_are_tuned_and_drawn():
     data = [ROOT / "data/h200/forward.odd10.parquet"]
     try:

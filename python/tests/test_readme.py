@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -42,8 +43,12 @@ def test_the_third_example_is_commands(monkeypatch, tmp_path):
     script.write_text(f'#!/bin/sh\necho "$1" >> {tmp_path}/called\necho "[]"\n')
     script.chmod(0o755)
     monkeypatch.setenv("CK_SELECT_COMMAND", str(script))
-    exec(EXAMPLES[2], {"kernels": ["grouped_conv_forward_bf16_2d_64x64x64_compv3"]})
-    assert (tmp_path / "called").read_text().split() == ["rank", "tune", "report", "evaluate"]
+    # What the script would train.
+    shutil.copytree(ck_select.shipped_model("grouped_conv_forward_bf16_gfx950"), tmp_path / "models/mine")
+    monkeypatch.chdir(tmp_path)
+    sweep = [{"kernel": "grouped_conv_forward_bf16_2d_64x64x64_compv3", "tflops": 1.0}]
+    exec(EXAMPLES[2], {"kernels": [sweep[0]["kernel"]], "sweep": sweep, "other_sweep": sweep})
+    assert (tmp_path / "called").read_text().split() == ["train", "evaluate", "rank", "tune", "report", "evaluate"]
 
 
 def test_models_come_along():

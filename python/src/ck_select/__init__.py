@@ -6,7 +6,7 @@ and pandas. :class:`GroupedConvRegistry` selects among registered kernels and ru
 
 from . import _library
 from ._shipped import shipped_model, shipped_models
-from .commands import ckselect, estimate, report, tune
+from .commands import ckselect, estimate, evaluate, fit, report, tune
 from .dispatcher import (
     LAYOUT_TO_DISPATCHER,
     MLKernelSpec,
@@ -85,8 +85,10 @@ __all__ = [
     "create_ml_heuristic",
     "create_ranked_heuristic",
     "estimate",
+    "evaluate",
     "feature_dict_to_dispatcher_config",
     "feature_dict_to_ml_spec",
+    "fit",
     "kernel_config_to_feature_dict",
     "load_kernel_pool_from_binaries",
     "ml_spec_to_dispatcher_config",

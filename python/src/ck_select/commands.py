@@ -1,7 +1,8 @@
-"""Commands of ``ckselect`` as functions, which return the command's table as a list of dicts."""
+"""Commands of ``ckselect`` as functions: tables where the command takes files, and its table as a list of dicts."""
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import subprocess
@@ -14,12 +15,14 @@ from typing import Any, Union
 
 from . import _names, _rows
 from .errors import CommandError, InvalidInputError
+from .predictor import Predictor
 
 NAME = "ckselect"
 
 Row = dict[str, Any]
 Place = Union[str, "PathLike[str]"]
-Value = Union[Place, float, bool, None, Iterable[Union[Place, float]]]
+# A word, several, or a table: a frame of pandas or polars, or dicts of cells.
+Value = Any
 
 
 def command() -> Path:
@@ -40,17 +43,60 @@ def ckselect(name: str, *arguments: Place, **options: Value) -> list[Row]:
 
     Arguments without a name come first, as in ``ckselect("report", "sweep.csv")``. ``rank_by="tflops"`` is
     ``--rank-by tflops``, True is an option without a value, a list an option with several; None and False omit the
-    option. Messages go to standard error as they are printed. A failure raises a :class:`CommandError` with them.
-    What is not a table, such as the text of ``--help``, goes to standard output, and there are no rows.
+    option. Where the command expects a file of measurements, problems or kernels, a frame of pandas or polars or a list
+    of dicts will do. Messages go to standard error as they are printed. A failure raises a :class:`CommandError` with
+    them. What is not a table, such as the text of ``--help``, goes to standard output, and there are no rows.
     """
-    words = [str(command()), name, *(fspath(argument) for argument in arguments), "--format", "json"]
+    with tempfile.TemporaryDirectory() as folder:
+        return _run([str(command()), name, *_words(arguments, options, Path(folder))], name)
+
+
+def _words(arguments: Iterable[Any], options: Mapping[str, Any], folder: Path) -> list[str]:
+    """The words of a call. Tables become files in ``folder``."""
+    words = [*(_word(argument, folder) for argument in arguments), "--format", "json"]
     for option, value in options.items():
         if value is None or value is False:
             continue
         words.append("--" + option.replace("_", "-"))
         if value is not True:
-            several = [value] if isinstance(value, (str, PathLike, int, float)) else value
-            words.extend(fspath(one) if isinstance(one, PathLike) else str(one) for one in several)
+            words.extend(_word(one, folder) for one in _several(value))
+    return words
+
+
+def _several(value: Any) -> Iterable[Any]:
+    """The values of an option that takes several. A table is one."""
+    one = isinstance(value, (str, PathLike, int, float)) or _is_frame(value) or _is_rows(value)
+    return [value] if one else value
+
+
+def _is_frame(value: Any) -> bool:
+    return hasattr(value, "to_csv") or hasattr(value, "write_csv")
+
+
+def _is_rows(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and bool(value) and isinstance(value[0], Mapping)
+
+
+def _word(value: Any, folder: Path) -> str:
+    if isinstance(value, PathLike):
+        return str(fspath(value))
+    file = folder / f"table{len(list(folder.iterdir()))}.csv"
+    if hasattr(value, "to_csv"):
+        value.to_csv(file, index=False)
+    elif hasattr(value, "write_csv"):
+        value.write_csv(file)
+    elif _is_rows(value):
+        columns = list(dict.fromkeys(name for row in value for name in row))
+        with file.open("w", newline="", encoding="utf-8") as out:
+            writer = csv.DictWriter(out, columns)
+            writer.writeheader()
+            writer.writerows(value)
+    else:
+        return str(value)
+    return str(file)
+
+
+def _run(words: list[str], name: str) -> list[Row]:
     messages = []
     with tempfile.TemporaryFile("w+", encoding="utf-8") as table:
         with subprocess.Popen(words, stdout=table, stderr=subprocess.PIPE, encoding="utf-8") as process:
@@ -123,11 +169,28 @@ def tune(arch: str, **options: Value) -> list[Row]:
     return ckselect("tune", arch=arch, **options)
 
 
-def report(sweeps: Union[Place, Iterable[Place]], **options: Value) -> list[Row]:
-    """A summary of one or several sweeps: ``ckselect report`` with its options.
+def fit(data: Any, out: Place, **options: Value) -> Predictor:
+    """Trains a model on measurements and returns its predictor: ``ckselect train`` with its options.
+
+    ``fit(frame, "models/mine", op="grouped_conv", variant="forward", dtype="bf16", arch="gfx942")``. Needs LightGBM, as
+    :func:`tune` does.
+    """
+    ckselect("train", data=data, out=out, **options)
+    return Predictor(out)
+
+
+def evaluate(model: Union[Predictor, Place], data: Any, **options: Value) -> list[Row]:
+    """How well a model chooses on measurements: ``ckselect evaluate`` with its options.
+
+    ``model`` is a predictor, a directory or ``"embedded:NAME"``. Rows have a figure, problems and their efficiency.
+    """
+    return ckselect("evaluate", model=model._model_dir if isinstance(model, Predictor) else model, data=data, **options)
+
+
+def report(sweeps: Any, **options: Value) -> list[Row]:
+    """A summary of one or several sweeps, files or tables: ``ckselect report`` with its options.
 
     ``report("sweep.csv", arch="gfx942", html="sweep.html")`` also writes a page. Rows have a section, a name, a value
     and a share.
     """
-    several = [sweeps] if isinstance(sweeps, (str, PathLike)) else sweeps
-    return ckselect("report", *several, **options)
+    return ckselect("report", *_several(sweeps), **options)
