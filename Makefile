@@ -27,7 +27,7 @@ include packaging/make/docs.mk
 
 .DEFAULT_GOAL := help
 
-.PHONY: help demo examples test ckselect test-slurm lint bench bench-harness fuzz clean
+.PHONY: help demo examples test ckselect test-slurm lint messages bench bench-harness fuzz clean
 
 help:
 	@echo 'make demo   choose kernels with a small model, from C++ and from the command line'
@@ -126,7 +126,11 @@ lint: needs-cargo needs-cxx needs-python lightgbm-tools
 	$(CARGO) fmt --all --check
 	$(LIGHTGBM_TEST_ENV) $(CARGO) clippy --workspace --all-targets --features ckselect/train -- -D warnings
 	$(CARGO) clippy --package ck-select --package ckselect --no-default-features -- -D warnings
-	@$(MAKE) --no-print-directory docs-rust lint-python
+	@$(MAKE) --no-print-directory docs-rust lint-python messages
+
+# Every message of the product in one file, to be read in one go.
+messages: needs-python
+	@python3 -B packaging/messages.py '$(TARGET_DIR)/messages.txt'
 
 # libFuzzer needs compiler flags that only nightly offers; RUSTC_BOOTSTRAP lends them to a stable compiler.
 SECONDS_EACH ?= 150

@@ -103,7 +103,7 @@ fn it_is_passed_over_where_it_cannot_or_may_not_answer() {
     let problem = conv(16).into();
     for (options, reason) in [
         (Options { estimate: false, ..on("gfx942") }, "estimate: off"),
-        (on("gfx900"), "estimate: the estimate has no profile of gfx900, there are gfx90a"),
+        (on("gfx900"), "estimate: the estimate has no profile of gfx900, only of gfx90a"),
         (Options { arch: None, ..on("gfx942") }, "nor do all kernels name one"),
     ] {
         let registry = filled(options);

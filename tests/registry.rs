@@ -494,7 +494,7 @@ fn what_a_registry_does_not_know_it_says_once_on_standard_error() {
     };
     let lines = said(None);
     let count = |part: &str| lines.iter().filter(|line| line.contains(part)).count();
-    assert_eq!(count("the first by priority, without a model: none is loaded"), 2, "{lines:?}");
+    assert_eq!(count("is chosen by priority alone, because no model fits the problem"), 2, "{lines:?}");
     let embedded = usize::from(!embedded::all().is_empty());
     assert_eq!(count("which may not be the architecture of this device"), embedded, "{lines:?}");
     assert!(said(Some("off")).is_empty() && said(Some("error")).is_empty());

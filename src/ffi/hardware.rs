@@ -84,7 +84,7 @@ pub unsafe extern "C" fn ck_hardware_init(hardware: *mut CkHardware, arch: *cons
         let known = match unsafe { read_arch(arch, "arch") }? {
             None => Hardware::default(),
             Some(arch) => Hardware::for_arch(&arch).ok_or_else(|| {
-                let message = format!("no profile of {arch}, there are {}", Hardware::PROFILES.join(", "));
+                let message = format!("no profile of {arch}, only of {}", Hardware::PROFILES.join(", "));
                 Failure::new(CkStatus::NotFound, message)
             })?,
         };

@@ -19,12 +19,12 @@ impl Registry {
         let Call { state, problem, .. } = call;
         let name = selection.entry.name();
         if selection.no_model && first(&self.warned.no_model) {
-            let [why, no_estimate] = [Source::Model, Source::Estimate].map(|source| source.why_not(call));
+            let no_estimate = Source::Estimate.why_not(call);
             log::warn_once(
                 "select",
                 format_args!(
-                    "{problem}: {name}, the first by priority, without a model: {why}; and without an estimate: \
-                     {no_estimate}"
+                    "{name} is chosen by priority alone, because no model fits the problem and there is no estimate \
+                     ({no_estimate}): load a model or give the architecture (`arch`); explain says more"
                 ),
             );
         }
@@ -40,8 +40,8 @@ impl Registry {
             log::warn_once(
                 "select",
                 format_args!(
-                    "{problem}: {name}, by a model for {}, which may not be the architecture of this device: \
-                     neither the problem nor the options (`arch`) name one",
+                    "{name} is chosen by a model for {}, which may not be the architecture of this device: give it \
+                     with the problem or in the options (`arch`)",
                     loaded.key
                 ),
             );

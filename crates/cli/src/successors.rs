@@ -93,7 +93,7 @@ mod tests {
                 let developer = line.find_subcommand("dev").unwrap();
                 let found = if words.is_empty() { None } else { developer.find_subcommand(command) };
                 let Some(found) = line.find_subcommand(command).or(found) else {
-                    assert_eq!(*words, "", "{command} is no command");
+                    assert_eq!(*words, "", "{command} is not a command");
                     continue;
                 };
                 assert_ne!(*words, "", "{command} is a command");

@@ -42,7 +42,7 @@ fn strict_writes_nothing() {
     let error = bad_in(folder.path(), "convert a.csv -o a.parquet --arch gfx950 --strict", 1);
     assert!(error.contains("a.csv: line 3") && error.contains("a.parquet is not written"), "{error}");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
-    assert!(bad_in(folder.path(), "convert a.csv -o a.parquet", 1).contains("say it with --arch"));
+    assert!(bad_in(folder.path(), "convert a.csv -o a.parquet", 1).contains("give it with --arch"));
     assert!(bad_in(folder.path(), "convert a.csv -o a.parquet --arch mi355x", 2).contains("gfx9xx"));
     assert!(bad_in(folder.path(), "convert none.csv -o a.parquet --arch gfx950", 1).contains("none.csv"));
 }

@@ -145,7 +145,7 @@ fn own_rules_are_used_and_unknown_keys_are_refused() {
     let (stdout, stderr) =
         both(&["enumerate", "configs/forward_2d.json", "--count-only", "--rules", directory]);
     assert_eq!(stdout, "1056\n");
-    assert_eq!(stderr, "ckselect: warning: forward has no pipeline compv6, it gives no kernels\n");
+    assert_eq!(stderr, "ckselect: warning: forward has no pipeline compv6, so it gives no kernels\n");
     fs::write(folder.path().join("conv.json"), rules.replace("\"mem\"", "\"meem\"")).unwrap();
     let error = bad(&["enumerate", "configs/forward_2d.json", "--rules", directory], 1);
     assert!(error.contains("conv.json: unknown pipeline 'meem', expected one of: compv1"), "{error}");

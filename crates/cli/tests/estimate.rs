@@ -57,7 +57,7 @@ fn devices_are_files_too_and_faults_are_named() {
         assert!(stderr.contains(message), "{stderr}");
     };
     refused(&[], 2, "the estimate needs a GPU: give --arch");
-    refused(&["--arch", "gfx900"], 2, "no profile of gfx900, there are gfx90a, ");
+    refused(&["--arch", "gfx900"], 2, "no profile of gfx900, only of gfx90a, ");
     refused(&["--model", "embedded:x"], 2, "cannot be used with");
     refused(&["--arch", "gfx942", "--schema", "fmha68"], 2, "cannot be used with");
     fs::write(&file, r#"{"based_on": "gfx942", "num_cus": 0}"#).unwrap();

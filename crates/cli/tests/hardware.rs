@@ -204,7 +204,7 @@ fn this_machines_gpu_becomes_a_file() {
     assert_ne!(rank(file, PROBLEM), rank(["--arch", "gfx942"], PROBLEM));
 
     let (code, _, said) = hardware(&["--device", "9"]);
-    assert!(code == Some(2) && said.contains("--device: found 9, there are"), "{said}");
+    assert!(code == Some(2) && said.contains("--device: found 9, but there are"), "{said}");
     let (code, _, said) = hardware(&["--based-on", "gfx908"]);
     assert!(code == Some(2) && said.contains("no profile of gfx908"), "{said}");
 }

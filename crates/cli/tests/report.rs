@@ -52,7 +52,7 @@ fn the_operation_is_that_of_the_first_row() {
     let (printed, _) = good(&[&data("h100/attention.csv.gz"), "--format", "json"]);
     let rows: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(figure(&rows, "coverage", "kernels")[0], 168.0);
-    let reason = "none: the data does not say what it was measured on: say it with --arch";
+    let reason = "none: the data does not say what it was measured on: give it with --arch";
     let none = figure(&rows, "roofline", reason);
     assert!(none.iter().all(|number| number.is_nan()));
     let (printed, _) = good(&[&data("h100/attention.csv.gz"), "--format", "json", "--arch", "sm_90"]);

@@ -674,7 +674,7 @@ fn conversion_needs_the_architecture_and_one_operation() {
             .map_err(|error| error.to_string())
     };
     let error = run(std::slice::from_ref(&conv), &Options::default()).unwrap_err();
-    assert!(error.contains("say it with --arch"), "{error}");
+    assert!(error.contains("give it with --arch"), "{error}");
     let both = [conv, log];
     let error = run(&both, &options()).unwrap_err();
     assert!(error.contains("the data mixes operations: gemm_universal, grouped_conv"), "{error}");

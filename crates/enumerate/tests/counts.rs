@@ -319,9 +319,9 @@ fn what_gives_nothing_is_said() {
     assert_eq!(
         found.warnings,
         [
-            "gfx950 has no convolution kernels of fp64, it gives none",
-            "forward has no pipeline preshufflev2, it gives no kernels",
-            "sweeps have no scheduler auto, it gives no kernels"
+            "gfx950 has no convolution kernels of fp64, so it gives none",
+            "forward has no pipeline preshufflev2, so it gives no kernels",
+            "sweeps have no scheduler auto, so it gives no kernels"
         ]
     );
     assert_eq!(found.kernels, [], "an allow-list that allows nothing");

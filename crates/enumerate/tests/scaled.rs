@@ -118,10 +118,10 @@ fn profiles_have_their_counts() {
     assert_eq!(found.kernels[0].name, name);
     // Another layout or type has none, and says so.
     let found = run(&gemm_quant("default_config"), &on("gfx950", Dtype::Fp16));
-    assert_eq!(found.warnings, ["gemm_quant has no kernels of fp16, it gives none; expected fp8, bf8"]);
+    assert_eq!(found.warnings, ["gemm_quant has no kernels of fp16, so it gives none; expected fp8, bf8"]);
     let other = Request { layout: "rrr".parse().unwrap(), ..on("gfx950", Dtype::Fp8) };
     let found = run(&gemm_quant("default_config"), &other);
-    assert_eq!(found.warnings, ["gemm_quant has no kernels of layout rrr, it gives none; expected rcr"]);
+    assert_eq!(found.warnings, ["gemm_quant has no kernels of layout rrr, so it gives none; expected rcr"]);
 }
 
 /// The ranges of `gemm_default.json` with both squares of instructions.

@@ -208,7 +208,7 @@ fn gfx1250_has_waves_and_instructions_of_its_own() {
     assert_eq!([32, 64, 128].map(|depth| counts(depth, Dtype::Fp8)), [0, 2, 2]);
     let found = run(&text, &on("gfx1250", Dtype::Int8));
     assert_eq!(found.kernels.len(), 0);
-    assert_eq!(found.warnings, ["'gfx1250' has no instructions for int8_int8_int32, it gives no kernels"]);
+    assert_eq!(found.warnings, ["'gfx1250' has no instructions for int8_int8_int32, so it gives no kernels"]);
 }
 
 /// Upstream's validator knew instructions of three pipelines only, and let every other one have any.

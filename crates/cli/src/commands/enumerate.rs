@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         say!("ckselect: warning: {warning}");
     }
     if found.kernels.is_empty() && found.others.is_empty() && !args.count_only {
-        return Err(CliError::failed(format!("{}: no kernel is left of what was asked for", path.display())));
+        return Err(CliError::failed(format!("{}: no kernel is left after all conditions", path.display())));
     }
     if args.export_json.is_some() || args.output.is_some() {
         check_pool(&found)?;

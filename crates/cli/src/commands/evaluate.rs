@@ -108,8 +108,7 @@ fn requirement(text: &str) -> Result<Requirement, String> {
     let (name, value) =
         text.split_once('=').ok_or_else(|| format!("'{text}' is not of the form figure=value"))?;
     let known = FIGURES.into_iter().find(|figure| *figure == name);
-    let name =
-        known.ok_or_else(|| format!("no figure is named '{name}'; there are {}", FIGURES.join(", ")))?;
+    let name = known.ok_or_else(|| format!("no figure is named '{name}', only {}", FIGURES.join(", ")))?;
     match value.parse::<f64>() {
         Ok(least) if (0.0..=1.0).contains(&least) => Ok(Requirement { name, least }),
         _ => Err(format!("{name}: found '{value}', expected a share from 0 to 1")),

@@ -44,7 +44,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let hip = Hip::get()?;
     let count = hip.device_count()?;
     if args.device >= count {
-        return Err(CliError::usage(format!("--device: found {}, there are {count} devices", args.device)));
+        return Err(CliError::usage(format!(
+            "--device: found {}, but there are {count} devices",
+            args.device
+        )));
     }
     let device = hip.device(args.device)?;
     let facts = device.facts();

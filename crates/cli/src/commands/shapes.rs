@@ -199,7 +199,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         problems = problems.into_iter().skip(part).step_by(parts).collect();
     }
     if problems.is_empty() {
-        return Err(CliError::failed("no problem is left of what was asked for"));
+        return Err(CliError::failed("no problem is left after all conditions"));
     }
     let is_json = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
     let by_name = if args.output.as_ref().is_some_and(is_json) { Written::Json } else { Written::Csv };

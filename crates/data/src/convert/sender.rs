@@ -129,7 +129,7 @@ impl Sink for Sender {
         let Some(arch) = row.problem.arch() else {
             return Err(DataError::format(
                 &self.file,
-                "the rows do not record the architecture that they were measured on; say it with --arch",
+                "the rows do not record the architecture that they were measured on; give it with --arch",
             ));
         };
         if self.hardware_changed || self.chunk.is_none() {

@@ -61,7 +61,7 @@ pub(super) fn columns(file: &str, reader: &mut dyn BufRead) -> Result<Vec<String
 fn header(file: &str, records: &mut Records<'_>) -> Result<Vec<String>, DataError> {
     let cells = match records.next().map_err(|error| DataError::io(file, error))? {
         Record::End => return Err(DataError::format(file, "no header: the file is empty")),
-        Record::TooLong(_) => return Err(DataError::format(file, "line 1: longer than 1 MiB, no CSV")),
+        Record::TooLong(_) => return Err(DataError::format(file, "line 1: longer than 1 MiB, not a CSV")),
         Record::Cells(cells) => cells,
     };
     let name = |column: usize| {

@@ -492,7 +492,7 @@ impl Measurements {
             return Err(DataError::Mixed {
                 what: "architectures",
                 found: vec![known.to_string(), "rows that record none".to_owned()],
-                advice: "say with --arch what the others were measured on".to_owned(),
+                advice: "give with --arch what the others were measured on".to_owned(),
             });
         }
         let sorted: BTreeSet<String> = arches.iter().flatten().map(ToString::to_string).collect();

@@ -215,17 +215,17 @@ fn warn(
 ) {
     for dtype in config.dtypes.iter().flatten() {
         if !types.contains(dtype) || !rules.conv.dtypes.contains(dtype) {
-            warnings.push(format!("{arch} has no convolution kernels of {dtype}, it gives none"));
+            warnings.push(format!("{arch} has no convolution kernels of {dtype}, so it gives none"));
         }
     }
     for pipeline in config.pipelines.iter().flatten() {
         if !direction.pipelines.contains(pipeline) {
-            warnings.push(format!("{} has no pipeline {pipeline}, it gives no kernels", config.direction));
+            warnings.push(format!("{} has no pipeline {pipeline}, so it gives no kernels", config.direction));
         }
     }
     for scheduler in config.schedulers.iter().flatten() {
         if !rules.conv.schedulers.contains(scheduler) {
-            warnings.push(format!("sweeps have no scheduler {scheduler}, it gives no kernels"));
+            warnings.push(format!("sweeps have no scheduler {scheduler}, so it gives no kernels"));
         }
     }
 }

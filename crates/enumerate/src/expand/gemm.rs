@@ -63,7 +63,7 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
     if all.is_empty() && family.is_some() {
         kernels
             .warnings
-            .push(format!("{name} has no kernels of these traits on {}, it gives none", shared.arch));
+            .push(format!("{name} has no kernels of these traits on {}, so it gives none", shared.arch));
     }
     for tile in triples(&ranges.tile) {
         for wave in triples(&ranges.wave) {
@@ -112,7 +112,7 @@ fn perhaps_mx(shared: Shared<'_>, ranges: &GemmRanges) -> Option<String> {
 fn outside(shared: Shared<'_>, name: &str, family: &FamilyRules) -> Option<String> {
     let Shared { dtype, layout, .. } = shared;
     let says = |what: String, known: Vec<String>| {
-        format!("{name} has no kernels of {what}, it gives none; expected {}", known.join(", "))
+        format!("{name} has no kernels of {what}, so it gives none; expected {}", known.join(", "))
     };
     match (&family.dtypes, &family.layouts) {
         (Some(known), _) if !known.contains(&dtype) => {

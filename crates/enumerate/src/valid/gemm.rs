@@ -175,7 +175,7 @@ impl<'a> GemmValidator<'a> {
         match self.warp_tiles {
             None => warnings.push(format!("the rules know no instructions of '{target}', any are accepted")),
             Some([]) => {
-                warnings.push(format!("'{target}' has no instructions for {types}, it gives no kernels"));
+                warnings.push(format!("'{target}' has no instructions for {types}, so it gives no kernels"));
             }
             Some(_) => {}
         }

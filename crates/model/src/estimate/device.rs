@@ -76,7 +76,7 @@ pub struct Device {
 pub enum DeviceError {
     /// The architecture has no profile.
     #[error(
-        "the estimate has no profile of {arch}, there are {}; describe the GPU in a hardware file",
+        "the estimate has no profile of {arch}, only of {}; describe the GPU in a hardware file",
         Device::PROFILES.join(", ")
     )]
     NoProfile {

@@ -58,7 +58,7 @@ impl<'a> Table<'a> {
                     let known = |code: i32| usize::try_from(code).map_or(true, |code| code < words.len());
                     if let Some(row) = codes.iter().position(|&code| !known(code)) {
                         let (code, words) = (codes[row], words.len());
-                        return Err(fault(format!("row {row} has word {code}, there are {words} words")));
+                        return Err(fault(format!("row {row} has word {code}, but there are {words} words")));
                     }
                     codes.len()
                 }
@@ -156,6 +156,6 @@ mod tests {
         let twice = vec![column("a", Cells::Whole(&[1, 2])), column("a", Cells::Numbers(&[1.0, 2.0]))];
         assert_eq!(wrong(twice), "column a: appears twice");
         let code = column("w", Cells::Words { words: vec!["x"], codes: &[0, 1] });
-        assert_eq!(wrong(vec![code]), "column w: row 1 has word 1, there are 1 words");
+        assert_eq!(wrong(vec![code]), "column w: row 1 has word 1, but there are 1 words");
     }
 }

@@ -58,7 +58,7 @@ impl Roofline {
     /// Computes the roofline; the error says why there is none.
     pub(super) fn of(measurements: &Measurements, trials: &[Trial]) -> Result<Self, String> {
         let arch = measurements.common_arch().map_err(|error| error.to_string())?;
-        let arch = arch.ok_or("the data does not say what it was measured on: say it with --arch")?;
+        let arch = arch.ok_or("the data does not say what it was measured on: give it with --arch")?;
         let device = measurements.device(arch).map_err(|error| error.to_string())?;
         Self::on(arch, device, measurements, trials)
     }

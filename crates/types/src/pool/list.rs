@@ -82,7 +82,7 @@ fn malformed(text: &str, error: &csv::Error) -> PoolError {
             found: format!("a row of length {len}"),
             expected: format!("{expected_len} as in the header"),
         },
-        _ => PoolFault::Syntax(format!("malformed CSV: {error}")),
+        _ => PoolFault::Syntax(format!("not a CSV: {error}")),
     };
     let error = PoolError::new(fault);
     match line {

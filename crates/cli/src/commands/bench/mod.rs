@@ -332,7 +332,8 @@ fn in_order(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Resu
             }
             let elsewhere = |kernel: &&Kernel| kernel.kind.arch().is_some_and(|named| named != arch);
             if let Some(kernel) = pool.iter().find(elsewhere) {
-                let message = format!("{} does not run on {arch}, whose estimate is asked for", kernel.name);
+                let message =
+                    format!("{} does not run on {arch}, for which --order wants estimates", kernel.name);
                 return Err(CliError::failed(message));
             }
             let estimator = Estimator::new(device);
