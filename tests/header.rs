@@ -144,6 +144,46 @@ fn the_committed_headers_are_what_the_sources_make() {
     let header = |name: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
     let headers = header("include/ck_select.h") + &header("include/ck_select_rows.h");
     hold("python/src/ck_select/_structs.py", python_structs(&headers).as_bytes());
+    hold("include/ck_select/vocabularies.hpp", cpp_vocabularies().as_bytes());
+}
+
+const CPP_HEAD: &str = "\
+/* The vocabularies as enums, and their words in files and kernel names. Made by tests/header.rs; do not edit. */
+
+#ifndef CK_SELECT_VOCABULARIES_HPP
+#define CK_SELECT_VOCABULARIES_HPP
+
+#include <cstdint>
+#include <string_view>
+
+namespace ck_select {
+";
+
+/// The enums of the C++ layer, whose names are words but for those of one letter.
+fn cpp_vocabularies() -> String {
+    const MAJORS: [&str; 3] = ["r", "c", "p"];
+    let mut text = CPP_HEAD.to_owned();
+    for (name, _, words) in &ENUMS[..4] {
+        let (name, spelled) = (&name[2..], if *name == "CkMajor" { &MAJORS[..] } else { words });
+        let snake = name.char_indices().map(|(at, letter)| match at {
+            1.. if letter.is_uppercase() => format!("_{}", letter.to_lowercase()),
+            _ => letter.to_lowercase().to_string(),
+        });
+        let quoted: Vec<_> = spelled.iter().map(|word| format!("{word:?}")).collect();
+        let (enumerators, quoted) = (wrapped(&words.join(", ")), wrapped(&quoted.join(", ")));
+        text += &format!(
+            "\nenum class {name} : std::int32_t {{{}\n}};\nnamespace detail {{\ninline constexpr std::string_view \
+             {}_words[] = {{{}\n}};\n}}  // namespace detail\n",
+            indented(&enumerators),
+            snake.collect::<String>(),
+            indented(&quoted)
+        );
+    }
+    text + "\n}  // namespace ck_select\n\n#endif  // CK_SELECT_VOCABULARIES_HPP\n"
+}
+
+fn indented(lines: &str) -> String {
+    lines.lines().map(|line| format!("\n   {line}")).collect()
 }
 
 /// A word as a variant; the Python class of a C struct, or of a callback: `ck_conv_problem` is `ConvProblem`.

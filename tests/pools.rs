@@ -94,7 +94,7 @@ const BAD: &[(&[u8], &str)] = &[
     (
         b"[{\"name\": \"grouped_conv_forward_bf16_2d_16x64x64_compv3\",\n\
           \x20 \"algorithm\": {\"tile_m\": -1}}]\n",
-        ", line 2, [0].algorithm.tile_m: invalid value: integer `-1`, expected u64",
+        ", line 2, [0].algorithm.tile_m: found -1, expected 1 to 65535",
     ),
     (
         b"problem_idx,N,tflops\n\

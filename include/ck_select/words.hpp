@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "../ck_select.h"
+#include "vocabularies.hpp"
 
 namespace ck_select {
 
@@ -32,51 +33,6 @@ enum class Status : std::int32_t {
   buffer_too_small = CK_STATUS_BUFFER_TOO_SMALL,
   panic = CK_STATUS_PANIC,
   cannot_measure = CK_STATUS_CANNOT_MEASURE,
-};
-
-enum class Direction : std::int32_t {
-  forward = CK_DIRECTION_FORWARD,
-  bwd_data = CK_DIRECTION_BWD_DATA,
-  bwd_weight = CK_DIRECTION_BWD_WEIGHT,
-};
-
-enum class Dtype : std::int32_t {
-  fp16 = CK_DTYPE_FP16,
-  bf16 = CK_DTYPE_BF16,
-  fp32 = CK_DTYPE_FP32,
-  fp64 = CK_DTYPE_FP64,
-  fp8 = CK_DTYPE_FP8,
-  bf8 = CK_DTYPE_BF8,
-  int8 = CK_DTYPE_INT8,
-  int4 = CK_DTYPE_INT4,
-  int32 = CK_DTYPE_INT32,
-  pk_fp4 = CK_DTYPE_PK_FP4,
-  pk_int4 = CK_DTYPE_PK_INT4,
-  fp8fp16 = CK_DTYPE_FP8FP16,
-  fp8bf16 = CK_DTYPE_FP8BF16,
-  fp8fp32 = CK_DTYPE_FP8FP32,
-  mxfp8 = CK_DTYPE_MXFP8,
-  mxfp4 = CK_DTYPE_MXFP4,
-};
-
-enum class Major : std::int32_t { row = CK_MAJOR_ROW, col = CK_MAJOR_COL, packed = CK_MAJOR_PACKED };
-
-enum class ConvLayout : std::int32_t {
-  nwgc = CK_CONV_LAYOUT_NWGC,
-  nhwgc = CK_CONV_LAYOUT_NHWGC,
-  ndhwgc = CK_CONV_LAYOUT_NDHWGC,
-  nwc = CK_CONV_LAYOUT_NWC,
-  nhwc = CK_CONV_LAYOUT_NHWC,
-  ndhwc = CK_CONV_LAYOUT_NDHWC,
-  gnwc = CK_CONV_LAYOUT_GNWC,
-  gnhwc = CK_CONV_LAYOUT_GNHWC,
-  gndhwc = CK_CONV_LAYOUT_GNDHWC,
-  ngcw = CK_CONV_LAYOUT_NGCW,
-  ngchw = CK_CONV_LAYOUT_NGCHW,
-  ngcdhw = CK_CONV_LAYOUT_NGCDHW,
-  ncw = CK_CONV_LAYOUT_NCW,
-  nchw = CK_CONV_LAYOUT_NCHW,
-  ncdhw = CK_CONV_LAYOUT_NCDHW,
 };
 
 enum class Target : std::int32_t {
@@ -106,44 +62,18 @@ enum class Source : std::int32_t {
 
 namespace detail {
 
-struct Word {
-  std::string_view text;
-  std::int32_t number;
-};
-
-// The words used in files and kernel names.
-inline constexpr Word dtype_words[] = {
-    {"fp16", CK_DTYPE_FP16}, {"bf16", CK_DTYPE_BF16},       {"fp32", CK_DTYPE_FP32},       {"fp64", CK_DTYPE_FP64},
-    {"fp8", CK_DTYPE_FP8},   {"bf8", CK_DTYPE_BF8},         {"int8", CK_DTYPE_INT8},       {"int4", CK_DTYPE_INT4},
-    {"int32", CK_DTYPE_INT32}, {"pk_fp4", CK_DTYPE_PK_FP4}, {"pk_int4", CK_DTYPE_PK_INT4},
-    {"fp8fp16", CK_DTYPE_FP8FP16}, {"fp8bf16", CK_DTYPE_FP8BF16}, {"fp8fp32", CK_DTYPE_FP8FP32},
-    {"mxfp8", CK_DTYPE_MXFP8}, {"mxfp4", CK_DTYPE_MXFP4},
-};
-inline constexpr Word layout_words[] = {
-    {"nwgc", CK_CONV_LAYOUT_NWGC},   {"nhwgc", CK_CONV_LAYOUT_NHWGC}, {"ndhwgc", CK_CONV_LAYOUT_NDHWGC},
-    {"nwc", CK_CONV_LAYOUT_NWC},     {"nhwc", CK_CONV_LAYOUT_NHWC},   {"ndhwc", CK_CONV_LAYOUT_NDHWC},
-    {"gnwc", CK_CONV_LAYOUT_GNWC},   {"gnhwc", CK_CONV_LAYOUT_GNHWC}, {"gndhwc", CK_CONV_LAYOUT_GNDHWC},
-    {"ngcw", CK_CONV_LAYOUT_NGCW},   {"ngchw", CK_CONV_LAYOUT_NGCHW}, {"ngcdhw", CK_CONV_LAYOUT_NGCDHW},
-    {"ncw", CK_CONV_LAYOUT_NCW},     {"nchw", CK_CONV_LAYOUT_NCHW},   {"ncdhw", CK_CONV_LAYOUT_NCDHW},
-};
-inline constexpr Word major_words[] = {{"r", CK_MAJOR_ROW}, {"c", CK_MAJOR_COL}, {"p", CK_MAJOR_PACKED}};
-inline constexpr Word source_words[] = {
-    {"override", CK_SOURCE_OVERRIDE}, {"store", CK_SOURCE_STORE},       {"model", CK_SOURCE_MODEL},
-    {"search", CK_SOURCE_SEARCH},     {"priority", CK_SOURCE_PRIORITY}, {"estimate", CK_SOURCE_ESTIMATE},
-};
+inline constexpr std::string_view source_words[] = {"override", "store", "model", "search", "estimate", "priority"};
 
 template <std::size_t N>
-[[nodiscard]] constexpr std::string_view text_of(const Word (&words)[N], std::int32_t number) noexcept {
-  for (const Word& word : words) {
-    if (word.number == number) return word.text;
-  }
-  return "unknown";
+[[nodiscard]] constexpr std::string_view text_of(const std::string_view (&words)[N], std::int32_t number) noexcept {
+  return number >= 0 && static_cast<std::size_t>(number) < N ? words[number] : "unknown";
 }
 
 template <class Enum, std::size_t N>
-[[nodiscard]] constexpr std::optional<Enum> number_of(const Word (&words)[N], std::string_view text) noexcept {
-  for (const Word& word : words) {
-    if (word.text == text) return static_cast<Enum>(word.number);
+[[nodiscard]] constexpr std::optional<Enum> number_of(const std::string_view (&words)[N],
+                                                      std::string_view text) noexcept {
+  for (std::size_t number = 0; number < N; ++number) {
+    if (words[number] == text) return static_cast<Enum>(number);
   }
   return std::nullopt;
 }
@@ -157,7 +87,7 @@ template <class Enum, std::size_t N>
   return detail::text_of(detail::dtype_words, static_cast<std::int32_t>(dtype));
 }
 [[nodiscard]] constexpr std::string_view to_string(ConvLayout layout) noexcept {
-  return detail::text_of(detail::layout_words, static_cast<std::int32_t>(layout));
+  return detail::text_of(detail::conv_layout_words, static_cast<std::int32_t>(layout));
 }
 [[nodiscard]] constexpr std::string_view to_string(Source source) noexcept {
   return detail::text_of(detail::source_words, static_cast<std::int32_t>(source));
@@ -168,7 +98,7 @@ template <class Enum, std::size_t N>
 }
 /// The layout that a word such as "nhwgc" names.
 [[nodiscard]] constexpr std::optional<ConvLayout> layout_from(std::string_view word) noexcept {
-  return detail::number_of<ConvLayout>(detail::layout_words, word);
+  return detail::number_of<ConvLayout>(detail::conv_layout_words, word);
 }
 /// The memory order that "r", "c" or "p" names.
 [[nodiscard]] constexpr std::optional<Major> major_from(std::string_view word) noexcept {

@@ -22,7 +22,12 @@ template <class Number>
   return std::to_string(+m) + 'x' + std::to_string(+n) + 'x' + std::to_string(+k);
 }
 
-[[nodiscard]] inline std::string triple(const std::array<int, 3>& of) { return triple(of[0], of[1], of[2]); }
+[[nodiscard]] inline std::string triple(const std::int32_t (&of)[3]) { return triple(of[0], of[1], of[2]); }
+
+template <std::size_t N>
+void fill(std::int32_t (&to)[N], std::initializer_list<int> from) noexcept {
+  std::copy(from.begin(), from.end(), std::begin(to));
+}
 
 /// A layout's first tensor without the letters that only repeat the number of dimensions: "nwgc" of "nhwgc" and of
 /// "ndhwgc".
@@ -36,7 +41,7 @@ template <class Number>
 /// Takes what a kernel's name states, and collects where its key contradicts it.
 class NameReader {
  public:
-  NameReader(ConvKernel& kernel, const std::string& name) : kernel_(kernel), key_(kernel.capi()), name_(key_) {
+  NameReader(ConvKernel& kernel, const std::string& name) : kernel_(kernel), key_(kernel.key), name_(kernel.capi()) {
     is_read_ = ck_conv_kernel_desc_read_name(&name_, name.c_str()) == CK_STATUS_OK;
   }
 
@@ -48,23 +53,23 @@ class NameReader {
     number("dimensions", name_.ndim, key_.ndim);
     number("dtype", name_.dtype_in, key_.dtype_in);
     number("layout", name_.layout, key_.layout);
-    shape("tile", name_.tile, key_.tile, kernel_.tile);
-    shape("wave", name_.wave, key_.wave, kernel_.wave);
-    shape("warp tile", name_.warp_tile, key_.warp_tile, kernel_.warp_tile);
-    shape("vector", name_.vector, key_.vector, kernel_.vector);
+    shape("tile", name_.tile, key_.tile);
+    shape("wave", name_.wave, key_.wave);
+    shape("warp tile", name_.warp_tile, key_.warp_tile);
+    shape("vector", name_.vector, key_.vector);
     text("pipeline", name_.pipeline, kernel_.pipeline, true);
     text("scheduler", name_.scheduler, kernel_.scheduler, true);
     text("epilogue", name_.epilogue, kernel_.epilogue, true);
     text("specialization", name_.specialization, kernel_.specialization, key_has_specialization);
     text("stream-K reduction", name_.stream_k.reduction, kernel_.stream_k_reduction, key_has_stream_k);
-    taken("block_per_cu", name_.block_per_cu, kernel_.block_per_cu);
-    taken("num_wave_groups", name_.num_wave_groups, kernel_.num_wave_groups);
-    taken("num_groups_to_merge", name_.num_groups_to_merge, kernel_.num_groups_to_merge);
-    flag("large_tensor", name_.split_image, kernel_.split_image, key_has_large_tensor);
-    flag("double_smem_buffer", name_.double_smem_buffer, kernel_.double_smem_buffer, true);
-    flag("two_stage", name_.two_stage, kernel_.two_stage, true);
-    flag("explicit_gemm", name_.explicit_gemm, kernel_.explicit_gemm, true);
-    flag("stream-K persistence", name_.stream_k.persistent, kernel_.stream_k_persistent, key_has_stream_k);
+    taken("block_per_cu", name_.block_per_cu, key_.block_per_cu);
+    taken("num_wave_groups", name_.num_wave_groups, key_.num_wave_groups);
+    taken("num_groups_to_merge", name_.num_groups_to_merge, key_.num_groups_to_merge);
+    flag("large_tensor", name_.split_image, key_.split_image, key_has_large_tensor);
+    flag("double_smem_buffer", name_.double_smem_buffer, key_.double_smem_buffer, true);
+    flag("two_stage", name_.two_stage, key_.two_stage, true);
+    flag("explicit_gemm", name_.explicit_gemm, key_.explicit_gemm, true);
+    flag("stream-K persistence", name_.stream_k.persistent, key_.stream_k.persistent, key_has_stream_k);
     return said_;
   }
 
@@ -78,15 +83,15 @@ class NameReader {
     if (name != key) disagree(what, std::to_string(name), std::to_string(key));
   }
 
-  void taken(const char* what, int name, int& value) {
+  void taken(const char* what, std::int32_t name, std::int32_t& value) {
     number(what, name, value);
     value = name;
   }
 
-  void shape(const char* what, const std::int32_t (&name)[3], const std::int32_t (&key)[3], std::array<int, 3>& value) {
-    if (std::equal(std::begin(name), std::end(name), std::begin(key))) return;
-    disagree(what, triple(name[0], name[1], name[2]), triple(key[0], key[1], key[2]));
-    std::copy(std::begin(name), std::end(name), value.begin());
+  void shape(const char* what, const std::int32_t (&name)[3], std::int32_t (&value)[3]) {
+    if (std::equal(std::begin(name), std::end(name), std::begin(value))) return;
+    disagree(what, triple(name), triple(value));
+    std::copy(std::begin(name), std::end(name), std::begin(value));
   }
 
   void text(const char* what, const char* name, std::string& value, bool tells) {
@@ -96,14 +101,14 @@ class NameReader {
     value = told;
   }
 
-  void flag(const char* what, std::int32_t name, bool& value, bool tells) {
-    if ((name != 0) == value) return;
-    if (tells) disagree(what, name != 0 ? "yes" : "no", value ? "yes" : "no");
-    value = name != 0;
+  void flag(const char* what, std::int32_t name, std::int32_t& value, bool tells) {
+    if (name == value) return;
+    if (tells) disagree(what, name != 0 ? "yes" : "no", value != 0 ? "yes" : "no");
+    value = name;
   }
 
   ConvKernel& kernel_;
-  ck_conv_kernel_desc key_;
+  ck_conv_kernel_desc& key_;
   ck_conv_kernel_desc name_;
   bool is_read_ = false;
   std::string said_;
@@ -164,29 +169,30 @@ struct ConvAdapter {
   template <class Key>
   [[nodiscard]] static ConvKernel kernel_of(const Key& key, const std::string& name, Direction direction) {
     ConvKernel kernel;
-    kernel.direction = direction;
-    kernel.ndim = key.ndim_spatial;
-    kernel.dtype_in = dtype(key.dtype_in);
-    kernel.dtype_wei = dtype(key.dtype_wei);
-    kernel.dtype_out = dtype(key.dtype_out);
-    kernel.layout = layout(order_of(key.layout), key.ndim_spatial);
-    kernel.tile = {key.tile_m, key.tile_n, key.tile_k};
-    kernel.wave = {key.wave_m, key.wave_n, key.wave_k};
-    kernel.warp_tile = {key.warp_m, key.warp_n, key.warp_k};
-    kernel.vector = {key.vector_size_a, key.vector_size_b, key.vector_size_c};
+    ck_conv_kernel_desc& raw = kernel.key;
+    raw.direction = static_cast<std::int32_t>(direction);
+    raw.ndim = key.ndim_spatial;
+    raw.dtype_in = static_cast<std::int32_t>(dtype(key.dtype_in));
+    raw.dtype_wei = static_cast<std::int32_t>(dtype(key.dtype_wei));
+    raw.dtype_out = static_cast<std::int32_t>(dtype(key.dtype_out));
+    raw.layout = static_cast<std::int32_t>(layout(order_of(key.layout), key.ndim_spatial));
+    fill(raw.tile, {key.tile_m, key.tile_n, key.tile_k});
+    fill(raw.wave, {key.wave_m, key.wave_n, key.wave_k});
+    fill(raw.warp_tile, {key.warp_m, key.warp_n, key.warp_k});
+    fill(raw.vector, {key.vector_size_a, key.vector_size_b, key.vector_size_c});
     kernel.pipeline = key.pipeline;
     kernel.scheduler = key.scheduler;
     kernel.epilogue = key.epilogue;
     kernel.specialization = specialization_of(key);
-    kernel.block_per_cu = key.block_per_cu;
-    kernel.num_wave_groups = key.num_wave_groups;
-    kernel.num_groups_to_merge = key.num_groups_to_merge;
-    kernel.split_image = splits_image(key);
+    raw.block_per_cu = key.block_per_cu;
+    raw.num_wave_groups = key.num_wave_groups;
+    raw.num_groups_to_merge = key.num_groups_to_merge;
+    raw.split_image = splits_image(key);
     kernel.stream_k_reduction = stream_k_of(key);
-    kernel.stream_k_persistent = stream_k_persists(key);
-    kernel.double_smem_buffer = has_two_buffers(key, name);
-    kernel.two_stage = has_two_stages(key, name);
-    kernel.explicit_gemm = is_explicit_gemm(key, name);
+    raw.stream_k.persistent = stream_k_persists(key);
+    raw.double_smem_buffer = has_two_buffers(key, name);
+    raw.two_stage = has_two_stages(key, name);
+    raw.explicit_gemm = is_explicit_gemm(key, name);
     return kernel;
   }
 
@@ -194,34 +200,36 @@ struct ConvAdapter {
   /// field except the architecture.
   [[nodiscard]] static std::string long_name(const ConvKernel& kernel, std::string_view whole_layout) {
     const char* words[] = {"fwd", "bwd_data", "bwd_weight"};
+    const ck_conv_kernel_desc& key = kernel.key;
+    const auto type = [](std::int32_t number) { return to_string(static_cast<Dtype>(number)); };
     const std::size_t cut = std::min(whole_layout.find('_'), whole_layout.size());
-    std::string name = std::string("grouped_conv_") + words[static_cast<int>(kernel.direction)] + '_';
-    name.append(to_string(kernel.dtype_in)) += '_';
+    std::string name = std::string("grouped_conv_") + words[key.direction] + '_';
+    name.append(type(key.dtype_in)) += '_';
     name.append(whole_layout.substr(0, cut)) += '_';
-    name += std::to_string(kernel.ndim) + "d_" + kernel.pipeline + '_' + kernel.epilogue + '_' + kernel.scheduler +
-            '_' + triple(kernel.tile) + '_' + triple(kernel.wave) + '_' + triple(kernel.warp_tile);
-    if (kernel.vector != std::array<int, 3>{4, 8, 8}) {
-      name += "_vec" + std::to_string(kernel.vector[0]) + '_' + std::to_string(kernel.vector[1]) + '_' +
-              std::to_string(kernel.vector[2]);
+    name += std::to_string(key.ndim) + "d_" + kernel.pipeline + '_' + kernel.epilogue + '_' + kernel.scheduler +
+            '_' + triple(key.tile) + '_' + triple(key.wave) + '_' + triple(key.warp_tile);
+    if (triple(key.vector) != "4x8x8") {
+      name += "_vec" + std::to_string(key.vector[0]) + '_' + std::to_string(key.vector[1]) + '_' +
+              std::to_string(key.vector[2]);
     }
     const auto push_number = [&name](const char* prefix, int value) {
       if (value != 1) name += prefix + std::to_string(value);
     };
-    push_number("_bpc", kernel.block_per_cu);
-    push_number("_wg", kernel.num_wave_groups);
-    push_number("_gm", kernel.num_groups_to_merge);
-    if (kernel.double_smem_buffer) name += "_dsb";
-    if (kernel.two_stage) name += "_2stage";
+    push_number("_bpc", key.block_per_cu);
+    push_number("_wg", key.num_wave_groups);
+    push_number("_gm", key.num_groups_to_merge);
+    if (key.double_smem_buffer != 0) name += "_dsb";
+    if (key.two_stage != 0) name += "_2stage";
     if (kernel.specialization != "default") name += '_' + kernel.specialization;
-    if (kernel.explicit_gemm) name += "_explicit_gemm";
+    if (key.explicit_gemm != 0) name += "_explicit_gemm";
     if (!kernel.stream_k_reduction.empty()) {
       name += "_streamk_" + kernel.stream_k_reduction;
-      if (kernel.stream_k_persistent) name += "_persistent";
+      if (key.stream_k.persistent != 0) name += "_persistent";
     }
-    if (kernel.split_image) name += "_large_tensor";
+    if (key.split_image != 0) name += "_large_tensor";
     // What no name of CK's contains.
-    if (kernel.dtype_wei != kernel.dtype_in) name.append("_wei_").append(to_string(kernel.dtype_wei));
-    if (kernel.dtype_out != kernel.dtype_in) name.append("_out_").append(to_string(kernel.dtype_out));
+    if (key.dtype_wei != key.dtype_in) name.append("_wei_").append(type(key.dtype_wei));
+    if (key.dtype_out != key.dtype_in) name.append("_out_").append(type(key.dtype_out));
     name.append(whole_layout.substr(cut));
     return name;
   }
@@ -258,7 +266,8 @@ struct ConvAdapter {
   /// Operands in CK's order: input, weight, output of the operation.
   template <class Problem>
   [[nodiscard]] static std::array<Extent, 3> extents_of(const Problem& problem, const ConvKernel& kernel) {
-    Extent x{kernel.dtype_in}, w{kernel.dtype_wei}, y{kernel.dtype_out};
+    const auto extent = [](std::int32_t type) { return Extent{static_cast<Dtype>(type)}; };
+    Extent x = extent(kernel.key.dtype_in), w = extent(kernel.key.dtype_wei), y = extent(kernel.key.dtype_out);
     x.times(problem.N).times(problem.C);
     w.times(problem.K).times(problem.G > 0 ? problem.C / problem.G : 0);
     y.times(problem.N).times(problem.K);
@@ -271,7 +280,7 @@ struct ConvAdapter {
       // Some callers leave the output's extents at old values: the larger of the two is safe.
       y.times(std::max(problem.output_spatial[axis], steps));
     }
-    switch (kernel.direction) {
+    switch (static_cast<Direction>(kernel.key.direction)) {
       case Direction::bwd_data: return {y, w, x};
       case Direction::bwd_weight: return {x, y, w};
       default: return {x, w, y};

@@ -330,12 +330,6 @@ struct FmhaAdapter {
     throw Error(status, "data_type: unknown word '" + std::string(word) + "'");
   }
 
-  template <std::size_t N>
-  static void fill(std::int32_t (&to)[N], std::initializer_list<int> from) noexcept {
-    std::size_t at = 0;
-    for (const int value : from) to[at++] = value;
-  }
-
   template <class Shape>
   static void nine(std::int32_t (&to)[9], const Shape& shape) noexcept {
     fill(to, {shape.m0, shape.n0, shape.k0, shape.m1, shape.n1, shape.k1, shape.m2, shape.n2, shape.k2});

@@ -86,34 +86,35 @@ struct GemmAdapter {
     const auto& algorithm = key.algorithm;
     using Algorithm = std::decay_t<decltype(algorithm)>;
     GemmKernel kernel;
-    kernel.dtype_a = type(types.dtype_a);
-    kernel.dtype_b = type(types.dtype_b);
-    kernel.dtype_c = type(types.dtype_c);
-    kernel.dtype_acc = type(word_of(signature.dtype_acc));
-    kernel.layout_a = major(types.layout, 0);
-    kernel.layout_b = major(types.layout, 1);
-    kernel.layout_c = major(types.layout, 2);
-    kernel.split_k = std::max(+signature.split_k, 1);
+    ck_gemm_kernel_desc& raw = kernel.key;
+    raw.dtype_a = static_cast<std::int32_t>(type(types.dtype_a));
+    raw.dtype_b = static_cast<std::int32_t>(type(types.dtype_b));
+    raw.dtype_c = static_cast<std::int32_t>(type(types.dtype_c));
+    raw.dtype_acc = static_cast<std::int32_t>(type(word_of(signature.dtype_acc)));
+    for (std::size_t operand = 0; operand < 3; ++operand) {
+      raw.layout[operand] = static_cast<std::int32_t>(major(types.layout, operand));
+    }
+    raw.split_k = std::max(+signature.split_k, 1);
     kernel.elementwise = signature.elementwise_op;
-    kernel.num_d_tensors = signature.num_d_tensors;
-    kernel.structured_sparsity = signature.structured_sparsity;
-    kernel.tile = {algorithm.tile_shape.m, algorithm.tile_shape.n, algorithm.tile_shape.k};
-    kernel.wave = {algorithm.wave_shape.m, algorithm.wave_shape.n, algorithm.wave_shape.k};
-    kernel.warp_tile = {algorithm.warp_tile_shape.m, algorithm.warp_tile_shape.n, algorithm.warp_tile_shape.k};
+    raw.num_d_tensors = signature.num_d_tensors;
+    raw.structured_sparsity = signature.structured_sparsity;
+    fill(raw.tile, {algorithm.tile_shape.m, algorithm.tile_shape.n, algorithm.tile_shape.k});
+    fill(raw.wave, {algorithm.wave_shape.m, algorithm.wave_shape.n, algorithm.wave_shape.k});
+    fill(raw.warp_tile, {algorithm.warp_tile_shape.m, algorithm.warp_tile_shape.n, algorithm.warp_tile_shape.k});
     // Kernels of revisions without these fields pad everything.
-    if constexpr (is_valid<PadM, Algorithm>) kernel.pad = {algorithm.pad_m, algorithm.pad_n, algorithm.pad_k};
+    if constexpr (is_valid<PadM, Algorithm>) fill(raw.pad, {algorithm.pad_m, algorithm.pad_n, algorithm.pad_k});
     if constexpr (is_valid<VectorSizeA, Algorithm>) {
-      kernel.vector = {algorithm.vector_size_a, algorithm.vector_size_b, algorithm.vector_size_c};
+      fill(raw.vector, {algorithm.vector_size_a, algorithm.vector_size_b, algorithm.vector_size_c});
     }
     kernel.pipeline = word_of(algorithm.pipeline);
     kernel.scheduler = word_of(algorithm.scheduler);
     kernel.epilogue = word_of(algorithm.epilogue);
-    kernel.block_size = algorithm.block_size;
-    kernel.double_buffer = algorithm.double_buffer;
-    kernel.persistent = algorithm.persistent;
-    kernel.preshuffle = algorithm.preshuffle;
-    kernel.transpose_c = algorithm.transpose_c;
-    kernel.num_wave_groups = std::max(+algorithm.num_wave_groups, 1);
+    raw.block_size = static_cast<std::int32_t>(algorithm.block_size);
+    raw.double_buffer = algorithm.double_buffer;
+    raw.persistent = algorithm.persistent;
+    raw.preshuffle = algorithm.preshuffle;
+    raw.transpose_c = algorithm.transpose_c;
+    raw.num_wave_groups = std::max(+algorithm.num_wave_groups, 1);
     kernel.stream_k_reduction = reduction_of(algorithm);
     return kernel;
   }
@@ -173,8 +174,9 @@ struct GemmAdapter {
       operands = options.gemm_operands(problem.M, problem.N, problem.K);
     } else {
       const SearchOperands& matrices = lazy.get(options.memory, [&] {
-        std::array<Extent, 3> extents{Extent{known.kernel.dtype_a}, Extent{known.kernel.dtype_b},
-                                      Extent{known.kernel.dtype_c}};
+        const ck_gemm_kernel_desc& key = known.kernel.key;
+        const auto extent = [](std::int32_t type) { return Extent{static_cast<Dtype>(type)}; };
+        std::array<Extent, 3> extents{extent(key.dtype_a), extent(key.dtype_b), extent(key.dtype_c)};
         extents[0].times(problem.M).times(problem.K);
         extents[1].times(problem.K).times(problem.N);
         extents[2].times(problem.M).times(problem.N);
@@ -184,7 +186,7 @@ struct GemmAdapter {
       operands.b = matrices[1];
       operands.c = matrices[2];
       // A fused kernel reads additional matrices, which a search does not have.
-      if (known.kernel.num_d_tensors > 0) return -1.0F;
+      if (known.kernel.key.num_d_tensors > 0) return -1.0F;
     }
     return launch(*known.instance, problem, operands, stream);
   }

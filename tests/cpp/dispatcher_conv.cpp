@@ -182,7 +182,8 @@ void names_go_before_keys() {
   const std::string name = generation::name_of(key, "_bpc2_wg2");
   key.pipeline = "compv3";
   const auto known = detail::ConvAdapter::describe(*make(key, name, runs));
-  CHECK(known.kernel.pipeline == "comp_async" && known.kernel.block_per_cu == 2 && known.kernel.num_wave_groups == 2);
+  CHECK(known.kernel.pipeline == "comp_async" && known.kernel.key.block_per_cu == 2 &&
+        known.kernel.key.num_wave_groups == 2);
   CHECK(known.contradiction ==
         "pipeline: name comp_async, key compv3; block_per_cu: name 2, key 1; num_wave_groups: name 2, key 1");
   // What the name does not say is the key's.
@@ -190,7 +191,7 @@ void names_go_before_keys() {
   key.wave_m = 4;
   const auto shorter =
       detail::ConvAdapter::describe(*make(key, "grouped_conv_forward_bf16_2d_64x128x64_wavelet_intrawave", runs));
-  CHECK(shorter.kernel.pipeline == "wavelet" && shorter.kernel.wave[0] == 4 &&
+  CHECK(shorter.kernel.pipeline == "wavelet" && shorter.kernel.key.wave[0] == 4 &&
         shorter.contradiction == "pipeline: name wavelet, key compv3");
 
   // Four kernels whose keys differ in nothing but what identifies them are four kernels.
@@ -816,7 +817,7 @@ void searches_bring_operands() {
   ConvKernel kernel;
   problem = layer(2, 8, 16, 10);
   const auto sizes = [&](Direction direction) {
-    kernel.direction = direction;
+    kernel.key.direction = static_cast<std::int32_t>(direction);
     const auto extents = detail::ConvAdapter::extents_of(problem, kernel);
     return std::array<std::int64_t, 3>{extents[0].elements, extents[1].elements, extents[2].elements};
   };

@@ -186,7 +186,7 @@ void keys_say_everything() {
 void older_keys_are_read_by_their_enumerators() {
   const auto known = detail_::GemmAdapter::describe(older::Instance{});
   CHECK(known.key == "bf16_rcr_compv4_cshuffle_intrawave_True_True_True_False_128x256x32_2x2x1_32x32x16");
-  CHECK(known.name == "128x256x32_2x2x1_32x32x16_nopers" && known.arch.empty() && known.kernel.pad[0]);
+  CHECK(known.name == "128x256x32_2x2x1_32x32x16_nopers" && known.arch.empty() && known.kernel.key.pad[0]);
   CHECK(detail_::word_of(older::Epilogue::None) == "none" && detail_::word_of(older::DataType::UNKNOWN) == "unknown");
   older::Registry registry;
   registry.all.push_back(std::make_shared<older::Instance>());
@@ -335,7 +335,7 @@ void stream_k_is_for_those_who_ask() {
   }
   ck::KernelKey wide = key_of(128, 128, 64);
   wide.algorithm.vector_size_a = wide.algorithm.vector_size_b = wide.algorithm.vector_size_c = 8;
-  CHECK(described(wide).key == wide.encode_identifier() && described(wide).kernel.vector[2] == 8);
+  CHECK(described(wide).key == wide.encode_identifier() && described(wide).kernel.key.vector[2] == 8);
   CHECK(add(registry, wide, [](const ck::Problem& problem) { return !problem.streamk && problem.M == 8; }));
   const GemmSelector selector(registry, quiet());
   CHECK(selector.skipped().empty());

@@ -136,7 +136,8 @@ void described_kernels() {
   Registry registry(quiet());
   const std::uint64_t before = registry.generation();
   ConvKernel conv;
-  conv.tile = {64, 128, 64};
+  conv.key.tile[0] = 64;
+  conv.key.tile[2] = 64;
   conv.pipeline = "compv4";
   int mark = 0;
   Hooks hooks;
@@ -146,7 +147,7 @@ void described_kernels() {
   CHECK(registry.kernel_at(0)->name ==
         "grouped_conv_fwd_bf16_nhwgc_2d_compv4_cshuffle_intrawave_64x128x64_2x2x1_32x32x16");
   conv.name = "mine";
-  conv.dtype_out = Dtype::fp32;
+  conv.key.dtype_out = CK_DTYPE_FP32;
   GemmKernel matrix;
   matrix.elementwise = "Relu";
   registry.add(matrix);
@@ -154,7 +155,7 @@ void described_kernels() {
   CHECK(registry.size() == 3 && registry.find("mine")->index == 2);
   CHECK(thrown([&] { registry.add_conv({{conv, {}}}); }) == Status::already_registered);
   matrix.name = "other";
-  matrix.split_k = -1;
+  matrix.key.split_k = -1;
   CHECK(thrown([&] { registry.add_gemm({{matrix, {}}}); }) == Status::invalid_kernel);
   conv.name = std::string("a\0b", 3);
   CHECK(thrown([&] { registry.add(conv); }) == Status::invalid_argument);
@@ -336,7 +337,7 @@ void selecting(const std::string& repository) {
   // Of variants, by what they are.
   GemmKernel listed;
   listed.name = "listed";
-  listed.grouped = true;
+  listed.key.grouped = 1;
   registry.add(listed);
   GemmProblem list;
   list.groups({{512, 512, 1024, 3}, {64, 512, 1024, 1}});

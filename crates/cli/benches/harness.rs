@@ -63,8 +63,8 @@ fn page() {
     );
     let mut ratios: Vec<[f64; 3]> = Vec::new();
     for _ in 0..PAIRS {
-        let [without, with] = [&[][..], &["--html", "page.html", "--serve", "0"]]
-            .map(|more| sweep(folder.path(), MORE_PROBLEMS, 20, more));
+        let [without, with] =
+            [&[][..], &["--html", "page.html"]].map(|more| sweep(folder.path(), MORE_PROBLEMS, 20, more));
         let shown = fs::read_to_string(folder.path().join("page.html")).unwrap();
         assert!(shown.contains("It ended: all rows are done."));
         let [wall, cpu] = [with.wall / without.wall, with.cpu / without.cpu];

@@ -29,6 +29,27 @@ const SUCCESSORS: &[Successor] = &[
     ("bench", "--first", "COUNT is now --order estimate:COUNT or --order model:COUNT"),
     ("bench", "--within", "FACTOR is now --order estimate:FACTORx"),
     ("bench", "--at-least", "is removed: --order estimate:FACTORx keeps seven kernels in any case"),
+    ("bench", "--serve", "is removed: the page of --html loads itself again while the sweep runs"),
+    ("bench", "--slurm-dry-run", "is now --slurm with --dry-run"),
+    ("bench", "--slurm-attempts", "is removed: a task is started three times; --resume submits what is left"),
+    (
+        "bench",
+        "--max-cv",
+        "is removed: times that vary by more than 10 % are measured again with --remeasure",
+    ),
+    ("shapes", "--three-d", "is now --ndim 3"),
+    ("shapes", "--shard", "is removed: `ckselect bench --shard` measures a part"),
+    ("shapes", "--training-set", "is removed: --count and --stratify take some of the problems"),
+    ("shapes", "--targeted --below", "is removed: `ckselect tune` measures where little is known"),
+    ("report", "--against-arch", "is removed: --against takes rows of any architecture"),
+    ("report", "--keep-kernels --keep-share", "is now --keep COUNT or --keep SHARE, such as 8 or 99%"),
+    (
+        "compare",
+        "--max-mean-loss --max-median-loss --max-p10-loss --max-problem-loss",
+        "is now --max-loss mean=…,median=…,p10=…,problem=…",
+    ),
+    ("inspect", "--memory --pool", "is removed"),
+    ("tune", "--html", "is removed: --format csv has the points of a plot"),
     // Upstream's.
     ("train", "--n_splits", "--folds"),
     ("train evaluate", "--data_dir", "--data"),
@@ -44,8 +65,8 @@ const SUCCESSORS: &[Successor] = &[
     ("rank search", "-m --m -n --n -k --k", "is part of the problem: --problem M=…,N=…,K=…"),
     ("predict", "--model_dir --pool --problem --problems -m --m -n --n -k --k", RANK),
     ("convert", "--op-type --op_type", "--op"),
-    ("convert", "--capture_hw", "--capture-hw"),
-    ("convert", "--merge_with", "--merge-with"),
+    ("convert", "--capture-hw --capture_hw", HARDWARE),
+    ("convert", "--merge-with --merge_with", "is not needed: `ckselect convert FILE OTHER --output FILE`"),
     ("convert", "--kernel-pattern", "is not needed: names are read by their grammars"),
     ("convert", "--input", "is not needed: `ckselect convert FILE --output FILE`"),
     ("report", "--input", "is not needed: `ckselect report FILE`"),
@@ -61,6 +82,8 @@ const SUCCESSORS: &[Successor] = &[
     ("bench", "--build_dir", "--executables"),
 ];
 
+const HARDWARE: &str =
+    "is removed: `ckselect hardware --output gpu.json`, and --hardware gpu.json where the GPU matters";
 const RANK: &str =
     "is for `ckselect rank --model DIR --pool FILE --problem M=…,N=…,K=…`: predict takes rows of features";
 

@@ -390,19 +390,6 @@ fn models_may_be_embedded() {
     }
 }
 
-#[test]
-fn inspect_says_what_a_registry_takes() {
-    let line = "inspect --model tests/golden/models/conv_small --memory --format csv";
-    let text = good(&format!("{line} --pool configs/forward_bf16.txt"));
-    let bytes = |row: &str| row.rsplit(',').nth(1).and_then(|cell| cell.parse::<usize>().ok());
-    let rows: Vec<usize> = text.lines().skip(1).filter_map(bytes).collect();
-    let [parts @ .., all] = rows.as_slice() else { panic!("{text}") };
-    assert_eq!((parts.len(), parts.iter().sum::<usize>()), (6, *all), "{text}");
-    // The decision cache, 30 kernels with their names, and a forest.
-    assert!(parts[0] > 100_000 && parts[1] > 30 * 50 && parts[2] > 1000, "{text}");
-    assert!(bad(line, 2).contains("--pool"));
-}
-
 const SHIPPED: &str = "models/grouped_conv_forward_bf16_gfx950";
 
 #[test]

@@ -4,7 +4,6 @@ mod common;
 
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 
 use tempfile::TempDir;
 
@@ -104,45 +103,6 @@ fn misspelt_columns_and_impossible_figures_are_refused() {
     assert!(error.contains("warning: odd.csv: ignored columns: remark"), "{error}");
 }
 
-#[cfg(unix)]
-#[test]
-fn the_gpu_is_recorded_when_rocminfo_knows_it() {
-    use std::os::unix::fs::PermissionsExt;
-
-    let folder = TempDir::new().unwrap();
-    sweep(folder.path());
-    let tool = folder.path().join("rocminfo");
-    let answer = "#!/bin/sh\ncat <<'END'\n*******\nAgent 1\n*******\n  \
-                  Name:                    AMD EPYC 9575F\n  Compute Unit:            128\n\
-                  *******\nAgent 2\n*******\n  Name:                    gfx942\n  \
-                  Marketing Name:          AMD Instinct MI300X\n\
-                  \x20 Compute Unit:            304\n  Max Clock Freq. (MHz):   2100\n  \
-                  Chip ID:                 29857(0x74a1)\nEND\n";
-    fs::write(&tool, answer).unwrap();
-    fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
-    let run = |path: &str, output: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
-        command.current_dir(folder.path()).env("PATH", path);
-        command.args(["convert", "a.csv", "-o", output, "--capture-hw"]).output().unwrap()
-    };
-    // The architecture is the tool's, when nobody says another.
-    let path = format!("{}:/usr/bin:/bin", folder.path().display());
-    assert!(run(&path, "a.parquet").status.success());
-    let data = ck_select_data::measurements::Measurements::read(
-        &[folder.path().join("a.parquet")],
-        ck_select_data::measurements::Wanted::all(ck_select::vocab::Op::GroupedConv),
-    )
-    .unwrap();
-    let hardware = data.hardware().unwrap();
-    // What the tool says, and the profile for the rest.
-    assert_eq!((hardware.num_cus, hardware.max_clock_mhz, hardware.shader_engines), (304, 2100, 28));
-    assert_eq!(data.common_arch().unwrap().unwrap().as_str(), "gfx942");
-
-    let output = run("/nowhere", "b.parquet");
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert!(stderr.contains("the GPU is not recorded: rocminfo: ") && stderr.contains("--arch"), "{stderr}");
-}
-
 #[test]
 fn shapes_are_problems_that_rank_reads() {
     let folder = TempDir::new().unwrap();
@@ -191,7 +151,7 @@ fn upstreams_names_of_problem_sets_are_known() {
     for (name, line) in [
         ("forward_2d", "--set synthetic"),
         ("bwd_data_3d", "--set synthetic --direction bwd_data --ndim 3"),
-        ("validation_holdout", "--validation 300 --three-d"),
+        ("validation_holdout", "--validation 300 --ndim 3"),
         ("bwd_weight_test_validation", "--set holdout --direction bwd_weight --ndim 3"),
     ] {
         let (ours, _) = both_in(folder.path(), &format!("shapes {line}"));
@@ -284,28 +244,14 @@ fn the_data_says_operation_and_architecture() {
 }
 
 #[test]
-fn strata_are_shared_out_and_shards_are_the_whole() {
+fn strata_are_shared_out() {
     let folder = TempDir::new().unwrap();
     let line = "shapes --set conv-edge --set synthetic --stratify 40";
     let (whole, _) = both_in(folder.path(), line);
-    let body = |text: &str| -> Vec<String> {
-        text.lines().skip(1).map(|line| line.split_once(',').unwrap().1.to_owned()).collect()
-    };
-    let whole = body(&whole);
-    assert_eq!(whole.len(), 40);
-    let shards = [1, 2, 3].map(|part| body(&both_in(folder.path(), &format!("{line} --shard {part}/3")).0));
-    assert_eq!(shards.each_ref().map(Vec::len), [14, 13, 13]);
-    for (place, problem) in whole.iter().enumerate() {
-        assert_eq!(&shards[place % 3][place / 3], problem);
-    }
-    assert!(
-        bad_in(folder.path(), &format!("{line} --shard 4/3"), 2).contains("expected I/N with I from 1 to N")
-    );
+    assert_eq!(whole.lines().count(), 41);
     assert!(
         bad_in(folder.path(), "shapes --set wide --stratify 9", 2).contains("only convolutions have strata")
     );
-    let all = "shapes --targeted a.parquet --below 1.1";
-    assert!(bad_in(folder.path(), all, 2).contains("expected a share above 0 and up to 1"));
 }
 
 #[test]

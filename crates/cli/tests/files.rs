@@ -406,7 +406,7 @@ fn a_reader_that_goes_away_ends_every_command_quietly() {
         ),
         format!(
             "bench --pool {POOL} --problems @problems.csv --simulate analytic --output @out.csv --slurm 2 \
-             --slurm-dry-run"
+             --dry-run"
         ),
         "dev completions bash".to_owned(),
         "--help".to_owned(),

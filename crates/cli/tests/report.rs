@@ -66,7 +66,7 @@ fn a_pool_is_written_that_other_commands_read() {
     let pool = folder.path().join("pool.txt");
     let path = pool.to_str().unwrap();
     let sweep = data("h200/forward.parquet");
-    let (_, said) = good(&[&sweep, "--prune-pool", path, "--keep-kernels", "4"]);
+    let (_, said) = good(&[&sweep, "--prune-pool", path, "--keep", "4"]);
     assert_eq!(
         said,
         format!(
@@ -75,7 +75,7 @@ fn a_pool_is_written_that_other_commands_read() {
     );
     let four = fs::read_to_string(&pool).unwrap();
     assert!(four.starts_with("# 4 of 30 kernels keep 96.98 %"), "{four}");
-    good(&[&sweep, "--prune-pool", path, "--keep-share", "0.98"]);
+    good(&[&sweep, "--prune-pool", path, "--keep", "98%"]);
     let more = fs::read_to_string(&pool).unwrap();
     let names = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
     assert!(names(&more).len() == 7 && names(&more)[..4] == names(&four)[..4], "{more}");
@@ -146,9 +146,9 @@ fn what_cannot_be_reported_says_why() {
             1,
             "ckselect: --against: no kernel ran on the same problem in both sweeps\n",
         ),
-        (vec![&sweep, "--keep-kernels", "4"], 2, "--prune-pool <FILE>"),
-        (vec![&sweep, "--prune-pool", "x", "--keep-kernels", "0"], 2, "expected a whole number, at least 1"),
-        (vec![&sweep, "--prune-pool", "x", "--keep-share", "99"], 2, "expected a number above 0, at most 1"),
+        (vec![&sweep, "--keep", "4"], 2, "--prune-pool <FILE>"),
+        (vec![&sweep, "--prune-pool", "x", "--keep", "0"], 2, "expected a number of kernels, such as 8"),
+        (vec![&sweep, "--prune-pool", "x", "--keep", "101%"], 2, "expected a number of kernels, such as 8"),
     ] {
         let (found, printed, said) = report(&arguments);
         assert_eq!((found, printed.as_str()), (Some(code), ""), "{arguments:?}");

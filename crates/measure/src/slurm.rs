@@ -10,6 +10,9 @@ use crate::shard::Shard;
 use crate::sidecar::{Files, Meta};
 use crate::sweep::Retry;
 
+/// How many times a task starts `bench` if it fails.
+const ATTEMPTS: u32 = 3;
+
 /// What to submit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlurmJob {
@@ -27,8 +30,6 @@ pub struct SlurmJob {
     pub open: Vec<u32>,
     /// Options for `sbatch`, each on a line of its own.
     pub options: Vec<String>,
-    /// How many times a task starts `bench` if it fails.
-    pub attempts: u32,
     /// The working directory of the tasks.
     pub folder: PathBuf,
 }
@@ -104,7 +105,7 @@ impl SlurmJob {
             program = quote(&self.program.to_string_lossy()),
             words = words.join(" "),
             shards = self.shards,
-            attempts = self.attempts,
+            attempts = ATTEMPTS,
         );
         script
     }
@@ -211,7 +212,6 @@ mod tests {
             parts: vec![1, 2, 4],
             open: vec![2, 4],
             options: vec!["--partition=gpu".into(), "--gpus=1".into()],
-            attempts: 3,
             folder: "/work".into(),
         }
     }

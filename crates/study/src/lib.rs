@@ -14,4 +14,3 @@ pub mod page;
 pub mod predictions;
 pub mod surrogate;
 pub mod survey;
-pub mod targeted;

@@ -49,18 +49,9 @@ pub(crate) struct Args {
     arch: Option<Arch>,
     #[command(flatten)]
     hardware: HardwareOption,
-    /// How much lower the mean may be
-    #[arg(long, value_name = "SHARE", default_value_t = Limits::UPSTREAM.mean, value_parser = share)]
-    max_mean_loss: f64,
-    /// How much lower the median may be
-    #[arg(long, value_name = "SHARE", default_value_t = Limits::UPSTREAM.median, value_parser = share)]
-    max_median_loss: f64,
-    /// How much lower the P10 may be
-    #[arg(long, value_name = "SHARE", default_value_t = Limits::UPSTREAM.p10, value_parser = share)]
-    max_p10_loss: f64,
-    /// How much any single problem may lose
-    #[arg(long, value_name = "SHARE", default_value_t = Limits::UPSTREAM.worst, value_parser = share)]
-    max_problem_loss: f64,
+    /// How much lower mean, median, p10 and any problem's efficiency may be, each as a share
+    #[arg(long, value_name = "FIGURE=SHARE,…", value_parser = loss, value_delimiter = ',')]
+    max_loss: Vec<(&'static str, f64)>,
     #[command(flatten)]
     force: Force,
     /// Write the problems with different choices as CSV, largest loss first
@@ -71,9 +62,21 @@ pub(crate) struct Args {
     format: Format,
 }
 
-fn share(text: &str) -> Result<f64, String> {
-    let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
-    share.ok_or_else(|| "expected a share from 0 to 1, such as 0.005 for half a percentage point".to_owned())
+fn loss(text: &str) -> Result<(&'static str, f64), String> {
+    super::share_of(text, &["mean", "median", "p10", "problem"])
+}
+
+fn limits(args: &Args) -> Limits {
+    let mut limits = Limits::UPSTREAM;
+    for &(figure, share) in &args.max_loss {
+        *match figure {
+            "mean" => &mut limits.mean,
+            "median" => &mut limits.median,
+            "p10" => &mut limits.p10,
+            _ => &mut limits.worst,
+        } = share;
+    }
+    limits
 }
 
 /// One of the two sides of a comparison.
@@ -183,13 +186,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if old.is_empty() {
         return Err(CliError::failed("none of the measured problems is ranked by both"));
     }
-    let limits = Limits {
-        mean: args.max_mean_loss,
-        median: args.max_median_loss,
-        p10: args.max_p10_loss,
-        worst: args.max_problem_loss,
-    };
-    let comparison = Comparison { lost, ..Comparison::new(&old, &new, &limits) };
+    let comparison = Comparison { lost, ..Comparison::new(&old, &new, &limits(args)) };
     if let Some(path) = &args.changes {
         let table = changes(&comparison, &measurements);
         Output::create(Some(path))?.filled(|out| table.write(Format::Csv, out))?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
-use ck_select_data::convert::{FileReport, Options, Progress, Reject, capture, convert, is_standard_output};
+use ck_select_data::convert::{FileReport, Options, Progress, Reject, convert, is_standard_output};
 use indicatif::HumanCount;
 
 use super::word;
@@ -16,7 +16,7 @@ use crate::table::{Cell, Format, Table};
 
 const EXAMPLES: &str = "Examples:
   ckselect convert sweep.csv --output data/sweep.parquet --arch gfx950
-  ckselect convert logs/*.log --output data/gemm.parquet --arch gfx950 --capture-hw
+  ckselect convert logs/*.log --output data/gemm.parquet --arch gfx950
   ckselect convert benchmark_results_fp16_rcr.json --output data/fp16.parquet --arch gfx950 --strict
   ckselect convert data/ --output all.csv --op grouped_conv --variant forward
 
@@ -56,12 +56,6 @@ pub(crate) struct Args {
     /// digest of the file's name for GEMMs and 0 for convolutions
     #[arg(long, value_name = "ID")]
     run_id: Option<String>,
-    /// Ask rocminfo about this machine's GPU and record it in the columns hw_*
-    #[arg(long)]
-    capture_hw: bool,
-    /// Further files, appended to the inputs in the same table
-    #[arg(long, value_name = "FILE", num_args = 1..)]
-    merge_with: Vec<PathBuf>,
     /// List every rejected row in this CSV: file, location, reason
     #[arg(long, value_name = "FILE")]
     rejects: Option<PathBuf>,
@@ -74,18 +68,13 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let mut options = Options {
+    let options = Options {
         arch: args.arch,
         op: args.op,
         direction: args.variant,
         dtype: args.dtype,
         run_id: args.run_id.clone(),
-        capture: None,
     };
-    if args.capture_hw {
-        capture_into(&mut options)?;
-    }
-    let inputs: Vec<PathBuf> = args.inputs.iter().chain(&args.merge_with).cloned().collect();
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {
         // In this order, the first signal stops the conversion, and the second one the process.
@@ -94,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             .map_err(|error| CliError::failed(format!("cannot handle signals: {error}")))?;
     }
     let mut shown = Shown::new(args.rejects.is_some(), args.strict.then(|| Arc::clone(&stop)));
-    let converted = convert(&inputs, &args.output, &options, &stop, &mut shown);
+    let converted = convert(&args.inputs, &args.output, &options, &stop, &mut shown);
     shown.bar.end();
     if let Some(path) = &args.rejects {
         Output::create(Some(path))?.filled(|out| shown.table.write(Format::Csv, out))?;
@@ -112,24 +101,6 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let reports = converted.map_err(|error| CliError::of_writer(&error))?;
     // When the table goes to standard output, nothing else may follow it.
     if is_standard_output(&args.output) { Ok(()) } else { summary(&reports, args.format) }
-}
-
-fn capture_into(options: &mut Options) -> Result<(), CliError> {
-    match capture() {
-        Ok(captured) => {
-            let found: Option<Arch> = captured.gfx_name().and_then(|name| name.parse().ok());
-            if let (Some(asked), Some(found)) = (options.arch, found)
-                && asked != found
-            {
-                let message = format!("--capture-hw: found a GPU of {found}, but --arch says {asked}");
-                return Err(CliError::failed(message));
-            }
-            options.arch = options.arch.or(found);
-            options.capture = Some(captured);
-        }
-        Err(reason) => say!("ckselect: the GPU is not recorded: {reason}"),
-    }
-    Ok(())
 }
 
 fn summary(reports: &[FileReport], format: Format) -> Result<(), CliError> {

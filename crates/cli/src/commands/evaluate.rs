@@ -80,7 +80,7 @@ pub(crate) struct Args {
     /// Required minimum figures: any of mean, median, p10, min and match, the share of problems whose fastest
     /// kernel is chosen
     #[arg(long, value_name = "FIGURE=VALUE,…", value_parser = requirement, value_delimiter = ',')]
-    require: Vec<Requirement>,
+    require: Vec<(&'static str, f64)>,
     /// Also write everything as JSON
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
@@ -95,24 +95,8 @@ pub(crate) struct Args {
     format: Format,
 }
 
-/// A figure and its required minimum.
-#[derive(Debug, Clone)]
-struct Requirement {
-    name: &'static str,
-    least: f64,
-}
-
-const FIGURES: [&str; 5] = ["mean", "median", "p10", "min", "match"];
-
-fn requirement(text: &str) -> Result<Requirement, String> {
-    let (name, value) =
-        text.split_once('=').ok_or_else(|| format!("'{text}' is not of the form figure=value"))?;
-    let known = FIGURES.into_iter().find(|figure| *figure == name);
-    let name = known.ok_or_else(|| format!("no figure is named '{name}', only {}", FIGURES.join(", ")))?;
-    match value.parse::<f64>() {
-        Ok(least) if (0.0..=1.0).contains(&least) => Ok(Requirement { name, least }),
-        _ => Err(format!("{name}: found '{value}', expected a share from 0 to 1")),
-    }
+fn requirement(text: &str) -> Result<(&'static str, f64), String> {
+    super::share_of(text, &["mean", "median", "p10", "min", "match"])
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
@@ -170,7 +154,7 @@ pub(super) fn read_predictions(
     Ok(predictions)
 }
 
-fn check(required: &[Requirement], evaluation: &Evaluation) -> Result<(), CliError> {
+fn check(required: &[(&str, f64)], evaluation: &Evaluation) -> Result<(), CliError> {
     let (judged, without) = (evaluation.outcomes.len(), evaluation.problems_without_choice);
     // Whoever chooses for the easy problems only would pass.
     if !required.is_empty() && without > 0 {
@@ -178,7 +162,7 @@ fn check(required: &[Requirement], evaluation: &Evaluation) -> Result<(), CliErr
         return Err(CliError::Judged(message));
     }
     let Spread { mean, p50, p10, min, .. } = evaluation.summary.efficiency;
-    let missed = required.iter().filter_map(|&Requirement { name, least }| {
+    let missed = required.iter().filter_map(|&(name, least)| {
         let value = match name {
             "mean" => mean,
             "median" => p50,

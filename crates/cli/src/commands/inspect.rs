@@ -9,7 +9,7 @@ use ck_select::model::{Filled, Model, Target};
 use ck_select::vocab::Arch;
 use serde_json::{Map, Value, json};
 
-use super::{Bare, memory};
+use super::Bare;
 use crate::error::CliError;
 use crate::output::{Output, write_file};
 use crate::table::{Cell, Format, Table};
@@ -18,7 +18,6 @@ const EXAMPLES: &str = "Examples:
   ckselect inspect --model models/M
   ckselect inspect --model models/M --format json | jq .targets
   ckselect inspect --model fmha_fwd_gfx950 --schema fmha68 --arch gfx950 --write-spec
-  ckselect inspect --model models/M --memory --pool configs/forward_bf16.txt
 
 With --format csv, only the table of features is written.";
 
@@ -37,13 +36,6 @@ pub(crate) struct Args {
     /// Write the spec of --schema and --arch into the model directory, from where it is read in future
     #[arg(long, requires = "schema")]
     write_spec: bool,
-    /// Show what a registry with the model and the kernels of --pool takes, part by part, in bytes and
-    /// milliseconds
-    #[arg(long, requires = "pool")]
-    memory: bool,
-    /// The kernels for --memory: a list of names, or the JSON of a registry
-    #[arg(long, value_name = "FILE", requires = "memory")]
-    pool: Option<PathBuf>,
     /// The target whose importances are shown; by default the one that ranks
     #[arg(long, value_name = "TARGET", value_parser = super::target)]
     target: Option<Target>,
@@ -53,10 +45,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    if let (true, Some(pool)) = (args.memory, &args.pool) {
-        let parts = memory::table(|| args.bare.load(&args.model, args.arch, None), pool)?;
-        return parts.print(args.format);
-    }
     let model = args.bare.load(&args.model, args.arch, None)?;
     if let (true, Some(spec)) = (args.write_spec, args.bare.spec(args.arch)?) {
         write_spec(&args.model, &spec)?;

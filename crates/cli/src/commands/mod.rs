@@ -19,7 +19,6 @@ mod explain;
 mod hardware;
 mod hardware_option;
 mod inspect;
-mod memory;
 #[cfg(feature = "offline")]
 mod merge;
 mod rank;
@@ -84,6 +83,20 @@ pub(crate) const UNIVERSAL: &str = "embedded:universal";
 /// Reads a word of a vocabulary; for use as a value parser.
 pub(crate) fn word<T: std::str::FromStr<Err = UnknownWord>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: UnknownWord| error.to_string())
+}
+
+/// Reads `FIGURE=SHARE` with one of these figures.
+#[cfg(feature = "offline")]
+fn share_of(text: &str, figures: &[&'static str]) -> Result<(&'static str, f64), String> {
+    let (name, value) =
+        text.split_once('=').ok_or_else(|| format!("'{text}' is not of the form figure=value"))?;
+    let known = figures.iter().find(|figure| **figure == name);
+    let name =
+        known.ok_or_else(|| format!("no figure is named '{name}'; there are {}", figures.join(", ")))?;
+    match value.parse::<f64>() {
+        Ok(share) if (0.0..=1.0).contains(&share) => Ok((name, share)),
+        _ => Err(format!("{name}: found '{value}', expected a share from 0 to 1")),
+    }
 }
 
 /// A model and the pool that it ranks.

@@ -19,7 +19,7 @@ const EXAMPLES: &str = "Examples:
   ckselect report sweep.csv
   ckselect report sweep.csv --arch gfx942 --html sweep.html
   ckselect report data/*.parquet --html all.html --format markdown
-  ckselect report sweep.csv --prune-pool pool.txt --keep-kernels 8
+  ckselect report sweep.csv --prune-pool pool.txt --keep 8
   ckselect report warm.csv --against cold.csv --html cold.html
 
 Inputs are what `ckselect evaluate` reads. The files that `ckselect bench` writes beside its log, \
@@ -30,7 +30,7 @@ The greedy pool takes kernels one after the other, each time the one that adds m
 share is the mean over all problems of the fastest kept kernel's speed relative to that of the fastest of \
 all kernels.";
 
-/// The default of --keep-share.
+/// The default of --keep.
 const SHARE: f64 = 0.99;
 
 /// Summarise a sweep: coverage, winners, what fewer kernels cost, noise, failures
@@ -49,42 +49,31 @@ pub(crate) struct Args {
     /// The architecture of rows that do not record it; rows of other architectures are left out
     #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
     arch: Option<Arch>,
-    /// The same for --against
-    #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>, requires = "against")]
-    against_arch: Option<Arch>,
     /// Write a page: one HTML file that needs no network
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
     /// Write the kernels that are worth keeping, one per line, the one that adds most first
     #[arg(long, value_name = "FILE")]
     prune_pool: Option<PathBuf>,
-    /// The most kernels that --prune-pool keeps
-    #[arg(
-        long,
-        value_name = "COUNT",
-        requires = "prune_pool",
-        conflicts_with = "keep_share",
-        value_parser = at_least_one
-    )]
-    keep_kernels: Option<usize>,
-    /// The share of the fastest kernels' speed that --prune-pool keeps; 0.99 by default
-    #[arg(long, value_name = "SHARE", requires = "prune_pool", value_parser = share)]
-    keep_share: Option<f64>,
+    /// How many kernels --prune-pool keeps, such as 8, or what share of the fastest kernels' speed [default: 99%]
+    #[arg(long, value_name = "COUNT|PERCENT%", requires = "prune_pool", value_parser = keep)]
+    keep: Option<Keep>,
     /// Output format of the figures
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
-fn at_least_one(text: &str) -> Result<usize, String> {
-    text.parse()
-        .ok()
-        .filter(|count| *count > 0)
-        .ok_or_else(|| "expected a whole number, at least 1".to_owned())
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    let share = text.parse().ok().filter(|share| *share > 0.0 && *share <= 1.0);
-    share.ok_or_else(|| "expected a number above 0, at most 1".to_owned())
+fn keep(text: &str) -> Result<Keep, String> {
+    let keep = match text.strip_suffix('%') {
+        None => text.parse().ok().filter(|count| *count > 0).map(Keep::Kernels),
+        Some(percent) => {
+            let share = percent.parse::<f64>().ok().map(|percent| percent / 100.0);
+            share.filter(|share| *share > 0.0 && *share <= 1.0).map(Keep::Share)
+        }
+    };
+    keep.ok_or_else(|| {
+        "expected a number of kernels, such as 8, or a share of the speed, such as 99%".to_owned()
+    })
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
@@ -92,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let survey = survey(&measurements, &args.sweeps)?;
     let second = match args.against.as_slice() {
         [] => None,
-        files => Some(read(args, files, args.against_arch)?),
+        files => Some(read(args, files, None)?),
     };
     let change = match &second {
         None => None,
@@ -142,11 +131,7 @@ fn made(measurements: &Measurements) -> Result<Made, CliError> {
 
 /// Writes the pool that is worth keeping.
 fn prune(args: &Args, path: &Path, survey: &Survey, measurements: &Measurements) -> Result<(), CliError> {
-    let keep = match args.keep_kernels {
-        Some(count) => Keep::Kernels(count),
-        None => Keep::Share(args.keep_share.unwrap_or(SHARE)),
-    };
-    let steps = survey.pool.kept(keep);
+    let steps = survey.pool.kept(args.keep.unwrap_or(Keep::Share(SHARE)));
     let Some(last) = steps.last() else { return Ok(()) };
     let text = format!(
         "{} of {} kernels keep {:.2} % of the fastest ones' speed on {} problems",

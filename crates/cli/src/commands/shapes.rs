@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::{Direction, Dtype, Op};
 use ck_select_enumerate::shapes::{self, Choice, Draw, Named, Set, driver};
-use ck_select_study::targeted;
 use clap::ValueEnum;
 
 use super::word;
@@ -18,11 +17,9 @@ const EXAMPLES: &str = "Examples:
   ckselect shapes --list
   ckselect shapes --set wide --set edge --output gemm.csv
   ckselect shapes --set synthetic --set networks --direction bwd_data --output bwd_data.csv
-  ckselect shapes --driver driver_lines.txt --training-set --output miopen.csv
-  ckselect shapes --validation 300 --seed 42 --three-d --apart-from miopen.csv --output holdout.csv
-  ckselect shapes --set conv-wide --set synthetic --stratify 400 --shard 1/4 --output first_gpu.csv
-  ckselect shapes --targeted model/oof_predictions.parquet --below 0.9 --apart-from holdout.csv \\
-      --stratify 200";
+  ckselect shapes --driver driver_lines.txt --output miopen.csv
+  ckselect shapes --validation 300 --seed 42 --ndim 3 --apart-from miopen.csv --output holdout.csv
+  ckselect shapes --set conv-wide --set synthetic --stratify 400 --output some.csv";
 
 /// How many rejected driver lines are printed.
 const SHOWN: usize = 10;
@@ -52,42 +49,26 @@ pub(crate) struct Args {
     #[arg(
         long,
         value_name = "COUNT",
-        groups = ["source", "avoiding"],
+        group = "source",
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     validation: Option<u64>,
-    /// The `oof_predictions.parquet` of a trained model of convolutions: a dense grid of the strata where it
-    /// chooses badly, of the file's direction and type, without the problems that it was trained on
-    #[arg(long, value_name = "FILE", groups = ["source", "avoiding"])]
-    targeted: Option<PathBuf>,
-    /// The threshold of --targeted: a stratum is bad if its chosen kernels reach less than this share of the
-    /// fastest ones' speed on average
-    #[arg(long, value_name = "SHARE", default_value_t = 0.9, requires = "targeted", value_parser = share)]
-    below: f64,
     /// List the sets with their sizes
-    #[arg(long, group = "source", conflicts_with_all = ["set", "driver", "validation", "targeted"])]
+    #[arg(long, group = "source", conflicts_with_all = ["set", "driver", "validation"])]
     list: bool,
-    /// Select from --driver like upstream's training set: common channels, batches up to 16, two of a kind,
-    /// 300 in all (or --count)
-    #[arg(long, requires = "driver")]
-    training_set: bool,
     /// The operation of --validation [default: grouped_conv]
     #[arg(long, value_name = "OP", requires = "validation", value_parser = word::<Op>)]
     op: Option<Op>,
-    /// Make every sixth convolution of --validation three-dimensional
-    #[arg(long, requires = "validation")]
-    three_d: bool,
     /// Draw any number of channels for --validation, including odd ones, instead of common ones
     #[arg(long, requires = "validation")]
     any_channels: bool,
     /// Only draw problems of at most this many GFLOP for --validation, to bound the sweep's time
     #[arg(long, value_name = "GFLOP", requires = "validation")]
     most_gflop: Option<f64>,
-    /// Files of problems that --validation or --targeted must avoid: as `rank --problems` reads them, or
-    /// benchmark CSVs
-    #[arg(long, value_name = "FILE", requires = "avoiding", num_args = 1..)]
+    /// Files of problems that --validation must avoid: as `rank --problems` reads them, or benchmark CSVs
+    #[arg(long, value_name = "FILE", requires = "validation", num_args = 1..)]
     apart_from: Vec<PathBuf>,
-    /// Seed of --validation, --training-set and the set `holdout`: the same seed draws the same problems [default: 42]
+    /// Seed of --validation and the set `holdout`: the same seed draws the same problems [default: 42]
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u64>,
     /// Direction of convolutions [default: forward]
@@ -97,7 +78,8 @@ pub(crate) struct Args {
     /// for attention. Upstream's sets of attention have types of their own; of these it takes those of this type
     #[arg(long, value_name = "TYPE", value_parser = word::<Dtype>)]
     dtype: Option<Dtype>,
-    /// Dimensions of the sets `synthetic`, `holdout`, `conv-wide` and `conv-edge` [default: 2]
+    /// Dimensions of the sets `synthetic`, `holdout`, `conv-wide` and `conv-edge`; with 3, every sixth convolution of
+    /// --validation has three [default: 2]
     #[arg(long, value_parser = clap::value_parser!(u8).range(2..=3))]
     ndim: Option<u8>,
     /// Batch sizes of the networks' layers [default: 1,8,32]
@@ -119,9 +101,6 @@ pub(crate) struct Args {
         value_parser = clap::value_parser!(u64).range(1..)
     )]
     stratify: Option<u64>,
-    /// Only the I-th of N equal parts, for sweeps on N GPUs; every N-th problem, so that parts are alike
-    #[arg(long, value_name = "I/N", value_parser = shard)]
-    shard: Option<Shard>,
     /// Output format; by default according to the output's name, else csv
     #[arg(long, value_enum)]
     format: Option<Written>,
@@ -132,27 +111,6 @@ pub(crate) struct Args {
 
 fn set(word: &str) -> Result<Named, String> {
     word.parse()
-}
-
-/// One of several parts, counted from 0.
-#[derive(Debug, Clone, Copy)]
-struct Shard {
-    part: usize,
-    parts: usize,
-}
-
-fn shard(text: &str) -> Result<Shard, String> {
-    let numbers =
-        text.split_once('/').and_then(|(part, parts)| Some((part.parse().ok()?, parts.parse().ok()?)));
-    match numbers {
-        Some((part, parts)) if (1..=parts).contains(&part) => Ok(Shard { part: part - 1, parts }),
-        _ => Err("expected I/N with I from 1 to N, such as 1/4".to_owned()),
-    }
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    let share = text.parse().ok().filter(|share| *share > 0.0 && *share <= 1.0);
-    share.ok_or_else(|| "expected a share above 0 and up to 1, such as 0.9".to_owned())
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
@@ -169,9 +127,6 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     if let Some(count) = args.validation {
         problems.extend(validation(count, args)?);
-    }
-    if let Some(path) = &args.targeted {
-        problems.extend(targeted(path, args)?);
     }
     let mut problems = shapes::distinct(problems);
     if problems.iter().any(|problem| problem.op() != problems[0].op()) {
@@ -194,9 +149,6 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             return Err(CliError::usage("--stratify: only convolutions have strata"));
         }
         problems = shapes::stratified(&problems, usize_of(count));
-    }
-    if let Some(Shard { part, parts }) = args.shard {
-        problems = problems.into_iter().skip(part).step_by(parts).collect();
     }
     if problems.is_empty() {
         return Err(CliError::failed("no problem is left after all conditions"));
@@ -225,17 +177,16 @@ fn check(args: &Args) -> Result<(), CliError> {
         (
             "--ndim",
             args.ndim.is_some(),
-            sets().any(Set::has_dimensions),
-            "the sets synthetic, holdout, conv-wide and conv-edge",
+            sets().any(Set::has_dimensions) || drawn == Some(Op::GroupedConv),
+            "the sets synthetic, holdout, conv-wide and conv-edge, and --validation of convolutions",
         ),
         ("--batches", !args.batches.is_empty(), batches, "sets of networks' layers"),
         (
             "--seed",
             args.seed.is_some(),
-            args.validation.is_some() || args.training_set || sets().any(Set::is_drawn),
-            "--validation, --training-set and the set holdout",
+            args.validation.is_some() || sets().any(Set::is_drawn),
+            "--validation and the set holdout",
         ),
-        ("--three-d", args.three_d, drawn == Some(Op::GroupedConv), "--validation of convolutions"),
         ("--any-channels", args.any_channels, drawn == Some(Op::GroupedConv), "--validation of convolutions"),
     ];
     match rules.into_iter().find(|(_, is_given, is_used, _)| *is_given && !is_used) {
@@ -301,12 +252,7 @@ fn imported(path: &Path, args: &Args) -> Result<Vec<Problem>, CliError> {
     if problems.is_empty() {
         return Err(CliError::failed(format!("{}: no convolution found", path.display())));
     }
-    let count = args.count.map_or(300, |count| usize::try_from(count).unwrap_or(usize::MAX));
-    Ok(if args.training_set {
-        driver::training_set(&problems, count, choice(args, Op::GroupedConv).seed)
-    } else {
-        problems
-    })
+    Ok(problems)
 }
 
 fn validation(count: u64, args: &Args) -> Result<Vec<Problem>, CliError> {
@@ -316,7 +262,7 @@ fn validation(count: u64, args: &Args) -> Result<Vec<Problem>, CliError> {
     let draw = Draw {
         count,
         seed: choice(args, op).seed,
-        three_d: args.three_d,
+        three_d: args.ndim == Some(3),
         any_channels: args.any_channels,
         most_gflop: args.most_gflop,
     };
@@ -343,21 +289,4 @@ fn known(args: &Args, op: Op) -> Result<Vec<Problem>, CliError> {
         problems.finish();
     }
     Ok(known)
-}
-
-fn targeted(path: &Path, args: &Args) -> Result<Vec<Problem>, CliError> {
-    let known = known(args, Op::GroupedConv)?;
-    let targeted = targeted::targeted(path, args.below, &known)?;
-    let (bad, all, below) = (targeted.strata.len(), targeted.looked_at, args.below);
-    say!("ckselect: {}: {bad} of {all} strata are below {below}", path.display());
-    for (stratum, problems, efficiency) in targeted.strata.iter().take(SHOWN) {
-        say!("ckselect: {efficiency:.3} over {problems} problems: {stratum}");
-    }
-    if targeted.problems.is_empty() {
-        return Err(CliError::failed(format!(
-            "{}: no problem of the grid is in a stratum below {below}",
-            path.display()
-        )));
-    }
-    Ok(targeted.problems)
 }

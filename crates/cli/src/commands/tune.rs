@@ -29,7 +29,7 @@ const EXAMPLES: &str = "Examples:
       --budget 10m --work tuning --output models/mine
   ckselect tune --simulate oracle.csv --measure 10 --draws 10
   ckselect tune --simulate oracle.csv --measure 40 --output models/mine
-  ckselect tune --simulate oracle.csv --counts --html curve.html
+  ckselect tune --simulate oracle.csv --counts
   ckselect tune --simulate oracle.csv --counts 0,10,40,all --ways tuned,alone --draws 10
 
 Problems far from each other are measured first, in an order that depends on the seed. Of each problem, only \
@@ -143,9 +143,6 @@ pub(crate) struct Args {
         value_parser = clap::value_parser!(u32).range(2..=1000)
     )]
     folds: u32,
-    /// Plot the learning curve: one HTML page that needs no network
-    #[arg(long, value_name = "FILE", requires = "counts")]
-    html: Option<PathBuf>,
     #[command(flatten)]
     filter: RowFilter,
     /// The seed for the first problem and for the training

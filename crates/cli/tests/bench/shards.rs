@@ -99,7 +99,7 @@ fn a_complete_merge_has_every_row_of_the_plan() {
 fn slurm_scripts_ask_for_what_is_not_done() {
     let fakes = Fakes::library(7, 9);
     let line = "--simulate analytic --output sweep.csv --cutoff 5x";
-    let dry = format!("{line} --slurm 4 --slurm-dry-run --slurm-option=--partition=gpu");
+    let dry = format!("{line} --slurm 4 --dry-run --slurm-option=--partition=gpu");
     let script = succeeded(&fakes.bench(&dry).output().unwrap());
     for words in [
         "#SBATCH --array=1,2,3,4\n",

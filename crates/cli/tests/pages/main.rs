@@ -1,7 +1,6 @@
 //! Pages, opened in a browser and used as a person would.
 
 mod browser;
-mod curve;
 mod evaluate;
 mod explain;
 mod running;

@@ -21,11 +21,11 @@ fn the_page_of_a_sweep_says_how_far_it_came() {
         .arg("--pool")
         .arg(root().join("configs/forward_bf16.txt"))
         .args(["--problems", "problems.txt", "--simulate", "analytic", "--output", "sweep.csv"])
-        .args(["--html", "sweep.html", "--serve", "0"])
+        .args(["--html", "sweep.html"])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && said.contains("shown at http://127.0.0.1:"), "{said}");
+    assert!(output.status.success(), "{said}");
     let html = folder.path().join("sweep.html");
     let page = fs::read_to_string(&html).unwrap();
     assert!(page.contains("It ended: all rows are done."), "{page}");

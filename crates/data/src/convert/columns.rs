@@ -7,30 +7,33 @@ use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, Int64Array, StringArray,
 };
 use arrow_schema::{DataType, Field};
+use ck_select_types::field::{self, Kind, place};
 use ck_select_types::hardware::Hardware;
-use ck_select_types::kernel::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind};
-use ck_select_types::problem::{ConvProblem, FmhaProblem, GemmProblem, Problem};
+use ck_select_types::kernel::{Kernel, KernelKind};
+use ck_select_types::problem::Problem;
+use ck_select_types::vocab::{Op, Pipeline};
 
 use super::chunk::Chunk;
 use crate::measurements::Figures;
 
-/// A value of a kernel or a problem, if it has one.
-type Of<A, T> = Box<dyn Fn(&A) -> Option<T> + Send + Sync>;
-
 /// Where a column's values come from.
+#[derive(Clone, Copy)]
 pub(super) enum Source {
-    /// The same text in every row.
-    Text(String),
-    /// The same number in every row.
-    Int(i64),
-    KernelText(Of<Kernel, String>),
-    KernelInt(Of<Kernel, i64>),
-    KernelFlag(Of<Kernel, bool>),
-    ProblemText(Of<Problem, String>),
-    ProblemInt(Of<Problem, i64>),
-    /// A hardware constant: the file's, otherwise the captured one, otherwise that of the architecture's
-    /// profile.
-    Hardware(&'static str, Option<i64>),
+    /// The operation.
+    Op,
+    KernelName,
+    /// The field at this place of the kernel's table.
+    Kernel(usize),
+    /// Whether a GEMM kernel pads this axis.
+    Pads(usize),
+    /// The field at this place of the problem's table.
+    Problem(usize),
+    /// The problem's architecture.
+    Arch,
+    /// A list of GEMMs, null if there is none.
+    Groups,
+    /// A hardware constant: the file's, otherwise that of the architecture's profile.
+    Hardware(&'static str),
     /// NaN is null.
     Figure(fn(&Figures) -> f64),
     /// The same, for a table without a column for rows that are invalid for a reason other than their figures:
@@ -43,77 +46,38 @@ pub(super) enum Source {
     RunInt,
 }
 
-/// Makes the sources of an operation's fields.
-macro_rules! of_kind {
-    ($($name:ident, $source:ident, $of:ident, $kind:ident, $own:ty, $value:ty;)+) => {
-        $(pub(super) fn $name(value: fn(&$own) -> $value) -> Source {
-            Source::$source(Box::new(move |all| match of_kind!(@ $of all) {
-                $of::$kind(own) => Some(value(own)),
-                _ => None,
-            }))
-        })+
-    };
-    (@ KernelKind $all:ident) => { &$all.kind };
-    (@ Problem $all:ident) => { $all };
-}
-
-of_kind! {
-    conv_text, KernelText, KernelKind, Conv, ConvKernel, String;
-    conv_int, KernelInt, KernelKind, Conv, ConvKernel, i64;
-    conv_problem, ProblemInt, Problem, Conv, ConvProblem, i64;
-    gemm_text, KernelText, KernelKind, Gemm, GemmKernel, String;
-    gemm_int, KernelInt, KernelKind, Gemm, GemmKernel, i64;
-    gemm_flag, KernelFlag, KernelKind, Gemm, GemmKernel, bool;
-    gemm_problem, ProblemInt, Problem, Gemm, GemmProblem, i64;
-    fmha_text, KernelText, KernelKind, Fmha, FmhaKernel, String;
-    fmha_int, KernelInt, KernelKind, Fmha, FmhaKernel, i64;
-}
-
-/// A number of attention by its place in a list of them.
-pub(super) fn fmha_number<const N: usize>(list: fn(&FmhaProblem) -> [i64; N], place: usize) -> Source {
-    Source::ProblemInt(Box::new(move |problem| match problem {
-        Problem::Fmha(problem) => list(problem).get(place).copied(),
-        _ => None,
-    }))
-}
-
-/// The kernel's name.
-pub(super) fn kernel_name() -> Source {
-    Source::KernelText(Box::new(|kernel| Some(kernel.name.clone())))
-}
-
-/// The architecture.
-pub(super) fn arch() -> Source {
-    Source::ProblemText(Box::new(|problem| problem.arch().map(|arch| arch.as_str().to_owned())))
-}
-
-/// A list of GEMMs, null if there is none.
-pub(super) fn groups() -> Source {
-    Source::ProblemText(Box::new(|problem| match problem {
-        Problem::Gemm(gemm) if !gemm.request.groups.is_empty() => Some(gemm.request.groups.to_string()),
-        _ => None,
-    }))
-}
-
 /// A column of a table.
 pub(super) struct Column {
     pub(super) name: &'static str,
+    pub(super) op: Op,
     pub(super) source: Source,
 }
 
 impl Column {
-    pub(super) fn new(name: &'static str, source: Source) -> Self {
-        Self { name, source }
+    /// The column of an operation's table that has a field of the problem.
+    pub(super) fn of_problem(op: Op, name: &'static str) -> Option<Self> {
+        Some(Self { name, op, source: Source::Problem(place(Problem::fields(op), name)?) })
+    }
+
+    /// The column that has a field of the kernel.
+    pub(super) fn of_kernel(op: Op, name: &'static str) -> Option<Self> {
+        Some(Self { name, op, source: Source::Kernel(place(KernelKind::fields(op), name)?) })
     }
 
     pub(super) fn field(&self) -> Field {
+        let of_fields = |fields: &[field::Field], place: usize| match fields[place].kind {
+            Kind::Word(_) | Kind::Shape => text_type(),
+            // Upstream's tables of GEMMs have flags, its others numbers.
+            Kind::Flag if self.op == Op::Gemm => DataType::Boolean,
+            Kind::Flag | Kind::Number => DataType::Int64,
+        };
         let kind = match self.source {
-            Source::Text(_) | Source::KernelText(_) | Source::ProblemText(_) | Source::RunText => {
-                DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
-            }
+            Source::Kernel(place) => of_fields(KernelKind::fields(self.op), place),
+            Source::Problem(place) => of_fields(Problem::fields(self.op), place),
+            Source::Op | Source::KernelName | Source::Arch | Source::Groups | Source::RunText => text_type(),
             Source::Figure(_) | Source::FigureOr(..) => DataType::Float64,
-            Source::KernelFlag(_) | Source::IsValid => DataType::Boolean,
-            _ => DataType::Int64,
+            Source::Pads(_) | Source::IsValid => DataType::Boolean,
+            Source::Hardware(_) | Source::NonZero | Source::ProblemIdx | Source::RunInt => DataType::Int64,
         };
         Field::new(self.name, kind, true)
     }
@@ -121,27 +85,32 @@ impl Column {
     /// The column's values in the rows of a chunk.
     pub(super) fn values(&self, chunk: &Chunk) -> ArrayRef {
         let figures = chunk.figures.iter();
-        match &self.source {
-            Source::Text(text) => texts(&[Some(text.clone())], std::iter::repeat_n(&0, chunk.len())),
-            Source::Int(value) => Arc::new(Int64Array::from_value(*value, chunk.len())),
-            Source::KernelText(of) => texts(&all(&chunk.kernels, of), &chunk.kernel),
-            Source::KernelInt(of) => ints(&all(&chunk.kernels, of), &chunk.kernel),
-            Source::KernelFlag(of) => {
-                let flags = all(&chunk.kernels, of);
-                Arc::new(chunk.kernel.iter().map(|&at| flags[at as usize]).collect::<BooleanArray>())
+        let Chunk { kernels, kernel, problems, problem, .. } = chunk;
+        match self.source {
+            Source::Op => texts(&[Some(self.op.to_string())], std::iter::repeat_n(&0, chunk.len())),
+            Source::KernelName => texts(&all(kernels, |kernel| Some(kernel.name.clone())), kernel),
+            Source::Kernel(place) => {
+                let values = all(kernels, |kernel| Some(kernel.kind.values()[place]));
+                self.of_field(&KernelKind::fields(self.op)[place], &values, kernel)
             }
-            Source::ProblemText(of) => texts(&all(&chunk.problems, of), &chunk.problem),
-            Source::ProblemInt(of) => ints(&all(&chunk.problems, of), &chunk.problem),
-            Source::Hardware(name, captured) => {
-                let recorded = chunk.hardware.iter().find(|(known, _)| known == name).map(|known| known.1);
+            Source::Pads(axis) => flags(&all(kernels, |kernel| Some(pads(kernel, axis).into())), kernel),
+            Source::Problem(place) => {
+                let values = all(problems, |problem| Some(problem.values()[place]));
+                self.of_field(&Problem::fields(self.op)[place], &values, problem)
+            }
+            Source::Arch => {
+                texts(&all(problems, |problem| problem.arch().map(|arch| arch.to_string())), problem)
+            }
+            Source::Groups => texts(&all(problems, groups), problem),
+            Source::Hardware(name) => {
+                let recorded = chunk.hardware.iter().find(|(known, _)| *known == name).map(|known| known.1);
                 let profile = |problem: &Problem| Hardware::for_arch(&problem.arch()?)?.get(name);
-                let of = |problem: &Problem| recorded.or(*captured).or_else(|| profile(problem));
-                ints(&all(&chunk.problems, &of), &chunk.problem)
+                ints(&all(problems, |problem| recorded.or_else(|| profile(problem))), problem)
             }
             Source::Figure(of) => reals(figures.map(of)),
             Source::FigureOr(of, invalid) => {
                 reals(figures.zip(&chunk.non_zero).map(|(figures, non_zero)| {
-                    if figures.is_valid || *non_zero == Some(0) { of(figures) } else { *invalid }
+                    if figures.is_valid || *non_zero == Some(0) { of(figures) } else { invalid }
                 }))
             }
             Source::IsValid => {
@@ -149,14 +118,44 @@ impl Column {
             }
             Source::NonZero => Arc::new(Int64Array::from(chunk.non_zero.clone())),
             Source::ProblemIdx => Arc::new(Int64Array::from(chunk.problem_idx.clone())),
-            Source::RunText => texts(&all(&chunk.runs, &|run: &String| Some(run.clone())), &chunk.run),
-            Source::RunInt => ints(&all(&chunk.runs, &|run: &String| run.parse().ok()), &chunk.run),
+            Source::RunText => texts(&all(&chunk.runs, |run| Some(run.clone())), &chunk.run),
+            Source::RunInt => ints(&all(&chunk.runs, |run| run.parse().ok()), &chunk.run),
+        }
+    }
+
+    /// The numbers of a field, as the column has them.
+    fn of_field(&self, field: &field::Field, values: &[Option<i64>], rows: &[u32]) -> ArrayRef {
+        match self.field().data_type() {
+            DataType::Int64 => ints(values, rows),
+            DataType::Boolean => flags(values, rows),
+            _ => texts(&all(values, |value| value.map(|value| field.text(value))), rows),
         }
     }
 }
 
+fn text_type() -> DataType {
+    DataType::Dictionary(Box::new(DataType::Int32), Box::new(DataType::Utf8))
+}
+
+/// Kernels of pipeline `mem` pad all three extents, whatever the flags in their names. Upstream corrects
+/// these columns in one of its three ways to make training data; here they are always correct. The descriptor
+/// follows the name.
+fn pads(kernel: &Kernel, axis: usize) -> bool {
+    match &kernel.kind {
+        KernelKind::Gemm(kernel) => kernel.pipeline == Pipeline::Mem || kernel.pad[axis],
+        _ => false,
+    }
+}
+
+fn groups(problem: &Problem) -> Option<String> {
+    match problem {
+        Problem::Gemm(gemm) if !gemm.request.groups.is_empty() => Some(gemm.request.groups.to_string()),
+        _ => None,
+    }
+}
+
 /// The values of all kernels, problems or runs.
-fn all<A, T>(list: &[A], of: &(impl Fn(&A) -> Option<T> + ?Sized)) -> Vec<Option<T>> {
+fn all<A, T>(list: &[A], of: impl Fn(&A) -> Option<T>) -> Vec<Option<T>> {
     list.iter().map(of).collect()
 }
 
@@ -169,6 +168,10 @@ fn texts<'a>(values: &[Option<String>], rows: impl IntoIterator<Item = &'a u32>)
 
 fn ints(values: &[Option<i64>], rows: &[u32]) -> ArrayRef {
     Arc::new(rows.iter().map(|&at| values[at as usize]).collect::<Int64Array>())
+}
+
+fn flags(values: &[Option<i64>], rows: &[u32]) -> ArrayRef {
+    Arc::new(rows.iter().map(|&at| values[at as usize].map(|flag| flag != 0)).collect::<BooleanArray>())
 }
 
 fn reals(values: impl Iterator<Item = f64>) -> ArrayRef {

@@ -11,7 +11,6 @@ use ck_select_types::files::Pending;
 use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, FMHA_MORE_COLUMNS};
 use ck_select_types::vocab::Op;
 
-use super::Options;
 use super::chunk::Chunk;
 use super::columns::{Column, Source};
 use super::schema::{self, Extras};
@@ -99,7 +98,7 @@ fn columns(op: Op, extras: &Extras) -> Vec<Column> {
     if op == Op::Fmha {
         names.extend(extras.more.iter().map(|&at| FMHA_MORE_COLUMNS[at]));
     }
-    let mut table = schema::columns(op, &Options::default(), extras);
+    let mut table = schema::columns(op, extras);
     let mut column = |name: &str| {
         let mut column = table.swap_remove(table.iter().position(|column| column.name == name)?);
         if op == Op::GroupedConv {

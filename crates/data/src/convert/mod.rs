@@ -3,7 +3,6 @@
 //! One thread reads and passes on chunks of rows; the caller's thread turns each chunk into a row group and writes
 //! it. Only a few chunks exist at any time, so the inputs may be larger than the memory.
 
-mod capture;
 mod chunk;
 mod columns;
 mod csv;
@@ -27,8 +26,6 @@ use origin::Origins;
 use schema::Extras;
 use sender::{Message, Sender};
 
-pub use capture::{Capture, capture};
-
 /// What to write, and for which rows.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
@@ -43,8 +40,6 @@ pub struct Options {
     pub dtype: Option<Dtype>,
     /// The run of all rows, instead of the recorded one or the one from the file's name.
     pub run_id: Option<String>,
-    /// The captured properties of the GPU.
-    pub capture: Option<Capture>,
 }
 
 /// A place in a file that should be a row, but is not.
@@ -107,7 +102,7 @@ pub fn convert(
     let (sender, receiver) = sync_channel(1);
     thread::scope(|scope| {
         let reading = scope.spawn(|| read(&files, &origins, options, stop, Sender::new(sender, options)));
-        let written = write(output, options, &extras, stop, receiver, progress);
+        let written = write(output, &extras, stop, receiver, progress);
         // The reader's error comes first: the writer may only have noticed that the rows ended.
         let reports = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         match (reports, written) {
@@ -194,13 +189,13 @@ enum Target {
 }
 
 impl Target {
-    fn create(output: &Path, op: Op, options: &Options, extras: &Extras) -> Result<Self, DataError> {
+    fn create(output: &Path, op: Op, extras: &Extras) -> Result<Self, DataError> {
         let is_csv = is_standard_output(output)
             || output.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("csv"));
         if is_csv {
             csv::Writer::create(output, op, extras).map(Self::Csv)
         } else {
-            table::Writer::create(output, schema::columns(op, options, extras))
+            table::Writer::create(output, schema::columns(op, extras))
                 .map(|writer| Self::Table(Box::new(writer)))
         }
     }
@@ -222,7 +217,6 @@ impl Target {
 
 fn write(
     output: &Path,
-    options: &Options,
     extras: &Extras,
     stop: &AtomicBool,
     receiver: Receiver<Message>,
@@ -240,7 +234,7 @@ fn write(
                 written += chunk.len() as u64;
                 let target = match &mut target {
                     Some(target) => target,
-                    none => none.insert(Target::create(output, chunk.op, options, extras)?),
+                    none => none.insert(Target::create(output, chunk.op, extras)?),
                 };
                 target.write(&chunk)?;
                 progress.rows(written);

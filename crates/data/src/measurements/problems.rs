@@ -37,7 +37,7 @@ const OTHER_COLUMNS: [&str; 16] = [
     GFX_NAME,
 ];
 
-/// The architecture as `ckselect convert --capture-hw` records it, for rows that have no other, too.
+/// The architecture as upstream's converter records it, for rows that have no other, too.
 const GFX_NAME: &str = "hw_gfx_name";
 
 /// Further columns that readers use, so that misspelt ones should be found.

@@ -4,8 +4,6 @@ use ck_select_types::nearest::Hint;
 use ck_select_types::problem::{ConvProblem, Problem};
 use ck_select_types::vocab::{ConvLayout, Direction, Dtype};
 
-use super::random::Random;
-
 /// A line that is not a convolution, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Skipped {
@@ -257,52 +255,6 @@ fn dtype(command: &str) -> Result<Dtype, String> {
     })
 }
 
-/// Upstream's choice among imported problems: those that suit its kernels, at most two of a kind, in random
-/// order, the first `count`. With seed 42 and upstream's list of lines in its order, this is upstream's
-/// training set, except for its invalid problems, whose groups do not divide their channels.
-pub fn training_set(problems: &[Problem], count: usize, seed: u64) -> Vec<Problem> {
-    let mut kinds: Vec<(Kind, Vec<Problem>)> = Vec::new();
-    for problem in problems {
-        let Problem::Conv(p) = problem else { continue };
-        let suits = |channels: i64| channels >= 64 && channels % 16 == 0;
-        if !suits(p.c) || !suits(p.k) || p.n > 16 || p.filter[1] > 11 || p.filter[2] > 11 {
-            continue;
-        }
-        let kind = Kind::of(p);
-        match kinds.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, members)) => members.push(*problem),
-            None => kinds.push((kind, vec![*problem])),
-        }
-    }
-    let mut random = Random::new(seed);
-    let mut chosen: Vec<Problem> = kinds.iter().flat_map(|(_, members)| random.sample(members, 2)).collect();
-    random.shuffle(&mut chosen);
-    chosen.truncate(count);
-    chosen
-}
-
-/// What two problems of a kind share.
-#[derive(PartialEq, Eq)]
-struct Kind {
-    channels: [i64; 2],
-    input: [i64; 3],
-    filter: [i64; 3],
-    stride: [i64; 3],
-    groups: i64,
-}
-
-impl Kind {
-    const fn of(p: &ConvProblem) -> Self {
-        Self {
-            channels: [p.c / 64 * 64, p.k / 64 * 64],
-            input: p.input,
-            filter: p.filter,
-            stride: p.stride,
-            groups: p.g,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -410,22 +362,5 @@ mod tests {
         assert_eq!(directions, [asked, asked, "forward", asked, asked, asked]);
         let reason = "--forw: found 3, which lacks the direction bwd_weight".to_owned();
         assert_eq!(skipped, [Skipped { line: 4, reason }]);
-    }
-
-    #[test]
-    fn the_training_set_takes_two_of_a_kind() {
-        let line = |c: i64, k: i64, n: i64| format!("convbfp16 -n {n} -c {c} -k {k} -H 14 -W 14\n");
-        let text: String =
-            [(64, 64, 1), (80, 112, 2), (96, 96, 4), (64, 64, 32), (48, 64, 1), (72, 64, 1), (128, 64, 1)]
-                .into_iter()
-                .map(|(c, k, n)| line(c, k, n))
-                .collect();
-        let (problems, skipped) = import(&text, Direction::Forward);
-        assert!(skipped.is_empty());
-        let chosen = training_set(&problems, 300, 42);
-        // Three are of the first kind; a batch of 32, 48 channels and 72 channels are excluded.
-        assert_eq!(chosen.len(), 3);
-        assert_eq!(chosen, training_set(&problems, 300, 42));
-        assert_eq!(training_set(&problems, 2, 42).len(), 2);
     }
 }

@@ -19,7 +19,7 @@ use serde::Deserialize;
 
 use crate::rules::{RulesError, Word};
 
-pub use strata::{Stratum, dense, stratified};
+pub use strata::{Stratum, stratified};
 pub use validation::{Draw, validation};
 pub use write::{write_csv, write_json};
 
@@ -82,7 +82,6 @@ struct Catalog {
     /// The end of every product in three dimensions.
     three_d: String,
     sets: Vec<Set>,
-    dense: Set,
     upstream: Vec<UpstreamName>,
 }
 

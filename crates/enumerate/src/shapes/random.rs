@@ -77,50 +77,6 @@ impl Random {
             }
         }
     }
-
-    /// `random.shuffle(values)`.
-    pub(super) fn shuffle<T>(&mut self, values: &mut [T]) {
-        for i in (1..values.len()).rev() {
-            let j = self.below(i + 1);
-            values.swap(i, j);
-        }
-    }
-
-    /// `random.sample(values, count)`; all of them in random order if there are fewer.
-    pub(super) fn sample<T: Clone>(&mut self, values: &[T], count: usize) -> Vec<T> {
-        let count = count.min(values.len());
-        // CPython keeps a set of chosen indices if that is smaller than a copy of the list.
-        let mut set_size = 21;
-        if count > 5 {
-            let mut power = 4;
-            while power < count * 3 {
-                power *= 4;
-            }
-            set_size += power;
-        }
-        if values.len() <= set_size {
-            let mut pool = values.to_vec();
-            return (0..count)
-                .map(|taken| {
-                    let left = values.len() - taken;
-                    let place = self.below(left);
-                    let value = pool[place].clone();
-                    pool[place] = pool[left - 1].clone();
-                    value
-                })
-                .collect();
-        }
-        let mut chosen = std::collections::HashSet::new();
-        (0..count)
-            .map(|_| {
-                let mut place = self.below(values.len());
-                while !chosen.insert(place) {
-                    place = self.below(values.len());
-                }
-                values[place].clone()
-            })
-            .collect()
-    }
 }
 
 #[cfg(test)]
@@ -133,18 +89,9 @@ mod tests {
         let mut random = Random::new(42);
         let drawn: Vec<usize> = (0..6).map(|_| random.below(1000)).collect();
         assert_eq!(drawn, RANDRANGE);
-        let mut values: Vec<u32> = (0..10).collect();
-        Random::new(42).shuffle(&mut values);
-        assert_eq!(values, SHUFFLED);
-        let values: Vec<u32> = (0..100).collect();
-        assert_eq!(Random::new(42).sample(&values, 5), FIVE);
-        assert_eq!(Random::new(42).sample(&values[..30], 8), EIGHT);
         assert_eq!(Random::new(1 << 40).below(1_000_000), LARGE);
     }
 
     const RANDRANGE: [usize; 6] = [654, 114, 25, 759, 281, 250];
-    const SHUFFLED: [u32; 10] = [7, 3, 2, 8, 5, 6, 9, 4, 0, 1];
-    const FIVE: [u32; 5] = [81, 14, 3, 94, 35];
-    const EIGHT: [u32; 8] = [20, 3, 0, 23, 8, 7, 24, 4];
     const LARGE: usize = 108_673;
 }

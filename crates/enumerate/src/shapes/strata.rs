@@ -1,14 +1,10 @@
 //! Strata of convolutions: a few classes by the properties that matter to kernels, and balanced choices from
 //! them.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::BTreeMap;
 use std::fmt;
 
 use ck_select_types::problem::{ConvProblem, Problem};
-
-use super::Choice;
-use super::validation::key;
-use crate::rules::RulesError;
 
 /// A class of convolutions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,23 +56,6 @@ fn size(value: i64, most: [i64; 3]) -> &'static str {
     NAMES[most.iter().filter(|&&most| value > most).count()]
 }
 
-/// The problems of the dense grid, in two and three dimensions, of these strata, without known ones.
-pub fn dense<'a>(
-    strata: &BTreeSet<Stratum>,
-    choice: &Choice,
-    known: impl Iterator<Item = &'a Problem>,
-) -> Result<Vec<Problem>, RulesError> {
-    let known: HashSet<_> = known.map(key).collect();
-    let of_strata =
-        |problem: &Problem| matches!(problem, Problem::Conv(conv) if strata.contains(&Stratum::of(conv)));
-    let mut problems = Vec::new();
-    for ndim in [2, 3].into_iter().filter(|ndim| strata.iter().any(|stratum| stratum.ndim == *ndim)) {
-        problems.extend(super::catalog()?.dense.problems(&Choice { ndim, ..choice.clone() })?);
-    }
-    problems.retain(|problem| of_strata(problem) && !known.contains(&key(problem)));
-    Ok(problems)
-}
-
 /// `count` of the problems in their order, equally many of each stratum: what a small stratum leaves of its
 /// share goes to the larger ones, and a share is evenly spaced. GEMMs have no strata.
 pub fn stratified(problems: &[Problem], count: usize) -> Vec<Problem> {
@@ -106,7 +85,7 @@ mod tests {
     use ck_select_types::vocab::{Dtype, Op};
 
     use super::*;
-    use crate::shapes::sets;
+    use crate::shapes::{Choice, sets};
 
     fn strata(problems: &[Problem]) -> BTreeMap<Stratum, usize> {
         let mut strata = BTreeMap::new();

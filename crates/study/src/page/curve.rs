@@ -1,27 +1,10 @@
-//! A learning curve as one HTML page.
+//! A learning curve: its charts and its table.
 
 use ck_select_train::CurvePoint;
 
 use super::chart::{self, Axis, Mark, Series, Unit};
 use super::html::Page;
-use super::made;
 use super::text::{count, percent};
-
-/// Writes the page.
-pub fn curve(points: &[CurvePoint], device: &str, at: &str) -> String {
-    let mut page = Page::new(&format!("{device}: learning curve"));
-    made::line(&mut page, at);
-    page.text(
-        "Efficiency (the measured speed of the chosen kernel over that of the fastest measured one) on \
-         problems that were not measured, by the number of problems that were. Each point is the median of \
-         some draws.",
-    );
-    for (title, chart) in charts(points) {
-        page.section(title, |page| page.raw(&chart));
-    }
-    page.section("Figures", |page| figures(page, points));
-    page.finish()
-}
 
 /// The charts, each with its title.
 pub(super) fn charts(points: &[CurvePoint]) -> [(&'static str, String); 2] {

@@ -22,8 +22,6 @@ mod text;
 #[cfg(feature = "train")]
 mod training;
 
-#[cfg(feature = "train")]
-pub use curve::curve;
 pub use evaluation::evaluation;
 pub use explanation::{Explanation, explanation};
 pub use made::{Made, ModelPlace};

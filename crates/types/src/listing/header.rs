@@ -91,7 +91,7 @@ const BESIDE: &[&str] = &[
     "match",
 ];
 
-/// Columns of hardware that `ckselect convert --capture-hw` writes and lists of problems do not need.
+/// Columns of hardware that upstream's converter writes and lists of problems do not need.
 const HARDWARE_BESIDE: [&str; 4] = ["gfx_name", "marketing_name", "shader_arrays_per_engine", "chip_id"];
 
 /// Names of one or two letters that are not extents.

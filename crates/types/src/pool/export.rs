@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
+use serde::{Deserialize, Serialize};
 
 use self::Form::{Array, Joined, Own, Shape};
-use crate::field::{self, Kind, MOST_FIELDS};
+use crate::field::{self, Kind};
 use crate::kernel::{Kernel, KernelKind};
 use crate::vocab::{Major, Op};
 
@@ -31,37 +31,54 @@ impl Default for ExportOptions<'_> {
 
 /// What a key of a kernel holds.
 #[derive(Clone, Copy)]
-enum Form {
+pub(super) enum Form {
     /// The field of that name, or its word of CK's (see [`word`]).
-    Own,
+    Own(&'static str),
     /// Three fields, this one first, as `MxNxK`.
     Joined(&'static str),
     /// The same as an object.
     Shape(&'static str),
-    /// The same as an array, which is left out if it is of zeros: CK's keys do not have it.
-    Array(&'static str),
+    /// As many fields as an array. CK's keys do not have one of zeros.
+    Array(&'static str, usize),
 }
 
 /// Keys, with blanks between them.
-type Keys = &'static str;
+pub(super) type Keys = &'static str;
 
-/// The form of a key.
-fn form(key: &str) -> Form {
-    match key {
-        "wave" => Joined("wave_m"),
-        "warp" => Joined("warp_tile_m"),
-        "tile_shape" => Shape("tile_m"),
-        "wave_shape" => Shape("wave_m"),
-        "warp_tile_shape" => Shape("warp_tile_m"),
-        "vector_sizes" => Array("vector_a"),
-        _ => Own,
-    }
+/// The form of a key, if it is not the field of that name.
+fn other_form(op: Op, key: &str) -> Option<Form> {
+    Some(match (op, key) {
+        (Op::GroupedConv, "op") => Own("direction"),
+        (Op::GroupedConv, "wave") => Joined("wave_m"),
+        (Op::GroupedConv, "warp") => Joined("warp_tile_m"),
+        (Op::Gemm, "tile_shape") => Shape("tile_m"),
+        (Op::Gemm, "wave_shape") => Shape("wave_m"),
+        (Op::Gemm, "warp_tile_shape") => Shape("warp_tile_m"),
+        (Op::GroupedConv | Op::Gemm, "vector_sizes") => Array("vector_a", 3),
+        (Op::Fmha, "data_type") => Own("dtype"),
+        (Op::Fmha, "skip_min_seqlen_q") => Own("skip"),
+        (Op::Fmha, "use_trload") => Own("trload"),
+        (Op::Fmha, "kv_memory_layout") => Own("kv_layout"),
+        (Op::Fmha, "kv_lookup_table") => Own("kv_lookup"),
+        (Op::Fmha, "tile") => Array("tile_m0", 6),
+        (Op::Fmha, "wave") => Array("wave_m0", 9),
+        (Op::Fmha, "warp") => Array("warp_m0", 9),
+        (Op::Fmha, "padding") => Array("pad_s", 4),
+        _ => return None,
+    })
+}
+
+/// The form of a key; `None` if no field has it.
+pub(super) fn form(op: Op, key: &str) -> Option<Form> {
+    let own =
+        || field::place(KernelKind::fields(op), key).map(|place| Own(KernelKind::fields(op)[place].name));
+    other_form(op, key).or_else(own)
 }
 
 /// A kernel's signature, its algorithm, and its last key: the architecture.
-type Parts = (Keys, Keys, &'static str);
+pub(super) type KernelKeys = (Keys, Keys, &'static str);
 
-const CONV: Parts = (
+pub(super) const CONV: KernelKeys = (
     "dtype_in dtype_wei dtype_out layout ndim_spatial op",
     "tile_m tile_n tile_k wave warp pipeline scheduler epilogue vector_sizes block_per_cu \
      num_wave_groups num_groups_to_merge",
@@ -69,14 +86,14 @@ const CONV: Parts = (
 );
 
 /// A convolution in upstream's Python configurations, which leave four flags to the name.
-const CONV_CONFIG: Parts = (
+pub(super) const CONV_CONFIG: KernelKeys = (
     "variant dtype ndim_spatial layout",
     "tile_m tile_n tile_k wave warp pipeline epilogue scheduler vector_sizes block_per_cu \
      num_wave_groups num_groups_to_merge",
     "arch",
 );
 
-const GEMM: Parts = (
+pub(super) const GEMM: KernelKeys = (
     "dtype_a dtype_b dtype_c dtype_acc layout_a layout_b layout_c transpose_a transpose_b grouped \
      split_k elementwise_op num_d_tensors structured_sparsity",
     "tile_shape wave_shape warp_tile_shape pipeline scheduler epilogue block_size double_buffer \
@@ -85,7 +102,7 @@ const GEMM: Parts = (
 );
 
 /// Attention has everything else in its identifier, and no parts.
-const FMHA: Keys = "family dtype pipeline gfx_arch";
+pub(super) const FMHA: Keys = "family dtype pipeline gfx_arch";
 
 /// By which words a registry's kernels are counted.
 const fn statistics(op: Op) -> &'static [(&'static str, Keys)] {
@@ -237,24 +254,30 @@ struct Part<'k> {
 impl Part<'_> {
     fn entries<M: SerializeMap>(&self, map: &mut M) -> Result<(), M::Error> {
         let (fields, values) = (KernelKind::fields(self.kind.op()), self.kind.values());
-        let at = |name: &str| field::place(fields, name).unwrap_or(MOST_FIELDS - 3);
+        let at = |name: &str| field::place(fields, name).unwrap_or_default();
         for key in self.keys.split(' ') {
-            let form = form(key);
-            match form {
-                Own => match fields.get(at(key)).map(|field| field.kind) {
-                    Some(Kind::Number) => map.serialize_entry(key, &values[at(key)])?,
-                    Some(Kind::Flag) => map.serialize_entry(key, &(values[at(key)] != 0))?,
-                    _ => map.serialize_entry(key, &word(self.kind, key))?,
-                },
-                Joined(first) | Shape(first) | Array(first) => {
+            match form(self.kind.op(), key) {
+                Some(Joined(first)) => {
                     let [m, n, k] = [0, 1, 2].map(|axis| values[at(first) + axis]);
-                    match form {
-                        Joined(_) => map.serialize_entry(key, &format!("{m}x{n}x{k}"))?,
-                        Shape(_) => map.serialize_entry(key, &Extents { m, n, k })?,
-                        _ if [m, n, k] == [0; 3] => {}
-                        _ => map.serialize_entry(key, &[m, n, k])?,
+                    map.serialize_entry(key, &format!("{m}x{n}x{k}"))?;
+                }
+                Some(Shape(first)) => {
+                    let [m, n, k] = [0, 1, 2].map(|axis| values[at(first) + axis]);
+                    map.serialize_entry(key, &Extents { m, n, k })?;
+                }
+                Some(Array(first, count)) => {
+                    let values = &values[at(first)..at(first) + count];
+                    if values.iter().any(|value| *value != 0) {
+                        map.serialize_entry(key, values)?;
                     }
                 }
+                Some(Own(name)) if matches!(fields[at(name)].kind, Kind::Number) => {
+                    map.serialize_entry(key, &values[at(name)])?;
+                }
+                Some(Own(name)) if matches!(fields[at(name)].kind, Kind::Flag) => {
+                    map.serialize_entry(key, &(values[at(name)] != 0))?;
+                }
+                Some(Own(_)) | None => map.serialize_entry(key, &word(self.kind, key))?,
             }
         }
         Ok(())
@@ -269,11 +292,12 @@ impl Serialize for Part<'_> {
     }
 }
 
-#[derive(Serialize)]
-struct Extents {
-    m: i64,
-    n: i64,
-    k: i64,
+/// Three numbers as an object.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Extents {
+    pub(super) m: i64,
+    pub(super) n: i64,
+    pub(super) k: i64,
 }
 
 /// The word of a key: a few are CK's own, the others those of the field.

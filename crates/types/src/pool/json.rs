@@ -3,20 +3,19 @@
 //! Elements become kernels one by one while the text is read, so memory does not grow with what is discarded.
 
 mod conv;
-mod fields;
 mod fmha;
 mod fmha_config;
 mod gemm;
-mod raw;
+mod part;
 
 use std::fmt;
 
-use serde::Deserialize as _;
+use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use self::raw::{RawKernel, part};
 use super::{Builder, PoolError, PoolFault};
+use crate::json::Strict;
 use crate::kernel::Kernel;
 use crate::vocab::Arch;
 
@@ -35,6 +34,22 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
         });
         found.line(line)
     })
+}
+
+/// A kernel as exporters write it. Every key may be missing; unlisted ones are ignored.
+#[derive(Default, Deserialize)]
+struct RawKernel {
+    name: Option<String>,
+    identifier: Option<String>,
+    /// What it computes, and how, whose keys depend on the operation.
+    signature: Option<Strict>,
+    algorithm: Option<Strict>,
+    arch: Option<String>,
+    gfx_arch: Option<String>,
+    // Attention has these instead of parts.
+    family: Option<String>,
+    dtype: Option<String>,
+    pipeline: Option<String>,
 }
 
 /// The whole file. A fault of a kernel is kept in `fault`, because the JSON reader's own errors are only
@@ -194,32 +209,23 @@ fn readable(text: &str) -> Result<(), PoolError> {
     Ok(())
 }
 
-fn kernel(raw: RawKernel) -> Result<Kernel, PoolError> {
+fn kernel(mut raw: RawKernel) -> Result<Kernel, PoolError> {
     for (field, text) in [("name", &raw.name), ("identifier", &raw.identifier)] {
         readable(text.as_deref().unwrap_or_default()).map_err(|error| error.within(field))?;
     }
+    let arch = arch(raw.arch.take(), raw.gfx_arch.take())?;
     if fmha::is_one(&raw) {
-        let arch = arch(raw.arch.clone(), raw.gfx_arch.clone())?;
         return fmha::kernel(raw, arch);
     }
-    match (raw.identifier, raw.name) {
+    match (&raw.identifier, &raw.name) {
         (None, None) if fmha_config::is_one(raw.signature.as_ref(), raw.algorithm.as_ref()) => {
-            fmha_config::kernel(raw.signature, raw.algorithm, arch(raw.arch, raw.gfx_arch)?)
+            fmha_config::kernel(raw.signature, raw.algorithm, arch)
         }
         (None, None) => Err(PoolError::value("no name", "a field 'name' or 'identifier'").within("name")),
-        (identifier, Some(name))
-            if [Some(name.as_str()), identifier.as_deref()].into_iter().flatten().any(is_of_a_conv) =>
-        {
-            let arch = arch(raw.arch, raw.gfx_arch)?;
-            let (signature, algorithm) =
-                (part("signature", raw.signature)?, part("algorithm", raw.algorithm)?);
-            conv::kernel(name, identifier.as_deref(), signature, algorithm, arch)
+        (identifier, Some(name)) if is_of_a_conv(name) || identifier.as_deref().is_some_and(is_of_a_conv) => {
+            conv::kernel(name.clone(), raw, arch)
         }
-        (identifier, name) => {
-            let arch = arch(raw.arch, raw.gfx_arch)?;
-            let source = gemm::Source::new(identifier, name)?;
-            gemm::kernel(source, part("signature", raw.signature)?, part("algorithm", raw.algorithm)?, arch)
-        }
+        _ => gemm::kernel(raw, arch),
     }
 }
 
@@ -239,5 +245,6 @@ fn is_of_a_conv(name: &str) -> bool {
 /// The architecture, under the key of either exporter. An empty one counts as unknown.
 fn arch(arch: Option<String>, gfx_arch: Option<String>) -> Result<Option<Arch>, PoolError> {
     let (field, text) = if arch.is_some() { ("arch", arch) } else { ("gfx_arch", gfx_arch) };
-    fields::word(field, text.filter(|text| !text.is_empty()))
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(None) };
+    text.parse().map(Some).map_err(|error| part::unknown(&error).within(field))
 }

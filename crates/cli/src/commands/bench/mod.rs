@@ -58,7 +58,7 @@ const EXAMPLES: &str = "Examples:
   ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so \\
       --order model:10 --arch gfx942 --cutoff 2x --output sweep.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so \\
-      --output sweep.csv --html sweep.html --serve 8000
+      --output sweep.csv --html sweep.html
   ckselect bench --pool kernels.txt --problems shapes.csv --runner runner.json --output sweep.csv \\
       --slurm 16 --slurm-option=--partition=gpu --slurm-option=--gpus=1
 
@@ -139,7 +139,7 @@ pub(crate) struct Args {
     /// Measure only shard I of N; the same N gives the same shards on every machine
     #[arg(long, value_name = "I/N", default_value = "1/1")]
     shard: Shard,
-    /// Only print what would be measured
+    /// Only print what would be measured, or the scripts of --slurm
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
@@ -219,12 +219,9 @@ struct Care {
     /// Abandon kernels that are this many times slower than the problem's best: 5x
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     cutoff: Option<f64>,
-    /// Repeat unstable measurements up to this many times; the most stable result counts
+    /// Repeat measurements that vary by more than 10 % up to this many times; the most stable result counts
     #[arg(long, value_name = "TIMES", default_value = "0")]
     remeasure: u32,
-    /// Coefficient of variation in percent above which a measurement counts as unstable
-    #[arg(long, value_name = "PERCENT", default_value = "10")]
-    max_cv: f64,
     /// Time limit for one kernel on one problem
     #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
     kernel_timeout: Duration,
@@ -254,9 +251,9 @@ impl Care {
             samples: self.samples,
             timeout_s: self.kernel_timeout.as_secs_f64(),
             cutoff: self.cutoff.or(cutoff),
-            max_cv: self.max_cv / 100.0,
             remeasure: self.remeasure,
             batch: usize::try_from(self.batch).unwrap_or(usize::MAX),
+            ..usual
         }
     }
 }
@@ -455,9 +452,6 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
         problems = problems.thinned(Care::QUICK_PROBLEMS);
     }
     let settings = args.care.settings();
-    if !(settings.max_cv > 0.0 && settings.max_cv.is_finite()) {
-        return Err(CliError::usage("--max-cv: expected a percentage above 0"));
-    }
     let all = Plan::new(&pool, &problems);
     let whole = in_order(args, all.clone(), &pool, &problems)?;
     if whole.is_empty() {
@@ -479,9 +473,7 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
     let retry = args.retry();
     if args.slurm.is_asked() {
         if args.watch.is_asked() {
-            return Err(CliError::usage(
-                "--html and --serve show a sweep of this process, not jobs of --slurm",
-            ));
+            return Err(CliError::usage("--html shows a sweep of this process, not jobs of --slurm"));
         }
         return slurm::run(args, &whole, cost, settings.batch, &retry).map(|()| None);
     }

@@ -18,20 +18,9 @@ pub(super) struct Options {
     /// unfinished shards
     #[arg(long, value_name = "SHARDS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     slurm: Option<u32>,
-    /// Print the scripts instead of submitting them
-    #[arg(long, requires = "slurm")]
-    slurm_dry_run: bool,
     /// Option for sbatch, such as --slurm-option=--partition=gpu; may be given several times
     #[arg(long, value_name = "OPTION", requires = "slurm", allow_hyphen_values = true)]
     slurm_option: Vec<String>,
-    /// How often a failing task of the array is started
-    #[arg(
-        long,
-        value_name = "COUNT",
-        default_value = "3",
-        value_parser = clap::value_parser!(u32).range(1..)
-    )]
-    slurm_attempts: u32,
 }
 
 impl Options {
@@ -41,13 +30,12 @@ impl Options {
 }
 
 /// Arguments that are not passed on to tasks, and whether a value follows.
-const OURS: [(&str, bool); 8] = [
+const OURS: [(&str, bool); 7] = [
     ("--slurm", true),
-    ("--slurm-dry-run", false),
     ("--slurm-option", true),
-    ("--slurm-attempts", true),
     ("--output", true),
     ("--shard", true),
+    ("--dry-run", false),
     ("--resume", false),
     ("--overwrite", false),
 ];
@@ -116,11 +104,10 @@ pub(super) fn run(args: &Args, plan: &Plan, cost: Cost, batch: usize, retry: &Re
         parts,
         open,
         options: options.slurm_option.clone(),
-        attempts: options.slurm_attempts,
         folder,
     };
     job.check().map_err(CliError::usage)?;
-    if options.slurm_dry_run {
+    if args.dry_run {
         return print(&format!(
             "# array\n{}\n# merge, after the array\n{}",
             job.array_script(),

@@ -2,14 +2,12 @@
 //! waits for nothing. It is not a thread, because each worker start copies the memory tables of the process
 //! that starts it, which would then include the page's data.
 
-use std::collections::VecDeque;
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -30,16 +28,6 @@ use crate::timestamp::timestamp;
 const LEAST: Duration = Duration::from_secs(5);
 /// Building pages takes at most this fraction (one in `SHARE`) of a core's time.
 const SHARE: u32 = 50;
-/// How long a reader may take to send its request and to receive the page.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How many readers are served at once; the one that has waited longest makes room for a new one.
-const READERS: usize = 256;
-/// The longest request.
-const REQUEST: usize = 1 << 14;
-/// How often the server looks for readers and for the end of the sweep, and how often it goes on with readers.
-const TURN: Duration = Duration::from_millis(100);
-const BUSY_TURN: Duration = Duration::from_millis(10);
-
 /// What is watched, and how it is shown.
 #[derive(clap::Args)]
 pub(super) struct PageOptions {
@@ -47,24 +35,11 @@ pub(super) struct PageOptions {
     /// far
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Serve that page at http://ADDRESS while the sweep runs: PORT for this machine only, or ADDRESS:PORT
-    #[arg(long, value_name = "ADDRESS", value_parser = address)]
-    serve: Option<SocketAddr>,
-}
-
-/// A port alone means loopback; an address is needed to let other machines read.
-fn address(text: &str) -> Result<SocketAddr, String> {
-    match text.parse::<u16>() {
-        Ok(port) => Ok(SocketAddr::from(([127, 0, 0, 1], port))),
-        Err(_) => text
-            .parse()
-            .map_err(|_| "expected a port, or an address with one, such as 127.0.0.1:8000".to_owned()),
-    }
 }
 
 impl PageOptions {
     pub(super) const fn is_asked(&self) -> bool {
-        self.html.is_some() || self.serve.is_some()
+        self.html.is_some()
     }
 
     /// Starts the process that watches a log with this many planned rows. The log need not exist yet.
@@ -82,9 +57,6 @@ impl PageOptions {
         command.arg("--log").arg(log).args(["--op", op.as_str(), "--planned", &planned.to_string()]);
         if let Some(html) = &self.html {
             command.arg("--html").arg(html);
-        }
-        if let Some(address) = self.serve {
-            command.args(["--serve", &address.to_string()]);
         }
         // A group of its own: Ctrl-C is for the sweep, and the page then shows how the sweep ended.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -104,29 +76,17 @@ impl PageOptions {
         Ok(Some(Watch { process, over }))
     }
 
-    fn begin(&self, log: PathBuf, op: Op, planned: usize) -> Result<Threads, CliError> {
-        let mut maker =
-            Maker { log, op, planned, html: self.html.clone(), first: None, page: Arc::default() };
+    /// The thread that makes pages until it is told how the sweep ended.
+    fn begin(&self, log: PathBuf, op: Op, planned: usize) -> Result<Pages, CliError> {
+        let mut maker = Maker { log, op, planned, html: self.html.clone(), first: None };
         // If the file cannot be written, this is reported before anything is measured.
         maker.make(None)?;
-        let server = match self.serve {
-            None => None,
-            Some(address) => {
-                let listener = TcpListener::bind(address)
-                    .map_err(|error| CliError::io(format!("--serve {address}"), &error))?;
-                listener.set_nonblocking(true)?;
-                say!("ckselect: the sweep is shown at http://{}/", listener.local_addr()?);
-                let page = Arc::clone(&maker.page);
-                let (over, is_over) = channel();
-                Some((over, std::thread::spawn(move || serve(&listener, &page, &is_over))))
-            }
-        };
         let (over, is_over) = channel();
-        Ok(Threads { over, maker: std::thread::spawn(move || maker.run(&is_over)), server })
+        Ok(Pages { over, maker: std::thread::spawn(move || maker.run(&is_over)) })
     }
 }
 
-/// The process that builds and serves a page.
+/// The process that makes pages.
 pub(super) struct Watch {
     process: Child,
     over: Option<ChildStdin>,
@@ -171,42 +131,35 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     // Measuring has priority.
     let _ = rustix::process::nice(10);
-    let threads = args.options.begin(args.log.clone(), args.op, args.planned);
-    let said = match &threads {
+    let pages = args.options.begin(args.log.clone(), args.op, args.planned);
+    let said = match &pages {
         Ok(_) => READY,
         Err(CliError::Usage(message) | CliError::Failed(message) | CliError::Judged(message)) => message,
         Err(CliError::BrokenPipe | CliError::Said(_)) => "the page of the sweep: broken pipe",
     };
     writeln!(io::stdout(), "{said}")?;
-    let Ok(threads) = threads else { return Ok(()) };
+    let Ok(pages) = pages else { return Ok(()) };
     let mut how = String::new();
     io::stdin().read_to_string(&mut how)?;
     if !how.is_empty() {
-        threads.finish(how);
+        pages.finish(how);
     }
     Ok(())
 }
 
-/// The threads that build and serve a page.
-struct Threads {
+/// The thread that makes pages.
+struct Pages {
     over: Sender<String>,
     maker: JoinHandle<()>,
-    server: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-impl Threads {
-    /// Builds the last page, which says how the sweep ended.
+impl Pages {
+    /// Makes the last page, which says how the sweep ended.
     fn finish(self, how: String) {
         let _ = self.over.send(how);
         let _ = self.maker.join();
-        if let Some((over, server)) = self.server {
-            drop(over);
-            let _ = server.join();
-        }
     }
 }
-
-type Page = Arc<Mutex<Arc<str>>>;
 
 /// Builds pages.
 struct Maker {
@@ -216,7 +169,6 @@ struct Maker {
     html: Option<PathBuf>,
     /// When the log was first read, and how many rows it had then.
     first: Option<(Instant, usize)>,
-    page: Page,
 }
 
 impl Maker {
@@ -276,7 +228,6 @@ impl Maker {
         if let Some(path) = &self.html {
             output::write_file(path, &page)?;
         }
-        *self.page.lock().unwrap_or_else(PoisonError::into_inner) = page.into();
         Ok(())
     }
 }
@@ -291,136 +242,15 @@ fn clocks(session: &Session) -> Vec<Clock> {
     session.devices.iter().filter_map(of_device).collect()
 }
 
-/// Answers readers until the sweep is over.
-fn serve(listener: &TcpListener, page: &Page, is_over: &Receiver<()>) {
-    let mut readers = VecDeque::new();
-    let mut turn = TURN;
-    while is_over.recv_timeout(turn) == Err(RecvTimeoutError::Timeout) {
-        take_turn(listener, &mut readers, page, Instant::now());
-        turn = if readers.is_empty() { TURN } else { BUSY_TURN };
-    }
-}
-
-/// Accepts the readers that have come, and does for each what can be done without waiting for it.
-fn take_turn(listener: &TcpListener, readers: &mut VecDeque<Reader>, page: &Page, now: Instant) {
-    let own = listener.local_addr().ok().filter(|own| own.ip().is_loopback());
-    while let Ok((stream, _)) = listener.accept() {
-        if stream.set_nonblocking(true).is_ok() {
-            readers.truncate(READERS - 1);
-            readers.push_front(Reader { stream, since: now, request: Vec::new(), answer: None });
-        }
-    }
-    readers.retain_mut(|reader| {
-        // It does not matter if a reader is gone.
-        now - reader.since < PATIENCE && !reader.go_on(own, page).unwrap_or(true)
-    });
-}
-
-/// Somebody who reads the page.
-struct Reader {
-    stream: TcpStream,
-    since: Instant,
-    request: Vec<u8>,
-    answer: Option<io::Cursor<Vec<u8>>>,
-}
-
-impl Reader {
-    /// Reads and writes what is possible now; true once everything is done.
-    fn go_on(&mut self, own: Option<SocketAddr>, page: &Page) -> io::Result<bool> {
-        match self.exchange(own, page) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(false),
-            done => done.map(|()| true),
-        }
-    }
-
-    fn exchange(&mut self, own: Option<SocketAddr>, page: &Page) -> io::Result<()> {
-        let mut part = [0; 1024];
-        while self.answer.is_none() {
-            let count = self.stream.read(&mut part)?;
-            self.request.extend_from_slice(&part[..count]);
-            let is_whole = self.request.windows(4).any(|end| end == b"\r\n\r\n");
-            if is_whole || count == 0 || self.request.len() >= REQUEST {
-                let page = Arc::clone(&page.lock().unwrap_or_else(PoisonError::into_inner));
-                self.answer = Some(io::Cursor::new(answer(&self.request, own, &page)));
-            }
-        }
-        let Some(answer) = &mut self.answer else { return Ok(()) };
-        loop {
-            let left = &answer.get_ref()[answer.position() as usize..];
-            if left.is_empty() {
-                return Ok(());
-            }
-            let count = self.stream.write(left)?;
-            answer.set_position(answer.position() + count as u64);
-        }
-    }
-}
-
-/// The answer to a request. `own` is the address of a server for this machine only.
-fn answer(request: &[u8], own: Option<SocketAddr>, page: &str) -> Vec<u8> {
-    let mut lines = request.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-    let mut words = lines.next().unwrap_or_default().split(|byte| *byte == b' ');
-    let host = lines.find_map(|line| {
-        let (name, host) = line.split_at_checked(5)?;
-        name.eq_ignore_ascii_case(b"host:").then(|| host.trim_ascii())
-    });
-    let (status, body) = match (words.next(), words.next()) {
-        _ if own.is_some_and(|own| !is_own(host, own)) => {
-            ("403 Forbidden", "Only 127.0.0.1, [::1] and localhost are served.")
-        }
-        (Some(b"GET"), Some(b"/")) => ("200 OK", page),
-        (Some(b"GET"), _) => ("404 Not Found", "Only / exists."),
-        _ => ("405 Method Not Allowed", "Only GET is answered."),
-    };
-    let length = body.len();
-    format!(
-        "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {length}\r\n\
-         Cache-Control: no-store\r\n\
-         X-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n{body}"
-    )
-    .into_bytes()
-}
-
-/// Whether a browser was told a name of this machine. Any other name may be a page's of elsewhere, which has
-/// it point here to read what is served (DNS rebinding).
-fn is_own(host: Option<&[u8]>, own: SocketAddr) -> bool {
-    let Some(host) = host.and_then(|host| std::str::from_utf8(host).ok()) else { return false };
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    name.eq_ignore_ascii_case("localhost")
-        || ["127.0.0.1", "[::1]"].contains(&name)
-        || name == own.ip().to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn ask(at: SocketAddr, text: &str) -> String {
-        let mut stream = TcpStream::connect(at).unwrap();
-        stream.write_all(text.as_bytes()).unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
-    }
-
-    #[test]
-    fn ports_are_on_loopback_and_addresses_as_they_are() {
-        assert_eq!(address("8000").unwrap().to_string(), "127.0.0.1:8000");
-        assert_eq!(address("0.0.0.0:80").unwrap().to_string(), "0.0.0.0:80");
-        assert_eq!(address("[::1]:80").unwrap().to_string(), "[::1]:80");
-        for text in ["", "70000", "localhost", "1.2.3.4", "host:80"] {
-            assert!(address(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn the_first_page_is_there_before_the_log_and_the_last_says_how_it_ended() {
         let folder = tempfile::tempdir().unwrap();
         let html = folder.path().join("page.html");
-        let options = PageOptions { html: Some(html.clone()), serve: address("0").ok() };
+        let options = PageOptions { html: Some(html.clone()) };
         let watch = options.begin(folder.path().join("log.csv"), Op::GroupedConv, 30).unwrap();
         let page = || std::fs::read_to_string(&html).unwrap();
         assert!(page().contains("http-equiv=\"refresh\"") && page().contains("0 of 30"), "{}", page());
@@ -428,7 +258,7 @@ mod tests {
         assert!(page().contains("It ended: the budget is spent, 30 rows remain."), "{}", page());
         assert!(!page().contains("http-equiv=\"refresh\""));
 
-        let nowhere = PageOptions { html: Some(folder.path().join("none/page.html")), serve: None };
+        let nowhere = PageOptions { html: Some(folder.path().join("none/page.html")) };
         assert!(nowhere.begin(folder.path().join("log.csv"), Op::GroupedConv, 30).is_err());
     }
 
@@ -436,7 +266,7 @@ mod tests {
     #[test]
     fn a_process_that_dies_before_its_first_page_is_an_error_that_says_so() {
         let folder = tempfile::tempdir().unwrap();
-        let options = PageOptions { html: Some(folder.path().join("page.html")), serve: None };
+        let options = PageOptions { html: Some(folder.path().join("page.html")) };
         let mut dies = Command::new("sh");
         dies.args(["-c", "exit 7"]);
         let Err(CliError::Failed(said)) = options.start(dies, Path::new("log.csv"), Op::GroupedConv, 30)
@@ -444,69 +274,5 @@ mod tests {
             panic!("it has no page")
         };
         assert!(said.ends_with("before the first page, with exit status: 7"), "{said}");
-    }
-
-    #[test]
-    fn readers_get_the_page_and_nothing_else() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let at = listener.local_addr().unwrap();
-        let page: Page = Arc::new(Mutex::new("<p>µ</p>".into()));
-        let (over, is_over) = channel();
-        let server = std::thread::spawn(move || serve(&listener, &page, &is_over));
-        let get = |what: &str, host: &str| ask(at, &format!("GET {what} HTTP/1.1\r\nHost: {host}\r\n\r\n"));
-        let found = get("/", "localhost:8000");
-        assert!(found.starts_with("HTTP/1.1 200 OK\r\n") && found.ends_with("\r\n\r\n<p>µ</p>"), "{found}");
-        assert!(found.contains("Content-Length: 9\r\n"), "{found}");
-        assert!(get("/../etc", "127.0.0.1").starts_with("HTTP/1.1 404 "));
-        assert!(ask(at, "POST / HTTP/1.1\r\nhost:[::1]:80\r\n\r\n").starts_with("HTTP/1.1 405 "));
-        // A page of another site, whose name was made to point here, must not read this one.
-        for host in
-            ["evil.example", "evil.example:8000", "127.0.0.1.evil.example", "localhost.evil.example", ""]
-        {
-            assert!(get("/", host).starts_with("HTTP/1.1 403 "), "{host}");
-        }
-        assert!(ask(at, "GET / HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 403 "));
-        assert!(ask(at, &"x".repeat(REQUEST)).starts_with("HTTP/1.1 403 "));
-        let open: SocketAddr = "127.0.0.1:1".parse().unwrap();
-        assert!(
-            answer(b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", Some(open), "p")
-                .starts_with(b"HTTP/1.1 403")
-        );
-        assert!(answer(b"GET / HTTP/1.1\r\nHost: host\r\n\r\n", None, "p").starts_with(b"HTTP/1.1 200"));
-        drop(over);
-        server.join().unwrap();
-    }
-
-    /// One after another was waited for, each for as long as it sent a byte now and then.
-    #[test]
-    fn readers_that_send_nothing_shut_nobody_out() {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let at = listener.local_addr().unwrap();
-        let (page, mut readers) = (Page::new(Mutex::new("page".into())), VecDeque::new());
-        let connect = |text: &str| {
-            let mut stream = TcpStream::connect(at).unwrap();
-            stream.write_all(text.as_bytes()).unwrap();
-            stream
-        };
-        let began = Instant::now();
-        let mut idle = Vec::new();
-        for _ in 0..READERS + 9 {
-            idle.push(connect("GET / HT"));
-            take_turn(&listener, &mut readers, &page, began);
-        }
-        assert!(readers.len() <= READERS);
-        let mut reader = connect("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n");
-        while readers.len() > READERS - 1 {
-            take_turn(&listener, &mut readers, &page, began);
-        }
-        let mut found = String::new();
-        reader.read_to_string(&mut found).unwrap();
-        assert!(found.ends_with("page"), "{found}");
-        take_turn(&listener, &mut readers, &page, began + PATIENCE / 2);
-        assert_eq!(readers.len(), READERS - 1);
-        take_turn(&listener, &mut readers, &page, began + PATIENCE);
-        assert!(readers.is_empty());
     }
 }

@@ -272,7 +272,7 @@ pub(super) fn adopt_hardware(
             let known = Hardware::PROFILES.join(", ");
             return Err(CliError::failed(format!(
                 "--arch: there is no profile of {arch}, only of {known}, and the data records no constants \
-                 of the GPU: add columns hw_num_cus and so on (`ckselect convert --capture-hw` does)"
+                 of the GPU: give --hardware a file, which `ckselect hardware` writes"
             )));
         }
         _ => {}

@@ -3,15 +3,12 @@
 use std::fmt;
 
 use ck_select_data::figures::quantile;
-use ck_select_study::page;
 use ck_select_train::{CurvePoint, Draw, Method, Simulation};
 
 use super::run::Recorded;
 use super::{Args, Count};
 use crate::error::CliError;
-use crate::output;
 use crate::table::{Cell, Table};
-use crate::timestamp::timestamp;
 
 /// Numbers of measured problems, besides all.
 const USUAL: [usize; 6] = [0, 5, 10, 20, 40, 80];
@@ -42,9 +39,6 @@ pub(super) fn run(args: &Args, counts: &[Count]) -> Result<(), CliError> {
             "--counts: found only 0, expected at least one number above 0: without measurements, only `tuned` \
              knows anything",
         ));
-    }
-    if let Some(path) = &args.html {
-        output::write_file(path, &page::curve(&points, args.arch()?.as_str(), &timestamp()))?;
     }
     table(&points).print(args.format)
 }

@@ -1,9 +1,10 @@
 //! Attention kernels: the C++ registry's export, which has tile and flags only inside the identifier.
 
-use super::fields::{Fields, word};
-use super::raw::RawKernel;
+use super::RawKernel;
+use super::part::{Fields, Part};
+use crate::field::Record as _;
 use crate::kernel::{FmhaKernel, Kernel, KernelKind};
-use crate::pool::{PoolError, PoolFault};
+use crate::pool::{PoolError, PoolFault, export};
 use crate::vocab::Arch;
 
 /// Whether a kernel of an export is an attention kernel.
@@ -18,15 +19,18 @@ pub(super) fn kernel(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolE
         (Some(identifier), _) => ("identifier", identifier),
         (None, name) => ("name", name.unwrap_or_default()),
     };
-    let read = FmhaKernel::parse_name(&name);
-    let mut kernel = read.map_err(|error| PoolError::new(PoolFault::Name(error)).within(field))?;
-    let fields = Fields { name: &name };
-    let said = (kernel.family, kernel.dtype, kernel.pipeline);
-    fields.set(&mut kernel.family, "family", word("family", raw.family)?, Some(said.0))?;
-    fields.set(&mut kernel.dtype, "dtype", word("dtype", raw.dtype)?, Some(said.1))?;
-    fields.set(&mut kernel.pipeline, "pipeline", word("pipeline", raw.pipeline)?, Some(said.2))?;
-    kernel.arch = arch;
-    Ok(Kernel { name, kind: KernelKind::Fmha(kernel) })
+    let told = FmhaKernel::parse_name(&name);
+    let told = told.map_err(|error| PoolError::new(PoolFault::Name(error)).within(field))?;
+    let kind = KernelKind::Fmha(told.clone());
+    let mut fields = Fields::new(&kind, &name, &|_, _| true);
+    let keys = [("family", raw.family), ("dtype", raw.dtype), ("pipeline", raw.pipeline)];
+    let part: Part =
+        keys.into_iter().filter_map(|(key, word)| Some((key.to_owned(), word?.into()))).collect();
+    fields.set("", &part, export::FMHA)?;
+    Ok(Kernel {
+        kind: KernelKind::Fmha(FmhaKernel { arch, ..FmhaKernel::read(&fields.values, &told) }),
+        name,
+    })
 }
 
 #[cfg(test)]

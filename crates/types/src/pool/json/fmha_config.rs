@@ -1,204 +1,104 @@
 //! Attention kernels as upstream's generator is asked for them: a configuration, which has no name.
 
-use serde::Deserialize;
-use serde_json::Map;
+use serde_json::{Map, Value};
 
-use super::fields::{number, word};
-use super::raw::Part;
-use crate::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
-use crate::pool::PoolError;
-use crate::valid::{MAX_EXTENT, MAX_SMALL};
-use crate::vocab::{Arch, FmhaFamily, FmhaPipeline};
+use super::part::{Fields, Part, part, typed};
+use crate::field::Record as _;
+use crate::json::Strict;
+use crate::kernel::{FmhaKernel, Kernel, KernelKind};
+use crate::pool::{PoolError, PoolFault};
+use crate::vocab::Arch;
 
-/// What it computes. Every field has a default, and a field of another name would change the kernel.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Signature {
-    family: Option<String>,
-    data_type: Option<String>,
-    mode: Option<String>,
-    vlayout: Option<String>,
-    hdim_q: Option<u64>,
-    hdim_v: Option<u64>,
-    mask: Option<String>,
-    bias: Option<String>,
-    lse: Option<Flag>,
-    dropout: Option<Flag>,
-    dropout_variant: Option<String>,
-    qscale: Option<String>,
-    rope: Option<String>,
-    logits: Option<Flag>,
-    paged_kv: Option<Flag>,
-    fp8_static_quant: Option<Flag>,
-    skip_min_seqlen_q: Option<Flag>,
-    sink: Option<Flag>,
-    dbias: Option<Flag>,
-    store_randval: Option<Flag>,
-    deterministic: Option<Flag>,
-    kv_memory_layout: Option<String>,
-    kv_lookup_table: Option<String>,
-    page_size: Option<u64>,
-}
-
-/// How it computes it.
-#[derive(Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Algorithm {
-    pipeline: Option<String>,
-    tile: Option<Vec<u64>>,
-    wave: Option<[u64; 9]>,
-    warp: Option<[u64; 9]>,
-    padding: Option<[Flag; 4]>,
-    use_trload: Option<Flag>,
-    hdim_q_alignment: Option<u64>,
-    hdim_v_alignment: Option<u64>,
-    block_per_cu: Option<i64>,
-    num_wave_groups: Option<u64>,
-    max_splits_log2: Option<u64>,
-    max_seq_len_q: Option<u64>,
-    selection_rank: Option<i32>,
-    constraint_tag: Option<String>,
-}
-
-/// True, false, or a number: backward kernels pad to 8 elements.
-#[derive(Clone, Copy, Deserialize)]
-#[serde(untagged)]
-enum Flag {
-    Said(bool),
-    Number(u64),
-}
-
-impl Flag {
-    fn is_set(self) -> bool {
-        matches!(self, Self::Said(true) | Self::Number(1..))
-    }
-}
+/// What it computes, and how. Every key has a default, and an unknown one would change the kernel.
+const SIGNATURE: &str = "family data_type mode vlayout hdim_q hdim_v mask bias lse dropout dropout_variant qscale \
+    rope logits paged_kv fp8_static_quant skip_min_seqlen_q sink dbias store_randval deterministic \
+    kv_memory_layout kv_lookup_table page_size";
+const ALGORITHM: &str = "pipeline tile wave warp padding use_trload hdim_q_alignment hdim_v_alignment block_per_cu \
+    num_wave_groups max_splits_log2 max_seq_len_q selection_rank constraint_tag";
 
 /// Whether an object without a name is such a configuration. One that leaves everything to the defaults is one,
 /// too.
-pub(super) fn is_one(signature: Option<&Part>, algorithm: Option<&Part>) -> bool {
-    let has = |part: Option<&Part>, field: &str| part.is_some_and(|part| part.0.get(field).is_some());
-    let is_empty = |part: &Part| part.0.as_object().is_some_and(Map::is_empty);
+pub(super) fn is_one(signature: Option<&Strict>, algorithm: Option<&Strict>) -> bool {
+    let has = |part: Option<&Strict>, field: &str| part.is_some_and(|part| part.0.get(field).is_some());
+    let is_empty = |part: &Strict| part.0.as_object().is_some_and(Map::is_empty);
     let by_default = signature.is_some_and(is_empty) && algorithm.is_some_and(is_empty);
     by_default || has(signature, "family") || has(signature, "hdim_q") || has(algorithm, "tile")
 }
 
 /// The kernel that upstream generates from it. Its name is its identifier.
 pub(super) fn kernel(
-    signature: Option<Part>,
-    algorithm: Option<Part>,
+    signature: Option<Strict>,
+    algorithm: Option<Strict>,
     arch: Option<Arch>,
 ) -> Result<Kernel, PoolError> {
-    let signature: Signature = super::raw::part("signature", signature)?;
-    let algorithm: Algorithm = super::raw::part("algorithm", algorithm)?;
-    let sig = |field: &str| format!("signature.{field}");
-    let alg = |field: &str| format!("algorithm.{field}");
-    let size = |field: String, value, min, max| number(&field, value, min, max);
+    let signature = known("signature", signature, SIGNATURE)?;
+    let mut algorithm = known("algorithm", algorithm, ALGORITHM)?;
+    let usual = KernelKind::Fmha(FmhaKernel::USUAL);
+    let mut fields = Fields::new(&usual, "", &|_, _| false);
+    fields.set("signature", &signature, SIGNATURE)?;
+    let place = |name| fields.place(name);
+    let [q, v, q_alignment, v_alignment] =
+        ["hdim_q", "hdim_v", "hdim_q_alignment", "hdim_v_alignment"].map(place);
+    if !signature.contains_key("hdim_v") {
+        fields.values[v] = fields.values[q];
+    }
+    (fields.values[q_alignment], fields.values[v_alignment]) = (fields.values[q], fields.values[v]);
+    // Backward kernels have three extents more, which no key holds.
+    if let Some(tile) = algorithm.get_mut("tile").and_then(Value::as_array_mut) {
+        if tile.len() < 6 {
+            let found = format!("{} numbers", tile.len());
+            return Err(PoolError::value(found, "6 or 9").within("algorithm.tile"));
+        }
+        tile.truncate(6);
+    }
+    for key in ["wave", "warp"] {
+        let numbers = algorithm.get(key).and_then(Value::as_array);
+        if let Some(axis) = numbers.and_then(|numbers| numbers.iter().position(|number| *number == 0)) {
+            return Err(PoolError::value("0", "at least 1").within(&format!("algorithm.{key}[{axis}]")));
+        }
+    }
+    if algorithm.get("block_per_cu").is_some_and(|blocks| *blocks == -1) {
+        algorithm.insert("block_per_cu".to_owned(), FmhaKernel::PIPELINE_DECIDES.into());
+    }
+    fields.set("algorithm", &algorithm, ALGORITHM)?;
 
-    let hdim_q = size(sig("hdim_q"), signature.hdim_q, 1, MAX_EXTENT)?.unwrap_or(128) as u16;
-    let hdim_v = size(sig("hdim_v"), signature.hdim_v, 1, MAX_EXTENT)?.unwrap_or(u32::from(hdim_q)) as u16;
-    let family = word(&sig("family"), signature.family)?.unwrap_or(FmhaFamily::Fwd);
-    let pipeline = word(&alg("pipeline"), algorithm.pipeline)?.unwrap_or(FmhaPipeline::Qr);
-    let tile = algorithm.tile.map_or(Ok([128, 64, 32, 128, 32, 128].into()), |tile| tile_of(&tile))?;
-    let mut kernel = FmhaKernel::plain(family, [hdim_q, hdim_v], pipeline, tile);
-
-    set(&mut kernel.dtype, word(&sig("data_type"), signature.data_type)?);
-    set(&mut kernel.mode, word(&sig("mode"), signature.mode)?);
-    kernel.v_rowmajor = match signature.vlayout.as_deref() {
+    let mut kernel = FmhaKernel::read(&fields.values, &FmhaKernel::USUAL);
+    kernel.v_rowmajor = match word(&signature, "vlayout")?.as_deref() {
         None | Some("r") => true,
         Some("c") => false,
-        Some(other) => return Err(PoolError::value(other, "r or c").within(&sig("vlayout"))),
+        Some(other) => return Err(PoolError::value(other, "r or c").within("signature.vlayout")),
     };
-    set(&mut kernel.mask, word(&sig("mask"), signature.mask)?);
-    set(&mut kernel.bias, word(&sig("bias"), signature.bias)?);
-    set(&mut kernel.qscale, word(&sig("qscale"), signature.qscale)?);
-    set(&mut kernel.rope, word(&sig("rope"), signature.rope)?);
-    set(&mut kernel.kv_layout, word(&sig("kv_memory_layout"), signature.kv_memory_layout)?);
-    set(&mut kernel.kv_lookup, word(&sig("kv_lookup_table"), signature.kv_lookup_table)?);
-    set(&mut kernel.page_size, size(sig("page_size"), signature.page_size, 1, i32::MAX as u32)?);
-    for (target, flag) in [
-        (&mut kernel.lse, signature.lse),
-        (&mut kernel.dropout, signature.dropout),
-        (&mut kernel.logits, signature.logits),
-        (&mut kernel.paged_kv, signature.paged_kv),
-        (&mut kernel.fp8_static_quant, signature.fp8_static_quant),
-        (&mut kernel.skip, signature.skip_min_seqlen_q),
-        (&mut kernel.sink, signature.sink),
-        (&mut kernel.dbias, signature.dbias),
-        (&mut kernel.store_randval, signature.store_randval),
-        (&mut kernel.deterministic, signature.deterministic),
-        (&mut kernel.trload, algorithm.use_trload),
-    ] {
-        set(target, flag.map(Flag::is_set));
-    }
-    match signature.dropout_variant.as_deref() {
+    match word(&signature, "dropout_variant")?.as_deref() {
         None | Some("" | "no") => {}
         Some("dropout_wg16") => kernel.dropout = true,
         Some("dropout_wg16_storerandval") => (kernel.dropout, kernel.store_randval) = (true, true),
         Some(other) => {
             let expected = "no, dropout_wg16 or dropout_wg16_storerandval";
-            return Err(PoolError::value(other, expected).within(&sig("dropout_variant")));
+            return Err(PoolError::value(other, expected).within("signature.dropout_variant"));
         }
     }
-
-    // The generator's defaults, whatever the tile.
-    kernel.wave =
-        numbers(&alg("wave"), algorithm.wave, [2, 2, 1, 2, 2, 1, 1, 1, 1])?.map(|waves| waves as u8);
-    let warp = [32, 32, 16, 32, 32, 16, 16, 16, 16];
-    kernel.warp_tile = numbers(&alg("warp"), algorithm.warp, warp)?.map(|extent| extent as u16);
-    set(&mut kernel.pad, algorithm.padding.map(|pads| pads.map(Flag::is_set)));
-    for (target, field, value) in [
-        (&mut kernel.hdim_q_alignment, "hdim_q_alignment", algorithm.hdim_q_alignment),
-        (&mut kernel.hdim_v_alignment, "hdim_v_alignment", algorithm.hdim_v_alignment),
-        (&mut kernel.max_seq_len_q, "max_seq_len_q", algorithm.max_seq_len_q),
-    ] {
-        set(target, size(alg(field), value, 0, u32::from(u16::MAX))?.map(|value| value as u16));
-    }
-    for (target, field, value, min) in [
-        (&mut kernel.num_wave_groups, "num_wave_groups", algorithm.num_wave_groups, 1),
-        (&mut kernel.max_splits_log2, "max_splits_log2", algorithm.max_splits_log2, 0),
-    ] {
-        set(target, size(alg(field), value, min, MAX_SMALL)?.map(|value| value as u8));
-    }
-    kernel.block_per_cu = match algorithm.block_per_cu {
-        None => kernel.block_per_cu,
-        Some(-1) => FmhaKernel::PIPELINE_DECIDES,
-        Some(blocks) => u8::try_from(blocks).ok().filter(|blocks| *blocks > 0).ok_or_else(|| {
-            PoolError::value(blocks.to_string(), "-1 or 1 to 255").within(&alg("block_per_cu"))
-        })?,
-    };
-    set(&mut kernel.selection_rank, algorithm.selection_rank);
-    kernel.constraint_tag = algorithm.constraint_tag.unwrap_or_default();
+    kernel.constraint_tag = word(&algorithm, "constraint_tag")?.unwrap_or_default();
     kernel.arch = arch;
     let name = kernel.identifier();
     Ok(Kernel { name, kind: KernelKind::Fmha(kernel) })
 }
 
-fn set<T>(target: &mut T, value: Option<T>) {
-    if let Some(value) = value {
-        *target = value;
+/// A part that has none but these keys.
+fn known(name: &str, object: Option<Strict>, keys: &str) -> Result<Part, PoolError> {
+    let object = part(name, object)?;
+    match object.keys().find(|key| !keys.split(' ').any(|known| known == *key)) {
+        None => Ok(object),
+        Some(key) => {
+            let expected = keys.replace(' ', "`, `");
+            let message = format!("unknown field `{key}`, expected one of `{expected}`");
+            Err(PoolError::new(PoolFault::Syntax(message)).within(key).within(name))
+        }
     }
 }
 
-/// Backward kernels have three extents more, which no key holds.
-fn tile_of(tile: &[u64]) -> Result<FmhaTile, PoolError> {
-    let field = "algorithm.tile";
-    let &[m0, n0, k0, n1, k1, k0max, ..] = tile else {
-        return Err(PoolError::value(format!("{} numbers", tile.len()), "6 or 9").within(field));
-    };
-    let mut six = [0; 6];
-    for (slot, value) in six.iter_mut().zip([m0, n0, k0, n1, k1, k0max]) {
-        *slot = number(field, Some(value), 0, MAX_EXTENT)?.unwrap_or_default() as u16;
-    }
-    Ok(six.into())
-}
-
-fn numbers(field: &str, values: Option<[u64; 9]>, usual: [u32; 9]) -> Result<[u32; 9], PoolError> {
-    let mut numbers = usual;
-    for (slot, value) in numbers.iter_mut().zip(values.into_iter().flatten()) {
-        set(slot, number(field, Some(value), 1, MAX_SMALL)?);
-    }
-    Ok(numbers)
+/// The text of a key.
+fn word(part: &Part, key: &str) -> Result<Option<String>, PoolError> {
+    part.get(key).map_or(Ok(None), |value| typed(value).map_err(|error| error.within(key)))
 }
 
 #[cfg(test)]
