@@ -1113,9 +1113,9 @@ typedef struct {
  */
 typedef struct {
   /**
-   * Not 0: compiled by Triton: `compv3` to `compv6` are two to five stages.
+   * Who builds it: `ck`, `triton` or `aiter`. 0 ck, 1 triton, 2 aiter.
    */
-  int32_t triton;
+  int32_t library;
   /**
    * Not 0: computes a batch: GEMMs of equal extents at equal distances in memory.
    */
@@ -1142,9 +1142,25 @@ typedef struct {
    */
   int32_t block_per_cu;
   /**
-   * Must be 0.
+   * Not 0: the scales of A are read row by row by a kernel that otherwise reads them by columns.
    */
-  int32_t reserved;
+  int32_t row_scales;
+  /**
+   * Threads along the rows of A and along the columns of B that load a step; 0 when not known.
+   */
+  int32_t loaders[2];
+  /**
+   * Threads along m and n that store C; 0 when not known.
+   */
+  int32_t storers[2];
+  /**
+   * Results of instructions along m and n that a wave shuffles at a time; 0 when not known.
+   */
+  int32_t shuffle[2];
+  /**
+   * Groups of neighbouring tiles, and tiles along m in one; 0 for tiles in their order.
+   */
+  int32_t partition[2];
 } ck_gemm_variant;
 
 /**

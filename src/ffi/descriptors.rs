@@ -9,8 +9,8 @@ use super::mirror::{AsC, FromC, init, mirror};
 use super::{CkRegistry, CkStatus};
 use crate::kernel::{ConvKernel, GemmKernel, GemmVariant, Kernel, KernelKind, Mnk, Quant, StreamK};
 use crate::vocab::{
-    Arch, ConvLayout, Direction, Dtype, Elementwise, Epilogue, GemmLayout, Major, Pipeline, Scheduler,
-    Specialization, StreamKReduction,
+    Arch, ConvLayout, Direction, Dtype, Elementwise, Epilogue, GemmLayout, GemmLibrary, Major, Pipeline,
+    Scheduler, Specialization, StreamKReduction,
 };
 use ck_select_types::{conv_kernel, gemm_kernel, gemm_variant};
 
@@ -86,7 +86,7 @@ gemm_kernel! {
 gemm_variant! {
     mirror
     /// What sets a GEMM kernel apart from a plain one.
-    CkGemmVariant, [] [reserved]
+    CkGemmVariant, [] []
 }
 
 /// Initialises a descriptor with the defaults of CK's key (tile 1x128x128, waves 2x2x1, instruction 32x32x16,
@@ -194,7 +194,9 @@ impl Descriptor for CkGemmKernelDesc {
         unsafe {
             let mut kernel = GemmKernel::from_c(*self, "", CkStatus::InvalidKernel)?;
             let name = named(self.name, || kernel.identifier())?;
-            kernel.variant.triton |= GemmKernel::is_tritons(&name);
+            if kernel.variant.library == GemmLibrary::Ck {
+                kernel.variant.library = GemmKernel::library_of(&name);
+            }
             Ok(Kernel { name, kind: KernelKind::Gemm(kernel) })
         }
     }

@@ -12,8 +12,8 @@ use super::{CkStatus, input, words};
 use crate::kernel::{FmhaTile, Mnk};
 use crate::vocab::{
     Arch, ConvLayout, Direction, Dtype, Elementwise, Epilogue, FmhaApi, FmhaBias, FmhaFamily, FmhaKvLayout,
-    FmhaKvLookup, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale, FmhaRope, GemmLayout, Major, Pipeline,
-    QuantMode, Scheduler, Specialization, StreamKReduction, UnknownWord,
+    FmhaKvLookup, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale, FmhaRope, GemmLayout, GemmLibrary, Major,
+    Pipeline, QuantMode, Scheduler, Specialization, StreamKReduction, UnknownWord,
 };
 
 /// A value as C has it.
@@ -451,6 +451,7 @@ numbered! {
     Dtype = "A `ck_dtype`.";
     Major = "A `ck_major`.";
     ConvLayout = "A `ck_conv_layout`.";
+    GemmLibrary = "";
     FmhaApi = "A `ck_fmha_api`.";
     FmhaFamily = "A `ck_fmha_family`.";
     FmhaMode = "";

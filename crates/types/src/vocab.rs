@@ -205,6 +205,18 @@ vocabulary! {
 }
 
 vocabulary! {
+    /// Who builds a GEMM kernel, where its name says it.
+    GemmLibrary, "library of GEMM kernels" {
+        /// AMD's composable_kernel: the tile engine, the code generator, the dispatcher.
+        Ck = "ck",
+        /// Triton: `compv3` to `compv6` are two to five stages.
+        Triton = "triton",
+        /// AITER, which builds CK's kernels under names of its own.
+        Aiter = "aiter",
+    }
+}
+
+vocabulary! {
     /// What a GEMM kernel does to its result, element by element.
     Elementwise, "elementwise operation" {
         PassThrough = "PassThrough" | "", Add = "Add", Multiply = "Multiply", MultiDAdd = "MultiDAdd",

@@ -91,8 +91,7 @@ fn share_of(text: &str, figures: &[&'static str]) -> Result<(&'static str, f64),
     let (name, value) =
         text.split_once('=').ok_or_else(|| format!("'{text}' is not of the form figure=value"))?;
     let known = figures.iter().find(|figure| **figure == name);
-    let name =
-        known.ok_or_else(|| format!("no figure is named '{name}'; there are {}", figures.join(", ")))?;
+    let name = known.ok_or_else(|| format!("no figure is named '{name}', only {}", figures.join(", ")))?;
     match value.parse::<f64>() {
         Ok(share) if (0.0..=1.0).contains(&share) => Ok((name, share)),
         _ => Err(format!("{name}: found '{value}', expected a share from 0 to 1")),

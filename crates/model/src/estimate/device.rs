@@ -8,7 +8,7 @@ use super::profiles;
 use crate::hardware::Hardware;
 use crate::kernel::KernelKind;
 use crate::problem::InvalidField;
-use crate::vocab::{Arch, Dtype, Epilogue};
+use crate::vocab::{Arch, Dtype, Epilogue, GemmLibrary};
 
 /// Whose kernels a device runs: they differ in how they load and overlap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -169,7 +169,12 @@ impl Device {
     /// kernels of `gpu/` do not have.
     pub(super) const fn library_of(&self, kernel: &KernelKind) -> Library {
         match (self.library, kernel) {
-            (_, KernelKind::Gemm(gemm)) if gemm.variant.triton => Library::Triton,
+            (_, KernelKind::Gemm(gemm)) if matches!(gemm.variant.library, GemmLibrary::Triton) => {
+                Library::Triton
+            }
+            (_, KernelKind::Gemm(gemm)) if matches!(gemm.variant.library, GemmLibrary::Aiter) => {
+                Library::ComposableKernel
+            }
             (Library::Cuda, KernelKind::Gemm(gemm)) if matches!(gemm.epilogue, Epilogue::Default) => {
                 Library::Triton
             }

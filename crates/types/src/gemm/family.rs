@@ -1,7 +1,7 @@
 //! Families of GEMM kernels: what the tile engine's names begin with, and what follows from it.
 
 use super::GemmKernel;
-use crate::vocab::QuantMode;
+use crate::vocab::{GemmLibrary, QuantMode};
 
 /// A family, and the properties that it implies. A kernel's name appends its other properties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -14,8 +14,7 @@ pub(crate) struct Family {
     pub multi_d: bool,
     pub preshuffle: bool,
     pub quant: Option<QuantMode>,
-    /// Its kernels are Triton's.
-    pub triton: bool,
+    pub library: GemmLibrary,
 }
 
 /// The code generator's names of families without a prefix of their own.
@@ -27,7 +26,7 @@ pub(crate) const PLAIN: Family = Family {
     multi_d: false,
     preshuffle: false,
     quant: None,
-    triton: false,
+    library: GemmLibrary::Ck,
 };
 
 /// GEMMs of one type and one launch.
@@ -58,7 +57,7 @@ const FAMILIES: [Family; 18] = [
     Family { prefix: "gemm_streamk", stream_k: true, ..PLAIN },
     Family { prefix: "gemm_multi_d", multi_d: true, ..PLAIN },
     Family { prefix: "gemm_preshuffle", preshuffle: true, ..PLAIN },
-    Family { prefix: TRITON, triton: true, ..PLAIN },
+    Family { prefix: TRITON, library: GemmLibrary::Triton, ..PLAIN },
     UNIVERSAL,
 ];
 
@@ -77,7 +76,7 @@ impl Family {
         let fits = |family: &&Self| {
             let has = |family_has: bool, kernel_has: bool| !family_has || kernel_has;
             family.quant == mode
-                && family.triton == variant.triton
+                && family.library == variant.library
                 && (matches!(mode, None | Some(QuantMode::Mx)) || family.grouped == kernel.grouped)
                 && has(family.batched, variant.batched)
                 && has(family.grouped, kernel.grouped)

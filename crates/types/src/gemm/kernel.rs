@@ -6,7 +6,8 @@ use crate::shape::Mnk;
 use crate::suffixes::Suffixes;
 use crate::valid::{MAX_EXTENT, MAX_SMALL, element};
 use crate::vocab::{
-    Arch, Dtype, Elementwise, Epilogue, GemmLayout, Pipeline, QuantMode, Scheduler, StreamKReduction,
+    Arch, Dtype, Elementwise, Epilogue, GemmLayout, GemmLibrary, Pipeline, QuantMode, Scheduler,
+    StreamKReduction,
 };
 
 fields! {
@@ -71,11 +72,15 @@ impl GemmKernel {
             && (!*preshuffle || self.preshuffle)
     }
 
-    /// Whether types and layout are the problem's.
+    /// Whether types and layout are the problem's. One of AITER's names stands for several kernels: with scales
+    /// C may be of either 16-bit float, and with one scale for each row and column fp8 may be int8.
     pub fn has_types_of(&self, problem: &GemmProblem) -> bool {
-        self.dtype_a == problem.dtype_a
-            && self.dtype_b == problem.dtype_b
-            && self.dtype_c == problem.dtype_c
+        let quant = self.variant.quant.filter(|_| self.variant.library == GemmLibrary::Aiter);
+        let is_of_rows = quant.is_some_and(|quant| quant.mode == QuantMode::RowCol);
+        let (a, b, c) = (problem.dtype_a, problem.dtype_b, problem.dtype_c);
+        let as_integers = is_of_rows && (a, b, self.dtype_a) == (Dtype::Int8, Dtype::Int8, Dtype::Fp8);
+        ((self.dtype_a, self.dtype_b) == (a, b) || as_integers)
+            && (self.dtype_c == c || quant.is_some() && c == Dtype::Fp16)
             && self.layout == problem.layout
     }
 
@@ -106,7 +111,7 @@ impl GemmKernel {
     /// What its longest name has besides types, shapes and pipeline.
     pub(crate) fn suffixes(&self) -> Vec<String> {
         let mut found = Suffixes::default();
-        found.word(self.variant.triton, "triton");
+        found.word(self.variant.library != GemmLibrary::Ck, self.variant.library);
         found.word(self.scheduler != Scheduler::Intrawave, self.scheduler);
         found.word(self.epilogue != Epilogue::CShuffle, self.epilogue);
         for (axis, pad) in ["m", "n", "k"].iter().zip(self.pad) {

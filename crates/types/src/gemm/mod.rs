@@ -1,5 +1,6 @@
 //! GEMMs: problems, kernels, and the names of kernels.
 
+mod aiter_name;
 mod body;
 mod family;
 mod kernel;

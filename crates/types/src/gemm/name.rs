@@ -30,12 +30,13 @@
 use std::fmt::Write as _;
 
 use super::family::{Family, PLAIN};
-use super::{GemmBody, GemmKernel, Quant, profile_name, quant_name};
+use super::{GemmBody, GemmKernel, Quant, aiter_name, profile_name, quant_name};
 use crate::scan::{NameError, Scan};
 use crate::shape::Mnk;
 use crate::valid::{MAX_EXTENT, MAX_SMALL};
 use crate::vocab::{
-    Arch, Elementwise, Epilogue, GemmLayout, Major, Pipeline, QuantMode, Scheduler, StreamKReduction,
+    Arch, Elementwise, Epilogue, GemmLayout, GemmLibrary, Major, Pipeline, QuantMode, Scheduler,
+    StreamKReduction,
 };
 
 /// What [`GemmKernel::parse_name`] understood, and the rest.
@@ -59,12 +60,15 @@ impl GemmKernel {
     /// Whether a text begins with the tile engine's word for a family (`gemm_universal_`, `batched_gemm_`),
     /// so that it can hardly be anything but a kernel's name.
     pub fn begins_a_name(text: &str) -> bool {
-        Family::of_name(text).is_some_and(|family| *family != PLAIN)
+        aiter_name::begins(text) || Family::of_name(text).is_some_and(|family| *family != PLAIN)
     }
 
-    /// Whether a name is that of a Triton kernel.
-    pub fn is_tritons(name: &str) -> bool {
-        Family::of_name(name).is_some_and(|family| family.triton)
+    /// Whose kernel a name is.
+    pub fn library_of(name: &str) -> GemmLibrary {
+        if aiter_name::begins(name) {
+            return GemmLibrary::Aiter;
+        }
+        Family::of_name(name).map_or(GemmLibrary::Ck, |family| family.library)
     }
 
     /// Reads a name of the tile engine or the code generator, such as
@@ -84,6 +88,9 @@ impl GemmKernel {
     /// transposed when B alone is shuffled; two workgroups of pipeline `preshuffleb` share a compute unit.
     pub fn parse_name(name: &str) -> Result<ParsedGemmName, NameError> {
         let mut scan = Scan::whole(name)?;
+        if aiter_name::begins(name) {
+            return Ok(ParsedGemmName { tail: String::new(), kernel: aiter_name::parse(&scan)? });
+        }
         let vec = find_vec(&scan)?;
         if let Some(vec) = &vec {
             scan = scan.over(&vec.others);
@@ -141,7 +148,9 @@ impl GemmKernel {
                  dtype",
             ));
         }
-        if Family::of_name(identifier).is_some_and(|family| family.batched || family.quant.is_some()) {
+        if aiter_name::begins(identifier)
+            || Family::of_name(identifier).is_some_and(|family| family.batched || family.quant.is_some())
+        {
             let ParsedGemmName { kernel, tail } = Self::parse_name(identifier)?;
             if kernel.identifier() == identifier && tail.is_empty() {
                 return Ok(kernel);
@@ -163,8 +172,12 @@ impl GemmKernel {
     }
 
     /// The tile-engine name: the family, such as `gemm_universal` or `batched_gemm`, then the kernel. For
-    /// quantised kernels it is the code generator's name, which contains the groups.
+    /// quantised kernels it is the code generator's name, which contains the groups, and for AITER's kernels
+    /// theirs.
     pub fn name(&self) -> String {
+        if self.variant.library == GemmLibrary::Aiter {
+            return aiter_name::write(self);
+        }
         let family = Family::of(self);
         let mut name = format!("{}_", family.prefix);
         self.write_body(family, &mut name);
@@ -179,7 +192,7 @@ impl GemmKernel {
     /// The code generator's name, `gemm_` with the kind of kernel at the end; for quantised kernels and
     /// Triton's the same as [`GemmKernel::name`].
     pub fn generated_name(&self) -> String {
-        if self.variant.quant.is_some() || self.variant.triton {
+        if self.variant.quant.is_some() || self.variant.library != GemmLibrary::Ck {
             return self.name();
         }
         let mut name = String::from("gemm_");
@@ -192,7 +205,7 @@ impl GemmKernel {
 
     /// The dispatcher's identifier, the key under which a registry holds it.
     pub fn identifier(&self) -> String {
-        if self.variant.batched || self.variant.quant.is_some() || self.variant.triton {
+        if self.variant.batched || self.variant.quant.is_some() || self.variant.library != GemmLibrary::Ck {
             return self.name();
         }
         let mut identifier = String::new();
@@ -342,7 +355,7 @@ fn body(scan: &mut Scan<'_>, family: &Family) -> Result<(GemmKernel, bool), Name
     let mut kernel =
         GemmKernel { dtype_b, grouped: family.grouped, preshuffle: family.preshuffle, ..body.into() };
     kernel.variant.batched = family.batched;
-    kernel.variant.triton = family.triton;
+    kernel.variant.library = family.library;
     kernel.variant.stream_k = stream_k;
     if family.quant.is_some() {
         kernel.dtype_c = dtype_a.scaled_result();

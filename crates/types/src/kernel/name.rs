@@ -11,6 +11,7 @@ impl Kernel {
     /// |---|---|
     /// | `grouped_conv_` | [`ConvKernel::parse_name`] |
     /// | `gemm_`, `batched_gemm_`, `grouped_gemm_`, `mx_gemm_`, `triton_gemm_` | [`GemmKernel::parse_name`]; a part that it does not understand is kept in the name only |
+    /// | `a8w8_`, `a4w4_`, `bf16_batched_` | AITER's: [`GemmKernel::parse_name`] |
     /// | `fmha_` | [`FmhaKernel::parse_name`] |
     /// | a dtype | [`GemmKernel::parse_identifier`] |
     ///
@@ -33,7 +34,7 @@ impl Kernel {
     pub fn from_name(name: &str) -> Result<Self, NameError> {
         let kind = if name.starts_with("grouped_conv_") {
             KernelKind::Conv(ConvKernel::parse_name(name)?)
-        } else if Family::of_name(name).is_some() {
+        } else if Family::of_name(name).is_some() || GemmKernel::begins_a_name(name) {
             KernelKind::Gemm(GemmKernel::parse_name(name)?.kernel)
         } else if name.starts_with("fmha_") {
             KernelKind::Fmha(FmhaKernel::parse_name(name)?)

@@ -250,10 +250,11 @@ fn names_of_triton_kernels_say_so() {
     let (of_triton, of_tile_engine) =
         (format!("triton_gemm_{BODY}_splitk4"), format!("gemm_universal_{BODY}_splitk4"));
     let (triton, other) = (parse(&of_triton).kernel, parse(&of_tile_engine).kernel);
-    assert!(triton.variant.triton && GemmKernel::begins_a_name(&of_triton));
+    assert_eq!(triton.variant.library, GemmLibrary::Triton);
+    assert!(GemmKernel::begins_a_name(&of_triton));
     assert_eq!([triton.name(), triton.generated_name(), triton.identifier()], [of_triton.as_str(); 3]);
     assert_ne!(triton, other);
-    let variant = crate::kernel::GemmVariant { triton: false, ..triton.variant };
+    let variant = crate::kernel::GemmVariant { library: GemmLibrary::Ck, ..triton.variant };
     assert_eq!(GemmKernel { variant, ..triton }, other);
     assert_eq!(other.name(), of_tile_engine);
 }
