@@ -11,318 +11,151 @@
 #include <stdint.h>
 #include "ck_select.h"
 
-/**
- * How to treat absent cells, and words without a code in the model's encoding.
- */
+/** How to treat absent cells, and words without a code in the model's encoding. */
 typedef enum {
-  /**
-   * As the model's spec says; if it says nothing, they are errors.
-   */
-  CK_UNCODED_SPEC = 0,
-  /**
-   * They are errors.
-   */
-  CK_UNCODED_ERROR = 1,
-  /**
-   * They take the defaults of upstream's feature engines.
-   */
-  CK_UNCODED_UPSTREAM = 2,
+  CK_UNCODED_SPEC = 0,     /**< As the model's spec says; if it says nothing, they are errors. */
+  CK_UNCODED_ERROR = 1,    /**< They are errors. */
+  CK_UNCODED_UPSTREAM = 2, /**< They take the defaults of upstream's feature engines. */
 } ck_uncoded;
 
-/**
- * A forest without a spec. Any number of threads may use one at once.
- */
+/** A forest without a spec. Any number of threads may use one at once. */
 typedef struct ck_forest ck_forest;
 
-/**
- * One forest of a model directory with its features. Immutable: any number of threads may use it at once.
- */
+/** One forest of a model directory with its features. Immutable: any number of threads may use it at once. */
 typedef struct ck_model ck_model;
 
-/**
- * Kernels that a model is prepared for. Immutable: any number of threads may use it at once.
- */
+/** Kernels that a model is prepared for. Immutable: any number of threads may use it at once. */
 typedef struct ck_pool ck_pool;
 
-/**
- * Which forest of a directory to load, and how; initialised by `ck_row_options_init`: all bytes 0 with
- * `struct_size` set.
- */
+/** Which forest of a directory to load, and how. */
 typedef struct {
-  /**
-   * `sizeof(ck_row_options)`.
-   */
   size_t struct_size;
-  /**
-   * A `ck_target`: which forest.
-   */
-  int32_t target;
-  /**
-   * A `ck_uncoded`.
-   */
-  int32_t uncoded;
-  /**
-   * Not 0: treats a missing `feature_spec.json` as an empty one, like upstream's predictor.
-   */
-  int32_t tolerate_no_spec;
-  /**
-   * Not 0: the model also answers for directions, types and architectures that its spec excludes and that
-   * it would otherwise refuse. The quality of its predictions there is unknown.
-   */
-  int32_t force;
-  /**
-   * The feature engine, such as "gemm72" or "conv97", or the class passed to upstream's predictor, such as
-   * `GroupedConvFeatureEngine`; NULL for the spec's engine. Borrowed for the call.
-   */
-  const char *engine;
-  /**
-   * Constants of the GPU that replace the spec's, as a JSON object such as `{"num_cus": 304}`; NULL for
-   * none. Borrowed for the call.
-   */
-  const char *hardware;
+  int32_t target;           /**< A `ck_target`: which forest. */
+  int32_t uncoded;          /**< A `ck_uncoded`. */
+  int32_t tolerate_no_spec; /**< Not 0: treats a missing `feature_spec.json` as an empty one, like
+                                 upstream's predictor. */
+  int32_t force;            /**< Not 0: the model also answers for directions, types and architectures that
+                                 its spec excludes and that it would otherwise refuse. The quality of its
+                                 predictions there is unknown. */
+  const char *engine;       /**< The feature engine, such as "gemm72" or "conv97", or the class passed to
+                                 upstream's predictor, such as `GroupedConvFeatureEngine`; NULL for the
+                                 spec's engine. */
+  const char *hardware;     /**< Constants of the GPU that replace the spec's, as a JSON object such as
+                                 `{"num_cus": 304}`; NULL for none. */
 } ck_row_options;
 
-/**
- * A named column of a table. Exactly one of `integers`, `numbers` and `codes` is not NULL and has one cell
- * per row.
- */
+/** A named column of a table. Exactly one of `integers`, `numbers` and `codes` is not NULL and has one
+ *  cell per row. */
 typedef struct {
-  /**
-   * `sizeof(ck_column)`.
-   */
   size_t struct_size;
-  /**
-   * The column's name.
-   */
-  const char *name;
-  /**
-   * Integer cells.
-   */
-  const int64_t *integers;
-  /**
-   * Floating-point cells; NaN is an absent cell.
-   */
-  const double *numbers;
-  /**
-   * Indices into `words`; a negative index is an absent cell.
-   */
-  const int32_t *codes;
-  /**
-   * The words that `codes` refers to.
-   */
-  const char *const *words;
-  /**
-   * Number of words.
-   */
-  size_t word_count;
+  const char *name;         /**< The column's name. */
+  const int64_t *integers;  /**< Integer cells. */
+  const double *numbers;    /**< Floating-point cells; NaN is an absent cell. */
+  const int32_t *codes;     /**< Indices into `words`; a negative index is an absent cell. */
+  const char *const *words; /**< The words that `codes` refers to. */
+  size_t word_count;        /**< Number of words. */
 } ck_column;
 
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
 
-/**
- * Initialises options with the defaults; sets `struct_size`.
- *
- * # Safety
- * `options` points to a `ck_row_options`.
- */
+/* Models and pools --------------------------------------------------------------------------------------- */
+
+/** Initialises options with `struct_size` and the defaults. */
 ck_status ck_row_options_init(ck_row_options *options);
 
-/**
- * Loads one forest of a model directory, plain or gzip, with `feature_spec.json`. No file is written.
- * `options` may be NULL for the defaults. Fails with `CK_STATUS_NOT_FOUND` if the directory has no such
- * forest. Destroy the model with `ck_model_destroy`.
- *
- * # Safety
- * `directory` is a NUL-terminated string; `options` is NULL or points to a struct with its `struct_size`
- * set, whose strings are NULL or NUL-terminated; `model` points to a pointer.
- */
+/** Loads one forest of a model directory, plain or gzip, with `feature_spec.json`. No file is written.
+ *  `options` may be NULL for the defaults. Fails with `CK_STATUS_NOT_FOUND` if the directory has no such
+ *  forest. */
 ck_status ck_model_create(const char *directory, const ck_row_options *options, ck_model **model);
 
-/**
- * Destroys a model. Pools created from it stay valid. NULL is allowed.
- *
- * # Safety
- * `model` is NULL, or from `ck_model_create`, and no thread uses it now or later.
- */
+/** Destroys a model. Pools created from it stay valid. */
 void ck_model_destroy(ck_model *model);
 
-/**
- * Describes a model directory as a JSON object: `op`, `rank_by`, `log_targets`, `feature_names`,
- * `problem_inputs` and `kernel_inputs` (the names of the cells that the features read), `name_inputs` (cells
- * that may contain a kernel's name, or must agree with it), `word_inputs` (those of all these that contain
- * words), `hardware` and more. Reads and checks the spec but no forest; the target in the options is
- * ignored. Free the string with `ck_string_free`.
- *
- * # Safety
- * As for `ck_model_create`; `text` points to a pointer.
- */
+/** Describes a model directory as a JSON object: `op`, `rank_by`, `log_targets`, `feature_names`,
+ *  `problem_inputs` and `kernel_inputs` (the names of the cells that the features read), `name_inputs`
+ *  (cells that may contain a kernel's name, or must agree with it), `word_inputs` (those of all these that
+ *  contain words), `hardware` and more. Reads and checks the spec but no forest; the target in the options
+ *  is ignored. Free the string with `ck_string_free`. */
 ck_status ck_spec_describe(const char *directory, const ck_row_options *options, char **text);
 
-/**
- * Parses a kernel's name into a JSON object of cells, as upstream's converters do: the numbers of a
- * convolution's tile are in the order of the name under `block_size`, `gemm_m_per_block`,
- * `gemm_n_per_block`. The name is among them as `kernel_name`, so that every model gets its own reading.
- * Fails with `CK_STATUS_INVALID_KERNEL` if it is not a kernel's name. Free the string with `ck_string_free`.
- *
- * # Safety
- * `name` is a NUL-terminated string; `text` points to a pointer.
- */
+/** Parses a kernel's name into a JSON object of cells, as upstream's converters do: the numbers of a
+ *  convolution's tile are in the order of the name under `block_size`, `gemm_m_per_block`,
+ *  `gemm_n_per_block`. The name is among them as `kernel_name`, so that every model gets its own reading.
+ *  Fails with `CK_STATUS_INVALID_KERNEL` if it is not a kernel's name. Free the string with
+ *  `ck_string_free`. */
 ck_status ck_kernel_cells(const char *name, char **text);
 
-/**
- * Predicts for one row, a JSON object with the cells of a problem and of a kernel, such as
- * `{"m": 16, "n": 1536, "k": 7168, "dtype": "fp8", "tile_m": 64}`. Logarithms are undone; targets trained
- * without a logarithm are clamped at 0.
+/** Predicts for one row, a JSON object with the cells of a problem and of a kernel, such as `{"m": 16,
+ *  "n": 1536, "k": 7168, "dtype": "fp8", "tile_m": 64}`. Logarithms are undone; targets trained without a
+ *  logarithm are clamped at 0.
  *
- * A row with a kernel's name under `kernel_name` or `kernel` is described by the name, like kernels of a
- * registry. Its other cells may be absent and must not contradict the name; a tile's numbers may be in the
- * order of the name, as in tables of measurements, or by their meaning. Any other string there is a label.
- *
- * # Safety
- * `model` is from `ck_model_create`; `row` points to `len` bytes, `value` to a double.
- */
+ *  A row with a kernel's name under `kernel_name` or `kernel` is described by the name, like kernels of a
+ *  registry. Its other cells may be absent and must not contradict the name; a tile's numbers may be in
+ *  the order of the name, as in tables of measurements, or by their meaning. Any other string there is a
+ *  label. */
 ck_status ck_model_predict_row(const ck_model *model, const uint8_t *row, size_t len, double *value);
 
-/**
- * Predicts for each row of a table whose columns contain the cells of problems and kernels; see
- * `ck_model_predict_row`. Columns that the features do not read are ignored; where absent cells are errors,
- * names close to those of a problem's or a kernel's cells are refused as misspelt.
- *
- * # Safety
- * `model` is from `ck_model_create`; `columns` points to `column_count` structs, each with its `struct_size`
- * set and `rows` cells; `values` points to `rows` doubles.
- */
-ck_status ck_model_predict_rows(const ck_model *model,
-                                const ck_column *columns,
-                                size_t column_count,
-                                size_t rows,
-                                double *values);
+/** Predicts for each row of a table whose columns contain the cells of problems and kernels; see
+ *  `ck_model_predict_row`. Columns that the features do not read are ignored; where absent cells are
+ *  errors, names close to those of a problem's or a kernel's cells are refused as misspelt. */
+ck_status ck_model_predict_rows(const ck_model *model, const ck_column *columns, size_t column_count,
+    size_t rows, double *values);
 
-/**
- * Writes the features of each row of a table, row by row in the model's order. If `capacity` is smaller than
- * rows times features, nothing is written and the call fails with `CK_STATUS_BUFFER_TOO_SMALL`.
- *
- * # Safety
- * As for `ck_model_predict_rows`; `features` points to `capacity` doubles.
- */
-ck_status ck_model_extract_rows(const ck_model *model,
-                                const ck_column *columns,
-                                size_t column_count,
-                                size_t rows,
-                                size_t capacity,
-                                double *features);
+/** Writes the features of each row of a table, row by row in the model's order, or nothing if they are
+ *  more than `capacity`. */
+ck_status ck_model_extract_rows(const ck_model *model, const ck_column *columns, size_t column_count,
+    size_t rows, size_t capacity, double *features);
 
-/**
- * Prepares a model for the kernels of a table, which may be named; see `ck_model_predict_row`. Rows may also
- * have cells of the problem, which then override those of the ranked problem. Destroy the pool with
- * `ck_pool_destroy`.
- *
- * # Safety
- * As for `ck_model_predict_rows`; `pool` points to a pointer.
- */
-ck_status ck_pool_create(const ck_model *model,
-                         const ck_column *columns,
-                         size_t column_count,
-                         size_t rows,
-                         ck_pool **pool);
+/** Prepares a model for the kernels of a table, which may be named; see `ck_model_predict_row`. Rows may
+ *  also have cells of the problem, which then override those of the ranked problem. */
+ck_status ck_pool_create(const ck_model *model, const ck_column *columns, size_t column_count,
+    size_t rows, ck_pool **pool);
 
-/**
- * Destroys a pool. NULL is allowed.
- *
- * # Safety
- * `pool` is NULL, or from `ck_pool_create`, and no thread uses it now or later.
- */
+/** Destroys a pool. */
 void ck_pool_destroy(ck_pool *pool);
 
-/**
- * Ranks the kernels of a pool for a problem, best first, NaN last. Of equal scores, kernels whose pipeline and
- * suffixes were measured for the model come first, then those with the shorter estimated time if all rows name
- * their kernel, then the earlier row. `problem` is a JSON object, such as `{"m": 16, "n": 1536, "k": 7168}`. Type, direction, layout and
- * the depth of 2D convolutions may be omitted where the kernels' names determine them; contradicting the
- * names is an error. Where absent cells are errors, the problem is validated, and names close to those of
- * its cells are refused as misspelt; other unknown ones are ignored. At most `capacity` places are written:
- * to `rows` each kernel's row, counted from 0, and to `scores` its score, with logarithms undone and not
- * clamped. Where absent cells are errors, named GEMM kernels of another variant than the problem's (batch,
- * list, Stream-K, scales), and attention kernels that do not support it, come last, with NaN; it is an error
- * if all are.
+/** Ranks the kernels of a pool for a problem, best first, NaN last: to `rows` each kernel's row, counted
+ *  from 0, and to `scores` its score, with logarithms undone and not clamped; at most `capacity` of
+ *  either. Of equal scores, kernels whose pipeline and suffixes were measured for the model come first,
+ *  then those with the shorter estimated time if all rows name their kernel, then the earlier row.
  *
- * # Safety
- * `pool` is from `ck_pool_create`; `problem` points to `len` bytes; `rows` and `scores` point to `capacity`
- * items each.
- */
-ck_status ck_pool_rank(const ck_pool *pool,
-                       const uint8_t *problem,
-                       size_t len,
-                       size_t capacity,
-                       size_t *rows,
-                       double *scores);
+ *  `problem` is a JSON object, such as `{"m": 16, "n": 1536, "k": 7168}`. Type, direction, layout and the
+ *  depth of 2D convolutions may be omitted where the kernels' names determine them; contradicting the
+ *  names is an error. Where absent cells are errors, the problem is validated, names close to those of its
+ *  cells are refused as misspelt (other unknown ones are ignored), and named GEMM kernels of another
+ *  variant than the problem's (batch, list, Stream-K, scales), and attention kernels that do not support
+ *  it, come last, with NaN; it is an error if all are. */
+ck_status ck_pool_rank(const ck_pool *pool, const uint8_t *problem, size_t len, size_t capacity,
+    size_t *rows, double *scores);
 
-/**
- * Writes what `ck_spec_describe` writes, for a feature engine without a model. `options` names the engine
- * and may give constants of the GPU; omitted ones are the defaults of upstream's engines. Free the string
- * with `ck_string_free`.
- *
- * # Safety
- * `options` points to a struct with its `struct_size` set, whose strings are NULL or NUL-terminated; `text`
- * points to a pointer.
- */
+/* Feature engines ---------------------------------------------------------------------------------------- */
+
+/** Writes what `ck_spec_describe` writes, for a feature engine without a model. `options` names the engine
+ *  and may give constants of the GPU; omitted ones are the defaults of upstream's engines. Free the string
+ *  with `ck_string_free`. */
 ck_status ck_engine_describe(const ck_row_options *options, char **text);
 
-/**
- * Writes the features that an engine computes for each row of a table, row by row; see `ck_engine_describe`
- * and `ck_model_extract_rows`. If `capacity` is too small, nothing is written and the call fails with
- * `CK_STATUS_BUFFER_TOO_SMALL`.
- *
- * # Safety
- * As for `ck_engine_describe`; `columns` points to `column_count` structs, each with its `struct_size` set
- * and `rows` cells; `features` points to `capacity` doubles.
- */
-ck_status ck_engine_extract_rows(const ck_row_options *options,
-                                 const ck_column *columns,
-                                 size_t column_count,
-                                 size_t rows,
-                                 size_t capacity,
-                                 double *features);
+/** Writes the features that an engine computes for each row of a table, as `ck_model_extract_rows` does. */
+ck_status ck_engine_extract_rows(const ck_row_options *options, const ck_column *columns,
+    size_t column_count, size_t rows, size_t capacity, double *features);
 
-/**
- * Loads a forest from a file, plain or gzip. Destroy it with `ck_forest_destroy`.
- *
- * # Safety
- * `file` is a NUL-terminated string; `forest` points to a pointer.
- */
+/* Forests ------------------------------------------------------------------------------------------------ */
+
+/** Loads a forest from a file, plain or gzip. */
 ck_status ck_forest_create(const char *file, ck_forest **forest);
 
-/**
- * Destroys a forest. NULL is allowed.
- *
- * # Safety
- * `forest` is NULL, or from `ck_forest_create`, and no thread uses it now or later.
- */
+/** Destroys a forest. */
 void ck_forest_destroy(ck_forest *forest);
 
-/**
- * Writes the number of features of a row.
- *
- * # Safety
- * `forest` is from `ck_forest_create`; `width` points to a `size_t`.
- */
+/** Writes the number of features of a row. */
 ck_status ck_forest_width(const ck_forest *forest, size_t *width);
 
-/**
- * Writes what LightGBM would predict for each row of a row-major matrix with `width` features per row: no
- * logarithm is undone, and nothing is clamped.
- *
- * # Safety
- * `forest` is from `ck_forest_create`; `features` points to `rows` times `width` doubles, `values` to
- * `rows`.
- */
-ck_status ck_forest_predict(const ck_forest *forest,
-                            const double *features,
-                            size_t rows,
-                            size_t width,
-                            double *values);
+/** Writes what LightGBM would predict for each row of a row-major matrix with `width` features per row: no
+ *  logarithm is undone, and nothing is clamped. */
+ck_status ck_forest_predict(const ck_forest *forest, const double *features, size_t rows, size_t width,
+    double *values);
 
 #ifdef __cplusplus
 }  // extern "C"

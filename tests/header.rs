@@ -10,29 +10,25 @@ use std::{env, fs};
 use ck_select::ffi;
 use ck_select::vocab::{ConvLayout, Direction, Dtype, FmhaApi, FmhaFamily, Major};
 
-/// The files of `src/ffi` that declare something, in the order of the header.
-const SOURCES: [&str; 17] = [
-    "status",
-    "error",
-    "log",
-    "memory",
-    "gemm_request",
-    "problems",
-    "registry",
-    "kernels",
-    "descriptors",
-    "desc_names",
-    "fmha",
-    "fmha_kernels",
-    "exchange",
-    "hardware",
-    "models",
-    "select",
-    "tune",
+#[path = "header/layout.rs"]
+mod layout;
+
+/// The files of `src/ffi` that declare something, under the headings of the header.
+const SOURCES: [(&str, &[&str]); 6] = [
+    ("Errors, versions, the log", &["status", "error", "log", "memory"]),
+    ("Problems", &["gemm_request", "problems"]),
+    (
+        "A registry and its kernels",
+        &["registry", "kernels", "descriptors", "desc_names", "fmha_kernels", "exchange"],
+    ),
+    ("Models", &["hardware", "models"]),
+    ("Choosing", &["select", "fmha"]),
+    ("Measuring between selections", &["tune"]),
 ];
 
 /// Those with tables of rows, which have a header of their own.
-const ROWS: [&str; 3] = ["rows", "engines", "forests"];
+const ROWS: [(&str, &[&str]); 3] =
+    [("Models and pools", &["rows"]), ("Feature engines", &["engines"]), ("Forests", &["forests"])];
 
 const ABOUT_ROWS: &str = "
 /* ck_select for tables: features and predictions of rows, as the Python package computes them.
@@ -42,20 +38,6 @@ const ABOUT_ROWS: &str = "
 
 fn config() -> cbindgen::Config {
     cbindgen::Config::from_file(Path::new(env!("CARGO_MANIFEST_DIR")).join("cbindgen.toml")).unwrap()
-}
-
-/// A field's documentation in lines of the header.
-fn wrapped(doc: &str) -> String {
-    let (mut text, mut width) = (String::new(), 0);
-    for word in doc.split_whitespace() {
-        if width > 0 && width + word.len() > 104 {
-            text.push('\n');
-            width = 0;
-        }
-        text += &format!(" {word}");
-        width += word.len() + 1;
-    }
-    text
 }
 
 /// The enums of the header, which are vocabularies: Rust itself takes plain integers.
@@ -86,7 +68,7 @@ fn mirrored() -> PathBuf {
     assert_eq!(Major::ALL, [Major::Row, Major::Col, Major::Packed]);
     let mut source = String::new();
     for (name, doc, words) in ENUMS {
-        source += &format!("#[doc = {:?}]\n#[repr(C)]\npub enum {name} {{\n", wrapped(doc));
+        source += &format!("#[doc = {doc:?}]\n#[repr(C)]\npub enum {name} {{\n");
         for (number, word) in words.iter().enumerate() {
             source += &format!("{} = {number},\n", class(word));
         }
@@ -97,7 +79,7 @@ fn mirrored() -> PathBuf {
         for ffi::CField { name: field, rust, doc, .. } in fields {
             let plain = rust.replace("i8", "c_char");
             let path = plain.rsplit_once("::").map_or(plain.as_str(), |(_, name)| name);
-            source += &format!("#[doc = {:?}]\npub {field}: {path},\n", wrapped(&doc));
+            source += &format!("#[doc = {doc:?}]\npub {field}: {path},\n");
         }
         source += "}\n";
     }
@@ -106,12 +88,19 @@ fn mirrored() -> PathBuf {
     path
 }
 
-fn check(header: &str, sources: Vec<PathBuf>, config: cbindgen::Config) {
+/// Holds a header to what these sources make.
+fn check(header: &str, sources: &[(&str, &[&str])], beside: Option<PathBuf>, config: cbindgen::Config) {
+    let path = |file: &&str| Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/ffi/{file}.rs"));
+    let files: Vec<PathBuf> =
+        sources.iter().flat_map(|(_, files)| files.iter().map(path)).chain(beside).collect();
     let builder =
-        sources.into_iter().fold(cbindgen::Builder::new().with_config(config), cbindgen::Builder::with_src);
+        files.into_iter().fold(cbindgen::Builder::new().with_config(config), cbindgen::Builder::with_src);
     let mut made = Vec::new();
     builder.generate().unwrap().write(&mut made);
-    hold(header, &made);
+    let text = |files: &[&str]| files.iter().map(|file| fs::read_to_string(path(file)).unwrap()).collect();
+    let groups: Vec<(&str, String)> =
+        sources.iter().map(|(heading, files)| (*heading, text(files))).collect();
+    hold(header, layout::laid_out(&String::from_utf8(made).unwrap(), &groups).as_bytes());
 }
 
 /// Compares a committed file with what was made, or updates it.
@@ -131,15 +120,13 @@ fn hold(file: &str, made: &[u8]) {
 fn the_committed_headers_are_what_the_sources_make() {
     let (mut main, mut rows) = (config(), config());
     main.export.include.retain(|name| name != "CkUncoded");
-    let source = |file: &&str| Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("src/ffi/{file}.rs"));
-    let sources = SOURCES.iter().map(source).chain([mirrored()]);
-    check("include/ck_select.h", sources.collect(), main);
+    check("include/ck_select.h", &SOURCES, Some(mirrored()), main);
     rows.export.include = vec!["CkUncoded".to_owned()];
     rows.header = Some(ABOUT_ROWS.to_owned());
     rows.include_guard = Some("CK_SELECT_ROWS_H".to_owned());
     rows.sys_includes = vec!["stddef.h".to_owned(), "stdint.h".to_owned()];
     rows.includes = vec!["ck_select.h".to_owned()];
-    check("include/ck_select_rows.h", ROWS.iter().map(source).collect(), rows);
+    check("include/ck_select_rows.h", &ROWS, None, rows);
 
     let header = |name: &str| fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(name)).unwrap();
     let headers = header("include/ck_select.h") + &header("include/ck_select_rows.h");
@@ -169,8 +156,9 @@ fn cpp_vocabularies() -> String {
             1.. if letter.is_uppercase() => format!("_{}", letter.to_lowercase()),
             _ => letter.to_lowercase().to_string(),
         });
+        let lines = |text: &str| format!(" {}", layout::filled(text.split(' '), 104).join("\n "));
         let quoted: Vec<_> = spelled.iter().map(|word| format!("{word:?}")).collect();
-        let (enumerators, quoted) = (wrapped(&words.join(", ")), wrapped(&quoted.join(", ")));
+        let (enumerators, quoted) = (lines(&words.join(", ")), lines(&quoted.join(", ")));
         text += &format!(
             "\nenum class {name} : std::int32_t {{{}\n}};\nnamespace detail {{\ninline constexpr std::string_view \
              {}_words[] = {{{}\n}};\n}}  // namespace detail\n",

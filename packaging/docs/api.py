@@ -48,7 +48,7 @@ def linked(text: str, links: dict[str, str], page: str) -> str:
     lines, is_code = [], False
     for line in text.splitlines():
         is_code ^= line.startswith("```")
-        if not is_code and not line.startswith("#"):
+        if not is_code and not line.startswith(("#", "    ")):
             line = re.sub(rf"(?<![\w`/.\[])(`?)\b({names})\b(?:\(\))?\1(?![\w`*]|\.h)", link, line)
         lines.append(line)
     return "\n".join(lines) + "\n"
@@ -73,7 +73,10 @@ def c_page(header: Path, page: str, links: dict[str, str]) -> str:
     functions = [item for item in items.values() if item not in types]
     for heading, group in (("Functions", functions), ("Types and constants", types)):
         out.append(f"## {heading}")
+        commented = ""
         for item in group:
+            # A function without a comment is one of those under the comment before.
+            commented, item.doc = (item.name, item.doc) if item.doc else (commented, f"As `{commented}`.")
             name = item.code.split()[-1] if item.code.startswith("typedef") else item.name
             links[name] = f"{page}.md#{name.lower()}"
             out += [f"### `{name}`", c_item(item)]
@@ -95,7 +98,7 @@ def listed(text: str) -> str:
 
 def c_item(item: Item) -> str:
     """A declaration, what it says, and its fields."""
-    doc = re.sub(r"^# Safety$", "**Requires:**", item.doc, flags=re.M)
+    doc = item.doc
     if item.kind != "typedef":
         code = item.code if item.code.endswith(";") or item.code.startswith("#") else f"{item.code};"
         return f"```c\n{wrapped(code)}\n```\n\n{doc}"

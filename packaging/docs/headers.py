@@ -44,7 +44,7 @@ class Item:
 def words(comment: str) -> str:
     """A comment's text, without what marks it as one."""
     if comment.startswith("/*"):
-        comment = re.sub(r"^/\*+|\*+/$", "", comment)
+        comment = re.sub(r"^/\*+<?|\*+/$", "", comment)
         return re.sub(r"^[ \t]*\* ?", "", comment, flags=re.M).strip()
     return re.sub(r"^[ \t]*///? ?", "", comment, flags=re.M).strip()
 
@@ -67,9 +67,12 @@ class Reader:
                 self.at += 1
                 return out
             if found := COMMENT.match(rest):
+                self.at += found.end()
+                if found[0].startswith("/**<"):
+                    out[-1].doc = words(found[0])
+                    continue
                 is_doc = self.plain or re.match(r"/\*\*|\s*///", found[0])
                 doc = words(found[0]) if is_doc else ""
-                self.at += found.end()
                 continue
             if found := re.match(r"(public|private|protected)\s*:(?!:)", rest):
                 is_public = found[1] == "public"

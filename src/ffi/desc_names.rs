@@ -13,9 +13,9 @@ use crate::vocab::Specialization;
 /// names, for example, state neither waves nor vector widths, and a name with some flags states that the
 /// kernel has no others. For kernels whose keys are not exact: CK's code generators write the pipelines
 /// `basic_v1`, `comp_async` and `wavelet` into keys as `compv3`, and counts as 1. Fields that change are
-/// those on which name and key disagree. The types of weight and output, `name` and `arch` never change. The
-/// strings written live as long as the library. Fails with `CK_STATUS_INVALID_KERNEL`, and changes nothing,
-/// if `name` is not the name of a convolution kernel.
+/// those on which name and key disagree; the types of weight and output, `name` and `arch` never do. Fails
+/// with `CK_STATUS_INVALID_KERNEL`, and changes nothing, if `name` is not the name of a convolution kernel.
+/// The strings written live as long as the library.
 ///
 /// # Safety
 /// `name` is a NUL-terminated string; `desc` points to a `ck_conv_kernel_desc` with its `struct_size` set.

@@ -19,9 +19,8 @@ conv_kernel! {
     /// A grouped-convolution kernel, with the fields of CK's `GroupedConvKernelKey` and those that only its
     /// names contain.
     ///
-    /// Initialise it with `ck_conv_kernel_desc_init`. Words are those of kernel names, such as "compv3"; they
-    /// are strings, because CK adds some with each version. Strings are borrowed for the call that takes the
-    /// descriptor.
+    /// Words are those of kernel names, such as "compv3"; they are strings, because CK adds some with each
+    /// version.
     CkConvKernelDesc sized "ck_conv_kernel_desc",
     [
         struct_size: usize = size_of::<CkConvKernelDesc>(), "`sizeof(ck_conv_kernel_desc)`.";
@@ -71,8 +70,7 @@ impl FromC for Option<StreamK> {
 
 gemm_kernel! {
     mirror
-    /// A GEMM kernel, with the fields of CK's `KernelKey`. Initialise it with `ck_gemm_kernel_desc_init`; see
-    /// `ck_conv_kernel_desc` for words and strings.
+    /// A GEMM kernel, with the fields of CK's `KernelKey`.
     CkGemmKernelDesc sized "ck_gemm_kernel_desc",
     [
         struct_size: usize = size_of::<CkGemmKernelDesc>(), "`sizeof(ck_gemm_kernel_desc)`.";
@@ -89,9 +87,11 @@ gemm_variant! {
     CkGemmVariant, [] []
 }
 
-/// Initialises a descriptor with the defaults of CK's key (tile 1x128x128, waves 2x2x1, instruction 32x32x16,
-/// compv3, intrawave, cshuffle, vectors 4, 8, 8) for a forward bf16 NHWGC convolution in two dimensions; sets
-/// `struct_size`.
+/// Initialises a descriptor with `struct_size` and the defaults of CK: a forward bf16 NHWGC convolution in
+/// two dimensions (tile 1x128x128, waves 2x2x1, instruction 32x32x16, compv3, intrawave, cshuffle, vectors 4,
+/// 8, 8); an fp8 GEMM of layout rcr (tile 128x128x64, the same waves, instruction, pipeline, scheduler and
+/// epilogue, everything padded); forward fp16 attention in batch mode with heads of 128 (pipeline "qr", tile
+/// 128x64x32x128x32x128, the same waves and instruction, everything padded).
 ///
 /// # Safety
 /// `desc` points to a `ck_conv_kernel_desc`.
@@ -101,8 +101,7 @@ pub unsafe extern "C" fn ck_conv_kernel_desc_init(desc: *mut CkConvKernelDesc) -
     boundary(|| unsafe { init(desc, "desc", &ConvKernel::USUAL) })
 }
 
-/// Initialises a descriptor with an fp8 kernel of layout rcr (tile 128x128x64, waves 2x2x1, instruction
-/// 32x32x16, compv3, intrawave, cshuffle, everything padded); sets `struct_size`.
+/// As `ck_conv_kernel_desc_init`, for an fp8 GEMM of layout rcr.
 ///
 /// # Safety
 /// `desc` points to a `ck_gemm_kernel_desc`.
@@ -112,8 +111,8 @@ pub unsafe extern "C" fn ck_gemm_kernel_desc_init(desc: *mut CkGemmKernelDesc) -
     boundary(|| unsafe { init(desc, "desc", &GemmKernel::USUAL) })
 }
 
-/// Adds convolution kernels by descriptor: all of them or, if one cannot be added, none. `hooks` is NULL, or
-/// has one element per descriptor; see also `ck_registry_add_kernel`.
+/// Adds kernels by descriptor: all of them or, if one cannot be added, none. `hooks` is NULL, or has one
+/// element per descriptor; see `ck_registry_add_kernel`.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `descs` points to `count` descriptors, each with its
@@ -130,7 +129,7 @@ pub unsafe extern "C" fn ck_registry_add_conv_kernels(
     boundary(|| unsafe { add_described(registry, descs, hooks, count) })
 }
 
-/// Adds GEMM kernels by descriptor; see `ck_registry_add_conv_kernels`.
+/// As `ck_registry_add_conv_kernels`, for GEMMs.
 ///
 /// # Safety
 /// As for `ck_registry_add_conv_kernels`.

@@ -30,9 +30,7 @@ pub unsafe extern "C" fn ck_engine_describe(
     })
 }
 
-/// Writes the features that an engine computes for each row of a table, row by row; see `ck_engine_describe`
-/// and `ck_model_extract_rows`. If `capacity` is too small, nothing is written and the call fails with
-/// `CK_STATUS_BUFFER_TOO_SMALL`.
+/// Writes the features that an engine computes for each row of a table, as `ck_model_extract_rows` does.
 ///
 /// # Safety
 /// As for `ck_engine_describe`; `columns` points to `column_count` structs, each with its `struct_size` set

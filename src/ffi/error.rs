@@ -74,10 +74,8 @@ fn remember(message: &str) {
     });
 }
 
-/// The message of the last failed call on this thread; empty if none failed. Never NULL.
-///
-/// The string is valid until another call fails on this thread, or the thread ends. Successful calls do not
-/// change it.
+/// The message of the last failed call on this thread; empty if none failed, never NULL. The string is valid
+/// until another call fails on this thread, or the thread ends.
 #[unsafe(no_mangle)]
 pub extern "C" fn ck_last_error() -> *const c_char {
     boundary_value(c"".as_ptr(), || {

@@ -28,11 +28,10 @@ pub enum CkOp {
     Fmha = 2,
 }
 
-/// Adds the kernels of a JSON export of a CK registry, all or none.
-///
-/// `hooks_of` is called for each kernel with its name (for a GEMM its identifier) and hooks to fill in: all
-/// bytes 0 except for `struct_size` and `priority` 1. It returns 0 to skip the kernel and anything else to
-/// add it. It must not throw or use the registry. If it is NULL, all kernels are added, without callbacks.
+/// Adds the kernels of a JSON export of a CK registry, all or none. `hooks_of` is called for each kernel with
+/// its name (for a GEMM its identifier) and hooks to fill in: all bytes 0 except for `struct_size` and
+/// `priority` 1. It returns 0 to skip the kernel and anything else to add it; it must not use the registry.
+/// If it is NULL, all kernels are added, without callbacks.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `json` points to `len` bytes; `hooks_of` is NULL or callable with
@@ -74,7 +73,7 @@ pub unsafe extern "C" fn ck_registry_import_json(
     })
 }
 
-/// Options of an export, initialised by `ck_export_options_init`: all bytes 0 with `struct_size` set.
+/// Options of an export.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkExportOptions {
@@ -97,7 +96,7 @@ unsafe impl Versioned for CkExportOptions {
     const LEAST: usize = offset_of!(Self, timestamp);
 }
 
-/// Initialises options with the defaults; sets `struct_size`.
+/// Initialises options with `struct_size` and the defaults.
 ///
 /// # Safety
 /// `options` points to a `ck_export_options`.

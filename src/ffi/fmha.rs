@@ -18,8 +18,6 @@ use ck_select_types::fmha_problem;
 fmha_problem! {
     mirror
     /// Attention, with the fields of CK's `FmhaProblem` and their numbers.
-    ///
-    /// Initialise it with `ck_fmha_problem_init`, which sets `struct_size` and the defaults.
     CkFmhaProblem sized "ck_fmha_problem",
     [struct_size: usize = size_of::<CkFmhaProblem>(), "`sizeof(ck_fmha_problem)`.";] [reserved]
 }
@@ -32,8 +30,7 @@ impl AsProblem for CkFmhaProblem {
     }
 }
 
-/// Initialises a problem: forward fp16 attention of one sequence with one query, key and head of 128
-/// elements; sets `struct_size`.
+/// As `ck_conv_problem_init`: forward fp16 attention of one query, key and head of 128 elements.
 ///
 /// # Safety
 /// `problem` points to a `ck_fmha_problem`.
@@ -43,9 +40,7 @@ pub unsafe extern "C" fn ck_fmha_problem_init(problem: *mut CkFmhaProblem) -> Ck
     boundary(|| unsafe { init(problem, "problem", &FmhaProblem::new([1, 1], 1, 128)) })
 }
 
-/// Chooses the kernel to run for one stage of attention, the problem's `family`; see
-/// `ck_registry_select_conv`. Only kernels that support the problem by CK's rules for attention are
-/// considered.
+/// As `ck_registry_select_conv`, for one stage of attention.
 ///
 /// # Safety
 /// As for `ck_registry_select_conv`.
@@ -59,7 +54,7 @@ pub unsafe extern "C" fn ck_registry_select_fmha(
     boundary(|| unsafe { select(registry, problem, selection) })
 }
 
-/// Ranks the kernels for a stage of attention; see `ck_registry_rank_conv`.
+/// As `ck_registry_rank_conv`, for attention.
 ///
 /// # Safety
 /// As for `ck_registry_rank_conv`.
@@ -76,7 +71,7 @@ pub unsafe extern "C" fn ck_registry_rank_fmha(
     boundary(|| unsafe { rank(registry, problem, capacity, ranked, count, left_out) })
 }
 
-/// Predicts the speed of the kernel at an index for attention.
+/// As `ck_registry_predict_conv`, for attention.
 ///
 /// # Safety
 /// As for `ck_registry_predict_conv`.
@@ -91,7 +86,7 @@ pub unsafe extern "C" fn ck_registry_predict_fmha(
     boundary(|| unsafe { predict(registry, problem, index, predictions) })
 }
 
-/// Writes the features for attention; see `ck_registry_extract_conv`.
+/// As `ck_registry_extract_conv`, for attention.
 ///
 /// # Safety
 /// As for `ck_registry_extract_conv`.
@@ -108,7 +103,7 @@ pub unsafe extern "C" fn ck_registry_extract_fmha(
     boundary(|| unsafe { extract(registry, problem, index, capacity, features, count) })
 }
 
-/// Explains a selection for attention; see `ck_registry_explain_conv`.
+/// As `ck_registry_explain_conv`, for attention.
 ///
 /// # Safety
 /// As for `ck_registry_explain_conv`.

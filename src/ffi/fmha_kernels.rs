@@ -18,8 +18,6 @@ fmha_kernel! {
     mirror
     /// An attention kernel, with the fields of CK's `FmhaKernelKey` and their numbers; a `block_per_cu` of -1
     /// is 255, too.
-    ///
-    /// Initialise it with `ck_fmha_kernel_desc_init`.
     CkFmhaKernelDesc sized "ck_fmha_kernel_desc",
     [
         struct_size: usize = size_of::<CkFmhaKernelDesc>(), "`sizeof(ck_fmha_kernel_desc)`.";
@@ -28,9 +26,7 @@ fmha_kernel! {
     ] []
 }
 
-/// Initialises a descriptor with the defaults of CK's generator: forward fp16 in batch mode, head size 128,
-/// pipeline "qr", tile 128x64x32x128x32x128, waves 2x2x1, instruction 32x32x16, everything padded; sets
-/// `struct_size`.
+/// As `ck_conv_kernel_desc_init`, for forward fp16 attention.
 ///
 /// # Safety
 /// `desc` points to a `ck_fmha_kernel_desc`.
@@ -40,7 +36,7 @@ pub unsafe extern "C" fn ck_fmha_kernel_desc_init(desc: *mut CkFmhaKernelDesc) -
     boundary(|| unsafe { init(desc, "desc", &FmhaKernel::USUAL) })
 }
 
-/// Adds attention kernels by descriptor; see `ck_registry_add_conv_kernels`.
+/// As `ck_registry_add_conv_kernels`, for attention.
 ///
 /// # Safety
 /// As for `ck_registry_add_conv_kernels`.

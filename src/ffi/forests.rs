@@ -13,7 +13,7 @@ pub struct CkForest {
     _opaque: [u8; 0],
 }
 
-/// Loads a forest from a file, plain or gzip. Destroy it with `ck_forest_destroy`.
+/// Loads a forest from a file, plain or gzip.
 ///
 /// # Safety
 /// `file` is a NUL-terminated string; `forest` points to a pointer.
@@ -30,7 +30,7 @@ pub unsafe extern "C" fn ck_forest_create(file: *const c_char, forest: *mut *mut
     })
 }
 
-/// Destroys a forest. NULL is allowed.
+/// Destroys a forest.
 ///
 /// # Safety
 /// `forest` is NULL, or from `ck_forest_create`, and no thread uses it now or later.

@@ -39,7 +39,7 @@ const _: () = {
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkGemmGroups {
-    /// The GEMMs; NULL if it is no list. Borrowed for the call; in a callback, valid until it returns.
+    /// The GEMMs; NULL if it is no list.
     pub items: *const CkGemmGroup,
     /// Their number.
     pub count: usize,

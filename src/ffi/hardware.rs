@@ -7,8 +7,7 @@ use super::error::{Failure, boundary};
 use super::input::{Versioned, output, read_arch, write_output};
 use crate::hardware::Hardware;
 
-/// The hardware constants that features use. Cache sizes are in KiB, shared memory in bytes. Initialise it
-/// with `ck_hardware_init`.
+/// The hardware constants that features use. Cache sizes are in KiB, shared memory in bytes.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkHardware {

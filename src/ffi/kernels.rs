@@ -20,15 +20,16 @@ use crate::tuning::device::Stream;
 use crate::tuning::search::RunOutcome;
 
 /// Callbacks, user data and priority of a kernel. Every callback may be NULL. Callbacks run on the selecting
-/// thread, which may be any thread, and concurrently. They must not throw or change the registry that calls
-/// them. They may select: a problem without an answer yet is then not measured but answered by the next
-/// source, and that answer is not cached. The problem that they receive lives as long as the call.
+/// thread. They must not change the registry that calls them, but may select: a problem without an answer yet
+/// is then not measured but answered by the next source, and that answer is not cached. `supports` callbacks
+/// are called on the select path and return not 0 for yes; NULL means always, for attention what CK's rules
+/// say.
 ///
 /// A run callback that leaves by `longjmp` leaks the memory of its search, but holds no lock: its problem is
 /// not measured again until the registry changes, its thread can measure again after `run_timeout_ms` plus
 /// one second, and other threads wait for it no longer than that.
 ///
-/// Begin with all bytes 0 and `struct_size` set; CK's normal `priority` is 1.
+/// Begin with all bytes 0; CK's low, normal and high `priority` are 0, 1 and 2.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkKernelHooks {
@@ -36,14 +37,13 @@ pub struct CkKernelHooks {
     pub struct_size: usize,
     /// Returned with each selection, and passed to the callbacks unless there is a `context`. Never dereferenced.
     pub user: *mut c_void,
-    /// Rank of the kernel among those of equal scores, and if no better source answers; higher is better. CK's
-    /// low, normal, high are 0, 1, 2.
+    /// Rank among kernels of equal scores, and if no better source answers; higher is better.
     pub priority: i32,
     /// Must be 0.
     pub reserved: i32,
-    /// Whether the kernel can run a convolution: not 0 for yes. NULL: always. Called on the select path.
+    /// Whether the kernel can run a convolution.
     pub supports_conv: Option<unsafe extern "C" fn(problem: *const CkConvProblem, user: *mut c_void) -> i32>,
-    /// Whether the kernel can run a GEMM: not 0 for yes. NULL: always. Called on the select path.
+    /// Whether the kernel can run a GEMM.
     pub supports_gemm: Option<unsafe extern "C" fn(problem: *const CkGemmProblem, user: *mut c_void) -> i32>,
     /// Runs a convolution once, with all its work on the stream. Returns the milliseconds that it took by its
     /// own timing; 0 if it was only launched, so that events time it; a negative error code if it could not
@@ -55,8 +55,7 @@ pub struct CkKernelHooks {
     pub run_gemm: Option<
         unsafe extern "C" fn(problem: *const CkGemmProblem, stream: *mut c_void, user: *mut c_void) -> f32,
     >,
-    /// Whether the kernel can run an attention problem: not 0 for yes. NULL: if CK's rules say so. Called on
-    /// the select path.
+    /// Whether the kernel can run an attention problem.
     pub supports_fmha: Option<unsafe extern "C" fn(problem: *const CkFmhaProblem, user: *mut c_void) -> i32>,
     /// Runs a stage of attention once; see `run_conv`.
     pub run_fmha: Option<
@@ -64,9 +63,9 @@ pub struct CkKernelHooks {
     >,
     /// Passed to the callbacks in the place of `user`; NULL: `user`. Selections still return `user`.
     pub context: *mut c_void,
-    /// Called once with what the callbacks receive, if the kernel was added, when none of them will be called any
-    /// more: the kernel was removed or replaced and no call that may use it still runs, or the registry is
-    /// destroyed. Runs on any thread, even within a selection; it must not throw or use the registry. NULL: nothing.
+    /// Called once with what the callbacks receive, if the kernel was added, when none of them will be called
+    /// any more: the kernel was removed or replaced and no call that may use it still runs, or the registry
+    /// is destroyed. Runs on any thread, even within a selection; it must not use the registry.
     pub release: Option<unsafe extern "C" fn(context: *mut c_void)>,
 }
 
@@ -199,11 +198,10 @@ impl Hooks for Callbacks {
     }
 }
 
-/// Adds a kernel by its name: a grouped-convolution name, a tile-engine GEMM name, or a CK identifier. If
-/// `hooks` is NULL, the kernel has priority 1 and supports every problem that it matches.
-///
-/// A kernel of the same name is replaced if the new priority is higher; otherwise the call fails with
-/// `CK_STATUS_ALREADY_REGISTERED`. Name and hooks are copied.
+/// Adds a kernel by its name: a grouped-convolution name, a tile-engine GEMM name, or a CK identifier.
+/// Without hooks, it has priority 1 and supports every problem that it matches. A kernel of the same name is
+/// replaced if the new priority is higher; otherwise the call fails with `CK_STATUS_ALREADY_REGISTERED`. Name
+/// and hooks are copied; callbacks stay callable until `release`, or until the registry is destroyed.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `name` is a NUL-terminated string; `hooks` is NULL or points to a
@@ -374,7 +372,7 @@ pub unsafe extern "C" fn ck_registry_size(registry: *const CkRegistry, size: *mu
     })
 }
 
-/// Describes the kernel at an index. To iterate, count from 0 until `CK_STATUS_NOT_FOUND`.
+/// Describes the kernel at an index.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `info` points to a `ck_kernel_info` with its `struct_size` set.
@@ -467,8 +465,8 @@ pub unsafe extern "C" fn ck_registry_retain_arch(
 }
 
 /// Removes the kernel with a name; `CK_STATUS_NOT_FOUND` if there is none. The indices of later kernels
-/// decrease by one. Its name stays valid until the registry is destroyed, its other memory is freed when no call
-/// uses it any more, and a concurrent selection may still return it.
+/// decrease by one. Its memory, except for the name, is freed when no call uses it any more; a concurrent
+/// selection may still return it.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `name` is a NUL-terminated string.

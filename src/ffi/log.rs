@@ -40,15 +40,14 @@ impl Owner {
     }
 }
 
-/// Sends log lines of the whole process up to `level`, a value of `ck_log_level`, to a callback instead of to
-/// the destination in `CK_SELECT_LOG`. A NULL callback turns logging off. Without this call and without
-/// `CK_SELECT_LOG`, only two warnings are written, to standard error and once per registry: that it chooses
-/// without a model, or with a built-in model although no architecture was given. `CK_SELECT_LOG=off` silences
-/// these, too.
+/// Sends log lines of the whole process up to `level`, a `ck_log_level`, to a callback instead of to the
+/// destination in `CK_SELECT_LOG`; it stays callable until the process ends. NULL turns logging off. Without
+/// this call and without `CK_SELECT_LOG`, only two warnings are written, to standard error and once per
+/// registry: that it chooses without a model, or with a built-in model although no architecture was given.
+/// `CK_SELECT_LOG=off` silences these, too.
 ///
-/// The callback is called on any thread, by several at a time; its strings live as long as the call. It must
-/// not throw or call this function. A line in flight while the callback is replaced may still reach the old
-/// one.
+/// The callback may be called by several threads at a time; its strings live as long as the call. It must not
+/// call this function. A line in flight while it is replaced may still reach the old one.
 ///
 /// # Safety
 /// `callback` is NULL or stays callable with `user` until the process ends.
@@ -80,10 +79,9 @@ pub unsafe extern "C" fn ck_log_set_callback(
     })
 }
 
-/// Writes a line to the log, for code built on this library: the adapters of `ck_select_dispatcher.hpp` log
-/// why they have no answer. `source` names the origin of the line. A line above the current log level is
-/// discarded. As long as no destination is set, a line at `CK_LOG_LEVEL_ERROR` goes to standard error, so log
-/// such a line only once.
+/// Writes a line to the log, for code built on this library, such as the adapters of
+/// `ck_select_dispatcher.hpp`. `source` names the origin of the line. As long as no destination is set, a
+/// line at `CK_LOG_LEVEL_ERROR` goes to standard error, so log such a line only once.
 ///
 /// # Safety
 /// `source` and `text` are NUL-terminated strings.

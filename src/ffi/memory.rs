@@ -6,7 +6,7 @@ use super::CkStatus;
 use super::error::{Failure, boundary_value};
 use super::input::{output, write_output};
 
-/// Frees a string that the library returned. NULL is allowed.
+/// Frees a string that the library returned.
 ///
 /// # Safety
 /// `text` is NULL, or was written by a function of this library whose documentation names `ck_string_free`,

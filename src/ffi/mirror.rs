@@ -357,8 +357,7 @@ impl AsC for Option<Arch> {
     type C = *const c_char;
 
     fn note() -> String {
-        "Such as \"gfx950\", NULL if unknown; of a problem, NULL for the registry's. Borrowed for the call."
-            .to_owned()
+        "NULL if unknown.".to_owned()
     }
 
     fn to_c(&self) -> *const c_char {

@@ -41,7 +41,7 @@ pub struct CkForestBytes {
     pub target: i32,
     /// Must be 0.
     pub reserved: i32,
-    /// The bytes. Borrowed for the call.
+    /// The bytes.
     pub bytes: *const u8,
     /// Number of bytes.
     pub len: usize,
@@ -71,7 +71,7 @@ pub struct CkModelKey {
     pub dtype: i32,
     /// Must be 0.
     pub reserved: i32,
-    /// The architecture, such as "gfx950"; NULL for any. Borrowed for the call.
+    /// The architecture; NULL for any.
     pub arch: *const c_char,
 }
 
@@ -81,16 +81,16 @@ unsafe impl Versioned for CkModelKey {
     const LEAST: usize = offset_of!(Self, arch);
 }
 
-/// Options of a model, initialised by `ck_model_options_init`: all bytes 0 with `struct_size` set.
+/// Options of a model.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkModelOptions {
     /// `sizeof(ck_model_options)`.
     pub struct_size: usize,
-    /// The problems that the model serves; NULL for those that its spec names. Borrowed for the call.
+    /// The problems that the model serves; NULL for those that its spec names.
     pub key: *const CkModelKey,
     /// The hardware constants for its features, instead of those of its training: it then predicts for a GPU
-    /// that it has never seen. NULL for the constants of its spec. Borrowed for the call.
+    /// that it has never seen. NULL for the constants of its spec.
     pub hardware: *const CkHardware,
     /// Not 0: the model serves all problems of its operation, whatever its spec says. The quality of its
     /// predictions for other directions, types and architectures is unknown; selections there are
@@ -107,7 +107,7 @@ unsafe impl Versioned for CkModelOptions {
     const LEAST: usize = offset_of!(Self, hardware);
 }
 
-/// Initialises options with the defaults; sets `struct_size`.
+/// Initialises options with `struct_size` and the defaults.
 ///
 /// # Safety
 /// `options` points to a `ck_model_options`.
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn ck_model_options_init(options: *mut CkModelOptions) -> 
 /// Loads a model directory: `feature_spec.json` with `model_tflops.lgbm` (or `.gz`, or `.packed`) and so on;
 /// "embedded:NAME" is `ck_registry_load_embedded`. `options` may be NULL for the defaults: the model then
 /// serves the problems that its spec names (operation, direction, dtype, architecture) and no others. It
-/// replaces a model that was loaded for the same problems. Concurrent selections use the old model until the
+/// replaces a model that was loaded for the same problems; concurrent selections use the old one until the
 /// new one is ready.
 ///
 /// # Safety
@@ -143,7 +143,7 @@ pub unsafe extern "C" fn ck_registry_load_model(
     })
 }
 
-/// Loads a model that is built into the library; see `ck_registry_load_model` for the options. Fails with
+/// Loads a model that is built into the library, with the options of `ck_registry_load_model`. Fails with
 /// `CK_STATUS_NOT_FOUND` if there is no such model.
 ///
 /// # Safety
@@ -166,8 +166,7 @@ pub unsafe extern "C" fn ck_registry_load_embedded(
     })
 }
 
-/// Writes the name of the built-in model at an index. To iterate, count from 0 until `CK_STATUS_NOT_FOUND`.
-/// The string is constant.
+/// Writes the name of the built-in model at an index. The string is constant.
 ///
 /// # Safety
 /// `name` points to a pointer.
@@ -261,7 +260,7 @@ fn set_model(registry: &Registry, mut model: Model, usage: &Usage) -> Result<(),
     Ok(())
 }
 
-/// Loads a model from memory. `name` is its name in messages; see `ck_registry_load_model` for the options.
+/// Loads a model from memory, with the options of `ck_registry_load_model`. `name` is its name in messages.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `name` is a NUL-terminated string; `spec` points to `spec_len`
@@ -337,9 +336,9 @@ pub unsafe extern "C" fn ck_registry_remove_models(registry: *mut CkRegistry) ->
     })
 }
 
-/// Prepares the models for the current kernels. Otherwise the first two selections of a new registry do. From
-/// then on calls that change kernels prepare them before selections see the change. Only after many changes
-/// without a selection between them, which are the loading of a pool, does the next selection, or this.
+/// Prepares the models for the current kernels, which otherwise the first two selections of a new registry
+/// do. From then on calls that change kernels prepare them before selections see the change; only after many
+/// changes without a selection between them, the loading of a pool, does the next selection, or this.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`.

@@ -15,8 +15,6 @@ conv_problem! {
     /// A grouped convolution. Axes are in the order depth, height, width. A 2D problem has extent 1, stride 1,
     /// dilation 1 and no padding along the depth; a 1D problem also along the height. `c` and `k` are totals over
     /// all groups.
-    ///
-    /// Initialise it with `ck_conv_problem_init`, which sets `struct_size` and the defaults.
     CkConvProblem sized "ck_conv_problem",
     [struct_size: usize = size_of::<CkConvProblem>(), "`sizeof(ck_conv_problem)`.";] [reserved]
 }
@@ -24,8 +22,6 @@ conv_problem! {
 gemm_problem! {
     mirror
     /// A GEMM: C (m x n) = A (m x k) times B (k x n).
-    ///
-    /// Initialise it with `ck_gemm_problem_init`, which sets `struct_size` and the defaults.
     CkGemmProblem sized "ck_gemm_problem",
     [struct_size: usize = size_of::<CkGemmProblem>(), "`sizeof(ck_gemm_problem)`.";] []
 }
@@ -36,8 +32,9 @@ request_fields! {
     CkGemmRequest, [] []
 }
 
-/// Initialises a problem: a forward bf16 NHWGC convolution of one image, one channel and one group with 1x1
-/// extents; sets `struct_size`.
+/// Initialises a problem with `struct_size` and defaults. A convolution is a forward bf16 NHWGC one of one
+/// image, channel and group with 1x1 extents; a GEMM is 1x1x1, fp8, of layout rcr; attention is forward,
+/// fp16, in batch mode, of one sequence with one query, key and head of 128 elements.
 ///
 /// # Safety
 /// `problem` points to a `ck_conv_problem`.
@@ -47,7 +44,7 @@ pub unsafe extern "C" fn ck_conv_problem_init(problem: *mut CkConvProblem) -> Ck
     boundary(|| unsafe { init(problem, "problem", &ConvProblem::USUAL) })
 }
 
-/// Initialises a problem: a 1x1x1 fp8 GEMM of layout rcr; sets `struct_size`.
+/// As `ck_conv_problem_init`: a 1x1x1 fp8 GEMM of layout rcr.
 ///
 /// # Safety
 /// `problem` points to a `ck_gemm_problem`.

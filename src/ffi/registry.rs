@@ -37,7 +37,7 @@ pub enum CkMode {
     Priority = 3,
 }
 
-/// Options of a registry, initialised by `ck_options_init`: all bytes 0 with `struct_size` set.
+/// Options of a registry. Texts are copied; NULL, 0 and all that `ck_options_init` leaves are the defaults.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkOptions {
@@ -45,20 +45,18 @@ pub struct CkOptions {
     pub struct_size: usize,
     /// A `ck_mode`.
     pub mode: i32,
-    /// Not 0: ignores the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_HARDWARE`, `_STORE`, `_CAPTURE`).
-    /// `CK_SELECT_LOG` applies to the process, not to a registry: it still sets the log's destination, unless
-    /// `ck_log_set_callback` was called before.
+    /// Not 0: ignores the environment (`CK_SELECT_MODE`, `_OVERRIDE`, `_HARDWARE`, `_STORE`, `_CAPTURE`),
+    /// except for `CK_SELECT_LOG`, which applies to the process.
     pub ignore_environment: i32,
     /// A file of rules `problem -> kernel name`, which take precedence over all other sources; NULL for none.
-    /// Copied.
     pub override_file: *const c_char,
-    /// The architecture of problems that name none, such as "gfx950"; NULL for any. Copied.
+    /// The architecture of problems that name none; NULL for any.
     pub arch: *const c_char,
     /// The file that keeps measured winners, or "off" for memory only. NULL: `CK_SELECT_STORE`, or a file in
-    /// the user's cache folder, which is opened only by a registry that measures. Copied.
+    /// the user's cache folder, which is opened only by a registry that measures.
     pub store: *const c_char,
     /// The name of the device whose winners the store keeps; NULL asks the HIP runtime. The driver is always
-    /// the current one. Copied.
+    /// the current one.
     pub device_name: *const c_char,
     /// The stream to measure on (`hipStream_t`), which must live as long as the registry uses these options;
     /// NULL for the default stream.
@@ -88,16 +86,14 @@ pub struct CkOptions {
     /// A kernel is abandoned if its runs take this many times longer than the best kernel's; 0 means 3.
     pub cutoff: f64,
     /// Time limit of one run in milliseconds; 0 means 5000. A kernel that the GPU has not finished by then is
-    /// considered hung: the kernel and its search are abandoned. A run callback that does not return cannot
-    /// be stopped, because it runs on the selecting thread: that call waits for it, with or without
-    /// `host_timing`. Other threads wait one second longer than this limit and then measure without it; the
-    /// kernel of a callback that returns too late is abandoned.
+    /// considered hung: the kernel and its search are abandoned. The selecting thread waits for a run
+    /// callback that does not return; others wait one second longer than this limit and then measure without
+    /// it.
     pub run_timeout_ms: f64,
     /// A file that describes the GPU, as `ckselect hardware` writes it, or "hip" ("hip:gfx1201": based on
-    /// that profile) for what the HIP runtime reports of the device that the registry measures on; NULL for
-    /// the profile of the architecture. The estimate and universal models take it instead of the profile of
-    /// `arch`, or else of the architecture that the file is `based_on`; models of one architecture keep the
-    /// constants that they were trained with. Copied.
+    /// that profile) for what the HIP runtime reports; NULL for the profile of the architecture. The estimate
+    /// and universal models take it instead of the profile of `arch`, or else of what the file is `based_on`;
+    /// models of one architecture keep their constants.
     pub hardware: *const c_char,
 }
 
@@ -107,7 +103,7 @@ unsafe impl Versioned for CkOptions {
     const LEAST: usize = offset_of!(Self, override_file);
 }
 
-/// Initialises options with the defaults; sets `struct_size`.
+/// Initialises options with `struct_size` and the defaults.
 ///
 /// # Safety
 /// `options` points to a `ck_options`.
@@ -118,7 +114,7 @@ pub unsafe extern "C" fn ck_options_init(options: *mut CkOptions) -> CkStatus {
 }
 
 /// Creates an empty registry. `options` may be NULL for the defaults. The environment is read now and
-/// overrides the options. Destroy the registry with `ck_registry_destroy`.
+/// overrides the options.
 ///
 /// # Safety
 /// `options` is NULL or points to a `ck_options` with its `struct_size` set; `registry` points to a pointer.
@@ -138,7 +134,7 @@ pub unsafe extern "C" fn ck_registry_create(
     })
 }
 
-/// Destroys a registry and everything that it returned, including kernel names. NULL is allowed.
+/// Destroys a registry and everything that it returned, including kernel names.
 ///
 /// # Safety
 /// `registry` is NULL, or from `ck_registry_create`, and no thread uses it now or later.
@@ -194,10 +190,10 @@ pub unsafe extern "C" fn ck_registry_generation(
 }
 
 /// Reads the winners that other processes have stored since the store was last read, and writes those of this
-/// registry that are still waiting (`ck_registry_store_status`). Takes microseconds if there are none, and no
-/// time if the registry has no store; waits up to a quarter of a second for a locked file. It reads a file,
-/// so call it from time to time, not before each selection. A registry sees its own winners immediately. If
-/// waiting winners cannot be written, it reads the others and returns `CK_STATUS_IO`.
+/// registry that are still waiting (`ck_registry_store_status`). It reads a file, so call it from time to
+/// time, not before each selection; it waits up to a quarter of a second for a locked one. A registry sees
+/// its own winners immediately. If waiting winners cannot be written, it reads the others and returns
+/// `CK_STATUS_IO`.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`.
@@ -212,11 +208,11 @@ pub unsafe extern "C" fn ck_registry_refresh_store(registry: *mut CkRegistry) ->
 }
 
 /// Reports whether measured winners still have to be written, because the store was locked by another
-/// process, damaged, full, or not writable. `waiting` receives the number of winners that are only in memory.
-/// `reason` receives the reason why the store could not be used the last time, as human-readable text to be
-/// freed with `ck_string_free`, or NULL if it could. Waiting winners are used like others; they are written
-/// with a later winner, by `ck_registry_refresh_store`, or by `ck_registry_destroy`. Waits while another
-/// thread uses the store's file.
+/// process, damaged, full, or not writable. `waiting` receives the number of winners that are only in memory;
+/// `reason` why the store could not be used the last time, as text to be freed with `ck_string_free`, or NULL
+/// if it could; either may be NULL. Waiting winners are used like others; they are written with a later
+/// winner, by `ck_registry_refresh_store`, or by `ck_registry_destroy`. Waits while another thread uses the
+/// store's file.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `waiting` points to a `size_t`, `reason` to a pointer; either may

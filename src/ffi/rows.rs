@@ -44,8 +44,7 @@ pub enum CkUncoded {
     Upstream = 2,
 }
 
-/// Which forest of a directory to load, and how; initialised by `ck_row_options_init`: all bytes 0 with
-/// `struct_size` set.
+/// Which forest of a directory to load, and how.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct CkRowOptions {
@@ -61,10 +60,10 @@ pub struct CkRowOptions {
     /// it would otherwise refuse. The quality of its predictions there is unknown.
     pub force: i32,
     /// The feature engine, such as "gemm72" or "conv97", or the class passed to upstream's predictor, such as
-    /// `GroupedConvFeatureEngine`; NULL for the spec's engine. Borrowed for the call.
+    /// `GroupedConvFeatureEngine`; NULL for the spec's engine.
     pub engine: *const c_char,
     /// Constants of the GPU that replace the spec's, as a JSON object such as `{"num_cus": 304}`; NULL for
-    /// none. Borrowed for the call.
+    /// none.
     pub hardware: *const c_char,
 }
 
@@ -101,7 +100,7 @@ unsafe impl Versioned for CkColumn {
     const LEAST: usize = offset_of!(Self, codes);
 }
 
-/// Initialises options with the defaults; sets `struct_size`.
+/// Initialises options with `struct_size` and the defaults.
 ///
 /// # Safety
 /// `options` points to a `ck_row_options`.
@@ -113,7 +112,7 @@ pub unsafe extern "C" fn ck_row_options_init(options: *mut CkRowOptions) -> CkSt
 
 /// Loads one forest of a model directory, plain or gzip, with `feature_spec.json`. No file is written.
 /// `options` may be NULL for the defaults. Fails with `CK_STATUS_NOT_FOUND` if the directory has no such
-/// forest. Destroy the model with `ck_model_destroy`.
+/// forest.
 ///
 /// # Safety
 /// `directory` is a NUL-terminated string; `options` is NULL or points to a struct with its `struct_size`
@@ -137,7 +136,7 @@ pub unsafe extern "C" fn ck_model_create(
     })
 }
 
-/// Destroys a model. Pools created from it stay valid. NULL is allowed.
+/// Destroys a model. Pools created from it stay valid.
 ///
 /// # Safety
 /// `model` is NULL, or from `ck_model_create`, and no thread uses it now or later.
@@ -249,8 +248,8 @@ pub unsafe extern "C" fn ck_model_predict_rows(
     })
 }
 
-/// Writes the features of each row of a table, row by row in the model's order. If `capacity` is smaller than
-/// rows times features, nothing is written and the call fails with `CK_STATUS_BUFFER_TOO_SMALL`.
+/// Writes the features of each row of a table, row by row in the model's order, or nothing if they are more
+/// than `capacity`.
 ///
 /// # Safety
 /// As for `ck_model_predict_rows`; `features` points to `capacity` doubles.
@@ -278,8 +277,7 @@ pub unsafe extern "C" fn ck_model_extract_rows(
 }
 
 /// Prepares a model for the kernels of a table, which may be named; see `ck_model_predict_row`. Rows may also
-/// have cells of the problem, which then override those of the ranked problem. Destroy the pool with
-/// `ck_pool_destroy`.
+/// have cells of the problem, which then override those of the ranked problem.
 ///
 /// # Safety
 /// As for `ck_model_predict_rows`; `pool` points to a pointer.
@@ -303,7 +301,7 @@ pub unsafe extern "C" fn ck_pool_create(
     })
 }
 
-/// Destroys a pool. NULL is allowed.
+/// Destroys a pool.
 ///
 /// # Safety
 /// `pool` is NULL, or from `ck_pool_create`, and no thread uses it now or later.
@@ -318,16 +316,17 @@ pub unsafe extern "C" fn ck_pool_destroy(pool: *mut CkPool) {
     });
 }
 
-/// Ranks the kernels of a pool for a problem, best first, NaN last. Of equal scores, kernels whose pipeline and
-/// suffixes were measured for the model come first, then those with the shorter estimated time if all rows name
-/// their kernel, then the earlier row. `problem` is a JSON object, such as `{"m": 16, "n": 1536, "k": 7168}`. Type, direction, layout and
-/// the depth of 2D convolutions may be omitted where the kernels' names determine them; contradicting the
-/// names is an error. Where absent cells are errors, the problem is validated, and names close to those of
-/// its cells are refused as misspelt; other unknown ones are ignored. At most `capacity` places are written:
-/// to `rows` each kernel's row, counted from 0, and to `scores` its score, with logarithms undone and not
-/// clamped. Where absent cells are errors, named GEMM kernels of another variant than the problem's (batch,
-/// list, Stream-K, scales), and attention kernels that do not support it, come last, with NaN; it is an error
-/// if all are.
+/// Ranks the kernels of a pool for a problem, best first, NaN last: to `rows` each kernel's row, counted from
+/// 0, and to `scores` its score, with logarithms undone and not clamped; at most `capacity` of either. Of
+/// equal scores, kernels whose pipeline and suffixes were measured for the model come first, then those with
+/// the shorter estimated time if all rows name their kernel, then the earlier row.
+///
+/// `problem` is a JSON object, such as `{"m": 16, "n": 1536, "k": 7168}`. Type, direction, layout and the
+/// depth of 2D convolutions may be omitted where the kernels' names determine them; contradicting the names
+/// is an error. Where absent cells are errors, the problem is validated, names close to those of its cells
+/// are refused as misspelt (other unknown ones are ignored), and named GEMM kernels of another variant than
+/// the problem's (batch, list, Stream-K, scales), and attention kernels that do not support it, come last,
+/// with NaN; it is an error if all are.
 ///
 /// # Safety
 /// `pool` is from `ck_pool_create`; `problem` points to `len` bytes; `rows` and `scores` point to `capacity`

@@ -110,21 +110,17 @@ unsafe impl Versioned for CkRanked {
     const LEAST: usize = offset_of!(Self, tied);
 }
 
-/// Chooses the kernel to run for a convolution: the best supported kernel by the first source that has an
-/// answer.
+/// Chooses the kernel to run for a problem: the best supported kernel by the first source that has an answer.
+/// Fails with `CK_STATUS_NO_KERNEL` if no registered kernel computes the problem and supports it, and with
+/// `CK_STATUS_OVERRIDE_FAILED` if an override names a kernel that cannot be used; a wrong kernel is never
+/// returned. For attention, which is chosen for one stage, the problem's `family`, CK's rules say what a
+/// kernel supports. `ck_select_kernel` is a short name for the convolutions' function.
 ///
 /// Suited for the hot path: unless the options let it measure, it takes no lock, makes no system call and
-/// does not allocate once warm. With `CK_SELECT_CAPTURE`, a problem that is not yet in the file is written by
-/// the call, or by another call that is already writing: such a call makes system calls, but never waits for
-/// another one. A call that measures runs kernels on the options' stream and waits for them.
-///
-/// A registry that chooses with too little information warns once, on standard error unless
-/// `ck_log_set_callback` was called or `CK_SELECT_LOG` is set: if no model serves the problem (`no_model`),
-/// and if a built-in model answers although no architecture was given (`arch_unknown`).
-///
-/// If no registered kernel matches the problem and supports it, the call fails with `CK_STATUS_NO_KERNEL` and
-/// never returns a wrong kernel. It fails with `CK_STATUS_OVERRIDE_FAILED` if an override names a kernel that
-/// cannot be used.
+/// does not allocate once warm, except to write a problem that is new to the file of `CK_SELECT_CAPTURE`. A
+/// call that measures runs kernels on the options' stream and waits for them. A registry that chooses without
+/// a model (`no_model`), or by a built-in one although no architecture was given (`arch_unknown`), warns
+/// once: see `ck_log_set_callback`.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `problem` and `selection` point to structs with their
@@ -139,7 +135,7 @@ pub unsafe extern "C" fn ck_registry_select_conv(
     boundary(|| unsafe { select(registry, problem, selection) })
 }
 
-/// A short name for `ck_registry_select_conv`, for callers that choose only convolutions.
+/// As `ck_registry_select_conv`, for callers that choose only convolutions.
 ///
 /// # Safety
 /// As for `ck_registry_select_conv`.
@@ -153,7 +149,7 @@ pub unsafe extern "C" fn ck_select_kernel(
     boundary(|| unsafe { select(registry, problem, selection) })
 }
 
-/// Chooses the kernel to run for a GEMM; see `ck_registry_select_conv`.
+/// As `ck_registry_select_conv`, for a GEMM.
 ///
 /// # Safety
 /// As for `ck_registry_select_conv`.
@@ -218,9 +214,9 @@ fn select_failure(error: SelectError) -> Failure {
     Failure::new(status, error)
 }
 
-/// Writes the name of a problem field of an operation, by its bit in `out_of_range_fields`: "N", "direction"
-/// and so on; "features" stands for the features that the model computes from them. To iterate, count from 0
-/// until `CK_STATUS_NOT_FOUND`. `op` is a `ck_op`; the string is constant.
+/// Writes the name of a problem field of an operation, a `ck_op`, by its bit in `out_of_range_fields`: "N",
+/// "direction" and so on; "features" stands for the features that the model computes from them. The string is
+/// constant.
 ///
 /// # Safety
 /// `name` points to a pointer.
@@ -247,12 +243,10 @@ fn field_names(op: Op) -> &'static [CString] {
     NAMES.get(op as usize).map_or(&[], |names| names.get_or_init(make).as_slice())
 }
 
-/// Ranks the kernels for a convolution by the model that serves it, best first. At most `capacity` places are
-/// written, each as far from the next as the `struct_size` of the first says; `count` receives the total
-/// number. `ranked` may be NULL if `capacity` is 0. The `supports` callbacks are not called.
-///
-/// `left_out` receives the number of kernels that compute the problem but that the model cannot describe;
-/// they are not ranked. It may be NULL.
+/// Ranks the kernels for a problem by the model that serves it, best first. At most `capacity` places are
+/// written; `count` receives the total number, `left_out`, which may be NULL, that of kernels that compute
+/// the problem but that the model cannot describe. `ranked` may be NULL if `capacity` is 0. The `supports`
+/// callbacks are not called.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `ranked`
@@ -271,7 +265,7 @@ pub unsafe extern "C" fn ck_registry_rank_conv(
     boundary(|| unsafe { rank(registry, problem, capacity, ranked, count, left_out) })
 }
 
-/// Ranks the kernels for a GEMM; see `ck_registry_rank_conv`.
+/// As `ck_registry_rank_conv`, for a GEMM.
 ///
 /// # Safety
 /// As for `ck_registry_rank_conv`.
@@ -351,8 +345,8 @@ unsafe impl Versioned for CkPredictions {
     const LEAST: usize = offset_of!(Self, latency_ms);
 }
 
-/// Predicts the speed of the kernel at an index for a convolution. Fails with `CK_STATUS_NO_KERNEL` if the
-/// kernel computes something else.
+/// Predicts the speed of the kernel at an index for a problem. Fails with `CK_STATUS_NO_KERNEL` if the kernel
+/// computes something else.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `problem` and `predictions` point to structs with their
@@ -368,7 +362,7 @@ pub unsafe extern "C" fn ck_registry_predict_conv(
     boundary(|| unsafe { predict(registry, problem, index, predictions) })
 }
 
-/// Predicts the speed of the kernel at an index for a GEMM.
+/// As `ck_registry_predict_conv`, for a GEMM.
 ///
 /// # Safety
 /// As for `ck_registry_predict_conv`.
@@ -408,9 +402,8 @@ pub(super) unsafe fn predict<T: AsProblem>(
     Ok(())
 }
 
-/// Writes the features of a convolution and the kernel at an index as the serving model sees them, in the
-/// model's order. `count` receives their number, even if `capacity` is smaller and the call fails with
-/// `CK_STATUS_BUFFER_TOO_SMALL`.
+/// Writes the features of a problem and the kernel at an index as the serving model sees them, in the model's
+/// order; `count` receives their number.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set;
@@ -428,7 +421,7 @@ pub unsafe extern "C" fn ck_registry_extract_conv(
     boundary(|| unsafe { extract(registry, problem, index, capacity, features, count) })
 }
 
-/// Writes the features for a GEMM; see `ck_registry_extract_conv`.
+/// As `ck_registry_extract_conv`, for a GEMM.
 ///
 /// # Safety
 /// As for `ck_registry_extract_conv`.
@@ -476,8 +469,8 @@ pub(super) unsafe fn extract<T: AsProblem>(
     Ok(())
 }
 
-/// Explains a selection for a convolution as human-readable text: which sources were asked, what each
-/// answered, and why it was passed over. Free the string with `ck_string_free`.
+/// Explains a selection as human-readable text: which sources were asked, what each answered, and why it was
+/// passed over. Free it with `ck_string_free`.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `text`
@@ -492,7 +485,7 @@ pub unsafe extern "C" fn ck_registry_explain_conv(
     boundary(|| unsafe { explain(registry, problem, text) })
 }
 
-/// Explains a selection for a GEMM; see `ck_registry_explain_conv`.
+/// As `ck_registry_explain_conv`, for a GEMM.
 ///
 /// # Safety
 /// As for `ck_registry_explain_conv`.

@@ -89,8 +89,7 @@ impl CkStatus {
     }
 }
 
-/// Describes a status in a few words. Never NULL; the string is constant. Unknown statuses get a fallback
-/// text.
+/// Describes a status in a few words. Never NULL; the string is constant.
 #[unsafe(no_mangle)]
 pub extern "C" fn ck_status_text(status: i32) -> *const c_char {
     boundary_value(c"unknown status".as_ptr(), || {

@@ -65,21 +65,20 @@ unsafe impl Versioned for CkTuneReport {
 /// or the priority answers: call it between two training steps or requests. Later selections get the winners,
 /// as do later processes through the store.
 ///
-/// The first call only starts counting requests. From then on, a problem is listed when it is answered
-/// without a measurement, and a call takes the problems in the order of their expected gain: the number of
-/// requests, times the time of a run, times the average loss of such answers. A problem whose estimated runs
-/// exceed the remaining time even for one kernel is left to a longer call. Each call continues where the
-/// previous one stopped, so short calls get as far as one long call. Problems with a list of GEMMs are not
-/// listed. In `CK_MODE_PRIORITY` nothing is measured.
+/// The first call only starts counting requests. From then on, a call takes the problems that are answered
+/// without a measurement in the order of their expected gain: the number of requests, times the time of a
+/// run, times the average loss of such answers. Each call continues where the previous one stopped, so short
+/// calls get as far as one long call; only a problem of which even one kernel exceeds the remaining time is
+/// left to a longer one. Problems with a list of GEMMs are not measured, and in `CK_MODE_PRIORITY` none.
 ///
 /// Run callbacks are called on this thread and launch on the stream, with their own operands; the stream must
 /// be idle or become idle, and must not be captured into a graph. Selections on other threads do not wait:
-/// they get the old answer or the winner. Any number of threads may call this concurrently: they take
-/// different problems and measure in turn. A thread that does nothing else refines in the background.
+/// they get the old answer or the winner. Concurrent calls take different problems and measure in turn, so a
+/// thread that does nothing else refines in the background.
 ///
 /// `report` receives what was done; it may be NULL. The call fails with `CK_STATUS_CANNOT_MEASURE` if there
 /// is no device, if no architecture is known, if a callback on the measuring thread calls it, or if the
-/// device failed; `ck_last_error` says which. What was measured before the failure is kept.
+/// device failed. What was measured before the failure is kept.
 ///
 /// # Safety
 /// `registry` is from `ck_registry_create`; `budget` points to a `ck_tune_budget` and `report` is NULL or

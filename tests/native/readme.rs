@@ -1,4 +1,4 @@
-//! The programs of README.md and docs/c.md are compiled as they stand there, and run.
+//! The programs of README.md, docs/c.md and ck_select.h are compiled as they stand there, and run.
 
 use std::path::Path;
 use std::process::Command;
@@ -58,6 +58,18 @@ fn the_c_program_runs() {
     for compilers in tools::compilers() {
         let compile = tools::compile(compilers.c, "c11");
         assert_eq!(printed(compile, &format!("c_{}", compilers.c), &text, "c"), "second\n");
+    }
+}
+
+#[test]
+fn the_headers_program_runs() {
+    let header = std::fs::read_to_string(tools::source("include/ck_select.h")).unwrap();
+    let program = header.split(" * A program\n").nth(1).unwrap().split(" * Conventions\n").next().unwrap();
+    let text: String = program.lines().map(|line| line.trim_start_matches(" *").to_owned() + "\n").collect();
+    for compilers in tools::compilers() {
+        let compile = tools::compile(compilers.c, "c11");
+        let printed = printed(compile, &format!("header_{}", compilers.c), &text, "c");
+        assert_eq!(printed, format!("{BEST}\n"));
     }
 }
 

@@ -202,6 +202,16 @@ class KernelHooks(Sized):
     ]
 
 
+class ModelOptions(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("key", c_void_p),
+        ("hardware", c_void_p),
+        ("force", c_int32),
+        ("reserved", c_int32),
+    ]
+
+
 class Selection(Sized):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -242,16 +252,6 @@ class Predictions(Sized):
         ("tflops", c_double),
         ("latency_ms", c_double),
         ("bandwidth_gb_s", c_double),
-    ]
-
-
-class ModelOptions(Sized):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("key", c_void_p),
-        ("hardware", c_void_p),
-        ("force", c_int32),
-        ("reserved", c_int32),
     ]
 
 
