@@ -27,15 +27,18 @@ struct Record {
     group: Group,
     /// Adds what its `Args` declare: options, description and examples.
     build: fn(Command) -> Command,
+    /// The options that `-h` shows beside the required ones; without any, all.
+    needed: &'static str,
     run: fn(&ArgMatches) -> Result<(), CliError>,
 }
 
 macro_rules! record {
-    ($group:ident $name:literal $($module:ident)::+) => {
+    ($group:ident $name:literal $($module:ident)::+ $(, $needed:literal)?) => {
         Record {
             name: $name,
             group: Group::$group,
             build: |command| super::$($module)::+::Args::augment_args(command),
+            needed: concat!($($needed)?),
             run: |matches| {
                 let args = super::$($module)::+::Args::from_arg_matches(matches);
                 super::$($module)::+::run(&args.map_err(CliError::usage)?)
@@ -45,35 +48,35 @@ macro_rules! record {
 }
 
 const RECORDS: &[Record] = &[
-    record!(Choose "rank" rank),
-    record!(Choose "explain" explain),
+    record!(Choose "rank" rank, "model pool problem problems estimate arch top format output"),
+    record!(Choose "explain" explain, "model pool problem arch first second top html"),
     #[cfg(feature = "offline")]
-    record!(Choose "search" search),
+    record!(Choose "search" search, "model estimate arch problem pool strategy budget top"),
     #[cfg(feature = "offline")]
-    record!(Measure "enumerate" enumerate),
+    record!(Measure "enumerate" enumerate, "arch op dtype layout filter valid-only list count-only export-json output"),
     #[cfg(feature = "offline")]
-    record!(Measure "shapes" shapes),
+    record!(Measure "shapes" shapes, "set driver validation list direction dtype count seed output"),
     #[cfg(feature = "offline")]
-    record!(Measure "bench" bench),
+    record!(Measure "bench" bench, "pool problems output executables library runner resume cutoff order arch gpus budget dry-run"),
     #[cfg(feature = "offline")]
     record!(Measure "merge" merge),
     #[cfg(feature = "offline")]
-    record!(Measure "report" report),
+    record!(Measure "report" report, "against arch html prune-pool keep"),
     #[cfg(feature = "offline")]
-    record!(Learn "convert" convert),
+    record!(Learn "convert" convert, "output arch op variant rejects strict"),
     #[cfg(feature = "offline")]
-    record!(Learn "train" train),
+    record!(Learn "train" train, "data extra-data out arch variant dtype universal objective warm-start folds overwrite"),
     #[cfg(feature = "offline")]
-    record!(Learn "tune" tune),
+    record!(Learn "tune" tune, "simulate library runner pool problems arch model work budget measure output"),
     #[cfg(feature = "offline")]
-    record!(Learn "evaluate" evaluate),
+    record!(Learn "evaluate" evaluate, "model estimate predictions pool data arch require html problems"),
     #[cfg(feature = "offline")]
-    record!(Learn "compare" compare),
+    record!(Learn "compare" compare, "data arch max-loss changes"),
     record!(Look "inspect" inspect),
     record!(Look "hardware" hardware),
     record!(Look "doctor" doctor),
     record!(Manage "store" store),
-    record!(Developer "features" dev::features),
+    record!(Developer "features" dev::features, "engine model input output list format"),
     record!(Developer "predict" dev::predict),
     #[cfg(feature = "offline")]
     record!(Developer "pack" dev::pack),
@@ -93,9 +96,37 @@ const RECORDS: &[Record] = &[
 fn commands(of: impl Fn(Group) -> bool) -> impl Iterator<Item = Command> {
     let built = |record: &Record| {
         let command = (record.build)(Command::new(record.name));
-        command.hide(record.group == Group::Hidden)
+        brief(command, record.needed).hide(record.group == Group::Hidden)
     };
     RECORDS.iter().filter(move |record| of(record.group)).map(built)
+}
+
+/// The command with two helps: `--help` has everything, `-h` what most calls need, each option in a sentence.
+fn brief(command: Command, needed: &str) -> Command {
+    let needed: Vec<&str> = needed.split_whitespace().collect();
+    let mut command = command.mut_args(|arg| {
+        let is_needed = needed.is_empty()
+            || arg.is_positional()
+            || arg.get_long().is_some_and(|long| needed.contains(&long));
+        let full = arg.get_help().map(ToString::to_string).unwrap_or_default();
+        let sentence = full.split_inclusive(". ").next().unwrap_or_default();
+        let sentence = sentence.strip_suffix(". ").unwrap_or(sentence).to_owned();
+        arg.help(sentence).long_help(full).hide_short_help(!is_needed)
+    });
+    if let Some(full) = command.get_after_help().map(ToString::to_string) {
+        command = command.after_help(first_example(&full)).after_long_help(full);
+    }
+    command
+}
+
+/// The heading and the first example of a help's end.
+fn first_example(text: &str) -> String {
+    let mut lines = text.lines();
+    let mut example: Vec<&str> = lines.by_ref().take(2).collect();
+    while example.last().is_some_and(|line| line.ends_with('\\')) {
+        example.extend(lines.next());
+    }
+    example.join("\n").replacen("Examples:", "Example:", 1)
 }
 
 fn developer() -> Command {
@@ -164,11 +195,35 @@ mod tests {
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
     }
 
+    /// The help of `bench` had 95 lines, in which what one needs was hard to find.
+    #[test]
+    fn a_short_help_fits_on_a_screen() {
+        fn all(command: &Command) -> Vec<Command> {
+            let own = command.clone();
+            std::iter::once(own).chain(command.get_subcommands().flat_map(all)).collect()
+        }
+        for record in RECORDS {
+            let command = (record.build)(Command::new(record.name));
+            for name in record.needed.split_whitespace() {
+                let has = command.get_arguments().any(|arg| arg.get_long() == Some(name));
+                assert!(has, "{} has no --{name}", record.name);
+            }
+        }
+        for mut command in all(&line()).into_iter().filter(|command| !command.is_hide_set()) {
+            let help = command.render_help().to_string();
+            let most = if command.get_name() == "ckselect" { 31 } else { 30 };
+            assert!(help.trim_end().lines().count() <= most, "{help}");
+            let is_unseen = |arg: &&clap::Arg| arg.is_required_set() && arg.is_hide_short_help_set();
+            assert!(command.get_arguments().find(is_unseen).is_none(), "{help}");
+        }
+    }
+
     /// An example must not go stale.
     #[test]
     fn every_example_is_a_command_line() {
         fn all(command: &Command) -> Vec<String> {
-            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let after = command.get_after_long_help().or(command.get_after_help());
+            let after = after.map(ToString::to_string).unwrap_or_default();
             let after = after.replace("\\\n", " ");
             let own = after
                 .lines()

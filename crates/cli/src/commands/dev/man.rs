@@ -51,7 +51,8 @@ fn render(page: &Man, command: &clap::Command, to: &mut dyn Write) -> io::Result
     if command.has_subcommands() {
         page.render_subcommands_section(to)?;
     }
-    let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let after = command.get_after_long_help().or(command.get_after_help());
+    let after = after.map(ToString::to_string).unwrap_or_default();
     if let Some(examples) = after.strip_prefix("Examples:\n") {
         let mut roff = Roff::default();
         roff.control("SH", ["EXAMPLES"]);
@@ -71,7 +72,8 @@ mod tests {
     #[test]
     fn examples_fit_into_a_hundred_columns() {
         fn check(command: &clap::Command) {
-            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let after = command.get_after_long_help().or(command.get_after_help());
+            let after = after.map(ToString::to_string).unwrap_or_default();
             for line in after.lines().filter(|line| line.starts_with(' ')) {
                 assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
             }
