@@ -32,7 +32,7 @@ template <class CkRegistry, class Adapter>
 class Core {
  public:
   using Pointer = typename std::decay_t<decltype(instances_of(std::declval<const CkRegistry&>()))>::value_type;
-  using Instance = typename Pointer::element_type;
+  using Instance = InstanceOf<CkRegistry>;
   using Kernel = typename Adapter::Kernel;
   using State = Snapshot<Instance, Kernel, typename Adapter::LibraryProblem>;
 

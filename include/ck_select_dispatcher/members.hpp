@@ -10,6 +10,14 @@
 #include <type_traits>
 #include <utility>
 
+namespace ck_select {
+
+/// The generations of CK's headers, as docs/adopting.md names them: of convolutions, GEMMs (g0 has no pads in its keys)
+/// and attention.
+enum class Generation { unknown, v1, v2, v3, g0, g1, g2, f1 };
+
+}  // namespace ck_select
+
 namespace ck_select::detail {
 
 /// Whether an expression over types is valid: `Is<Expression, Type...>`.
@@ -196,6 +204,37 @@ template <class Enum>
            is_Activation(value, word) || is_None(value, word) || is_Auto(value, word) ||
            is_Intrawave(value, word) || is_Interwave(value, word));
     return word.empty() ? "unknown" : word;
+  }
+}
+
+/// Stands for any argument, for calls that are never made.
+struct AnyArgument {
+  template <class T>
+  operator const T&() const;  // NOLINT: a conversion is the point
+};
+
+template <class Key> using NameInKey = decltype(a<Key>().name);
+template <class I> using ConvKey = std::enable_if_t<is_valid<DtypeIn, decltype(a<I>().key())>>;
+template <class I> using GemmKey = decltype(a<I>().get_key().signature.layout_a);
+template <class I> using GemmAlgorithm = std::decay_t<decltype(a<I>().get_key().algorithm)>;
+template <class I> using FmhaKey = decltype(a<I>().get_key().signature.hdim_q);
+template <class I> using AsksItself = decltype(a<I>().is_supported(AnyArgument{}));
+
+template <class Instance>
+[[nodiscard]] constexpr Generation generation_of() noexcept {
+  if constexpr (is_valid<ConvKey, Instance>) {
+    constexpr bool named = is_valid<NameInKey, std::decay_t<decltype(a<Instance>().key())>>;
+    constexpr bool asked = is_valid<AsksItself, Instance>;
+    if (is_valid<Executable, Instance> != named || is_valid<KernelId, Instance> != named) return Generation::unknown;
+    if (named) return asked ? Generation::v3 : Generation::unknown;
+    return asked ? Generation::v2 : Generation::v1;
+  } else if constexpr (is_valid<GemmKey, Instance>) {
+    constexpr bool pads = is_valid<PadM, GemmAlgorithm<Instance>>;
+    constexpr bool stream_k = is_valid<Streamk, GemmAlgorithm<Instance>>;
+    if (stream_k) return pads ? Generation::g2 : Generation::unknown;
+    return pads ? Generation::g1 : Generation::g0;
+  } else {
+    return is_valid<FmhaKey, Instance> ? Generation::f1 : Generation::unknown;
   }
 }
 

@@ -22,6 +22,9 @@ template <class CkRegistry>
   else return registry.get_all();
 }
 
+template <class CkRegistry>
+using InstanceOf = typename std::decay_t<decltype(instances_of(a<CkRegistry>()))>::value_type::element_type;
+
 /// A registry's entries with their priorities, which only derived classes can access. A derived class takes the
 /// addresses of the members, which are used with the registry itself: nothing is cast.
 template <class CkRegistry>

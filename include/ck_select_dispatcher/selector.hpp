@@ -15,12 +15,22 @@
 #include "options.hpp"
 
 namespace ck_select {
+
+/// The generation of CK's headers that the adapter found: `ck_select::generation<GroupedConvRegistry>()`.
+template <class CkRegistry>
+[[nodiscard]] constexpr Generation generation() noexcept {
+  return detail::generation_of<detail::InstanceOf<CkRegistry>>();
+}
+
 namespace detail {
 
 /// The interface of all selectors.
 template <class CkRegistry, class Adapter>
 class Selector {
   using Inner = Core<CkRegistry, Adapter>;
+  static_assert(generation<CkRegistry>() != Generation::unknown,
+                "ck_select does not know this generation of CK's dispatcher: its kernels have some of the members of one "
+                "generation, but not all (docs/adopting.md, \"Which generation needs what\")");
 
  public:
   using Instance = typename Inner::Instance;

@@ -14,6 +14,7 @@
 #include "ck_select_dispatcher.hpp"
 
 using namespace ck_select;
+static_assert(generation<ck_tile::dispatcher::FmhaRegistry>() == Generation::f1);
 namespace ck = ck_tile::dispatcher;
 
 namespace {

@@ -191,10 +191,17 @@ void older_keys_are_read_by_their_enumerators() {
   older::Registry registry;
   registry.all.push_back(std::make_shared<older::Instance>());
   const GemmSelector selector(registry, quiet());
+  static_assert(generation<older::Registry>() == Generation::g0);
   CHECK(selector.get_solution(older::Problem{64, 64, 64}) == registry.all[0].get());
   registry.all.clear();
   CHECK(selector.get_solution(older::Problem{64, 64, 64}) == nullptr);
 }
+
+#ifdef WITH_STREAM_K
+static_assert(generation<ck::Registry>() == Generation::g2);
+#else
+static_assert(generation<ck::Registry>() == Generation::g1);
+#endif
 
 void only_kernels_that_fit_are_chosen() {
   ck::Registry registry;

@@ -40,6 +40,9 @@ inline constexpr bool says_all = detail::is_valid<detail::DtypeIn, P>;
 template <class C = detail::CkContext>
 inline constexpr bool has_context = detail::in_ck<C>;
 
+static_assert(ck_select::generation<ck::GroupedConvRegistry>() ==
+              (has_name<> ? ck_select::Generation::v3 : asks<> ? ck_select::Generation::v2 : ck_select::Generation::v1));
+
 /// The layout that problems and kernels have, as far as the generation says it.
 inline const char* usual_layout() { return says_all<> ? "nhwgc_gkyxc_nhwgk" : "nhwgc"; }
 

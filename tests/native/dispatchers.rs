@@ -110,6 +110,28 @@ fn the_patch_makes_dispatchers_exact() {
     }
 }
 
+/// Headers of which nobody knows what they are would be read as the oldest generation, whose kernels are asked nothing.
+#[test]
+fn a_mixture_of_generations_does_not_compile() {
+    let mixed = tools::scratch("mixed_generations");
+    let _ = std::fs::remove_dir_all(&mixed);
+    copy(&tools::source("cpp_examples/stand_in"), &mixed);
+    let header = mixed.join("v2/ck_tile/dispatcher/grouped_conv_registry.hpp");
+    let text = std::fs::read_to_string(&header).unwrap();
+    let asked = "[[nodiscard]] bool is_supported(";
+    assert!(text.contains(asked));
+    std::fs::write(
+        &header,
+        text.replace(asked, &format!("bool executable() const {{ return true; }}\n  {asked}")),
+    )
+    .unwrap();
+    let mut command = tools::compile(tools::compilers()[0].cpp, "c++17");
+    command.arg("-fsyntax-only").arg(format!("-I{}", mixed.join("v2").display()));
+    let output = command.arg(tools::source("cpp_examples/dispatcher_v2.cpp")).output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && printed.contains("does not know this generation"), "{printed}");
+}
+
 /// Copies a folder with what is in it.
 pub(super) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
