@@ -48,34 +48,3 @@ fn ways(points: &[CurvePoint], of: fn(&CurvePoint) -> f64) -> Vec<Series> {
     }
     all
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_page_has_each_way_and_every_figure() {
-        let point = |way, measured, mean| CurvePoint {
-            way,
-            measured,
-            draws: 5,
-            judged: 132,
-            mean,
-            median: 0.99,
-            p10: 0.9,
-            min: 0.5,
-            best_of_top3: 0.995,
-        };
-        let page = curve(
-            &[point("tuned", 0, 0.9625), point("tuned", 10, 0.97), point("alone", 10, 0.9)],
-            "gfx950",
-            "now",
-        );
-        for text in ["tuned", "alone", "96.25 %", "<path class=\"line", "132"] {
-            assert!(page.contains(text), "{text}");
-        }
-        assert!(page.contains("<p>measured problems (logarithmic scale)</p>"), "{page}");
-        let (shown, _) = page.split_once("<script>").unwrap();
-        assert!(!shown.contains("NaN"));
-    }
-}
