@@ -87,7 +87,7 @@ pub fn purpose(plan: &Plan, inputs: &CardInputs) -> String {
 
 /// What a data file is used for.
 pub const fn part(role: Role) -> &'static str {
-    if role.only_trains { "training only" } else { "training and cross-validation" }
+    if role.only_trains { "training only" } else { "cross-validated" }
 }
 
 /// What was held out, and how often.
@@ -229,10 +229,4 @@ fn limits(out: &mut String, plan: &Plan, trained: &[Trained], trained_on: &Train
     if plan.rank_by == Target::Relative {
         out.push_str("\nScores of `relative` only order the kernels of one problem; they are no TFLOPS.\n");
     }
-    out.push_str("\nHardware constants:");
-    let hardware = &plan.extractor.hardware;
-    for name in ck_select_types::hardware::Hardware::NAMES {
-        let _ = write!(out, " {name} {}", hardware.get(name).unwrap_or(0));
-    }
-    out.push_str(".\n");
 }
