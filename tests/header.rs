@@ -2,7 +2,7 @@
 //!
 //! Not in the build script: who builds the library needs no cbindgen.
 
-#![allow(clippy::format_push_string, reason = "short texts, in a test")]
+#![allow(clippy::format_collect, clippy::format_push_string, reason = "short texts, in a test")]
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};

@@ -1,4 +1,4 @@
-//! The programs of README.md, docs/c.md and ck_select.h are compiled as they stand there, and run.
+//! The programs of README.md, docs/c.md and `ck_select.h` are compiled as they stand there, and run.
 
 use std::path::Path;
 use std::process::Command;
