@@ -71,12 +71,12 @@ fn headers_may_be_included_twice_and_by_two_sources() {
 }
 
 #[test]
-fn every_generation_has_a_program() {
+fn the_newest_generation_of_each_operation_has_a_program() {
     for compilers in tools::compilers() {
-        for generation in &GENERATIONS {
-            let example = format!("dispatcher_{}", generation.name);
+        for generation in ["v3", "g2", "f1"] {
+            let example = format!("dispatcher_{generation}");
             let source = format!("cpp_examples/{example}.cpp");
-            let include = headers(generation.name);
+            let include = headers(generation);
             let arguments = ["-Wconversion", include.as_str()];
             let program = tools::build(compilers.cpp, "c++17", &[&source], &arguments, &example);
             examples::prints(&program, &[], &format!("{example}.txt"));

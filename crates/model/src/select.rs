@@ -8,14 +8,14 @@ mod ranking;
 mod targets;
 mod universal;
 
+pub use crate::ties::Ranked;
 pub use compare::{Comparison, Term};
 pub use error::{LeftOut, LeftOutReason, RankError};
 pub use outside::OutOfRange;
-pub use ranking::{RankScratch, Ranked, Ranking};
+pub use ranking::{RankScratch, Ranking};
 pub use targets::TargetScorer;
 pub use universal::{universal_prior, universal_rows, universal_score};
 
-use std::cmp::Ordering;
 use std::sync::Arc;
 
 use crate::estimate::{Described, Device, EstimatedKernels};
@@ -541,19 +541,11 @@ impl Ranker {
     }
 }
 
-/// Best first, NaN last.
-pub(crate) fn order(a: f64, b: f64, higher_is_better: bool) -> Ordering {
-    // Both zeros are equal here, as they are to upstream's sort.
-    a.partial_cmp(&b).map_or_else(
-        || a.is_nan().cmp(&b.is_nan()),
-        |ascending| if higher_is_better { ascending.reverse() } else { ascending },
-    )
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::scoring::MixedPool;
+    use crate::ties::order;
 
     /// The error is the actual cause.
     #[test]

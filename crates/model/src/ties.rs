@@ -2,7 +2,23 @@
 
 use std::cmp::{Ordering, Reverse};
 
-use crate::select::{Ranked, order};
+/// One place of a ranking.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ranked {
+    /// The kernel's index in its pool.
+    pub index: usize,
+    /// The score of the model's ranking forest, with logarithms undone.
+    pub score: f64,
+}
+
+/// Best first, NaN last.
+pub(crate) fn order(a: f64, b: f64, higher_is_better: bool) -> Ordering {
+    // Both zeros are equal here, as they are to upstream's sort.
+    a.partial_cmp(&b).map_or_else(
+        || a.is_nan().cmp(&b.is_nan()),
+        |ascending| if higher_is_better { ascending.reverse() } else { ascending },
+    )
+}
 
 /// What decides between kernels of equal scores: see [`Ties::RULE`].
 #[derive(Debug, Default)]

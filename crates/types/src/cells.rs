@@ -1,7 +1,6 @@
 //! Named cells: a row of a CSV, or a mapping as upstream's Python tools take it.
 
-use crate::field::InvalidField;
-use crate::vocab::{Arch, UnknownWord};
+use crate::invalid::{InvalidField, UnknownWord};
 
 /// Named cells. An empty cell counts as absent.
 pub trait Fields {
@@ -97,8 +96,11 @@ pub(crate) fn word(
     }
 }
 
-/// The architecture that cells name.
-pub(crate) fn arch(cells: &dyn Fields) -> Result<Option<Arch>, InvalidField> {
-    let arch = text(cells, "arch")?.map(str::parse).transpose();
-    arch.map_err(|error| InvalidField::word("arch", &error))
+/// A cell as a word of a vocabulary.
+pub(crate) fn parsed<T: std::str::FromStr<Err = UnknownWord>>(
+    cells: &dyn Fields,
+    name: &str,
+) -> Result<Option<T>, InvalidField> {
+    let parsed = text(cells, name)?.map(str::parse).transpose();
+    parsed.map_err(|error| InvalidField::word(name, &error))
 }

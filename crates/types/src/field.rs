@@ -10,37 +10,12 @@ use std::fmt;
 use std::str::FromStr as _;
 
 use crate::cells::{self, Fields};
+pub use crate::invalid::InvalidField;
+use crate::invalid::UnknownWord;
 use crate::shape::Mnk;
-use crate::vocab::{Arch, UnknownWord};
 
 /// Largest accepted extent: CK narrows every dimension to 32 bits before a launch.
 pub const MAX_EXTENT: i64 = i32::MAX as i64;
-
-/// A field of a problem (or of a kernel, or of an input row) that cannot be used, and why.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{field}: found {found}, expected {expected}")]
-pub struct InvalidField {
-    /// The field's name, as the text form spells it.
-    pub field: String,
-    /// What it holds.
-    pub found: String,
-    /// What it may hold.
-    pub expected: String,
-}
-
-impl InvalidField {
-    /// What a field holds, and what it should hold.
-    pub fn new(field: impl Into<String>, found: impl fmt::Display, expected: impl Into<String>) -> Self {
-        Self { field: field.into(), found: found.to_string(), expected: expected.into() }
-    }
-
-    /// A field with an unknown word.
-    pub fn word(field: impl Into<String>, error: &UnknownWord) -> Self {
-        let accepted = error.accepted;
-        let hint = crate::nearest::Hint::new(&error.found, accepted.iter().copied());
-        Self::new(field, format_args!("'{}'", error.found), format!("one of {}{hint}", accepted.join(", ")))
-    }
-}
 
 /// A field as text, tables and messages know it.
 #[derive(Debug, Clone, Copy)]
@@ -511,13 +486,11 @@ impl Key {
     }
 
     #[inline(always)]
-    pub(crate) fn arch(&mut self, arch: Option<Arch>) {
+    pub(crate) fn short_text(&mut self, text: Option<&str>) {
         self.at = self.at.next_multiple_of(64);
-        // The longest architecture has 7 characters.
-        let bytes = arch.map_or(Some([0; 8]), |arch| {
-            let text = arch.as_str().as_bytes();
+        let bytes = text.map_or(Some([0; 8]), |text| {
             let mut bytes = [0; 8];
-            bytes.get_mut(..text.len())?.copy_from_slice(text);
+            bytes.get_mut(..text.len())?.copy_from_slice(text.as_bytes());
             Some(bytes)
         });
         self.overflow |= u64::from(bytes.is_none());

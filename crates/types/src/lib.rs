@@ -18,6 +18,7 @@ pub mod fmha;
 pub mod gemm;
 pub mod hardware;
 pub mod inputs;
+mod invalid;
 pub mod json;
 pub mod kernel;
 pub mod listing;

@@ -6,23 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::nearest::Hint;
-
-/// A word outside its vocabulary.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "unknown {what} '{found}', expected one of: {}{}",
-    accepted.join(", "),
-    Hint::new(found, accepted.iter().copied())
-)]
-pub struct UnknownWord {
-    /// What kind of word was expected, such as `pipeline`.
-    pub what: &'static str,
-    /// The word that was found.
-    pub found: String,
-    /// The words that would have been accepted.
-    pub accepted: &'static [&'static str],
-}
+pub use crate::invalid::UnknownWord;
 
 /// Declares an enum whose variants are words: one table feeds printing, parsing, the list of accepted words
 /// and the tests. Words after `|` are accepted on reading and never printed.

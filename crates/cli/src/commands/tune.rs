@@ -18,6 +18,8 @@ mod measure;
 #[cfg(feature = "train")]
 mod problems;
 #[cfg(feature = "train")]
+mod recorded;
+#[cfg(feature = "train")]
 mod run;
 #[cfg(feature = "train")]
 mod sweep;

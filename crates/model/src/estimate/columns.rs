@@ -4,62 +4,20 @@
 //! forest never saw falls into the range of those it saw; extents of the problem are not among them. Training
 //! and serving use the same function, [`UniversalPool::fill`].
 
-use super::device::Device;
-use super::fmha_columns::{FMHA_COLUMNS, FmhaSeen};
-use super::terms::Parts;
-use super::{Estimator, FmhaParts, Load, Shape, ShapeError, load, shape};
+use super::column::{GemmSeen, ROUNDS, Seen, UniversalColumn, Value, balance, columns, compute_units, ratio};
+use super::fmha::FmhaCycles;
+use super::fmha::columns::FMHA_COLUMNS;
+use super::terms::Cycles;
+use super::{Estimator, Load, Shape, ShapeError};
 use crate::kernel::KernelKind;
 use crate::problem::Problem;
 use crate::vocab::Op;
-
-/// A column of universal models.
-pub struct UniversalColumn {
-    /// The name that models use.
-    pub name: &'static str,
-    /// What it means.
-    pub doc: &'static str,
-    pub(super) value: Value,
-}
-
-/// What computes a column, by the operation of the kernels.
-#[derive(Clone, Copy)]
-pub(super) enum Value {
-    Gemm(fn(&GemmSeen<'_>) -> f64),
-    Fmha(fn(&FmhaSeen<'_>) -> f64),
-}
-
-/// A kernel on a problem, as the estimate sees it.
-pub(super) struct Seen<'a, L, S, P> {
-    pub(super) parts: P,
-    pub(super) load: &'a L,
-    pub(super) shape: &'a S,
-    pub(super) device: &'a Device,
-    pub(super) time: f64,
-    /// The least microseconds that the problem could take.
-    pub(super) least: f64,
-}
-
-type GemmSeen<'a> = Seen<'a, load::Load, shape::Shape, Parts>;
 
 impl GemmSeen<'_> {
     fn width(&self, axis: usize) -> f64 {
         self.shape.widths(self.load)[axis].min(16.0)
     }
 }
-
-/// The most rounds that are told apart; the inverse is the smallest share.
-pub(super) const ROUNDS: f64 = 64.0;
-
-macro_rules! columns {
-    ($of:ident: $($name:ident = $value:expr, $doc:literal;)+) => {
-        &[$($crate::estimate::UniversalColumn {
-            name: stringify!($name),
-            doc: $doc,
-            value: $crate::estimate::columns::Value::$of($value),
-        }),+]
-    };
-}
-pub(super) use columns;
 
 /// All columns of an operation, in the order of a model that does not name its columns.
 pub const fn universal_columns(op: Op) -> &'static [UniversalColumn] {
@@ -72,20 +30,20 @@ pub const fn universal_columns(op: Op) -> &'static [UniversalColumn] {
 const GEMM_COLUMNS: &[UniversalColumn] = columns! { Gemm:
     est_over_least = |s| (s.time / s.least).min(64.0),
         "estimated time over the least: all multiply-adds, or all bytes, at the device's rate";
-    est_rounds = |s| s.parts.flowing.clamp(1.0 / ROUNDS, ROUNDS),
+    est_rounds = |s| s.cycles.flowing.clamp(1.0 / ROUNDS, ROUNDS),
         "rounds of workgroups, as if they could be divided";
-    est_whole_rounds = |s| s.parts.rounds.min(8.0), "whole rounds, 8 at most";
-    est_last_round = |s| s.parts.last / s.parts.resident, "share of the device that the last round fills";
-    est_uneven = |s| ratio(s.parts.rounds + s.parts.last / s.parts.resident, s.parts.flowing),
+    est_whole_rounds = |s| s.cycles.rounds.min(8.0), "whole rounds, 8 at most";
+    est_last_round = |s| s.cycles.last / s.cycles.resident, "share of the device that the last round fills";
+    est_uneven = |s| ratio(s.cycles.rounds + s.cycles.last / s.cycles.resident, s.cycles.flowing),
         "rounds over those as if they could be divided";
-    est_resident = |s| s.parts.resident.min(8.0), "workgroups that a compute unit holds, 8 at most";
-    est_occupied = |s| s.parts.occupied, "share of a compute unit's SIMDs that a workgroup occupies";
-    est_steps = |s| s.parts.steps.min(256.0), "steps of a workgroup, 256 at most";
-    est_parts = |s| s.parts.split.min(64.0), "parts that the depth is cut into, 64 at most";
-    est_filled_m = |s| s.parts.filled[0], "share of the tiles' rows that the problem fills";
-    est_filled_n = |s| s.parts.filled[1], "share of the tiles' columns";
-    est_filled_k = |s| s.parts.filled[2], "share of the steps' depth";
-    est_filled = |s| s.parts.filled.iter().product(), "the three together";
+    est_resident = |s| s.cycles.resident.min(8.0), "workgroups that a compute unit holds, 8 at most";
+    est_occupied = |s| s.cycles.occupied, "share of a compute unit's SIMDs that a workgroup occupies";
+    est_steps = |s| s.cycles.steps.min(256.0), "steps of a workgroup, 256 at most";
+    est_parts = |s| s.cycles.split.min(64.0), "parts that the depth is cut into, 64 at most";
+    est_filled_m = |s| s.cycles.filled[0], "share of the tiles' rows that the problem fills";
+    est_filled_n = |s| s.cycles.filled[1], "share of the tiles' columns";
+    est_filled_k = |s| s.cycles.filled[2], "share of the steps' depth";
+    est_filled = |s| s.cycles.filled.iter().product(), "the three together";
     est_tiles_m = |s| (s.load.extents[0] / s.shape.tile[0]).ceil().min(64.0), "tiles along m, 64 at most";
     est_staged = |s| (s.shape.staged / 1024.0).min(512.0), "KiB that a step stages, 512 at most";
     est_tile_m = |s| s.shape.tile[0].min(256.0), "rows of a tile, 256 at most";
@@ -101,45 +59,25 @@ const GEMM_COLUMNS: &[UniversalColumn] = columns! { Gemm:
     est_width_c = |s| s.width(2), "elements of an access to the result";
     est_rate = |s| s.shape.tile.iter().product::<f64>() / (s.shape.arithmetic * s.shape.macs),
         "share of the device's rate that its instructions reach";
-    est_waits_share = |s| (s.parts.waits * s.parts.steps / (s.parts.clock_mhz * s.time)).min(4.0),
+    est_waits_share = |s| (s.cycles.waits * s.cycles.steps / (s.cycles.clock_mhz * s.time)).min(4.0),
         "waits of a workgroup's steps over the time";
-    est_start_share = |s| ratio(s.parts.workgroup, s.parts.steps * (s.parts.work() + s.parts.waits)),
+    est_start_share = |s| ratio(s.cycles.workgroup, s.cycles.steps * (s.cycles.work() + s.cycles.waits)),
         "cycles to start a workgroup over those of its steps";
-    est_waits_to_work = |s| ratio(s.parts.waits, s.parts.work()),
+    est_waits_to_work = |s| ratio(s.cycles.waits, s.cycles.work()),
         "cycles that a step waits over those that it works";
-    est_loads_to_arithmetic = |s| ratio(s.parts.loads, s.parts.arithmetic),
+    est_loads_to_arithmetic = |s| ratio(s.cycles.loads, s.cycles.arithmetic),
         "cycles of accesses over those of arithmetic";
-    est_fragments_to_arithmetic = |s| ratio(s.parts.fragments, s.parts.arithmetic),
+    est_fragments_to_arithmetic = |s| ratio(s.cycles.fragments, s.cycles.arithmetic),
         "cycles of fragments over those of arithmetic";
-    est_cache_share = |s| (s.parts.cache / s.time).min(1.0), "what the caches need of the time";
-    est_memory_share = |s| (s.parts.memory / s.time).min(1.0), "what the memory needs of the time";
-    est_second_stage_share = |s| (s.parts.second_stage / s.time).min(1.0),
+    est_cache_share = |s| (s.cycles.cache / s.time).min(1.0), "what the caches need of the time";
+    est_memory_share = |s| (s.cycles.memory / s.time).min(1.0), "what the memory needs of the time";
+    est_second_stage_share = |s| (s.cycles.second_stage / s.time).min(1.0),
         "what the second stage needs of the time";
     est_compute_units = |s| compute_units(s.device), "compute units, 16 to 512";
     est_wave_size = |s| s.device.hardware.wavefront_size as f64, "threads of a wave";
     est_balance = |s| balance(s.device),
         "multiply-adds of 16 bits that the device does while a byte comes from memory, 16 to 512";
 };
-
-pub(super) fn compute_units(device: &Device) -> f64 {
-    (device.hardware.num_cus as f64).clamp(16.0, 512.0)
-}
-
-pub(super) fn balance(device: &Device) -> f64 {
-    let Device { hardware, rates, .. } = device;
-    let macs = rates.macs_16bit * hardware.num_cus as f64 * hardware.max_clock_mhz as f64;
-    (macs / (rates.memory_gb_s * 1e3)).clamp(16.0, 512.0)
-}
-
-pub(super) fn ratio(a: f64, b: f64) -> f64 {
-    (a / b).clamp(1.0 / 64.0, 64.0)
-}
-
-impl std::fmt::Debug for UniversalColumn {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name)
-    }
-}
 
 /// The kernels of a pool on a device, for universal models.
 #[derive(Debug)]
@@ -184,9 +122,9 @@ impl UniversalPool {
             let cells = columns.iter().zip(values[kernel..].iter_mut().step_by(kernels));
             *log_time = match (&load, shape) {
                 (Load::Gemm(load), Ok(Shape::Gemm(shape))) => {
-                    let parts = Parts::new(load, shape, device);
+                    let cycles = Cycles::new(load, shape, device);
                     let least = START + bytes.max(load.multiply_adds / (shape.macs * units));
-                    let seen = Seen { time: parts.time(), parts, load, shape, device, least };
+                    let seen = Seen { time: cycles.time(), cycles, load, shape, device, least };
                     for (column, cell) in cells {
                         if let Value::Gemm(value) = column.value {
                             *cell = value(&seen);
@@ -195,9 +133,9 @@ impl UniversalPool {
                     seen.time.ln()
                 }
                 (Load::Fmha(load), Ok(Shape::Fmha(shape))) => {
-                    let parts = FmhaParts::new(load, shape, device);
-                    let least = START + bytes.max(parts.products_alone());
-                    let seen = Seen { time: parts.time(), parts, load, shape, device, least };
+                    let cycles = FmhaCycles::new(load, shape, device);
+                    let least = START + bytes.max(cycles.products_alone());
+                    let seen = Seen { time: cycles.time(), cycles, load, shape, device, least };
                     for (column, cell) in cells {
                         if let Value::Fmha(value) = column.value {
                             *cell = value(&seen);
@@ -218,6 +156,7 @@ const START: f64 = 2.0;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::estimate::Device;
     use crate::kernel::Kernel;
     use crate::problem::{ConvProblem, FmhaProblem};
     use crate::vocab::FmhaMask;

@@ -2,9 +2,6 @@
 
 use std::ops::RangeInclusive;
 
-use serde_json::{Map, Value};
-
-use super::profiles;
 use crate::hardware::Hardware;
 use crate::kernel::KernelKind;
 use crate::problem::InvalidField;
@@ -53,10 +50,6 @@ pub struct Rates {
     pub full_rate_8bit: f64,
 }
 
-/// Constants of [`Hardware`] that the estimate needs.
-const NEEDED: [&str; 6] =
-    ["num_cus", "simds_per_cu", "max_clock_mhz", "max_waves_per_cu", "wavefront_size", "lds_capacity"];
-
 /// A GPU as the estimate sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Device {
@@ -92,77 +85,6 @@ impl Device {
     /// Architectures with a profile.
     pub const PROFILES: [&'static str; 7] =
         ["gfx90a", "gfx942", "gfx950", "gfx1201", "gfx1250", "sm_80", "sm_90"];
-
-    /// The profile of an architecture.
-    pub fn for_arch(arch: Arch) -> Result<Self, DeviceError> {
-        profiles::of(arch.as_str()).ok_or(DeviceError::NoProfile { arch })
-    }
-
-    /// Reads a JSON object of constants: those of [`Hardware`] and of [`Rates`], by name. They override the
-    /// profile that `based_on` names, or else that of `base`; without a profile, every needed constant must
-    /// be given.
-    pub fn from_json(fields: &Map<String, Value>, base: Option<Arch>) -> Result<Self, DeviceError> {
-        let mut device = match (fields.get("based_on"), base) {
-            (Some(Value::String(word)), _) => {
-                let arch: Arch =
-                    word.parse().map_err(|_| field("based_on", word, Self::PROFILES.join(", ")))?;
-                // Another architecture's constants under its name would be a mistake, but a GPU without a profile
-                // needs some.
-                if let Some(own) = base.filter(|&own| own != arch && Self::for_arch(own).is_ok()) {
-                    return Err(field(
-                        "based_on",
-                        word,
-                        format!("{own} or nothing, because {own} has a profile of its own"),
-                    )
-                    .into());
-                }
-                Self::for_arch(arch)?
-            }
-            (Some(other), _) => return Err(field("based_on", other, "the name of a profile").into()),
-            (None, base) => {
-                let mut all = NEEDED.iter().chain(&Rates::NAMES).copied();
-                match (base.map(Self::for_arch), all.find(|name| !fields.contains_key(*name))) {
-                    (Some(Ok(profile)), _) => profile,
-                    (_, None) => profiles::blank(base),
-                    (_, Some(missing)) => {
-                        let expected = match base {
-                            Some(arch) => {
-                                format!("a number, as {arch} has no profile, or one named as based_on")
-                            }
-                            None => "a number, as the file is not based_on a profile".to_owned(),
-                        };
-                        return Err(field(missing, "nothing", expected).into());
-                    }
-                }
-            }
-        };
-        let mut constants = Map::new();
-        for (name, value) in fields.iter().filter(|(name, _)| *name != "based_on") {
-            match device.rates.slot(name) {
-                Some(slot) => *slot = number(name, value)?,
-                None if Hardware::NAMES.contains(&name.as_str()) => {
-                    constants.insert(name.clone(), value.clone());
-                }
-                None => {
-                    let known = Hardware::NAMES.iter().chain(&Rates::NAMES).copied().collect::<Vec<_>>();
-                    let expected = format!("based_on or one of {}", known.join(", "));
-                    return Err(field("hardware", name, expected).into());
-                }
-            }
-        }
-        device.hardware = device.hardware.overridden_by(&constants)?;
-        for name in constants.keys() {
-            Hardware::check_plausible(name, device.hardware.get(name).unwrap_or_default())?;
-        }
-        let based_on = fields.get("based_on").and_then(Value::as_str).and_then(|word| word.parse().ok());
-        for arch in [base, based_on].into_iter().flatten() {
-            let (found, expected) = (device.hardware.wavefront_size, arch.wave_size());
-            if found != expected {
-                return Err(field("wavefront_size", &found, format!("{expected}, which {arch} has")).into());
-            }
-        }
-        Ok(device)
-    }
 
     /// The library of a kernel: the one that its name says, else the device's. Pools of Triton's GEMMs for
     /// CUDA devices have the tile engine's names, too, but no other epilogue than `default`, which the
@@ -245,7 +167,7 @@ impl Rates {
         "full_rate_8bit",
     ];
 
-    fn slot(&mut self, name: &str) -> Option<&mut f64> {
+    pub(super) fn slot(&mut self, name: &str) -> Option<&mut f64> {
         Some(match name {
             "registers_per_cu" => &mut self.registers_per_cu,
             "lds_bytes_per_cycle" => &mut self.lds_bytes_per_cycle,
@@ -263,26 +185,4 @@ impl Rates {
             _ => return None,
         })
     }
-}
-
-/// A rate of a file. A value outside its range is in the wrong unit and would distort all estimated times; 0
-/// means that the device lacks it.
-fn number(name: &str, value: &Value) -> Result<f64, InvalidField> {
-    let (may_be_zero, range) = match name {
-        "registers_per_cu" => (false, 4096.0..=262_144.0),
-        "lds_bytes_per_cycle" => (false, 1.0..=1e5),
-        "memory_gb_s" => (false, Rates::PLAUSIBLE_MEMORY_GB_S),
-        "cache_gb_s" => (false, 100.0..=1e6),
-        "cache_kb" => (true, 512.0..=1e8),
-        _ => (true, 1.0..=1e6),
-    };
-    let is_allowed = |number: &f64| range.contains(number) || may_be_zero && *number == 0.0;
-    value.as_f64().filter(is_allowed).ok_or_else(|| {
-        let zero = if may_be_zero { "0 or " } else { "" };
-        field(name, value, format!("{zero}a number from {} to {}", range.start(), range.end()))
-    })
-}
-
-fn field(name: &str, found: &(impl ToString + ?Sized), expected: impl Into<String>) -> InvalidField {
-    InvalidField { field: name.to_owned(), found: found.to_string(), expected: expected.into() }
 }

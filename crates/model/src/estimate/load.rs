@@ -26,7 +26,7 @@ pub struct Load {
     pub(super) results: f64,
     /// Multiply-adds of all GEMMs.
     pub(super) multiply_adds: f64,
-    /// Parts of the depth that the problem requests.
+    /// Cycles of the depth that the problem requests.
     pub(super) parts: f64,
 }
 

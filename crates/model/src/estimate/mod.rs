@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! problem ── Load ─┐
-//!                  ├─ Parts ── microseconds, or Terms that add up to them
+//!                  ├─ Cycles ─ microseconds, or Terms that add up to them
 //! kernel ── Shape ─┘
 //!    device, constants of its library
 //! ```
@@ -12,20 +12,19 @@
 //! - `constants`: properties of a library's kernels, from measurements
 //! - `load`, `shape`: what depends on the problem or on the kernel alone
 //! - `terms`: the formula
-//! - `fmha`, `fmha_load`: the same for attention
+//! - `fmha`: the same for attention
 //! - `kernels`: many kernels on a device; `rank`: those of a pool, ordered by the estimate
-//! - `columns`, `fmha_columns`: the columns that universal models derive from it
+//! - `columns`: the columns that universal models derive from it
 //!
 //! `docs/estimate.md` explains each term, what is left out, and how good the order is in each setting. The
 //! order comes from a formula with few numbers: a guess, but always the same one.
 
+mod column;
 mod columns;
 mod constants;
 mod described;
 mod device;
 mod fmha;
-mod fmha_columns;
-mod fmha_load;
 mod kernels;
 mod load;
 mod profiles;
@@ -33,11 +32,11 @@ mod rank;
 mod shape;
 mod terms;
 
-pub use columns::{UniversalColumn, UniversalPool, universal_columns};
+pub use column::UniversalColumn;
+pub use columns::{UniversalPool, universal_columns};
 pub use described::{Described, DescribedError, DescribedFault, PerDevice, constants_of};
 pub use device::{Device, DeviceError, Library, Rates};
-pub use fmha::{FMHA_TERMS, FmhaShape};
-pub use fmha_load::FmhaLoad;
+pub use fmha::{FMHA_TERMS, FmhaLoad, FmhaShape};
 pub use kernels::EstimatedKernels;
 pub use rank::{EstimateError, EstimateScratch, Estimated, PoolEstimate};
 pub use shape::ShapeError;
@@ -46,8 +45,8 @@ pub use terms::{TERMS, Terms};
 use crate::kernel::KernelKind;
 use crate::problem::Problem;
 use constants::Constants;
-use fmha::FmhaParts;
-use terms::Parts;
+use fmha::FmhaCycles;
+use terms::Cycles;
 
 /// The problem's side of the estimate, computed once per problem.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -139,8 +138,8 @@ impl Estimator {
     #[inline]
     pub fn time(&self, load: &Load, shape: &Shape) -> f64 {
         match (load, shape) {
-            (Load::Gemm(load), Shape::Gemm(shape)) => Parts::new(load, shape, &self.device).time(),
-            (Load::Fmha(load), Shape::Fmha(shape)) => FmhaParts::new(load, shape, &self.device).time(),
+            (Load::Gemm(load), Shape::Gemm(shape)) => Cycles::new(load, shape, &self.device).time(),
+            (Load::Fmha(load), Shape::Fmha(shape)) => FmhaCycles::new(load, shape, &self.device).time(),
             _ => f64::INFINITY,
         }
     }
@@ -148,8 +147,8 @@ impl Estimator {
     /// The terms of the time.
     pub fn terms(&self, load: &Load, shape: &Shape) -> Terms {
         match (load, shape) {
-            (Load::Gemm(load), Shape::Gemm(shape)) => Parts::new(load, shape, &self.device).terms(),
-            (Load::Fmha(load), Shape::Fmha(shape)) => FmhaParts::new(load, shape, &self.device).terms(),
+            (Load::Gemm(load), Shape::Gemm(shape)) => Cycles::new(load, shape, &self.device).terms(),
+            (Load::Fmha(load), Shape::Fmha(shape)) => FmhaCycles::new(load, shape, &self.device).terms(),
             _ => Terms { names: &TERMS, values: [f64::INFINITY; TERMS.len()] },
         }
     }

@@ -42,7 +42,7 @@ pub struct Shape {
     pub(super) widest: [f64; 3],
     /// Bytes that a step stages.
     pub(super) staged: f64,
-    /// Parts of the depth by the kernel itself.
+    /// Cycles of the depth by the kernel itself.
     pub(super) parts: f64,
     /// A second kernel adds up the parts.
     pub(super) two_stage: bool,

@@ -44,7 +44,7 @@ impl Terms {
 
 /// What the time is computed from.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Parts {
+pub(super) struct Cycles {
     /// Cycles of a step and workgroup, each as if it were alone: instructions, fragments, accesses.
     pub(super) arithmetic: f64,
     pub(super) fragments: f64,
@@ -62,7 +62,7 @@ pub(super) struct Parts {
     pub(super) memory: f64,
     pub(super) second_stage: f64,
     pub(super) launch: f64,
-    /// Parts that the depth is cut into.
+    /// Cycles that the depth is cut into.
     pub(super) split: f64,
     /// Filled shares of the tiles along rows, columns and depth.
     pub(super) filled: [f64; 3],
@@ -82,7 +82,7 @@ pub(super) struct Parts {
     pub(super) clock_mhz: f64,
 }
 
-impl Parts {
+impl Cycles {
     #[inline]
     pub(super) fn new(load: &Load, shape: &Shape, device: &Device) -> Self {
         let constants = shape.constants;
@@ -105,7 +105,7 @@ impl Parts {
             }
             all_steps = (steps / tiles).ceil();
         }
-        // Parts are whole steps, and none is empty.
+        // Cycles are whole steps, and none is empty.
         let asked = shape.parts.max(load.parts).min(all_steps);
         let mut steps = (all_steps / asked).ceil();
         let mut parts = (all_steps / steps).ceil();

@@ -1,25 +1,24 @@
 //! Feature inputs from named cells: a row of a CSV, or a mapping as upstream's Python tools take it.
 //!
 //! Upstream looks every input up by name and silently takes a default if it is absent or unknown.
-//! [`Uncoded::Upstream`] does exactly that, for parity; [`Uncoded::Error`] refuses both.
+//! [`Upstream`](super::Uncoded::Upstream) does exactly that, for parity; [`Error`](super::Uncoded::Error) refuses
+//! both.
 
 use super::aliases;
 use super::conv::{ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
+use super::gemm::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
 use super::gemm::{GemmInputs, GemmKernelSide, GemmSide};
 use super::named::Named;
+use super::reader::Reader;
 use super::rules::{coded_element_bytes, coded_word};
 use super::schema::{EPILOGUES, SCHEDULERS};
 use super::tile_cells::TILE_CELLS;
-use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
-use super::{Extractor, KTile, KernelSide, ProblemSide, SideError, Uncoded};
+use super::{Extractor, FieldError, KTile, KernelSide, ProblemSide, SideError};
 use crate::cells::{self, Cell, Fields};
 use crate::hardware::Hardware;
 use crate::inputs;
 use crate::problem::{Groups, InvalidField};
 use crate::vocab::{Arch, Direction, Dtype, Epilogue, GemmLayout, Op, Pipeline};
-
-/// A cell that cannot be used: its column, what it holds, what it may hold.
-pub type FieldError = InvalidField;
 
 /// The inputs of one feature row.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,7 +39,7 @@ impl RowInputs {
         let (problem, kernel) = sides(extractor, fields)?;
         let reader = Reader::new(extractor, fields);
         // Upstream's C++ header for attention assumes a profile of zeros.
-        let zeros = extractor.schema.op() == Op::Fmha && reader.lenient;
+        let zeros = extractor.schema.op() == Op::Fmha && reader.is_lenient();
         let least = i64::from(!zeros);
         Ok(Self { problem, kernel, hardware: reader.hardware(extractor.hardware, least)? })
     }
@@ -65,7 +64,7 @@ impl ProblemSide {
     /// Reads what an extractor's features know about a problem from named cells.
     pub fn read(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
         let reader = Reader::new(extractor, fields);
-        if !reader.lenient {
+        if !reader.is_lenient() {
             return Self::read_strict(extractor, fields);
         }
         Ok(match extractor.schema.op() {
@@ -143,98 +142,7 @@ const CONV_NEEDED: [(&str, i64); 17] = [
     ("dtype", 1),
 ];
 
-/// Lookups with upstream's defaults, which apply only if lenient.
-pub(super) struct Reader<'a> {
-    pub(super) fields: &'a dyn Fields,
-    lenient: bool,
-}
-
 impl<'a> Reader<'a> {
-    pub(super) fn new(extractor: &Extractor, fields: &'a dyn Fields) -> Self {
-        Self { fields, lenient: extractor.rules.uncoded == Uncoded::Upstream }
-    }
-
-    pub(super) const fn is_lenient(&self) -> bool {
-        self.lenient
-    }
-
-    /// A cell as messages show it.
-    pub(super) fn found(&self, name: &str) -> String {
-        self.fields.cell(name).map_or_else(|| "nothing".to_owned(), |cell| cell.to_string())
-    }
-
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.fields.cell(name).is_some()
-    }
-
-    /// A cell as text, whatever it is.
-    pub(super) fn found_word(&self, name: &str) -> Option<String> {
-        self.fields.cell(name).map(|cell| match cell {
-            Cell::Word(word) => word.to_owned(),
-            number => number.to_string(),
-        })
-    }
-
-    fn absent(name: &str, expected: &str) -> FieldError {
-        InvalidField::new(name, "nothing", expected)
-    }
-
-    /// Lists all absent cells at once where they are errors. A single one is left to its own reader, which
-    /// knows what it may hold.
-    fn require(&self, names: impl IntoIterator<Item = &'static str>) -> Result<(), FieldError> {
-        if self.lenient {
-            return Ok(());
-        }
-        let absent: Vec<_> = names.into_iter().filter(|name| !self.has(name)).collect();
-        if absent.len() < 2 { Ok(()) } else { Err(Self::absent(&absent.join(", "), "a value for each")) }
-    }
-
-    pub(super) fn word(&self, name: &str, default: &'static str) -> Result<&'a str, FieldError> {
-        match cells::text(self.fields, name)? {
-            Some(word) => Ok(word),
-            None if self.lenient => Ok(default),
-            None => Err(Self::absent(name, "a word")),
-        }
-    }
-
-    pub(super) fn int(&self, name: &str, default: i64) -> Result<i64, FieldError> {
-        match self.opt_int(name)? {
-            Some(value) => Ok(value),
-            None if self.lenient => Ok(default),
-            None => Err(Self::absent(name, "a whole number")),
-        }
-    }
-
-    /// A whole number; where absent cells are not errors, fractions are truncated, as in upstream.
-    pub(super) fn opt_int(&self, name: &str) -> Result<Option<i64>, FieldError> {
-        if self.lenient { cells::truncated(self.fields, name) } else { cells::whole(self.fields, name) }
-    }
-
-    pub(super) fn flag(&self, name: &str) -> Result<bool, FieldError> {
-        match cells::flag(self.fields, name)? {
-            Some(flag) => Ok(flag),
-            None if self.lenient => Ok(false),
-            None => Err(Self::absent(name, "0, 1, true or false")),
-        }
-    }
-
-    fn hardware(&self, mut hardware: Hardware, least: i64) -> Result<Hardware, FieldError> {
-        for name in Hardware::NAMES {
-            let column = format!("hw_{name}");
-            if let Some(value) = self.opt_int(&column)? {
-                hardware
-                    .set_from(name, value, least)
-                    .map_err(|error| InvalidField { field: column, ..error })?;
-            }
-        }
-        Ok(hardware)
-    }
-
-    /// Three axes, depth first.
-    fn axes(&self, names: [&str; 3], default: i64) -> Result<[i64; 3], FieldError> {
-        Ok([self.int(names[0], default)?, self.int(names[1], default)?, self.int(names[2], default)?])
-    }
-
     /// Refuses a convolution without cells that have no neutral value. Dilation has one, as everywhere, and
     /// an axis that the problem does not have.
     fn require_conv(&self) -> Result<(), FieldError> {
@@ -311,7 +219,7 @@ impl<'a> Reader<'a> {
     fn pipeline_code(&self, extractor: &Extractor, word: &str) -> Result<f64, FieldError> {
         let code = extractor.pipeline_code(word)?;
         match word.parse::<Pipeline>() {
-            Err(error) if !self.lenient => Err(InvalidField::word("pipeline", &error)),
+            Err(error) if !self.is_lenient() => Err(InvalidField::word("pipeline", &error)),
             _ => Ok(code),
         }
     }
@@ -325,14 +233,14 @@ impl<'a> Reader<'a> {
         };
         match read {
             Some(direction) => Ok(direction),
-            None if self.lenient => Ok(default),
+            None if self.is_lenient() => Ok(default),
             None => Err(InvalidField::new("direction", cell, "forward, bwd_data or bwd_weight")),
         }
     }
 
     fn scheduler(&self, name: &str) -> Result<&'a str, FieldError> {
         let word = cells::text(self.fields, name)?.unwrap_or("intrawave");
-        if self.lenient || SCHEDULERS.contains(&word) {
+        if self.is_lenient() || SCHEDULERS.contains(&word) {
             return Ok(word);
         }
         Err(InvalidField::new(name, format_args!("'{word}'"), format!("one of {}", SCHEDULERS.join(", "))))
@@ -384,7 +292,7 @@ impl<'a> Reader<'a> {
                 match self.opt_int(&name)? {
                     Some(value) => Ok(value),
                     // The engine with vector widths never had defaults for these.
-                    None if self.lenient && !with_vector => Ok(default[axis]),
+                    None if self.is_lenient() && !with_vector => Ok(default[axis]),
                     None => Err(Self::absent(&name, "a whole number")),
                 }
             };
@@ -393,7 +301,7 @@ impl<'a> Reader<'a> {
         // An absent pipeline is numbered as compv4 but has all of the shared memory.
         let pipeline = cells::text(self.fields, "pipeline")?;
         let (pipeline_code, half_lds) = match pipeline {
-            None if self.lenient => (1.0, false),
+            None if self.is_lenient() => (1.0, false),
             None => return Err(Self::absent("pipeline", "a word")),
             Some(word) => (self.pipeline_code(extractor, word)?, PipelineFlags::of(word).half_lds),
         };
@@ -471,7 +379,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
     use super::*;
-    use crate::features::{Engine, Rules};
+    use crate::features::{Engine, Rules, Uncoded};
     use crate::kernel::Kernel;
     use crate::problem::{CONV_COLUMNS, ConvProblem};
 

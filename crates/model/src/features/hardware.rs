@@ -1,4 +1,16 @@
-//! Which features depend on the hardware.
+//! What features read of the hardware, and which of them do.
+
+use crate::hardware::Hardware;
+
+/// Shared memory for the ratio: 32 KiB for compv4 on every architecture, otherwise the hardware's.
+pub(super) fn lds_capacity(half: bool, hardware: &Hardware) -> i64 {
+    if half { 32768 } else { hardware.lds_capacity }
+}
+
+/// Compute units, at least one.
+pub(super) fn compute_units(hardware: &Hardware) -> f64 {
+    hardware.num_cus.max(1) as f64
+}
 
 /// The pairs that do, of all operations; a test computes every feature with two GPUs.
 const PAIRS: &[&str] = &[
@@ -38,7 +50,6 @@ mod tests {
 
     use super::*;
     use crate::features::{Engine, Extractor, Schema, conv, conv_work, fmha, gemm};
-    use crate::hardware::Hardware;
     use crate::kernel::Kernel;
     use crate::problem::{Problem, ProblemDefaults};
     use crate::vocab::Op;

@@ -1,7 +1,7 @@
 //! Rows that name their kernel: the name describes it, and the other cells must agree.
 
 use super::aliases;
-use super::fields::Reader;
+use super::reader::Reader;
 use super::tile_cells::{self, TILE_CELLS};
 use super::{Extractor, FieldError, KernelMapping, KernelSide, ProblemSide, SideError, Uncoded};
 use crate::cells::{self, Cell, Fields};

@@ -231,8 +231,8 @@ mod tests {
 
     use super::*;
     use crate::features::conv::{self, ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
+    use crate::features::gemm::vector::{VectorProblem, VectorWidths};
     use crate::features::gemm::{self, GemmInputs, GemmKernelSide, GemmSide};
-    use crate::features::vector::{VectorProblem, VectorWidths};
     use crate::features::{Feature, Value};
     use crate::problem::Groups;
     use crate::vocab::{Direction, Dtype, Epilogue, GemmLayout};

@@ -2,9 +2,9 @@
 
 use super::conv::{ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
 use super::fmha::{FmhaKernelSide, FmhaSide};
+use super::gemm::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
 use super::gemm::{GemmInputs, GemmKernelSide, GemmSide, VECTOR};
 use super::rules::{coded_element_bytes, coded_word};
-use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
 use super::{
     Engine, Feature, KTile, KernelMapping, Meets, Rules, Value, conv, conv_work, fmha, gemm, hardware,
 };

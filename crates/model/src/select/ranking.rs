@@ -3,6 +3,7 @@
 use super::Ranker;
 use crate::problem::{Checked, FieldSet};
 use crate::scoring::{CallValues, Scratch};
+use crate::ties::Ranked;
 use crate::vocab::Arch;
 
 /// The ranking of a pool for one problem, best first: an iterator over its places. The first ones, as many as were
@@ -80,13 +81,4 @@ impl RankScratch {
     pub const fn outside(&self) -> FieldSet {
         self.outside
     }
-}
-
-/// One place of a ranking.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Ranked {
-    /// The kernel's index in its pool.
-    pub index: usize,
-    /// The score of the model's ranking forest, with logarithms undone.
-    pub score: f64,
 }

@@ -2,14 +2,26 @@
 
 use super::chart::{self, Axis};
 use super::html::Page;
-use super::sweep::Against;
+use super::made::Made;
 use super::text::{brief, code, count, percent, times};
+use crate::survey::Change;
 use ck_select_data::figures::quantile;
 use ck_select_data::measurements::Measurements;
 
 /// Columns of the histogram per doubling of speed, and on each side of 1.
 const FINE: i32 = 8;
 const MOST: i32 = 2 * FINE;
+
+/// A second sweep, and what changed since the first.
+#[derive(Debug, Clone, Copy)]
+pub struct Against<'a> {
+    /// The second sweep.
+    pub measurements: &'a Measurements,
+    /// Its digests.
+    pub made: &'a Made,
+    /// What changed.
+    pub change: &'a Change,
+}
 
 pub(super) fn write(page: &mut Page, first: &Measurements, against: Against<'_>) {
     let (change, second) = (against.change, against.measurements);

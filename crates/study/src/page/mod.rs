@@ -22,10 +22,11 @@ mod text;
 #[cfg(feature = "train")]
 mod training;
 
+pub use change::Against;
 pub use evaluation::evaluation;
 pub use explanation::{Explanation, explanation};
 pub use made::{Made, ModelPlace};
 pub use progress::{Clock, Progress, progress};
-pub use sweep::{Against, sweep};
+pub use sweep::sweep;
 #[cfg(feature = "train")]
 pub use training::training;

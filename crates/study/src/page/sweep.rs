@@ -1,13 +1,13 @@
 //! The contents of a sweep as one HTML page.
 
-use super::change;
+use super::change::{self, Against};
 use super::chart::{self, Axis, Mark, Series, Unit};
 use super::html::{Page, Shade};
 use super::made::Made;
 use super::map::Shown;
 use super::text::{brief, code, count, duration, escape, name, number, percent};
 use crate::candidates::counted_as;
-use crate::survey::{Change, Coverage, NEAR, Survey, tile_of};
+use crate::survey::{Coverage, NEAR, Survey, tile_of};
 use ck_select_data::measurements::Measurements;
 
 /// Maximum number of points of a roofline.
@@ -18,17 +18,6 @@ const LISTED: usize = 100;
 const GRIDS: usize = 4;
 /// Maximum number of rows and columns of a grid that is drawn.
 const GRID: usize = 16;
-
-/// A second sweep, and what changed since the first.
-#[derive(Debug, Clone, Copy)]
-pub struct Against<'a> {
-    /// The second sweep.
-    pub measurements: &'a Measurements,
-    /// Its digests.
-    pub made: &'a Made,
-    /// What changed.
-    pub change: &'a Change,
-}
 
 /// Writes the page.
 pub fn sweep(

@@ -208,7 +208,7 @@ pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Con
         direction: defaults.direction,
         dtype_in: defaults.dtype,
         layout: defaults.conv_layout,
-        arch: cells::arch(cells)?.or(defaults.arch),
+        arch: cells::parsed(cells, "arch")?.or(defaults.arch),
         ..ConvProblem::USUAL
     };
     Ok(given.complete(&usual))

@@ -360,7 +360,7 @@ pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Fmh
         api_family: api,
         family: api.main_stage(),
         dtype: defaults.dtype,
-        arch: cells::arch(cells)?.or(defaults.arch),
+        arch: cells::parsed(cells, "arch")?.or(defaults.arch),
         ..FmhaProblem::USUAL
     };
     let mut problem = given.complete(&usual);

@@ -128,7 +128,7 @@ pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Gem
     let dtype = given.value("dtype_a").unwrap_or(defaults.dtype);
     let mut usual = GemmProblem {
         layout: defaults.gemm_layout,
-        arch: cells::arch(cells)?.or(defaults.arch),
+        arch: cells::parsed(cells, "arch")?.or(defaults.arch),
         ..GemmProblem::USUAL.of(dtype)
     };
     usual.request.groups = groups;

@@ -9,22 +9,25 @@
 //! Blank lines and lines that begin with `#` are skipped. A writer that may be killed puts the operation
 //! last, so that a truncated line lacks it, or has only part of it, and can be recognised.
 
+mod fault;
 mod header;
 mod json;
+mod said;
 mod source;
 
+pub use fault::ProblemLineFault;
 pub use header::{HeaderError, UnknownColumn, check_columns, check_names};
+pub use said::Said;
 
 use std::io::{BufRead, Cursor};
 
 use self::source::{Lines, Seen, Table, unreadable};
 use crate::cells::Fields;
 use crate::field::InvalidField;
-use crate::fmha;
 use crate::hardware::Hardware;
-use crate::kernel::{Kernel, KernelKind};
-use crate::problem::{ConvProblem, FmhaProblem, GemmProblem, Problem, ProblemDefaults, ProblemError};
-use crate::vocab::{Op, UnknownWord};
+use crate::kernel::Kernel;
+use crate::problem::{FmhaProblem, Problem, ProblemDefaults, ProblemError};
+use crate::vocab::Op;
 
 /// The problems of a file, in its order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -60,89 +63,6 @@ pub struct ListedProblem {
     pub said: Said,
 }
 
-/// Words that a file specifies itself. Others may be taken from the kernel: upstream's problem sets leave out
-/// direction, types and layouts, because the kernels' names contain them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Said {
-    /// The direction of a convolution.
-    pub direction: bool,
-    /// The element types.
-    pub dtype: bool,
-    /// The types of weights, of B, or of results.
-    pub other_types: bool,
-    /// The memory layout.
-    pub layout: bool,
-    /// Of attention, what kernels are made for: family, mask, bias and the like.
-    pub signature: bool,
-}
-
-impl Said {
-    /// The words that named cells specify.
-    pub fn by(fields: &dyn Fields) -> Self {
-        let has = |name: &str| fields.cell(name).is_some();
-        Self {
-            direction: ["direction", "variant"].into_iter().any(has),
-            dtype: ["dtype", "dtype_in", "dtype_a", "data_type"].into_iter().any(has),
-            other_types: ["dtype_wei", "dtype_out", "dtype_b", "dtype_c"].into_iter().any(has),
-            layout: has("layout"),
-            signature: fmha::has_signature(has),
-        }
-    }
-
-    /// A problem of which these words are specified, as a kernel would run it: the other words are the
-    /// kernel's. `None` if the kernel computes something else.
-    pub fn completed(self, problem: &Problem, kernel: &KernelKind) -> Option<Problem> {
-        self.filled(problem, kernel).filter(|problem| kernel.computes(problem))
-    }
-
-    /// The same whether the kernel computes it or not; `None` if it is of another operation.
-    pub fn filled(self, problem: &Problem, kernel: &KernelKind) -> Option<Problem> {
-        Some(match (problem, kernel) {
-            (Problem::Conv(asked), KernelKind::Conv(own)) => {
-                let mut problem: ConvProblem = *asked;
-                if !self.direction {
-                    problem.direction = own.direction;
-                }
-                if !self.dtype {
-                    problem.dtype_in = own.dtype_in;
-                }
-                if !self.other_types {
-                    (problem.dtype_wei, problem.dtype_out) = (own.dtype_wei, own.dtype_out);
-                }
-                if !self.layout {
-                    problem.layout = own.layout;
-                }
-                problem.into()
-            }
-            (Problem::Gemm(asked), KernelKind::Gemm(own)) => {
-                let mut problem: GemmProblem = *asked;
-                if !self.dtype {
-                    problem.dtype_a = own.dtype_a;
-                }
-                if !self.other_types {
-                    (problem.dtype_b, problem.dtype_c) = (own.dtype_b, own.dtype_c);
-                }
-                if !self.layout {
-                    problem.layout = own.layout;
-                }
-                // Stream-K and scales are the kernel's, unless they are asked for.
-                problem.request.stream_k = problem.request.stream_k.or(own.variant.stream_k);
-                if let (None, Some(scales)) = (problem.request.quant, own.variant.quant) {
-                    problem.request = problem.request.scaled(scales);
-                }
-                problem.into()
-            }
-            // If a file specifies only sizes, the rest comes from the kernel, as in upstream's benchmarks.
-            (Problem::Fmha(asked), KernelKind::Fmha(own)) => {
-                let mut problem = if self.signature { *asked } else { own.sign(asked) };
-                problem.dtype = if self.dtype { asked.dtype } else { own.dtype };
-                problem.into()
-            }
-            _ => return None,
-        })
-    }
-}
-
 /// An invalid list of problems.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{list}: {}{fault}", line.map_or(String::new(), |line| format!("line {line}: ")))]
@@ -153,43 +73,6 @@ pub struct ProblemListError {
     pub line: Option<u64>,
     /// What is wrong.
     pub fault: ProblemLineFault,
-}
-
-/// What is wrong with a file of problems, or with a line of it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ProblemLineFault {
-    /// An unknown operation.
-    #[error(transparent)]
-    Op(UnknownWord),
-    /// Pairs that are not a problem of the operation.
-    #[error(transparent)]
-    Problem(ProblemError),
-    /// Cells that are not a problem of the operation.
-    #[error(transparent)]
-    Cells(InvalidField),
-    /// Invalid columns.
-    #[error(transparent)]
-    Header(HeaderError),
-    /// An invalid row.
-    #[error("{0}")]
-    Row(String),
-    /// One number for two problems.
-    #[error("problem_idx {0} denotes two different problems")]
-    Number(u64),
-    /// A file that cannot be read.
-    #[error("{0}")]
-    Read(String),
-    /// A file without a problem.
-    #[error("found no {0} problem, expected at least one{also}", also = also(*.1, *.2))]
-    None(Op, u64, u64),
-}
-
-fn also(others: u64, torn: u64) -> String {
-    match (others, torn) {
-        (0, 0) => String::new(),
-        (others, 0) => format!("; {others} of another operation were skipped"),
-        (_, torn) => format!("; {others} of another operation and {torn} torn lines were skipped"),
-    }
 }
 
 /// The contents of a line of a list.

@@ -6,7 +6,8 @@ use std::io::{self, BufRead};
 
 use csv::{ReaderBuilder, StringRecord};
 
-use super::{ProblemLineFault, Said};
+use super::fault::ProblemLineFault;
+use super::said::Said;
 use crate::cells::Fields;
 use crate::field::InvalidField;
 use crate::files;

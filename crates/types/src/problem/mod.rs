@@ -145,7 +145,8 @@ impl Problem {
         let mut key = Key::new();
         key.push(self.op() as i64, 3);
         each_problem!(self, problem => problem.pack(&mut key));
-        key.arch(self.arch());
+        // The longest architecture has 7 characters.
+        key.short_text(self.arch().as_ref().map(Arch::as_str));
         let listed = matches!(self, Self::Gemm(problem) if !problem.request.groups.is_empty());
         if listed { None } else { key.finish() }
     }

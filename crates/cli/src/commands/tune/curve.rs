@@ -5,7 +5,7 @@ use std::fmt;
 use ck_select_data::figures::quantile;
 use ck_select_train::{CurvePoint, Draw, Method, Simulation};
 
-use super::run::Recorded;
+use super::recorded::Recorded;
 use super::{Args, Count};
 use crate::error::CliError;
 use crate::table::{Cell, Table};

@@ -9,14 +9,12 @@ use ck_select_data::measurements::Measurements;
 use ck_select_train::CurvePoint;
 use ck_select_train::{WarmStart, spread_order};
 
-use super::run::{described, draw_all, point, read};
-use super::sweep::{Sweep, has_rows, with_rows};
+use super::recorded::{described, draw_all, point, read};
+use super::sweep::{BATCH, Sweep, has_rows, with_rows};
 use super::work::{claim, claim_list, unclaim};
 use super::{Args, problems};
 use crate::error::CliError;
 
-/// Number of problems per file.
-pub(super) const BATCH: usize = 5;
 /// How many kernels of a problem are measured: a tenth of the pool, within these bounds. Of 30, ten have 99.8 % of
 /// the best speed, of 546, thirty have 99.9 % (docs/results.md).
 const USUAL: std::ops::RangeInclusive<usize> = 10..=30;

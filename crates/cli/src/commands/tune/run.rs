@@ -1,23 +1,18 @@
 //! Simulates or measures, and writes the adapted model.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use ck_select::estimate::Described;
-use ck_select::features::{Engine, Extractor};
+use ck_select::features::Extractor;
 use ck_select::model::Target;
 use ck_select::pool::Pool;
-use ck_select::vocab::Op;
-use ck_select_data::gpus::{check_one_gpu, measured_on};
 use ck_select_data::measurements::Measurements;
 use ck_select_study::page;
-use ck_select_train::CurvePoint;
 use ck_select_train::{
-    CardInputs, Directory, Draw, Efficiency, Goal, GroupBy, Method, Objective, Plan, Promising, Simulation,
-    Stop, TrainError, WarmStart, own_params, train,
+    CardInputs, CurvePoint, Directory, Draw, Goal, GroupBy, Method, Objective, Plan, Stop, WarmStart,
+    own_params, train,
 };
 
-use super::super::data::{check_choice, look_over, say_trained_on};
-use super::super::estimate::EstimateOption;
+use super::recorded::{Recorded, draw_all, extractor, point, simulation};
 use super::{Args, curve, measure};
 use crate::error::CliError;
 use crate::table::{Cell, Table};
@@ -36,36 +31,6 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     match &args.counts {
         Some(counts) => curve::run(args, counts),
         None => simulate(args, Recorded::read(args)?),
-    }
-}
-
-/// Recorded measurements in the place of a GPU.
-pub(super) struct Recorded {
-    base: WarmStart,
-    measurements: Measurements,
-    extractor: Extractor,
-    /// What is learned from, if less than all.
-    promising: Option<Promising>,
-}
-
-impl Recorded {
-    pub(super) fn read(args: &Args) -> Result<Self, CliError> {
-        let op = args.filter.op_of(&args.simulate)?;
-        let base = super::super::to_adapt(&args.model, Some(op))?;
-        let measurements = read(args, &args.simulate, op)?;
-        say_trained_on(&measurements, &base.were_trained_on(&measurements)?);
-        let extractor = extractor(args, op, &measurements)?;
-        let promising = |count: u32| Simulation::promising(&measurements, &base, &extractor, count as usize);
-        let promising = args.first.map(promising).transpose()?;
-        Ok(Self { base, measurements, extractor, promising })
-    }
-
-    pub(super) fn simulation(&self, way: Method) -> Result<Simulation<'_>, CliError> {
-        let simulation = Simulation::new(&self.measurements, &self.base, &self.extractor, way)?;
-        Ok(match &self.promising {
-            Some(promising) => simulation.learning_from(promising),
-            None => simulation,
-        })
     }
 }
 
@@ -149,64 +114,6 @@ fn check(draw: &Draw) -> Result<(), CliError> {
 fn end_with(curve: &mut Vec<CurvePoint>, last: CurvePoint) {
     curve.retain(|point| point.measured < last.measured);
     curve.push(last);
-}
-
-/// Reads measurements of the device. What `ckselect bench` has just said of its own is not said again.
-pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurements, CliError> {
-    let wanted = args.filter.wanted(op, Some(args.arch()?))?;
-    let mut measurements = args.filter.measurements(wanted).on_gpu(described(args)?);
-    measurements.add_all(files)?;
-    if !args.simulate.is_empty() {
-        check_choice(&measurements, args.filter.op, args.arch)?;
-    }
-    let gpus = if args.simulate.is_empty() { measured_on(&measurements)? } else { look_over(&measurements)? };
-    super::super::data::check_any(&measurements)?;
-    check_one_gpu(&gpus)?;
-    // The model is for one of each.
-    measurements.common_direction()?;
-    measurements.common_dtype()?;
-    Ok(measurements)
-}
-
-/// The GPU of --hardware.
-pub(super) fn described(args: &Args) -> Result<Option<Described>, CliError> {
-    EstimateOption { estimate: false, arch: Some(args.arch()?) }.described(&args.hardware)
-}
-
-/// The features of a model for one GPU, which is the one that was measured.
-fn extractor(args: &Args, op: Op, measured: &Measurements) -> Result<Extractor, CliError> {
-    let arch = args.arch()?;
-    let hardware = measured.device(arch)?.hardware;
-    Ok(Extractor { arch: Some(arch), hardware, ..Extractor::of_engine(Engine::of_op(op)) })
-}
-
-/// All measured problems, each held out to say what to expect of others; `None` if there are too few.
-pub(super) fn draw_all(
-    args: &Args,
-    measured: &Measurements,
-    base: &WarmStart,
-) -> Result<Option<Draw>, CliError> {
-    let simulation = simulation(args, measured, base)?;
-    match simulation.draw(simulation.problems(), args.seed) {
-        Ok(draw) => Ok(Some(draw)),
-        Err(TrainError::NothingHeldBack { .. }) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn simulation<'a>(
-    args: &Args,
-    measured: &'a Measurements,
-    base: &'a WarmStart,
-) -> Result<Simulation<'a>, CliError> {
-    let extractor = extractor(args, base.extractor().schema.op(), measured)?;
-    Ok(Simulation::new(measured, base, &extractor, Method::Tuned)?)
-}
-
-/// The expected or actual quality after this many measured problems.
-pub(super) fn point(way: &'static str, measured: usize, of: &Efficiency) -> CurvePoint {
-    let Efficiency { mean, median, p10, min, best_of_top3, problems: judged } = *of;
-    CurvePoint { way, measured, draws: 1, judged, mean, median, p10, min, best_of_top3 }
 }
 
 fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
@@ -296,6 +203,8 @@ fn write(
 
 #[cfg(test)]
 mod tests {
+    use ck_select_train::Efficiency;
+
     use super::*;
 
     #[test]

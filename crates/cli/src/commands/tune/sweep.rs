@@ -17,9 +17,10 @@ use ck_select_measure::stop::StopReason;
 
 use super::super::bench;
 use super::Args;
-use super::measure::BATCH;
 use crate::error::CliError;
 
+/// Number of problems per file.
+pub(super) const BATCH: usize = 5;
 /// How often an unstable time is measured again: a single one misleads all that is learned of a problem.
 const AGAIN: &str = "3";
 

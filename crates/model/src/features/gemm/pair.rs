@@ -1,10 +1,10 @@
 //! A GEMM and a kernel together: values computed once for all features that use them.
 
-use super::Meets;
-use super::axis::{Axis, AxisBlock, Cut};
-use super::block::blocks;
-use super::exact::{float, product};
-use super::gemm::{GemmKernelSide, GemmSide};
+use super::sides::{GemmKernelSide, GemmSide};
+use crate::features::Meets;
+use crate::features::axis::{Axis, AxisBlock, Cut};
+use crate::features::block::blocks;
+use crate::features::exact::{float, product};
 use crate::hardware::Hardware;
 use crate::problem::MAX_GROUPS;
 

@@ -1,119 +1,16 @@
 //! Features of GEMMs: the 72 of the current engine and the six of vector widths.
 
-use super::conv::{compute_units, lds_capacity};
+mod pair;
+mod sides;
+pub(super) mod vector;
+
+pub use pair::GemmPair;
+pub use sides::{GemmInputs, GemmKernelSide, GemmSide};
+
 use super::exact::{flag, float, log2, product, ratio};
-use super::vector::{Operand, VectorProblem, VectorWidths};
-use super::{Feature, GemmPair, hardware_features};
-use crate::problem::Groups;
-
-/// What features know about a GEMM problem, including everything that depends on it alone.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct GemmSide {
-    m: i64,
-    n: i64,
-    k: i64,
-    split_k: i64,
-    element_bytes: f64,
-    layout_code: f64,
-    arithmetic_intensity: f64,
-    vector: Option<VectorProblem>,
-    batch: f64,
-    groups: Groups,
-}
-
-/// The numbers of a GEMM problem as features see them.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct GemmInputs {
-    /// Rows.
-    pub m: i64,
-    /// Columns.
-    pub n: i64,
-    /// Depth.
-    pub k: i64,
-    /// Parts of the depth.
-    pub split_k: i64,
-    /// Bytes of one element of A.
-    pub element_bytes: f64,
-    /// Number of the layout.
-    pub layout_code: f64,
-    /// What the vector-width features need; `None` when the model has none of them.
-    pub vector: Option<VectorProblem>,
-    /// GEMMs of a batch; 0 counts as 1.
-    pub batch: u32,
-    /// A list of GEMMs; the extents are those of the largest.
-    pub groups: Groups,
-}
-
-impl GemmSide {
-    /// Computes everything that depends on the problem alone.
-    pub fn new(inputs: &GemmInputs) -> Self {
-        let &GemmInputs { m, n, k, split_k, element_bytes, layout_code, vector, batch, groups } = inputs;
-        let flops = |[m, n, k]: [i64; 3]| 2.0 * m as f64 * n as f64 * k as f64;
-        let elements = |[m, n, k]: [i64; 3]| {
-            product([m.into(), k.into()])
-                .saturating_add(product([k.into(), n.into()]))
-                .saturating_add(product([m.into(), n.into()]))
-        };
-        // A batch moves and computes that many times as much.
-        let (mut all_flops, mut all_elements) = (flops([m, n, k]), float(elements([m, n, k])));
-        if !groups.is_empty() {
-            (all_flops, all_elements) = groups.as_slice().iter().fold((0.0, 0.0), |(work, moved), group| {
-                let (extents, count) = (group.extents.map(i64::from), f64::from(group.count));
-                (work + flops(extents) * count, moved + float(elements(extents)) * count)
-            });
-        }
-        let arithmetic_intensity = all_flops / (all_elements * element_bytes).max(1.0);
-        let batch = f64::from(batch.max(1));
-        Self { m, n, k, split_k, element_bytes, layout_code, arithmetic_intensity, vector, batch, groups }
-    }
-
-    pub(super) fn batch(&self) -> f64 {
-        self.batch
-    }
-
-    pub(super) fn groups(&self) -> &Groups {
-        &self.groups
-    }
-
-    pub(super) fn extents(&self) -> [i64; 3] {
-        [self.m, self.n, self.k]
-    }
-
-    pub(super) fn element_bytes(&self) -> f64 {
-        self.element_bytes
-    }
-}
-
-/// What features know about a GEMM kernel.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct GemmKernelSide {
-    /// Tile m, n, k.
-    pub tile: [i64; 3],
-    /// Waves along m, n, k.
-    pub wave: [i64; 3],
-    /// Tile of one matrix instruction along m, n, k.
-    pub warp_tile: [i64; 3],
-    /// Number of the pipeline.
-    pub pipeline_code: f64,
-    /// The pipeline's word starts with `compv4`.
-    pub half_lds: bool,
-    /// Number of the scheduler.
-    pub scheduler_code: f64,
-    /// Number of the epilogue.
-    pub epilogue_code: f64,
-    /// Pads m, n, k.
-    pub pad: [bool; 3],
-    /// Workgroups stay resident.
-    pub persistent: bool,
-    /// What the vector-width features need; `None` when the model has none of them.
-    pub vector: Option<VectorWidths>,
-}
-
-impl GemmKernelSide {
-    fn num_warps(&self) -> i128 {
-        product(self.wave.map(i128::from))
-    }
-}
+use super::hardware::{compute_units, lds_capacity};
+use super::{Feature, hardware_features};
+use vector::Operand;
 
 fn any([m, n, k]: [f64; 3]) -> f64 {
     m.max(n).max(k)
@@ -136,7 +33,8 @@ fn stored(k: &GemmKernelSide, operand: Operand) -> f64 {
 fn fraction(p: &GemmSide, k: &GemmKernelSide, operand: Operand) -> f64 {
     match (p.vector, k.vector) {
         (Some(problem), Some(widths)) => {
-            widths.effective(&problem, k, operand) as f64 / problem.legal(operand) as f64
+            widths.effective(&problem, [k.tile, k.wave, k.warp_tile], operand) as f64
+                / problem.legal(operand) as f64
         }
         _ => f64::NAN,
     }
@@ -220,12 +118,13 @@ pub static FEATURES: &[Feature<GemmSide, GemmKernelSide>] = hardware_features! {
     Pair vec_frac_c = |p, k, _, _| fraction(p, k, Operand::C), "vector width in use / widest legal one, C";
 ] };
 
-/// Names that need [`VectorProblem`] and [`VectorWidths`].
+/// Names that need the widths of memory accesses.
 pub(super) const VECTOR: &[&str] = &["vec_a", "vec_b", "vec_c", "vec_frac_a", "vec_frac_b", "vec_frac_c"];
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::problem::Groups;
 
     #[test]
     fn names_are_unique_and_complete() {

@@ -11,11 +11,18 @@
 //! Other families do the same work in another order: backward kernels take keys as rows and form five
 //! products; kernels that combine, append or convert only move bytes. `docs/fmha.md` has the terms.
 
-use super::constants::{FLOWING, LANES};
-use super::device::{Device, Library};
-use super::fmha_load::{FmhaLoad, Steps};
-use super::shape::ShapeError;
-use super::terms::{Terms, norm, sharp_norm};
+pub(super) mod columns;
+mod load;
+
+pub use load::FmhaLoad;
+
+use load::Steps;
+
+use crate::estimate::constants::{FLOWING, LANES};
+use crate::estimate::device::{Device, Library};
+
+use crate::estimate::shape::ShapeError;
+use crate::estimate::terms::{Terms, norm, sharp_norm};
 use crate::kernel::FmhaKernel;
 use crate::vocab::{FmhaBias, FmhaFamily, FmhaPipeline, FmhaQscale};
 
@@ -229,7 +236,7 @@ impl FmhaShape {
 
 /// What the time is computed from.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct FmhaParts {
+pub(super) struct FmhaCycles {
     /// Cycles of a step of one workgroup, each as if it were alone.
     pub(super) products: f64,
     pub(super) softmax: f64,
@@ -244,7 +251,7 @@ pub(super) struct FmhaParts {
     pub(super) second_stage: f64,
     pub(super) launch: f64,
     pub(super) steps: Steps,
-    /// Parts of the keys.
+    /// Cycles of the keys.
     pub(super) parts: f64,
     /// Workgroups for each slot of the device.
     pub(super) flowing: f64,
@@ -256,7 +263,7 @@ pub(super) struct FmhaParts {
     pub(super) clock_mhz: f64,
 }
 
-impl FmhaParts {
+impl FmhaCycles {
     pub(super) fn new(load: &FmhaLoad, shape: &FmhaShape, device: &Device) -> Self {
         let constants = Constants::of(device.library);
         let cus = device.hardware.num_cus.max(1) as f64;
@@ -274,7 +281,7 @@ impl FmhaParts {
             if multiplies { workgroups * cut.steps.mean * shape.staged } else { load.bytes(shape.family) };
         let accesses = shape.staged / 16.0;
         let [begin, each] = constants.workgroup;
-        // Parts are written in 32 bits. The CUDA kernels' times include what adds them up, which reads them again;
+        // Cycles are written in 32 bits. The CUDA kernels' times include what adds them up, which reads them again;
         // composable_kernel has a stage of its own for that.
         let bytes = if device.library == Library::Cuda { 8.0 } else { 4.0 };
         let parts = if cut.parts > 1.0 { load.results * bytes * cut.parts / cache_rate } else { 0.0 };

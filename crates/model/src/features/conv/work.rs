@@ -6,34 +6,13 @@
 //! stores, and how often operands are read again. `docs/features.md` has the formulas. They take groups into
 //! account: a group has `C / G` and `K / G` channels, and workgroups of its own.
 
-use super::block::blocks;
-use super::conv::{ConvKernelSide, ConvSide, Work, compute_units};
-use super::exact::{flag, ratio, rest};
-use super::{Feature, features};
+use super::sides::{ConvKernelSide, ConvSide, Work};
+use crate::features::block::blocks;
+use crate::features::exact::{flag, ratio, rest};
+use crate::features::hardware::compute_units;
+use crate::features::{Feature, features};
 use crate::hardware::Hardware;
 use crate::vocab::Direction;
-
-/// Maximum number of elements per memory access.
-const WIDEST_ACCESS: f64 = 8.0;
-
-/// The largest power of two, 64 at most, that divides the channels of a group; 1 if groups do not divide
-/// them.
-pub(super) fn alignment(channels: i64, groups: i64) -> f64 {
-    match channels.checked_rem(groups) {
-        Some(0) if channels > 0 => f64::from(1_u32 << (channels / groups).trailing_zeros().min(6)),
-        _ => 1.0,
-    }
-}
-
-/// Elements per access to the operands, of which the less aligned one counts, and to the result: as many as
-/// the alignment of contiguous elements allows.
-pub(super) fn accesses(direction: Direction, [input, output]: [f64; 2]) -> [f64; 2] {
-    match direction {
-        Direction::Forward => [input, output],
-        Direction::BwdData | Direction::BwdWeight => [input.min(output), input],
-    }
-    .map(|alignment| alignment.min(WIDEST_ACCESS))
-}
 
 fn is_pointwise(p: &ConvSide) -> f64 {
     flag(p.filter == [1; 3] && p.stride == [1; 3] && p.pad == [0; 3])
@@ -206,7 +185,8 @@ fn last_round_share(w: &WorkPair, cus: f64) -> f64 {
 
 /// Features that distinguish directions and stages. A schema for forward kernels of one stage leaves them
 /// out, because they would only repeat others.
-pub(super) const OF_DIRECTIONS: &[&str] = &["work_m", "work_n", "work_k", "is_two_stage", "blocks"];
+pub(in crate::features) const OF_DIRECTIONS: &[&str] =
+    &["work_m", "work_n", "work_k", "is_two_stage", "blocks"];
 
 /// The features, none of which upstream has.
 pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = features! { <ConvSide, ConvKernelSide>
@@ -275,7 +255,7 @@ mod tests {
     fn extractor(names: &[&str]) -> Extractor {
         let gfx950: Arch = "gfx950".parse().unwrap();
         Extractor {
-            schema: super::super::Schema::by_names(Op::GroupedConv, names).unwrap(),
+            schema: crate::features::Schema::by_names(Op::GroupedConv, names).unwrap(),
             hardware: Hardware::for_arch(&gfx950).unwrap(),
             ..Extractor::of_engine(Engine::ConvSelect)
         }

@@ -1,11 +1,12 @@
 //! A convolution and a kernel together: values computed once for all features that use them.
 
-use super::Meets;
-use super::axis::{Axis, AxisBlock, Cut};
-use super::block::blocks;
-use super::conv::{ConvKernelSide, ConvSide, compute_units};
-use super::conv_work::{WorkLoad, WorkPair, WorkShape};
-use super::exact::{float, product};
+use super::sides::{ConvKernelSide, ConvSide};
+use super::work::{WorkLoad, WorkPair, WorkShape};
+use crate::features::Meets;
+use crate::features::axis::{Axis, AxisBlock, Cut};
+use crate::features::block::blocks;
+use crate::features::exact::{float, product};
+use crate::features::hardware::compute_units;
 use crate::hardware::Hardware;
 
 blocks! {

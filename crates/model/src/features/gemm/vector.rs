@@ -1,6 +1,5 @@
 //! Widths of memory accesses: what a problem allows, what a GEMM kernel uses.
 
-use super::gemm::GemmKernelSide;
 use crate::vocab::{Dtype, Epilogue, GemmLayout, Major};
 
 /// One operand of a GEMM.
@@ -29,7 +28,8 @@ pub(super) const fn access_bytes(dtype: Dtype) -> Option<i64> {
 }
 
 /// The types that [`access_bytes`] knows.
-pub(super) const ACCESS_DTYPES: &[&str] = &["fp16", "bf16", "fp32", "fp64", "fp8", "bf8", "int8", "int32"];
+pub(in crate::features) const ACCESS_DTYPES: &[&str] =
+    &["fp16", "bf16", "fp32", "fp64", "fp8", "bf8", "int8", "int32"];
 
 /// The problem's part of the widths.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -99,21 +99,22 @@ impl VectorWidths {
         }
     }
 
-    /// The width in use: the fixed one, else the native one.
-    pub fn effective(&self, problem: &VectorProblem, kernel: &GemmKernelSide, operand: Operand) -> i64 {
+    /// The width in use of a kernel with this tile, waves and instruction: the fixed one, else the native one.
+    pub fn effective(&self, problem: &VectorProblem, kernel: [[i64; 3]; 3], operand: Operand) -> i64 {
         match self.fixed(operand) {
             0 => self.native(problem, kernel, operand),
             fixed => fixed,
         }
     }
 
-    fn native(&self, problem: &VectorProblem, kernel: &GemmKernelSide, operand: Operand) -> i64 {
-        let [tile_m, tile_n, tile_k] = kernel.tile;
+    fn native(&self, problem: &VectorProblem, kernel: [[i64; 3]; 3], operand: Operand) -> i64 {
+        let [tile, wave, warp_tile] = kernel;
+        let [tile_m, tile_n, tile_k] = tile;
         let other = match operand {
             Operand::A => tile_m,
             Operand::B => tile_n,
             Operand::C => {
-                let row = kernel.warp_tile[1].saturating_mul(kernel.wave[1]);
+                let row = warp_tile[1].saturating_mul(wave[1]);
                 return if self.epilogue == Epilogue::CShuffle {
                     row.min(problem.cap(Operand::C))
                 } else {
@@ -121,10 +122,9 @@ impl VectorWidths {
                 };
             }
         };
-        let threads =
-            kernel.wave.iter().fold(problem.wave_size, |product, &count| product.saturating_mul(count));
+        let threads = wave.iter().fold(problem.wave_size, |product, &count| product.saturating_mul(count));
         let per_thread = if threads > 0 { other.saturating_mul(tile_k).div_euclid(threads) } else { 0 };
-        let extent = kernel.tile[problem.contiguous(operand)];
+        let extent = tile[problem.contiguous(operand)];
         let divides = |width: i64| extent % width == 0 && per_thread % width == 0;
         [16, 8, 4, 2]
             .into_iter()

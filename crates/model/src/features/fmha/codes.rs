@@ -1,10 +1,10 @@
 //! What features know about attention and its kernels, from values and from cells: words become the numbers
 //! of the model's encoding.
 
-use super::fields::Reader;
-use super::fmha::{FmhaInputs, FmhaKernelSide, FmhaSide};
-use super::rules::no_number;
-use super::{Extractor, FieldError, FmhaEncoding, Uncoded};
+use super::{FmhaInputs, FmhaKernelSide, FmhaSide};
+use crate::features::reader::Reader;
+use crate::features::rules::no_number;
+use crate::features::{Extractor, FieldError, FmhaEncoding, Uncoded};
 use crate::kernel::FmhaKernel;
 use crate::problem::{FmhaProblem, InvalidField};
 
@@ -68,7 +68,7 @@ impl Extractor {
         self.coded("pipeline", word, self.rules.fmha_encoding.pipelines(), 1.0)
     }
 
-    pub(super) fn fmha_problem(&self, p: &FmhaProblem) -> Result<FmhaSide, InvalidField> {
+    pub(in crate::features) fn fmha_problem(&self, p: &FmhaProblem) -> Result<FmhaSide, InvalidField> {
         let encoding = self.rules.fmha_encoding;
         let inputs = FmhaInputs {
             batch: p.batch,
@@ -82,7 +82,7 @@ impl Extractor {
         Ok(inputs.side())
     }
 
-    pub(super) fn fmha_kernel(&self, k: &FmhaKernel) -> Result<FmhaKernelSide, InvalidField> {
+    pub(in crate::features) fn fmha_kernel(&self, k: &FmhaKernel) -> Result<FmhaKernelSide, InvalidField> {
         let python = self.rules.fmha_encoding == FmhaEncoding::Python;
         let (mask, bias, qscale) = (k.mask as u8, k.bias as u8, k.qscale as u8);
         Ok(FmhaKernelSide {
@@ -110,7 +110,7 @@ impl Reader<'_> {
         if self.has(names[0]) || !self.has(names[1]) { names[0] } else { names[1] }
     }
 
-    pub(super) fn fmha_problem(&self, extractor: &Extractor) -> Result<FmhaSide, FieldError> {
+    pub(in crate::features) fn fmha_problem(&self, extractor: &Extractor) -> Result<FmhaSide, FieldError> {
         let encoding = extractor.rules.fmha_encoding;
         let dtype = self.word(self.either(["dtype", "data_type"]), "")?;
         let inputs = FmhaInputs {
@@ -125,7 +125,10 @@ impl Reader<'_> {
         Ok(inputs.side())
     }
 
-    pub(super) fn fmha_kernel(&self, extractor: &Extractor) -> Result<FmhaKernelSide, FieldError> {
+    pub(in crate::features) fn fmha_kernel(
+        &self,
+        extractor: &Extractor,
+    ) -> Result<FmhaKernelSide, FieldError> {
         let tile = |name: &str| self.int(&format!("tile_{name}"), 0);
         let flag = |names: [&str; 2]| self.flag(self.either(names));
         let python = extractor.rules.fmha_encoding == FmhaEncoding::Python;

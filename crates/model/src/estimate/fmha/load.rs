@@ -6,7 +6,7 @@ use crate::vocab::{FmhaFamily, FmhaMask};
 /// The problem's side of the estimate, computed once per problem.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FmhaLoad {
-    pub(super) problem: FmhaProblem,
+    pub(in crate::estimate) problem: FmhaProblem,
     /// Queries and keys of a sequence.
     lengths: [f64; 2],
     /// Sequences times heads of queries, and sequences times heads of keys.
@@ -14,7 +14,7 @@ pub struct FmhaLoad {
     /// Bytes of an element.
     element: f64,
     /// Elements of the result.
-    pub(super) results: f64,
+    pub(in crate::estimate) results: f64,
     /// Keys that a query sees before and after its own position, which is its number plus `shift`.
     window: [f64; 2],
     shift: f64,
@@ -22,29 +22,29 @@ pub struct FmhaLoad {
 
 /// Steps of the workgroups of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Steps {
+pub(in crate::estimate) struct Steps {
     /// On average.
-    pub(super) mean: f64,
+    pub(in crate::estimate) mean: f64,
     /// Of the longest workgroup.
-    pub(super) most: f64,
+    pub(in crate::estimate) most: f64,
     /// Share of the steps that a mask cuts.
-    pub(super) cut: f64,
+    pub(in crate::estimate) cut: f64,
 }
 
 /// A problem in tiles.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Cut {
-    pub(super) workgroups: f64,
-    pub(super) steps: Steps,
-    /// Parts of the keys.
-    pub(super) parts: f64,
+pub(in crate::estimate) struct Cut {
+    pub(in crate::estimate) workgroups: f64,
+    pub(in crate::estimate) steps: Steps,
+    /// Cycles of the keys.
+    pub(in crate::estimate) parts: f64,
 }
 
 /// Tiles of queries whose steps are counted; between them the count is nearly linear.
 const LOOKED_AT: u32 = 16;
 
 impl FmhaLoad {
-    pub(super) fn new(problem: &FmhaProblem) -> Self {
+    pub(in crate::estimate) fn new(problem: &FmhaProblem) -> Self {
         let p = problem;
         let lengths = [p.longest_q(), p.longest_k()].map(|length| length.max(1) as f64);
         let heads = [p.nhead_q, p.nhead_k].map(|heads| p.batch as f64 * heads as f64);
@@ -70,7 +70,7 @@ impl FmhaLoad {
     }
 
     /// Bytes that a kernel of a family reads and writes, each once.
-    pub(super) fn bytes(&self, family: FmhaFamily) -> f64 {
+    pub(in crate::estimate) fn bytes(&self, family: FmhaFamily) -> f64 {
         let p = &self.problem;
         let ([sq, sk], [rows, shared]) = (self.lengths, self.heads);
         let (dq, dv) = (p.hdim_q as f64, p.hdim_v as f64);
@@ -80,7 +80,7 @@ impl FmhaLoad {
             FmhaFamily::Fwd | FmhaFamily::FwdPagedkv | FmhaFamily::FwdSplitkv | FmhaFamily::BatchPrefill => {
                 queries + keys + self.results * self.element
             }
-            // Parts in 32 bits with one sum each.
+            // Cycles in 32 bits with one sum each.
             FmhaFamily::FwdSplitkvCombine => {
                 p.num_splits as f64 * (self.results + rows * sq) * 4.0 + self.results * self.element
             }
@@ -92,7 +92,7 @@ impl FmhaLoad {
     }
 
     /// Filled shares of the tiles' queries and keys.
-    pub(super) fn filled(&self, tile: [f64; 3]) -> [f64; 2] {
+    pub(in crate::estimate) fn filled(&self, tile: [f64; 3]) -> [f64; 2] {
         std::array::from_fn(|axis| {
             let tiles = self.lengths[axis] / tile[axis];
             tiles / tiles.ceil()
@@ -100,12 +100,12 @@ impl FmhaLoad {
     }
 
     /// Heads of queries per head of keys.
-    pub(super) fn shared(&self) -> f64 {
+    pub(in crate::estimate) fn shared(&self) -> f64 {
         self.heads[0] / self.heads[1].max(1.0)
     }
 
     /// Cuts the problem into tiles of queries, keys and elements of values.
-    pub(super) fn cut(&self, family: FmhaFamily, [m0, n0, values]: [f64; 3]) -> Cut {
+    pub(in crate::estimate) fn cut(&self, family: FmhaFamily, [m0, n0, values]: [f64; 3]) -> Cut {
         let [sq, sk] = self.lengths;
         let columns = (self.problem.hdim_v as f64 / values.max(1.0)).ceil().max(1.0);
         match family {

@@ -5,6 +5,8 @@
 //! for the header, integers are rounded to floats first ([`FmhaInputs::side`]), and products of them are
 //! formed in floats (`FmhaSide::product`).
 
+mod codes;
+
 use super::axis::{Axis, AxisBlock, Cut};
 use super::block::blocks;
 use super::exact::{flag, float, log2, max1, product, ratio};

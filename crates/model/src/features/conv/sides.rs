@@ -1,0 +1,278 @@
+//! What features know about a convolution, and about a kernel.
+
+use crate::features::exact::{float, product, ratio};
+use crate::problem::floor_div;
+use crate::vocab::Direction;
+
+/// Maximum number of elements per memory access.
+const WIDEST_ACCESS: f64 = 8.0;
+
+/// The largest power of two, 64 at most, that divides the channels of a group; 1 if groups do not divide
+/// them.
+fn alignment(channels: i64, groups: i64) -> f64 {
+    match channels.checked_rem(groups) {
+        Some(0) if channels > 0 => f64::from(1_u32 << (channels / groups).trailing_zeros().min(6)),
+        _ => 1.0,
+    }
+}
+
+/// Elements per access to the operands, of which the less aligned one counts, and to the result: as many as
+/// the alignment of contiguous elements allows.
+fn accesses(direction: Direction, [input, output]: [f64; 2]) -> [f64; 2] {
+    match direction {
+        Direction::Forward => [input, output],
+        Direction::BwdData | Direction::BwdWeight => [input.min(output), input],
+    }
+    .map(|alignment| alignment.min(WIDEST_ACCESS))
+}
+
+/// What features know about a convolution problem, including everything that depends on it alone.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConvSide {
+    pub(super) n: i64,
+    pub(super) c: i64,
+    pub(super) k: i64,
+    pub(super) g: i64,
+    pub(super) input: [i64; 3],
+    pub(super) filter: [i64; 3],
+    pub(super) stride: [i64; 3],
+    pub(super) dilation: [i64; 3],
+    pub(super) pad: [i64; 3],
+    pub(super) output: [i64; 3],
+    pub(super) element_bytes: f64,
+    pub(super) is_3d: bool,
+    pub(super) direction: Direction,
+    pub(super) volume_in: i128,
+    pub(super) volume_filter: i128,
+    pub(super) volume_out: i128,
+    pub(super) channels: f64,
+    pub(super) out_channels: f64,
+    /// Of the input's and the output's channels, see [`super::work`].
+    pub(super) alignments: [f64; 2],
+    pub(super) flops: f64,
+    pub(super) input_bytes: f64,
+    pub(super) filter_bytes: f64,
+    pub(super) output_bytes: f64,
+    pub(super) bytes: f64,
+    pub(super) gemm_m: i128,
+    pub(super) gemm_n: i128,
+    pub(super) gemm_k: i128,
+    pub(super) work: Work,
+}
+
+/// The GEMM of one group for a direction. Upstream's features use the forward one for every direction.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Work {
+    /// Rows, columns and depth: floats, because every pair starts with them; columns are a quotient, because
+    /// upstream divides channels by groups.
+    pub extents: [f64; 3],
+    /// Bytes of the operands of rows and columns, for all groups.
+    pub loaded: [f64; 2],
+    /// Bytes of the result.
+    pub stored: f64,
+    /// Elements per access to the operands and to the result.
+    pub accesses: [f64; 2],
+}
+
+/// The numbers of a convolution problem as features see them; axes in the order depth, height, width.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ConvInputs {
+    /// Which of the three convolutions.
+    pub direction: Direction,
+    /// Images.
+    pub n: i64,
+    /// Input channels of all groups.
+    pub c: i64,
+    /// Output channels of all groups.
+    pub k: i64,
+    /// Groups.
+    pub g: i64,
+    /// Input extents.
+    pub input: [i64; 3],
+    /// Filter extents.
+    pub filter: [i64; 3],
+    /// Strides; none may be 0.
+    pub stride: [i64; 3],
+    /// Dilations.
+    pub dilation: [i64; 3],
+    /// Padding before each axis, for the `pad_*` features.
+    pub pad: [i64; 3],
+    /// Padding before and after each axis together, which the output extents use.
+    pub pad_both: [i64; 3],
+    /// Bytes of one element.
+    pub element_bytes: f64,
+}
+
+impl ConvSide {
+    /// Computes everything that depends on the problem alone.
+    pub fn new(inputs: &ConvInputs) -> Self {
+        let &ConvInputs {
+            direction,
+            n,
+            c,
+            k,
+            g,
+            input,
+            filter,
+            stride,
+            dilation,
+            pad,
+            pad_both,
+            element_bytes,
+        } = inputs;
+        let is_3d = input[0] > 1 || filter[0] > 1 || pad[0] > 0;
+        let extent = |axis: usize| {
+            let reach = (filter[axis].saturating_sub(1)).saturating_mul(dilation[axis]).saturating_add(1);
+            let room = input[axis].saturating_add(pad_both[axis]).saturating_sub(reach);
+            floor_div(room, if stride[axis] == 0 { 1 } else { stride[axis] }).saturating_add(1)
+        };
+        let output = [if is_3d { extent(0) } else { 1 }, extent(1), extent(2)];
+        let volume = |extents: [i64; 3]| {
+            let depth = if is_3d { extents[0] } else { 1 };
+            product([depth.into(), extents[1].into(), extents[2].into()])
+        };
+        let (volume_in, volume_filter, volume_out) = (volume(input), volume(filter), volume(output));
+        let channels = ratio(c.into(), g.into());
+        let out_channels = ratio(k.into(), g.into());
+        let results = float(product([n.into(), k.into(), volume_out]));
+        let flops = results * channels * float(volume_filter) * 2.0;
+        let input_bytes = float(product([n.into(), c.into(), volume_in])) * element_bytes;
+        let filter_bytes = k as f64 * channels * float(volume_filter) * element_bytes;
+        let output_bytes = results * element_bytes;
+        // Truncated from the float product: 46 channels in 5 groups of 5x5 give 229, not 46 * 25 / 5 = 230.
+        let depth = |channels: f64| (channels * float(volume_filter)) as i128;
+        let (rows_in, rows_out) = (product([n.into(), volume_in]), product([n.into(), volume_out]));
+        let alignments = [alignment(c, g), alignment(k, g)];
+        let accesses = accesses(direction, alignments);
+        let work = match direction {
+            Direction::Forward => Work {
+                extents: [float(rows_out), out_channels, float(depth(channels))],
+                loaded: [input_bytes, filter_bytes],
+                stored: output_bytes,
+                accesses,
+            },
+            Direction::BwdData => Work {
+                extents: [float(rows_in), channels, float(depth(out_channels))],
+                loaded: [output_bytes, filter_bytes],
+                stored: input_bytes,
+                accesses,
+            },
+            Direction::BwdWeight => Work {
+                extents: [out_channels.trunc(), channels * float(volume_filter), float(rows_out)],
+                loaded: [output_bytes, input_bytes],
+                stored: filter_bytes,
+                accesses,
+            },
+        };
+        Self {
+            n,
+            c,
+            k,
+            g,
+            input,
+            filter,
+            stride,
+            dilation,
+            pad,
+            output,
+            element_bytes,
+            is_3d,
+            volume_in,
+            volume_filter,
+            volume_out,
+            channels,
+            out_channels,
+            alignments,
+            flops,
+            input_bytes,
+            filter_bytes,
+            output_bytes,
+            bytes: input_bytes + filter_bytes + output_bytes,
+            gemm_m: rows_out,
+            gemm_n: k.into(),
+            gemm_k: depth(channels),
+            direction,
+            work,
+        }
+    }
+
+    pub(super) fn is_square_filter(&self, extent: i64) -> bool {
+        let [z, y, x] = self.filter;
+        y == extent && x == extent && (z == extent || !self.is_3d)
+    }
+}
+
+/// What features know about a convolution kernel.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ConvKernelSide {
+    /// Threads of a workgroup, or tile m: see [`KernelMapping`](crate::features::KernelMapping).
+    pub block_size: i64,
+    /// Rows of the result tile, or tile n.
+    pub gemm_m_per_block: i64,
+    /// Columns of the result tile, or tile k.
+    pub gemm_n_per_block: i64,
+    /// Depth of one step.
+    pub gemm_k_per_block: i64,
+    /// The depth that the K-features use: see [`KTile`](crate::features::KTile).
+    pub k_tile: i64,
+    /// Number of the pipeline.
+    pub pipeline_code: f64,
+    /// Which pipeline it is, for the flags.
+    pub pipeline: PipelineFlags,
+    /// Runs intrawave.
+    pub intrawave: bool,
+    /// Two buffers in shared memory, as a number.
+    pub has_dsb: i64,
+    /// Splits images, as a number.
+    pub has_si: i64,
+    /// A second kernel adds up the parts of the depth.
+    pub two_stage: bool,
+}
+
+/// What features need to know about a pipeline.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PipelineFlags {
+    /// Is `compv1`.
+    pub compv1: bool,
+    /// Is `compv3`.
+    pub compv3: bool,
+    /// Is `compv4`.
+    pub compv4: bool,
+    /// Is `compv5`.
+    pub compv5: bool,
+    /// Is `compv6`.
+    pub compv6: bool,
+    /// Is `mem`.
+    pub mem: bool,
+    /// Starts with `basic_v`.
+    pub basic: bool,
+    /// Starts with `compv4`, which halves the shared memory that features assume.
+    pub half_lds: bool,
+}
+
+impl PipelineFlags {
+    /// The flags of a word, known or not.
+    pub fn of(word: &str) -> Self {
+        Self {
+            compv1: word == "compv1",
+            compv3: word == "compv3",
+            compv4: word == "compv4",
+            compv5: word == "compv5",
+            compv6: word == "compv6",
+            mem: word == "mem",
+            basic: word.starts_with("basic_v"),
+            half_lds: word.starts_with("compv4"),
+        }
+    }
+}
+
+impl ConvKernelSide {
+    pub(super) fn tile_mn(&self) -> i128 {
+        product([self.gemm_m_per_block.into(), self.gemm_n_per_block.into()])
+    }
+
+    pub(super) fn block_efficiency(&self) -> f64 {
+        let (m, n) = (self.gemm_m_per_block, self.gemm_n_per_block);
+        m.min(n) as f64 / m.max(n).max(1) as f64
+    }
+}
