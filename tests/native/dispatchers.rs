@@ -127,7 +127,7 @@ fn a_mixture_of_generations_does_not_compile() {
     .unwrap();
     let mut command = tools::compile(tools::compilers()[0].cpp, "c++17");
     command.arg("-fsyntax-only").arg(format!("-I{}", mixed.join("v2").display()));
-    let output = command.arg(tools::source("cpp_examples/dispatcher_v2.cpp")).output().unwrap();
+    let output = command.arg(tools::source("tests/cpp/dispatcher_conv.cpp")).output().unwrap();
     let printed = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && printed.contains("does not know this generation"), "{printed}");
 }
