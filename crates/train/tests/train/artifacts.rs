@@ -38,8 +38,6 @@ fn all_files_are_there_and_say_what_was_trained() {
     assert_eq!(trained_on["words"]["dtype_in"], serde_json::json!(["bf16"]));
     assert!(trained_on["pipelines"].as_array().unwrap().contains(&"compv3".into()));
     assert_eq!(trained_on["files"].as_array().map(Vec::len), Some(inputs(&measurements).digests.len()));
-    let card = String::from_utf8(directory.file("MODEL_CARD.md").unwrap().to_vec()).unwrap();
-    assert!(card.contains("| G | 1 only |\n") && card.contains("| dtype_in | bf16 |\n"), "{card}");
 
     let manifest = json(&directory, "train_manifest.json");
     assert_eq!(manifest["warm_start_from"], Value::Null);
@@ -75,9 +73,10 @@ fn all_files_are_there_and_say_what_was_trained() {
         "# made_up",
         "| sweep.csv | 360 |",
         "| relative | listwise | 20 |",
-        "| N | 1 | 4 |",
+        "- varied: N 1 to 4, C 64 to 256,",
+        ", G 1, Di 1,",
+        ", dtype_in bf16, dtype_wei bf16,",
         "$ ckselect train --data sweep.csv",
-        "lds_capacity 163840",
     ] {
         assert!(card.contains(part), "{part}\n{card}");
     }
