@@ -1,4 +1,4 @@
-//! The programs of README.md, docs/c.md and `ck_select.h` are compiled as they stand there, and run.
+//! The programs of README.md, docs/c.md, `ck_select.h` and `ck_select.hpp` are compiled as they stand there, and run.
 
 use std::path::Path;
 use std::process::Command;
@@ -61,15 +61,25 @@ fn the_c_program_runs() {
     }
 }
 
+/// The program in a header's first comment.
+fn program(header: &str) -> String {
+    let text = std::fs::read_to_string(tools::source(header)).unwrap();
+    let begin = text.find(" *     #include").unwrap();
+    let rest = text[begin..].split_inclusive("\n *     }\n").next().unwrap();
+    rest.lines().map(|line| line.trim_start_matches(" *").to_owned() + "\n").collect()
+}
+
 #[test]
-fn the_headers_program_runs() {
-    let header = std::fs::read_to_string(tools::source("include/ck_select.h")).unwrap();
-    let program = header.split(" * A program\n").nth(1).unwrap().split(" * Conventions\n").next().unwrap();
-    let text: String = program.lines().map(|line| line.trim_start_matches(" *").to_owned() + "\n").collect();
+fn the_headers_programs_run() {
     for compilers in tools::compilers() {
-        let compile = tools::compile(compilers.c, "c11");
-        let printed = printed(compile, &format!("header_{}", compilers.c), &text, "c");
-        assert_eq!(printed, format!("{BEST}\n"));
+        for (header, compiler, standard, extension) in
+            [("ck_select.h", compilers.c, "c11", "c"), ("ck_select.hpp", compilers.cpp, "c++17", "cpp")]
+        {
+            let compile = tools::compile(compiler, standard);
+            let text = program(&format!("include/{header}"));
+            let printed = printed(compile, &format!("header_{compiler}"), &text, extension);
+            assert_eq!(printed, format!("{BEST}\n"));
+        }
     }
 }
 
