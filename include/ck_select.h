@@ -180,8 +180,7 @@ typedef enum {
   CK_FMHA_FAMILY_BWD_DOT_DO_O = 6, CK_FMHA_FAMILY_BWD_DQ_DK_DV = 7, CK_FMHA_FAMILY_BWD_CONVERT_DQ = 8,
 } ck_fmha_family;
 
-/** Kernels, models and options. Any number of threads may use one registry at once, even while others
- *  change it; only `ck_registry_destroy` must come last. */
+/** Kernels, models and options. */
 typedef struct ck_registry ck_registry;
 
 /** A grouped convolution. Axes are in the order depth, height, width. A 2D problem has extent 1, stride 1,

@@ -18,13 +18,13 @@ typedef enum {
   CK_UNCODED_UPSTREAM = 2, /**< They take the defaults of upstream's feature engines. */
 } ck_uncoded;
 
-/** A forest without a spec. Any number of threads may use one at once. */
+/** A forest without a spec. */
 typedef struct ck_forest ck_forest;
 
-/** One forest of a model directory with its features. Immutable: any number of threads may use it at once. */
+/** One forest of a model directory with its features. */
 typedef struct ck_model ck_model;
 
-/** Kernels that a model is prepared for. Immutable: any number of threads may use it at once. */
+/** Kernels that a model is prepared for. */
 typedef struct ck_pool ck_pool;
 
 /** Which forest of a directory to load, and how. */
@@ -103,8 +103,8 @@ ck_status ck_model_predict_row(const ck_model *model, const uint8_t *row, size_t
 ck_status ck_model_predict_rows(const ck_model *model, const ck_column *columns, size_t column_count,
     size_t rows, double *values);
 
-/** Writes the features of each row of a table, row by row in the model's order, or nothing if they are
- *  more than `capacity`. */
+/** Writes the features of each row of a table, row by row in the model's order. If they are more than
+ *  `capacity`, it fails with `CK_STATUS_BUFFER_TOO_SMALL`. */
 ck_status ck_model_extract_rows(const ck_model *model, const ck_column *columns, size_t column_count,
     size_t rows, size_t capacity, double *features);
 

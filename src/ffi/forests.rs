@@ -8,7 +8,7 @@ use super::input::{output, read_array, read_text, write_output};
 use super::rows::{model_failure, write_values};
 use crate::forest::Forest;
 
-/// A forest without a spec. Any number of threads may use one at once.
+/// A forest without a spec.
 pub struct CkForest {
     _opaque: [u8; 0],
 }

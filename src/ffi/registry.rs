@@ -17,8 +17,7 @@ use crate::registry::{Mode, Options, OptionsError, Registry};
 use crate::tuning::device::Stream;
 use crate::tuning::search::SearchOptions;
 
-/// Kernels, models and options. Any number of threads may use one registry at once, even while others change
-/// it; only `ck_registry_destroy` must come last.
+/// Kernels, models and options.
 pub struct CkRegistry {
     _opaque: [u8; 0],
 }

@@ -22,12 +22,12 @@ use crate::rows::{
     describe_name, describe_spec,
 };
 
-/// One forest of a model directory with its features. Immutable: any number of threads may use it at once.
+/// One forest of a model directory with its features.
 pub struct CkModel {
     _opaque: [u8; 0],
 }
 
-/// Kernels that a model is prepared for. Immutable: any number of threads may use it at once.
+/// Kernels that a model is prepared for.
 pub struct CkPool {
     _opaque: [u8; 0],
 }
@@ -248,8 +248,8 @@ pub unsafe extern "C" fn ck_model_predict_rows(
     })
 }
 
-/// Writes the features of each row of a table, row by row in the model's order, or nothing if they are more
-/// than `capacity`.
+/// Writes the features of each row of a table, row by row in the model's order. If they are more than
+/// `capacity`, it fails with `CK_STATUS_BUFFER_TOO_SMALL`.
 ///
 /// # Safety
 /// As for `ck_model_predict_rows`; `features` points to `capacity` doubles.
