@@ -350,3 +350,27 @@ fn variants_of_gemms_are_recognised() {
     let name = "mx_gemm_fp4_rcr_comp_tdm_tdm_intrawave_False_False_False_False_64x64x128_2x2x1_16x16x128";
     assert_eq!(list, format!("index,kernel\n0,{name}\n"));
 }
+
+#[test]
+fn a_family_of_aiters_is_listed_as_a_pool() {
+    let pool = |arguments: &str| both(&format!("enumerate --family {arguments}")).0;
+    let names = pool("a8w8_bpreshuffle --arch gfx942");
+    assert_eq!(names.lines().count(), 395);
+    assert_eq!(Pool::from_bytes("pool", names.as_bytes()).unwrap().len(), 395);
+    let filtered = pool("a8w8_bpreshuffle --arch gfx942 --filter c.tile_m==16");
+    assert!(
+        names.lines().filter(|name| filtered.contains(name)).count() < 100 && filtered.lines().count() > 20
+    );
+    assert_eq!(pool("a8w8_rowwise --arch gfx950 --count-only"), "85\n");
+    for (arguments, message) in [
+        ("a8w8 --arch gfx942", "--family: AITER has no family 'a8w8', expected one of: a4w4_blockscale, "),
+        (
+            "a8w8_rowwise --arch gfx90a",
+            "--family: AITER's a8w8_rowwise is not for gfx90a, expected gfx942 or gfx950",
+        ),
+        ("a8w8_rowwise --dtype fp8", "'--family <FAMILY>' cannot be used with"),
+    ] {
+        let error = bad(&format!("enumerate --family {arguments}"), 2);
+        assert!(error.contains(message), "{error}");
+    }
+}

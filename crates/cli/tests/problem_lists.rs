@@ -245,3 +245,85 @@ fn enumerated_gemms_compute_listed_ones() {
     ];
     assert!(error.contains(pair) && error.contains(reason), "{error}");
 }
+
+/// The columns are those of AITER's newest tables; its loader takes a row by `gfx`, `cu_num`, extents and type.
+#[test]
+fn untuned_shapes_become_a_table_of_aiters() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let gpu = file("gpu.json", r#"{"based_on": "gfx942", "num_cus": 80}"#);
+    let line = |shape: &str, table: &str| {
+        format!("[aiter] shape is {shape}, not found tuned config in /x/{table}.csv, will")
+    };
+    let log = file(
+        "log",
+        &[
+            "a server starts".to_owned(),
+            line("M:16, N:7168, K:2048, q_dtype_w:torch.int8", "a8w8_tuned_gemm"),
+            line("M:16, N:7168, K:2048, q_dtype_w:torch.int8", "a8w8_tuned_gemm"),
+            line("M:16, N:7168, K:2048", "a8w8_blockscale_tuned_gemm"),
+        ]
+        .join("\n"),
+    );
+    let table = |family: &str, options: &str| {
+        good(&format!("rank --estimate --format aiter --family {family} {options}"))
+    };
+    let rows = table("a8w8_rowwise", &format!("--hardware {gpu} --problems {log}"));
+    let rows: Vec<&str> = rows.lines().collect();
+    assert_eq!(rows[0], "gfx,cu_num,M,N,K,q_dtype_w,kernelId,splitK,us,kernelName,tflops,bw,errRatio");
+    let cells: Vec<&str> = rows[1].split(',').collect();
+    assert_eq!(rows.len(), 2);
+    assert_eq!(cells[..6], ["gfx942", "80", "16", "7168", "2048", "torch.int8"]);
+    assert!(cells[7..9] == ["0", "inf"] && cells[9].starts_with("a8w8_rowwise_256x16x"), "{cells:?}");
+
+    let untuned = file("untuned.csv", "M,N,K\n1,7168,2048\n");
+    for (family, header, kernel) in [
+        (
+            "a8w8_bpreshuffle",
+            "gfx,cu_num,M,N,K,q_dtype_w,libtype,kernelId,splitK,us,kernelName,tflops,bw,errRatio",
+            "torch.float8_e4m3fn,",
+        ),
+        (
+            "a8w8_blockscale",
+            "gfx,cu_num,M,N,K,libtype,kernelId,splitK,us,kernelName,tflops,bw,errRatio",
+            ",a8w8_blockscale_",
+        ),
+        (
+            "a4w4_blockscale",
+            "gfx,cu_num,M,N,K,kernelId,splitK,us,kernelName,tflops,bw,errRatio",
+            ",a4w4_blockscale_",
+        ),
+        (
+            "bf16_batched",
+            "gfx,cu_num,B,M,N,K,kernelId,splitK,us,kernelName,tflops,bw,errRatio",
+            "gfx950,256,1,1,7168,",
+        ),
+    ] {
+        let rows = table(family, &format!("--arch gfx950 --problems {untuned}"));
+        let rows: Vec<&str> = rows.lines().collect();
+        assert!(rows.len() == 2 && rows[0] == header && rows[1].contains(kernel), "{rows:?}");
+    }
+    let bad = file("bad.csv", "M,N,K\n16,7168,20.5\n");
+    for (options, code, message) in [
+        (
+            format!("--family a8w8_rowwise --arch gfx950 --problems {bad}"),
+            1,
+            "bad.csv: line 2: K: found '20.5'",
+        ),
+        (format!("--family a8w8_rowwise --arch gfx942 --problems {log}"), 2, "\"num_cus\": 304} (MI300X"),
+        (format!("--family a8w8_rowwise --problems {log}"), 2, "--family: give --arch"),
+        (format!("--pool {log} --arch gfx950 --problems {log}"), 2, "--format aiter: give the --family"),
+        (
+            format!("--family a8w8_bpreshuffle --arch gfx950 --problems {log}"),
+            1,
+            "found no gemm_universal problem",
+        ),
+    ] {
+        let (found, _, error) = run(&format!("rank --estimate --format aiter {options}"));
+        assert!(found == Some(code) && error.contains(message), "{options}: {error}");
+    }
+}

@@ -1,5 +1,6 @@
 //! What a problem has where text or a table does not give it.
 
+use crate::gemm::GemmRequest;
 use crate::vocab::{Arch, ConvLayout, Direction, Dtype, GemmLayout, Op};
 
 /// Values of fields that the text omits: usually what a model was trained for.
@@ -15,6 +16,10 @@ pub struct ProblemDefaults {
     pub conv_layout: ConvLayout,
     /// Memory orders of a GEMM's operands.
     pub gemm_layout: GemmLayout,
+    /// What a GEMM asks for besides one plain GEMM.
+    pub gemm_request: GemmRequest,
+    /// Element type of a GEMM's C, if not what follows from A's.
+    pub dtype_c: Option<Dtype>,
 }
 
 impl ProblemDefaults {
@@ -32,6 +37,8 @@ impl ProblemDefaults {
             arch: None,
             conv_layout: ConvLayout::Nhwgc,
             gemm_layout: GemmLayout::RCR,
+            gemm_request: GemmRequest::NONE,
+            dtype_c: None,
         }
     }
 }

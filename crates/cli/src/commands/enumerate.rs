@@ -18,6 +18,7 @@ const EXAMPLES: &str = "Examples:
   ckselect enumerate configs/bwd_data_2d.json --list \\
       --filter \"c.tile_n >= 128 and c.pipeline == 'mem' and not c.split_image\"
   ckselect enumerate configs/gemm_default.json --dtype fp8 --layout rcr --count-only
+  ckselect enumerate --family a8w8_bpreshuffle --arch gfx942 --output pool.txt
   ckselect enumerate --list-fields --op grouped_conv
 
 A filter is a Python expression over the fields of a kernel `c`: and, or, not, in, comparisons (also \
@@ -31,8 +32,12 @@ number of kernels that they give.";
 pub(crate) struct Args {
     /// The configuration, upstream's JSON: traits of a convolution sweep, a list of convolution instances, or
     /// ranges of GEMM tiles
-    #[arg(value_name = "CONFIG.json", required_unless_present = "list_fields")]
+    #[arg(value_name = "CONFIG.json", required_unless_present_any = ["list_fields", "family"])]
     config: Option<PathBuf>,
+    /// A family of AITER's GEMM kernels instead of a configuration (an unknown one lists them): writes its names, one
+    /// per line, unless something else is asked for
+    #[arg(long, value_name = "FAMILY", conflicts_with_all = ["config", "op", "ndim", "dtype", "layout"])]
+    family: Option<String>,
     /// The architecture
     #[arg(long, default_value = "gfx950")]
     arch: String,
@@ -96,30 +101,34 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if args.list_fields {
         return list_fields(args);
     }
-    let Some(path) = &args.config else { return Err(CliError::usage("the configuration is missing")) };
     let rules = match &args.rules {
         Some(directory) => Rules::read(directory)?,
         None => Rules::built_in()?,
     };
-    let config = Config::read(path, args.op)?;
+    let (name, config) = match (&args.family, &args.config) {
+        (Some(family), _) => (family.clone(), Config::Aiter(family.clone())),
+        (None, Some(path)) => (path.display().to_string(), Config::read(path, args.op)?),
+        (None, None) => return Err(CliError::usage("the configuration is missing")),
+    };
     check_options(args, &config)?;
     let request = request(args, config.op())?;
     let found = enumerate(&rules, &config, &request).map_err(|error| match error {
         EnumerateError::Arch(unknown) => CliError::usage(format!("--arch: {unknown}")),
         error @ EnumerateError::FixedDimensions => CliError::usage(format!("--ndim: {error}")),
+        EnumerateError::Aiter(error) => CliError::usage(format!("--family: {error}")),
         other => other.into(),
     })?;
     for warning in &found.warnings {
         say!("ckselect: warning: {warning}");
     }
     if found.kernels.is_empty() && found.others.is_empty() && !args.count_only {
-        return Err(CliError::failed(format!("{}: no kernel is left after all conditions", path.display())));
+        return Err(CliError::failed(format!("{name}: no kernel is left after all conditions")));
     }
     if args.export_json.is_some() || args.output.is_some() {
         check_pool(&found)?;
     }
     if let Some(file) = &args.export_json {
-        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        let name = Path::new(&name).file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         write_file(file, &export::to_json(&found.kernels, &name, &args.arch)?)?;
     }
     if let Some(file) = &args.output {
@@ -130,6 +139,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     if args.count_only {
         return write_file(Path::new("-"), &format!("{}\n", found.kernels.len() + found.others.len()));
+    }
+    if args.family.is_some() && args.export_json.is_none() && args.output.is_none() {
+        return write_file(Path::new("-"), &export::to_text(&found.kernels));
     }
     // When a file goes to standard output, nothing else may follow it.
     let taken = [&args.export_json, &args.output].into_iter().flatten().any(|file| file == Path::new("-"));

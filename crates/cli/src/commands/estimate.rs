@@ -35,7 +35,7 @@ impl EstimateOption {
     /// A model on the requested hardware: a universal one on that GPU, another one with its constants.
     pub(crate) fn place(&self, model: Model, hardware: &HardwareOption) -> Result<Model, CliError> {
         if model.spec().prior.is_none() {
-            if self.arch.is_some() {
+            if self.arch.is_some_and(|arch| model.key().arch != Some(arch)) {
                 let message = "--arch is for the estimate and for universal models; this model has its own";
                 return Err(CliError::usage(message));
             }

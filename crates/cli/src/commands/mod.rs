@@ -49,9 +49,9 @@ use ck_select::kernel::KernelKind;
 use ck_select::model::{EmbeddedModel, FeatureSpec, Model, Target};
 use ck_select::nearest::nearest;
 use ck_select::pool::Pool;
-use ck_select::problem::{Problem, ProblemDefaults};
+use ck_select::problem::{GemmRequest, Problem, ProblemDefaults};
 use ck_select::select::Ranker;
-use ck_select::vocab::{Arch, UnknownWord};
+use ck_select::vocab::{Arch, GemmLibrary, UnknownWord};
 use clap::ValueEnum;
 use serde_json::Value;
 
@@ -106,8 +106,8 @@ pub(crate) struct ModelAndPool {
     model: Option<PathBuf>,
     /// Kernels to choose from: a text file of names, a CSV with a `kernel` column, or the JSON of `enumerate`
     /// or of a CK registry
-    #[arg(long, value_name = "FILE")]
-    pool: PathBuf,
+    #[arg(long, value_name = "FILE", required = true)]
+    pool: Option<PathBuf>,
     /// How to treat words without a code in the model's encoding (pipelines, dtypes, layouts); by default the
     /// model's rule
     #[arg(long, value_enum)]
@@ -189,14 +189,21 @@ impl ModelAndPool {
     /// GPU of `on`; of a model without a spec, its architecture is the one that it was trained for.
     pub(crate) fn load(&self, on: &EstimateOption) -> Result<(Ranker, ProblemDefaults), CliError> {
         let directory = self.model.as_ref().ok_or_else(|| CliError::usage("give --model"))?;
-        self.load_other(directory, on)
+        self.load_other(directory, on, || self.read_pool())
     }
 
-    /// The same for another model.
+    /// The pool of the file.
+    fn read_pool(&self) -> Result<Pool, CliError> {
+        let path = self.pool.as_ref().ok_or_else(|| CliError::usage("give --pool"))?;
+        Ok(Pool::read(path)?)
+    }
+
+    /// The same for another model and another pool.
     pub(crate) fn load_other(
         &self,
         directory: &Path,
         on: &EstimateOption,
+        pool: impl FnOnce() -> Result<Pool, CliError>,
     ) -> Result<(Ranker, ProblemDefaults), CliError> {
         let mut model = self.force.apply(self.bare.load(directory, on.arch, self.unknown)?);
         if let Some(target) = self.rank_by {
@@ -206,14 +213,7 @@ impl ModelAndPool {
             Some(_) => self.hardware.ask(model)?,
             None => on.place(model, &self.hardware)?,
         };
-        let pool = Pool::read(&self.pool)?;
-        model = model.for_op(pool.op()).unwrap_or(model);
-        let mut defaults = model.spec().problem_defaults();
-        let spec = model.spec();
-        take_what_is_common(&pool, &mut defaults, spec.direction.is_none(), spec.dtype.is_none());
-        let ranker = Ranker::new(Arc::new(model), Arc::new(pool))?;
-        say_left_out(&ranker);
-        Ok((ranker, defaults))
+        ranker(model, pool()?)
     }
 
     /// The model's place, for a page that names its inputs.
@@ -227,6 +227,17 @@ impl ModelAndPool {
             None => ModelPlace::Directory(path),
         })
     }
+}
+
+/// A model with the pool that it ranks, and the defaults for what a problem leaves out.
+fn ranker(model: Model, pool: Pool) -> Result<(Ranker, ProblemDefaults), CliError> {
+    let model = model.for_op(pool.op()).unwrap_or(model);
+    let mut defaults = model.spec().problem_defaults();
+    let spec = model.spec();
+    take_what_is_common(&pool, &mut defaults, spec.direction.is_none(), spec.dtype.is_none());
+    let ranker = Ranker::new(Arc::new(model), Arc::new(pool))?;
+    say_left_out(&ranker);
+    Ok((ranker, defaults))
 }
 
 /// Prints which kernels of the pool cannot be ranked, and which are unlike those measured for the model.
@@ -357,6 +368,18 @@ fn take_what_is_common(pool: &Pool, defaults: &mut ProblemDefaults, direction: b
     }
     if let Some(found) = common(pool, |kind| Some(kind.dtype())).filter(|_| dtype) {
         defaults.dtype = found;
+    }
+    // AITER's tables and its log give extents and types only. Some of its kernels read B in either order.
+    let request = |kind: &KernelKind| match kind {
+        KernelKind::Gemm(kernel) if kernel.variant.library == GemmLibrary::Aiter => {
+            Some((GemmRequest { preshuffle: false, ..kernel.request() }, kernel.dtype_c))
+        }
+        _ => None,
+    };
+    if let Some((found, dtype_c)) = common(pool, request) {
+        let is_shuffled = |kind: &KernelKind| matches!(kind, KernelKind::Gemm(kernel) if kernel.preshuffle);
+        let preshuffle = pool.iter().all(|kernel| is_shuffled(&kernel.kind));
+        (defaults.gemm_request, defaults.dtype_c) = (GemmRequest { preshuffle, ..found }, Some(dtype_c));
     }
 }
 

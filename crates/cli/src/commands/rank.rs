@@ -7,6 +7,7 @@ use ck_select::model::Target;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::select::{RankError, RankScratch, Ranker, TargetScorer};
+use clap::ValueEnum;
 use rayon::prelude::*;
 
 use super::ModelAndPool;
@@ -18,12 +19,16 @@ use crate::output::Output;
 use crate::problems::Problems;
 use crate::table::{Cell, Format, Rows};
 
+#[cfg(feature = "offline")]
+mod aiter;
+
 const EXAMPLES: &str = "Examples:
   ckselect rank --model models/M --pool kernels.txt \\
       --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1' --top 5
   ckselect rank --model models/M --pool sweep.csv --problems shapes.csv --top 1 --format csv
   ckselect rank --model fmha_fwd_gfx950 --schema fmha68 --arch gfx950 --pool fmha.txt \\
       --problem 'seqlen_q=2048,nhead_q=32,nhead_k=8,hdim_q=128'
+  ckselect rank --estimate --arch gfx942 --family a8w8_bpreshuffle --problems untuned.csv --format aiter
   ckselect rank --estimate --arch gfx942 --pool kernels.txt \\
       --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3,pad_h=1,pad_w=1'
 
@@ -53,11 +58,20 @@ fastest kernel first, with its time and the terms that add up to it, in microsec
         estimate.conflicts_with_all(["unknown", "rank_by", "force_model", "schema"])
     })
 )]
+#[cfg_attr(
+    feature = "offline",
+    command(mut_arg("pool", |pool| pool.required(false).required_unless_present("family")))
+)]
 pub(crate) struct Args {
     #[command(flatten)]
     ranker: ModelAndPool,
     #[command(flatten)]
     estimate: EstimateOption,
+    /// Choose from a family of AITER's kernels instead of a pool, for the architecture of --arch, --hardware or the
+    /// model (an unknown one lists them); problems are then those of its tables
+    #[cfg(feature = "offline")]
+    #[arg(long, value_name = "FAMILY", conflicts_with = "pool")]
+    family: Option<String>,
     /// One problem, as key=value pairs
     #[arg(long, value_name = "PAIRS", group = "asked")]
     problem: Option<String>,
@@ -72,10 +86,46 @@ pub(crate) struct Args {
     top: Option<u64>,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
-    format: Format,
+    format: RankFormat,
     /// Output file [default: standard output]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+}
+
+/// How results are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum RankFormat {
+    /// Aligned columns, cut to the width of a terminal
+    Table,
+    /// A table for a page or an issue
+    Markdown,
+    /// Comma-separated values with a header
+    Csv,
+    /// A list of objects
+    Json,
+    /// The tuned table that AITER reads, with the best kernel of each problem of a --family
+    #[cfg(feature = "offline")]
+    Aiter,
+}
+
+impl RankFormat {
+    const fn of_rows(self) -> Format {
+        match self {
+            Self::Table => Format::Table,
+            Self::Markdown => Format::Markdown,
+            Self::Json => Format::Json,
+            _ => Format::Csv,
+        }
+    }
+}
+
+/// The pool to choose from.
+fn pool(args: &Args) -> Result<Pool, CliError> {
+    #[cfg(feature = "offline")]
+    if let Some(family) = &args.family {
+        return aiter::pool(&aiter::kernels(family, aiter::arch(args)?)?);
+    }
+    args.ranker.read_pool()
 }
 
 /// The model to use. By default this is the universal model, which supports every GPU that the estimate
@@ -87,7 +137,7 @@ fn model(args: &Args) -> Result<Option<PathBuf>, CliError> {
     let path = Path::new(super::UNIVERSAL);
     let Some(Ok(universal)) = embedded::named(path) else { return Ok(None) };
     let columns = universal.spec()?.extractor.schema;
-    let serves = columns.for_op(Pool::read(&args.ranker.pool)?.op()).is_some();
+    let serves = columns.for_op(pool(args)?.op()).is_some();
     Ok(serves.then(|| path.to_owned()))
 }
 
@@ -99,19 +149,24 @@ const TASK: usize = 32;
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let top = args.top.map_or(usize::MAX, |count| usize::try_from(count).unwrap_or(usize::MAX));
+    #[cfg(feature = "offline")]
+    if args.format == RankFormat::Aiter {
+        return aiter::run(args);
+    }
+    let format = args.format.of_rows();
     let Some(model) = model(args)? else {
-        return rank_estimate::run(&Asked {
+        return rank_estimate::run(Asked {
             on: &args.estimate,
             hardware: &args.ranker.hardware,
-            pool: &args.ranker.pool,
+            pool: pool(args)?,
             problem: args.problem.as_deref(),
             problems: args.problems.as_deref(),
             top,
-            format: args.format,
+            format,
             output: args.output.as_deref(),
         });
     };
-    let (ranker, defaults) = args.ranker.load_other(&model, &args.estimate)?;
+    let (ranker, defaults) = args.ranker.load_other(&model, &args.estimate, || pool(args))?;
     let mut others = Vec::new();
     for target in [Target::Tflops, Target::Latency, Target::Bandwidth] {
         if target != ranker.model().spec().rank_by {
@@ -129,8 +184,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     header.extend(Notes::COLUMNS);
     let by_rows = ranker.predicts_by_rows(top);
     let ranking = Ranking { ranker: &ranker, others, notes: Notes::new(&ranker), top, before, by_rows };
-    let output =
-        || Ok::<_, CliError>(Rows::new(args.format, Output::create(args.output.as_deref())?, header));
+    let output = || Ok::<_, CliError>(Rows::new(format, Output::create(args.output.as_deref())?, header));
     match (&args.problem, &args.problems) {
         (Some(text), _) => {
             let problem = super::parse_problem(&ranker, text, &defaults)?;

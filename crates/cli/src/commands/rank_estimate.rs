@@ -21,7 +21,7 @@ use crate::table::{Cell, Format, Rows};
 pub(super) struct Asked<'a> {
     pub(super) on: &'a EstimateOption,
     pub(super) hardware: &'a HardwareOption,
-    pub(super) pool: &'a Path,
+    pub(super) pool: Pool,
     pub(super) problem: Option<&'a str>,
     pub(super) problems: Option<&'a Path>,
     pub(super) top: usize,
@@ -44,12 +44,9 @@ pub(super) fn say_misfits(pool: &PoolEstimate, problem: &Problem, ranked: impl I
     rank_notes::say_misfits(pool.pool(), problem, ranked, left_out);
 }
 
-pub(super) fn run(asked: &Asked<'_>) -> Result<(), CliError> {
-    let pool = Pool::read(asked.pool)?;
-    let Some(first) = pool.get(0) else {
-        return Err(CliError::failed(format!("{}: no kernels", asked.pool.display())));
-    };
-    let op = first.kind.op();
+pub(super) fn run(asked: Asked<'_>) -> Result<(), CliError> {
+    let pool = asked.pool;
+    let op = pool.op();
     let mut defaults = ProblemDefaults::of(op);
     take_what_is_common(&pool, &mut defaults, true, true);
     let parse = |text| Problem::parse(op, text, &defaults);

@@ -41,6 +41,8 @@ pub enum Config {
     Gemm(GemmConfig),
     /// A sweep of attention.
     Fmha(Box<FmhaConfig>),
+    /// A family of AITER's kernels.
+    Aiter(String),
 }
 
 /// A configuration that cannot be used.
@@ -68,7 +70,7 @@ impl Config {
     pub const fn op(&self) -> Op {
         match self {
             Self::Conv(_) | Self::Instances(_) => Op::GroupedConv,
-            Self::Gemm(_) => Op::Gemm,
+            Self::Gemm(_) | Self::Aiter(_) => Op::Gemm,
             Self::Fmha(_) => Op::Fmha,
         }
     }

@@ -17,7 +17,7 @@ use ck_select_types::vocab::{Arch, Direction, Dtype, GemmLayout, Op, UnknownWord
 
 use crate::config::{Config, OtherKernel};
 use crate::filter::{Filter, FilterError};
-use crate::rules::Rules;
+use crate::rules::{AiterError, Rules};
 use crate::valid::{conv_refusal, instance_refusal};
 
 /// What to enumerate from a configuration.
@@ -139,6 +139,9 @@ pub enum EnumerateError {
         /// The profiles of the rules.
         known: String,
     },
+    /// No such family of AITER's.
+    #[error(transparent)]
+    Aiter(#[from] AiterError),
     /// More kernels than fit into a pool.
     #[error("more than {} kernels; narrow the configuration, or filter them", Pool::MAX_KERNELS)]
     TooManyKernels,
@@ -208,6 +211,13 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
         Config::Instances(_) if request.ndim.is_some() => return Err(EnumerateError::FixedDimensions),
         Config::Instances(config) => instances::expand(config, arch)?,
         Config::Fmha(config) => fmha::expand(&rules.fmha, config, arch)?,
+        Config::Aiter(family) => {
+            let mut kernels = Kernels::default();
+            for (kernel, _) in rules.aiter.kernels(family, arch)? {
+                kernels.push(kernel)?;
+            }
+            kernels
+        }
         Config::Gemm(config) => {
             let shared = gemm::Shared {
                 rules,

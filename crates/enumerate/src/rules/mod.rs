@@ -1,6 +1,7 @@
 //! Upstream's rules as data: the files in `rules/`, which are built in and can be replaced by a directory
 //! with the same files.
 
+mod aiter;
 mod arch;
 mod conv;
 mod fmha;
@@ -10,6 +11,7 @@ mod gemm_families;
 mod sweep;
 mod words;
 
+pub use aiter::{AiterError, AiterList, AiterRules};
 pub use arch::{ArchRules, ArchTable, LdsBudget, TraitRefusal};
 pub use conv::{ConvRules, DirectionRules, PoolEntry, Rewrite, ThreadCoverage, TileRule};
 pub use fmha::{
@@ -46,6 +48,8 @@ pub struct Rules {
     pub fmha: FmhaRules,
     /// Families of GEMMs with conditions of their own (`gemm_families.json`).
     pub gemm_families: GemmFamilies,
+    /// AITER's pools (`aiter.json`).
+    pub aiter: AiterRules,
 }
 
 /// Rules that cannot be read.
@@ -59,7 +63,7 @@ pub struct RulesError {
 }
 
 /// Each file's name and built-in text.
-pub const FILES: [(&str, &str); 7] = [
+pub const FILES: [(&str, &str); 8] = [
     ("arch.json", include_str!("../../rules/arch.json")),
     ("conv.json", include_str!("../../rules/conv.json")),
     ("conv_full.json", include_str!("../../rules/conv_full.json")),
@@ -67,6 +71,7 @@ pub const FILES: [(&str, &str); 7] = [
     ("ml_sweep.json", include_str!("../../rules/ml_sweep.json")),
     ("fmha.json", include_str!("../../rules/fmha.json")),
     ("gemm_families.json", include_str!("../../rules/gemm_families.json")),
+    ("aiter.json", include_str!("../../rules/aiter.json")),
 ];
 
 impl Rules {
@@ -98,7 +103,7 @@ impl Rules {
     fn from_texts(
         mut text: impl FnMut(&str, &str) -> Result<(String, String), RulesError>,
     ) -> Result<Self, RulesError> {
-        let [arch, conv, conv_full, gemm, sweep, fmha, gemm_families] = FILES;
+        let [arch, conv, conv_full, gemm, sweep, fmha, gemm_families, aiter] = FILES;
         let mut labelled = |(file, built_in): (&str, &str)| text(file, built_in);
         Ok(Self {
             arch: parse(&labelled(arch)?)?,
@@ -108,6 +113,7 @@ impl Rules {
             sweep: parse(&labelled(sweep)?)?,
             fmha: parse(&labelled(fmha)?)?,
             gemm_families: parse(&labelled(gemm_families)?)?,
+            aiter: parse(&labelled(aiter)?)?,
         })
     }
 }

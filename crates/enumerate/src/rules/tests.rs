@@ -1,6 +1,7 @@
+use std::collections::HashSet;
 use std::fs;
 
-use ck_select_types::kernel::{ConvTile, Mnk};
+use ck_select_types::kernel::{ConvTile, Kernel, KernelKind, Mnk};
 use ck_select_types::vocab::{Direction, Dtype, Pipeline};
 
 use super::{FILES, ResultTile, Rules, parse};
@@ -153,4 +154,64 @@ fn tiles_of_results_have_their_padding() {
     assert_eq!(ResultTile::PaddedLayers.bytes(128, 64, 2), 16_384 + 63 * 4);
     // 130 elements make 65 words.
     assert_eq!(ResultTile::PaddedLayers.bytes(4, 130, 2), 4 * 260);
+}
+
+/// The counts of the generators' own lists: kernels, and numbers of which some stand for one kernel.
+#[test]
+fn aiter_builds_so_many_kernels() {
+    let rules = rules().aiter;
+    for (family, counts) in [
+        ("a4w4_blockscale", [None, Some((20, 20))]),
+        ("a8w8_batched", [Some((85, 86)); 2]),
+        ("a8w8_blockscale", [Some((27, 27)), Some((52, 52))]),
+        ("a8w8_blockscale_bpreshuffle", [Some((26, 26)), Some((51, 51))]),
+        ("a8w8_bpreshuffle", [Some((395, 424)), Some((393, 418))]),
+        ("a8w8_bpreshuffle_cktile", [Some((252, 265)), Some((250, 259))]),
+        ("a8w8_rowwise", [Some((85, 86)); 2]),
+        ("bf16_batched", [Some((85, 86)); 2]),
+    ] {
+        for (arch, expected) in ["gfx942", "gfx950"].into_iter().zip(counts) {
+            let Ok(kernels) = rules.kernels(family, arch.parse().unwrap()) else {
+                assert_eq!(expected, None, "{family} {arch}");
+                continue;
+            };
+            let names: HashSet<&str> = kernels.iter().map(|(kernel, _)| kernel.name.as_str()).collect();
+            let numbered = kernels.iter().filter(|(_, number)| number.is_some()).count();
+            assert_eq!(Some((names.len(), numbered)), expected, "{family} {arch}");
+            for (kernel, _) in &kernels {
+                let KernelKind::Gemm(gemm) = &kernel.kind else { panic!("{}", kernel.name) };
+                assert_eq!((gemm.name(), gemm.arch), (kernel.name.clone(), arch.parse().ok()));
+            }
+        }
+    }
+    let numbered = |family, arch: &str, wanted| {
+        let kernels = rules.kernels(family, arch.parse().unwrap()).unwrap();
+        let of_tile = |kernel: &Kernel| kernel.name.contains("cktile");
+        let found = kernels.iter().filter(|(kernel, number)| of_tile(kernel) && *number == Some(wanted));
+        found.map(|(kernel, _)| kernel.name.clone()).collect::<Vec<_>>()
+    };
+    // The first that only another number of workgroups sets apart, and the last.
+    for (family, arch, number, name) in [
+        (
+            "a8w8_bpreshuffle",
+            "gfx942",
+            139,
+            "a8w8_bpreshuffle_cktile_0x0x8x4x1x0x0x0x0x3_128x128x128_1x4x1_16x16x64_default",
+        ),
+        (
+            "a8w8_blockscale",
+            "gfx950",
+            32,
+            "a8w8_blockscale_cktile_192x256x128_4x2x1_16x16x128_intrawave_0x1x0_4_aqrm",
+        ),
+    ] {
+        assert_eq!(numbered(family, arch, number), [name]);
+    }
+    let error = rules.kernels("a4w4_blockscale", "gfx942".parse().unwrap()).unwrap_err().to_string();
+    assert_eq!(error, "AITER's a4w4_blockscale is not for gfx942, expected gfx950");
+    let error = rules.kernels("a8w8", "gfx942".parse().unwrap()).unwrap_err().to_string();
+    assert!(
+        error.starts_with("AITER has no family 'a8w8', expected one of: a4w4_blockscale, a8w8_batched"),
+        "{error}"
+    );
 }

@@ -10,7 +10,8 @@
 //!    architectures have, because CK takes deeper ones only for wider loads than these kernels have.
 //! 3. The waves along m and n, where the number of instructions of a wave is missing: those with which one pass
 //!    through shared memory has as many rows as threads that store it, or else as many columns as they store.
-//! 4. AITER chooses the padding of CK's kernels, and of CK Tile's with scales of groups, at run time.
+//! 4. AITER chooses the padding of CK's kernels, and of CK Tile's with scales of groups, at run time; but CK's
+//!    kernels with a shuffled B of 8 bits divide N and K without a rest, as those do whose flags say so.
 //! 5. CK Tile's kernels with scales of groups read B as it is or shuffled, by an argument; those of the older
 //!    spelling, with four flags, only as it is.
 
@@ -93,6 +94,8 @@ struct Family {
     dtype: Dtype,
     batched: bool,
     preshuffle: bool,
+    /// Its kernels take only whole tiles of B, whatever the flags.
+    whole: bool,
     parts: &'static [Part],
 }
 
@@ -128,6 +131,7 @@ const PLAIN: Family = Family {
     dtype: Dtype::Fp8,
     batched: false,
     preshuffle: false,
+    whole: false,
     parts: FIRST,
 };
 const GROUPS: Family = Family { prefix: "a8w8_blockscale", quant: Some(QuantMode::AB), ..PLAIN };
@@ -151,12 +155,14 @@ const FAMILIES: [Family; 12] = [
     Family {
         prefix: "a8w8_blockscale_bpreshuffle",
         preshuffle: true,
+        whole: true,
         parts: &[SCALE, BLOCK, A1_B1, WARP, LOAD_A, LOAD_B, STORE, WIDTH, SHUFFLE, SCHEDULER, VERSION],
         ..GROUPS
     },
     Family {
         prefix: "a8w8_bpreshuffle",
         preshuffle: true,
+        whole: true,
         parts: &[BLOCK, A1_B1, WARP, LOAD_A, LOAD_B, STORE, WIDTHS, SHUFFLE, SCHEDULER, VERSION],
         ..PLAIN
     },
@@ -350,7 +356,7 @@ impl Family {
             preshuffle: self.preshuffle,
             transpose_c: flag(TransposeC),
             num_wave_groups: small(WaveGroups).max(1),
-            pad: if has_pads { [PadM, PadN, PadK].map(flag) } else { [true; 3] },
+            pad: if has_pads { [PadM, PadN, PadK].map(flag) } else { [true, !self.whole, !self.whole] },
             vector,
             variant: GemmVariant {
                 batched: self.batched,
@@ -716,6 +722,29 @@ mod tests {
             ("dtype=fp16,batch=4", [false; 3]),
         ] {
             assert_eq!([&rows, &groups, &batch].map(|kernel| computes(kernel, fields)), expected, "{fields}");
+        }
+    }
+
+    /// Of thousands of winners with a shuffled B none has a rest of N or K, but for CK Tile's with scales of groups.
+    #[test]
+    fn a_shuffled_b_is_read_in_whole_tiles() {
+        for (place, request, whole) in [
+            (5, "quant=rowcolquant,preshuffle=1", true),
+            (11, "quant=rowcolquant,preshuffle=1", true),
+            (4, "quant=abquant,group_b=1x128x128,preshuffle=1", true),
+            (9, "quant=abquant,group_b=1x128x128,preshuffle=1", false),
+            (0, "quant=rowcolquant", false),
+        ] {
+            let kernel = KernelKind::Gemm(read(NAMES[place].0));
+            for (shape, is_whole) in
+                [("M=3,N=256,K=512", true), ("M=3,N=272,K=512", false), ("M=3,N=256,K=560", false)]
+            {
+                let text = format!("{shape},dtype_c=bf16,{request}");
+                let problem = Problem::parse(Op::Gemm, &text, &ProblemDefaults::of(Op::Gemm)).unwrap();
+                assert_eq!(kernel.computes(&problem), is_whole || !whole, "{} {text}", NAMES[place].0);
+                let kernel = Kernel { name: String::new(), kind: kernel.clone() };
+                assert_eq!(kernel.misfit(&problem).is_none(), is_whole || !whole);
+            }
         }
     }
 }

@@ -70,6 +70,16 @@ impl GemmKernel {
             && self.variant.quant == problem.request.scales()
             && (*num_d == 0 || self.num_d_tensors == *num_d)
             && (!*preshuffle || self.preshuffle)
+            && self.divides(problem)
+    }
+
+    /// Whether N and K are whole tiles, as far as one of AITER's kernels needs them to be. Rows beyond M are only
+    /// read, whether it pads them or not.
+    fn divides(&self, problem: &GemmProblem) -> bool {
+        let [_, pad_n, pad_k] = self.pad;
+        let is_whole = |extent: i64, tile: u32| extent % i64::from(tile.max(1)) == 0;
+        self.variant.library != GemmLibrary::Aiter
+            || (pad_n || is_whole(problem.n, self.tile.n)) && (pad_k || is_whole(problem.k, self.tile.k))
     }
 
     /// Whether types and layout are the problem's. One of AITER's names stands for several kernels: with scales
@@ -82,6 +92,19 @@ impl GemmKernel {
         ((self.dtype_a, self.dtype_b) == (a, b) || as_integers)
             && (self.dtype_c == c || quant.is_some() && c == Dtype::Fp16)
             && self.layout == problem.layout
+    }
+
+    /// What problems ask for that it computes; of a batch, one.
+    pub fn request(&self) -> GemmRequest {
+        let GemmVariant { batched, stream_k, quant, .. } = self.variant;
+        let plain = GemmRequest {
+            batch: batched.into(),
+            stream_k,
+            num_d: self.num_d_tensors,
+            preshuffle: self.preshuffle,
+            ..GemmRequest::NONE
+        };
+        quant.map_or(plain, |quant| plain.scaled(quant))
     }
 
     /// Its types and layout, as messages show them beside a problem's.
@@ -173,6 +196,9 @@ impl GemmKernel {
         }
         if *num_d > 0 && self.num_d_tensors != *num_d {
             return Some(format!("it reads {} D tensors (num_d)", self.num_d_tensors));
+        }
+        if !self.divides(problem) {
+            return Some(format!("its tile of {} does not divide N and K", self.tile));
         }
         Some("it reads B as it is (preshuffle)".to_owned())
     }

@@ -27,7 +27,7 @@ fields! {
         k: i64 = 1, 1, ["K" | "k"], "Columns of A, rows of B.";
         split_k: i32 = 1, 1, ["split_k"],
             "Parts into which K is split, 1 for none (`k_batch` of the CK dispatcher).";
-        dtype_a: Dtype = Dtype::Fp8, 0, ["dtype_a" | "dtype"], "Element type of A.";
+        dtype_a: Dtype = Dtype::Fp8, 0, ["dtype_a" | "dtype" | "q_dtype_w"], "Element type of A.";
         dtype_b: Dtype = Dtype::Fp8, 0, ["dtype_b"], "Element type of B.";
         dtype_c: Dtype = Dtype::Fp16, 0, ["dtype_c"], "Element type of C.";
         layout: GemmLayout = GemmLayout::RCR, 0, ["layout"], "Memory orders of the operands.";
@@ -129,8 +129,10 @@ pub(crate) fn read(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Gem
     let mut usual = GemmProblem {
         layout: defaults.gemm_layout,
         arch: cells::parsed(cells, "arch")?.or(defaults.arch),
+        request: defaults.gemm_request,
         ..GemmProblem::USUAL.of(dtype)
     };
+    usual.dtype_c = defaults.dtype_c.unwrap_or(usual.dtype_c);
     usual.request.groups = groups;
     if let Some(mode) = given.value("quant") {
         usual.request = usual.request.scaled(Quant::usual(mode));

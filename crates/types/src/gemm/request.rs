@@ -13,7 +13,7 @@ fields! {
     /// What a GEMM problem asks for besides one plain GEMM, which is the default.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
     GemmRequest by gemm_request {
-        batch: u32 = 0, 0, ["batch" | "batch_count"] omit,
+        batch: u32 = 0, 0, ["batch" | "batch_count" | "B"] omit,
             "GEMMs of equal extents in one launch; 0 if it is not a batch.";
         stream_k: Option<StreamKReduction> = None, 0, ["stream_k"] omit,
             "Stream-K, and its reduction. Only Stream-K kernels answer such a problem, and no other.";

@@ -12,6 +12,7 @@
 mod fault;
 mod header;
 mod json;
+mod log;
 mod said;
 mod source;
 
@@ -44,6 +45,8 @@ pub struct ProblemList {
 pub struct PassedOver {
     /// Problems of the other operation.
     pub others: u64,
+    /// Problems that a log names for another table.
+    pub of_other_tables: u64,
     /// Truncated lines: they lack their operation, or end in the middle.
     pub torn: u64,
     /// The first of them, counted from 1.
@@ -120,7 +123,7 @@ impl ProblemList {
 impl PassedOver {
     /// A sentence for each kind, for the user.
     pub fn notes(&self) -> Vec<String> {
-        let Self { others, torn, first_torn, unknown } = self;
+        let Self { others, of_other_tables, torn, first_torn, unknown } = self;
         let mut notes = Vec::new();
         if !unknown.is_empty() {
             notes.push(format!("ignored columns, which are not fields of a problem: {}", unknown.join(", ")));
@@ -133,6 +136,11 @@ impl PassedOver {
         if *others > 0 {
             notes.push(format!("{others} problems are skipped: they are of another operation"));
         }
+        if *of_other_tables > 0 {
+            notes.push(format!(
+                "{of_other_tables} lines are skipped: they are about another table of AITER's"
+            ));
+        }
         notes
     }
 }
@@ -143,6 +151,7 @@ impl PassedOver {
 ///   as captured ones do, a line that does not was truncated and is skipped. A last line without a line end
 ///   that is not a problem was torn by a crash of its writer, and is skipped, too.
 /// * **JSON** has the same fields: an array of objects, or an object on each line.
+/// * A **log** of a program that uses AITER names the GEMMs that AITER found in no table.
 /// * A **table** is a CSV with a column per field, and optionally `problem_idx` and `op`. `variant` and
 ///   `ndim_spatial`, which upstream's tables have, give direction and dimensions.
 pub struct ProblemReader<'a> {
@@ -227,13 +236,23 @@ impl<'a> ProblemReader<'a> {
         if !self.lines.next()? {
             return Ok(Format::Empty);
         }
+        if log::has_problems(self.lines.line()) {
+            return self.rest().map(|text| self.log(&text));
+        }
         if json::is_one(self.lines.line()) {
             return self.json();
         }
         if !self.lines.line().contains('=') {
             let table = Table::new(&mut self.lines)?;
             let names: Vec<&str> = table.record.iter().collect();
-            self.passed.unknown = check_columns(self.op, &names, &[]).map_err(ProblemLineFault::Header)?;
+            match check_columns(self.op, &names, &[]) {
+                Ok(unknown) => self.passed.unknown = unknown,
+                Err(fault) => {
+                    let text = self.rest()?;
+                    let is_log = log::has_problems(&text);
+                    return if is_log { Ok(self.log(&text)) } else { Err(ProblemLineFault::Header(fault)) };
+                }
+            }
             // Models and devices have constants of their own.
             let hardware = names.iter().filter(|name| Hardware::COLUMNS.contains(name));
             self.passed.unknown.extend(hardware.map(|&name| name.to_owned()));
@@ -245,6 +264,9 @@ impl<'a> ProblemReader<'a> {
             // Either no line names it, or this one was truncated: the other lines tell.
             let mut rest = String::new();
             self.lines.source.read_to_string(&mut rest).map_err(unreadable)?;
+            if log::has_problems(&rest) {
+                return Ok(self.log(&(self.so_far() + &rest)));
+            }
             all_say_op =
                 rest.lines().any(|line| !line.trim_start().starts_with('#') && op_of(line).is_some());
             self.lines.source = Box::new(Cursor::new(rest));
@@ -254,9 +276,10 @@ impl<'a> ProblemReader<'a> {
 
     /// Reads the whole file, whose first line was read.
     fn json(&mut self) -> Result<Format, ProblemLineFault> {
-        let before = "\n".repeat(self.lines.number.saturating_sub(1) as usize);
-        let mut text = before + self.lines.whole_line();
-        self.lines.source.read_to_string(&mut text).map_err(unreadable)?;
+        let text = self.rest()?;
+        if log::has_problems(&text) {
+            return Ok(self.log(&text));
+        }
         let lines = json::lines_of(&text).map_err(|(line, reason)| {
             self.lines.number = line;
             ProblemLineFault::Row(reason)
@@ -264,6 +287,26 @@ impl<'a> ProblemReader<'a> {
         let all_say_op = lines.lines().any(|line| op_of(line).is_some());
         self.lines = Lines::new(Box::new(Cursor::new(lines)));
         Ok(Format::List { all_say_op })
+    }
+
+    /// The last line, at its place in the file.
+    fn so_far(&self) -> String {
+        "\n".repeat(self.lines.number.saturating_sub(1) as usize) + self.lines.whole_line()
+    }
+
+    /// The last line at its place, and all that follows.
+    fn rest(&mut self) -> Result<String, ProblemLineFault> {
+        let mut text = self.so_far();
+        self.lines.source.read_to_string(&mut text).map_err(unreadable)?;
+        Ok(text)
+    }
+
+    /// Goes on with the problems of a log.
+    fn log(&mut self, text: &str) -> Format {
+        let (lines, others) = log::lines_of(text, &self.defaults.gemm_request);
+        self.passed.of_other_tables = others;
+        self.lines = Lines::new(Box::new(Cursor::new(lines)));
+        Format::List { all_say_op: false }
     }
 
     /// The next problem; `None` at the end. A file without problems is an error.

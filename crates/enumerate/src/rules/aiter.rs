@@ -1,0 +1,129 @@
+//! AITER's pools: which kernels each of its tuners builds (`aiter.json`).
+
+use std::collections::BTreeMap;
+
+use ck_select_types::kernel::{Kernel, KernelKind, NameError};
+use ck_select_types::vocab::Arch;
+use serde::Deserialize;
+
+/// AITER's families of GEMM kernels.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AiterRules {
+    #[serde(rename = "about")]
+    _about: String,
+    /// The lists of a family.
+    pub families: BTreeMap<String, Vec<String>>,
+    /// The lists.
+    pub lists: BTreeMap<String, AiterList>,
+}
+
+/// Kernels with their numbers.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AiterList {
+    /// The architectures for which they are built.
+    pub architectures: Vec<String>,
+    /// A name with `{}` for a word.
+    pub form: String,
+    /// Words, several in a text.
+    #[serde(default)]
+    pub kernels: Vec<String>,
+    /// The list that has the words.
+    #[serde(rename = "as")]
+    pub like: Option<String>,
+    /// All numbers of workgroups of a compute unit up to this one are built.
+    pub blocks: Option<u8>,
+    /// Kernels without a number.
+    #[serde(default)]
+    pub defaults: Vec<String>,
+}
+
+/// Why a family has no kernels.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AiterError {
+    /// No such family.
+    #[error("AITER has no family '{family}', expected one of: {}", known.join(", "))]
+    Family {
+        /// What was found.
+        family: String,
+        /// The families of the rules.
+        known: Vec<String>,
+    },
+    /// Not built for the architecture.
+    #[error("AITER's {family} is not for {arch}, expected {}", known.join(" or "))]
+    Arch {
+        /// The family.
+        family: String,
+        /// The architecture.
+        arch: Arch,
+        /// Those for which it is built.
+        known: Vec<String>,
+    },
+    /// A list that is not there.
+    #[error("the rules name a list '{0}', which they do not have")]
+    List(String),
+    /// A name that is none.
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
+impl AiterRules {
+    /// The kernels of a family, each with its number in the tuner's list: those that several numbers stand for
+    /// once for each, and those without a number last.
+    pub fn kernels(&self, family: &str, arch: Arch) -> Result<Vec<(Kernel, Option<usize>)>, AiterError> {
+        let Some(names) = self.families.get(family) else {
+            let known = self.families.keys().cloned().collect();
+            return Err(AiterError::Family { family: family.to_owned(), known });
+        };
+        let list = |name: &String| self.lists.get(name).ok_or_else(|| AiterError::List(name.clone()));
+        let lists = names.iter().map(list).collect::<Result<Vec<_>, _>>()?;
+        let is_built = |list: &&&AiterList| list.architectures.iter().any(|known| known == arch.as_str());
+        let (mut kernels, mut defaults) = (Vec::new(), Vec::new());
+        for list in lists.iter().filter(is_built) {
+            let numbered = self.numbered(list)?.into_iter().enumerate();
+            kernels.extend(numbered.map(|(number, kernel)| (built_for(kernel, arch), Some(number))));
+            for name in &list.defaults {
+                defaults.push((built_for(Kernel::from_name(name)?, arch), None));
+            }
+        }
+        if kernels.is_empty() {
+            let mut known: Vec<String> = lists.iter().flat_map(|list| list.architectures.clone()).collect();
+            known.sort();
+            known.dedup();
+            return Err(AiterError::Arch { family: family.to_owned(), arch, known });
+        }
+        kernels.append(&mut defaults);
+        Ok(kernels)
+    }
+
+    /// The kernels of a list by their numbers.
+    fn numbered(&self, list: &AiterList) -> Result<Vec<Kernel>, AiterError> {
+        let words = match &list.like {
+            Some(name) => &self.lists.get(name).ok_or_else(|| AiterError::List(name.clone()))?.kernels,
+            None => &list.kernels,
+        };
+        let words = words.iter().flat_map(|text| text.split(' '));
+        let mut kernels = words
+            .map(|word| Kernel::from_name(&list.form.replace("{}", word)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let blocks = |kernel: &Kernel, blocks| {
+            let KernelKind::Gemm(mut gemm) = kernel.kind.clone() else { return kernel.clone() };
+            gemm.variant.block_per_cu = blocks;
+            Kernel { name: gemm.name(), kind: KernelKind::Gemm(gemm) }
+        };
+        let (listed, most) = (kernels.clone(), list.blocks.unwrap_or(0));
+        for kernel in &listed {
+            let more: Vec<Kernel> = (1..=most).map(|count| blocks(kernel, count)).collect();
+            kernels.extend(more.into_iter().filter(|one| !kernels.contains(one)).collect::<Vec<_>>());
+        }
+        Ok(kernels)
+    }
+}
+
+fn built_for(mut kernel: Kernel, arch: Arch) -> Kernel {
+    if let KernelKind::Gemm(gemm) = &mut kernel.kind {
+        gemm.set_arch(arch);
+    }
+    kernel
+}

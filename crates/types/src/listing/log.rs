@@ -1,0 +1,111 @@
+//! Problems in a log: what AITER writes about a GEMM that no table has.
+//!
+//! ```text
+//! [aiter] shape is M:16, N:7168, K:2048, q_dtype_w:torch.int8, not found tuned config in …/a8w8_tuned_gemm.csv, …
+//! ```
+
+use crate::gemm::GemmRequest;
+use crate::vocab::QuantMode;
+
+/// What stands behind the problem.
+const UNTUNED: &str = "not found tuned config";
+
+/// AITER's tables, and what the problems of each ask for: scales, a shuffled B, a batch.
+const TABLES: [(&str, Option<QuantMode>, [bool; 2]); 8] = [
+    ("a4w4_blockscale_tuned_gemm", Some(QuantMode::Mx), [true, false]),
+    ("a8w8_blockscale_tuned_gemm", Some(QuantMode::AB), [false, false]),
+    ("a8w8_blockscale_bpreshuffle_tuned_gemm", Some(QuantMode::AB), [true, false]),
+    ("a8w8_bpreshuffle_tuned_gemm", Some(QuantMode::RowCol), [true, false]),
+    ("a8w8_tuned_gemm", Some(QuantMode::RowCol), [false, false]),
+    ("a8w8_tuned_batched_gemm", Some(QuantMode::RowCol), [false, true]),
+    ("bf16_tuned_batched_gemm", None, [false, true]),
+    ("bf16_tuned_gemm", None, [false, false]),
+];
+
+/// Whether a text has such a line.
+pub(super) fn has_problems(text: &str) -> bool {
+    text.contains(UNTUNED)
+}
+
+/// The problems as lines of pairs, each at the place of its own line, and how many are for another table than that
+/// of such requests. Lines that name no table of AITER's are for any.
+pub(super) fn lines_of(text: &str, request: &GemmRequest) -> (String, u64) {
+    let asked = (request.quant, [request.preshuffle, request.batch > 0]);
+    let (mut out, mut others) = (String::new(), 0);
+    for line in text.lines() {
+        if let Some((before, after)) = line.split_once(UNTUNED) {
+            let table = TABLES.iter().find(|(table, ..)| after.contains(table));
+            if table.is_none_or(|&(_, quant, more)| (quant, more) == asked) {
+                out.push_str(&pairs_of(before));
+            } else {
+                others += 1;
+            }
+        }
+        out.push('\n');
+    }
+    (out, others)
+}
+
+/// `shape is M:16, N:7168, K:2048, ` as `M=16,N=7168,K=2048`.
+fn pairs_of(text: &str) -> String {
+    let shape = text.rsplit_once("shape").map_or(text, |(_, shape)| shape);
+    let parts = shape.split([',', ' ']).filter(|part| part.contains([':', '=']));
+    parts.map(|part| part.replacen(':', "=", 1)).collect::<Vec<_>>().join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::gemm::GemmRequest;
+    use crate::kernel::{Kernel, KernelKind};
+    use crate::listing::{ProblemList, ProblemListError};
+    use crate::problem::{Problem, ProblemDefaults};
+    use crate::vocab::{Dtype, Op};
+
+    const LOG: &str = "\
+[2026-07-11 19:09:06] starting, \"quietly
+[aiter] shape is M:6, N:6144, K:4096, not found tuned config in /tmp/a8w8_blockscale_tuned_gemm.csv, will use default config!
+(EngineCore_DP1 pid=13) [aiter] shape is M:64, N:16384, K:5120, q_dtype_w:torch.int8, not found tuned config in \
+/opt/a8w8_tuned_gemm.csv, will use default config!
+[aiter] shape is M:64, N:16384, K:5120, q_dtype_w:torch.int8, not found tuned config in /opt/a8w8_tuned_gemm.csv, will
+[aiter] shape is M:1, N:64, K:64 dtype='torch.bfloat16' bias=False, not found tuned config in /tmp/bf16_tuned_gemm.csv
+loading: 50%|###\rloading: 100%
+[aiter] shape is B:4, M:2, N:64, K:64, not found tuned config in CKGEMM, will use default config!
+";
+
+    fn read(text: &str, kernel: &str) -> Result<ProblemList, ProblemListError> {
+        let KernelKind::Gemm(kernel) = Kernel::from_name(kernel).unwrap().kind else { panic!("{kernel}") };
+        let defaults = ProblemDefaults {
+            gemm_request: GemmRequest { batch: 0, ..kernel.request() },
+            dtype_c: Some(kernel.dtype_c),
+            ..ProblemDefaults::of(Op::Gemm)
+        };
+        ProblemList::parse("vllm.log", text.as_bytes(), Op::Gemm, &defaults)
+    }
+
+    const ROWS: &str = "a8w8_rowwise_256x128x128x128_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3";
+
+    #[test]
+    fn a_log_lists_the_untuned_shapes_of_one_table_once() {
+        let list = read(LOG, ROWS).unwrap();
+        let extents = list.problems.iter().map(|listed| match listed.problem {
+            Problem::Gemm(p) => (p.m, p.n, p.k, p.request.batch, p.dtype_a, p.dtype_c),
+            other => panic!("{other}"),
+        });
+        assert_eq!(
+            extents.collect::<Vec<_>>(),
+            [(64, 16384, 5120, 0, Dtype::Int8, Dtype::Bf16), (2, 64, 64, 4, Dtype::Fp8, Dtype::Bf16)]
+        );
+        assert_eq!(list.passed.of_other_tables, 2);
+        // From the first line of any kind, and behind a line with a key.
+        for first in ["", "[aiter] loading\n", "{\n", "seed=4\n"] {
+            assert_eq!(read(&format!("{first}{LOG}"), ROWS).unwrap().problems.len(), 2, "{first}");
+        }
+    }
+
+    #[test]
+    fn a_line_that_is_no_problem_is_named() {
+        let text = LOG.replacen("M:64, N:16384", "M:64, N:many", 1);
+        let error = read(&text, ROWS).unwrap_err().to_string();
+        assert_eq!(error, "vllm.log: line 3: N: found 'many', expected a whole number");
+    }
+}
