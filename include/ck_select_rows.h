@@ -42,6 +42,8 @@ typedef struct {
                                  spec's engine. */
   const char *hardware;     /**< Constants of the GPU that replace the spec's, as a JSON object such as
                                  `{"num_cus": 304}`; NULL for none. */
+  size_t threads;           /**< How many threads may work on a table of thousands of rows, the caller's
+                                 among them; the others end with the call. 0 counts as 1. */
 } ck_row_options;
 
 /** A named column of a table. Exactly one of `integers`, `numbers` and `codes` is not NULL and has one
@@ -113,6 +115,10 @@ ck_status ck_model_extract_rows(const ck_model *model, const ck_column *columns,
 ck_status ck_pool_create(const ck_model *model, const ck_column *columns, size_t column_count,
     size_t rows, ck_pool **pool);
 
+/** Compiles a pool for many rankings now. Otherwise the second ranking does, because many pools are ranked
+ *  once. */
+ck_status ck_pool_prepare(const ck_pool *pool);
+
 /** Destroys a pool. */
 void ck_pool_destroy(ck_pool *pool);
 
@@ -140,6 +146,10 @@ ck_status ck_engine_describe(const ck_row_options *options, char **text);
 /** Writes the features that an engine computes for each row of a table, as `ck_model_extract_rows` does. */
 ck_status ck_engine_extract_rows(const ck_row_options *options, const ck_column *columns,
     size_t column_count, size_t rows, size_t capacity, double *features);
+
+/** The same for one row, a JSON object as for `ck_model_predict_row`. */
+ck_status ck_engine_extract_row(const ck_row_options *options, const uint8_t *row, size_t len,
+    size_t capacity, double *features);
 
 /* Forests ------------------------------------------------------------------------------------------------ */
 

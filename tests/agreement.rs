@@ -71,6 +71,7 @@ fn options(model: &Model) -> RowModelOptions {
         tolerate_no_spec: false,
         hardware: Map::new(),
         force: false,
+        threads: 1,
     }
 }
 

@@ -28,6 +28,7 @@ fn options() -> RowModelOptions {
         tolerate_no_spec: false,
         hardware: Map::new(),
         force: false,
+        threads: 1,
     }
 }
 
@@ -109,8 +110,37 @@ fn pools_give_the_bits_of_single_rows() {
         "{}",
     ] {
         let problem = Object::from_json(text.as_bytes()).unwrap();
-        assert_eq!(rank(&pool, &problem), expected(&model, &table, &problem), "{text}");
+        let expected = expected(&model, &table, &problem);
+        // The first ranking scores rows, later ones with the compiled pool.
+        let new = RowPool::new(Arc::clone(&model), &table).unwrap();
+        assert_eq!(
+            (rank(&new, &problem), rank(&new, &problem)),
+            (expected.clone(), expected.clone()),
+            "{text}"
+        );
+        assert_eq!(rank(&pool, &problem), expected, "{text}");
     }
+}
+
+#[test]
+fn threads_share_a_table() {
+    let load =
+        |threads| RowModel::load(directory("gemm_small"), &RowModelOptions { threads, ..options() }).unwrap();
+    let (one, three) = (load(0), load(3));
+    let extents: Vec<i64> = (1..=5000).collect();
+    let mut tiles = vec![64.0; 5000];
+    let columns = vec![
+        Column { name: "k", cells: Cells::Whole(&extents) },
+        Column { name: "tile_m", cells: Cells::Numbers(&tiles) },
+    ];
+    let table = Table::new(columns, 5000).unwrap();
+    assert_eq!(one.predict_table(&table).unwrap(), three.predict_table(&table).unwrap());
+    assert_eq!(one.features(&table).unwrap(), three.features(&table).unwrap());
+    // Of several mistakes, the first row's is named.
+    (tiles[1], tiles[4999]) = (f64::INFINITY, f64::INFINITY);
+    let wrong = Table::new(vec![Column { name: "tile_m", cells: Cells::Numbers(&tiles) }], 5000).unwrap();
+    let error = three.predict_table(&wrong).unwrap_err().to_string();
+    assert!(error.starts_with("row 1: tile_m"), "{error}");
 }
 
 #[test]

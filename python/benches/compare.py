@@ -1,11 +1,11 @@
-"""Ours beside LightGBM and pandas, end to end from Python, on the same inputs in the same run.
+"""Ours beside upstream's way with LightGBM, end to end from Python, on the same inputs in the same run.
 
-    compare.py [--json FILE] [--trees 2000] [--leaves 255]
+    compare.py [--json FILE] [--forests 800x15 2000x255] [--seconds 2]
 
-The other way is upstream's: the problem merged with every kernel into a DataFrame, features by columns with numpy,
-LightGBM's prediction, and a sorted list of names and scores. It is timed with one thread and with all; both rankings
-are compared before anything is timed. LightGBM trains the forests here, on random kernels and an invented cost, and
-only their size matters.
+Upstream's way: for one kernel, its features in Python and a prediction; for many, the problem merged with every kernel
+into a DataFrame, features by columns with numpy, a prediction, and a sorted list of names and scores. LightGBM has the
+better of one thread and all. Calls of both alternate, each with a new problem; answers are compared before anything is
+timed. LightGBM trains the forests here, on random kernels and an invented cost, and only their size matters.
 """
 
 from __future__ import annotations
@@ -13,12 +13,16 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import math
+import operator
 import os
 import platform
 import random
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +31,7 @@ import numpy
 import pandas
 
 from ck_select import Predictor
+from ck_select.engines import GemmUniversalFeatureEngine
 
 Config = dict[str, Any]
 
@@ -52,29 +57,57 @@ HARDWARE = {
 }
 
 
-def features_of(frame: pandas.DataFrame) -> dict[str, Any]:
-    """The 72 GEMM features, column by column, by name."""
+class Columns:
+    """How a DataFrame's columns are computed with."""
 
-    def number(name: str) -> Any:
-        return frame[name].to_numpy(dtype=float)
+    log2, maximum, ceil, mod = numpy.log2, numpy.maximum, numpy.ceil, numpy.mod
+    where = staticmethod(numpy.where)
 
-    def code(name: str, codes: dict[str, int]) -> Any:
-        return frame[name].map(codes).fillna(0).to_numpy(dtype=float)
+    def __init__(self, frame: pandas.DataFrame) -> None:
+        self.frame = frame
 
+    def number(self, name: str) -> Any:
+        return self.frame[name].to_numpy(dtype=float)
+
+    def code(self, name: str, codes: Mapping[str, float], otherwise: float = 0.0) -> Any:
+        return self.frame[name].map(codes).fillna(otherwise).to_numpy(dtype=float)
+
+
+class Cells:
+    """How one row's cells are computed with."""
+
+    log2, maximum, ceil, mod = math.log2, max, math.ceil, operator.mod
+
+    def __init__(self, row: Config) -> None:
+        self.row = row
+
+    @staticmethod
+    def where(condition: bool, yes: float, no: float) -> float:
+        return yes if condition else no
+
+    def number(self, name: str) -> Any:
+        return float(self.row[name])
+
+    def code(self, name: str, codes: Mapping[str, float], otherwise: float = 0.0) -> Any:
+        return float(codes.get(self.row[name], otherwise))
+
+
+def features_of(cells: Any) -> dict[str, Any]:
+    """The 72 GEMM features by name."""
+    number, code, maximum, where = cells.number, cells.code, cells.maximum, cells.where
     sizes = [number(name) for name in "mnk"]
     tiles, waves, warps = ([number(f"{kind}_{axis}") for axis in "mnk"] for kind in ("tile", "warp", "warp_tile"))
     pads = [number(f"pad_{axis}") for axis in "mnk"]
     m, n, k = sizes
-    size = frame["dtype"].map(BYTES).fillna(1.0).to_numpy(dtype=float)
-    one = numpy.ones(len(frame))
+    size = code("dtype", BYTES, 1.0)
     found: dict[str, Any] = dict(zip("MNK", sizes))
     found["split_k"] = number("split_k")
-    found.update({f"log2_{name}": numpy.log2(numpy.maximum(value, 1)) for name, value in zip("MNK", sizes)})
-    found["log2_MNK"] = numpy.log2(numpy.maximum(m * n * k, 1))
-    found["arithmetic_intensity"] = 2.0 * m * n * k / numpy.maximum((m * k + k * n + m * n) * size, 1)
-    found["aspect_ratio_mn"] = m / numpy.maximum(n, 1)
-    found["aspect_ratio_mk"] = m / numpy.maximum(k, 1)
-    found["aspect_ratio_nk"] = n / numpy.maximum(k, 1)
+    found.update({f"log2_{name}": cells.log2(maximum(value, 1)) for name, value in zip("MNK", sizes)})
+    found["log2_MNK"] = cells.log2(maximum(m * n * k, 1))
+    found["arithmetic_intensity"] = 2.0 * m * n * k / maximum((m * k + k * n + m * n) * size, 1)
+    found["aspect_ratio_mn"] = m / maximum(n, 1)
+    found["aspect_ratio_mk"] = m / maximum(k, 1)
+    found["aspect_ratio_nk"] = n / maximum(k, 1)
     found["layout"] = code("layout", LAYOUTS)
     for kind, values in (("tile", tiles), ("warp", waves), ("warp_tile", warps)):
         found.update({f"{kind}_{axis}": value for axis, value in zip("mnk", values)})
@@ -87,46 +120,64 @@ def features_of(frame: pandas.DataFrame) -> dict[str, Any]:
     found["tile_volume"] = tiles[0] * tiles[1] * tiles[2]
     found["tile_mn"] = tiles[0] * tiles[1]
     lds = (tiles[0] * tiles[2] + tiles[1] * tiles[2]) * size
-    half = frame["pipeline"].str.startswith("compv4").to_numpy()
     found["lds_usage_estimate"] = lds
-    found["lds_usage_ratio"] = lds / numpy.where(half, 32768.0, HARDWARE["lds_capacity"])
-    counts = [numpy.ceil(extent / numpy.maximum(tile, 1)) for extent, tile in zip(sizes, tiles)]
+    found["lds_usage_ratio"] = lds / where(found["pipeline"] == PIPELINES["compv4"], 32768.0, HARDWARE["lds_capacity"])
+    counts = [cells.ceil(extent / maximum(tile, 1)) for extent, tile in zip(sizes, tiles)]
     found.update({f"num_tiles_{axis}": count for axis, count in zip("mnk", counts)})
     found["total_output_tiles"] = counts[0] * counts[1]
-    rests = [numpy.mod(extent, tile) for extent, tile in zip(sizes, tiles)]
-    used = [numpy.where(rest > 0, rest / tile, 1.0) for rest, tile in zip(rests, tiles)]
+    rests = [cells.mod(extent, tile) for extent, tile in zip(sizes, tiles)]
+    used = [where(rest > 0, rest / tile, 1.0) for rest, tile in zip(rests, tiles)]
     found.update({f"tile_eff_{axis}": share for axis, share in zip("mnk", used)})
     found["overall_tile_efficiency"] = used[0] * used[1] * used[2]
     found["cu_utilization"] = found["total_output_tiles"] / HARDWARE["num_cus"]
     for axis, extent, tile in zip("mnk", sizes, tiles):
-        found[f"ratio_{axis.upper()}_to_tile_{axis}"] = extent / numpy.maximum(tile, 1)
+        found[f"ratio_{axis.upper()}_to_tile_{axis}"] = extent / maximum(tile, 1)
         found[f"problem_smaller_than_tile_{axis}"] = (extent < tile) * 1.0
     small = [found[f"problem_smaller_than_tile_{axis}"] for axis in "mnk"]
-    found["any_dim_too_small"] = numpy.maximum.reduce(small)
+    found["any_dim_too_small"] = maximum(maximum(small[0], small[1]), small[2])
     for axis, rest, pad in zip("mnk", rests, pads):
         needs = (rest != 0) * 1.0
         found[f"needs_padding_{axis}"] = needs
         found[f"has_padding_when_needed_{axis}"] = needs * (pad != 0)
         found[f"missing_required_padding_{axis}"] = needs * (pad == 0)
     missing = [found[f"missing_required_padding_{axis}"] for axis in "mnk"]
-    found["missing_any_required_padding"] = numpy.maximum.reduce(missing)
-    found.update({f"hw_{name}": one * value for name, value in HARDWARE.items()})
+    found["missing_any_required_padding"] = maximum(maximum(missing[0], missing[1]), missing[2])
+    found.update({f"hw_{name}": value for name, value in HARDWARE.items()})
     return found
 
 
+def row_of(row: Config, names: list[str]) -> Any:
+    """The features of one row."""
+    found = features_of(Cells(row))
+    return numpy.array([found[name] for name in names], dtype=float)
+
+
+def matrix_of(frame: pandas.DataFrame, names: list[str]) -> Any:
+    """The features of a DataFrame's rows."""
+    found, one = features_of(Columns(frame)), numpy.ones(len(frame))
+    return numpy.column_stack([one * found[name] for name in names])
+
+
 class Upstreams:
-    """Upstream's way of ranking, with LightGBM and pandas."""
+    """Upstream's way, with LightGBM and pandas."""
 
     def __init__(self, directory: Path, names: list[str], threads: int) -> None:
         self.booster = lightgbm.Booster(model_file=str(directory / "model_tflops.lgbm"))
         self.names = names
         self.threads = threads
 
+    def _tflops(self, features: Any) -> Any:
+        return numpy.expm1(self.booster.predict(features, num_threads=self.threads))
+
+    def predict_tflops(self, problem: Config, kernel: Config) -> float:
+        return float(self._tflops(row_of({**problem, **kernel}, self.names).reshape(1, -1))[0])
+
+    def predict_frame(self, frame: pandas.DataFrame) -> Any:
+        return self._tflops(matrix_of(frame, self.names))
+
     def rank_kernels(self, problem: Config, kernels: list[Config]) -> list[tuple[str, float]]:
         """(name, score) best first."""
-        found = features_of(pandas.DataFrame([{**problem, **kernel} for kernel in kernels]))
-        matrix = numpy.column_stack([found[name] for name in self.names])
-        scores = numpy.expm1(self.booster.predict(matrix, num_threads=self.threads))
+        scores = self.predict_frame(pandas.DataFrame([{**problem, **kernel} for kernel in kernels]))
         ranked = [(kernel["kernel_name"], float(score)) for kernel, score in zip(kernels, scores)]
         ranked.sort(key=lambda pair: -pair[1])
         return ranked
@@ -155,9 +206,9 @@ def train(directory: Path, trees: int, leaves: int) -> list[str]:
     """A forest of the size that is asked for; upstream's parameters, apart from the number of trees and leaves."""
     draw = random.Random(1)
     rows = [{**problem_of(draw), **kernel_of(draw, place)} for place in range(8000)]
-    found = features_of(pandas.DataFrame(rows))
+    found = features_of(Columns(pandas.DataFrame(rows)))
     names = list(found)
-    matrix = numpy.column_stack(list(found.values()))
+    matrix = matrix_of(pandas.DataFrame(rows), names)
     generator = numpy.random.default_rng(1)
     speed = found["arithmetic_intensity"] * found["overall_tile_efficiency"] / (1 + found["num_tiles_k"])
     target = numpy.log1p(speed + generator.random(len(rows)) * 30 * (1 + found["pipeline"]))
@@ -183,82 +234,126 @@ def train(directory: Path, trees: int, leaves: int) -> list[str]:
     return names
 
 
-def microseconds(work: Callable[[Config], object], problems: list[Config], least: int, seconds: float) -> float:
-    """The median time of a call, over at least so many calls and so much time; a new problem each."""
-    work(problems[0])
-    times: list[float] = []
-    begin = time.perf_counter()
+def microseconds(calls: dict[str, Callable[[int], object]], seconds: float) -> dict[str, float]:
+    """The least time of each call, in turns, because whatever else runs only adds; each gets the round's number."""
+    times = dict.fromkeys(calls, math.inf)
+    begin, turn = time.perf_counter(), 0
     gc.disable()
     try:
-        while len(times) < least or time.perf_counter() - begin < seconds:
-            problem = problems[len(times) % len(problems)]
-            start = time.perf_counter()
-            work(problem)
-            times.append((time.perf_counter() - start) * 1e6)
+        while turn < 5 or time.perf_counter() - begin < seconds:
+            for name, call in calls.items():
+                start = time.perf_counter()
+                call(turn)
+                times[name] = min(times[name], (time.perf_counter() - start) * 1e6)
+            turn += 1
     finally:
         gc.enable()
-    return sorted(times)[len(times) // 2]
+    return times
 
 
-def compare(directory: Path, names: list[str], count: int, problems: list[Config]) -> Config:
-    draw = random.Random(count)
-    kernels = [kernel_of(draw, place) for place in range(count)]
-    predictor = Predictor(directory)
-    one, many = Upstreams(directory, names, 1), Upstreams(directory, names, os.cpu_count() or 1)
-    for problem in problems[:3]:
-        ours, theirs = predictor.rank_kernels(problem, kernels), one.rank_kernels(problem, kernels)
-        # numpy's logarithms differ in last bits, which only a threshold in between could show.
-        if [name for name, _ in ours] != [name for name, _ in theirs]:
-            raise SystemExit(f"{count} kernels: the rankings differ for {problem}")
-    pool = predictor.prepare(kernels)
-    least, seconds = (20, 2.0) if count < 100 else (5, 3.0)
-    row: Config = {"kernels": count}
-    start = time.perf_counter()
-    Predictor(directory).prepare(kernels)
-    row["load_and_prepare_ms"] = (time.perf_counter() - start) * 1e3
-    row["lightgbm_pandas_us"] = microseconds(lambda p: one.rank_kernels(p, kernels), problems, least, seconds)
-    row["lightgbm_pandas_all_threads_us"] = microseconds(
-        lambda p: many.rank_kernels(p, kernels), problems, least, seconds
+Calls = dict[str, Callable[[int], Any]]
+
+
+def cases(directory: Path, names: list[str]) -> Iterator[tuple[str, Calls]]:
+    """What is timed: upstream's way with one thread and with all, and ours."""
+    draw = random.Random(3)
+    problems = [problem_of(draw) for _ in range(200)]
+    others = {
+        "LightGBM": Upstreams(directory, names, 1),
+        "all threads": Upstreams(directory, names, os.cpu_count() or 1),
+    }
+    ours, engine = Predictor(directory), GemmUniversalFeatureEngine()
+    columns, number = engine.get_feature_names(), count()
+
+    def against(call: Callable[[Any, int], Any], own: Callable[[int], Any]) -> Calls:
+        return {name: partial(call, other) for name, other in others.items()} | {"ours": own}
+
+    def problem(turn: int) -> Config:
+        return problems[turn % len(problems)]
+
+    kernel = kernel_of(draw, 0)
+    yield (
+        "extract",
+        {
+            "LightGBM": lambda turn: row_of({**problem(turn), **kernel}, columns),
+            "ours": lambda turn: engine.extract(problem(turn), kernel),
+        },
     )
-    row["dicts_us"] = microseconds(lambda p: predictor.rank_kernels(p, kernels), problems, least, seconds)
-    row["pool_us"] = microseconds(lambda p: predictor.rank_kernels(p, pool), problems, least, seconds)
-    best_other = min(row["lightgbm_pandas_us"], row["lightgbm_pandas_all_threads_us"])
-    row["times_faster"] = best_other / row["dicts_us"]
-    row["times_faster_pool"] = best_other / row["pool_us"]
-    return row
+    yield (
+        "predict_tflops",
+        against(
+            lambda other, turn: other.predict_tflops(problem(turn), kernel),
+            lambda turn: ours.predict_tflops(problem(turn), kernel),
+        ),
+    )
+    for size in (1, 30, 300, 4608):
+        kernels = [kernel_of(draw, place) for place in range(size)]
+        frame = pandas.DataFrame([{**problem_of(draw), **kernel} for kernel in kernels])
+
+        def ranked(other: Any, turn: int, kernels: list[Config] = kernels) -> Any:
+            return other.rank_kernels(problem(turn), kernels)
+
+        def fresh(turn: int, kernels: list[Config] = kernels) -> Any:
+            kernels[0]["fresh"] = next(number)  # unlike all that were seen before
+            return ours.rank_kernels(problem(turn), kernels)
+
+        yield f"{size:,} kernels, seen for the first time", against(ranked, fresh)
+        yield f"{size:,} kernels", against(ranked, partial(ranked, ours))
+        yield f"{size:,} kernels, prepared", against(ranked, partial(ranked, ours, kernels=ours.prepare(kernels)))
+        yield (
+            f"{size:,} mixed rows in a DataFrame",
+            against(
+                lambda other, turn, frame=frame: other.predict_frame(frame),
+                lambda turn, frame=frame: ours.predict_array(frame),
+            ),
+        )
+    yield (
+        "extract_batch of 4,608 rows",
+        {
+            "LightGBM": lambda turn: matrix_of(frame, columns),
+            "ours": lambda turn: engine.extract_batch(frame),
+        },
+    )
+
+
+def answer(found: Any) -> Any:
+    """An answer that compares with the other's; numpy's logarithms differ in last bits."""
+    if isinstance(found, list):
+        return [name for name, _ in found]
+    return numpy.round(numpy.asarray(found, dtype=float), 6).tolist()
+
+
+def compare(directory: Path, trees: int, leaves: int, seconds: float) -> list[Config]:
+    names, rows = train(directory, trees, leaves), []
+    print(f"\nGEMM, 72 features, {trees} trees x {leaves} leaves; microseconds, the least of several turns\n")
+    print("| | LightGBM | all threads | ours | times faster |\n|---|---:|---:|---:|---:|")
+    for what, calls in cases(directory, names):
+        for turn in range(3):
+            if len({str(answer(call(turn))) for call in calls.values()}) > 1:
+                raise SystemExit(f"{what}: the answers differ for problem {turn}")
+        times = microseconds(calls, seconds)
+        own = times.pop("ours")
+        least = min(times.values())
+        cells = " | ".join(f"{times[name]:,.0f}" if name in times else "" for name in ("LightGBM", "all threads"))
+        print(f"| {what} | {cells} | {own:,.0f} | {least / own:.1f} |", flush=True)
+        rows.append({"trees": trees, "leaves": leaves, "case": what, **times, "ours": own})
+    return rows
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="ck_select beside LightGBM and pandas")
+    parser = argparse.ArgumentParser(description="ck_select beside upstream's way with LightGBM and pandas")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there, too")
-    parser.add_argument("--trees", type=int, default=2000)
-    parser.add_argument("--leaves", type=int, default=255)
+    parser.add_argument("--forests", nargs="*", default=["800x15", "2000x255"], metavar="TREESxLEAVES")
+    parser.add_argument("--seconds", type=float, default=2.0, help="of a line")
     arguments = parser.parse_args()
-    draw = random.Random(3)
-    problems = [problem_of(draw) for _ in range(200)]
-    with tempfile.TemporaryDirectory() as scratch:
-        directory = Path(scratch)
-        names = train(directory, arguments.trees, arguments.leaves)
-        rows = [compare(directory, names, count, problems) for count in (30, 4608)]
-    print(f"GEMM, 72 features, {arguments.trees} trees x {arguments.leaves} leaves; median microseconds a ranking")
-    print(
-        f"{'kernels':>8} {'LightGBM+pandas':>16} {'all threads':>12} {'dicts':>9} {'Pool':>9} {'faster':>8} {'Pool':>8}"
-    )
-    for row in rows:
-        print(
-            f"{row['kernels']:8} {row['lightgbm_pandas_us']:16.0f} {row['lightgbm_pandas_all_threads_us']:12.0f} "
-            f"{row['dicts_us']:9.0f} {row['pool_us']:9.0f} {row['times_faster']:7.1f}x {row['times_faster_pool']:7.1f}x"
-        )
+    rows = []
+    for forest in arguments.forests:
+        trees, leaves = map(int, forest.split("x"))
+        with tempfile.TemporaryDirectory() as scratch:
+            rows += compare(Path(scratch), trees, leaves, arguments.seconds)
     if arguments.json:
         versions = {"python": platform.python_version(), "lightgbm": lightgbm.__version__, "pandas": pandas.__version__}
-        report = {
-            "trees": arguments.trees,
-            "leaves": arguments.leaves,
-            "cpus": os.cpu_count(),
-            **versions,
-            "rows": rows,
-        }
-        arguments.json.write_text(json.dumps(report, indent=2) + "\n")
+        arguments.json.write_text(json.dumps({"cpus": os.cpu_count(), **versions, "rows": rows}, indent=2) + "\n")
 
 
 if __name__ == "__main__":

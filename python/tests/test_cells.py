@@ -34,7 +34,7 @@ def test_what_is_no_cell_is_named_by_its_field(name, cell):
         predictor.predict_tflops(gemm_problem(), kernel)
     with pytest.raises(TypeError, match=f"row 1: {none}"):
         predictor.rank_kernels(gemm_problem(), [gemm_kernel(), kernel])
-    with pytest.raises(TypeError, match=f"row 0: {none}"):
+    with pytest.raises(TypeError, match=f"kernel: {none}"):
         predictor.feature_engine.extract(gemm_problem(), kernel)
 
 

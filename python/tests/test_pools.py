@@ -6,6 +6,8 @@ import enum
 
 import numpy
 import pandas
+import polars
+import pyarrow
 import pytest
 from support import GEMM_MODEL, gemm_kernel, gemm_problem, random_gemm_pool
 
@@ -31,7 +33,10 @@ def fresh(kernels, problem=None):
     return Predictor(GEMM_MODEL).rank_kernels(problem or gemm_problem(), kernels)
 
 
-@pytest.mark.parametrize("kind", [list, tuple, pandas.DataFrame])
+@pytest.mark.parametrize(
+    "kind",
+    [list, tuple, pandas.DataFrame, polars.DataFrame, pyarrow.Table.from_pylist, pyarrow.RecordBatch.from_pylist],
+)
 def test_the_same_kernels_are_prepared_once(kind, prepared):
     predictor = Predictor(GEMM_MODEL)
     kernels = kind(random_gemm_pool(50))
@@ -77,6 +82,17 @@ def test_changes_of_a_frame_are_seen():
     assert predictor.rank_kernels(gemm_problem(), frame) == fresh(frame)
     renamed = frame.rename(columns={"tile_m": "tile_x"})
     assert predictor.rank_kernels(gemm_problem(), renamed) == fresh(renamed)
+
+
+def test_changes_of_memory_that_a_table_shares_are_seen():
+    predictor = Predictor(GEMM_MODEL)
+    tiles = numpy.array([64, 128, 256])
+    words = {"kernel_name": ["a", "b", "c"], "pipeline": ["mem", "compv3", "compv4"]}
+    for make in (pyarrow.table, polars.DataFrame):
+        table = make({**words, "tile_m": pyarrow.array(tiles)})
+        predictor.rank_kernels(gemm_problem(), table)
+        tiles[0] = 32
+        assert predictor.rank_kernels(gemm_problem(), table) == fresh(table)
 
 
 def test_values_that_change_in_place_are_not_kept(prepared):

@@ -1,11 +1,13 @@
 //! Feature engines by themselves, for programs that compute features without a model.
 
 use std::ffi::c_char;
+use std::iter::once;
 
 use super::error::{Failure, boundary};
 use super::memory::give_text;
-use super::rows::{model_failure, read_row_options, read_table, rows_failure, write_values};
+use super::rows::{model_failure, read_object, read_row_options, read_table, rows_failure, write_values};
 use super::{CkColumn, CkRowOptions, CkStatus};
+use crate::cells::Fields;
 use crate::rows::{EngineChoice, RowModelOptions, describe_engine, engine_features};
 
 /// Writes what `ck_spec_describe` writes, for a feature engine without a model. `options` names the engine
@@ -48,14 +50,48 @@ pub unsafe extern "C" fn ck_engine_extract_rows(
         // SAFETY: the caller gives options as above, and `column_count` columns with their sizes set and
         // `rows` cells each.
         let (options, table) = unsafe { (read_engine(options)?, read_table(columns, column_count, rows)?) };
-        let found = engine_features(&options, &table).map_err(model_failure)?.map_err(rows_failure)?;
-        if capacity < found.len() {
-            let message = format!("capacity is {capacity}, {rows} rows have {} features", found.len());
-            return Err(Failure::new(CkStatus::BufferTooSmall, message));
-        }
-        // SAFETY: the caller gives room for `capacity` doubles, which was found to be enough.
-        unsafe { write_values(features, "features", &found) }
+        let rows = (0..rows).map(|row| table.row(row));
+        // SAFETY: the caller gives room for `capacity` doubles.
+        unsafe { extract(&options, rows, capacity, features) }
     })
+}
+
+/// The same for one row, a JSON object as for `ck_model_predict_row`.
+///
+/// # Safety
+/// As for `ck_engine_describe`; `row` points to `len` bytes, `features` to `capacity` doubles.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_engine_extract_row(
+    options: *const CkRowOptions,
+    row: *const u8,
+    len: usize,
+    capacity: usize,
+    features: *mut f64,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: the caller gives options as above, and `len` bytes.
+        let (options, row) = unsafe { (read_engine(options)?, read_object(row, len, "row")?) };
+        // SAFETY: the caller gives room for `capacity` doubles.
+        unsafe { extract(&options, once(row), capacity, features) }
+    })
+}
+
+/// # Safety
+/// `features` is NULL, or has room for `capacity` doubles.
+unsafe fn extract(
+    options: &RowModelOptions,
+    rows: impl ExactSizeIterator<Item = impl Fields>,
+    capacity: usize,
+    features: *mut f64,
+) -> Result<(), Failure> {
+    let count = rows.len();
+    let found = engine_features(options, rows).map_err(model_failure)?.map_err(rows_failure)?;
+    if capacity < found.len() {
+        let message = format!("capacity is {capacity}, {count} rows have {} features", found.len());
+        return Err(Failure::new(CkStatus::BufferTooSmall, message));
+    }
+    // SAFETY: the same is asked of this function's caller, and the room is enough.
+    unsafe { write_values(features, "features", &found) }
 }
 
 /// # Safety

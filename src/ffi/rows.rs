@@ -65,6 +65,9 @@ pub struct CkRowOptions {
     /// Constants of the GPU that replace the spec's, as a JSON object such as `{"num_cus": 304}`; NULL for
     /// none.
     pub hardware: *const c_char,
+    /// How many threads may work on a table of thousands of rows, the caller's among them; the others end with the
+    /// call. 0 counts as 1.
+    pub threads: usize,
 }
 
 // SAFETY: `repr(C)`, begins with its size, and holds only integers and addresses.
@@ -301,6 +304,18 @@ pub unsafe extern "C" fn ck_pool_create(
     })
 }
 
+/// Compiles a pool for many rankings now. Otherwise the second ranking does, because many pools are ranked once.
+///
+/// # Safety
+/// `pool` is from `ck_pool_create`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_pool_prepare(pool: *const CkPool) -> CkStatus {
+    boundary(|| {
+        // SAFETY: by contract, `pool` is NULL or from `ck_pool_create`.
+        unsafe { read_pool(pool) }?.prepare().map_err(rows_failure)
+    })
+}
+
 /// Destroys a pool.
 ///
 /// # Safety
@@ -341,10 +356,8 @@ pub unsafe extern "C" fn ck_pool_rank(
     scores: *mut f64,
 ) -> CkStatus {
     boundary(|| {
-        // SAFETY: by contract, `pool` is NULL or from `ck_pool_create`, which makes it from a `RowPool`.
-        let pool = unsafe { pool.cast::<RowPool>().as_ref() }.ok_or_else(|| Failure::null("pool"))?;
-        // SAFETY: by contract, `problem` has `len` bytes.
-        let problem = unsafe { read_object(problem, len, "problem") }?;
+        // SAFETY: by contract, `pool` is NULL or from `ck_pool_create`; `problem` has `len` bytes.
+        let (pool, problem) = unsafe { (read_pool(pool)?, read_object(problem, len, "problem")?) };
         pool.model().check_names(&problem).map_err(rows_failure)?;
         if capacity > 0 {
             output(rows, "rows")?;
@@ -383,13 +396,14 @@ pub(super) unsafe fn read_row_options(options: *const CkRowOptions) -> Result<Ro
         tolerate_no_spec: false,
         hardware: Map::new(),
         force: false,
+        threads: 1,
     };
     if options.is_null() {
         return Ok(read);
     }
     // SAFETY: by contract, `options` is NULL or a struct with its size set.
     let raw = unsafe { read_struct(options) }?;
-    read.force = raw.force != 0;
+    (read.force, read.threads) = (raw.force != 0, raw.threads);
     read.target = word("target", raw.target, &Target::ALL, Target::WORDS)?;
     let uncoded = [None, Some(Uncoded::Error), Some(Uncoded::Upstream)];
     read.uncoded = word("uncoded", raw.uncoded, &uncoded, &["spec", "error", "upstream"])?;
@@ -439,9 +453,18 @@ unsafe fn read_model<'a>(model: *const CkModel) -> Result<&'a Arc<RowModel>, Fai
     unsafe { model.cast::<Arc<RowModel>>().as_ref() }.ok_or_else(|| Failure::null("model"))
 }
 
+/// Borrows a pool for the call.
+///
+/// # Safety
+/// `pool` is NULL, or was made by `ck_pool_create` and is not destroyed as long as the result lives.
+unsafe fn read_pool<'a>(pool: *const CkPool) -> Result<&'a RowPool, Failure> {
+    // SAFETY: by contract, `pool` is NULL or from `ck_pool_create`, which makes it from a `RowPool`.
+    unsafe { pool.cast::<RowPool>().as_ref() }.ok_or_else(|| Failure::null("pool"))
+}
+
 /// # Safety
 /// As for [`read_bytes`].
-unsafe fn read_object(bytes: *const u8, len: usize, what: &str) -> Result<Object, Failure> {
+pub(super) unsafe fn read_object(bytes: *const u8, len: usize, what: &str) -> Result<Object, Failure> {
     // SAFETY: by contract, `bytes` has `len` bytes.
     let bytes = unsafe { read_bytes(bytes, len, what) }?;
     Object::from_json(bytes)

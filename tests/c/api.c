@@ -1583,6 +1583,11 @@ static void rows_are_scored(const char *root) {
     ANSWERS(CK_STATUS_BUFFER_TOO_SMALL, ck_engine_extract_rows(&options, columns, 4, 3, 3 * 72 - 1, bare));
     ANSWERS(CK_STATUS_OK, ck_engine_extract_rows(&options, columns, 4, 3, 3 * 72, bare));
     CHECK(memcmp(bare, features, sizeof bare) == 0);
+    double one[72];
+    ANSWERS(CK_STATUS_OK, ck_engine_extract_row(&options, BYTES("{\"m\": 16, \"pad_m\": true}"), 72, one));
+    CHECK(one[0] == 16);
+    ANSWERS(CK_STATUS_BUFFER_TOO_SMALL, ck_engine_extract_row(&options, BYTES("{}"), 71, one));
+    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_engine_extract_row(&options, BYTES("["), 72, one));
     options.engine = NULL;
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_engine_describe(&options, &text));
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_engine_describe(NULL, &text));
@@ -1648,6 +1653,8 @@ static void rows_are_scored(const char *root) {
     double score = -1;
     ANSWERS(CK_STATUS_OK, ck_pool_rank(pool, BYTES(problem), 1, &first, &score));
     CHECK(first == places[0] && score == scores[0]);
+    ANSWERS(CK_STATUS_OK, ck_pool_prepare(pool));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_pool_prepare(NULL));
     ANSWERS(CK_STATUS_OK, ck_pool_rank(pool, BYTES(problem), 0, NULL, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_pool_rank(pool, BYTES(problem), 3, NULL, scores));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_pool_rank(NULL, BYTES(problem), 3, places, scores));

@@ -74,7 +74,7 @@ fn structs_have_the_same_layout_on_both_sides() {
         }
         CkRanked = "ck_ranked" { struct_size, name, user, index, score, tied, unmeasured }
         CkRowOptions = "ck_row_options" {
-            struct_size, target, uncoded, tolerate_no_spec, force, engine, hardware,
+            struct_size, target, uncoded, tolerate_no_spec, force, engine, hardware, threads,
         }
         CkColumn = "ck_column" { struct_size, name, integers, numbers, codes, words, word_count }
         CkTuneBudget = "ck_tune_budget" { struct_size, time_ms, stream, kernels, reserved }

@@ -46,6 +46,17 @@ class Features:
         row.update({name: kernel[name] for name in self.kernel_inputs.intersection(kernel)})
         return row
 
+    def extract_row(self, row: Mapping[str, Any]) -> array[float]:
+        """The features of one row. Kernel names are ignored, as in upstream."""
+        text = _table.row_json(row, self._side_of)
+        values = array("d", bytes(8 * len(self.names)))
+        where = values.buffer_info()[0]
+        check(lib.ck_engine_extract_row(ctypes.byref(self._options), text, len(text), len(self.names), where))
+        return values
+
+    def _side_of(self, name: str) -> str:
+        return "problem" if name in self.problem_inputs else "kernel"
+
     def extract(self, rows: Any) -> array[float]:
         """The features of each row of a table, row after row. Kernel names are ignored, as in upstream."""
         columns = _table.columns(rows, self._inputs, self.words.__contains__)

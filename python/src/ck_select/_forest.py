@@ -18,7 +18,14 @@ TARGETS = ("tflops", "latency", "bandwidth", "relative")
 """What a forest can predict, in the library's order."""
 
 
-def options(target: str, engine: str | None, hardware: bytes | None, uncoded: int, force: bool = False) -> RowOptions:
+def options(
+    target: str,
+    engine: str | None,
+    hardware: bytes | None,
+    uncoded: int,
+    force: bool = False,
+    threads: int = 1,
+) -> RowOptions:
     """How to load a forest; a missing spec is tolerated, as in upstream."""
     return RowOptions(
         target=TARGETS.index(target),
@@ -27,6 +34,7 @@ def options(target: str, engine: str | None, hardware: bytes | None, uncoded: in
         force=1 if force else 0,
         engine=engine.encode() if engine else None,
         hardware=hardware,
+        threads=threads,
     )
 
 
@@ -87,6 +95,10 @@ class PreparedPool:
     def __init__(self, handle: Handle, kernels: int) -> None:
         self._handle = handle
         self.kernels = kernels
+
+    def compile(self) -> None:
+        """Does now what the second ranking would."""
+        check(lib.ck_pool_prepare(self._handle.address))
 
     def rank(self, problem: bytes, count: int) -> tuple[list[int], list[float]]:
         """The rows and scores of the ``count`` best kernels for a problem, given as JSON; best first."""

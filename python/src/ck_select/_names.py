@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import json
+from functools import lru_cache
 from typing import Any
 
 from ._library import check, lib, take_text
@@ -43,8 +44,13 @@ def cells(name: str) -> dict[str, Any]:
 
 def is_kernel(name: Any) -> bool:
     """Whether a text is a kernel's name, not just a label."""
+    return isinstance(name, str) and _is_kernel(name)
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_kernel(name: str) -> bool:
     try:
-        return isinstance(name, str) and bool(cells(name))
+        return bool(cells(name))
     except (InvalidInputError, ValueError):
         return False
 

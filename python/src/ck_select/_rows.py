@@ -132,7 +132,8 @@ def _only(rows: Sequence[Mapping[Any, Any]], what: str) -> Mapping[Any, Any]:
 def kernel(row: Any, what: str = "kernel_config") -> Mapping[str, Any]:
     """One kernel as a mapping; a text is the kernel with that name."""
     if isinstance(row, str):
-        _names.cells(row)
+        if not _names.is_kernel(row):
+            _names.cells(row)  # says why
         return {_names.COLUMNS[0]: row}
     return mapping(row, what)
 
@@ -175,4 +176,4 @@ def table(rows: Any, what: str, is_word: Any) -> Any:
         if read is not None:
             return read
     _refuse_no_rows(rows, what)
-    return [kernel(row, f"{what}: row {place}") for place, row in enumerate(rows)]
+    return [row if type(row) is dict else kernel(row, f"{what}: row {place}") for place, row in enumerate(rows)]

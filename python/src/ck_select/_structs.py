@@ -286,6 +286,7 @@ class RowOptions(Sized):
         ("force", c_int32),
         ("engine", c_char_p),
         ("hardware", c_char_p),
+        ("threads", c_size_t),
     ]
 
 

@@ -12,13 +12,17 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from itertools import chain
+from operator import itemgetter
 from typing import Any, Protocol, TypeVar
 
 from . import _names, _structs
 from .errors import InvalidInputError
 
 _EXACT = 2**53
+# Cells of a small table.
+_FEW = 8192
 
 
 def is_absent(value: Any) -> bool:
@@ -124,11 +128,9 @@ class Cells:
 
     def has_absent(self) -> bool:
         """Whether any cell is absent."""
-        if self.integers is not None:
-            return False
         if self.numbers is not None:
-            return any(value != value for value in self.numbers)
-        return any(code < 0 for code in self.codes or ())
+            return any(map(math.isnan, self.numbers))
+        return self.codes is not None and min(self.codes, default=0) < 0
 
     def values(self) -> list[Any]:
         """The cells as Python's values, None for absent ones."""
@@ -144,9 +146,15 @@ def _made(name: str, integers: Any, numbers: Any, codes: Any, words: tuple[bytes
     return Cells(name, integers=integers, numbers=numbers, codes=codes, words=words)
 
 
-def _of_words(name: str, values: Iterable[Any]) -> Cells:
-    numbers: dict[str, int] = {}
-    codes = array("i")
+def _of_words(name: str, values: Sequence[Any]) -> Cells:
+    try:
+        numbers = {word: number for number, word in enumerate(dict.fromkeys(values))}
+        if all(type(word) is str for word in numbers):
+            codes = array("i", map(numbers.__getitem__, values))
+            return Cells(name, codes=codes, words=tuple(word.encode() for word in numbers))
+    except TypeError:
+        pass  # an array or a list, which is not a cell
+    numbers, codes = {}, array("i")
     for row, value in enumerate(values):
         # Text as is: the words of a `str` enumeration are its values, not its `str()`.
         word = value if isinstance(value, str) else own(value, f"row {row}: {name}")
@@ -163,7 +171,9 @@ def _of_numbers(name: str, values: Sequence[Any]) -> Cells:
     try:
         return Cells(name, integers=array("q", values))
     except (TypeError, OverflowError):
-        pass  # a fraction, an absent cell, a text, or more than 64 bits
+        # A fraction, an absent cell, a text, or more than 64 bits.
+        if all(type(value) is float for value in values):
+            return Cells(name, numbers=array("d", values))
     plain = [own(value, f"row {row}: {name}") for row, value in enumerate(values)]
     if any(isinstance(value, str) for value in plain):
         return _of_words(name, [value if value is None else str(value) for value in plain])
@@ -205,7 +215,12 @@ def is_frame(rows: Any) -> bool:
 def of_frame(frame: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
     """The columns of a DataFrame that are among the inputs, as whole columns."""
     refuse_repeated(frame)
-    return [_of_series(name, frame[name], is_word(name)) for name in inputs if name in frame.columns]
+    names = [name for name in inputs if name in frame.columns]
+    if len(frame) * len(frame.columns) > _FEW:
+        return [_of_series(name, frame[name], is_word(name)) for name in names]
+    # Picking a column takes longer than reading a few cells.
+    cells = dict(zip(frame.columns, frame.to_numpy(dtype=object).T.tolist()))
+    return [of_values(name, cells[name], is_word(name)) for name in names]
 
 
 def refuse_repeated(frame: Any) -> None:
@@ -228,10 +243,19 @@ def _of_series(name: str, series: Any, is_word: bool) -> Cells:
 
 def of_dicts(rows: Sequence[Mapping[str, Any]], inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
     """The columns of a list of mappings that are among the inputs."""
-    present: set[str] = set()
-    for row in rows:
-        present.update(row)
-    return [of_values(name, [row.get(name) for row in rows], is_word(name)) for name in inputs if name in present]
+    present = set().union(*rows)
+    # Other mappings may make what they lack.
+    are_dicts = all(type(row) is dict for row in rows)
+
+    def column(name: str) -> list[Any]:
+        try:
+            if are_dicts:
+                return list(map(itemgetter(name), rows))
+        except KeyError:
+            pass
+        return [row.get(name) for row in rows]
+
+    return [of_values(name, column(name), is_word(name)) for name in inputs if name in present]
 
 
 def columns(rows: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
@@ -243,6 +267,18 @@ def columns(rows: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) ->
     return of_dicts(rows, inputs, is_word)
 
 
+def kernel_names(rows: Any) -> list[Any]:
+    """The names of the kernels of a list or a table."""
+    if isinstance(rows, list):
+        return [_names.of_row(row, place) for place, row in enumerate(rows)]
+    present = rows.cells if hasattr(rows, "cells") else rows.columns
+    column = next((column for column in _names.COLUMNS if column in present), None)
+    if column is None:
+        return [f"kernel_{row}" for row in range(len(rows))]
+    given = rows.cells[column].values() if hasattr(rows, "cells") else rows[column].tolist()
+    return [f"kernel_{row}" if is_absent(name) else name for row, name in enumerate(given)]
+
+
 def names(rows: Any) -> list[str]:
     """All names of columns that are strings."""
     if is_frame(rows):
@@ -252,23 +288,25 @@ def names(rows: Any) -> list[str]:
     return [name for name in given if isinstance(name, str)]
 
 
+@lru_cache(maxsize=4096)
+def _text(text: bytes) -> ctypes.Array[ctypes.c_char]:
+    return ctypes.create_string_buffer(text)
+
+
+def _address(cells: Numbers[Any] | None) -> int:
+    return cells.buffer_info()[0] if cells is not None else 0
+
+
 def pointers(columns: Sequence[Cells]) -> Any:
     """An array of ``ck_column``. It points into the columns, which the caller must keep while it is used."""
-
-    def address(cells: Numbers[Any] | None) -> int | None:
-        return cells.buffer_info()[0] if cells is not None else None
-
-    made = []
+    size, fields = ctypes.sizeof(_structs.Column), array("Q")
+    texts: list[Any] = []
     for column in columns:
         column.check()
-        made.append(
-            _structs.Column(
-                name=column.name.encode(),
-                integers=address(column.integers),
-                numbers=address(column.numbers),
-                codes=address(column.codes),
-                words=(ctypes.c_char_p * len(column.words))(*column.words),
-                word_count=len(column.words),
-            )
-        )
-    return (_structs.Column * len(made))(*made)
+        name, words = _text(column.name.encode()), (ctypes.c_char_p * len(column.words))(*column.words)
+        texts += [name, words]
+        numbers = _address(column.integers), _address(column.numbers), _address(column.codes)
+        fields.extend((size, ctypes.addressof(name), *numbers, ctypes.addressof(words), len(column.words)))
+    made: Any = (_structs.Column * len(columns)).from_buffer(fields)
+    made.texts = texts
+    return made

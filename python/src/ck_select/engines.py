@@ -182,7 +182,7 @@ class _OfLibrary(FeatureEngine):
         """The features of one kernel for one problem, each cell from the side where upstream's engines look for it."""
         features = self._features()
         row = features.one_sided(_rows.mapping(problem, "problem"), _rows.mapping(kernel, "kernel"))
-        return _features.vector(features.extract([row]))
+        return _features.vector(features.extract_row(row))
 
     def extract_batch(self, df: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
         """The features of each row of a table that has problem and kernel in one."""

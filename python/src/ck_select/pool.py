@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from array import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -47,6 +48,11 @@ class Pool:
 
     def __repr__(self) -> str:
         return f"<Pool of {len(self)} kernels for {self.predictor!r}>"
+
+    def compile(self) -> None:
+        """Does now what the second ranking would."""
+        if self._prepared is not None:
+            self._prepared.compile()
 
     def rank(self, problem: Config, count: int | None = None) -> Ranking:
         """(name, TFLOPS) of the ``count`` best kernels, or of all; best first. See ``Predictor.rank_kernels``."""
@@ -94,14 +100,15 @@ def _remade(
 
 
 _IMMUTABLE = (int, float, str, bool, type(None))
+_TYPES = frozenset(_IMMUTABLE)
 _KEPT = 8
 
 
 class PoolCache:
     """The last few lists of kernels, with their prepared pools.
 
-    A list is found by comparing all of its dicts with copies: this takes a few microseconds for 30 kernels, without a
-    lock, and a list that was changed in any way is never mistaken for its old contents.
+    A list or a table is found by comparing it with a copy: this takes a few microseconds for 30 kernels, without a
+    lock, and what was changed in any way is never mistaken for its old contents.
     """
 
     def __init__(self) -> None:
@@ -126,25 +133,34 @@ class PoolCache:
 
 
 def _copy(configs: Any, pool: Pool) -> Any:
-    if hasattr(configs, "__arrow_c_stream__") and not _table.is_frame(configs):
-        return None
     # 1 equals True and 1.0, but as names they differ.
     if not all(type(name) is str for name in pool.names):
         return None
     if _table.is_frame(configs):
         copied = configs.copy()
-        cells_are_values = all(
-            getattr(copied[name].dtype, "kind", "O") in "iubf" or all(map(_is_value, copied[name].tolist()))
-            for name in copied.columns
-        )
-        return copied if cells_are_values and copied.columns.is_unique else None
-    if not all(
-        type(config) is str or (type(config) is dict and all(map(_is_value, config.values()))) for config in configs
-    ):
+        kinds = zip(copied.columns, (getattr(dtype, "kind", "O") for dtype in copied.dtypes))
+        are_values = all(kind in "iubf" or all(map(_is_value, copied[name].tolist())) for name, kind in kinds)
+        return copied if are_values and copied.columns.is_unique else None
+    if hasattr(configs, "__arrow_c_stream__"):
+        # Others than these may be read only once. Memory that a table shares may change.
+        known = type(configs).__module__.split(".", 1)[0] in ("polars", "pyarrow") and hasattr(configs, "equals")
+        return pickle.loads(pickle.dumps(configs)) if known else None
+    copies = [_copy_of_one(config) for config in configs]
+    return None if None in copies else copies
+
+
+def _copy_of_one(config: Any) -> Any:
+    """A kernel that no change reaches; None if that cannot be."""
+    if type(config) is str:
+        return config
+    if type(config) is not dict:
         return None
-    return [
-        config if type(config) is str else {key: _plain(cell) for key, cell in config.items()} for config in configs
-    ]
+    if _TYPES.issuperset(map(type, config.values())):
+        return config.copy()
+    if not all(map(_is_value, config.values())):
+        return None
+    # numpy's scalars compare with each cell of a list.
+    return {key: cell if isinstance(cell, _IMMUTABLE) else cell.item() for key, cell in config.items()}
 
 
 def _is_value(cell: Any) -> bool:
@@ -152,19 +168,13 @@ def _is_value(cell: Any) -> bool:
     return isinstance(cell, _IMMUTABLE) or (hasattr(cell, "dtype") and not hasattr(cell, "__setitem__"))
 
 
-def _plain(cell: Any) -> Any:
-    """A value that compares like a plain value: numpy's compare with each cell of a list."""
-    return cell if isinstance(cell, _IMMUTABLE) else cell.item()
-
-
 def _same(copy: Any, configs: Any) -> bool:
     try:
-        if _table.is_frame(copy):
-            return (
-                _table.is_frame(configs)
-                and bool(copy.equals(configs))
-                and list(copy.columns) == list(configs.columns)
-                and list(copy.index.names) == list(configs.index.names)
+        if hasattr(copy, "equals"):
+            if type(copy) is not type(configs) or not copy.equals(configs):
+                return False
+            return not _table.is_frame(copy) or (
+                list(copy.columns) == list(configs.columns) and list(copy.index.names) == list(configs.index.names)
             )
         return bool(copy == (configs if type(configs) is list else list(configs)))
     except Exception:

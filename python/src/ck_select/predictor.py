@@ -71,6 +71,8 @@ class Predictor:
 
     A universal model scores the kernels of a pool relative to each other, and so ranks in a ``Registry``, not here.
 
+    ``threads`` work on tables of thousands of rows; they end with the call.
+
     ``keep_unpacked`` writes ``model_<target>.lgbm`` next to a ``.gz`` when it is first loaded, as in upstream.
     Without it, nothing is ever written.
 
@@ -86,6 +88,7 @@ class Predictor:
         strict: bool | None = None,
         keep_unpacked: bool = False,
         force_model: bool = False,
+        threads: int = 1,
     ) -> None:
         name = os.fspath(model_dir)
         self._model_dir = shipped_model(name.removeprefix(_BUILT_IN)) if name.startswith(_BUILT_IN) else Path(name)
@@ -93,6 +96,9 @@ class Predictor:
         self._engine_name = given.name
         self._hardware = _features.hardware_json(given.hardware)
         self._force = force_model
+        if threads < 1:
+            raise ValueError(f"threads: found {threads}, expected at least 1")
+        self._threads = threads
         self._keep_unpacked = keep_unpacked
         self._forests: dict[str, _forest.Forest] = {}
         self._bare: dict[str, BareForest] = {}
@@ -326,9 +332,15 @@ class Predictor:
             return self._own(kernel_configs)
         if self._foreign is not None and self._foreign.batch is not None:
             raise ValueError("prepare: the predictor has a feature engine of its own, which is asked on every ranking")
+        pool = self._prepare(kernel_configs)
+        pool.compile()
+        return pool
+
+    def _prepare(self, kernel_configs: Kernels) -> Pool:
+        """The same without compiling, which a pool that is ranked once does not repay."""
         configs = self._read(kernel_configs, "kernel_configs")
-        names, partial, inputs = self._describe(configs)
-        columns, count = self._columns(configs, inputs)
+        columns, count = self._columns(configs, self._inputs)
+        names, partial = self._describe(configs, columns)
         # A pool without kernels needs no forest: upstream does not load one either.
         prepared = self._forest(self._rank_by).prepare(columns, count) if count else None
         return Pool(self, prepared, names, partial, columns, self._own_of(columns))
@@ -364,7 +376,7 @@ class Predictor:
         if isinstance(configs, Pool):
             pool = self._own(configs)
         elif not isinstance(configs, Sized) or isinstance(configs, (str, bytes, Mapping)):
-            pool = self.prepare(configs)
+            pool = self._prepare(configs)
         elif len(configs) == 0:
             return None
         else:
@@ -375,7 +387,7 @@ class Predictor:
         return self._filled(problem, pool, filled) if filled else pool
 
     def _prepare_cached(self, configs: Kernels) -> Pool:
-        pool = self.prepare(configs)
+        pool = self._prepare(configs)
         self._pools.keep(configs, pool)
         return pool
 
@@ -393,33 +405,11 @@ class Predictor:
         prepared = self._forest(self._rank_by).prepare(made, len(pool))
         return Pool(self, prepared, pool.names, frozenset(), made, pool.own)
 
-    def _describe(self, configs: Any) -> tuple[list[Any], frozenset[str], list[str]]:
-        """Names, the kernel inputs that some kernels lack, and the inputs that any kernel has."""
-        if _table.is_frame(configs):
-            _table.refuse_repeated(configs)
-            present = set(configs.columns)
-            whole = {name for name in self._kernel_inputs & present if not configs[name].isna().any()}
-            column = next((column for column in _names.COLUMNS if column in present), None)
-            given = configs[column].tolist() if column else [None] * len(configs)
-            names = [f"kernel_{row}" if _table.is_absent(name) else name for row, name in enumerate(given)]
-        elif hasattr(configs, "cells"):
-            present = set(configs.cells)
-            whole = {name for name in self._kernel_inputs & present if not configs.cells[name].has_absent()}
-            column = next((column for column in _names.COLUMNS if column in present), None)
-            given = configs.cells[column].values() if column else [None] * len(configs)
-            names = [f"kernel_{row}" if name is None else name for row, name in enumerate(given)]
-        else:
-            present = set().union(*configs) if len(configs) else set()
-            whole = {
-                name
-                for name in self._kernel_inputs & present
-                if not any(_table.is_absent(config.get(name)) for config in configs)
-            }
-            names = [_names.of_row(config, row) for row, config in enumerate(configs)]
-        partial = self._kernel_inputs - whole
-        if partial and all(map(_names.is_kernel, names)):
-            partial = frozenset()
-        return names, partial, [name for name in self._inputs if name in present]
+    def _describe(self, configs: Any, columns: Iterable[Cells]) -> tuple[list[Any], frozenset[str]]:
+        """Names, and the kernel inputs that some kernels lack."""
+        names = _table.kernel_names(configs)
+        partial = self._kernel_inputs.difference(column.name for column in columns if not column.has_absent())
+        return names, frozenset() if partial and all(map(_names.is_kernel, names)) else partial
 
     def _read(self, rows: Any, what: str) -> Any:
         return _rows.table(rows, what, self._words.__contains__)
@@ -498,7 +488,7 @@ class Predictor:
             row.update(dict.fromkeys(unknown, 0))
 
     def _options(self, target: str) -> Any:
-        return _forest.options(target, self._engine_name, self._hardware, self._uncoded, self._force)
+        return _forest.options(target, self._engine_name, self._hardware, self._uncoded, self._force, self._threads)
 
     def _file(self, target: str) -> Path | None:
         plain = f"model_{target}.lgbm"

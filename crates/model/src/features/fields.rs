@@ -50,7 +50,16 @@ pub(crate) fn sides(
     extractor: &Extractor,
     row: &dyn Fields,
 ) -> Result<(ProblemSide, KernelSide), FieldError> {
-    match Named::read(extractor, row)? {
+    named_sides(extractor, row, Named::read(extractor, row)?)
+}
+
+/// The same for a row of which it is known whether it names its kernel.
+pub(crate) fn named_sides(
+    extractor: &Extractor,
+    row: &dyn Fields,
+    named: Option<Named>,
+) -> Result<(ProblemSide, KernelSide), FieldError> {
+    match named {
         Some(named) => {
             named.check_variant(extractor, row)?;
             let kernel = named.side(extractor)?;

@@ -35,7 +35,7 @@ pub use conv::ConvPair;
 pub use conv::work as conv_work;
 pub use engine::Engine;
 pub use fields::RowInputs;
-pub(crate) use fields::sides;
+pub(crate) use fields::{named_sides, sides};
 pub use gemm::GemmPair;
 pub use named::{NAME_COLUMNS, NameClaim, cells_of_name};
 pub(crate) use named::{Named, NamedProblem};

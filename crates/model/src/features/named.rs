@@ -123,6 +123,9 @@ impl Named {
         let reader = Reader::new(extractor, row);
         for column in NAME_COLUMNS {
             let Some(Cell::Word(name)) = row.cell(column) else { continue };
+            if !Kernel::begins_a_name(name) {
+                continue;
+            }
             match Kernel::from_name(name) {
                 Ok(Kernel { kind, .. }) => match &found {
                     Some((first, other, known)) if *known != kind => {
@@ -195,6 +198,11 @@ impl Named {
     }
 
     /// What the name says about problems.
+    pub(crate) const fn problem(&self) -> &NamedProblem {
+        &self.problem
+    }
+
+    /// The same, without the kernel.
     pub(crate) fn into_problem(self) -> NamedProblem {
         self.problem
     }

@@ -84,12 +84,10 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn hardware(&self, mut hardware: Hardware, least: i64) -> Result<Hardware, FieldError> {
-        for name in Hardware::NAMES {
-            let column = format!("hw_{name}");
-            if let Some(value) = self.opt_int(&column)? {
-                hardware
-                    .set_from(name, value, least)
-                    .map_err(|error| InvalidField { field: column, ..error })?;
+        for (name, column) in Hardware::NAMES.into_iter().zip(Hardware::COLUMNS) {
+            if let Some(value) = self.opt_int(column)? {
+                let set = hardware.set_from(name, value, least);
+                set.map_err(|error| InvalidField { field: column.to_owned(), ..error })?;
             }
         }
         Ok(hardware)

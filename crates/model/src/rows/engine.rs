@@ -3,8 +3,9 @@
 use serde_json::Value;
 
 use super::model::{describe, make_spec};
-use super::{RowModelError, RowModelOptions, RowsError, Table, with_room};
-use crate::features::sides;
+use super::{EngineChoice, RowModelError, RowModelOptions, RowsError, with_room};
+use crate::cells::Fields;
+use crate::features::{Extractor, sides};
 
 /// What a program must know about an engine before using it; see [`describe_spec`](super::describe_spec).
 /// Only some options are used: the engine, the constants of the GPU, and what absent cells do.
@@ -12,22 +13,26 @@ pub fn describe_engine(options: &RowModelOptions) -> Result<Value, RowModelError
     Ok(describe(&make_spec("the engine".to_owned(), b"{}".to_vec(), options)?))
 }
 
-/// The features of each row of a table, row after row. The outer error is about the options, the inner one
-/// about the rows.
+/// The features of rows, row after row. The outer error is about the options, the inner one about the rows.
 pub fn engine_features(
     options: &RowModelOptions,
-    table: &Table<'_>,
+    rows: impl ExactSizeIterator<Item = impl Fields>,
 ) -> Result<Result<Vec<f64>, RowsError>, RowModelError> {
-    let extractor = make_spec("the engine".to_owned(), b"{}".to_vec(), options)?.extractor;
+    let mut extractor = match options.engine {
+        EngineChoice::Named(engine) => Extractor::of_engine(engine),
+        _ => make_spec("the engine".to_owned(), b"{}".to_vec(), options)?.extractor,
+    };
+    extractor.rules.uncoded = options.uncoded.unwrap_or(extractor.rules.uncoded);
+    extractor.hardware =
+        extractor.hardware.overridden_by(&options.hardware).map_err(RowModelError::Hardware)?;
     let width = extractor.schema.len();
     let fill = || {
-        let mut features = with_room(table.len(), width)?;
-        for row in 0..table.len() {
-            features.resize(features.len() + width, 0.0);
-            let cells = features.get_mut(row * width..).unwrap_or_default();
+        let mut features = with_room(rows.len(), width)?;
+        features.resize(rows.len() * width, 0.0);
+        for ((row, cells), features) in rows.enumerate().zip(features.chunks_exact_mut(width.max(1))) {
             let (problem, kernel) =
-                sides(&extractor, &table.row(row)).map_err(|source| RowsError::Row { row, source })?;
-            extractor.fill(&problem, &kernel, cells);
+                sides(&extractor, &cells).map_err(|source| RowsError::Row { row, source })?;
+            extractor.fill(&problem, &kernel, features);
         }
         Ok(features)
     };

@@ -2,9 +2,12 @@
 
 use std::fmt::Display;
 use std::io;
+use std::ops::Range;
+use std::panic::resume_unwind;
 use std::path::Path;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::thread;
 
 use serde_json::{Map, Value, json};
 
@@ -12,7 +15,7 @@ use super::table::Table;
 use super::{Object, RowsError, with_room};
 use crate::cells::{Cell, Fields};
 use crate::features::{
-    Engine, Extractor, NAME_COLUMNS, NameClaim, Named, Schema, Uncoded, cells_of_name, sides,
+    Engine, Extractor, NAME_COLUMNS, NameClaim, Named, Schema, Uncoded, cells_of_name, named_sides,
 };
 use crate::forest::Forest;
 use crate::hardware::Hardware;
@@ -39,6 +42,8 @@ pub enum EngineChoice {
 
 /// Rows whose features are in memory at once.
 const AT_ONCE: usize = 4096;
+/// Rows that are worth a thread.
+const A_THREAD: usize = 1024;
 
 /// How to load a [`RowModel`].
 #[derive(Debug, Clone)]
@@ -55,6 +60,8 @@ pub struct RowModelOptions {
     pub hardware: Map<String, Value>,
     /// Whether to use the model for everything of its operation, whatever its spec says.
     pub force: bool,
+    /// Threads for a table of thousands of rows; they end with the call. 0 counts as 1.
+    pub threads: usize,
 }
 
 /// Why a model cannot be loaded.
@@ -103,6 +110,7 @@ pub struct RowModel {
     forest: Arc<Forest>,
     scorer: RowScorer,
     target: Target,
+    threads: usize,
 }
 
 impl RowModel {
@@ -122,7 +130,8 @@ impl RowModel {
         let model = if options.force { model.forced() } else { model };
         let forest = Arc::clone(model.forest(options.target).ok_or_else(missing)?);
         let scorer = RowScorer::new(Arc::clone(&forest));
-        Ok(Self { model: Arc::new(model), forest, scorer, target: options.target })
+        let RowModelOptions { target, threads, .. } = *options;
+        Ok(Self { model: Arc::new(model), forest, scorer, target, threads })
     }
 
     /// The model: this forest alone, with its spec.
@@ -142,42 +151,74 @@ impl RowModel {
     /// The prediction for one row: problem and kernel together.
     pub fn predict(&self, row: &dyn Fields) -> Result<f64, RowsError> {
         let op = self.model.extractor().schema.op();
-        let mut features = vec![0.0; self.model.extractor().schema.len()];
-        self.refuse(row).map_err(|error| RowsError::of_field(op, error))?;
-        self.fill(row, &mut features).map_err(|error| RowsError::of_field(op, error))?;
         let mut value = [0.0];
-        self.predict_features(&features, &mut value);
-        Ok(value[0])
+        self.score(&mut value, &mut Vec::new(), |_, features| {
+            self.fill(row, features, true).map_err(|error| RowsError::of_field(op, error))
+        })?;
+        Ok(self.model.value(self.target, value[0]))
     }
 
-    /// The predictions for rows of features.
-    fn predict_features(&self, features: &[f64], values: &mut [f64]) {
-        let rows = RowMajor { values: features, width: self.forest.num_features() };
-        self.scorer.score(&rows, 0..self.forest.trees().len(), values);
-        for value in values {
-            *value = self.model.value(self.target, self.forest.finish(*value));
+    /// What the forest says about as many rows as there are scores. `fill` computes the features of some rows, with
+    /// `features` as working memory.
+    pub(super) fn score(
+        &self,
+        scores: &mut [f64],
+        features: &mut Vec<f64>,
+        mut fill: impl FnMut(Range<usize>, &mut [f64]) -> Result<(), RowsError>,
+    ) -> Result<(), RowsError> {
+        let (width, trees) = (self.forest.num_features(), self.forest.trees().len());
+        for (first, scores) in (0..).step_by(AT_ONCE).zip(scores.chunks_mut(AT_ONCE)) {
+            features.resize(width * scores.len(), 0.0);
+            fill(first..first + scores.len(), features)?;
+            self.scorer.score(&RowMajor { values: features, width }, 0..trees, scores);
+            for score in scores {
+                *score = self.forest.finish(*score);
+            }
         }
+        Ok(())
     }
 
     /// The prediction for each row of a table.
     pub fn predict_table(&self, table: &Table<'_>) -> Result<Vec<f64>, RowsError> {
         self.check_columns(table)?;
         let mut values = with_room(table.len(), 1)?;
-        let width = self.model.extractor().schema.len();
-        let mut features = vec![0.0; width * table.len().min(AT_ONCE)];
-        for first in (0..table.len()).step_by(AT_ONCE) {
-            let rows = first..table.len().min(first + AT_ONCE);
-            let features = features.get_mut(..width * rows.len()).unwrap_or_default();
-            for (row, features) in rows.clone().zip(features.chunks_exact_mut(width.max(1))) {
-                let cells = table.row(row);
-                self.refuse(&cells)
-                    .and_then(|()| self.fill(&cells, features))
-                    .map_err(|source| RowsError::Row { row, source })?;
-            }
-            values.resize(rows.end, 0.0);
-            self.predict_features(features, values.get_mut(rows).unwrap_or_default());
-        }
+        values.resize(table.len(), 0.0);
+        self.in_threads(&mut values, 1, |first, values| {
+            self.score(values, &mut Vec::new(), |rows, features| {
+                self.fill_rows(table, first + rows.start, features, true)
+            })?;
+            values.iter_mut().for_each(|value| *value = self.model.value(self.target, *value));
+            Ok(())
+        })?;
         Ok(values)
+    }
+
+    /// Lets threads compute the values of rows, `each` values a row: parts of them, from a row on.
+    fn in_threads(
+        &self,
+        values: &mut [f64],
+        each: usize,
+        part: impl Fn(usize, &mut [f64]) -> Result<(), RowsError> + Sync,
+    ) -> Result<(), RowsError> {
+        let rows = values.len() / each.max(1);
+        let share = rows.div_ceil(self.threads.clamp(1, rows.div_ceil(A_THREAD).max(1))).max(1);
+        let mut parts = (0..).step_by(share).zip(values.chunks_mut(share * each.max(1)));
+        let Some((_, own)) = parts.next() else { return Ok(()) };
+        thread::scope(|scope| {
+            let part = &part;
+            let begin = |(first, values)| {
+                thread::Builder::new()
+                    .name("ck_select rows".to_owned())
+                    .spawn_scoped(scope, move || part(first, values))
+                    .map_err(|_| RowsError::TooMany { rows })
+            };
+            let others: Vec<_> = parts.map(begin).collect();
+            // The error of the first row counts.
+            others.into_iter().fold(part(0, own), |all, other| {
+                let ended = other?.join().unwrap_or_else(|panic| resume_unwind(panic));
+                all.and(ended)
+            })
+        })
     }
 
     /// Refuses a row with a cell that is most likely misspelt, if absent cells are errors.
@@ -203,30 +244,43 @@ impl RowModel {
         check_names(op, &names, inputs::of_kernel(op)).map(drop).map_err(RowsError::Names)
     }
 
-    /// Refuses a row whose cells or kernel name say that the model does not apply.
-    fn refuse(&self, row: &dyn Fields) -> Result<(), InvalidField> {
-        match Named::read(self.model.extractor(), row)? {
-            Some(named) => named.into_problem().over(row, |all| refuse_others(&self.model, all)),
-            None => refuse_others(&self.model, row),
-        }
-    }
-
     /// The features of each row of a table, row after row.
     pub fn features(&self, table: &Table<'_>) -> Result<Vec<f64>, RowsError> {
         self.check_columns(table)?;
         let width = self.model.extractor().schema.len();
         let mut features = with_room(table.len(), width)?;
-        for row in 0..table.len() {
-            features.resize(features.len() + width, 0.0);
-            let cells = features.get_mut(row * width..).unwrap_or_default();
-            self.fill(&table.row(row), cells).map_err(|source| RowsError::Row { row, source })?;
-        }
+        features.resize(table.len() * width, 0.0);
+        self.in_threads(&mut features, width, |first, part| self.fill_rows(table, first, part, false))?;
         Ok(features)
     }
 
-    fn fill(&self, row: &dyn Fields, features: &mut [f64]) -> Result<(), InvalidField> {
+    /// The features of rows of a table, from one on.
+    fn fill_rows(
+        &self,
+        table: &Table<'_>,
+        first: usize,
+        features: &mut [f64],
+        refuses: bool,
+    ) -> Result<(), RowsError> {
+        let width = self.model.extractor().schema.len().max(1);
+        (first..).zip(features.chunks_exact_mut(width)).try_for_each(|(row, features)| {
+            let filled = self.fill(&table.row(row), features, refuses);
+            filled.map_err(|source| RowsError::Row { row, source })
+        })
+    }
+
+    /// The features of a row, whose cells or kernel's name may say that the model does not apply: `refuses` makes
+    /// that an error.
+    fn fill(&self, row: &dyn Fields, features: &mut [f64], refuses: bool) -> Result<(), InvalidField> {
         let extractor = self.model.extractor();
-        let (problem, kernel) = sides(extractor, row)?;
+        let named = Named::read(extractor, row)?;
+        if refuses {
+            match &named {
+                Some(named) => named.problem().over(row, |all| refuse_others(&self.model, all))?,
+                None => refuse_others(&self.model, row)?,
+            }
+        }
+        let (problem, kernel) = named_sides(extractor, row, named)?;
         extractor.fill(&problem, &kernel, features);
         Ok(())
     }

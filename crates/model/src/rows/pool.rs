@@ -1,7 +1,8 @@
 //! A forest prepared for the kernels of a table.
 
 use std::cell::OnceCell;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use super::model::{problem_inputs, refuse_others};
 use super::table::Table;
@@ -16,7 +17,7 @@ use crate::kernel::KernelKind;
 use crate::listing::Said as ProblemWords;
 use crate::model::Model;
 use crate::problem::{InvalidField, Problem, fmha_signature_differs};
-use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
+use crate::scoring::{CallValues, PoolFeatures, PoolScorer, RowValues, Scratch};
 use crate::select::Ranked;
 use crate::select::gpu::PerGpu;
 use crate::ties::Ties;
@@ -70,7 +71,9 @@ struct Own {
 #[derive(Debug)]
 struct Together {
     features: PoolFeatures,
-    scorer: PoolScorer,
+    /// Compiled by the second call, because many pools are ranked once.
+    scorer: OnceLock<PoolScorer>,
+    calls: AtomicU32,
     /// What the rows say about the problem, which is the same for all.
     own: Own,
 }
@@ -122,9 +125,8 @@ impl RowPool {
             let own = kernels.first().map(|(_, own)| own.clone()).unwrap_or_default();
             let sides: Vec<_> = kernels.into_iter().map(|(side, _)| side).collect();
             let features = PoolFeatures::new(extractor, &sides).map_err(|_| RowsError::Mixed)?;
-            let scorer =
-                PoolScorer::compile(model.forest(), &features.table()).map_err(|_| RowsError::Mixed)?;
-            Way::Together(Box::new(Together { features, scorer, own }))
+            let (scorer, calls) = (OnceLock::new(), AtomicU32::new(0));
+            Way::Together(Box::new(Together { features, scorer, calls, own }))
         } else {
             Way::Apart { kernels }
         };
@@ -152,6 +154,19 @@ impl RowPool {
     /// Whether there are none.
     pub const fn is_empty(&self) -> bool {
         self.kernels == 0
+    }
+
+    /// Compiles the forest for the kernels, as the second ranking would. Does nothing where rows have problems of their
+    /// own.
+    pub fn prepare(&self) -> Result<(), RowsError> {
+        if let Way::Together(together) = &self.way
+            && together.scorer.get().is_none()
+        {
+            let made = PoolScorer::compile(self.model.forest(), &together.features.table());
+            // Of two threads that compile, the first gives what stays.
+            let _ = together.scorer.set(made.map_err(|_| RowsError::Mixed)?);
+        }
+        Ok(())
     }
 
     /// Ranks all kernels for a problem, best first, and passes each place to `place`. Equal scores are in the order
@@ -238,27 +253,34 @@ impl RowPool {
             return Ok(());
         }
         let (model, target) = (self.model.model(), self.model.target());
-        let forest = self.model.forest();
-        scratch.scores.resize(self.kernels, 0.0);
+        let RowScratch { values, shared, scratch: pool_scratch, scores, features: rows, .. } = scratch;
+        scores.resize(self.kernels, 0.0);
         match &self.way {
             Way::Together(together) => {
-                let Together { features, scorer, own } = together.as_ref();
+                let Together { features, own, calls, .. } = together.as_ref();
                 let side = problem_side(model, own, problem)?;
-                features.fill(&side, &mut scratch.values);
-                let CallValues { uniform, pair, .. } = &scratch.values;
-                scorer.score(uniform, pair, &mut scratch.scratch, &mut scratch.scores)?;
-                for score in &mut scratch.scores {
-                    *score = forest.finish(*score);
+                if together.scorer.get().is_none() && calls.fetch_add(1, Relaxed) > 0 {
+                    self.prepare()?;
+                }
+                if let Some(scorer) = together.scorer.get() {
+                    features.fill(&side, values);
+                    scorer.score(&values.uniform, &values.pair, pool_scratch, scores)?;
+                    scores.iter_mut().for_each(|score| *score = self.model.forest().finish(*score));
+                } else {
+                    self.model.score(scores, rows, |kernels, rows| {
+                        features.rows(&side, kernels, rows, shared);
+                        Ok(())
+                    })?;
                 }
             }
-            Way::Apart { kernels } => {
-                scratch.row.resize(model.extractor().schema.len(), 0.0);
-                for ((kernel, own), score) in kernels.iter().zip(&mut scratch.scores) {
-                    let side = problem_side(model, own, problem)?;
-                    model.extractor().fill(&side, kernel, &mut scratch.row);
-                    *score = forest.predict(&scratch.row)?;
-                }
-            }
+            Way::Apart { kernels } => self.model.score(scores, rows, |range, rows| {
+                let width = model.extractor().schema.len().max(1);
+                let kernels = kernels.get(range).unwrap_or_default();
+                kernels.iter().zip(rows.chunks_exact_mut(width)).try_for_each(|((kernel, own), row)| {
+                    model.extractor().fill(&problem_side(model, own, problem)?, kernel, row);
+                    Ok(())
+                })
+            })?,
         }
         let ranked = |(index, &raw)| Ranked { index, score: model.score(target, raw) };
         scratch.ranking.extend(scratch.scores.iter().enumerate().map(ranked));
@@ -320,9 +342,10 @@ fn problem_side(model: &Model, own: &Own, problem: &dyn Fields) -> Result<Proble
 #[derive(Debug, Default)]
 struct RowScratch {
     values: CallValues,
+    shared: RowValues,
     scratch: Scratch,
     scores: Vec<f64>,
-    row: Vec<f64>,
+    features: Vec<f64>,
     ranking: Vec<Ranked>,
     times: Vec<f64>,
 }

@@ -2,6 +2,7 @@
 
 use super::{ConvKernel, FmhaKernel, GemmKernel, Kernel, KernelKind, NameError};
 use crate::gemm::Family;
+use crate::scan::Scan;
 use crate::vocab::{Dtype, Op};
 
 impl Kernel {
@@ -32,6 +33,13 @@ impl Kernel {
     /// # Ok::<(), ck_select_types::kernel::NameError>(())
     /// ```
     pub fn from_name(name: &str) -> Result<Self, NameError> {
+        if !Self::begins_a_name(name) {
+            return Err(Scan::whole(name)?.fail(format!(
+                "begins neither with 'grouped_conv_' nor with 'fmha_' nor with 'gemm_' or another family of \
+                 GEMM kernels nor, as the dispatcher's identifiers of GEMMs do, with a dtype: {}",
+                Dtype::ELEMENTS.join(", ")
+            )));
+        }
         let kind = if name.starts_with("grouped_conv_") {
             KernelKind::Conv(ConvKernel::parse_name(name)?)
         } else if Family::of_name(name).is_some() || GemmKernel::begins_a_name(name) {
@@ -39,20 +47,17 @@ impl Kernel {
         } else if name.starts_with("fmha_") {
             KernelKind::Fmha(FmhaKernel::parse_name(name)?)
         } else {
-            KernelKind::Gemm(GemmKernel::parse_identifier(name).map_err(|mut error| {
-                let begins = |dtype: &&str| name.starts_with(*dtype);
-                if !Dtype::WORDS.iter().any(begins) && !name.starts_with(|c: char| c.is_ascii_digit()) {
-                    error.reason = format!(
-                        "begins neither with 'grouped_conv_' nor with 'fmha_' nor with 'gemm_' or another \
-                         family of GEMM kernels nor, as the dispatcher's identifiers of GEMMs do, \
-                         with a dtype: {}",
-                        Dtype::ELEMENTS.join(", ")
-                    );
-                }
-                error
-            })?)
+            KernelKind::Gemm(GemmKernel::parse_identifier(name)?)
         };
         Ok(Self { name: name.to_owned(), kind })
+    }
+
+    /// Whether a text begins like a name of some grammar.
+    pub fn begins_a_name(text: &str) -> bool {
+        text.starts_with(|first: char| first.is_ascii_digit())
+            || ["grouped_conv_", "fmha_"].iter().chain(Dtype::WORDS).any(|start| text.starts_with(start))
+            || Family::of_name(text).is_some()
+            || GemmKernel::begins_a_name(text)
     }
 
     /// The operation that it computes.
