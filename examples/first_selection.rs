@@ -38,6 +38,7 @@ fn fill(store: &Path, pool: &Pool) -> Result<(), Failure> {
         problem: problem(number),
         winner: Winner {
             kernel: names().nth(number as usize % pool.len()).unwrap_or_default().into(),
+            split_k: 1,
             median_ms: 0.1,
             cv: 0.01,
             repeats: 20,

@@ -99,6 +99,7 @@ fn problems_are_captured_overridden_and_stored() {
     let scope = Scope::new("gfx950".parse().unwrap(), "AMD Instinct MI355X", pool, "hip 70051831");
     let winner = Winner {
         kernel: small.name.as_str().into(),
+        split_k: 1,
         median_ms: 0.25,
         cv: 0.01,
         repeats: 20,

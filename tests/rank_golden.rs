@@ -132,7 +132,7 @@ fn comparisons_add_up_to_the_scores() {
     let problem = parse(&ranker, "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1");
     let ranking = ranker.rank(&problem).unwrap();
     let [first, second] = [ranking[0], ranking[1]];
-    let comparison = ranker.compare(&problem, first.index, second.index).unwrap();
+    let comparison = ranker.compare((&problem, first.index), (&problem, second.index)).unwrap();
     for (side, place) in [first, second].into_iter().enumerate() {
         let parts = &comparison.parts[side];
         assert_eq!(parts.raw_score().exp_m1().to_bits(), place.score.to_bits());
@@ -186,7 +186,7 @@ fn a_model_is_asked_only_for_what_it_is_for_unless_it_is_forced() {
             ranker.rank(&problem).unwrap_err(),
             ranker.best(&problem).unwrap_err(),
             ranker.predict(problem.checked().unwrap(), 0).unwrap_err(),
-            ranker.compare(&problem, 0, 1).unwrap_err(),
+            ranker.compare((&problem, 0), (&problem, 1)).unwrap_err(),
         ];
         for error in errors {
             let text = error.to_string();

@@ -91,7 +91,11 @@ impl Fields for Both<'_> {
 /// Ranks by predictions of one row at a time. The golden model is trained on logarithms: nothing is clamped.
 fn expected(model: &RowModel, table: &Table<'_>, problem: &dyn Fields) -> Vec<Ranked> {
     let mut ranking: Vec<_> = (0..table.len())
-        .map(|index| Ranked { index, score: model.predict(&Both(&table.row(index), problem)).unwrap() })
+        .map(|index| Ranked {
+            index,
+            split_k: 1,
+            score: model.predict(&Both(&table.row(index), problem)).unwrap(),
+        })
         .collect();
     ranking.sort_by(|a, b| b.score.total_cmp(&a.score));
     ranking
@@ -272,7 +276,7 @@ fn what_a_problem_says_is_used_or_refused_where_absent_cells_are_errors() {
     let forest = model.model().forest(Target::Tflops).unwrap();
     let expected = model.model().score(Target::Tflops, forest.predict(&features).unwrap());
     let ranked = rank(&pool, &cells(r#","pad_h_right":2,"pad_w_right":3"#));
-    assert_eq!(ranked, [Ranked { index: 0, score: expected }]);
+    assert_eq!(ranked, [Ranked { index: 0, split_k: 1, score: expected }]);
     assert_ne!(ranked, rank(&pool, &cells("")), "the padding behind the axes counts");
 
     for (change, message) in [

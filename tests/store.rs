@@ -26,6 +26,7 @@ fn gemm(m: i64) -> Problem {
 fn winner(kernel: &str) -> Winner {
     Winner {
         kernel: kernel.into(),
+        split_k: 1,
         median_ms: 0.25,
         cv: 0.01,
         repeats: 20,

@@ -45,7 +45,7 @@ fn conv() -> impl Strategy<Value = Problem> {
 }
 
 fn gemm() -> impl Strategy<Value = Problem> {
-    (1..=i64::from(i32::MAX), 1..=65_536_i64, 1..=9_i64, 1..=64_i32, 0..Dtype::OF_ELEMENTS.len()).prop_map(
+    (1..=i64::from(i32::MAX), 1..=65_536_i64, 1..=9_i64, 0..=64_i32, 0..Dtype::OF_ELEMENTS.len()).prop_map(
         |(m, n, k, split_k, dtype)| {
             Problem::Gemm(GemmProblem { split_k, ..GemmProblem::new(m, n, k).of(Dtype::OF_ELEMENTS[dtype]) })
         },
@@ -72,6 +72,7 @@ fn record() -> impl Strategy<Value = Record> {
             let pool = PoolHash::of_names([format!("{pool:?}").as_str()]);
             let winner = Winner {
                 kernel: kernel.into(),
+                split_k: if problem.chooses_split() { 8 } else { problem.split_k() },
                 median_ms,
                 cv,
                 repeats,
@@ -128,6 +129,7 @@ proptest! {
 fn one() -> Record {
     let winner = Winner {
         kernel: "kernel_a".into(),
+        split_k: 1,
         median_ms: 0.1,
         cv: 0.0,
         repeats: 20,

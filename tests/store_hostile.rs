@@ -29,6 +29,7 @@ fn gemm(m: i64) -> Problem {
 fn winner() -> Winner {
     Winner {
         kernel: "kernel".into(),
+        split_k: 1,
         median_ms: 0.5,
         cv: 0.01,
         repeats: 10,

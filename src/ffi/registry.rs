@@ -94,6 +94,9 @@ pub struct CkOptions {
     /// and universal models take it instead of the profile of `arch`, or else of what the file is `based_on`;
     /// models of one architecture keep their constants.
     pub hardware: *const c_char,
+    /// The numbers of parts that may be chosen for problems whose `split_k` is 0, such as "1,2,4"; NULL for
+    /// "1,2,4,8,16". Of these, a kernel takes those for which its `supports` returns not 0. Copied.
+    pub splits: *const c_char,
 }
 
 // SAFETY: `repr(C)`, begins with its size, and holds only integers and addresses.
@@ -252,12 +255,15 @@ unsafe fn read_options(options: *const CkOptions) -> Result<Options, Failure> {
         read.mode = mode(&raw)?;
         // SAFETY: by contract, `raw.override_file` is NULL or NUL-terminated; `raw.arch` is NULL or
         // NUL-terminated; `raw.store` is NULL or NUL-terminated; `raw.device_name` is NULL or NUL-terminated;
-        // `raw.hardware` is NULL or NUL-terminated.
+        // `raw.hardware` is NULL or NUL-terminated; `raw.splits` is NULL or NUL-terminated.
         unsafe {
             read.override_file = read_optional_text(raw.override_file, "override_file")?.map(Into::into);
             read.arch = read_arch(raw.arch, "arch")?;
             read.store = read_optional_text(raw.store, "store")?.map(Into::into);
             read.hardware = read_optional_text(raw.hardware, "hardware")?.map(Into::into);
+            if let Some(list) = read_optional_text(raw.splits, "splits")? {
+                read.splits = list.parse().map_err(Failure::of(CkStatus::InvalidArgument))?;
+            }
             read.device_name = read_optional_text(raw.device_name, "device_name")?.map(Into::into);
         }
         read.search = raw.search != 0;

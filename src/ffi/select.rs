@@ -45,6 +45,11 @@ pub struct CkSelection {
     pub user: *mut c_void,
     /// Its index among the registered kernels at the time of the call.
     pub index: usize,
+    /// The parts into which the reduction is split (CK's `k_batch`): the problem's, unless it is 0 there. 1 for
+    /// attention.
+    pub split_k: i32,
+    /// 0.
+    pub reserved: i32,
     /// Its rank in the order of the source, counted from 0.
     pub rank: usize,
     /// Number of kernels before it in that order that do not support the problem.
@@ -95,6 +100,10 @@ pub struct CkRanked {
     pub user: *mut c_void,
     /// Its index among the registered kernels.
     pub index: usize,
+    /// The parts into which the reduction is split: the problem's, unless it is 0 there.
+    pub split_k: i32,
+    /// 0.
+    pub reserved: i32,
     /// The model's score.
     pub score: f64,
     /// 1 if the previous or the next place has the same score, so that the model does not distinguish them,
@@ -181,6 +190,8 @@ pub(super) unsafe fn select<T: AsProblem>(
         name: chosen.entry.c_name().as_ptr(),
         user: chosen.entry.user().0,
         index: chosen.index,
+        split_k: chosen.split_k,
+        reserved: 0,
         rank: chosen.rank,
         unsupported: chosen.unsupported,
         score: chosen.score.unwrap_or(f64::NAN),
@@ -309,6 +320,8 @@ pub(super) unsafe fn rank<T: AsProblem>(
             name: of.entry.c_name().as_ptr(),
             user: of.entry.user().0,
             index: of.index,
+            split_k: of.split_k,
+            reserved: 0,
             score: of.score,
             tied: of.tied.into(),
             unmeasured: (!of.unmeasured.is_empty()).into(),

@@ -101,7 +101,7 @@ impl<'r> Selection<'r> {
         [
             flags,
             self.entry.number().get() as u64,
-            self.index as u64,
+            self.index as u64 | (self.split_k as u64) << 32,
             // Both are below the number of kernels, of which 32 bits are enough.
             self.rank as u64 | (self.unsupported as u64) << 32,
             ModelName::number(self.model).into(),
@@ -118,7 +118,8 @@ impl<'r> Selection<'r> {
         let known = |bit: u64, bits: u64| (flags & bit != 0).then(|| f64::from_bits(bits));
         Some(Self {
             entry: Registered::new(name, user, flags & MAY_REFUSE != 0),
-            index: index as usize,
+            index: index as u32 as usize,
+            split_k: (index >> 32) as i32,
             source: *Source::ALL.get((flags & 0xff) as usize)?,
             score: known(SCORED, score),
             measured_ms: known(MEASURED, measured_ms),
@@ -149,6 +150,7 @@ mod tests {
         Selection {
             entry: Registered::new(&names[number], user, number.is_multiple_of(7)),
             index: number * 3,
+            split_k: 1 << (number % 31),
             source: Source::ALL[number % Source::ALL.len()],
             score: (number.is_multiple_of(2)).then_some(number as f64),
             measured_ms: (number.is_multiple_of(3)).then_some(number as f64 * 0.5),

@@ -56,7 +56,7 @@ impl Registry {
         let problem = problem.checked()?;
         let state = self.state();
         state.note(problem);
-        let call = Call { registry: self, state: &state, problem, measures: true };
+        let call = Call::new(self, &state, problem, true);
         let selection = call.decide()?;
         if selection.no_model || selection.arch_unknown {
             self.warn_once(call, &selection);
@@ -98,6 +98,7 @@ impl Registry {
     fn still_supports(&self, selection: &Selection<'_>, problem: &Problem) -> bool {
         let state = self.state.load();
         let entry = state.kernels().entries().get(selection.index);
-        state.generation() == selection.generation && entry.is_some_and(|entry| entry.supports(problem))
+        state.generation() == selection.generation
+            && entry.is_some_and(|entry| entry.supports_in(problem, selection.split_k))
     }
 }

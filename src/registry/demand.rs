@@ -13,7 +13,7 @@ use arc_swap::ArcSwap;
 use crossbeam_queue::ArrayQueue;
 
 use super::cache::{Key, SLOTS};
-use super::index::KernelIndex;
+use super::index::Choice;
 use crate::problem::Problem;
 
 /// Threads with a table of their own. Later ones share tables and may lose counts, which only reduces the
@@ -92,15 +92,15 @@ pub(super) struct Unmeasured {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Progress {
     pub(super) generation: u64,
-    /// Indices of kernels that have their verdict.
-    pub(super) judged: Vec<KernelIndex>,
+    /// Kernels that have their verdict.
+    pub(super) judged: Vec<Choice>,
     pub(super) timings: Vec<Timing>,
 }
 
 /// A kernel that was measured.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Timing {
-    pub(super) kernel: KernelIndex,
+    pub(super) choice: Choice,
     pub(super) median_ms: f64,
     pub(super) cv: f64,
     pub(super) repeats: u32,
@@ -260,6 +260,7 @@ impl Demand {
 mod tests {
     use super::*;
     use crate::problem::GemmProblem;
+    use crate::registry::index::KernelIndex;
 
     fn unmeasured(m: i64, run_ms: f64) -> Unmeasured {
         let problem = GemmProblem::new(m, 1, 1).into();
@@ -305,9 +306,10 @@ mod tests {
         demand.take_in();
         let mut progress = demand.take(&one.problem, 7).unwrap();
         assert!(demand.take(&one.problem, 7).is_none() && demand.waiting(7).is_empty());
-        progress.judged.push(KernelIndex::new(3));
+        let choice = Choice { kernel: KernelIndex::new(3), split_k: 1 };
+        progress.judged.push(choice);
         demand.give_back(&one.problem, progress);
-        assert_eq!(demand.take(&one.problem, 7).unwrap().judged, [KernelIndex::new(3)]);
+        assert_eq!(demand.take(&one.problem, 7).unwrap().judged, [choice]);
         demand.takes_longer(&one.problem);
         assert_eq!(demand.waiting(8)[0].run_ms, 2.0);
         // In another generation the kernels differ, so a problem that could not be measured is tried again.

@@ -236,6 +236,15 @@ impl Entry {
         self.hooks.as_ref().is_none_or(|hooks| hooks.supports(problem))
     }
 
+    /// The same for a problem in so many parts, which are its own unless it leaves the choice.
+    pub(super) fn supports_in(&self, problem: &Problem, split_k: i32) -> bool {
+        if problem.chooses_split() {
+            self.supports(&problem.with_split(split_k))
+        } else {
+            self.supports(problem)
+        }
+    }
+
     /// Its owner's callbacks.
     pub(super) fn hooks(&self) -> Option<&dyn Hooks> {
         self.hooks.as_deref()

@@ -52,7 +52,7 @@ impl Registry {
     pub fn explain(&self, problem: &Problem) -> Result<String, SelectError> {
         let problem = problem.checked()?;
         let state = self.state();
-        let call = Call { registry: self, state: &state, problem, measures: false };
+        let call = Call::new(self, &state, problem, false);
         let mut text = format!("problem: {problem}\n");
         let asked = state.options().mode.order();
         for source in asked {
@@ -63,7 +63,9 @@ impl Registry {
         }
         let selected = match call.decide() {
             Ok(selection) => {
-                format!("{} by {}, if nothing is measured", selection.entry.name(), selection.source)
+                let (name, source) =
+                    (call.named(selection.entry.name(), selection.split_k), selection.source);
+                format!("{name} by {source}, if nothing is measured")
             }
             Err(error) => format!("nothing: {error}"),
         };
@@ -80,7 +82,8 @@ impl Registry {
         match answer {
             Err(error) => log::line(Level::Error, "select", format_args!("{problem}: {error}")),
             Ok(selection) => {
-                let (name, source) = (selection.entry.name(), selection.source);
+                let (name, source) =
+                    (problem.named(selection.entry.name(), selection.split_k), selection.source);
                 log::line(Level::Debug, "select", format_args!("{problem}: {name} by {source}"));
                 if selection.out_of_range() {
                     let fields: Vec<_> = selection.outside.names(problem.op()).collect();
@@ -95,7 +98,7 @@ impl Registry {
         }
         if log::enabled(Level::Debug) {
             let state = self.state();
-            let call = Call { registry: self, state: &state, problem, measures: false };
+            let call = Call::new(self, &state, problem, false);
             let skipped = passed_over(call, answer.as_ref().ok().map(|found| found.source));
             if !skipped.is_empty() {
                 let skipped = skipped.join("; ");

@@ -35,6 +35,13 @@ index! {
     NameIndex
 }
 
+/// A kernel, and the parts into which it splits a problem's reduction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Choice {
+    pub(super) kernel: KernelIndex,
+    pub(super) split_k: i32,
+}
+
 impl KernelIndex {
     /// The index once the kernel at `gone`, another one, is removed.
     pub(super) const fn without(self, gone: Self) -> Self {

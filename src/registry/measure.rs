@@ -3,7 +3,7 @@
 use super::bench::Turn;
 use super::demand::Timing;
 use super::entry::Entry;
-use super::index::KernelIndex;
+use super::index::Choice;
 use super::options::Options;
 use super::selection::{Selection, Source};
 use super::shared::Registry;
@@ -16,12 +16,12 @@ use crate::tuning::search::{Candidate, SearchOptions, SearchReport, Verdict, sea
 use crate::tuning::store::{StoreError, Winner, WinnerSource, Winners};
 
 impl Registry {
-    /// Measures the kernels at these indices, best guess first, and keeps the winner. Those without a `run`
+    /// Measures these kernels, best guess first, and keeps the winner. Those without a `run`
     /// callback are left out. If there is no winner, the reason is logged.
     pub(super) fn measure<'r>(
         &self,
         call: Call<'r, '_>,
-        kernels: &[KernelIndex],
+        choices: &[Choice],
         source: WinnerSource,
     ) -> Option<Selection<'r>> {
         let (state, problem) = (call.state, &*call.problem);
@@ -48,15 +48,15 @@ impl Registry {
             return Some(Selection { source: Source::Search, ..selection });
         }
         let Options { stream, measuring, .. } = state.options();
-        let report = try_out(state, &turn, problem, kernels, *stream, measuring)?;
-        let name = |index| {
-            state.entry(KernelIndex::new(index)).map_or_else(String::new, |entry| entry.name().to_owned())
+        let report = try_out(state, &turn, problem, choices, *stream, measuring)?;
+        let name = |place: usize| {
+            choices.get(place).map_or_else(String::new, |&choice| name(state, problem, choice))
         };
         let winner = report.winner.and_then(|winner| {
-            let index = KernelIndex::new(winner.index);
-            Some((winner, index, state.entry(index)?))
+            let choice = *choices.get(winner.index)?;
+            Some((winner, choice, state.entry(choice.kernel)?))
         });
-        let Some((winner, index, entry)) = winner else {
+        let Some((winner, choice, entry)) = winner else {
             bench.fail(attempt);
             return nothing(problem, &report.text(name));
         };
@@ -64,27 +64,36 @@ impl Registry {
             log::line(Level::Debug, "search", format_args!("{problem}: {}", report.text(name).trim_end()));
         }
         let (cv, repeats) = spread(&report, winner.index);
-        let timing = Timing { kernel: index, median_ms: winner.median_ms, cv, repeats };
+        let timing = Timing { choice, median_ms: winner.median_ms, cv, repeats };
         keep(winners, problem, entry, &timing, report.tried, source);
-        let base = call.selection(index, entry, Source::Search);
+        let base = call.selection(choice, entry, Source::Search);
         Some(Selection { measured_ms: Some(winner.median_ms), ..base })
     }
 }
 
-/// Times those of the kernels at these indices that can run.
+/// A kernel's name, with the number of parts if the problem left the choice.
+pub(super) fn name(state: &State, problem: &Problem, choice: Choice) -> String {
+    problem.named(state.entry(choice.kernel).map_or("", Entry::name), choice.split_k)
+}
+
+/// Times those of these kernels that can run; a candidate's index is its place.
 pub(super) fn try_out(
     state: &State,
     turn: &Turn<'_>,
     problem: &Problem,
-    kernels: &[KernelIndex],
+    choices: &[Choice],
     stream: Stream,
     measuring: &SearchOptions,
 ) -> Option<SearchReport> {
-    let mut candidates: Vec<Candidate<'_>> = kernels
+    let mut candidates: Vec<Candidate<'_>> = choices
         .iter()
-        .filter_map(|&index| Some((index, state.entry(index)?.hooks()?)))
-        .filter(|(_, hooks)| hooks.can_run())
-        .map(|(index, hooks)| Candidate::new(index.get(), move |stream| hooks.run(problem, stream)))
+        .enumerate()
+        .filter_map(|(place, choice)| Some((place, choice, state.entry(choice.kernel)?.hooks()?)))
+        .filter(|(.., hooks)| hooks.can_run())
+        .map(|(place, choice, hooks)| {
+            let definite = problem.with_split(choice.split_k);
+            Candidate::new(place, move |stream| hooks.run(&definite, stream))
+        })
         .collect();
     Some(search_by(turn, turn.device()?, stream, &mut candidates, measuring))
 }
@@ -100,6 +109,7 @@ pub(super) fn keep(
 ) {
     let record = Winner {
         kernel: entry.name().into(),
+        split_k: timing.choice.split_k,
         median_ms: timing.median_ms,
         cv: timing.cv,
         repeats: timing.repeats,
@@ -110,7 +120,7 @@ pub(super) fn keep(
     if let Err(error @ StoreError::Invalid(_)) = winners.put(problem, &record) {
         log::line(Level::Warn, "store", format_args!("{problem}: the winner is not stored: {error}"));
     }
-    let (name, ms) = (entry.name(), timing.median_ms);
+    let (name, ms) = (problem.named(entry.name(), timing.choice.split_k), timing.median_ms);
     log::line(Level::Info, "search", format_args!("{problem}: {name} takes {ms} ms, the fastest of {tried}"));
 }
 

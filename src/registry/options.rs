@@ -11,6 +11,7 @@ use crate::estimate::{Described, DescribedError};
 use crate::log::{self, Level};
 use crate::model::ModelError;
 use crate::nearest::Hint;
+use crate::problem::Splits;
 use crate::tuning::described::FactsError;
 use crate::tuning::device::{DeviceFacts, Stream};
 use crate::tuning::search::SearchOptions;
@@ -87,6 +88,9 @@ pub struct Options {
     pub measuring: SearchOptions,
     /// The stream to measure on.
     pub stream: Stream,
+    /// The numbers of parts that may be chosen for problems with `split_k` 0. Of these, a kernel takes those that its
+    /// [`supports`](super::Hooks::supports) accepts.
+    pub splits: Splits,
     /// A file to which every distinct problem is appended, for [`ProblemList`](crate::listing::ProblemList)
     /// to read.
     pub capture: Option<PathBuf>,
@@ -109,6 +113,7 @@ impl Default for Options {
             estimate: true,
             measuring: SearchOptions::default(),
             stream: Stream::DEFAULT,
+            splits: Splits::USUAL,
             capture: None,
         }
     }

@@ -15,13 +15,14 @@ use std::path::Path;
 
 use crate::files;
 use crate::kernel::{Kernel, KernelKind};
-use crate::problem::{Problem, ProblemDefaults};
+use crate::problem::{AUTO, MAX_EXTENT, Problem, ProblemDefaults};
 use crate::vocab::{Arch, Op};
 
 /// Which kernel to take for which problem.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Overrides {
-    names: HashMap<Problem, String>,
+    /// The kernel's name, and the parts into which the reduction is split.
+    names: HashMap<Problem, (String, i32)>,
 }
 
 /// Why an override file cannot be used.
@@ -79,14 +80,25 @@ impl Overrides {
                 |reason: String| OverrideError::Line { file: file.to_owned(), line: index + 1, reason };
             let (problem, kernel) =
                 rule.split_once("->").ok_or_else(|| fault("expected 'problem -> kernel name'".to_owned()))?;
-            let (problem, kernel) = (problem.trim(), kernel.trim());
+            let (problem, (kernel, parts)) = (problem.trim(), in_parts(kernel).map_err(fault)?);
             if kernel.is_empty() {
                 return Err(fault("no kernel name after '->'".to_owned()));
             }
             let op = Problem::op_of(problem);
             let problem = Problem::parse(op, problem, &defaults(op, kernel))
                 .map_err(|error| fault(error.to_string()))?;
-            if names.insert(problem, kernel.to_owned()).is_some() {
+            let split_k = match (parts, problem.split_k()) {
+                (None, AUTO) => {
+                    return Err(fault("expected ', split_k=NUMBER' after the kernel's name".to_owned()));
+                }
+                (Some(_), own) if own != AUTO => {
+                    return Err(fault(
+                        "the number of parts is the problem's, unless it has split_k=auto".to_owned(),
+                    ));
+                }
+                (parts, own) => parts.unwrap_or(own),
+            };
+            if names.insert(problem, (kernel.to_owned(), split_k)).is_some() {
                 return Err(fault("an earlier line has a rule for the same problem".to_owned()));
             }
         }
@@ -95,12 +107,23 @@ impl Overrides {
 
     /// The kernel to take for a problem, on `arch` if it names no architecture. A rule that names none is for
     /// all.
-    pub fn get(&self, problem: &Problem, arch: Option<Arch>) -> Option<&str> {
+    pub fn get(&self, problem: &Problem, arch: Option<Arch>) -> Option<(&str, i32)> {
         if self.names.is_empty() {
             return None;
         }
         let on = |arch: Option<Arch>| self.names.get(&problem.on(arch));
-        on(problem.arch().or(arch)).or_else(|| on(None)).map(String::as_str)
+        on(problem.arch().or(arch)).or_else(|| on(None)).map(|(name, split_k)| (name.as_str(), *split_k))
+    }
+}
+
+/// A kernel's name, and the number of parts behind it.
+fn in_parts(text: &str) -> Result<(&str, Option<i32>), String> {
+    let written =
+        text.rsplit_once(',').and_then(|(name, rest)| Some((name, rest.trim().strip_prefix("split_k=")?)));
+    let Some((name, parts)) = written else { return Ok((text.trim(), None)) };
+    match parts.parse() {
+        Ok(number @ 1..) => Ok((name.trim(), Some(number))),
+        _ => Err(format!("split_k: found '{parts}', expected 1 to {MAX_EXTENT}")),
     }
 }
 
@@ -133,24 +156,27 @@ mod tests {
     fn rules_are_found_by_problem() {
         let text = "# comment\n\nC=8,K=8,Hi=8,Wi=8,Y=1,X=1 -> conv_kernel # why\r\n\
              M=1,N=2,K=3 ->gemm_kernel\n\
+             M=1,N=2,K=3,split_k=auto -> split_kernel, split_k=4\n\
              mask=top_left seqlen_q=8 nhead_q=2 hdim_q=64 -> fmha_kernel\n";
         let overrides = Overrides::parse("rules", text).unwrap();
         let gemm = GemmProblem::new(1, 2, 3);
-        assert_eq!(overrides.get(&gemm.into(), None), Some("gemm_kernel"));
+        assert_eq!(overrides.get(&gemm.into(), None), Some(("gemm_kernel", 1)));
         assert_eq!(
             overrides.get(&GemmProblem { arch: "gfx950".parse().ok(), ..gemm }.into(), None),
-            Some("gemm_kernel")
+            Some(("gemm_kernel", 1))
         );
         assert_eq!(overrides.get(&GemmProblem::new(1, 2, 4).into(), None), None);
+        let auto = GemmProblem { split_k: AUTO, ..gemm };
+        assert_eq!(overrides.get(&auto.into(), None), Some(("split_kernel", 4)));
         let causal = FmhaProblem { mask: FmhaMask::TopLeft, ..FmhaProblem::new([8, 8], 2, 64) };
-        assert_eq!(overrides.get(&causal.into(), None), Some("fmha_kernel"));
+        assert_eq!(overrides.get(&causal.into(), None), Some(("fmha_kernel", 1)));
         assert_eq!(overrides.get(&FmhaProblem { mask: FmhaMask::No, ..causal }.into(), None), None);
     }
 
     #[test]
     fn a_rule_may_be_copied_from_a_list() {
         let overrides = Overrides::parse("rules", "\u{feff}M=1,N=2,K=3,op=gemm_universal -> kernel").unwrap();
-        assert_eq!(overrides.get(&GemmProblem::new(1, 2, 3).into(), None), Some("kernel"));
+        assert_eq!(overrides.get(&GemmProblem::new(1, 2, 3).into(), None), Some(("kernel", 1)));
         assert!(Overrides::parse("rules", "M=1,N=2,K=3,op=fmha -> kernel").is_err());
     }
 
@@ -159,7 +185,7 @@ mod tests {
         let overrides = Overrides::parse("rules", "M=1,N=2,K=3,arch=gfx950 -> kernel").unwrap();
         let gemm = Problem::from(GemmProblem::new(1, 2, 3));
         let arch = |word: &str| word.parse().ok();
-        assert_eq!(overrides.get(&gemm, arch("gfx950")), Some("kernel"));
+        assert_eq!(overrides.get(&gemm, arch("gfx950")), Some(("kernel", 1)));
         assert_eq!((overrides.get(&gemm, arch("gfx942")), overrides.get(&gemm, None)), (None, None));
     }
 
@@ -177,6 +203,18 @@ mod tests {
         for (text, message) in [
             ("\nM=1,N=2,K=3", "rules: line 2: expected 'problem -> kernel name'"),
             ("M=1,N=2,K=3 ->", "rules: line 1: no kernel name after '->'"),
+            (
+                "M=1,N=2,K=3,split_k=auto -> x",
+                "rules: line 1: expected ', split_k=NUMBER' after the kernel's name",
+            ),
+            (
+                "M=1,N=2,K=3 -> x, split_k=2",
+                "rules: line 1: the number of parts is the problem's, unless it has split_k=auto",
+            ),
+            (
+                "M=1,N=2,K=3,split_k=auto -> x, split_k=0",
+                "rules: line 1: split_k: found '0', expected 1 to 2147483647",
+            ),
             ("M=1,N=2 -> x", "rules: line 1: K: found nothing, expected a whole number"),
             (
                 "M=1,N=2,K=3 -> x\nM=1,N=2,K=3 -> y",

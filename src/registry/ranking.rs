@@ -28,6 +28,8 @@ pub struct Place<'r> {
     pub index: usize,
     /// The kernel.
     pub entry: Registered<'r>,
+    /// The parts into which the reduction is split: the problem's, unless it leaves the choice.
+    pub split_k: i32,
     /// The model's score.
     pub score: f64,
     /// Whether the previous or next kernel has the same score, so that the model does not distinguish them.
@@ -42,20 +44,20 @@ impl Registry {
         let problem = problem.checked()?;
         let state = self.state();
         state.note(problem);
-        let call = Call { registry: self, state: &state, problem, measures: false };
+        let call = Call::new(self, &state, problem, false);
         let mut scratch = RankScratch::default();
         let mut ranked = model::rank(call, usize::MAX, &mut scratch)
             .map_err(|error| with_reasons(&state, &problem, error))?;
         let outside = ranked.ranking.outside();
         let mut places: Vec<Place<'_>> = Vec::new();
-        while let Some((index, entry, found)) = ranked.next_fitting(call) {
+        while let Some((choice, entry, found)) = ranked.next_fitting(call) {
             let tied = places.last().is_some_and(|before| before.score == found.score);
             if let (true, Some(before)) = (tied, places.last_mut()) {
                 before.tied = true;
             }
             let unmeasured = ranked.ranker.unmeasured(found.index).to_owned();
-            let (index, entry) = (index.get(), self.registered(entry));
-            places.push(Place { index, entry, score: found.score, tied, unmeasured });
+            let (index, entry) = (choice.kernel.get(), self.registered(entry));
+            places.push(Place { index, entry, split_k: found.split_k, score: found.score, tied, unmeasured });
         }
         let fits = |left_out: &&LeftOut| {
             let entry = ranked.model.kernel(left_out.index).and_then(|index| state.entry(index));

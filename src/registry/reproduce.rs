@@ -11,7 +11,7 @@ use super::selection::{Selection, Source};
 use super::source::Call;
 use super::state::State;
 use crate::model::ModelKey;
-use crate::problem::Problem;
+use crate::problem::{Problem, Splits};
 use crate::vocab::Arch;
 
 /// The command, or why there is none.
@@ -47,10 +47,21 @@ fn estimated(
         prepared.estimates.arch_for(state.options().arch, problem).ok_or("no architecture is known")?;
     let pool = prepared.estimates.pool_file(problem.op())?;
     let (pool, problem, top) = (quoted(pool)?, problem.on(None), selection.rank + 1);
+    let splits = allowed(state, &problem);
     let hardware = described_by(state, arch)?.map_or_else(String::new, |path| format!(" --hardware {path}"));
     Ok(format!(
-        "ckselect rank --estimate --arch {arch}{hardware} --pool {pool} --problem '{problem}' --top {top}"
+        "ckselect rank --estimate --arch {arch}{hardware} --pool {pool} --problem '{problem}'{splits} --top {top}"
     ))
+}
+
+/// The numbers of parts that the options allow, where they are asked for and are not the usual ones.
+fn allowed(state: &State, problem: &Problem) -> String {
+    let splits = &state.options().splits;
+    if problem.chooses_split() && *splits != Splits::USUAL {
+        format!(" --splits {splits}")
+    } else {
+        String::new()
+    }
 }
 
 /// The file that describes the GPU of an architecture, quoted; `None` if its profile does.
@@ -106,8 +117,9 @@ fn ranked(
         (Some(device), Some(path)) => format!(" --arch {} --hardware {path}", device.arch),
         _ => String::new(),
     };
+    let splits = allowed(state, &problem);
     Ok(format!(
-        "ckselect rank --model {model} --pool {pool} --problem '{problem}' --top {top}{force}{device}"
+        "ckselect rank --model {model} --pool {pool} --problem '{problem}'{splits} --top {top}{force}{device}"
     ))
 }
 

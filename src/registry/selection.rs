@@ -3,6 +3,7 @@
 use std::ffi::CStr;
 
 use super::entry::Registered;
+use super::index::Choice;
 use super::model_name::ModelName;
 use crate::problem::{FieldSet, InvalidField};
 use crate::select::RankError;
@@ -55,6 +56,8 @@ pub struct Selection<'r> {
     pub entry: Registered<'r>,
     /// Its index in the registry at the time of the call.
     pub index: usize,
+    /// The parts into which the reduction is split: the problem's, unless it leaves the choice. 1 for attention.
+    pub split_k: i32,
     /// The source that chose it.
     pub source: Source,
     /// The model's score, or the estimate's microseconds; `None` from other sources.
@@ -84,10 +87,11 @@ pub struct Selection<'r> {
 
 impl<'r> Selection<'r> {
     /// A selection with the fields that all sources have.
-    pub(super) const fn of(entry: Registered<'r>, index: usize, source: Source, generation: u64) -> Self {
+    pub(super) const fn of(entry: Registered<'r>, choice: Choice, source: Source, generation: u64) -> Self {
         Self {
             entry,
-            index,
+            index: choice.kernel.get(),
+            split_k: choice.split_k,
             source,
             score: None,
             measured_ms: None,

@@ -7,8 +7,8 @@ use super::bench::NoTurn;
 use super::cache::Key;
 use super::demand::{Demand, Progress, Timing, Unmeasured};
 use super::entry::Hooks;
-use super::index::KernelIndex;
-use super::measure::{keep, try_out};
+use super::index::Choice;
+use super::measure::{keep, name, try_out};
 use super::options::Mode;
 use super::selection::{Selection, Source};
 use super::shared::Registry;
@@ -142,7 +142,7 @@ impl Registry {
         if options.mode == Mode::Priority {
             return Ok(());
         }
-        let call = Call { registry: self, state: &state, problem: checked, measures: false };
+        let call = Call::new(self, &state, checked, false);
         let winners = call.prepared().winners.as_ref().map_err(TuneError::new)?;
         let bench = self.slots.bench(options).map_err(TuneError::new)?;
         let Some(mut progress) = demand.take(problem, generation) else { return Ok(()) };
@@ -168,8 +168,8 @@ impl Registry {
             settled.push((*unmeasured, generation));
             return Ok(());
         }
-        let runs = |&index: &KernelIndex| {
-            let hooks = state.entry(index).and_then(|entry| entry.hooks());
+        let runs = |choice: &Choice| {
+            let hooks = state.entry(choice.kernel).and_then(|entry| entry.hooks());
             hooks.is_some_and(Hooks::can_run)
         };
         let mut kernels = search::candidates(call);
@@ -179,7 +179,7 @@ impl Registry {
             // Nothing to choose from: it stays closed.
             return Ok(());
         }
-        let left: Vec<KernelIndex> =
+        let left: Vec<Choice> =
             kernels.iter().copied().filter(|kernel| !progress.judged.contains(kernel)).collect();
         let measuring = SearchOptions {
             budget: until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now())),
@@ -191,14 +191,13 @@ impl Registry {
             demand.give_back(problem, progress);
             return Err(TuneError::new("the device is gone"));
         };
-        let name = |index| {
-            state.entry(KernelIndex::new(index)).map_or_else(String::new, |entry| entry.name().to_owned())
-        };
+        let name =
+            |place: usize| left.get(place).map_or_else(String::new, |&choice| name(&state, problem, choice));
         if log::enabled(Level::Debug) {
             log::line(Level::Debug, "tune", format_args!("{problem}: {}", found.text(name).trim_end()));
         }
         match found.end {
-            End::Completed | End::Budget => take_over(&mut progress, &found, measuring.repeats),
+            End::Completed | End::Budget => take_over(&mut progress, &left, &found, measuring.repeats),
             End::Hung | End::DeviceLost(_) => {
                 bench.fail(attempt);
                 return Err(TuneError::new(format_args!("{problem}: {}", found.end)));
@@ -216,7 +215,7 @@ impl Registry {
             return Ok(());
         }
         let best = progress.timings.iter().min_by(|a, b| a.median_ms.total_cmp(&b.median_ms));
-        let Some((best, entry)) = best.and_then(|best| Some((best, state.entry(best.kernel)?))) else {
+        let Some((best, entry)) = best.and_then(|best| Some((best, state.entry(best.choice.kernel)?))) else {
             bench.fail(attempt);
             report.failed += 1;
             log::line(Level::Warn, "tune", format_args!("{problem}: nothing measured: {}", found.text(name)));
@@ -227,10 +226,10 @@ impl Registry {
         settled.push((*unmeasured, generation));
         report.measured += 1;
         if let Some(&before) = kernels.first()
-            && before != best.kernel
+            && before != best.choice
         {
             report.improved += 1;
-            let before = progress.timings.iter().find(|timing| timing.kernel == before);
+            let before = progress.timings.iter().find(|timing| timing.choice == before);
             report.saved_ms += before.map_or(0.0, |before| before.median_ms - best.median_ms);
         }
         Ok(())
@@ -299,21 +298,21 @@ fn one_kernel(unmeasured: &Unmeasured, measuring: &SearchOptions) -> Duration {
 
 /// Adds the results. A kernel whose timing was cut short by the end of the time is measured again, unless
 /// this call started with it: a later call would not have more time for it.
-fn take_over(progress: &mut Progress, found: &SearchReport, repeats: u32) {
+fn take_over(progress: &mut Progress, tried: &[Choice], found: &SearchReport, repeats: u32) {
     for (at, entry) in found.entries.iter().enumerate() {
-        let kernel = KernelIndex::new(entry.index);
+        let Some(&choice) = tried.get(entry.index) else { continue };
         match entry.verdict {
             Verdict::Measured { median_ms, cv, repeats: had, .. } => {
                 if had < repeats && at > 0 {
                     continue;
                 }
-                let timing = Timing { kernel, median_ms, cv: cv.unwrap_or(0.0), repeats: had };
+                let timing = Timing { choice, median_ms, cv: cv.unwrap_or(0.0), repeats: had };
                 progress.timings.push(timing);
             }
             Verdict::OverBudget | Verdict::NotTried => continue,
             _ => {}
         }
-        progress.judged.push(kernel);
+        progress.judged.push(choice);
     }
 }
 

@@ -18,6 +18,7 @@
 //! assert!(winners.snapshot().get(&problem).is_none());
 //! let measured = Winner {
 //!     kernel: "kernel_b".into(),
+//!     split_k: 1,
 //!     median_ms: 0.0123,
 //!     cv: 0.004,
 //!     repeats: 20,

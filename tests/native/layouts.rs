@@ -53,7 +53,7 @@ fn structs_have_the_same_layout_on_both_sides() {
         CkOptions = "ck_options" {
             struct_size, mode, ignore_environment, override_file, arch, store, device_name, stream, refine,
             refine_out_of_range, search, repeats, warmup, host_timing, embedded_models, no_estimate,
-            budget_ms, cutoff, run_timeout_ms, hardware,
+            budget_ms, cutoff, run_timeout_ms, hardware, splits,
         }
         CkHardware = "ck_hardware" {
             struct_size, num_cus, simds_per_cu, shader_engines, max_clock_mhz, max_waves_per_cu,
@@ -69,10 +69,12 @@ fn structs_have_the_same_layout_on_both_sides() {
         CkKernelInfo = "ck_kernel_info" { struct_size, name, user, index, priority, reserved }
         CkForestBytes = "ck_forest_bytes" { struct_size, target, reserved, bytes, len }
         CkSelection = "ck_selection" {
-            struct_size, name, user, index, rank, unsupported, score, measured_ms, generation, source,
+            struct_size, name, user, index, split_k, reserved, rank, unsupported, score, measured_ms, generation, source,
             out_of_range, out_of_range_fields, unmeasured, arch_unknown, no_model, generic, model,
         }
-        CkRanked = "ck_ranked" { struct_size, name, user, index, score, tied, unmeasured }
+        CkRanked = "ck_ranked" {
+            struct_size, name, user, index, split_k, reserved, score, tied, unmeasured,
+        }
         CkRowOptions = "ck_row_options" {
             struct_size, target, uncoded, tolerate_no_spec, force, engine, hardware, threads,
         }

@@ -43,10 +43,11 @@ impl<'a> Prepared<'a> {
     fn fill(&self, rows: &[u32], values: &mut [f64], desk: &mut RowValues) -> Result<(), FeatureError> {
         let row = |index: &u32| &self.measurements.rows()[*index as usize];
         let mut rest = values;
-        for same in rows.chunk_by(|a, b| row(a).problem == row(b).problem) {
+        for same in rows.chunk_by(|a, b| (row(a).problem, row(a).split_k) == (row(b).problem, row(b).split_k))
+        {
             let (part, after) = rest.split_at_mut(same.len() * self.extractor.schema.len());
             rest = after;
-            let problem = &self.measurements.problems()[row(&same[0]).problem as usize];
+            let problem = &self.measurements.problem_of(row(&same[0]));
             let side = self
                 .extractor
                 .problem_side(problem)

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use ck_select_model::model::{FeatureSpec, TrainedFile, TrainedOn};
-use ck_select_types::problem::FieldSet;
+use ck_select_types::problem::{FieldSet, Problem};
 use ck_select_types::vocab::Op;
 
 use crate::digest;
@@ -27,7 +27,7 @@ pub fn trained_on(
     let (mut problems, mut kernels) = (BTreeSet::new(), BTreeSet::new());
     for row in rows {
         let row = &measurements.rows()[row as usize];
-        problems.insert(row.problem as usize);
+        problems.insert((row.problem as usize, row.split_k));
         kernels.insert(row.kernel as usize);
     }
     let files = measurements.sources().iter().zip(digests).map(|(source, digest)| TrainedFile {
@@ -35,11 +35,12 @@ pub fn trained_on(
         rows: source.rows,
         sha256: digest.clone(),
     });
-    let problem = |place: usize| &measurements.problems()[place];
-    let (own, others): (Vec<usize>, Vec<usize>) =
-        problems.into_iter().partition(|&place| problem(place).op() == measurements.wanted().op);
+    let problems =
+        problems.into_iter().map(|(place, parts)| measurements.problems()[place].with_split(parts));
+    let (own, others): (Vec<Problem>, Vec<Problem>) =
+        problems.partition(|problem| problem.op() == measurements.wanted().op);
     TrainedOn::new(
-        own.into_iter().chain(others).map(problem),
+        own.iter().chain(&others),
         kernels.into_iter().map(|kernel| &measurements.kernels()[kernel].kind),
         files.collect(),
     )

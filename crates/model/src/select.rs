@@ -23,9 +23,9 @@ use crate::features::{KernelSide, ProblemSide};
 use crate::kernel::Kernel;
 use crate::model::{Model, ModelKey, Predictions};
 use crate::pool::Pool;
-use crate::problem::{Checked, Problem};
+use crate::problem::{Checked, FieldSet, Problem};
 use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Wanted};
-use crate::ties::Ties;
+use crate::ties::{Ties, order};
 use crate::vocab::Arch;
 use gpu::PerGpu;
 use outside::Known;
@@ -273,6 +273,23 @@ impl Ranker {
         scratch: &'w mut RankScratch,
     ) -> Result<Ranking<'r, 'w>, RankError> {
         self.check_key(&problem, arch)?;
+        if problem.chooses_split() {
+            self.rank_splits(problem, arch, count, scratch)?;
+        } else {
+            self.rank_first(problem, arch, count, scratch)?;
+        }
+        let is_whole = !scratch.is_shortlist && scratch.ordered == scratch.ranking.len();
+        Ok(Ranking { ranker: self, problem, scratch, next: 0, is_whole })
+    }
+
+    /// Ranks the first `count` places of a problem whose number of parts is known.
+    fn rank_first(
+        &self,
+        problem: Checked<'_>,
+        arch: Option<Arch>,
+        count: usize,
+        scratch: &mut RankScratch,
+    ) -> Result<(), RankError> {
         self.fill(problem, arch, scratch)?;
         // Shortlists do not take the estimate into account.
         let shortlists = self.universal.is_none() && self.scorer.distinct_kernels() >= SHORTLIST_FROM;
@@ -283,12 +300,56 @@ impl Ranker {
             self.score_all(problem, scratch)?;
             self.order(problem, count, scratch);
         }
-        let is_whole = !scratch.is_shortlist && scratch.ordered == scratch.ranking.len();
-        Ok(Ranking { ranker: self, problem, scratch, next: 0, is_whole })
+        Ok(())
+    }
+
+    /// Ranks the first `count` of all pairs of a kernel and a number of parts: as many of each number, merged. The
+    /// smaller number goes first where nothing but the estimate distinguishes two pairs.
+    fn rank_splits(
+        &self,
+        problem: Checked<'_>,
+        arch: Option<Arch>,
+        count: usize,
+        scratch: &mut RankScratch,
+    ) -> Result<(), RankError> {
+        let higher_is_better = self.model.spec().rank_by.higher_is_better();
+        let before = |a: &Ranked, b: &Ranked| order(a.score, b.score, higher_is_better);
+        let mut pairs = std::mem::take(&mut scratch.pairs);
+        pairs.clear();
+        let (mut outside, mut best, mut fault, mut is_part) = (FieldSet::NONE, None::<Ranked>, None, false);
+        for definite in problem.each_split() {
+            if let Err(error) = self.rank_first(problem.in_parts(&definite), arch, count, scratch) {
+                fault.get_or_insert(error);
+                continue;
+            }
+            is_part |= scratch.is_shortlist || scratch.ordered < scratch.ranking.len();
+            let first = scratch.ranking().first().copied();
+            if first.is_some_and(|first| best.is_none_or(|best| before(&first, &best).is_lt())) {
+                (best, outside) = (first, scratch.outside);
+            }
+            pairs.extend((0_u32..).zip(scratch.ranking().iter().copied()));
+        }
+        // Pairs of one number are in order already.
+        pairs.sort_unstable_by(|(place, a), (other, b)| {
+            before(a, b)
+                .then_with(|| self.ties.before_times(a.index, b.index))
+                .then_with(|| (a.split_k, place).cmp(&(b.split_k, other)))
+        });
+        scratch.ranking.clear();
+        scratch.ranking.extend(pairs.iter().map(|(_, ranked)| *ranked));
+        (scratch.pairs, scratch.outside, scratch.is_shortlist) = (pairs, outside, is_part);
+        scratch.truncate(count);
+        if scratch.ranking.is_empty() {
+            return Err(fault.unwrap_or_else(|| self.no_kernel(&problem)));
+        }
+        Ok(())
     }
 
     /// Ranks all places, after a ranking of the first ones left its values in the scratch. They begin with those.
     fn rank_rest(&self, problem: Checked<'_>, scratch: &mut RankScratch) -> Result<(), RankError> {
+        if problem.chooses_split() {
+            return self.rank_splits(problem, scratch.arch, usize::MAX, scratch);
+        }
         if scratch.is_shortlist {
             self.score_all(problem, scratch)?;
         }
@@ -332,7 +393,7 @@ impl Ranker {
                 }
                 None => continue,
             };
-            ranking.push(Ranked { index, score });
+            ranking.push(Ranked { index, split_k: problem.split_k(), score });
         }
         if ranking.is_empty() { Err(self.no_kernel(&problem)) } else { Ok(()) }
     }
@@ -356,11 +417,13 @@ impl Ranker {
         arch: Option<Arch>,
     ) -> Result<Vec<OutOfRange>, RankError> {
         problem.validate()?;
+        // Whatever number of parts is chosen, the rest is the same.
+        let problem = if problem.chooses_split() { problem.with_split(1) } else { *problem };
         let mut values = CallValues::default();
         if let Some(features) = &self.features {
-            features.fill(&self.problem_side(problem)?, &mut values);
+            features.fill(&self.problem_side(&problem)?, &mut values);
         }
-        Ok(self.known.describe(problem, arch, &values.uniform))
+        Ok(self.known.describe(&problem, arch, &values.uniform))
     }
 
     /// Fills in a problem's values, and whether they are in the model's training range.
@@ -462,7 +525,8 @@ impl Ranker {
         }
         ranking.clear();
         ranking.extend(of_scorer.shortlist().iter().filter_map(|listed| {
-            Some(Ranked { index: index(listed.kernel)?, score: self.score(listed.score) })
+            let (index, score) = (index(listed.kernel)?, self.score(listed.score));
+            Some(Ranked { index, split_k: problem.split_k(), score })
         }));
         let beyond = self.score(of_scorer.beyond());
         self.order(problem, count, scratch);
@@ -482,6 +546,7 @@ impl Ranker {
     /// The feature row of one kernel of the pool.
     pub fn features(&self, problem: Checked<'_>, index: usize) -> Result<Vec<f64>, RankError> {
         self.check_key(&problem, None)?;
+        problem.check_split()?;
         match &self.universal {
             Some(_) => Ok(self.universal_row(problem, index)?.0),
             None => self.row(&self.problem_side(&problem)?, index),

@@ -7,6 +7,9 @@ use std::cmp::{Ordering, Reverse};
 pub struct Ranked {
     /// The kernel's index in its pool.
     pub index: usize,
+    /// The parts into which the reduction is split: the problem's, unless it leaves the choice. Rows have theirs among
+    /// their values, and 1 here.
+    pub split_k: i32,
     /// The score of the model's ranking forest, with logarithms undone.
     pub score: f64,
 }

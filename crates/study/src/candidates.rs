@@ -7,6 +7,8 @@ use ck_select_data::measurements::{Measurements, Run};
 pub struct Candidate {
     /// Index into [`Measurements::kernels`].
     pub kernel: u32,
+    /// The parts into which it split the reduction.
+    pub split_k: i32,
     /// Measured TFLOPS; the median if the kernel was measured more than once.
     pub tflops: f64,
 }
@@ -77,8 +79,9 @@ pub fn trials(measurements: &Measurements) -> Vec<Trial> {
 /// The number of pairs that a run has more than once.
 pub fn repeated(measurements: &Measurements) -> usize {
     let in_run = |run: Run| {
-        let mut kernels: Vec<u32> =
-            run.rows.iter().map(|&row| measurements.rows()[row as usize].kernel).collect();
+        let pair =
+            |row: u32| (measurements.rows()[row as usize].kernel, measurements.rows()[row as usize].split_k);
+        let mut kernels: Vec<(u32, i32)> = run.rows.iter().map(|&row| pair(row)).collect();
         kernels.sort_unstable();
         kernels.chunk_by(PartialEq::eq).filter(|same| same.len() > 1).count()
     };
@@ -86,12 +89,12 @@ pub fn repeated(measurements: &Measurements) -> usize {
 }
 
 fn trial(measurements: &Measurements, run: Run) -> Option<Trial> {
-    // (kernel, index of its first row, tflops)
-    let mut measured: Vec<(u32, u32, f64)> = run
+    // (kernel and its parts, index of its first row, tflops)
+    let mut measured: Vec<((u32, i32), u32, f64)> = run
         .rows
         .into_iter()
         .map(|index| (index, &measurements.rows()[index as usize]))
-        .map(|(index, row)| (row.kernel, index, row.tflops))
+        .map(|(index, row)| ((row.kernel, row.split_k), index, row.tflops))
         .collect();
     measured.sort_by(|a, b| a.0.cmp(&b.0).then(a.1.cmp(&b.1)));
     let mut candidates: Vec<(u32, Candidate)> = measured
@@ -100,7 +103,8 @@ fn trial(measurements: &Measurements, run: Run) -> Option<Trial> {
             let mut speeds: Vec<f64> = same.iter().map(|row| row.2).collect();
             speeds.sort_by(f64::total_cmp);
             let tflops = ck_select_data::figures::quantile(&speeds, 0.5);
-            (same[0].1, Candidate { kernel: same[0].0, tflops })
+            let (kernel, split_k) = same[0].0;
+            (same[0].1, Candidate { kernel, split_k, tflops })
         })
         .collect();
     candidates.sort_by_key(|candidate| candidate.0);

@@ -148,9 +148,11 @@ mod tests {
             .map(|(problem, &efficiency)| Outcome {
                 problem,
                 oracle: 0,
+                oracle_split_k: 1,
                 oracle_tflops: 100.0,
                 // A kernel for each efficiency.
                 selected: Some((efficiency * 1000.0) as u32),
+                selected_split_k: Some(1),
                 selected_tflops: efficiency * 100.0,
                 efficiency,
                 oracle_rank: None,

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ck_select_model::model::{Model, Target};
-use ck_select_model::select::{RankError, RankScratch, Ranker};
+use ck_select_model::select::{RankError, RankScratch, Ranked, Ranker};
 use ck_select_types::pool::{Pool, PoolError};
-use ck_select_types::problem::FieldSet;
+use ck_select_types::problem::{FieldSet, InvalidField, Splits};
 use rayon::prelude::*;
 
 use crate::candidates::Trial;
@@ -39,6 +39,9 @@ pub enum JudgeError {
     /// The kernels are not a pool.
     #[error(transparent)]
     Pool(#[from] PoolError),
+    /// There are too many numbers of parts to choose from.
+    #[error(transparent)]
+    Splits(InvalidField),
     /// The model cannot rank the kernels.
     #[error(transparent)]
     Kernels(RankError),
@@ -67,11 +70,39 @@ pub struct Judge {
     clamped: bool,
 }
 
-/// Working memory for one thread.
-#[derive(Debug, Default)]
-struct Desk {
-    scratch: RankScratch,
+/// Where the candidates of a trial are, by kernel and number of parts.
+#[derive(Debug)]
+pub(crate) struct Places<'s> {
+    splits: &'s Splits,
     places: Vec<Option<usize>>,
+}
+
+impl<'s> Places<'s> {
+    /// Those of a trial in a pool of so many kernels, in which `index` finds those that were measured.
+    pub(crate) fn new(
+        trial: &Trial,
+        splits: &'s Splits,
+        kernels: usize,
+        index: impl Fn(u32) -> Option<usize>,
+    ) -> Self {
+        let mut places = Self { splits, places: vec![None; kernels * splits.as_slice().len()] };
+        for (place, candidate) in trial.candidates.iter().enumerate() {
+            let at = index(candidate.kernel).and_then(|kernel| places.at(kernel, candidate.split_k));
+            if let Some(at) = at {
+                places.places[at].get_or_insert(place);
+            }
+        }
+        places
+    }
+
+    fn at(&self, kernel: usize, split_k: i32) -> Option<usize> {
+        let splits = self.splits.as_slice();
+        Some(kernel * splits.len() + splits.binary_search(&split_k).ok()?)
+    }
+
+    pub(crate) fn get(&self, kernel: usize, split_k: i32) -> Option<usize> {
+        self.places.get(self.at(kernel, split_k)?).copied().flatten()
+    }
 }
 
 impl Judge {
@@ -127,9 +158,12 @@ impl Judge {
         measurements: &Measurements,
         trials: &[Trial],
     ) -> Result<Vec<Option<Order>>, JudgeError> {
+        let splits = measurements.splits().map_err(JudgeError::Splits)?;
         trials
             .par_iter()
-            .map_init(Desk::default, |desk, trial| self.order(measurements, trial, desk))
+            .map_init(RankScratch::default, |scratch, trial| {
+                self.order(measurements, trial, &splits, scratch)
+            })
             .collect()
     }
 
@@ -137,29 +171,29 @@ impl Judge {
         &self,
         measurements: &Measurements,
         trial: &Trial,
-        desk: &mut Desk,
+        splits: &Splits,
+        scratch: &mut RankScratch,
     ) -> Result<Option<Order>, JudgeError> {
         let problem = &measurements.problems()[trial.problem as usize];
         let fault = |source| JudgeError::Problem { problem: problem.to_string(), source };
-        desk.places.clear();
-        desk.places.resize(self.ranker.pool().len(), None);
-        for (place, candidate) in trial.candidates.iter().enumerate() {
-            if let Some(index) = self.in_pool[candidate.kernel as usize] {
-                desk.places[index].get_or_insert(place);
-            }
-        }
-        match self.ranker.rank_with(problem, &mut desk.scratch) {
+        let kernels = self.ranker.pool().len();
+        let measured = Places::new(trial, splits, kernels, |kernel| self.in_pool[kernel as usize]);
+        let rank = |ranker: &Ranker, scratch: &mut RankScratch| {
+            ranker.ranking(problem.checked()?.among(splits), None, usize::MAX, scratch).map(|_| ())
+        };
+        match rank(&self.ranker, scratch) {
             Err(RankError::NoKernel { .. }) if self.has_pool => return Ok(None),
             ranked => ranked.map_err(fault)?,
         }
-        let outside = desk.scratch.outside();
-        let ranked = desk.scratch.ranking();
-        let places = ranked.iter().filter_map(|ranked| desk.places[ranked.index]).collect();
-        let chosen = ranked.first().filter(|first| self.has_pool && desk.places[first.index].is_none());
-        let unmeasured = chosen.map(|first| self.ranker.name(first.index).to_owned());
+        let outside = scratch.outside();
+        let ranked = scratch.ranking();
+        let place = |ranked: &Ranked| measured.get(ranked.index, ranked.split_k);
+        let places = ranked.iter().filter_map(place).collect();
+        let chosen = ranked.first().filter(|first| self.has_pool && place(first).is_none());
+        let unmeasured = chosen.map(|first| problem.named(self.ranker.name(first.index), first.split_k));
         let absolute = match &self.absolute {
             Some(absolute) => {
-                absolute.rank_with(problem, &mut desk.scratch).map_err(fault)?;
+                rank(absolute, scratch).map_err(fault)?;
                 true
             }
             None => self.ranker.model().spec().rank_by == Target::Tflops,
@@ -167,8 +201,8 @@ impl Judge {
         let mut predicted = Vec::new();
         if absolute {
             predicted.resize(trial.candidates.len(), f64::NAN);
-            for ranked in desk.scratch.ranking() {
-                if let Some(place) = desk.places[ranked.index] {
+            for ranked in scratch.ranking() {
+                if let Some(place) = place(ranked) {
                     predicted[place] = if self.clamped { ranked.score.max(0.0) } else { ranked.score };
                 }
             }

@@ -38,7 +38,10 @@ impl Ranking {
                 format!("rank: found {}, but no kernel of rank 1 for its problem", first.rank),
             ));
         }
-        let shared = |pair: &&[Place]| pair[0].rank == pair[1].rank && pair[0].kernel != pair[1].kernel;
+        let shared = |pair: &&[Place]| {
+            pair[0].rank == pair[1].rank
+                && (&pair[0].kernel, pair[0].split_k) != (&pair[1].kernel, pair[1].split_k)
+        };
         match self.places.windows(2).find(shared) {
             Some([one, other]) => {
                 let message = format!(
@@ -56,6 +59,7 @@ impl Ranking {
 struct Place {
     rank: u64,
     kernel: Kernel,
+    split_k: i32,
     /// Where it stands.
     line: u64,
 }
@@ -221,8 +225,11 @@ impl Predictions {
                 })?
             };
             let number = label.parse().ok();
+            let split_k = problem.split_k();
+            let problem = if measurements.chooses_split() { problem.leaving_split() } else { problem };
             let rankings = rankings.entry(problem).or_default();
-            let place = Place { rank, kernel, line: record.position().map_or(0, csv::Position::line) };
+            let place =
+                Place { rank, kernel, split_k, line: record.position().map_or(0, csv::Position::line) };
             match rankings.iter_mut().find(|ranking| ranking.number == number) {
                 Some(ranking) => ranking.places.push(place),
                 None => rankings.push(Ranking { number, places: vec![place] }),
@@ -274,7 +281,8 @@ impl Predictions {
         let places = self.ranking(measurements, trial)?;
         let find = |place: &Place| {
             trial.candidates.iter().position(|candidate| {
-                measurements.kernels()[candidate.kernel as usize].kind == place.kernel.kind
+                candidate.split_k == place.split_k
+                    && measurements.kernels()[candidate.kernel as usize].kind == place.kernel.kind
             })
         };
         let unmeasured = places.first().filter(|first| find(first).is_none());

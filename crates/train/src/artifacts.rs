@@ -161,7 +161,7 @@ fn spec(measurements: &Measurements, plan: &Plan, trained: &[Trained], inputs: &
         "log_targets": log_targets,
         "params": ranking.map(|one| one.goal.params.to_json()),
         "hardware": stores_hardware(plan).then(|| hardware(&plan.extractor.hardware)),
-        "ck_select": extension(plan, trained, &trained_on(measurements, plan, trained, &inputs.digests)),
+        "ck_select": extension(measurements, plan, trained, &trained_on(measurements, plan, trained, &inputs.digests)),
     });
     if let (Some(variant), Some(object)) = (&inputs.direction, spec.as_object_mut()) {
         object.insert("variant".to_owned(), json!(variant));
@@ -183,10 +183,13 @@ fn hardware(hardware: &Hardware) -> Value {
 
 /// Our own key: the rules of the features, the target that ranks, the ranges of the features, and what the
 /// model was trained on.
-fn extension(plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) -> Value {
+fn extension(measurements: &Measurements, plan: &Plan, trained: &[Trained], trained_on: &TrainedOn) -> Value {
     let mut extension = serde_json::to_value(plan.extractor.rules).unwrap_or_default();
     if let Some(object) = extension.as_object_mut() {
         object.insert("rank_by".to_owned(), json!(plan.rank_by.as_str()));
+        if measurements.chooses_split() {
+            object.insert("choose".to_owned(), json!("split_k"));
+        }
         if let Some(prior) = trained.first().and_then(|one| one.prior) {
             object.insert("prior".to_owned(), json!(prior));
         }

@@ -69,7 +69,8 @@ pub struct Role {
 
 /// A row with a value of the target.
 struct Usable {
-    kernel: u32,
+    /// The kernel, with its number of parts.
+    kernel: (u32, i32),
     index: u32,
     measured: f64,
     tflops: f64,
@@ -155,7 +156,12 @@ impl TrainingData {
                     continue;
                 }
                 only_trains &= roles.get(file_of_row(index)).is_some_and(|role| role.only_trains);
-                usable.push(Usable { kernel: row.kernel, index, measured, tflops: row.tflops });
+                usable.push(Usable {
+                    kernel: (row.kernel, row.split_k),
+                    index,
+                    measured,
+                    tflops: row.tflops,
+                });
             }
             for Usable { index, measured, tflops, .. } in each_kernel_once(usable) {
                 data.rows.push(index);
@@ -210,18 +216,22 @@ impl TrainingData {
             let problem = &measurements.problems()[item.problem as usize];
             let arch = item.arch.ok_or_else(|| TrainError::NoArch(problem.to_string()))?;
             let estimator = Estimator::new(measurements.device_of_file(item.file, arch)?);
-            let kernel =
-                |row: &u32| &measurements.kernels()[measurements.rows()[*row as usize].kernel as usize];
-            let kernels = self.rows[item.span.clone()].iter().map(kernel);
-            let kinds = kernels.clone().map(|one| &one.kind);
-            let (values, log_times) = universal_rows(extractor, estimator, problem, kinds)
-                .map_err(|source| Box::new(features::FeatureError { what: problem.to_string(), source }))?;
-            if let Some((kernel, _)) = kernels.zip(&log_times).find(|(_, time)| time.is_nan()) {
-                let why = estimator.shape(&kernel.kind).err().map_or_else(String::new, |e| e.to_string());
-                return Err(TrainError::NoEstimate { kernel: kernel.name.clone(), arch, why });
+            let row = |row: &u32| &measurements.rows()[*row as usize];
+            for rows in self.rows[item.span.clone()].chunk_by(|a, b| row(a).split_k == row(b).split_k) {
+                let problem = &measurements.problem_of(row(&rows[0]));
+                let kernels = rows.iter().map(|index| &measurements.kernels()[row(index).kernel as usize]);
+                let kinds = kernels.clone().map(|one| &one.kind);
+                let (values, log_times) =
+                    universal_rows(extractor, estimator, problem, kinds).map_err(|source| {
+                        Box::new(features::FeatureError { what: problem.to_string(), source })
+                    })?;
+                if let Some((kernel, _)) = kernels.zip(&log_times).find(|(_, time)| time.is_nan()) {
+                    let why = estimator.shape(&kernel.kind).err().map_or_else(String::new, |e| e.to_string());
+                    return Err(TrainError::NoEstimate { kernel: kernel.name.clone(), arch, why });
+                }
+                features.values.extend(values);
+                features.log_times.extend(log_times);
             }
-            features.values.extend(values);
-            features.log_times.extend(log_times);
         }
         Ok(features)
     }
@@ -317,11 +327,12 @@ mod tests {
 
     #[test]
     fn a_kernel_that_was_measured_again_counts_once() {
-        let row = |kernel, index, tflops| Usable { kernel, index, measured: 2.0 * tflops, tflops };
+        let row =
+            |kernel, index, tflops| Usable { kernel: (kernel, 1), index, measured: 2.0 * tflops, tflops };
         let rows = vec![row(7, 0, 3.0), row(2, 1, 1.0), row(7, 2, 5.0), row(7, 3, 4.5), row(2, 4, 2.0)];
         let once: Vec<_> = each_kernel_once(rows)
             .into_iter()
-            .map(|row| (row.kernel, row.index, row.measured, row.tflops))
+            .map(|row| (row.kernel.0, row.index, row.measured, row.tflops))
             .collect();
         assert_eq!(once, [(7, 0, 9.0, 4.5), (2, 1, 3.0, 1.5)]);
     }

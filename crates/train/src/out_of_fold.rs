@@ -39,7 +39,13 @@ pub(super) fn parquet(measurements: &Measurements, trained: &[Trained]) -> Resul
     for name in names {
         let of = |problem: &Vec<(&str, i64)>| Some(problem.iter().find(|(known, _)| *known == name)?.1);
         let of: Vec<Option<i64>> = problems.iter().map(of).collect();
-        let values = valid.iter().map(|index| of[row(index).problem as usize]);
+        let value = |row: &Row| {
+            of[row.problem as usize].map(|value| match name {
+                "split_k" => row.split_k.into(),
+                _ => value,
+            })
+        };
+        let values = valid.iter().map(|index| value(row(index)));
         columns.push((name.to_owned(), Arc::new(values.collect::<Int64Array>())));
     }
     let real = |value: fn(&Row) -> f64| -> ArrayRef {

@@ -14,6 +14,9 @@ pub use crate::invalid::InvalidField;
 use crate::invalid::UnknownWord;
 use crate::shape::Mnk;
 
+/// The number of parts that stands for a choice, in text [`Field::zero`].
+pub const AUTO: i32 = 0;
+
 /// Largest accepted extent: CK narrows every dimension to 32 bits before a launch.
 pub const MAX_EXTENT: i64 = i32::MAX as i64;
 
@@ -34,6 +37,8 @@ pub struct Field {
     pub(crate) range: [i64; 2],
     /// Whether text leaves it out where it has its default.
     pub omitted: bool,
+    /// The word for 0, where that is no number.
+    pub zero: Option<&'static str>,
     /// What it means, in a sentence.
     pub doc: &'static str,
 }
@@ -50,6 +55,7 @@ impl Field {
             most: MAX_EXTENT,
             range: T::RANGE,
             omitted: false,
+            zero: None,
             doc: "",
         }
     }
@@ -75,7 +81,10 @@ impl Field {
     /// A value as text.
     pub fn text(&self, value: i64) -> String {
         match self.kind {
-            Kind::Number | Kind::Flag => value.to_string(),
+            Kind::Number | Kind::Flag => match self.zero {
+                Some(word) if value == 0 => word.to_owned(),
+                _ => value.to_string(),
+            },
             Kind::Word(vocabulary) => {
                 let word = usize::try_from(value).ok().and_then(|place| vocabulary.words.get(place));
                 word.copied().unwrap_or_default().to_owned()
@@ -96,17 +105,36 @@ impl Field {
     fn number(&self, name: &str, value: Option<i64>) -> Result<Option<i64>, InvalidField> {
         match value {
             Some(found) if !(self.range[0]..=self.range[1]).contains(&found) => {
-                let most = self.range[1].min(self.most);
-                Err(InvalidField::new(name, found, format!("{} to {most}", self.least)))
+                Err(InvalidField::new(name, found, self.accepted(self.range[1].min(self.most))))
             }
             value => Ok(value),
+        }
+    }
+
+    /// The numbers up to `most` that are valid, as an error names them.
+    pub(crate) fn accepted(&self, most: i64) -> String {
+        match self.zero {
+            Some(word) => format!("{word}, or {} to {most}", self.least + 1),
+            None => format!("{} to {most}", self.least),
         }
     }
 
     /// The value of a cell under one of the field's names.
     fn read(&self, name: &str, fields: &dyn Fields) -> Result<Option<i64>, InvalidField> {
         match self.kind {
-            Kind::Number => self.number(name, cells::whole(fields, name)?),
+            Kind::Number => match self.zero {
+                Some(zero) if matches!(fields.cell(name), Some(cells::Cell::Word(word)) if word == zero) => {
+                    Ok(Some(0))
+                }
+                Some(zero) => self.number(
+                    name,
+                    cells::whole(fields, name).map_err(|fault| InvalidField {
+                        expected: format!("{}, or {zero}", fault.expected),
+                        ..fault
+                    })?,
+                ),
+                None => self.number(name, cells::whole(fields, name)?),
+            },
             Kind::Flag => Ok(cells::flag(fields, name)?.map(i64::from)),
             Kind::Word(vocabulary) => cells::word(fields, name, vocabulary.code),
             Kind::Shape => {
@@ -343,7 +371,7 @@ const fn same(one: &str, other: &str) -> bool {
 pub(crate) fn validate_numbers<R: Record>(record: &R) -> Result<(), InvalidField> {
     for (field, value) in R::FIELDS.iter().zip(values(record)) {
         if matches!(field.kind, Kind::Number) && !(field.least..=field.most).contains(&value) {
-            return Err(InvalidField::new(field.name, value, format!("{} to {}", field.least, field.most)));
+            return Err(InvalidField::new(field.name, value, field.accepted(field.most)));
         }
     }
     Ok(())
@@ -358,7 +386,7 @@ pub(crate) fn write_pairs<R: Record>(record: &R, f: &mut fmt::Formatter<'_>) -> 
             continue;
         }
         match field.kind {
-            Kind::Number | Kind::Flag => write!(f, "{comma}{}={value}", field.name)?,
+            Kind::Number | Kind::Flag if field.zero.is_none() => write!(f, "{comma}{}={value}", field.name)?,
             _ => write!(f, "{comma}{}={}", field.name, field.text(value))?,
         }
         comma = ",";
@@ -507,7 +535,7 @@ impl Key {
 
 /// Declares a record, a line a field: its type and default, the least valid number (after `to` the largest),
 /// its names in text (one for each part; after `|` further names that are read), and what it means. `omit`
-/// leaves it out of text where it has its default. A `nested` record's fields follow; what is `beside` is no
+/// leaves it out of text where it has its default; `0 is` gives the word for 0. A `nested` record's fields follow; what is `beside` is no
 /// field. A crate above makes its own form of the record, such as the C struct, by the macro that is named
 /// behind the record: it passes the lines on to another macro.
 macro_rules! fields {
@@ -515,7 +543,8 @@ macro_rules! fields {
         $(#[$meta:meta])*
         $record:ident by $table:ident {
             $($field:ident: $type:ty = $usual:expr, $least:literal $(to $most:expr)?,
-                [$($name:literal $(| $alias:literal)* $(: $part:literal)?),+] $($omit:ident)?, $doc:literal;)+
+                [$($name:literal $(| $alias:literal)* $(: $part:literal)? $((0 is $zero:literal))?),+]
+                $($omit:ident)?, $doc:literal;)+
         }
         nested { $($inner:ident: $nested:ty, $idoc:literal;)? }
         beside { $($other:ident: $otype:ty = $ousual:expr, $odoc:literal;)* }
@@ -552,6 +581,7 @@ macro_rules! fields {
                             name: $name,
                             aliases: &[$($alias),*],
                             least: $least,
+                            zero: [$(Some($zero),)? None][0],
                             doc: [$($part,)? $doc][0],
                             ..$crate::field::Field::holding::<$type>()
                         }),+],

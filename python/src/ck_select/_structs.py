@@ -118,6 +118,7 @@ class Options(Sized):
         ("cutoff", c_double),
         ("run_timeout_ms", c_double),
         ("hardware", c_char_p),
+        ("splits", c_char_p),
     ]
 
 
@@ -218,6 +219,8 @@ class Selection(Sized):
         ("name", c_char_p),
         ("user", c_void_p),
         ("index", c_size_t),
+        ("split_k", c_int32),
+        ("reserved", c_int32),
         ("rank", c_size_t),
         ("unsupported", c_size_t),
         ("score", c_double),
@@ -240,6 +243,8 @@ class Ranked(Sized):
         ("name", c_char_p),
         ("user", c_void_p),
         ("index", c_size_t),
+        ("split_k", c_int32),
+        ("reserved", c_int32),
         ("score", c_double),
         ("tied", c_int32),
         ("unmeasured", c_int32),

@@ -3,11 +3,11 @@
 use std::fmt::Write;
 
 use super::Call;
-use crate::estimate::{DeviceError, EstimateScratch, Terms};
+use crate::estimate::{DeviceError, EstimateScratch, Estimated, Terms};
 use crate::problem::Problem;
 use crate::registry::entry::Entry;
 use crate::registry::estimates::PreparedEstimate;
-use crate::registry::index::KernelIndex;
+use crate::registry::index::{Choice, KernelIndex};
 use crate::registry::selection::{Selection, Source};
 use crate::registry::shared::Registry;
 
@@ -36,7 +36,7 @@ fn rank<'s>(call: Call<'_, 's>, scratch: &mut EstimateScratch) -> Result<&'s Pre
     let estimate = estimates.device(arch)?;
     let fits = |index| state.entry(KernelIndex::new(index)).is_some_and(|entry| call.fits(entry));
     let fitting = estimate.kernels.shapes().filter(|&(index, _)| fits(index));
-    scratch.rank(estimate.kernels.estimator(), &problem, fitting, estimates.ties());
+    scratch.rank(estimate.kernels.estimator(), problem, fitting, estimates.ties());
     Ok(estimate)
 }
 
@@ -45,9 +45,12 @@ pub(super) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
     let mut scratch = call.registry.estimate_scratches.pop().unwrap_or_default();
     let found = rank(call, &mut scratch).ok().and_then(|_| {
         scratch.ranking().iter().enumerate().find_map(|(rank, one)| {
-            let index = KernelIndex::new(one.index);
-            let entry = call.state.entry(index).filter(|entry| entry.supports(&call.problem))?;
-            let base = call.selection(index, entry, Source::Estimate);
+            let choice = choice(one);
+            let entry = call.state.entry(choice.kernel)?;
+            if !call.supports(entry, choice.split_k) {
+                return None;
+            }
+            let base = call.selection(choice, entry, Source::Estimate);
             // All before it are unsupported.
             Some(Selection { score: Some(one.time_us), rank, unsupported: rank, ..base })
         })
@@ -57,11 +60,15 @@ pub(super) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
     found
 }
 
+const fn choice(estimated: &Estimated) -> Choice {
+    Choice { kernel: KernelIndex::new(estimated.index), split_k: estimated.split_k }
+}
+
 /// All kernels that fit, in the estimate's order; empty if it has no answer.
-pub(super) fn fitting(call: Call<'_, '_>) -> Vec<KernelIndex> {
+pub(super) fn fitting(call: Call<'_, '_>) -> Vec<Choice> {
     let mut scratch = EstimateScratch::default();
     match rank(call, &mut scratch) {
-        Ok(_) => scratch.ranking().iter().map(|one| KernelIndex::new(one.index)).collect(),
+        Ok(_) => scratch.ranking().iter().map(choice).collect(),
         Err(_) => Vec::new(),
     }
 }
@@ -83,13 +90,13 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
         let _ = write!(text, ", described by {}", by.display());
     }
     let estimator = estimate.kernels.estimator();
-    let load = estimator.load(&call.problem);
     for (place, one) in (1..).zip(ranking.iter().take(EXPLAINED)) {
         let entry = call.state.entry(KernelIndex::new(one.index));
-        let name = entry.map_or("", Entry::name);
-        let is_supported = entry.is_some_and(|entry| entry.supports(&call.problem));
+        let name = call.named(entry.map_or("", Entry::name), one.split_k);
+        let is_supported = entry.is_some_and(|entry| call.supports(entry, one.split_k));
         let note = if is_supported { "" } else { ", unsupported" };
         let _ = write!(text, "\n  {place:>4}. {name} {:.3} us{note}:", one.time_us);
+        let load = estimator.load(&call.problem.with_split(one.split_k));
         let shape = estimate.kernels.shape(one.index);
         let terms = shape.map(|shape| estimator.terms(&load, shape));
         for (term, value) in terms.iter().flat_map(Terms::named) {
@@ -115,6 +122,6 @@ impl Registry {
     pub(in crate::registry) fn estimated_time(&self, problem: &Problem) -> Option<f64> {
         let problem = problem.checked().ok()?;
         let state = self.state();
-        answer(Call { registry: self, state: &state, problem, measures: false })?.score
+        answer(Call::new(self, &state, problem, false))?.score
     }
 }

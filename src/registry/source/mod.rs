@@ -9,7 +9,7 @@ pub(super) mod store;
 
 use std::fmt::Write;
 
-use super::index::KernelIndex;
+use super::index::Choice;
 use super::prepared::Prepared;
 use super::state::State;
 use super::{Entry, Registry, SelectError, Selection, Source};
@@ -27,6 +27,16 @@ pub(super) struct Call<'r, 's> {
 }
 
 impl<'r, 's> Call<'r, 's> {
+    /// The number of parts, where the problem leaves the choice, is one that the options allow.
+    pub(super) fn new(
+        registry: &'r Registry,
+        state: &'s State,
+        problem: Checked<'s>,
+        measures: bool,
+    ) -> Self {
+        Self { registry, state, problem: problem.among(&state.options().splits), measures }
+    }
+
     /// What is prepared for the state; the first use prepares it.
     pub(super) fn prepared(self) -> &'s Prepared {
         self.registry.prepared(self.state)
@@ -42,14 +52,29 @@ impl<'r, 's> Call<'r, 's> {
         entry.fits(&self.problem, self.arch())
     }
 
-    /// Whether a kernel computes the problem, and its owner supports it.
-    pub(super) fn can_run(self, entry: &Entry) -> bool {
-        self.fits(entry) && entry.supports(&self.problem)
+    /// Whether a kernel's owner supports the problem in so many parts.
+    pub(super) fn supports(self, entry: &Entry, split_k: i32) -> bool {
+        entry.supports_in(&self.problem, split_k)
+    }
+
+    /// Whether a kernel computes the problem, and its owner supports it in so many parts.
+    pub(super) fn can_run(self, entry: &Entry, split_k: i32) -> bool {
+        self.fits(entry) && self.supports(entry, split_k)
+    }
+
+    /// The numbers of parts that may be chosen, the smallest first.
+    pub(super) fn splits(self) -> impl Iterator<Item = i32> + use<'s> {
+        self.problem.each_split().map(|problem| problem.split_k())
     }
 
     /// A selection with the fields that all sources have.
-    pub(super) fn selection(self, index: KernelIndex, entry: &Entry, source: Source) -> Selection<'r> {
-        Selection::of(self.registry.registered(entry), index.get(), source, self.state.generation())
+    pub(super) fn selection(self, choice: Choice, entry: &Entry, source: Source) -> Selection<'r> {
+        Selection::of(self.registry.registered(entry), choice, source, self.state.generation())
+    }
+
+    /// A choice in words.
+    pub(super) fn named(self, name: &str, split_k: i32) -> String {
+        self.problem.named(name, split_k)
     }
 }
 
@@ -94,8 +119,8 @@ impl Source {
 }
 
 /// A selection in words.
-fn described(selection: &Selection<'_>) -> String {
-    let mut text = selection.entry.name().to_owned();
+fn described(call: Call<'_, '_>, selection: &Selection<'_>) -> String {
+    let mut text = call.named(selection.entry.name(), selection.split_k);
     if let Some(ms) = selection.measured_ms {
         let _ = write!(text, ", measured {ms} ms");
     }
@@ -106,6 +131,6 @@ fn described(selection: &Selection<'_>) -> String {
 }
 
 /// An answer in words.
-fn outcome(answer: Result<Selection<'_>, SelectError>) -> String {
-    answer.map_or_else(|error| error.to_string(), |selection| described(&selection))
+fn outcome(call: Call<'_, '_>, answer: Result<Selection<'_>, SelectError>) -> String {
+    answer.map_or_else(|error| error.to_string(), |selection| described(call, &selection))
 }

@@ -6,7 +6,7 @@ use super::Call;
 use crate::model::listed;
 use crate::problem::Problem;
 use crate::registry::entry::Entry;
-use crate::registry::index::KernelIndex;
+use crate::registry::index::Choice;
 use crate::registry::prepared::{LoadedModel, PreparedModel};
 use crate::registry::selection::{SelectError, Selection, Source};
 use crate::registry::state::State;
@@ -50,13 +50,13 @@ impl Ranked<'_, '_> {
     pub(in crate::registry) fn next_fitting<'s>(
         &mut self,
         call: Call<'_, 's>,
-    ) -> Option<(KernelIndex, &'s Entry, crate::select::Ranked)> {
+    ) -> Option<(Choice, &'s Entry, crate::select::Ranked)> {
         loop {
             let ranked = self.ranking.next()?;
-            let index = self.model.kernel(ranked.index)?;
-            let entry = call.state.entry(index)?;
+            let kernel = self.model.kernel(ranked.index)?;
+            let entry = call.state.entry(kernel)?;
             if call.fits(entry) {
-                return Some((index, entry, ranked));
+                return Some((Choice { kernel, split_k: ranked.split_k }, entry, ranked));
             }
         }
     }
@@ -75,8 +75,8 @@ pub(in crate::registry) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r
 fn first_supported<'r>(call: Call<'r, '_>, scratch: &mut RankScratch) -> Option<Selection<'r>> {
     let mut ranked = rank(call, FIRST, scratch).ok()?;
     let mut unsupported = 0;
-    while let Some((index, entry, place)) = ranked.next_fitting(call) {
-        if !entry.supports(&call.problem) {
+    while let Some((choice, entry, place)) = ranked.next_fitting(call) {
+        if !call.supports(entry, choice.split_k) {
             unsupported += 1;
             continue;
         }
@@ -91,19 +91,19 @@ fn first_supported<'r>(call: Call<'r, '_>, scratch: &mut RankScratch) -> Option<
             arch_unknown,
             generic: model.is_generic(),
             model: Some(model.name),
-            ..call.selection(index, entry, Source::Model)
+            ..call.selection(choice, entry, Source::Model)
         });
     }
     None
 }
 
 /// The best kernels that fit and are supported.
-pub(super) fn best(call: Call<'_, '_>, count: usize) -> Vec<KernelIndex> {
+pub(super) fn best(call: Call<'_, '_>, count: usize) -> Vec<Choice> {
     let mut scratch = RankScratch::default();
     let Ok(mut ranked) = rank(call, usize::MAX, &mut scratch) else { return Vec::new() };
     std::iter::from_fn(|| ranked.next_fitting(call))
-        .filter(|(_, entry, _)| entry.supports(&call.problem))
-        .map(|(index, ..)| index)
+        .filter(|(choice, entry, _)| call.supports(entry, choice.split_k))
+        .map(|(choice, ..)| choice)
         .take(count)
         .collect()
 }
@@ -115,8 +115,10 @@ pub(super) fn why_not(call: Call<'_, '_>) -> String {
         Err(error) => error.to_string(),
         Ok(_) => match answer(call) {
             None => "no kernel that it ranks fits and is supported".to_owned(),
-            Some(best) if best.out_of_range() => format!("{}, out of range", best.entry.name()),
-            Some(best) => best.entry.name().to_owned(),
+            Some(best) => {
+                let note = if best.out_of_range() { ", out of range" } else { "" };
+                call.named(best.entry.name(), best.split_k) + note
+            }
         },
     }
 }
@@ -164,12 +166,13 @@ fn explain_ranking(call: Call<'_, '_>, ranked: Ranked<'_, '_>, text: &mut String
         };
         let note = if !call.fits(entry) {
             ", computes something else"
-        } else if entry.supports(&call.problem) {
+        } else if call.supports(entry, ranked.split_k) {
             ""
         } else {
             ", unsupported"
         };
-        let _ = write!(text, "\n  {place:>4}. {} score {}{note}", entry.name(), ranked.score);
+        let name = call.named(entry.name(), ranked.split_k);
+        let _ = write!(text, "\n  {place:>4}. {name} score {}{note}", ranked.score);
         let unmeasured = ranker.unmeasured(ranked.index);
         if !unmeasured.is_empty() {
             let _ = write!(text, ", {unmeasured} was never measured for the model");

@@ -1,18 +1,19 @@
 //! The registered priorities, which have an answer whenever a kernel fits and is supported.
 
 use super::{Call, outcome};
+use crate::registry::index::Choice;
 use crate::registry::options::Mode;
 use crate::registry::selection::{SelectError, Selection, Source};
 
 pub(in crate::registry) fn answer<'r>(call: Call<'r, '_>) -> Result<Selection<'r>, SelectError> {
     let Call { state, problem, .. } = call;
     let (mut unfit, mut unsupported) = (0, 0);
-    for (index, entry) in state.kernels().by_priority() {
+    for (kernel, entry) in state.kernels().by_priority() {
         if !call.fits(entry) {
             unfit += 1;
-        } else if entry.supports(&problem) {
+        } else if let Some(split_k) = call.splits().find(|&split_k| call.supports(entry, split_k)) {
             let no_model = state.options().mode != Mode::Priority;
-            let base = call.selection(index, entry, Source::Priority);
+            let base = call.selection(Choice { kernel, split_k }, entry, Source::Priority);
             return Ok(Selection { rank: unsupported, unsupported, no_model, ..base });
         } else {
             unsupported += 1;
@@ -26,5 +27,5 @@ pub(in crate::registry) fn answer<'r>(call: Call<'r, '_>) -> Result<Selection<'r
 }
 
 pub(super) fn explain(call: Call<'_, '_>) -> String {
-    outcome(answer(call))
+    outcome(call, answer(call))
 }

@@ -1,7 +1,9 @@
 //! Kernels measured during the call.
 
+use std::collections::HashSet;
+
 use super::{Call, estimate, model};
-use crate::registry::index::KernelIndex;
+use crate::registry::index::Choice;
 use crate::registry::options::Mode;
 use crate::registry::selection::Selection;
 use crate::tuning::store::WinnerSource;
@@ -45,19 +47,18 @@ fn refine<'r>(call: Call<'r, '_>, best: &Selection<'r>, count: usize) -> Option<
     Some(Selection { outside: best.outside, ..refined })
 }
 
-/// All kernels that fit and are supported: in the model's order and, if there is none, the rest in the
+/// All kernels that fit and are supported, in each number of parts that may be chosen: in the model's order and, if there is none, the rest in the
 /// estimate's, so that the best are measured before the budget ends.
-pub(in crate::registry) fn candidates(call: Call<'_, '_>) -> Vec<KernelIndex> {
+pub(in crate::registry) fn candidates(call: Call<'_, '_>) -> Vec<Choice> {
     let kernels = call.state.kernels();
     let mut candidates = model::best(call, usize::MAX);
-    let mut is_taken = vec![false; kernels.len()];
-    for index in &candidates {
-        is_taken[index.get()] = true;
-    }
-    let rest = estimate::fitting(call).into_iter().chain(kernels.by_priority().map(|(index, _)| index));
-    candidates.extend(rest.filter(|&index| {
-        let is_new = !std::mem::replace(&mut is_taken[index.get()], true);
-        is_new && kernels.get(index).is_some_and(|entry| call.can_run(entry))
+    let mut taken: HashSet<Choice> = candidates.iter().copied().collect();
+    let by_priority = kernels
+        .by_priority()
+        .flat_map(|(kernel, _)| call.splits().map(move |split_k| Choice { kernel, split_k }));
+    candidates.extend(estimate::fitting(call).into_iter().chain(by_priority).filter(|&choice| {
+        let entry = kernels.get(choice.kernel);
+        taken.insert(choice) && entry.is_some_and(|entry| call.can_run(entry, choice.split_k))
     }));
     candidates
 }

@@ -1,15 +1,18 @@
 //! The winner that was measured earlier.
 
 use super::{Call, described};
+use crate::registry::index::Choice;
 use crate::registry::selection::{Selection, Source};
 
 /// The measured winner, if its kernel is still registered and supported.
 pub(in crate::registry) fn answer<'r>(call: Call<'r, '_>) -> Option<Selection<'r>> {
     let snapshot = call.prepared().winners.as_ref().ok()?.snapshot();
     let winner = snapshot.get(&call.problem)?;
-    let (index, entry) = call.state.kernels().named(&winner.kernel)?;
+    let (kernel, entry) = call.state.kernels().named(&winner.kernel)?;
+    let choice = Choice { kernel, split_k: winner.split_k };
     let measured_ms = Some(winner.median_ms);
-    call.can_run(entry).then(|| Selection { measured_ms, ..call.selection(index, entry, Source::Store) })
+    let base = || call.selection(choice, entry, Source::Store);
+    call.can_run(entry, choice.split_k).then(|| Selection { measured_ms, ..base() })
 }
 
 pub(super) fn explain(call: Call<'_, '_>) -> String {
@@ -18,8 +21,13 @@ pub(super) fn explain(call: Call<'_, '_>) -> String {
         Err(reason) => return format!("none: {reason}"),
     };
     match (answer(call), winners.snapshot().get(&call.problem)) {
-        (Some(selection), _) => described(&selection),
-        (None, Some(winner)) => format!("{}, which is not registered or not supported", winner.kernel),
+        (Some(selection), _) => described(call, &selection),
+        (None, Some(winner)) => {
+            format!(
+                "{}, which is not registered or not supported",
+                call.named(&winner.kernel, winner.split_k)
+            )
+        }
         (None, None) => match winners.store().status().reason {
             Some(reason) => format!("no winner is known for this problem: {reason}"),
             None => "no winner for this problem".to_owned(),

@@ -5,7 +5,7 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use super::{PoolHash, Record, Scope, StoreError, Winner};
-use crate::problem::{Problem, ProblemDefaults};
+use crate::problem::{AUTO, Problem, ProblemDefaults};
 use crate::vocab::{Arch, Op, WinnerSource};
 
 /// Longest line: a name has at most 1,024 bytes, a text of a scope 256.
@@ -27,6 +27,9 @@ pub(super) struct Line {
     op: Op,
     problem: String,
     kernel: String,
+    /// Only where the problem leaves the choice.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    split_k: Option<i32>,
     median_ms: f64,
     cv: f64,
     repeats: u32,
@@ -65,6 +68,7 @@ impl Line {
     fn of(Record { scope, problem, winner }: &Record) -> Self {
         let Scope { arch, device, pool, library, driver } = scope.clone();
         let Winner { median_ms, cv, repeats, candidates, measured_at, source, .. } = *winner;
+        let split_k = problem.chooses_split().then_some(winner.split_k);
         let (op, problem, kernel) = (problem.op(), problem.to_string(), winner.kernel.to_string());
         Self {
             arch,
@@ -75,6 +79,7 @@ impl Line {
             op,
             problem,
             kernel,
+            split_k,
             median_ms,
             cv,
             repeats,
@@ -112,8 +117,14 @@ impl Line {
         let problem = Problem::parse(op, &problem, &ProblemDefaults::of(op))
             .map_err(|error| format!("problem: {error}"))?;
         let Self { median_ms, cv, repeats, candidates, measured_at, source, .. } = self;
+        let split_k = match (self.split_k, problem.split_k()) {
+            (None, AUTO) => {
+                return Err("split_k: found nothing, expected a number, which the problem lacks".to_owned());
+            }
+            (parts, own) => parts.unwrap_or(own),
+        };
         let kernel = self.kernel.into();
-        let winner = Winner { kernel, median_ms, cv, repeats, candidates, measured_at, source };
+        let winner = Winner { kernel, split_k, median_ms, cv, repeats, candidates, measured_at, source };
         let scope = Scope { arch, device, pool, library, driver };
         Record::new(scope, &problem, winner).map_err(|error| error.to_string())
     }

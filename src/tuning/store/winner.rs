@@ -13,6 +13,8 @@ use crate::vocab::WinnerSource;
 pub struct Winner {
     /// The kernel's name.
     pub kernel: Arc<str>,
+    /// The parts into which the reduction is split: the problem's, unless it leaves the choice.
+    pub split_k: i32,
     /// Median of the repeats, in milliseconds.
     pub median_ms: f64,
     /// Coefficient of variation of the repeats.
@@ -72,7 +74,7 @@ impl Winner {
         let by_time = self.measured_at.cmp(&other.measured_at);
         by_time
             .then_with(|| other.median_ms.total_cmp(&self.median_ms))
-            .then_with(|| other.kernel.cmp(&self.kernel))
+            .then_with(|| (&other.kernel, other.split_k).cmp(&(&self.kernel, self.split_k)))
             .is_gt()
     }
 }
@@ -94,6 +96,15 @@ impl Record {
         scope.validate()?;
         winner.validate()?;
         let problem = key_of(&scope, problem)?;
+        let expected = if problem.chooses_split() { winner.split_k.max(1) } else { problem.split_k() };
+        if winner.split_k != expected {
+            return Err(InvalidField::new(
+                "split_k",
+                winner.split_k,
+                format!("{expected}, as the problem has"),
+            )
+            .into());
+        }
         Ok(Self { scope, problem, winner })
     }
 }
@@ -121,6 +132,7 @@ mod tests {
     pub(super) fn winner() -> Winner {
         Winner {
             kernel: "k".into(),
+            split_k: 1,
             median_ms: 0.5,
             cv: 0.01,
             repeats: 10,

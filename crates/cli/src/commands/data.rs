@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use ck_select::estimate::Described;
 use ck_select::model::Model;
+use ck_select::problem::Problem;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
 use ck_select_data::gpus::{MeasuredOn, measured_on};
 use ck_select_data::measurements::{Measurements, Wanted, files_of, first_row};
@@ -23,6 +24,33 @@ pub(crate) struct Data {
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
     pub(crate) filter: RowFilter,
+    #[command(flatten)]
+    choose: ChooseOption,
+}
+
+/// What is chosen besides the kernel.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct ChooseOption {
+    /// Choose the number of parts into which a reduction is split, too: rows that differ only in it are of one
+    /// problem
+    #[arg(long, value_name = "FIELD", value_enum)]
+    choose: Option<Choose>,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Choose {
+    #[value(name = "split_k")]
+    SplitK,
+}
+
+impl ChooseOption {
+    /// Whether the number of parts is chosen; an error for an operation that has none.
+    pub(crate) fn chooses_split(self, op: Op) -> Result<bool, CliError> {
+        if self.choose.is_some() && !Problem::has_split(op) {
+            return Err(CliError::usage(format!("--choose: found split_k, which {op} problems do not have")));
+        }
+        Ok(self.choose.is_some())
+    }
 }
 
 /// Which measured rows count.
@@ -248,7 +276,8 @@ impl Data {
     }
 
     fn read(&self, wanted: Wanted) -> Result<Measurements, CliError> {
-        let mut measurements = self.filter.measurements(wanted);
+        let chooses = self.choose.chooses_split(wanted.op)?;
+        let mut measurements = self.filter.measurements(wanted).choosing_split(chooses);
         measurements.add_all(&self.files)?;
         look_over(&measurements)?;
         Ok(measurements)

@@ -10,7 +10,7 @@ use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select_data::figures::Spread;
 use ck_select_data::measurements::Measurements;
-use ck_select_study::evaluate::{Evaluation, Slice};
+use ck_select_study::evaluate::{Baselines, Evaluation, Slice};
 use ck_select_study::page;
 use ck_select_study::predictions::{Labels, Predictions};
 
@@ -32,6 +32,7 @@ const EXAMPLES: &str = "Examples:
   ckselect evaluate --predictions picks.csv --data oracle.csv --require mean=0.975,p10=0.92
   ckselect evaluate --model embedded:universal --arch gfx942 --data oracle.csv
   ckselect evaluate --model embedded:universal --op gemm_universal --arch gfx950 --data gemms.csv
+  ckselect evaluate --estimate --data gemms.parquet gemms_split.parquet --choose split_k
 
 Efficiency is the measured speed of the kernel that the model chooses divided by that of the fastest \
 measured one; only valid rows count. A choice from a pool or a file that was not measured has efficiency 0. \
@@ -239,7 +240,8 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements) -> Table {
             spread(format!("efficiency, {} {name}", group.word), efficiency);
         }
     }
-    let fixed = &measurements.kernels()[evaluation.baselines.fixed_kernel as usize].name;
+    let Baselines { fixed_kernel, fixed_split_k, fixed_mean, random_mean } = evaluation.baselines;
+    let fixed = measurements.named(fixed_kernel, fixed_split_k);
     let mut single = |name: &str, value: Option<f64>| {
         if let Some(value) = value {
             table.push(vec![name.into(), Cell::Empty, value.into(), Cell::Empty, Cell::Empty, Cell::Empty]);
@@ -255,8 +257,8 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements) -> Table {
     single("r2 of tflops", summary.errors.map(|errors| errors.r2));
     single("rmse of tflops", summary.errors.map(|errors| errors.rmse));
     single("mae of tflops", summary.errors.map(|errors| errors.mae));
-    single(&format!("always {fixed}"), Some(evaluation.baselines.fixed_mean));
-    single("a random kernel", Some(evaluation.baselines.random_mean));
+    single(&format!("always {fixed}"), Some(fixed_mean));
+    single("a random kernel", Some(random_mean));
     let outside = evaluation.coverage.problems_outside as f64 / evaluation.outcomes.len() as f64;
     single("problems out of the trained range", Some(outside));
     let coverage = &evaluation.coverage;
@@ -286,7 +288,7 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements) -> Table {
 }
 
 fn outcomes(evaluation: &Evaluation, measurements: &Measurements) -> Table {
-    let mut table = Table::new([
+    let mut header = vec![
         "problem",
         "efficiency",
         "selected_kernel",
@@ -297,7 +299,11 @@ fn outcomes(evaluation: &Evaluation, measurements: &Measurements) -> Table {
         "num_kernels",
         "out_of_range",
         "problem_idx",
-    ]);
+    ];
+    if measurements.chooses_split() {
+        header.extend(["selected_split_k", "oracle_split_k"]);
+    }
+    let mut table = Table::new(header);
     let orders = evaluation.orders.iter().zip(&evaluation.trials);
     let mut outcomes: Vec<_> = evaluation.outcomes.iter().zip(orders).collect();
     outcomes.sort_by(|(a, _), (b, _)| a.efficiency.total_cmp(&b.efficiency));
@@ -305,7 +311,7 @@ fn outcomes(evaluation: &Evaluation, measurements: &Measurements) -> Table {
     let op = measurements.wanted().op;
     for (outcome, (order, trial)) in outcomes {
         let unmeasured = order.unmeasured.as_deref().map(Cell::from);
-        table.push(vec![
+        let mut row = vec![
             measurements.problems()[outcome.problem as usize].to_string().into(),
             outcome.efficiency.into(),
             unmeasured.or(outcome.selected.map(name)).unwrap_or(Cell::Empty),
@@ -316,7 +322,12 @@ fn outcomes(evaluation: &Evaluation, measurements: &Measurements) -> Table {
             outcome.candidates.into(),
             order.outside.names(op).collect::<Vec<_>>().join(" ").into(),
             trial.number.map_or(Cell::Empty, |number| number.to_string().into()),
-        ]);
+        ];
+        if measurements.chooses_split() {
+            let cell = |parts: i32| Cell::from(parts as usize);
+            row.extend([outcome.selected_split_k.map_or(Cell::Empty, cell), cell(outcome.oracle_split_k)]);
+        }
+        table.push(row);
     }
     table
 }

@@ -4,15 +4,16 @@
 use std::path::PathBuf;
 
 use ck_select::nearest::Hint;
-use ck_select::select::{Ranked, Ranker};
+use ck_select::problem::Problem;
+use ck_select::select::{RankScratch, Ranked, Ranker};
 use ck_select::vocab::Arch;
 #[cfg(feature = "offline")]
 use ck_select_data::measurements::{Measurements, Wanted};
 #[cfg(feature = "offline")]
 use ck_select_study::page::{self, Explanation, Made};
 
-use super::ModelAndPool;
 use super::estimate::EstimateOption;
+use super::{ModelAndPool, SplitsOption};
 use crate::error::CliError;
 use crate::table::{Cell, Format, Table};
 #[cfg(feature = "offline")]
@@ -42,6 +43,8 @@ pub(crate) struct Args {
     /// The problem, as key=value pairs
     #[arg(long, value_name = "PAIRS")]
     problem: String,
+    #[command(flatten)]
+    splits: SplitsOption,
     /// The kernel to explain; by default the best one
     #[arg(long, value_name = "NAME")]
     first: Option<String>,
@@ -65,23 +68,30 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let on = EstimateOption { estimate: false, arch: args.arch };
     let (ranker, defaults) = args.ranker.load(&on)?;
     let problem = super::parse_problem(&ranker, &args.problem, &defaults)?;
-    let ranking = ranker.rank(&problem)?;
+    let mut scratch = RankScratch::default();
+    ranker.ranking(problem.checked()?.among(args.splits.list()), None, usize::MAX, &mut scratch)?;
+    let ranking = scratch.ranking();
     super::say_out_of_range(&ranker, &problem)?;
+    let named = |flag, name: &Option<String>| {
+        let index = find(&ranker, flag, name.as_deref())?;
+        Ok::<_, CliError>(index.map(|index| place_of(ranking, &problem, index)))
+    };
     let best = ranking.first().map_or(0, |ranked| ranked.index);
-    let first = find(&ranker, "--first", args.first.as_deref())?.unwrap_or(best);
-    let second = match find(&ranker, "--second", args.second.as_deref())? {
-        Some(index) => index,
-        None => rival(&ranking, first)
+    let first = named("--first", &args.first)?.unwrap_or_else(|| place_of(ranking, &problem, best));
+    let second = match named("--second", &args.second)? {
+        Some(second) => second,
+        None => rival(ranking, &first)
             .ok_or_else(|| CliError::failed("the pool has no second kernel for this problem"))?,
     };
-    let comparison = ranker.compare(&problem, first, second)?;
+    let [of_first, of_second] = [first, second].map(|ranked| problem.with_split(ranked.split_k));
+    let comparison = ranker.compare((&of_first, first.index), (&of_second, second.index))?;
     #[cfg(feature = "offline")]
     if let Some(path) = &args.html {
         let outside = ranker.out_of_range(&problem)?;
         let explanation = Explanation {
             ranker: &ranker,
             problem: &problem,
-            ranking: &ranking,
+            ranking,
             kernels: [first, second],
             comparison: &comparison,
             outside: &outside,
@@ -125,16 +135,24 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         ]);
     }
     if args.format == Format::Table {
-        say!("first:  {}\nsecond: {}", ranker.name(first), ranker.name(second));
+        let [first, second] =
+            [first, second].map(|ranked| problem.named(ranker.name(ranked.index), ranked.split_k));
+        say!("first:  {first}\nsecond: {second}");
     }
     table.print(args.format)
 }
 
 /// The best kernel with another score than the first: between equal scores there is nothing to explain.
-fn rival(ranking: &[Ranked], first: usize) -> Option<usize> {
-    let score = ranking.iter().find(|ranked| ranked.index == first).map(|ranked| ranked.score);
-    let others = || ranking.iter().filter(|ranked| ranked.index != first);
-    others().find(|ranked| Some(ranked.score) != score).or_else(|| others().next()).map(|ranked| ranked.index)
+fn rival(ranking: &[Ranked], first: &Ranked) -> Option<Ranked> {
+    let is_first = |ranked: &Ranked| (ranked.index, ranked.split_k) == (first.index, first.split_k);
+    let others = || ranking.iter().filter(|ranked| !is_first(ranked));
+    others().find(|ranked| ranked.score != first.score).or_else(|| others().next()).copied()
+}
+
+/// The best place of a kernel; what is not ranked has no score.
+fn place_of(ranking: &[Ranked], problem: &Problem, index: usize) -> Ranked {
+    let place = ranking.iter().find(|ranked| ranked.index == index).copied();
+    place.unwrap_or_else(|| Ranked { index, split_k: problem.split_k().max(1), score: f64::NAN })
 }
 
 fn find(ranker: &Ranker, flag: &str, name: Option<&str>) -> Result<Option<usize>, CliError> {

@@ -49,7 +49,7 @@ use ck_select::kernel::KernelKind;
 use ck_select::model::{EmbeddedModel, FeatureSpec, Model, Target};
 use ck_select::nearest::nearest;
 use ck_select::pool::Pool;
-use ck_select::problem::{GemmRequest, Problem, ProblemDefaults};
+use ck_select::problem::{GemmRequest, Problem, ProblemDefaults, Splits};
 use ck_select::select::Ranker;
 use ck_select::vocab::{Arch, GemmLibrary, UnknownWord};
 use clap::ValueEnum;
@@ -274,6 +274,21 @@ pub(crate) fn say_out_of_range(ranker: &Ranker, problem: &Problem) -> Result<(),
         say!("ckselect: the problem is outside the model's training range: {outside}");
     }
     Ok(())
+}
+
+/// The numbers of parts to choose from.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub(crate) struct SplitsOption {
+    /// The numbers of parts to choose from for problems with split_k=auto [default: 1,2,4,8,16]
+    #[arg(long, value_name = "LIST")]
+    pub(crate) splits: Option<Splits>,
+}
+
+impl SplitsOption {
+    /// The list.
+    pub(crate) fn list(&self) -> &Splits {
+        self.splits.as_ref().unwrap_or(&Splits::USUAL)
+    }
 }
 
 /// A model directory, for commands that read its files.

@@ -5,15 +5,15 @@ use std::path::{Path, PathBuf};
 use ck_select::embedded;
 use ck_select::model::Target;
 use ck_select::pool::Pool;
-use ck_select::problem::Problem;
+use ck_select::problem::{Checked, InvalidField, Problem, Splits};
 use ck_select::select::{RankError, RankScratch, Ranker, TargetScorer};
 use clap::ValueEnum;
 use rayon::prelude::*;
 
-use super::ModelAndPool;
 use super::estimate::EstimateOption;
 use super::rank_estimate::{self, Asked};
 use super::rank_notes::{Notes, say_misfits};
+use super::{ModelAndPool, SplitsOption};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::problems::Problems;
@@ -46,7 +46,10 @@ model's training range.
 
 Without --model, the library's universal model ranks. It needs to know the GPU, from --arch, --hardware, the \
 problem's arch or that of all kernels. With --estimate, only the estimate ranks (docs/estimate.md): the \
-fastest kernel first, with its time and the terms that add up to it, in microseconds.";
+fastest kernel first, with its time and the terms that add up to it, in microseconds.
+
+A problem with split_k=auto leaves open into how many parts its reduction is split. Then each kernel is ranked in \
+every number of --splits, and a column split_k has it; for problems in a file, give --splits.";
 
 /// Rank the kernels of a pool for a problem
 #[derive(clap::Args)]
@@ -81,6 +84,8 @@ pub(crate) struct Args {
     /// pool cannot compute are left out and counted. Rows are written while problems are still being read
     #[arg(long, value_name = "FILE", group = "asked")]
     problems: Option<PathBuf>,
+    #[command(flatten)]
+    splits: SplitsOption,
     /// Only the best COUNT kernels of each problem
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
     top: Option<u64>,
@@ -157,6 +162,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let Some(model) = model(args)? else {
         return rank_estimate::run(Asked {
             on: &args.estimate,
+            splits: args.splits,
             hardware: &args.ranker.hardware,
             pool: pool(args)?,
             problem: args.problem.as_deref(),
@@ -173,8 +179,13 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             others.extend(ranker.target(target)?);
         }
     }
+    let one =
+        args.problem.as_deref().map(|text| super::parse_problem(&ranker, text, &defaults)).transpose()?;
+    let shows_split = args.splits.splits.is_some() || one.is_some_and(|problem| problem.chooses_split());
     let mut header: Vec<&str> = if args.problems.is_some() { vec!["problem"] } else { Vec::new() };
-    header.extend(["rank", "kernel", "score"]);
+    header.extend(["rank", "kernel"]);
+    header.extend(shows_split.then_some("split_k"));
+    header.push("score");
     let before = header.len();
     header.extend(others.iter().map(|scorer| match scorer.target() {
         Target::Latency => "latency_ms",
@@ -183,11 +194,20 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }));
     header.extend(Notes::COLUMNS);
     let by_rows = ranker.predicts_by_rows(top);
-    let ranking = Ranking { ranker: &ranker, others, notes: Notes::new(&ranker), top, before, by_rows };
+    let splits = args.splits.list();
+    let ranking = Ranking {
+        ranker: &ranker,
+        splits,
+        shows_split,
+        others,
+        notes: Notes::new(&ranker),
+        top,
+        before,
+        by_rows,
+    };
     let output = || Ok::<_, CliError>(Rows::new(format, Output::create(args.output.as_deref())?, header));
-    match (&args.problem, &args.problems) {
-        (Some(text), _) => {
-            let problem = super::parse_problem(&ranker, text, &defaults)?;
+    match (one, &args.problems) {
+        (Some(problem), _) => {
             super::say_out_of_range(&ranker, &problem)?;
             let every = ranker.rank(&problem)?;
             let left_out = ranker.left_out().iter().map(|one| one.index);
@@ -252,6 +272,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 /// Turns problems into output rows.
 struct Ranking<'a> {
     ranker: &'a Ranker,
+    /// The numbers of parts to choose from, and whether a column has the chosen one.
+    splits: &'a Splits,
+    shows_split: bool,
     /// The targets that do not rank, one column each.
     others: Vec<TargetScorer>,
     notes: Notes<'a>,
@@ -292,36 +315,56 @@ impl Ranking<'_> {
     ) -> Result<Vec<Vec<Cell>>, CliError> {
         let (ranker, Memory { scratch, predictions, asked }) = (self.ranker, memory);
         // One more than is shown, since the last one may tie with the next.
-        let checked = problem.checked().map_err(RankError::from);
         let count = self.top.saturating_add(1);
-        if let Err(error) =
-            checked.and_then(|problem| ranker.ranking(problem, None, count, scratch).map(|_| ()))
-        {
-            if label.is_none() {
-                return Err(error.into());
+        let ranked = with_splits(problem, self.splits, self.shows_split).map_err(RankError::from).and_then(
+            |problem| {
+                ranker.ranking(problem, None, count, scratch)?;
+                Ok(problem)
+            },
+        );
+        let checked = match ranked {
+            Ok(checked) => checked,
+            Err(error) => {
+                if label.is_none() {
+                    return Err(error.into());
+                }
+                self.notes.pass_over(error)?;
+                return Ok(Vec::new());
             }
-            self.notes.pass_over(error)?;
-            return Ok(Vec::new());
-        }
+        };
         let out_of_range = self.notes.problem(scratch);
         let shown = scratch.ranking().iter().enumerate().take(self.top);
         if self.by_rows {
-            asked.extend(shown.clone().map(|(_, ranked)| (*problem, ranked.index)));
+            asked.extend(shown.clone().map(|(_, ranked)| (problem.with_split(ranked.split_k), ranked.index)));
         }
         let mut rows: Vec<Vec<Cell>> = shown
             .map(|(place, ranked)| {
                 let mut row: Vec<Cell> = label.map(Cell::from).into_iter().collect();
-                row.extend([(place + 1).into(), ranker.name(ranked.index).into(), ranked.score.into()]);
+                row.extend([(place + 1).into(), ranker.name(ranked.index).into()]);
+                row.extend(self.shows_split.then(|| Cell::from(ranked.split_k as usize)));
+                row.push(ranked.score.into());
                 row.extend(self.notes.cells(scratch.ranking(), place, &out_of_range));
                 row
             })
             .collect();
         for (at, scorer) in self.others.iter().enumerate().filter(|_| !self.by_rows) {
-            ranker.predict_ranked(scorer, problem, scratch, predictions)?;
+            ranker.predict_ranked(scorer, checked, scratch, predictions)?;
             put(&mut rows, self.before + at, predictions);
         }
         Ok(rows)
     }
+}
+
+/// A problem with the numbers of parts to choose from; refused if no column would have the chosen one.
+pub(super) fn with_splits<'p>(
+    problem: &'p Problem,
+    splits: &'p Splits,
+    shows_split: bool,
+) -> Result<Checked<'p>, InvalidField> {
+    if problem.chooses_split() && !shows_split {
+        return Err(InvalidField::new("split_k", "auto", "the number of parts, or --splits for a choice"));
+    }
+    Ok(problem.checked()?.among(splits))
 }
 
 /// Inserts a column into the rows.

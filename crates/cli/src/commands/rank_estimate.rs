@@ -10,8 +10,9 @@ use ck_select::vocab::Op;
 
 use super::estimate::{EstimateOption, check_arch};
 use super::hardware_option::HardwareOption;
+use super::rank::with_splits;
 use super::rank_notes::{self, Skipped};
-use super::take_what_is_common;
+use super::{SplitsOption, take_what_is_common};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::problems::Problems;
@@ -20,6 +21,7 @@ use crate::table::{Cell, Format, Rows};
 /// The request.
 pub(super) struct Asked<'a> {
     pub(super) on: &'a EstimateOption,
+    pub(super) splits: SplitsOption,
     pub(super) hardware: &'a HardwareOption,
     pub(super) pool: Pool,
     pub(super) problem: Option<&'a str>,
@@ -56,7 +58,10 @@ pub(super) fn run(asked: Asked<'_>) -> Result<(), CliError> {
     let ranked = PoolEstimate::new(Estimator::new(device), Arc::new(pool));
     say_left_out(&ranked);
     let mut header: Vec<&str> = if asked.problems.is_some() { vec!["problem"] } else { Vec::new() };
-    header.extend(["rank", "kernel", "time_us"]);
+    let shows_split = asked.splits.splits.is_some() || one.is_some_and(|problem| problem.chooses_split());
+    header.extend(["rank", "kernel"]);
+    header.extend(shows_split.then_some("split_k"));
+    header.push("time_us");
     header.extend(if op == Op::Fmha { FMHA_TERMS } else { TERMS });
     header.push("tie");
     let mut scratch = EstimateScratch::default();
@@ -65,7 +70,9 @@ pub(super) fn run(asked: Asked<'_>) -> Result<(), CliError> {
     let mut push = |label: Option<&str>, problem: &Problem| -> Result<(), CliError> {
         let refused = check_arch(arch, problem).and_then(|()| {
             let problem = problem.on(Some(arch));
-            ranked.rank_with(&problem, &mut scratch).map_err(|error| error.to_string())
+            let checked = with_splits(&problem, asked.splits.list(), shows_split);
+            let checked = checked.map_err(|error| format!("problem: {error}"))?;
+            ranked.rank_checked(checked, &mut scratch).map_err(|error| error.to_string())
         });
         match refused {
             Ok(()) => {}
@@ -85,8 +92,10 @@ pub(super) fn run(asked: Asked<'_>) -> Result<(), CliError> {
             let tied = [place.checked_sub(1).and_then(time), time(place + 1)].contains(&Some(one.time_us));
             let name = ranked.pool().get(one.index).map_or("", |kernel| kernel.name.as_str());
             let mut row: Vec<Cell> = label.map(Cell::from).into_iter().collect();
-            row.extend([(place + 1).into(), name.into(), one.time_us.into()]);
-            let terms = ranked.terms(problem, one.index);
+            row.extend([(place + 1).into(), name.into()]);
+            row.extend(shows_split.then(|| Cell::from(one.split_k as usize)));
+            row.push(one.time_us.into());
+            let terms = ranked.terms(&problem.with_split(one.split_k), one.index);
             row.extend(terms.iter().flat_map(|terms| terms.values).map(Cell::from));
             row.push(if tied { "=".into() } else { Cell::Empty });
             rows.push(row)?;

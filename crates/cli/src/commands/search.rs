@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ck_select::estimate::{Described, EstimateScratch, Estimated, Estimator, PoolEstimate};
+use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::nearest::Hint;
 use ck_select::pool::Pool;
-use ck_select::problem::{Problem, ProblemDefaults};
+use ck_select::problem::{Checked, Problem, ProblemDefaults};
 use ck_select::select::{Ranked, Ranker};
 use ck_select::vocab::Op;
 use ck_select_study::surrogate::{By, Constraints, Found, Outcome, Settings, Strategy, search, search_pool};
@@ -15,7 +16,7 @@ use ck_select_study::surrogate::{By, Constraints, Found, Outcome, Settings, Stra
 use super::estimate::EstimateOption;
 use super::hardware_option::HardwareOption;
 use super::rank_notes::Notes;
-use super::{Force, Unknown, load_model, take_what_is_common};
+use super::{Force, SplitsOption, Unknown, load_model, take_what_is_common};
 use crate::error::CliError;
 use crate::progress::Progress;
 use crate::table::{Cell, Format, Table};
@@ -46,6 +47,8 @@ pub(crate) struct Args {
     /// The problem, as key=value pairs
     #[arg(long, value_name = "PAIRS")]
     problem: String,
+    #[command(flatten)]
+    splits: SplitsOption,
     /// Score all kernels of this pool instead of drawing from upstream's space: a list of names, or a CK
     /// export
     #[arg(long, value_name = "FILE", conflicts_with_all = ["strategy", "budget", "seed", "constraints"])]
@@ -132,7 +135,7 @@ fn by_model(args: &Args, path: &Path) -> Result<(Outcome, Table), CliError> {
     let outcome = if let Some(pool) = pool {
         let ranker = Ranker::new(model.clone(), Arc::new(pool))?;
         super::say_left_out(&ranker);
-        search_pool(&ranker, &problem, one_more(args.top))?
+        search_pool(&ranker, checked(args, &problem)?, one_more(args.top))?
     } else {
         drawn(args, By::Model(&model), &problem)?
     };
@@ -156,27 +159,31 @@ fn by_estimate(args: &Args) -> Result<(Outcome, Table), CliError> {
             let pool = PoolEstimate::new(estimator, Arc::new(pool));
             super::rank_estimate::say_left_out(&pool);
             let mut scratch = EstimateScratch::default();
-            pool.rank_with(&problem, &mut scratch).map_err(|error| CliError::failed(error.to_string()))?;
+            pool.rank_checked(checked(args, &problem)?, &mut scratch)
+                .map_err(|error| CliError::failed(error.to_string()))?;
             let ranking = scratch.ranking();
             super::rank_estimate::say_misfits(&pool, &problem, ranking.iter().map(|one| one.index));
-            let found = |one: &Estimated| {
-                Some(Found { kernel: pool.pool().get(one.index)?.clone(), score: one.time_us })
+            let found = |&Estimated { index, split_k, time_us }: &Estimated| {
+                Some(Found { kernel: pool.pool().get(index)?.clone(), split_k, score: time_us })
             };
             let found = ranking.iter().take(one_more(args.top)).filter_map(found).collect();
             Outcome { found, scored: ranking.len() }
         }
         None => drawn(args, By::Estimate(&estimator, Some(arch)), &problem)?,
     };
-    let mut table = Table::new(["rank", "time_us", "kernel", "tie"]);
+    let parts = problem.chooses_split().then_some("split_k");
+    let mut table = Table::new(["rank", "time_us", "kernel", "tie"].into_iter().chain(parts));
     for (place, found) in outcome.found.iter().enumerate().take(args.top) {
         let time = |place: usize| outcome.found.get(place).map(|other| other.score);
         let tied = [place.checked_sub(1).and_then(time), time(place + 1)].contains(&Some(found.score));
-        table.push(vec![
+        let mut row = vec![
             (place + 1).into(),
             found.score.into(),
             found.kernel.name.as_str().into(),
             if tied { "=".into() } else { Cell::Empty },
-        ]);
+        ];
+        row.extend(parts.map(|_| Cell::from(found.split_k as usize)));
+        table.push(row);
     }
     Ok((outcome, table))
 }
@@ -186,6 +193,11 @@ fn parsed(args: &Args, op: Op, defaults: &ProblemDefaults) -> Result<Problem, Cl
         .map_err(|error| CliError::usage(format!("--problem: {error}")))
 }
 
+fn checked<'p>(args: &'p Args, problem: &'p Problem) -> Result<Checked<'p>, CliError> {
+    let checked = problem.checked().map_err(|error| CliError::usage(format!("--problem: {error}")))?;
+    Ok(checked.among(args.splits.list()))
+}
+
 /// The last kernel that is shown may tie with one that is not.
 const fn one_more(top: usize) -> usize {
     top.saturating_add(1)
@@ -193,8 +205,18 @@ const fn one_more(top: usize) -> usize {
 
 /// The kernels found, with what `rank` says of them.
 fn table(outcome: &Outcome, top: usize, model: &Arc<Model>, problem: &Problem) -> Result<Table, CliError> {
-    let mut table = Table::new(["rank", "score", "kernel"].into_iter().chain(Notes::COLUMNS));
-    let kernels: Vec<_> = outcome.found.iter().map(|found| found.kernel.clone()).collect();
+    let parts = problem.chooses_split().then_some("split_k");
+    let mut table = Table::new(["rank", "score", "kernel"].into_iter().chain(Notes::COLUMNS).chain(parts));
+    let mut kernels: Vec<Kernel> = Vec::new();
+    let mut ranking = Vec::new();
+    for Found { kernel, split_k, score } in &outcome.found {
+        let known = kernels.iter().position(|known| known.name == kernel.name);
+        let index = known.unwrap_or(kernels.len());
+        if index == kernels.len() {
+            kernels.push(kernel.clone());
+        }
+        ranking.push(Ranked { index, split_k: *split_k, score: *score });
+    }
     if kernels.is_empty() {
         return Ok(table);
     }
@@ -202,12 +224,11 @@ fn table(outcome: &Outcome, top: usize, model: &Arc<Model>, problem: &Problem) -
     super::say_out_of_range(&ranker, problem)?;
     let outside: Vec<_> = ranker.out_of_range(problem)?.iter().map(|outside| outside.field).collect();
     let out_of_range = if outside.is_empty() { Cell::Empty } else { outside.join(" ").into() };
-    let scores = outcome.found.iter().map(|found| found.score);
-    let ranking: Vec<_> = scores.enumerate().map(|(index, score)| Ranked { index, score }).collect();
     let notes = Notes::new(&ranker);
     for (place, found) in outcome.found.iter().enumerate().take(top) {
         let mut row = vec![(place + 1).into(), found.score.into(), found.kernel.name.as_str().into()];
         row.extend(notes.cells(&ranking, place, &out_of_range));
+        row.extend(parts.map(|_| Cell::from(found.split_k as usize)));
         table.push(row);
     }
     Ok(table)
@@ -218,7 +239,8 @@ fn drawn(args: &Args, by: By<'_>, problem: &Problem) -> Result<Outcome, CliError
     let Args { strategy, budget, seed, .. } = *args;
     let settings = Settings { strategy, budget, top: one_more(args.top), seed };
     let bar = Progress::new(0, "points");
-    let outcome = search(by, problem, args.constraints, &settings, &|done, all| bar.set_of(done, all));
+    let outcome =
+        search(by, checked(args, problem)?, args.constraints, &settings, &|done, all| bar.set_of(done, all));
     bar.end();
     Ok(outcome?)
 }

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use ck_select_model::estimate::{Described, Device, DeviceError};
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::Kernel;
-use ck_select_types::problem::Problem;
+use ck_select_types::problem::{InvalidField, Problem, Splits};
 use ck_select_types::vocab::{Arch, Direction, Dtype, Op};
 
 pub use error::DataError;
@@ -44,6 +44,8 @@ pub struct Row {
     pub problem: u32,
     /// Index into [`Measurements::kernels`].
     pub kernel: u32,
+    /// The parts into which the reduction was split; the problem leaves them open if they are to be chosen.
+    pub split_k: i32,
     /// Index into [`Measurements::sweeps`].
     pub sweep: u32,
     /// Measured TFLOPS; 0 if the kernel failed.
@@ -157,6 +159,8 @@ pub struct Measurements {
     of_several_gpus: bool,
     /// Whether rows may be of other operations than the wanted one.
     of_several_ops: bool,
+    /// Whether rows that differ only in the number of parts are of one problem.
+    chooses_split: bool,
     /// The architecture of rows that record none, if any is accepted.
     assumed: Option<Arch>,
     /// The GPU of one architecture's rows, in the place of the profile.
@@ -184,6 +188,7 @@ impl Measurements {
             run: None,
             of_several_gpus: false,
             of_several_ops: false,
+            chooses_split: false,
             problem_index: HashMap::new(),
             kernel_index: HashMap::new(),
         }
@@ -208,6 +213,14 @@ impl Measurements {
     #[must_use]
     pub fn of_several_ops(mut self) -> Self {
         self.of_several_ops = true;
+        self
+    }
+
+    /// The same, where the number of parts into which a reduction is split is to be chosen: rows that differ in
+    /// nothing else are of one problem.
+    #[must_use]
+    pub fn choosing_split(mut self, chooses: bool) -> Self {
+        self.chooses_split = chooses;
         self
     }
 
@@ -360,6 +373,28 @@ impl Measurements {
     /// The distinct problems.
     pub fn problems(&self) -> &[Problem] {
         &self.problems
+    }
+
+    /// The problem of a row, with its number of parts.
+    pub fn problem_of(&self, row: &Row) -> Problem {
+        self.problems[row.problem as usize].with_split(row.split_k)
+    }
+
+    /// The name of a kernel, with its number of parts where these are chosen.
+    pub fn named(&self, kernel: u32, split_k: i32) -> String {
+        let name = &self.kernels[kernel as usize].name;
+        self.problems.first().map_or_else(|| name.clone(), |problem| problem.named(name, split_k))
+    }
+
+    /// Whether numbers of parts are to be chosen.
+    pub const fn chooses_split(&self) -> bool {
+        self.chooses_split
+    }
+
+    /// The numbers of parts of all rows.
+    pub fn splits(&self) -> Result<Splits, InvalidField> {
+        let found: BTreeSet<i32> = self.rows.iter().map(|row| row.split_k).collect();
+        if found.is_empty() { Ok(Splits::USUAL) } else { Splits::new(&found.into_iter().collect::<Vec<_>>()) }
     }
 
     /// The distinct kernels, by name.

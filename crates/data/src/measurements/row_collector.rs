@@ -129,7 +129,8 @@ impl Sink for RowCollector<'_> {
                 {
                     self.arches.push(row.problem.arch());
                 }
-                self.into.problem(row.problem)
+                let leaving = || row.problem.leaving_split();
+                self.into.problem(&if self.into.chooses_split { leaving() } else { *row.problem })
             }
         };
         self.last_problem = Some((row.serial, problem));
@@ -141,7 +142,9 @@ impl Sink for RowCollector<'_> {
             Some(message) if !is_valid => failures::class(&mut self.into.failures, message),
             _ => 0,
         };
-        let row = Row { problem, kernel, sweep, tflops, latency_ms, bandwidth_gb_s, is_valid, failure };
+        let split_k = row.problem.split_k();
+        let row =
+            Row { problem, kernel, split_k, sweep, tflops, latency_ms, bandwidth_gb_s, is_valid, failure };
         self.into.rows.push(row);
         Ok(())
     }

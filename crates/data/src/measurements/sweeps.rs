@@ -29,7 +29,8 @@ pub struct Run {
 }
 
 impl Measurements {
-    /// The rows that ran, by problem. Sweeps of one problem are separate if they have a kernel in common;
+    /// The rows that ran, by problem. Sweeps of one problem are separate if they have a kernel in common (where numbers
+    /// of parts are chosen, in the same number);
     /// otherwise they are parts of one, because files are often split by kernel.
     pub fn runs(&self) -> Vec<Run> {
         let mut by_problem: Vec<Vec<u32>> = vec![Vec::new(); self.problems().len()];
@@ -76,9 +77,10 @@ impl Measurements {
                 None => sweeps.push((sweep, vec![row])),
             }
         }
-        let mut runs: Vec<(Run, HashSet<u32>, Option<String>)> = Vec::new();
+        let mut runs: Vec<(Run, HashSet<(u32, i32)>, Option<String>)> = Vec::new();
         for (sweep, rows) in sweeps {
-            let kernels: HashSet<u32> = rows.iter().map(|&row| self.row(row).kernel).collect();
+            let kernels: HashSet<(u32, i32)> =
+                rows.iter().map(|&row| (self.row(row).kernel, self.row(row).split_k)).collect();
             let gpu = rows.first().and_then(|&row| self.gpu(row));
             let joined = runs.iter_mut().find(|(_, known, its)| *its == gpu && known.is_disjoint(&kernels));
             if let Some((run, known, _)) = joined {

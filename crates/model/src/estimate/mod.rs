@@ -59,6 +59,14 @@ pub enum Load {
 }
 
 impl Load {
+    /// The same problem in so many parts.
+    pub(crate) fn in_parts(self, parts: i32) -> Self {
+        match self {
+            Self::Gemm(load) => Self::Gemm(load::Load { parts: parts.max(1).into(), ..load }),
+            Self::Fmha(_) => self,
+        }
+    }
+
     /// Bytes of operands and result, each once.
     pub fn bytes(&self) -> f64 {
         match self {

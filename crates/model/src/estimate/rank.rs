@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use super::{Estimator, Shape, ShapeError, Terms};
+use super::{Estimator, Load, Shape, ShapeError, Terms};
 use crate::pool::Pool;
-use crate::problem::{InvalidField, Problem};
+use crate::problem::{Checked, InvalidField, Problem};
 use crate::ties::Ties;
 
 /// A pool prepared for a device: what depends on a kernel alone is computed once.
@@ -24,6 +24,8 @@ pub struct PoolEstimate {
 pub struct Estimated {
     /// Its index in the pool.
     pub index: usize,
+    /// The parts into which the reduction is split: the problem's, unless it leaves the choice.
+    pub split_k: i32,
     /// Microseconds.
     pub time_us: f64,
 }
@@ -32,6 +34,8 @@ pub struct Estimated {
 #[derive(Debug, Default)]
 pub struct EstimateScratch {
     ranking: Vec<Estimated>,
+    /// The problem in each number of parts.
+    loads: Vec<(i32, Load)>,
 }
 
 impl EstimateScratch {
@@ -40,20 +44,30 @@ impl EstimateScratch {
         &self.ranking
     }
 
-    /// Ranks kernels for a valid problem, in the order of [`Ties`]: nothing but the time has a score here.
+    /// Ranks kernels for a problem, each in every number of parts that may be chosen, in the order of [`Ties`]:
+    /// nothing but the time has a score here. The smaller of two numbers goes first.
     pub fn rank<'s>(
         &mut self,
         estimator: &Estimator,
-        problem: &Problem,
+        problem: Checked<'_>,
         kernels: impl Iterator<Item = (usize, &'s Shape)>,
         ties: &Ties,
     ) {
-        let load = estimator.load(problem);
-        self.ranking.clear();
-        self.ranking
-            .extend(kernels.map(|(index, shape)| Estimated { index, time_us: estimator.time(&load, shape) }));
-        self.ranking.sort_unstable_by(|one, other| {
+        let Self { ranking, loads } = self;
+        let load = estimator.load(&problem);
+        loads.clear();
+        loads.extend(problem.each_split().map(|one| (one.split_k(), load.in_parts(one.split_k()))));
+        ranking.clear();
+        for (index, shape) in kernels {
+            ranking.extend(loads.iter().map(|(split_k, load)| Estimated {
+                index,
+                split_k: *split_k,
+                time_us: estimator.time(load, shape),
+            }));
+        }
+        ranking.sort_unstable_by(|one, other| {
             ties.order((one.index, one.time_us), (other.index, other.time_us))
+                .then_with(|| one.split_k.cmp(&other.split_k))
         });
     }
 }
@@ -108,17 +122,25 @@ impl PoolEstimate {
 
     /// All kernels that compute the problem, fastest first; equal ones keep the pool's order.
     pub fn rank_with(&self, problem: &Problem, scratch: &mut EstimateScratch) -> Result<(), EstimateError> {
-        problem.validate()?;
+        self.rank_checked(problem.checked()?, scratch)
+    }
+
+    /// The same, with the numbers of parts that may be chosen.
+    pub fn rank_checked(
+        &self,
+        problem: Checked<'_>,
+        scratch: &mut EstimateScratch,
+    ) -> Result<(), EstimateError> {
         let computes = |index: usize| {
             let kernel = self.pool.get(index);
-            kernel.is_some_and(|kernel| kernel.computes(problem) && kernel.runs_on(problem.arch()))
+            kernel.is_some_and(|kernel| kernel.computes(&problem) && kernel.runs_on(problem.arch()))
         };
         let kernels = self.shapes.iter().map(|(index, shape)| (*index, shape));
         scratch.rank(&self.estimator, problem, kernels.filter(|(index, _)| computes(*index)), &self.ties);
         if scratch.ranking.is_empty() {
             return Err(EstimateError::NothingToRank {
                 kernels: self.pool.len(),
-                why: self.why_not(problem),
+                why: self.why_not(&problem),
             });
         }
         Ok(())
@@ -133,7 +155,7 @@ impl PoolEstimate {
         Some(format!("the first, '{}': {reason}", first.name))
     }
 
-    /// The terms of a kernel's time; `None` if it has no estimate.
+    /// The terms of a kernel's time, for a problem with its number of parts; `None` if it has no estimate.
     pub fn terms(&self, problem: &Problem, index: usize) -> Option<Terms> {
         let place = self.shapes.binary_search_by_key(&index, |(index, _)| *index).ok()?;
         let (_, shape) = self.shapes.get(place)?;

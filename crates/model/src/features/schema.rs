@@ -476,6 +476,7 @@ impl Extractor {
         if self.schema.universal_columns().is_some() {
             return Err(SideError::Universal);
         }
+        problem.check_split()?;
         match (self.schema.op(), problem) {
             (Op::GroupedConv, Problem::Conv(problem)) => Ok(ProblemSide::Conv(self.conv_problem(problem)?)),
             (Op::Gemm, Problem::Gemm(problem)) => Ok(ProblemSide::Gemm(self.gemm_problem(problem)?)),

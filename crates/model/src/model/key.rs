@@ -16,12 +16,14 @@ pub struct ModelKey {
     pub dtype: Option<Dtype>,
     /// The architecture.
     pub arch: Option<Arch>,
+    /// Whether it chooses the parts into which a reduction is split: its scores of different numbers compare.
+    pub chooses_split: bool,
 }
 
 /// A field in which a problem or a kernel differs from what a model serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
-    /// `operation`, `family`, `direction`, `dtype` or `arch`.
+    /// `operation`, `family`, `direction`, `dtype`, `arch` or `split_k`.
     pub field: &'static str,
     /// The value of the problem or the kernel.
     pub found: String,
@@ -49,6 +51,8 @@ struct Asked {
     /// Only for attention.
     family: Option<FmhaFamily>,
     arch: Option<Arch>,
+    /// Whether the number of parts is to be chosen.
+    chooses_split: bool,
 }
 
 impl Asked {
@@ -62,7 +66,8 @@ impl Asked {
             Problem::Fmha(problem) => Some(problem.family),
             _ => None,
         };
-        Self { op: problem.op(), direction, dtype, family, arch: problem.arch().or(arch) }
+        let (arch, chooses_split) = (problem.arch().or(arch), problem.chooses_split());
+        Self { op: problem.op(), direction, dtype, family, arch, chooses_split }
     }
 
     /// Attention's features only describe forward kernels.
@@ -80,19 +85,25 @@ impl Asked {
             KernelKind::Fmha(kernel) => Some(kernel.family),
             _ => None,
         };
-        Self { op: kernel.op(), direction, dtype, family, arch }
+        Self { op: kernel.op(), direction, dtype, family, arch, chooses_split: false }
     }
 }
 
 impl ModelKey {
     /// The problems that a model serves according to its spec.
     pub const fn of(spec: &FeatureSpec) -> Self {
-        Self { op: spec.op(), direction: spec.direction, dtype: spec.dtype, arch: spec.arch }
+        Self {
+            op: spec.op(),
+            direction: spec.direction,
+            dtype: spec.dtype,
+            arch: spec.arch,
+            chooses_split: spec.compares_splits(),
+        }
     }
 
     /// All problems of one operation: a model with this key is used for all of them, whatever its spec says.
     pub const fn any(op: Op) -> Self {
-        Self { op, direction: None, dtype: None, arch: None }
+        Self { op, direction: None, dtype: None, arch: None, chooses_split: true }
     }
 
     /// How well the key matches: `None` if it does not, otherwise the number of its fields with a value. An
@@ -117,7 +128,7 @@ impl ModelKey {
     }
 
     fn fit_of(&self, asked: Asked) -> Option<u32> {
-        if self.op != asked.op || !asked.is_forward() {
+        if self.op != asked.op || !asked.is_forward() || (asked.chooses_split && !self.chooses_split) {
             return None;
         }
         let mut said = 0;
@@ -155,6 +166,10 @@ impl ModelKey {
         check("direction", direction(asked.direction), direction(self.direction));
         check("dtype", Some(asked.dtype.to_string()), self.dtype.map(|word| word.to_string()));
         check("arch", arch(asked.arch), arch(self.arch));
+        if asked.chooses_split && !self.chooses_split {
+            let expected = "a given number: it was not trained with --choose split_k".to_owned();
+            check("split_k", Some("auto".to_owned()), Some(expected));
+        }
         misfits
     }
 }
@@ -182,7 +197,8 @@ mod tests {
 
     #[test]
     fn the_more_a_model_says_the_better_it_fits() {
-        let any = ModelKey { op: Op::GroupedConv, direction: None, dtype: None, arch: None };
+        let any =
+            ModelKey { op: Op::GroupedConv, direction: None, dtype: None, arch: None, chooses_split: false };
         let forward = ModelKey { direction: Some(Direction::Forward), ..any };
         let gfx942 = ModelKey { arch: "gfx942".parse().ok(), ..forward };
         let problem = Problem::from(ConvProblem::new_2d([8, 8], [1, 1]));

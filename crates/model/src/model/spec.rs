@@ -40,6 +40,8 @@ pub struct FeatureSpec {
     /// Weight of the estimate in a universal model: it is multiplied by the logarithm of the estimated time
     /// over that of the pool's fastest kernel, and subtracted from the score.
     pub prior: Option<f64>,
+    /// Whether it was trained to choose the parts into which a reduction is split.
+    pub chooses_split: bool,
     /// Training parameters, as the trainer wrote them.
     pub params: Value,
     /// Values that it lacks, or that are ignored, and their substitutes.
@@ -93,6 +95,7 @@ struct Extension {
     uncoded: Option<Uncoded>,
     rank_by: Option<String>,
     prior: Option<f64>,
+    choose: Option<String>,
     #[serde(default, deserialize_with = "without_repeats")]
     trained_range: Option<TrainedRange>,
     #[serde(default, deserialize_with = "without_repeats")]
@@ -170,6 +173,9 @@ impl FeatureSpec {
             Some(fields) => kind.engine().hardware().overridden_by(fields).map_err(field)?,
             None => kind.engine().hardware(),
         };
+        if let Some(found) = extension.choose.as_deref().filter(|field| *field != "split_k") {
+            return Err(field(InvalidField::new("ck_select.choose", format_args!("'{found}'"), "split_k")));
+        }
         if let Some(range) = &extension.trained_range {
             range.validate(&columns).map_err(field)?;
         }
@@ -203,6 +209,7 @@ impl FeatureSpec {
             trained_range: extension.trained_range,
             trained_on: extension.trained_on,
             prior: extension.prior,
+            chooses_split: extension.choose.is_some(),
             params: parsed.params,
             filled,
             asks_hardware: false,
@@ -220,6 +227,12 @@ impl FeatureSpec {
     /// The operation.
     pub const fn op(&self) -> Op {
         self.extractor.schema.op()
+    }
+
+    /// Whether scores of one problem in different numbers of parts compare: predicted speeds do, and a universal
+    /// model's, which contain the estimated time; what ranks the kernels of a problem does if it was trained to.
+    pub const fn compares_splits(&self) -> bool {
+        self.chooses_split || self.prior.is_some() || !matches!(self.rank_by, Target::Relative)
     }
 
     /// Defaults for problems: what the model was trained on, otherwise upstream's defaults.

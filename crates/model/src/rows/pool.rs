@@ -282,7 +282,7 @@ impl RowPool {
                 })
             })?,
         }
-        let ranked = |(index, &raw)| Ranked { index, score: model.score(target, raw) };
+        let ranked = |(index, &raw)| Ranked { index, split_k: 1, score: model.score(target, raw) };
         scratch.ranking.extend(scratch.scores.iter().enumerate().map(ranked));
         self.void_unfit(problem, &mut scratch.ranking)?;
         let RowScratch { ranking, times, .. } = scratch;

@@ -44,11 +44,17 @@ impl Term {
 }
 
 impl Ranker {
-    /// Explains why the ranking forest distinguishes two kernels of the pool.
-    pub fn compare(&self, problem: &Problem, first: usize, second: usize) -> Result<Comparison, RankError> {
-        let problem = self.check(problem)?;
+    /// Explains why the ranking forest distinguishes two kernels of the pool on a problem, or on the same problem in
+    /// two numbers of parts.
+    pub fn compare(
+        &self,
+        first: (&Problem, usize),
+        second: (&Problem, usize),
+    ) -> Result<Comparison, RankError> {
         let forest = self.model.ranking_forest().ok_or(RankError::NoForest)?;
-        let judged = |index| -> Result<(Vec<f64>, Contributions, Option<f64>), RankError> {
+        let judged = |(problem, index): (&Problem, usize)| -> Result<(Vec<f64>, Contributions, Option<f64>), RankError> {
+            let problem = self.check(problem)?;
+            problem.check_split()?;
             let (row, estimate) = match &self.universal {
                 Some(_) => {
                     let (row, estimate) = self.universal_row(problem, index)?;

@@ -52,6 +52,8 @@ pub struct RankScratch {
     /// How many places are in order; the rest are worse.
     pub(super) ordered: usize,
     pub(super) outside: FieldSet,
+    /// Kernels with numbers of parts, where these are chosen, each with its place among those of its number.
+    pub(super) pairs: Vec<(u32, Ranked)>,
     /// By kernel, for universal models, and the weight of the estimate.
     pub(super) log_times: Vec<f64>,
     pub(super) prior: f64,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{RankError, RankScratch, Ranker};
 use crate::forest::Forest;
 use crate::model::Target;
-use crate::problem::Problem;
+use crate::problem::{Checked, Problem};
 use crate::scoring::{CallValues, PoolScorer, RowMajor, RowScorer};
 
 /// The row of one kernel costs as much as scoring this many kernels of the pool: for small pools, which are
@@ -79,25 +79,32 @@ impl Ranker {
     pub fn predict_ranked(
         &self,
         target: &TargetScorer,
-        problem: &Problem,
+        problem: Checked<'_>,
         scratch: &mut RankScratch,
         predictions: &mut Vec<f64>,
     ) -> Result<(), RankError> {
-        self.check(problem)?;
-        let side = self.problem_side(problem)?;
-        predictions.clear();
+        self.check_key(&problem, None)?;
         let RankScratch { values, scratch, scores, ranking, ordered, .. } = scratch;
-        if let Some(features) = &self.features {
-            features.fill(&side, values);
-        }
-        let CallValues { uniform, pair, .. } = values;
+        predictions.clear();
+        predictions.resize(*ordered, f64::NAN);
         scores.resize(self.places.len(), 0.0);
-        target.pool.score(uniform, pair, scratch, scores)?;
-        for ranked in ranking.iter().take(*ordered) {
-            let place =
-                self.places.binary_search(&ranked.index).map_err(|_| self.not_ranked(ranked.index))?;
-            let sum = scores.get(place).ok_or_else(|| self.not_ranked(ranked.index))?;
-            predictions.push(self.model.value(target.target, target.forest.finish(*sum)));
+        for definite in problem.each_split() {
+            let side = self.problem_side(&definite)?;
+            if let Some(features) = &self.features {
+                features.fill(&side, values);
+            }
+            let CallValues { uniform, pair, .. } = &*values;
+            target.pool.score(uniform, pair, scratch, scores)?;
+            let own = ranking
+                .iter()
+                .zip(&mut *predictions)
+                .filter(|(ranked, _)| ranked.split_k == definite.split_k());
+            for (ranked, prediction) in own {
+                let place =
+                    self.places.binary_search(&ranked.index).map_err(|_| self.not_ranked(ranked.index))?;
+                let sum = scores.get(place).ok_or_else(|| self.not_ranked(ranked.index))?;
+                *prediction = self.model.value(target.target, target.forest.finish(*sum));
+            }
         }
         Ok(())
     }
@@ -136,7 +143,9 @@ mod tests {
                 ranker.ranking(problem.checked().unwrap(), None, count, &mut scratch).unwrap();
                 for target in [Target::Latency, Target::Bandwidth] {
                     let scorer = ranker.target(target).unwrap().unwrap();
-                    ranker.predict_ranked(&scorer, &problem, &mut scratch, &mut predictions).unwrap();
+                    ranker
+                        .predict_ranked(&scorer, problem.checked().unwrap(), &mut scratch, &mut predictions)
+                        .unwrap();
                     assert_eq!(predictions.len(), count.min(ranker.pool().len()));
                     let asked: Vec<_> =
                         scratch.ranking().iter().map(|place| (problem, place.index)).collect();

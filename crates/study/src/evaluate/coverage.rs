@@ -87,7 +87,9 @@ impl Coverage {
             .collect();
         let mut row = vec![0.0; extractor.schema.len()];
         for trial in trials {
-            let Ok(problem) = extractor.problem_side(&measurements.problems()[trial.problem as usize]) else {
+            let problem = measurements.problems()[trial.problem as usize];
+            let problem = if problem.chooses_split() { problem.with_split(1) } else { problem };
+            let Ok(problem) = extractor.problem_side(&problem) else {
                 continue;
             };
             extractor.fill(&problem, &kernel, &mut row);

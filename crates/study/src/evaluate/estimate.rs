@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use ck_select_model::estimate::{EstimateScratch, Estimator, PoolEstimate};
+use ck_select_model::estimate::{EstimateError, EstimateScratch, Estimator, PoolEstimate};
 use ck_select_types::pool::Pool;
-use ck_select_types::problem::FieldSet;
+use ck_select_types::problem::{FieldSet, Splits};
 use rayon::prelude::*;
 
 use super::{Coverage, EvaluateError, Evaluation, trials_of};
 use crate::candidates::Trial;
-use crate::judge::{JudgeError, Order};
+use crate::judge::{JudgeError, Order, Places};
 use ck_select_data::measurements::Measurements;
 
 impl Evaluation {
@@ -18,9 +18,12 @@ impl Evaluation {
         let trials = trials_of(measurements)?;
         let pool = Pool::new(measurements.kernels().to_vec()).map_err(JudgeError::Pool)?;
         let ranked = PoolEstimate::new(*estimator, Arc::new(pool));
+        let splits = measurements.splits().map_err(JudgeError::Splits)?;
         let orders = trials
             .par_iter()
-            .map_init(EstimateScratch::default, |scratch, trial| order(&ranked, measurements, trial, scratch))
+            .map_init(EstimateScratch::default, |scratch, trial| {
+                order(&ranked, measurements, trial, &splits, scratch)
+            })
             .collect::<Result<Vec<Order>, EvaluateError>>()?;
         let coverage = Coverage { left_out_kernels: ranked.left_out().len(), ..Coverage::default() };
         let trained_files = vec![false; measurements.sources().len()];
@@ -33,16 +36,17 @@ fn order(
     ranked: &PoolEstimate,
     measurements: &Measurements,
     trial: &Trial,
+    splits: &Splits,
     scratch: &mut EstimateScratch,
 ) -> Result<Order, EvaluateError> {
     let problem = &measurements.problems()[trial.problem as usize];
-    ranked
-        .rank_with(problem, scratch)
+    problem
+        .checked()
+        .map_err(EstimateError::from)
+        .and_then(|problem| ranked.rank_checked(problem.among(splits), scratch))
         .map_err(|source| EvaluateError::Estimate { problem: problem.to_string(), source })?;
-    let mut places = vec![None; measurements.kernels().len()];
-    for (place, candidate) in trial.candidates.iter().enumerate() {
-        places[candidate.kernel as usize] = Some(place);
-    }
+    let kernels = measurements.kernels().len();
+    let measured = Places::new(trial, splits, kernels, |kernel| Some(kernel as usize));
     let mut order = Order {
         places: Vec::with_capacity(trial.candidates.len()),
         unmeasured: None,
@@ -50,7 +54,7 @@ fn order(
         outside: FieldSet::NONE,
     };
     for one in scratch.ranking() {
-        if let Some(place) = places[one.index] {
+        if let Some(place) = measured.get(one.index, one.split_k) {
             order.places.push(place);
             // Operations per microsecond are millions per second.
             order.predicted[place] = problem.flops() / one.time_us * 1e-6;

@@ -19,7 +19,7 @@ impl Evaluation {
             .iter()
             .zip(&self.orders)
             .map(|(outcome, order)| {
-                json!({
+                let mut one = json!({
                     "problem": measurements.problems()[outcome.problem as usize].to_string(),
                     "oracle_kernel": name(outcome.oracle),
                     "oracle_best_tflops": outcome.oracle_tflops,
@@ -29,7 +29,12 @@ impl Evaluation {
                     "oracle_rank": outcome.oracle_rank.map(|rank| rank + 1),
                     "num_kernels": outcome.candidates,
                     "out_of_range": order.outside.names(op).collect::<Vec<_>>(),
-                })
+                });
+                if let (true, Some(one)) = (measurements.chooses_split(), one.as_object_mut()) {
+                    one.insert("oracle_split_k".to_owned(), json!(outcome.oracle_split_k));
+                    one.insert("selected_split_k".to_owned(), json!(outcome.selected_split_k));
+                }
+                one
             })
             .collect();
         let coverage: Vec<Value> = self

@@ -5,6 +5,7 @@ mod estimate;
 mod json;
 pub(crate) mod slices;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ck_select_model::estimate::EstimateError;
@@ -28,10 +29,14 @@ pub struct Outcome {
     pub problem: u32,
     /// Index of the fastest kernel into [`Measurements::kernels`].
     pub oracle: u32,
+    /// The parts into which it split the reduction.
+    pub oracle_split_k: i32,
     /// Its measured TFLOPS.
     pub oracle_tflops: f64,
     /// Index of the chosen kernel; `None` if none of the candidates was ranked, or another kernel was chosen.
     pub selected: Option<u32>,
+    /// The parts into which it split the reduction.
+    pub selected_split_k: Option<i32>,
     /// Its measured TFLOPS, or 0.
     pub selected_tflops: f64,
     /// Chosen over fastest.
@@ -73,6 +78,8 @@ pub struct Baselines {
     /// The kernel with the best mean efficiency over all problems; problems on which it did not run count as
     /// 0.
     pub fixed_kernel: u32,
+    /// The parts into which it splits the reduction.
+    pub fixed_split_k: i32,
     /// Its mean efficiency.
     pub fixed_mean: f64,
     /// Mean efficiency of a random choice.
@@ -231,7 +238,7 @@ impl Evaluation {
         let most = trials.iter().map(|trial| trial.candidates.len()).max().unwrap_or(0);
         Self {
             top_k: best_of_each_top(&trials, &orders, most),
-            baselines: Baselines::of(&trials, measurements.kernels().len()),
+            baselines: Baselines::of(&trials),
             problems_without_rows: measurements.problems().len() - distinct_problems(&trials),
             problems_without_choice: 0,
             invalid_rows: measurements.rows().iter().filter(|row| !row.is_valid).count(),
@@ -255,8 +262,10 @@ impl Outcome {
         Self {
             problem: trial.problem,
             oracle: trial.candidates[trial.oracle].kernel,
+            oracle_split_k: trial.candidates[trial.oracle].split_k,
             oracle_tflops: trial.oracle_tflops(),
             selected: selected.map(|candidate| candidate.kernel),
+            selected_split_k: selected.map(|candidate| candidate.split_k),
             selected_tflops,
             efficiency: selected_tflops / trial.oracle_tflops(),
             oracle_rank: order
@@ -301,23 +310,29 @@ impl Summary {
 }
 
 impl Baselines {
-    fn of(trials: &[Trial], kernels: usize) -> Self {
-        let mut sums = vec![0.0; kernels];
+    fn of(trials: &[Trial]) -> Self {
+        let mut sums: BTreeMap<(u32, i32), f64> = BTreeMap::new();
         let mut random = Vec::with_capacity(trials.len());
         for trial in trials {
             let efficiencies = (0..trial.candidates.len()).map(|place| trial.efficiency(place));
             random.push(mean(efficiencies.clone()));
             for (candidate, efficiency) in trial.candidates.iter().zip(efficiencies) {
-                sums[candidate.kernel as usize] += efficiency;
+                *sums.entry((candidate.kernel, candidate.split_k)).or_default() += efficiency;
             }
         }
-        let (mut fixed_kernel, mut best) = (0, f64::NEG_INFINITY);
-        for (kernel, &sum) in (0u32..).zip(&sums) {
+        let (mut fixed, mut best) = ((0, 1), f64::NEG_INFINITY);
+        for (pair, sum) in sums {
             if sum > best {
-                (fixed_kernel, best) = (kernel, sum);
+                (fixed, best) = (pair, sum);
             }
         }
-        Self { fixed_kernel, fixed_mean: best / trials.len() as f64, random_mean: mean(random) }
+        let (fixed_kernel, fixed_split_k) = fixed;
+        Self {
+            fixed_kernel,
+            fixed_split_k,
+            fixed_mean: best / trials.len() as f64,
+            random_mean: mean(random),
+        }
     }
 }
 

@@ -6,7 +6,8 @@ use crate::candidates::Candidate;
 fn trial(problem: u32, speeds: &[f64]) -> Trial {
     let oracle =
         (0..speeds.len()).fold(0, |best, place| if speeds[place] > speeds[best] { place } else { best });
-    let candidates = (0u32..).zip(speeds).map(|(kernel, &tflops)| Candidate { kernel, tflops }).collect();
+    let candidates =
+        (0u32..).zip(speeds).map(|(kernel, &tflops)| Candidate { kernel, split_k: 1, tflops }).collect();
     Trial { problem, number: None, candidates, oracle }
 }
 
@@ -48,7 +49,7 @@ fn figures_over_two_problems() {
     assert_eq!(each, (1..=5).map(|count| best_of_top(&trials, &orders, count)).collect::<Vec<_>>());
     assert_eq!((summary.rows, summary.errors), (6, None));
     // Kernel 1: 200/200 and 5/10; kernel 3 did not run on the second problem.
-    let baselines = Baselines::of(&trials, 4);
+    let baselines = Baselines::of(&trials);
     assert_eq!((baselines.fixed_kernel, baselines.fixed_mean), (0, 0.75));
     assert_eq!(baselines.random_mean, 0.6875);
 }

@@ -106,7 +106,7 @@ fn headline(
     ]);
     page.text("Efficiency is the measured speed of the chosen kernel over that of the fastest measured one.");
     let baselines = &evaluation.baselines;
-    let fixed = &measurements.kernels()[baselines.fixed_kernel as usize].name;
+    let fixed = &measurements.named(baselines.fixed_kernel, baselines.fixed_split_k);
     let mut rows = vec![
         vec![judged.into(), percent(mean)],
         vec![format!("best single kernel, {}", code(fixed)), percent(baselines.fixed_mean)],
@@ -187,7 +187,8 @@ pub(super) fn worst(page: &mut Page, evaluation: &Evaluation, measurements: &Mea
                     &["kernel", "rank", "TFLOPS", "efficiency"],
                     shown.into_iter().map(|place| {
                         let candidate = trial.candidates[place];
-                        let name = code(&measurements.kernels()[candidate.kernel as usize].name);
+                        let name = &measurements.kernels()[candidate.kernel as usize].name;
+                        let name = code(&problem.named(name, candidate.split_k));
                         let rank = order.places.iter().position(|&ranked| ranked == place);
                         let name =
                             if chosen == Some(place) { format!("<b>{name}</b>, chosen") } else { name };

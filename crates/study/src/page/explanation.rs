@@ -26,8 +26,8 @@ pub struct Explanation<'a> {
     pub problem: &'a Problem,
     /// The ranking, best first.
     pub ranking: &'a [Ranked],
-    /// The indices in the pool of the two compared kernels.
-    pub kernels: [usize; 2],
+    /// The two compared kernels.
+    pub kernels: [Ranked; 2],
     /// Why they are distinguished.
     pub comparison: &'a Comparison,
     /// Where the problem is outside the model's training range.
@@ -37,7 +37,7 @@ pub struct Explanation<'a> {
 /// Writes the page.
 pub fn explanation(explained: &Explanation<'_>, made: &Made) -> String {
     let Explanation { ranker, problem, kernels, comparison, .. } = *explained;
-    let [first, second] = kernels.map(|kernel| ranker.name(kernel));
+    let [first, second] = kernels.map(|kernel| named(explained, &kernel));
     let mut page = Page::new(&format!("{}: why this kernel", last_name(ranker.model())));
     made.line(&mut page);
     let text = problem.to_string();
@@ -50,9 +50,9 @@ pub fn explanation(explained: &Explanation<'_>, made: &Made) -> String {
     page.table(
         &["kernel", "rank", score],
         [(first, 0), (second, 1)].map(|(name, side)| {
-            let rank = explained.ranking.iter().position(|ranked| ranked.index == kernels[side]);
+            let rank = explained.ranking.iter().position(|ranked| is_same(ranked, &kernels[side]));
             let rank = rank.map_or_else(|| "not ranked".to_owned(), |rank| count(rank + 1));
-            vec![code(name), rank, number(scores[side])]
+            vec![code(&name), rank, number(scores[side])]
         }),
     );
     equals(&mut page, explained, ours);
@@ -77,6 +77,14 @@ pub fn explanation(explained: &Explanation<'_>, made: &Made) -> String {
     page.section("Within the training data?", |page| trained(page, explained));
     page.section("Model", |page| made.model(page));
     page.finish()
+}
+
+fn named(explained: &Explanation<'_>, ranked: &Ranked) -> String {
+    explained.problem.named(explained.ranker.name(ranked.index), ranked.split_k)
+}
+
+fn is_same(one: &Ranked, other: &Ranked) -> bool {
+    (one.index, one.split_k) == (other.index, other.split_k)
 }
 
 /// The kernels with the score of the first, among which no feature decides.
@@ -104,9 +112,9 @@ fn ranking(page: &mut Page, explained: &Explanation<'_>) {
         "ranking-table",
         &["kernel", "rank", "score", ""],
         explained.ranking.iter().enumerate().map(|(rank, ranked)| {
-            let name = code(explained.ranker.name(ranked.index));
-            let name =
-                if explained.kernels.contains(&ranked.index) { format!("<b>{name}</b>") } else { name };
+            let name = code(&named(explained, ranked));
+            let is_compared = explained.kernels.iter().any(|kernel| is_same(kernel, ranked));
+            let name = if is_compared { format!("<b>{name}</b>") } else { name };
             let share = if high > low { (ranked.score - low) / (high - low) } else { 1.0 };
             vec![name, count(rank + 1), number(ranked.score), chart::bar(share)]
         }),
@@ -179,12 +187,12 @@ fn estimate(page: &mut Page, explained: &Explanation<'_>) {
         }
     };
     let estimator = Estimator::new(device);
-    let load = estimator.load(problem);
-    let of = |kernel: usize| {
-        let kernel = ranker.pool().get(kernel)?;
+    let of = |ranked: &Ranked| {
+        let load = estimator.load(&problem.with_split(ranked.split_k));
+        let kernel = ranker.pool().get(ranked.index)?;
         Some(estimator.terms(&load, &estimator.shape(&kernel.kind).ok()?))
     };
-    let (Some(first), Some(second)) = (of(kernels[0]), of(kernels[1])) else {
+    let (Some(first), Some(second)) = (of(&kernels[0]), of(&kernels[1])) else {
         return page.text("Nothing: it does not know a kernel of this kind.");
     };
     page.text(

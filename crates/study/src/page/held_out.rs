@@ -8,7 +8,7 @@ use ck_select_types::problem::FieldSet;
 use crate::candidates::{Candidate, Trial};
 use crate::evaluate::{Coverage, Evaluation};
 use crate::judge::Order;
-use ck_select_data::measurements::Measurements;
+use ck_select_data::measurements::{Measurements, Row};
 
 use ck_select_train::{Objective, Plan, Trained};
 
@@ -29,8 +29,8 @@ pub(crate) fn evaluation(
             item.span.clone().map(|row| ranking.validation.predictions[row]).collect();
         let Some(scores) = scores else { continue };
         let candidate = |row: usize| {
-            let kernel = measurements.rows()[data.rows[row] as usize].kernel;
-            Candidate { kernel, tflops: data.tflops[row] }
+            let Row { kernel, split_k, .. } = measurements.rows()[data.rows[row] as usize];
+            Candidate { kernel, split_k, tflops: data.tflops[row] }
         };
         let candidates: Vec<Candidate> = item.span.clone().map(candidate).collect();
         let Some(trial) = Trial::new(item.problem, None, candidates) else { continue };

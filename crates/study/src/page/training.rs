@@ -107,7 +107,7 @@ fn headline(
         "By cross-validation: each problem is judged by a forest that had not seen it. Efficiency is the \
          measured speed of the chosen kernel over that of the fastest measured one.",
     );
-    let fixed = code(&measurements.kernels()[found.baselines.fixed_kernel as usize].name);
+    let fixed = code(&measurements.named(found.baselines.fixed_kernel, found.baselines.fixed_split_k));
     page.table(
         &["choice", "mean efficiency"],
         [

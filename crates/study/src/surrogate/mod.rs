@@ -16,7 +16,7 @@ use ck_select_model::features::{Engine, Extractor};
 use ck_select_model::model::Model;
 use ck_select_model::select::{RankError, RankScratch, Ranked, Ranker};
 use ck_select_types::kernel::Kernel;
-use ck_select_types::problem::{GemmProblem, Problem};
+use ck_select_types::problem::{Checked, GemmProblem, Problem};
 use ck_select_types::vocab::{Arch, Op};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -60,6 +60,8 @@ pub struct Settings {
 pub struct Found {
     /// The kernel, under the name that upstream would give it.
     pub kernel: Kernel,
+    /// The parts into which the reduction is split: the problem's, unless it leaves the choice.
+    pub split_k: i32,
     /// The model's score, or the estimate's time in microseconds.
     pub score: f64,
 }
@@ -74,6 +76,13 @@ pub enum By<'a> {
 }
 
 impl By<'_> {
+    fn higher_is_better(self) -> bool {
+        match self {
+            Self::Model(model) => model.spec().rank_by.higher_is_better(),
+            Self::Estimate(..) => false,
+        }
+    }
+
     /// The pipelines that there are, and the hardware.
     fn extractor(&self) -> Cow<'_, Extractor> {
         match self {
@@ -141,18 +150,39 @@ pub type Progress<'a> = &'a (dyn Fn(u64, u64) + Sync);
 
 /// Scores all kernels of a ranker's pool, of either operation; those that the model cannot describe are
 /// ignored.
-pub fn search_pool(ranker: &Ranker, problem: &Problem, top: usize) -> Result<Outcome, SearchError> {
+pub fn search_pool(ranker: &Ranker, problem: Checked<'_>, top: usize) -> Result<Outcome, SearchError> {
     let mut scratch = RankScratch::default();
-    ranker.rank_with(problem, &mut scratch)?;
+    ranker.ranking(problem, None, usize::MAX, &mut scratch)?;
     let pool = ranker.pool();
-    let found =
-        |ranked: &Ranked| Some(Found { kernel: pool.get(ranked.index)?.clone(), score: ranked.score });
+    let found = |&Ranked { index, split_k, score }: &Ranked| {
+        Some(Found { kernel: pool.get(index)?.clone(), split_k, score })
+    };
     let ranking = scratch.ranking();
     Ok(Outcome { found: ranking.iter().take(top).filter_map(found).collect(), scored: ranking.len() })
 }
 
-/// Searches the space of GEMM kernels for those with good scores for a problem.
+/// Searches the space of GEMM kernels for those with good scores for a problem, in each number of parts that may be
+/// chosen.
 pub fn search(
+    by: By<'_>,
+    problem: Checked<'_>,
+    constraints: Constraints,
+    settings: &Settings,
+    progress: Progress<'_>,
+) -> Result<Outcome, SearchError> {
+    let mut all = Outcome { found: Vec::new(), scored: 0 };
+    for definite in problem.each_split() {
+        let one = search_in_parts(by, &definite, constraints, settings, progress)?;
+        all.scored += one.scored;
+        all.found.extend(one.found);
+    }
+    let order = |a: &Found, b: &Found| a.score.total_cmp(&b.score);
+    all.found.sort_by(|a, b| if by.higher_is_better() { order(b, a) } else { order(a, b) });
+    all.found.truncate(settings.top);
+    Ok(all)
+}
+
+fn search_in_parts(
     by: By<'_>,
     problem: &Problem,
     constraints: Constraints,
@@ -190,7 +220,9 @@ pub fn search(
     // Random draws and evolution may come upon a point twice.
     let mut known = HashSet::new();
     scored.retain(|(point, _)| known.len() < settings.top && known.insert(*point));
-    let found = scored.into_iter().map(|(point, score)| Found { kernel: space.kernel(&point), score });
+    let split_k = problem.split_k();
+    let found =
+        scored.into_iter().map(|(point, score)| Found { kernel: space.kernel(&point), split_k, score });
     let found: Vec<Found> = found.collect();
     // All points have the same types and variant. A name is all that the caller gets.
     if let Some(Found { kernel, .. }) = found.first()

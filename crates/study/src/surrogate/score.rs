@@ -65,19 +65,12 @@ impl Scorer<'_> {
 
     /// Whether one score is strictly better than another.
     pub(super) fn is_better(&self, score: f64, than: f64) -> bool {
-        if self.higher_is_better() { score > than } else { score < than }
-    }
-
-    fn higher_is_better(&self) -> bool {
-        match self.by {
-            By::Model(model) => model.spec().rank_by.higher_is_better(),
-            By::Estimate(..) => false,
-        }
+        if self.by.higher_is_better() { score > than } else { score < than }
     }
 
     /// Sorts best first, stable for equal scores, NaN last.
     pub(super) fn sort(&self, scored: &mut [Scored]) {
-        let higher = self.higher_is_better();
+        let higher = self.by.higher_is_better();
         scored.sort_by(|a, b| {
             a.1.is_nan().cmp(&b.1.is_nan()).then(if higher {
                 b.1.total_cmp(&a.1)

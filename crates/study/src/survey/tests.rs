@@ -9,7 +9,7 @@ use ck_select_data::measurements::Wanted;
 /// A trial in which kernel 0, 1 and so on have these speeds.
 pub(super) fn trial(problem: u32, speeds: impl Iterator<Item = f64>) -> Trial {
     let candidates: Vec<Candidate> =
-        (0u32..).zip(speeds).map(|(kernel, tflops)| Candidate { kernel, tflops }).collect();
+        (0u32..).zip(speeds).map(|(kernel, tflops)| Candidate { kernel, split_k: 1, tflops }).collect();
     let best = candidates.iter().map(|candidate| candidate.tflops).fold(0.0, f64::max);
     let oracle = candidates.iter().position(|candidate| candidate.tflops == best).unwrap();
     Trial { problem, number: None, candidates, oracle }

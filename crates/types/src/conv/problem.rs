@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::cells::{self, Fields};
 use crate::defaults::ProblemDefaults;
-use crate::field::{self, Given, InvalidField, Kind, MAX_EXTENT, Record, fields, places, values};
+use crate::field::{self, AUTO, Given, InvalidField, Kind, MAX_EXTENT, Record, fields, places, values};
 use crate::valid::element;
 use crate::vocab::{Arch, ConvLayout, Direction, Dtype};
 
@@ -41,7 +41,8 @@ fields! {
             "Padding before the first element of each axis.";
         pad_right: [i64; 3] = [0; 3], 0, ["pad_d_right", "pad_h_right", "pad_w_right"],
             "Padding after the last element of each axis.";
-        split_k: i32 = 1, 1, ["split_k"], "Parts into which the reduction is split, 1 for none.";
+        split_k: i32 = 1, 0, ["split_k" (0 is "auto")],
+            "Parts into which the reduction is split, 1 for none, 0 to choose them with the kernel.";
         dtype_in: Dtype = Dtype::Bf16, 0, ["dtype_in" | "dtype"], "Element type of the input.";
         dtype_wei: Dtype = Dtype::Bf16, 0, ["dtype_wei"], "Element type of the weight.";
         dtype_out: Dtype = Dtype::Bf16, 0, ["dtype_out"], "Element type of the output.";
@@ -148,6 +149,10 @@ impl ConvProblem {
             let expected = format!("at most the padded input's {room}");
             return Err(InvalidField::new(["Z", "Y", "X"][axis], found, expected));
         }
+        if self.split_k == AUTO && self.direction != Direction::BwdWeight {
+            let expected = "a number: only backward weight leaves the choice";
+            return Err(InvalidField::new("split_k", "auto", expected));
+        }
         element("dtype_in", self.dtype_in)?;
         element("dtype_wei", self.dtype_wei)?;
         element("dtype_out", self.dtype_out)
@@ -164,7 +169,7 @@ impl ConvProblem {
         let expected = if neutral {
             format!("{} in a {}D problem", field.least, self.ndim)
         } else {
-            format!("{} to {MAX_EXTENT}", field.least)
+            field.accepted(MAX_EXTENT)
         };
         Err(InvalidField::new(field.name, value, expected))
     }
@@ -259,7 +264,7 @@ mod tests {
         assert!(
             complaint(&ConvProblem { filter: [1, 31, 3], ..good }).starts_with("Y: found a dilated filter")
         );
-        assert!(complaint(&ConvProblem { split_k: 0, ..good }).starts_with("split_k: found 0"));
+        assert!(complaint(&ConvProblem { split_k: 0, ..good }).starts_with("split_k: found auto"));
     }
 
     #[test]

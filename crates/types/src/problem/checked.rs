@@ -3,10 +3,10 @@
 use std::fmt;
 use std::ops::Deref;
 
-use super::{InvalidField, Problem};
+use super::{InvalidField, Problem, Splits};
 
 /// A problem whose fields have all been checked ([`Problem::checked`]), so that they need not be checked
-/// again.
+/// again, and the numbers of parts that may be chosen if it leaves the choice.
 ///
 /// ```
 /// use ck_select_types::problem::{GemmProblem, Problem};
@@ -17,13 +17,41 @@ use super::{InvalidField, Problem};
 /// # Ok::<(), ck_select_types::problem::InvalidField>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub struct Checked<'p>(&'p Problem);
+pub struct Checked<'p> {
+    problem: &'p Problem,
+    splits: &'p Splits,
+}
 
 impl Problem {
     /// The problem, once every field was checked.
     #[inline]
     pub fn checked(&self) -> Result<Checked<'_>, InvalidField> {
-        self.validate().map(|()| Checked(self))
+        self.validate().map(|()| Checked { problem: self, splits: &Splits::USUAL })
+    }
+}
+
+impl<'p> Checked<'p> {
+    /// The same, with a choice among these numbers of parts instead of the usual ones.
+    #[must_use]
+    pub const fn among(self, splits: &'p Splits) -> Self {
+        Self { splits, ..self }
+    }
+
+    /// The problem in each number of parts that may be chosen, the smallest first; the problem alone if it has its
+    /// number.
+    pub fn each_split(self) -> impl ExactSizeIterator<Item = Problem> + use<'p> {
+        let of_problem = std::slice::from_ref(&1);
+        let own = !self.chooses_split();
+        let splits = if own { of_problem } else { self.splits.as_slice() };
+        splits.iter().map(move |&parts| if own { *self.problem } else { self.problem.with_split(parts) })
+    }
+
+    /// The problem in one of them, which needs no check either.
+    pub const fn in_parts<'d>(self, definite: &'d Problem) -> Checked<'d>
+    where
+        'p: 'd,
+    {
+        Checked { problem: definite, splits: self.splits }
     }
 }
 
@@ -32,12 +60,12 @@ impl Deref for Checked<'_> {
 
     #[inline]
     fn deref(&self) -> &Problem {
-        self.0
+        self.problem
     }
 }
 
 impl fmt::Display for Checked<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self.problem.fmt(f)
     }
 }

@@ -9,7 +9,8 @@ const MOST_TFLOPS_BITS: f64 = 320_000.0;
 
 impl Problem {
     /// Refuses figures that no device can have measured: more TFLOPS, recorded or computed from the time,
-    /// than 320,000 divided by the bits of an input element.
+    /// than 320,000 divided by the bits of an input element; and figures of a problem that leaves open in how many
+    /// parts it ran.
     ///
     /// ```
     /// use ck_select_types::problem::GemmProblem;
@@ -22,6 +23,7 @@ impl Problem {
     /// assert_eq!(error, "tflops: found 255704, expected at most 20000: no device does more with bf16");
     /// ```
     pub fn check_figures(&self, tflops: f64, latency_ms: f64) -> Result<(), InvalidField> {
+        self.check_split()?;
         let dtype = match self {
             Self::Conv(problem) => problem.dtype_in,
             Self::Gemm(problem) => problem.dtype_a,

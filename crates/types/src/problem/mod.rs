@@ -3,15 +3,17 @@
 mod checked;
 mod fields;
 mod limits;
+mod splits;
 mod text;
 
 pub use crate::conv::{CONV_COLUMNS, ConvProblem, floor_div};
 pub use crate::defaults::ProblemDefaults;
-pub use crate::field::{Field, InvalidField, MAX_EXTENT, MOST_FIELDS};
+pub use crate::field::{AUTO, Field, InvalidField, MAX_EXTENT, MOST_FIELDS};
 pub use crate::fmha::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, fmha_signature_differs};
 pub use crate::gemm::{GemmProblem, GemmRequest, Group, Groups, MAX_GROUPS};
 pub use checked::Checked;
 pub use fields::FieldSet;
+pub use splits::Splits;
 pub use text::ProblemError;
 pub(crate) use text::keys;
 

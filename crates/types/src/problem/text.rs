@@ -243,7 +243,7 @@ mod tests {
             ("C=8,K=8,Hi=8,Wi=8,Y=1,X=1,stride_d=2", "stride_d: found 2, expected 1 in a 2D problem"),
             (
                 "C=8,K=8,Hi=8,Wi=8,Y=1,X=1,split_k=9999999999",
-                "split_k: found 9999999999, expected 1 to 2147483647",
+                "split_k: found 9999999999, expected auto, or 1 to 2147483647",
             ),
         ] {
             assert_eq!(conv(text).unwrap_err().to_string(), message);

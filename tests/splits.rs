@@ -1,0 +1,253 @@
+//! Problems that leave open into how many parts their reduction is split: the number is chosen with the kernel.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use ck_select::estimate::{Device, EstimateScratch, Estimator, PoolEstimate};
+use ck_select::kernel::Kernel;
+use ck_select::model::{Model, Target};
+use ck_select::pool::Pool;
+use ck_select::problem::{AUTO, GemmProblem, Problem, Splits};
+use ck_select::registry::{
+    Hooks, Mode, NewKernel, Options, Priority, Registry, SelectError, Source, UserData,
+};
+use ck_select::select::{RankError, RankScratch, Ranked, Ranker};
+use ck_select::tuning::device::Stream;
+use ck_select::tuning::mock::MockDevice;
+use ck_select::tuning::search::RunOutcome;
+
+fn root(path: &str) -> String {
+    format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))
+}
+
+fn model() -> Model {
+    Model::load(root("tests/golden/models/gemm_small")).unwrap()
+}
+
+fn pool() -> Pool {
+    Pool::read(root("tests/golden/models/gemm_small/pool.txt")).unwrap()
+}
+
+fn gemm(m: i64, split_k: i32) -> Problem {
+    GemmProblem { split_k, ..GemmProblem::new(m, 1536, 7168) }.into()
+}
+
+fn on(arch: &str) -> Options {
+    Options { store: Some("off".into()), arch: arch.parse().ok(), ..Options::default() }
+}
+
+/// A kernel that supports some numbers of parts, and whose runs take as long as the test says.
+struct Parts {
+    least: i32,
+    time: fn(&str, i32) -> f64,
+    name: String,
+    seen: Arc<Mutex<Vec<i32>>>,
+    runs: Arc<AtomicUsize>,
+}
+
+impl Hooks for Parts {
+    fn supports(&self, problem: &Problem) -> bool {
+        self.seen.lock().unwrap().push(problem.split_k());
+        problem.split_k() >= self.least
+    }
+
+    fn can_run(&self) -> bool {
+        true
+    }
+
+    fn run(&self, problem: &Problem, _: Stream) -> RunOutcome {
+        self.runs.fetch_add(1, Ordering::Relaxed);
+        RunOutcome::Milliseconds((self.time)(&self.name, problem.split_k()))
+    }
+}
+
+struct Made {
+    registry: Registry,
+    seen: Arc<Mutex<Vec<i32>>>,
+    runs: Arc<AtomicUsize>,
+}
+
+fn made(options: Options, least: i32, time: fn(&str, i32) -> f64) -> Made {
+    let registry = Registry::with_device(options, Box::new(MockDevice::new())).unwrap();
+    let (seen, runs) = (Arc::default(), Arc::default());
+    let new = |kernel: &Kernel| {
+        let (name, seen, runs) = (kernel.name.clone(), Arc::clone(&seen), Arc::clone(&runs));
+        let hooks: Box<dyn Hooks> = Box::new(Parts { least, time, name, seen, runs });
+        let (priority, user) = (Priority::NORMAL, UserData::default());
+        NewKernel { kernel: kernel.clone(), priority, user, hooks: Some(hooks) }
+    };
+    registry.add_all(pool().iter().map(new).collect()).unwrap();
+    Made { registry, seen, runs }
+}
+
+/// The pairs of all rankings with a given number, best first; the smaller number goes first among equal scores.
+fn merged(rank: impl Fn(&Problem) -> Vec<Ranked>, m: i64, splits: &Splits, lower: bool) -> Vec<Ranked> {
+    let each = splits.as_slice().iter().flat_map(|&parts| rank(&gemm(m, parts)));
+    let mut all: Vec<Ranked> = each.collect();
+    all.sort_by(|a, b| if lower { a.score.total_cmp(&b.score) } else { b.score.total_cmp(&a.score) });
+    all
+}
+
+/// However many places are asked for, they are those of all pairs.
+#[test]
+#[cfg(feature = "embedded-models")]
+fn a_model_ranks_pairs_as_it_ranks_each_number() {
+    let universal = ck_select::embedded::all().iter().find(|one| one.name() == "universal").unwrap();
+    let device = Device::for_arch("gfx942".parse().unwrap()).unwrap();
+    let universal = universal.load().unwrap().for_op(ck_select::vocab::Op::Gemm).unwrap();
+    let universal = universal.on_device(device, "gfx942".parse().ok());
+    for model in [model(), universal] {
+        let ranker = Ranker::new(Arc::new(model), Arc::new(pool())).unwrap();
+        for (m, list) in [(16, "1,2,4,8,16"), (4096, "3,1")] {
+            let splits: Splits = list.parse().unwrap();
+            let expected = merged(|problem| ranker.rank(problem).unwrap(), m, &splits, false);
+            let auto = gemm(m, AUTO);
+            for count in [1, 3, usize::MAX] {
+                let mut scratch = RankScratch::default();
+                let checked = auto.checked().unwrap().among(&splits);
+                let places: Vec<Ranked> =
+                    ranker.ranking(checked, None, count, &mut scratch).unwrap().collect();
+                assert_eq!(places, expected, "{} {m} {count}", ranker.model().name());
+            }
+        }
+        assert_eq!(
+            ranker.best(&gemm(16, AUTO)).unwrap(),
+            merged(|one| ranker.rank(one).unwrap(), 16, &Splits::USUAL, false)[0]
+        );
+    }
+}
+
+#[test]
+fn the_estimate_ranks_pairs_and_prefers_the_smaller_number() {
+    let device = Device::for_arch("gfx942".parse().unwrap()).unwrap();
+    let estimate = PoolEstimate::new(Estimator::new(device), Arc::new(pool()));
+    let rank = |problem: &Problem| {
+        let mut scratch = EstimateScratch::default();
+        estimate.rank_with(problem, &mut scratch).unwrap();
+        let ranked = scratch.ranking().iter().map(|one| Ranked {
+            index: one.index,
+            split_k: one.split_k,
+            score: one.time_us,
+        });
+        ranked.collect::<Vec<_>>()
+    };
+    for m in [1, 64, 8192] {
+        let found = rank(&gemm(m, AUTO));
+        let times = |all: &[Ranked]| all.iter().map(|one| one.score).collect::<Vec<_>>();
+        assert_eq!(times(&found), times(&merged(rank, m, &Splits::USUAL, true)));
+        for pair in found.windows(2).filter(|pair| pair[0].score == pair[1].score) {
+            assert!(pair[0].index != pair[1].index || pair[0].split_k < pair[1].split_k);
+        }
+    }
+    // Few rows and a deep K leave a device idle that is not split.
+    assert!(rank(&gemm(1, AUTO))[0].split_k > 1);
+}
+
+#[test]
+fn every_source_chooses_among_what_is_allowed_and_supported() {
+    let auto = gemm(16, AUTO);
+    let slow = |_: &str, _: i32| 1.0;
+    let splits: Splits = "1,2,4".parse().unwrap();
+    for (mode, model, estimate, source) in [
+        (Mode::Model, true, true, Source::Model),
+        (Mode::Model, false, true, Source::Estimate),
+        (Mode::Model, false, false, Source::Priority),
+        (Mode::Priority, false, true, Source::Priority),
+    ] {
+        let options = Options { mode, estimate, splits, ..on("gfx950") };
+        let Made { registry, seen, .. } = made(options, 2, slow);
+        if model {
+            registry.set_model(Arc::new(self::model()), None);
+        }
+        // The second answer is remembered.
+        for _ in 0..2 {
+            let chosen = registry.select(&auto).unwrap();
+            assert_eq!(chosen.source, source);
+            assert!([2, 4].contains(&chosen.split_k), "{source}: {}", chosen.split_k);
+        }
+        let asked = std::mem::take(&mut *seen.lock().unwrap());
+        assert!(asked.iter().all(|parts| splits.as_slice().contains(parts)), "{source}: {asked:?}");
+        let text = registry.explain(&auto).unwrap();
+        let chosen = registry.select(&auto).unwrap();
+        let named = format!("selected: {} in {} parts by {source}", chosen.entry.name(), chosen.split_k);
+        assert!(text.contains(&named), "{text}");
+        // What is given is respected.
+        assert_eq!(registry.select(&gemm(16, 4)).unwrap().split_k, 4);
+        let none = registry.select(&gemm(16, 1)).unwrap_err();
+        assert!(matches!(none, SelectError::NoKernel { .. }), "{none}");
+    }
+    let Made { registry, .. } = made(on("gfx942"), 32, slow);
+    let none = registry.select(&auto).unwrap_err().to_string();
+    assert!(none.contains(&format!("{} do not support it", pool().len())), "{none}");
+}
+
+/// A winner has its number, on disk, too.
+#[test]
+fn pairs_are_measured_and_the_winner_keeps_its_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let auto = gemm(16, AUTO);
+    let time = |name: &str, parts: i32| if parts == 8 { 0.5 } else { 1.0 + name.len() as f64 / 100.0 };
+    let options = |mode| Options { mode, store: Some(folder.path().join("winners")), ..on("gfx942") };
+    let Made { registry, runs, .. } = made(options(Mode::Search), 1, time);
+    let first = registry.select(&auto).unwrap();
+    assert_eq!((first.source, first.split_k, first.measured_ms), (Source::Search, 8, Some(0.5)));
+    assert!(runs.load(Ordering::Relaxed) >= 5 * pool().len(), "each kernel in each number of parts");
+    let Made { registry, runs, .. } = made(options(Mode::Model), 1, time);
+    let stored = registry.select(&auto).unwrap();
+    assert_eq!((stored.source, stored.split_k, stored.entry.name()), (Source::Store, 8, first.entry.name()));
+    assert_eq!(runs.load(Ordering::Relaxed), 0);
+    assert_eq!(registry.select(&gemm(16, 2)).unwrap().source, Source::Estimate, "another problem");
+    let text = std::fs::read_to_string(folder.path().join("winners")).unwrap();
+    assert!(text.contains("split_k=auto") && text.contains("\"split_k\":8"), "{text}");
+    assert!(registry.explain(&auto).unwrap().contains(" in 8 parts, measured 0.5 ms"));
+}
+
+/// Scores of different numbers do not compare in a model that only ranked the kernels of each.
+#[test]
+fn a_model_that_was_not_trained_to_choose_leaves_the_choice_to_the_next_source() {
+    let spec = |choose: &str| {
+        format!(
+            r#"{{"op_type": "gemm_universal", "feature_names": ["M", "split_k"],
+                "ck_select": {{"rank_by": "relative"{choose}}}}}"#
+        )
+    };
+    const FOREST: &[u8] = b"tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n\
+        max_feature_idx=1\nobjective=none\nfeature_names=M split_k\nfeature_infos=none none\n\n\
+        Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=1\nsplit_gain=1\nthreshold=3\ndecision_type=2\n\
+        left_child=-1\nright_child=-2\nleaf_value=1 2\ninternal_value=0\nis_linear=0\nshrinkage=1\n\nend of trees\n";
+    let load = |choose| Model::from_bytes("mine", spec(choose).as_bytes(), &[(Target::Relative, FOREST)]);
+    let error = load(r#", "choose": "k""#).unwrap_err().to_string();
+    assert!(error.contains("ck_select.choose: found 'k', expected split_k"), "{error}");
+    for (choose, source, split_k) in
+        [("", Source::Estimate, None), (r#", "choose": "split_k""#, Source::Model, Some(4))]
+    {
+        let model = Arc::new(load(choose).unwrap());
+        let Made { registry, .. } = made(on("gfx942"), 1, |_, _| 1.0);
+        registry.set_model(Arc::clone(&model), None);
+        let chosen = registry.select(&gemm(16, AUTO)).unwrap();
+        assert_eq!(chosen.source, source);
+        assert!(split_k.is_none_or(|parts| parts == chosen.split_k), "the smallest of equal ones");
+        assert_eq!(registry.select(&gemm(16, 2)).unwrap().source, Source::Model);
+        let ranker = Ranker::new(model, Arc::new(pool())).unwrap();
+        let ranked = ranker.best(&gemm(16, AUTO));
+        assert_eq!(ranked.is_err(), split_k.is_none());
+        if let Err(error) = ranked {
+            let expected = "split_k is auto, the model is for a given number: it was not trained with --choose \
+                split_k";
+            assert!(error.to_string().contains(expected), "{error}");
+        }
+        let features = ranker.features(gemm(16, AUTO).checked().unwrap(), 0).unwrap_err();
+        assert!(matches!(features, RankError::NotFor { .. } | RankError::Problem(_)), "{features:?}");
+    }
+}
+
+#[test]
+fn a_rule_gives_the_kernel_with_its_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let rules = folder.path().join("rules");
+    let name = pool().get(1).unwrap().name.clone();
+    std::fs::write(&rules, format!("M=16,N=1536,K=7168,split_k=auto -> {name}, split_k=4\n")).unwrap();
+    let Made { registry, .. } = made(Options { override_file: Some(rules), ..on("gfx942") }, 1, |_, _| 1.0);
+    let chosen = registry.select(&gemm(16, AUTO)).unwrap();
+    assert_eq!((chosen.source, chosen.entry.name(), chosen.split_k), (Source::Override, name.as_str(), 4));
+}
