@@ -161,3 +161,22 @@ fn the_path_follows_option_and_environment() {
     assert_eq!((missing.stdout.as_str(), missing.code), ("[]\n", Some(0)));
     assert!(!folder.join("x.jsonl").exists());
 }
+
+/// Winners of two pools stand in one store; the time of a table is in microseconds.
+#[test]
+fn winners_of_a_family_become_a_table_of_aiters() {
+    let rows = "a8w8_rowwise_256x256x256x128_32x32_4x4_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3";
+    let folder = folder_with(&(line(1, rows, 1_800_000_000) + &line(2, "kernel_b", 1_800_000_001)));
+    let options = ["export", "--arch", "gfx950", "--family", "a8w8_rowwise", "--num-cus", "256"];
+    let ran = ckselect(folder.path(), &options);
+    assert_eq!(
+        ran.stdout,
+        format!(
+            "gfx,cu_num,M,N,K,q_dtype_w,kernelId,splitK,us,kernelName,tflops,bw,errRatio\n\
+             gfx950,256,1,2,3,torch.float8_e4m3fn,1,0,250.0,{rows},0,0,0\n"
+        )
+    );
+    assert!(ran.stderr.contains("1 winners are left out: they are not of a8w8_rowwise"), "{}", ran.stderr);
+    let (code, error) = failed(folder.path(), &["export", "--family", "a8w8_rowwise"]);
+    assert!(code == Some(2) && error.contains("--num-cus"), "{error}");
+}

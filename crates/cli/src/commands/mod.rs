@@ -36,6 +36,8 @@ mod store;
 mod train;
 #[cfg(feature = "offline")]
 mod tune;
+#[cfg(feature = "offline")]
+mod tuned_table;
 
 pub(crate) use records::{line, run};
 

@@ -128,7 +128,7 @@ impl RankFormat {
 fn pool(args: &Args) -> Result<Pool, CliError> {
     #[cfg(feature = "offline")]
     if let Some(family) = &args.family {
-        return aiter::pool(&aiter::kernels(family, aiter::arch(args)?)?);
+        return aiter::pool(&super::tuned_table::kernels(family, aiter::arch(args)?)?);
     }
     args.ranker.read_pool()
 }

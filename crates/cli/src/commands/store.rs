@@ -9,6 +9,8 @@ use ck_select::tuning::store::{
 use ck_select::vocab::{Arch, Op};
 use clap::Subcommand;
 
+#[cfg(feature = "offline")]
+use super::tuned_table::{self, TunedTable};
 use crate::clash::{self, Named};
 use crate::error::CliError;
 use crate::output::Output;
@@ -63,11 +65,20 @@ struct ListArgs {
 #[command(after_help = "Examples:
   ckselect store export --output winners.jsonl
   ckselect store export --arch gfx950 | ssh node7 ckselect store import -
+  ckselect store export --arch gfx950 --family a8w8_rowwise --num-cus 256 --output a8w8_tuned_gemm.csv
 
 The file is written completely or not at all. `store list --format csv` gives a table.")]
 struct ExportArgs {
     #[command(flatten)]
     filter: FilterArgs,
+    /// Write a tuned table of AITER's instead, with the winners that are of this family (docs/aiter.md)
+    #[cfg(feature = "offline")]
+    #[arg(long, value_name = "FAMILY", requires_all = ["arch", "num_cus"])]
+    family: Option<String>,
+    /// The compute units of the GPU, for the rows of such a table
+    #[cfg(feature = "offline")]
+    #[arg(long, value_name = "COUNT", requires = "family")]
+    num_cus: Option<u32>,
     /// Output file [default: standard output]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -294,7 +305,42 @@ fn run_export(args: &ExportArgs, location: &Location) -> Result<(), CliError> {
         clash::refuse(&[store, Named { option: "--output".to_owned(), path, is_written: true }])?;
     }
     let records = records(&open(location, Mode::ReadOnly)?, &args.filter)?;
+    #[cfg(feature = "offline")]
+    if let (Some(family), Some(arch), Some(num_cus)) = (&args.family, args.filter.arch, args.num_cus) {
+        return export_table(
+            records,
+            family,
+            (arch, num_cus.into()),
+            Output::create(args.output.as_deref())?,
+        );
+    }
     Output::create(args.output.as_deref())?.filled(|out| write_records(&records, out))
+}
+
+/// Writes the winners of a family as a tuned table.
+#[cfg(feature = "offline")]
+fn export_table(
+    mut records: Vec<Record>,
+    family: &str,
+    device: (Arch, i64),
+    output: Output,
+) -> Result<(), CliError> {
+    let kernels = tuned_table::kernels(family, device.0)?;
+    let mut table = TunedTable::new(family, &kernels, device, output);
+    // Of winners in different pools or under different drivers, the fastest counts.
+    records.sort_by(|one, other| one.winner.median_ms.total_cmp(&other.winner.median_ms));
+    let mut others = 0_usize;
+    for Record { problem, winner, .. } in &records {
+        if table.names(&winner.kernel) {
+            table.push(problem, &winner.kernel, winner.median_ms * 1e3)?;
+        } else {
+            others += 1;
+        }
+    }
+    if others > 0 {
+        say!("ckselect: {others} winners are left out: they are not of {family}");
+    }
+    table.finish()
 }
 
 fn run_import(args: &ImportArgs, location: &Location) -> Result<(), CliError> {

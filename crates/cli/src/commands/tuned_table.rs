@@ -1,0 +1,118 @@
+//! A tuned table of AITER's.
+//!
+//! AITER finds a row by device, extents and type, and takes the kernel by its name; older modules take it by its
+//! number, so both are written.
+
+use std::collections::{HashMap, HashSet};
+
+use ck_select::kernel::Kernel;
+use ck_select::problem::{GemmProblem, Problem};
+use ck_select::vocab::{Arch, Dtype};
+use ck_select_enumerate::rules::Rules;
+
+use crate::error::CliError;
+use crate::output::Output;
+use crate::table::{Cell, Format, Rows};
+
+/// A family's kernels with their numbers.
+pub(super) fn kernels(family: &str, arch: Arch) -> Result<Vec<(Kernel, Option<usize>)>, CliError> {
+    let kernels = Rules::built_in()?.aiter.kernels(family, arch);
+    kernels.map_err(|error| CliError::usage(format!("--family: {error}")))
+}
+
+/// The columns of a family's table, as AITER's newest have them.
+fn columns(family: &str) -> Vec<&'static str> {
+    let batched = family.ends_with("_batched");
+    let typed = family.starts_with("a8w8_bpreshuffle") || family == "a8w8_rowwise";
+    let several = typed && family != "a8w8_rowwise" || family.starts_with("a8w8_blockscale");
+    let mut columns = vec!["gfx", "cu_num"];
+    columns.extend(batched.then_some("B"));
+    columns.extend(["M", "N", "K"]);
+    columns.extend(typed.then_some("q_dtype_w"));
+    columns.extend(several.then_some("libtype"));
+    columns.extend(["kernelId", "splitK", "us", "kernelName", "tflops", "bw", "errRatio"]);
+    columns
+}
+
+/// A table under construction.
+pub(super) struct TunedTable<'a> {
+    arch: Arch,
+    cu_num: i64,
+    columns: Vec<&'static str>,
+    /// The least number of each kernel that a table can name.
+    numbers: HashMap<&'a str, usize>,
+    seen: HashSet<GemmProblem>,
+    rows: Rows,
+}
+
+impl<'a> TunedTable<'a> {
+    /// A table of a family, whose kernels have these numbers.
+    pub(super) fn new(
+        family: &str,
+        kernels: &'a [(Kernel, Option<usize>)],
+        (arch, cu_num): (Arch, i64),
+        output: Output,
+    ) -> Self {
+        let mut numbers = HashMap::new();
+        for (kernel, number) in kernels {
+            if let Some(number) = number {
+                numbers.entry(kernel.name.as_str()).or_insert(*number);
+            }
+        }
+        let columns = columns(family);
+        let rows = Rows::new(Format::Csv, output, columns.clone());
+        Self { arch, cu_num, columns, numbers, seen: HashSet::new(), rows }
+    }
+
+    /// Whether a table can name a kernel.
+    pub(super) fn names(&self, kernel: &str) -> bool {
+        self.numbers.contains_key(kernel)
+    }
+
+    /// Adds a row for a problem, unless there is one.
+    pub(super) fn push(&mut self, problem: &Problem, kernel: &str, us: f64) -> Result<(), CliError> {
+        let (Problem::Gemm(problem), Some(number)) = (problem, self.numbers.get(kernel)) else {
+            return Err(CliError::failed(format!(
+                "{kernel}: not a kernel of the family that a table can name"
+            )));
+        };
+        if !self.seen.insert(*problem) {
+            return Ok(());
+        }
+        let row = self.columns.iter().map(|column| match *column {
+            "gfx" => self.arch.as_str().into(),
+            "cu_num" => whole(self.cu_num),
+            "B" => whole(problem.request.batch.into()),
+            "M" => whole(problem.m),
+            "N" => whole(problem.n),
+            "K" => whole(problem.k),
+            "q_dtype_w" => torch_type(problem.dtype_b, self.arch).into(),
+            "libtype" => if kernel.contains("_cktile_") { "cktile" } else { "ck" }.into(),
+            "kernelId" => (*number).into(),
+            // AITER's splits are powers of two, of which the table has the exponent.
+            "splitK" => (problem.split_k.max(1).ilog2() as usize).into(),
+            "us" => us.into(),
+            "kernelName" => kernel.into(),
+            _ => 0_usize.into(),
+        });
+        self.rows.push(row.collect())
+    }
+
+    /// Writes what is left.
+    pub(super) fn finish(self) -> Result<(), CliError> {
+        self.rows.finish()
+    }
+}
+
+fn whole(number: i64) -> Cell {
+    Cell::Count(number.unsigned_abs())
+}
+
+/// The type as torch names it on the architecture.
+fn torch_type(dtype: Dtype, arch: Arch) -> &'static str {
+    match (dtype, arch.as_str()) {
+        (Dtype::Int8, _) => "torch.int8",
+        (_, "gfx942") => "torch.float8_e4m3fnuz",
+        _ => "torch.float8_e4m3fn",
+    }
+}
