@@ -201,7 +201,8 @@ typedef struct {
   int64_t dilation[3];  /**< Distances between filter taps. */
   int64_t pad_left[3];  /**< Padding before the first element of each axis. */
   int64_t pad_right[3]; /**< Padding after the last element of each axis. */
-  int32_t split_k;      /**< Parts into which the reduction is split, 1 for none. */
+  int32_t split_k;      /**< Parts into which the reduction is split, 1 for none, 0 to choose them with the
+                             kernel. */
   int32_t dtype_in;     /**< Element type of the input. A `ck_dtype`. */
   int32_t dtype_wei;    /**< Element type of the weight. A `ck_dtype`. */
   int32_t dtype_out;    /**< Element type of the output. A `ck_dtype`. */
@@ -245,7 +246,8 @@ typedef struct {
   int64_t m;               /**< Rows of A and C. */
   int64_t n;               /**< Columns of B and C. */
   int64_t k;               /**< Columns of A, rows of B. */
-  int32_t split_k;         /**< Parts into which K is split, 1 for none (`k_batch` of the CK dispatcher). */
+  int32_t split_k;         /**< Parts into which K is split, 1 for none, 0 to choose them with the kernel
+                                (`k_batch` of the CK dispatcher). */
   int32_t dtype_a;         /**< Element type of A. A `ck_dtype`. */
   int32_t dtype_b;         /**< Element type of B. A `ck_dtype`. */
   int32_t dtype_c;         /**< Element type of C. A `ck_dtype`. */
@@ -304,6 +306,9 @@ typedef struct {
                                     universal models take it instead of the profile of `arch`, or else of
                                     what the file is `based_on`; models of one architecture keep their
                                     constants. */
+  const char *splits;          /**< The numbers of parts that may be chosen for problems whose `split_k` is
+                                    0, such as "1,2,4"; NULL for "1,2,4,8,16". Of these, a kernel takes
+                                    those for which its `supports` returns not 0. Copied. */
 } ck_options;
 
 /** Attention, with the fields of CK's `FmhaProblem` and their numbers. */
@@ -660,6 +665,9 @@ typedef struct {
                                      kernel is removed. */
   void *user;                   /**< The `user` pointer of its hooks. */
   size_t index;                 /**< Its index among the registered kernels at the time of the call. */
+  int32_t split_k;              /**< The parts into which the reduction is split (CK's `k_batch`): the
+                                     problem's, unless it is 0 there. 1 for attention. */
+  int32_t reserved;
   size_t rank;                  /**< Its rank in the order of the source, counted from 0. */
   size_t unsupported;           /**< Number of kernels before it in that order that do not support the
                                      problem. */
@@ -691,6 +699,9 @@ typedef struct {
   const char *name;   /**< The kernel's name. Lives as long as that of a selection. */
   void *user;         /**< The `user` pointer of its hooks. */
   size_t index;       /**< Its index among the registered kernels. */
+  int32_t split_k;    /**< The parts into which the reduction is split: the problem's, unless it is 0
+                           there. */
+  int32_t reserved;
   double score;       /**< The model's score. */
   int32_t tied;       /**< 1 if the previous or the next place has the same score, so that the model does
                            not distinguish them, else 0. */

@@ -610,7 +610,6 @@ impl Ranker {
 mod tests {
     use super::*;
     use crate::scoring::MixedPool;
-    use crate::ties::order;
 
     /// The error is the actual cause.
     #[test]
