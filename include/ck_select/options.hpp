@@ -55,6 +55,8 @@ struct Options {
   bool embedded_models = false;
   /// Whether the estimate answers where nothing else does, before the priority.
   bool estimate = true;
+  /// The numbers of parts that may be chosen for problems whose split_k is 0; empty for 1, 2, 4, 8, 16.
+  std::vector<std::int32_t> splits;
 };
 
 /// The problems that a model serves, see ck_model_key. Empty fields match anything.
@@ -152,6 +154,8 @@ void with(const Options& options, Body body) {
   const CText override_file(options.override_file, "override_file");
   const CText arch(options.arch, "arch");
   const CText hardware(options.hardware, "hardware");
+  std::string splits;
+  for (const std::int32_t parts : options.splits) splits += (splits.empty() ? "" : ",") + std::to_string(parts);
   auto raw = sized<ck_options>();
   raw.mode = static_cast<std::int32_t>(options.mode);
   raw.ignore_environment = options.ignore_environment ? 1 : 0;
@@ -173,6 +177,7 @@ void with(const Options& options, Body body) {
   raw.override_file = override_file.get_optional();
   raw.arch = arch.get_optional();
   raw.hardware = hardware.get_optional();
+  raw.splits = splits.empty() ? nullptr : splits.c_str();
   body(raw);
 }
 

@@ -303,13 +303,20 @@ class Registry {
       std::size_t* left_out = nullptr) const {
     std::vector<ck_ranked> raw(std::min(limit, size()), detail::sized<ck_ranked>());
     std::size_t count = 0;
-    detail::check(
-        detail::CallsFor<Problem>::rank(capi(), &detail::raw(problem), raw.size(), raw.data(), &count, left_out));
+    const auto call = [&] {
+      return detail::CallsFor<Problem>::rank(capi(), &detail::raw(problem), raw.size(), raw.data(), &count, left_out);
+    };
+    detail::check(call());
+    // Where the number of parts is chosen, a kernel has a place for each.
+    if (std::min(limit, count) > raw.size()) {
+      raw.assign(std::min(limit, count), detail::sized<ck_ranked>());
+      detail::check(call());
+    }
     raw.resize(std::min(count, raw.size()));
     std::vector<Ranked> ranked;
     ranked.reserve(raw.size());
     for (const ck_ranked& place : raw) {
-      ranked.push_back({place.name, place.user, place.index, place.score, place.tied != 0,
+      ranked.push_back({place.name, place.user, place.index, place.split_k, place.score, place.tied != 0,
                         place.unmeasured != 0});
     }
     return ranked;
@@ -391,6 +398,7 @@ class Registry {
       selection.name = raw.name;
       selection.user = raw.user;
       selection.index = raw.index;
+      selection.split_k = raw.split_k;
       selection.rank = raw.rank;
       selection.unsupported = raw.unsupported;
       selection.score = detail::known(raw.score);

@@ -28,6 +28,8 @@ struct Selection {
   std::string_view name;
   void* user = nullptr;
   std::size_t index = 0;
+  /// The parts into which the reduction is split (CK's k_batch): the problem's, unless it is 0 there.
+  std::int32_t split_k = 1;
   std::size_t rank = 0;
   std::size_t unsupported = 0;
   /// Empty if no model was asked.
@@ -67,6 +69,8 @@ struct Ranked {
   std::string_view name;
   void* user = nullptr;
   std::size_t index = 0;
+  /// The parts into which the reduction is split.
+  std::int32_t split_k = 1;
   double score = 0;
   /// The previous or the next place has the same score.
   bool tied = false;

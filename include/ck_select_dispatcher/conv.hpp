@@ -122,6 +122,12 @@ struct ConvAdapter {
   /// The dispatcher takes the first kernel whose name contains the heuristic's answer.
   static constexpr bool matches_parts = true;
 
+  static constexpr bool is_split = true;
+  template <class Problem>
+  [[nodiscard]] static auto& parts(Problem& problem) noexcept {
+    return problem.split_k;
+  }
+
   /// While kernels are asked what they support.
   struct Scope {
     template <class Problem>

@@ -145,7 +145,11 @@ class Core {
       for (const std::size_t limit : {4 * options_.heuristic_limit, std::numeric_limits<std::size_t>::max()}) {
         ranked.resize(1);
         add_ranked(ranked, *state, asked, limit);
-        const auto fits = [&](std::size_t at) { return can_run(state->kernels[at], problem, asked.wanted); };
+        const auto fits = [&](std::size_t at) {
+          return in_parts<Adapter>(problem, best.selection.split_k, [&](const Problem& definite) {
+            return can_run(state->kernels[at], definite, asked.wanted);
+          });
+        };
         auto names = names_of<Adapter::matches_parts>(ranked, *state, options_, fits);
         if (names.size() >= options_.heuristic_limit || limit > 4 * options_.heuristic_limit) {
           if (names.empty()) {
@@ -293,17 +297,17 @@ class Core {
     Hooks hooks;
     hooks.user = &slot;
     hooks.priority = slot.priority;
-    const auto supports = [this, index = slot.index](const auto&) {
+    const auto supports = [this, index = slot.index](const auto& asked) {
       const Asking* now = asking();
-      return now != nullptr && now->core == this && now->supports(*now, index);
+      return now != nullptr && now->core == this && now->supports(*now, index, parts_of(asked));
     };
     hooks.supports_conv = supports;
     hooks.supports_gemm = supports;
     hooks.supports_fmha = supports;
     if (Adapter::may_run(options_, kernel)) {
-      const auto run = [this, index = slot.index](const auto&, void* stream) {
+      const auto run = [this, index = slot.index](const auto& asked, void* stream) {
         const Asking* now = asking();
-        return now != nullptr && now->core == this ? now->run(*now, index, stream) : -1.0F;
+        return now != nullptr && now->core == this ? now->run(*now, index, parts_of(asked), stream) : -1.0F;
       };
       hooks.run_conv = run;
       hooks.run_gemm = run;
@@ -315,17 +319,20 @@ class Core {
   template <class Problem>
   [[nodiscard]] Asking ask(const State& state, const Problem& problem, const Wanted& wanted,
                            LazyOperands& operands) const noexcept {
-    const auto supports = [](const Asking& now, std::size_t slot) {
-      now.last =
-          chosen(*static_cast<const State*>(now.snapshot), slot, *static_cast<const Problem*>(now.problem), now.wanted);
+    const auto supports = [](const Asking& now, std::size_t slot, std::int32_t parts) {
+      now.last = in_parts<Adapter>(*static_cast<const Problem*>(now.problem), parts, [&](const Problem& asked) {
+        return chosen(*static_cast<const State*>(now.snapshot), slot, asked, now.wanted);
+      });
       now.last_slot = slot;
+      now.last_parts = parts;
       return now.last != nullptr;
     };
-    const auto run = [](const Asking& now, std::size_t slot, void* stream) {
-      const Problem& asked = *static_cast<const Problem*>(now.problem);
-      const auto* known = chosen(*static_cast<const State*>(now.snapshot), slot, asked, now.wanted);
-      if (known == nullptr) return -1.0F;
-      return Adapter::run(*known, asked, stream, static_cast<const Core*>(now.core)->options_, *now.operands);
+    const auto run = [](const Asking& now, std::size_t slot, std::int32_t parts, void* stream) {
+      return in_parts<Adapter>(*static_cast<const Problem*>(now.problem), parts, [&](const Problem& asked) {
+        const auto* known = chosen(*static_cast<const State*>(now.snapshot), slot, asked, now.wanted);
+        if (known == nullptr) return -1.0F;
+        return Adapter::run(*known, asked, stream, static_cast<const Core*>(now.core)->options_, *now.operands);
+      });
     };
     Asking now{};
     now.core = this;
@@ -351,12 +358,17 @@ class Core {
       return solution;
     }
     const std::size_t slot = slot_of(solution.selection.user);
-    const auto* known = now.last_slot == slot ? static_cast<const Known<Instance, Kernel>*>(now.last)
-                                              : chosen(state, slot, problem, asked.wanted);
-    // If only priorities are known, CK's own choice among equals is as good as any, and is what callers expect.
-    if (solution.selection.source == Source::priority && !options_.priority) {
-      if (const auto* usual = choice_of_ck(state, problem, asked.wanted)) known = usual;
-    }
+    const std::int32_t parts = solution.selection.split_k;
+    const auto* known = in_parts<Adapter>(problem, parts, [&](const Problem& definite) {
+      const auto* one = now.last_slot == slot && now.last_parts == parts
+                            ? static_cast<const Known<Instance, Kernel>*>(now.last)
+                            : chosen(state, slot, definite, asked.wanted);
+      // If only priorities are known, CK's own choice among equals is as good as any, and is what callers expect.
+      if (solution.selection.source == Source::priority && !options_.priority) {
+        if (const auto* usual = choice_of_ck(state, definite, asked.wanted)) one = usual;
+      }
+      return one;
+    });
     if (known == nullptr) {
       solution.status = Status::no_kernel;
       return solution;

@@ -25,6 +25,12 @@ struct GemmAdapter {
   /// The dispatcher looks identifiers up exactly, and asks `supports` itself.
   static constexpr bool matches_parts = false;
 
+  static constexpr bool is_split = true;
+  template <class Problem>
+  [[nodiscard]] static auto& parts(Problem& problem) noexcept {
+    return problem.k_batch;
+  }
+
   struct Scope {
     template <class Problem>
     explicit Scope(const Problem& /*problem*/) noexcept {}

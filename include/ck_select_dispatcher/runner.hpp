@@ -53,7 +53,7 @@ template <class CkRegistry>
 
 }  // namespace detail
 
-/// Chooses a convolution kernel and runs exactly that one: CK's buffers or invocation context are set for the run and
+/// Chooses a convolution kernel (and, for a problem with `split_k` 0, the number of parts) and runs exactly that one: CK's buffers or invocation context are set for the run and
 /// restored afterwards. Returns what the kernel returns: its time in milliseconds if `buffers.benchmarking` is set,
 /// else 0. Throws CK's NoKernelFound if none can run the problem, and whatever the kernel throws. `device` is for the
 /// generation whose kernels need its number.
@@ -62,7 +62,9 @@ float run(const GroupedConvSelector<CkRegistry>& selector, const Problem& proble
           void* stream = nullptr, int device = 0) {
   const auto solution = selector.find(problem);
   if (solution.instance == nullptr) detail::throw_no_kernel(solution, problem);
-  return detail::run_conv(*solution.instance, problem, buffers, stream, device, {});
+  return detail::in_parts<detail::ConvAdapter>(problem, solution.selection.split_k, [&](const Problem& definite) {
+    return detail::run_conv(*solution.instance, definite, buffers, stream, device, {});
+  });
 }
 
 /// The same for GEMM.
@@ -75,7 +77,9 @@ float run(const GemmSelector<CkRegistry>& selector, const Problem& problem, cons
                                   std::to_string(problem.N) + 'x' + std::to_string(problem.K) + ": " +
                                   detail::why(solution));
   }
-  return detail::GemmAdapter::launch(*solution.instance, problem, operands, stream);
+  return detail::in_parts<detail::GemmAdapter>(problem, solution.selection.split_k, [&](const Problem& definite) {
+    return detail::GemmAdapter::launch(*solution.instance, definite, operands, stream);
+  });
 }
 
 /// A replacement for CK's GroupedConvDispatcher, with its interface. It runs exactly the kernel that was chosen.
@@ -116,7 +120,9 @@ class GroupedConvRunner {
   template <class Problem>
   float run(const Problem& problem, void* stream = nullptr) const {
     const Solution<Instance> solution = solve(problem);
-    return solution.instance->run(problem, stream);
+    return detail::in_parts<detail::ConvAdapter>(problem, solution.selection.split_k, [&](const Problem& definite) {
+      return solution.instance->run(definite, stream);
+    });
   }
 
   /// On device 0, as in CK. `warmup` and `repeat` only have an effect while benchmarking is enabled.
@@ -157,7 +163,9 @@ class GroupedConvRunner {
   float run_on(const ConvBuffers& buffers, const Problem& problem, int device, void* stream,
                std::function<std::string(int)> arch_provider) const {
     const Solution<Instance> solution = solve(problem);
-    return detail::run_conv(*solution.instance, problem, buffers, stream, device, std::move(arch_provider));
+    return detail::in_parts<detail::ConvAdapter>(problem, solution.selection.split_k, [&](const Problem& definite) {
+      return detail::run_conv(*solution.instance, definite, buffers, stream, device, std::move(arch_provider));
+    });
   }
 
   GroupedConvSelector<CkRegistry> selector_;

@@ -247,15 +247,35 @@ struct Asking {
   const void* problem;
   Wanted wanted;
   LazyOperands* operands;
-  bool (*supports)(const Asking&, std::size_t slot);
+  bool (*supports)(const Asking&, std::size_t slot, std::int32_t parts);
   /// Runs the kernel once, as Hooks::run_conv does.
-  float (*run)(const Asking&, std::size_t slot, void* stream);
+  float (*run)(const Asking&, std::size_t slot, std::int32_t parts, void* stream);
   /// The last kernel that was asked and can run: the library usually answers with it, so it need not be asked again.
   mutable std::size_t last_slot = no_signature;
+  mutable std::int32_t last_parts = 0;
   mutable const void* last = nullptr;
   /// The first kernel whose question threw, and its message.
   mutable std::string fault = {};
 };
+
+/// The parts into which the reduction of a problem is split, as the library asks about it.
+[[nodiscard]] inline std::int32_t parts_of(const ck_conv_problem& problem) noexcept { return problem.split_k; }
+[[nodiscard]] inline std::int32_t parts_of(const ck_gemm_problem& problem) noexcept { return problem.split_k; }
+[[nodiscard]] inline std::int32_t parts_of(const ck_fmha_problem& /*problem*/) noexcept { return 1; }
+
+/// Calls `body` with a problem of CK's, in this many parts if it leaves the choice (with 0).
+template <class Adapter, class Problem, class Body>
+auto in_parts(const Problem& problem, std::int32_t parts, Body body) {
+  if constexpr (Adapter::is_split) {
+    if (Adapter::parts(problem) == 0) {
+      Problem definite = problem;
+      Adapter::parts(definite) = parts;
+      const typename Adapter::Scope reads(definite);
+      return body(static_cast<const Problem&>(definite));
+    }
+  }
+  return body(problem);
+}
 
 [[nodiscard]] inline const Asking*& asking() noexcept {
   static thread_local const Asking* now = nullptr;

@@ -333,3 +333,29 @@ def test_a_kernel_that_raises_while_measured_has_no_time(caplog):
     assert registry.tune(60_000).failed == 1
     assert "on purpose" in caplog.text
     assert registry.select(PROBLEM).source == "estimate"
+
+
+@pytest.mark.parametrize("auto", [0, "auto"])
+def test_the_parts_of_a_reduction_are_chosen(auto):
+    """Where a problem leaves the choice, callbacks get each number that is allowed, and ``run`` the chosen one."""
+    asked = []
+
+    def supports(problem):
+        asked.append(problem.split_k)
+        return problem.split_k == 1
+
+    name = "gemm_universal_fp8_rcr_compv3_default_intrawave_True_True_True_False_64x64x64_2x2x1_32x32x16"
+    registry = Registry("gfx950", environment=False, splits=[1, 4])
+    registry.register(name, lambda problem: problem.split_k, supports=supports)
+    problem = GemmProblem(16, 1536, 7168, split_k=auto)
+    chosen = registry.select(problem)
+    assert (chosen.name, chosen.split_k, set(asked)) == (name, 1, {1, 4})
+    assert registry.run(problem) == 1
+    registry.load_model(GEMM_MODEL)
+    ranked = registry.rank(problem)
+    assert sorted(place.split_k for place in ranked) == [1, 4]
+    assert [tuple(place) for place in ranked] == [(name, place[1]) for place in ranked]
+    with pytest.raises(ck_select.InvalidInputError, match="a predictor ranks for one, a Registry chooses it"):
+        problem.to_dict()
+    with pytest.raises(ck_select.InvalidInputError, match="splits: found 4 twice, expected each number once"):
+        Registry(splits=[4, 4])

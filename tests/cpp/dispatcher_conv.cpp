@@ -486,6 +486,26 @@ void kernels_are_asked_about_the_problems_split() {
   CHECK(name_of(selector, problem) == "only_split" && !selector.heuristic()(problem).empty() && seen() == before);
 }
 
+/// Where the gradient of the weight leaves the choice (split_k 0), and it runs with the chosen number.
+void parts_are_chosen() {
+  if (!asks<>) return;
+  Registry_ registry;
+  auto key = key_of(64, 64, 64);
+  key.op = ck::GroupedConvOp::BackwardWeight;
+  CHECK(add(registry, telling(key, "only_split", [](const Problem&) { return seen().split_k == 4; })));
+  GroupedConvRunner runner(&registry, quiet());
+  Problem problem = layer(16, 64, 64, 28);
+  problem.op = ck::GroupedConvOp::BackwardWeight;
+  CHECK(runner.select(problem) == nullptr);
+  problem.split_k = 0;
+  const Seen before = seen();
+  CHECK(runner.selector().find(problem).selection.split_k == 4);
+  CHECK(runner.run(in, wei, out, problem) == 1.0F && ran_with.split_k == 4 && seen() == before);
+  // Only backward weight leaves it.
+  problem.op = ck::GroupedConvOp::Forward;
+  CHECK(runner.selector().find(problem).status == Status::invalid_problem);
+}
+
 void heuristics_never_throw() {
   Registry_ registry;
   GroupedConvSelector selector(registry, quiet());
@@ -939,6 +959,7 @@ int main(int argc, char** argv) {
   ambiguity_is_told_once();
   runners_are_dispatchers();
   kernels_are_asked_about_the_problems_split();
+  parts_are_chosen();
   heuristics_never_throw();
   parts_of_names_find_no_wrong_kernel();
   priorities_are_cks();

@@ -78,6 +78,7 @@ using Supports = std::function<bool(const ck::Problem&)>;
 using Run = std::function<float(const void*, const void*, void*)>;
 
 const void* last_workspace = nullptr;
+std::int32_t last_parts = 0;
 
 class Kernel : public ck::KernelInstance {
  public:
@@ -87,8 +88,9 @@ class Kernel : public ck::KernelInstance {
   [[nodiscard]] const ck::KernelKey& get_key() const override { return key_; }
   [[nodiscard]] bool supports(const ck::Problem& problem) const override { return !supports_ || supports_(problem); }
   [[nodiscard]] std::string get_name() const override { return "gemm_" + key_.encode_identifier(); }
-  [[nodiscard]] float run(const void* a, const void* b, void* c, const void** /*d*/, const ck::Problem& /*problem*/,
+  [[nodiscard]] float run(const void* a, const void* b, void* c, const void** /*d*/, const ck::Problem& problem,
                           void* /*stream*/) const override {
+    last_parts = problem.k_batch;
     return run_ ? run_(a, b, c) : 1.0F;
   }
 #ifdef WITH_STREAM_K
@@ -219,7 +221,7 @@ void only_kernels_that_fit_are_chosen() {
   CHECK(heuristic(ck::Problem{64, 64, 64}) == std::vector<std::string>{name});
   CHECK(heuristic(ck::Problem{1, 64, 64}).empty() && selector.get_solution(ck::Problem{0, 64, 64}) == nullptr);
   ck::Problem invalid{64, 64, 64};
-  invalid.k_batch = 0;
+  invalid.k_batch = -1;
   CHECK(selector.find(invalid).status == Status::invalid_problem);
   SelectorOptions options = quiet();
   options.dtype = "bf16";
@@ -238,6 +240,23 @@ void only_kernels_that_fit_are_chosen() {
 std::vector<std::string> errors;
 void keep_error(std::int32_t level, const char* /*source*/, const char* text, void* /*user*/) {
   if (level == CK_LOG_LEVEL_ERROR) errors.push_back(text);
+}
+
+/// Where a problem leaves the choice (k_batch 0), kernels are asked about each number of parts, and run with the chosen.
+void parts_are_chosen() {
+  ck::Registry registry;
+  CHECK(add(registry, key_of(128, 256, 32), [](const ck::Problem& problem) { return problem.k_batch == 4; }));
+  SelectorOptions options = quiet();
+  const GemmSelector selector(registry, options);
+  ck::Problem problem{64, 64, 4096};
+  CHECK(selector.get_solution(problem) == nullptr);
+  problem.k_batch = 0;
+  const auto solution = selector.find(problem);
+  CHECK(solution.status == Status::ok && solution.selection.split_k == 4);
+  CHECK(!selector.heuristic()(problem).empty());
+  CHECK(run(selector, problem, GemmOperands{}) == 1.0F && last_parts == 4);
+  options.registry.splits = {1, 2};
+  CHECK(GemmSelector(registry, options).get_solution(problem) == nullptr);
 }
 
 void two_types_are_told_once() {
@@ -378,6 +397,7 @@ int main(int argc, char** argv) {
   keys_say_everything();
   older_keys_are_read_by_their_enumerators();
   only_kernels_that_fit_are_chosen();
+  parts_are_chosen();
   two_types_are_told_once();
   what_is_named_is_what_runs(argv[1] + std::string("/tests/golden/models"));
   searches_bring_operands();

@@ -142,3 +142,37 @@ fn what_leaves_no_choice_is_an_error() {
         assert!(code != Some(0) && stderr.contains(expected), "{command:?}: {stderr}");
     }
 }
+
+/// A forest that learned from rows of several numbers together chooses; without a feature that sees the number it cannot.
+#[test]
+#[cfg(feature = "train")]
+fn train_takes_rows_of_several_numbers_for_one_problem() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let mut text = "kernel,m,n,k,split_k,arch,latency_ms,tflops\n".to_owned();
+    for m in (1..40).map(|step| 64 * step) {
+        for (tile, factor) in [("64x64x64", 1.0), ("128x128x64", 1.1)] {
+            // Four parts are faster below half of the rows.
+            for (parts, gain) in [(1, 1.0), (4, if m < 1280 { 2.0 } else { 0.5 })] {
+                let tflops = 50.0 * factor * gain;
+                let ms = 2.0 * f64::from(m) * 1024.0 * 8192.0 / tflops / 1e9;
+                text += &format!("{GEMM}_{tile}_2x2x1_16x16x16,{m},1024,8192,{parts},sm_90,{ms},{tflops}\n");
+            }
+        }
+    }
+    std::fs::write(path("rows.csv"), text).unwrap();
+    let train = |more: &[&str]| {
+        let common = ["train", "--data", &path("rows.csv"), "--out", &path("model"), "--choose", "split_k"];
+        run(&[&common[..], &["--params", "n_estimators=60", "min_child_samples=2", "--folds", "3"], more]
+            .concat())
+    };
+    let (code, _, stderr) = train(&["--features", "M,tile_m"]);
+    assert!(code != Some(0) && stderr.contains("--choose: none of the features is split_k"), "{stderr}");
+    let (code, _, stderr) = train(&[]);
+    assert_eq!(code, Some(0), "{stderr}");
+    let spec = std::fs::read_to_string(folder.path().join("model/feature_spec.json")).unwrap();
+    assert!(spec.contains("\"choose\": \"split_k\""), "{spec}");
+    let judged = ["evaluate", "--model", &path("model"), "--data", &path("rows.csv"), "--choose", "split_k"];
+    let (code, _, stderr) = run(&[&judged[..], &["--require", "mean=0.99"]].concat());
+    assert_eq!(code, Some(0), "{stderr}");
+}

@@ -7,7 +7,7 @@ import logging
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import index
 from typing import Any, Union
 
@@ -85,7 +85,7 @@ class GroupedConvProblem:
     dtype: str = "bf16"
     direction: str = "forward"
     layout: str | None = None
-    split_k: int = 1
+    split_k: int | str = 1
     arch: str | None = None
 
     @property
@@ -95,6 +95,7 @@ class GroupedConvProblem:
 
     def to_dict(self) -> dict[str, Any]:
         """The dict for a predictor."""
+        _check_parts(self.split_k)
         return {name: value for name, value in vars(self).items() if value is not None}
 
     def as_struct(self) -> _structs.ConvProblem:
@@ -111,7 +112,7 @@ class GroupedConvProblem:
         problem.stride[:] = _axes(self.stride_d, self.stride_h, self.stride_w)
         problem.dilation[:] = _axes(self.dilation_d, self.dilation_h, self.dilation_w)
         problem.pad_left[:] = problem.pad_right[:] = _axes(self.pad_d, self.pad_h, self.pad_w)
-        problem.split_k = index(self.split_k)
+        problem.split_k = _parts(self.split_k)
         problem.dtype_in = problem.dtype_wei = problem.dtype_out = dtype
         problem.layout = _code("layout", layout, LAYOUTS)
         problem.arch = self.arch.encode() if self.arch else None
@@ -121,6 +122,8 @@ class GroupedConvProblem:
 @dataclass
 class GemmProblem:
     """A GEMM: C (M x N) = A (M x K) times B (K x N). ``dtype`` is that of A and B.
+
+    With ``split_k`` ``"auto"`` or 0, a registry chooses with the kernel into how many parts K is split.
 
     The fields after ``arch`` request more than one plain GEMM; then only kernels that support this are chosen.
     ``groups`` are the GEMMs of one launch, ``(m, n, k, count)`` each; ``M``, ``N`` and ``K`` are then those of the
@@ -132,7 +135,7 @@ class GemmProblem:
     K: int
     dtype: str = "fp8"
     layout: str = "rcr"
-    split_k: int = 1
+    split_k: int | str = 1
     dtype_c: str | None = None
     arch: str | None = None
     batch: int = 0
@@ -146,6 +149,7 @@ class GemmProblem:
 
     def to_dict(self) -> dict[str, Any]:
         """The dict for a predictor."""
+        _check_parts(self.split_k)
         # A list of GEMMs has the extents.
         extents = {} if self.groups else {"m": self.M, "n": self.N, "k": self.K}
         cells: dict[str, Any] = {**extents, "dtype": self.dtype, "layout": self.layout, "split_k": self.split_k}
@@ -169,7 +173,8 @@ class GemmProblem:
         check(lib.ck_gemm_problem_init(ctypes.byref(problem)))
         if len(self.layout) != 3 or any(letter not in _MAJORS for letter in self.layout):
             raise ValueError(f"layout: found '{self.layout}', expected three letters of r, c and p")
-        problem.m, problem.n, problem.k, problem.split_k = map(index, (self.M, self.N, self.K, self.split_k))
+        problem.m, problem.n, problem.k = map(index, (self.M, self.N, self.K))
+        problem.split_k = _parts(self.split_k)
         problem.dtype_a = problem.dtype_b = _code("dtype", self.dtype, DTYPES)
         problem.dtype_c = _code("dtype_c", self.dtype_c or _RESULTS.get(self.dtype, self.dtype), DTYPES)
         problem.layout = tuple(_MAJORS[letter] for letter in self.layout)
@@ -204,6 +209,7 @@ Measure = Callable[[Problem, Union[int, None]], Union[float, None]]
 class Selection:
     """A chosen kernel: its name, the source that chose it, and its place in the registry and in the source's order.
 
+    ``split_k``: the parts into which the reduction is split, which are the problem's unless it leaves the choice.
     ``score`` is the model's score, usually TFLOPS, or the estimate's time in microseconds; None from other sources.
     ``measured_ms`` is None if it was not measured.
 
@@ -222,12 +228,24 @@ class Selection:
     score: float | None
     measured_ms: float | None
     out_of_range: bool
+    split_k: int = 1
     out_of_range_fields: tuple[str, ...] = ()
     unmeasured: bool = False
     arch_unknown: bool = False
     no_model: bool = False
     generic: bool = False
     model: str | None = None
+
+
+class Ranked(tuple[str, float]):
+    """One place of a ranking, ``(name, score)``; ``split_k`` is the number of parts of the reduction."""
+
+    split_k: int
+
+    def __new__(cls, name: str, score: float, split_k: int) -> Ranked:
+        place = super().__new__(cls, (name, score))
+        place.split_k = split_k
+        return place
 
 
 @dataclass(frozen=True)
@@ -289,8 +307,10 @@ class Registry:
         estimate: bool = True,
         embedded_models: bool = False,
         host_timing: bool = False,
+        splits: Iterable[int] | None = None,
     ) -> None:
         options = _structs.Options(
+            splits=",".join(map(str, map(index, splits))).encode() if splits is not None else None,
             mode=_code("mode", mode, MODES),
             ignore_environment=0 if environment else 1,
             override_file=os.fsencode(override_file) if override_file is not None else None,
@@ -433,6 +453,7 @@ class Registry:
             score=None if math.isnan(chosen.score) else chosen.score,
             measured_ms=None if math.isnan(chosen.measured_ms) else chosen.measured_ms,
             out_of_range=bool(chosen.out_of_range),
+            split_k=chosen.split_k,
             out_of_range_fields=_field_names(problem, chosen.out_of_range_fields),
             unmeasured=bool(chosen.unmeasured),
             arch_unknown=bool(chosen.arch_unknown),
@@ -442,24 +463,37 @@ class Registry:
         )
 
     def run(self, problem: Problem, *args: Any, **kwargs: Any) -> Any:
-        """Chooses a kernel, runs it, and returns what its ``run`` returns for the problem and the other arguments."""
+        """Chooses a kernel, runs it, and returns what its ``run`` returns for the problem and the other arguments.
+
+        The problem has the chosen ``split_k``.
+        """
         chosen = self.select(problem)
         run = self._kernels[chosen.name].run
         if run is None:
             raise NoKernelError(f"kernel '{chosen.name}' is chosen, and was registered without run", 8)
+        if not isinstance(problem, FmhaProblem):
+            problem = replace(problem, split_k=chosen.split_k)
         return run(problem, *args, **kwargs)
 
-    def rank(self, problem: Problem) -> list[tuple[str, float]]:
-        """(name, score) of the matching kernels by the serving model, best first. ``supports`` is not called."""
-        room = len(self)
-        ranked = (_structs.Ranked * room)(*[_structs.Ranked(ctypes.sizeof(_structs.Ranked))][:room])
-        count = ctypes.c_size_t()
+    def rank(self, problem: Problem) -> list[Ranked]:
+        """(name, score) of the matching kernels by the serving model, best first. ``supports`` is not called.
+
+        If the problem leaves the choice, each kernel has a place for every number of parts: ``rank(…)[0].split_k``.
+        """
+        count = ctypes.c_size_t(len(self))
         left_out = ctypes.c_size_t()
         counts = (ctypes.byref(count), ctypes.byref(left_out))
-        self._call("ck_registry_rank_{}", problem, room, ranked, *counts)
+        room = 0
+        while room < count.value:
+            room = count.value
+            ranked = (_structs.Ranked * room)(*[_structs.Ranked(ctypes.sizeof(_structs.Ranked))][:room])
+            self._call("ck_registry_rank_{}", problem, room, ranked, *counts)
+        if room == 0:
+            self._call("ck_registry_rank_{}", problem, 0, None, *counts)
+            return []
         if left_out.value:
             _LOG.warning("%d kernels have no place in the ranking: the model cannot describe them", left_out.value)
-        return [(place.name.decode(), place.score) for place in ranked[: min(count.value, room)]]
+        return [Ranked(place.name.decode(), place.score, place.split_k) for place in ranked[: count.value]]
 
     def explain(self, problem: Problem) -> str:
         """Which sources were tried, what each answered, and why it was skipped."""
@@ -492,6 +526,17 @@ def select(
 ) -> Selection:
     """Chooses among kernels by one model. For more than one selection, keep a :class:`Registry`."""
     return Registry(arch, kernels=kernels, models=[model], environment=False).select(problem)
+
+
+def _parts(split_k: int | str) -> int:
+    """The parts of a reduction, in C's form: 0 where they are to be chosen."""
+    return 0 if split_k == "auto" else index(split_k)
+
+
+def _check_parts(split_k: int | str) -> None:
+    if split_k in ("auto", 0):
+        message = "split_k: found auto, expected the number of parts: a predictor ranks for one, a Registry chooses it"
+        raise InvalidInputError(message, 2)
 
 
 def _operation(problem: object) -> tuple[str, int] | None:

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ck_select::vocab::Arch;
 
-use super::data::RowFilter;
+use super::data::{ChooseOption, RowFilter};
 use super::hardware_option::HardwareOption;
 use super::word;
 use crate::error::CliError;
@@ -41,6 +41,8 @@ pub(crate) struct Args {
     extra_data: Vec<PathBuf>,
     #[command(flatten)]
     filter: RowFilter,
+    #[command(flatten)]
+    choose: ChooseOption,
     /// The model directory to write
     #[arg(long, value_name = "DIR")]
     out: PathBuf,

@@ -27,7 +27,8 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     Directory::check_free(&args.out, args.overwrite)?;
     let (arch, assumed) = if args.universal { (None, args.arch) } else { (args.arch, None) };
     let wanted = args.filter.wanted(plan::op(args), arch)?;
-    let mut measurements = args.filter.measurements(wanted).assuming(assumed);
+    let chooses = args.choose.chooses_split(wanted.op)?;
+    let mut measurements = args.filter.measurements(wanted).assuming(assumed).choosing_split(chooses);
     if args.universal {
         measurements = measurements.of_several_gpus();
     }
