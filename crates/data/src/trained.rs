@@ -69,8 +69,8 @@ pub fn limits(op: Op, trained_on: &TrainedOn) -> String {
          - varied: {}\n- fixed: {}\n- pipelines: {}; suffixes: {}\n",
         list(varied),
         list(fixed),
-        list(trained_on.pipelines().map(|word| word.to_string()).collect()),
-        list(trained_on.suffixes().map(|word| word.to_string()).collect()),
+        list(trained_on.pipelines().map(ToString::to_string).collect()),
+        list(trained_on.suffixes().map(ToString::to_string).collect()),
     )
 }
 
