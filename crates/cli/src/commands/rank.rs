@@ -28,7 +28,8 @@ const EXAMPLES: &str = "Examples:
   ckselect rank --model models/M --pool sweep.csv --problems shapes.csv --top 1 --format csv
   ckselect rank --model fmha_fwd_gfx950 --schema fmha68 --arch gfx950 --pool fmha.txt \\
       --problem 'seqlen_q=2048,nhead_q=32,nhead_k=8,hdim_q=128'
-  ckselect rank --estimate --arch gfx942 --family a8w8_bpreshuffle --problems untuned.csv --format aiter
+  ckselect rank --estimate --arch gfx942 --family a8w8_bpreshuffle --problems untuned.csv \\
+      --format aiter
   ckselect rank --estimate --arch gfx942 --pool kernels.txt \\
       --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3,pad_h=1,pad_w=1'
 

@@ -65,7 +65,8 @@ struct ListArgs {
 #[command(after_help = "Examples:
   ckselect store export --output winners.jsonl
   ckselect store export --arch gfx950 | ssh node7 ckselect store import -
-  ckselect store export --arch gfx950 --family a8w8_rowwise --num-cus 256 --output a8w8_tuned_gemm.csv
+  ckselect store export --arch gfx950 --family a8w8_rowwise --num-cus 256 \\
+      --output a8w8_tuned_gemm.csv
 
 The file is written completely or not at all. `store list --format csv` gives a table.")]
 struct ExportArgs {
