@@ -47,7 +47,7 @@ impl List<'_> {
 
 /// Loads the cells of a round's items and the answers to their questions.
 ///
-/// One by one: two gathers of sixteen were slower (docs/performance.md), and these loads run far enough ahead
+/// One by one: two gathers of sixteen were slower, and these loads run far enough ahead
 /// to overlap their cache misses.
 ///
 /// # Safety
