@@ -611,16 +611,16 @@ typedef struct {
 typedef struct {
   size_t struct_size;
   int64_t num_cus;          /**< Compute units. */
-  int64_t simds_per_cu;     /**< SIMD units per compute unit. */
+  int64_t simds_per_cu;     /**< SIMD units of one compute unit. */
   int64_t shader_engines;   /**< Shader engines. */
-  int64_t max_clock_mhz;    /**< Maximum clock in MHz. */
-  int64_t max_waves_per_cu; /**< Maximum number of waves per compute unit. */
-  int64_t wavefront_size;   /**< Lanes per wave. */
-  int64_t lds_capacity;     /**< Shared memory per compute unit in bytes. */
+  int64_t max_clock_mhz;    /**< Highest clock in MHz. */
+  int64_t max_waves_per_cu; /**< Waves that one compute unit can hold. */
+  int64_t wavefront_size;   /**< Threads of one wave. */
+  int64_t lds_capacity;     /**< Shared memory of one compute unit in bytes. */
   int64_t l1_cache_kb;      /**< First-level cache in KiB. */
   int64_t l2_cache_kb;      /**< Second-level cache in KiB. */
   int64_t l3_cache_kb;      /**< Last-level cache in KiB. */
-  int64_t num_xcd;          /**< Number of dies (XCDs) that share the work. */
+  int64_t num_xcd;          /**< Dies that share the work. */
 } ck_hardware;
 
 /** The problems that a model serves. A model with a more specific key takes precedence over one with a

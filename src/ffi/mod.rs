@@ -79,5 +79,6 @@ pub fn mirrored_structs() -> Vec<CStruct> {
         CkGemmKernelDesc::describe(),
         CkGemmVariant::describe(),
         CkFmhaKernelDesc::describe(),
+        CkHardware::describe(),
     ]
 }

@@ -4,9 +4,9 @@ use std::fmt::Write as _;
 use std::mem::offset_of;
 
 use ck_select::ffi::{
-    CkColumn, CkExportOptions, CkForestBytes, CkGemmGroup, CkGemmGroups, CkHardware, CkKernelHooks,
-    CkKernelInfo, CkModelKey, CkModelOptions, CkOptions, CkPredictions, CkQuant, CkRanked, CkRowOptions,
-    CkSelection, CkStreamK, CkTuneBudget, CkTuneReport, mirrored_structs,
+    CkColumn, CkExportOptions, CkForestBytes, CkGemmGroup, CkGemmGroups, CkKernelHooks, CkKernelInfo,
+    CkModelKey, CkModelOptions, CkOptions, CkPredictions, CkQuant, CkRanked, CkRowOptions, CkSelection,
+    CkStreamK, CkTuneBudget, CkTuneReport, mirrored_structs,
 };
 
 use super::tools;
@@ -54,10 +54,6 @@ fn structs_have_the_same_layout_on_both_sides() {
             struct_size, mode, ignore_environment, override_file, arch, store, device_name, stream, refine,
             refine_out_of_range, search, repeats, warmup, host_timing, embedded_models, no_estimate,
             budget_ms, cutoff, run_timeout_ms, hardware, splits,
-        }
-        CkHardware = "ck_hardware" {
-            struct_size, num_cus, simds_per_cu, shader_engines, max_clock_mhz, max_waves_per_cu,
-            wavefront_size, lds_capacity, l1_cache_kb, l2_cache_kb, l3_cache_kb, num_xcd,
         }
         CkModelKey = "ck_model_key" { struct_size, op, direction, dtype, reserved, arch }
         CkModelOptions = "ck_model_options" { struct_size, key, hardware, force, reserved }

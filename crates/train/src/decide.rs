@@ -3,8 +3,7 @@
 //! does not influence how it is predicted.
 
 use super::fit::{Recipe, Rounds, Task};
-use super::folds::group_k_fold;
-use super::validate::split;
+use super::folds::{group_k_fold, split};
 use super::{TrainError, Watcher};
 
 /// The decisions to make.

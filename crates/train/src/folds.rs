@@ -113,6 +113,13 @@ pub fn group_k_fold(items: &[(String, usize)], folds: usize, seed: Option<u64>) 
     items.iter().map(|(key, _)| fold_of[key.as_str()]).collect()
 }
 
+/// The problems that a fold trains on, and those that it holds out.
+pub(super) fn split(fold_of: &[Option<usize>], fold: usize) -> (Vec<usize>, Vec<usize>) {
+    let held_out = |&problem: &usize| fold_of[problem] == Some(fold);
+    let (held, trained): (Vec<usize>, Vec<usize>) = (0..fold_of.len()).partition(held_out);
+    (trained, held)
+}
+
 #[cfg(test)]
 mod tests {
     use ck_select_types::problem::{ConvProblem, GemmProblem};

@@ -14,10 +14,9 @@ use ck_select_data::measurements::Measurements;
 
 use super::data::{Item, TrainingData};
 use super::fit::{Recipe, Task};
-use super::folds::group_k_fold;
+use super::folds::{group_k_fold, split};
 use super::metrics::Efficiency;
 use super::tune::{own_params, spread_order};
-use super::validate::split;
 use super::{GroupBy, Holdout, Objective, Params, TrainError, WarmStart};
 
 /// Folds in which measured problems are held out by default, to predict the quality on others.

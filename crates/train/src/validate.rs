@@ -8,7 +8,7 @@ use ck_select_data::figures::Errors;
 
 use super::decide::{self, Decisions};
 use super::fit::{Recipe, Rounds, Task};
-use super::folds::group_k_fold;
+use super::folds::{group_k_fold, split};
 use super::metrics::{Efficiency, FoldMetrics};
 use super::{Stop, TrainError, Watcher};
 
@@ -51,13 +51,6 @@ pub(super) fn assign(task: &Task<'_>, folds: usize, seed: Option<u64>) -> Option
         fold_of[problem] = Some(fold);
     }
     Some(fold_of)
-}
-
-/// The problems that a fold trains on, and those that it holds out.
-pub(super) fn split(fold_of: &[Option<usize>], fold: usize) -> (Vec<usize>, Vec<usize>) {
-    let held_out = |&problem: &usize| fold_of[problem] == Some(fold);
-    let (held, trained): (Vec<usize>, Vec<usize>) = (0..fold_of.len()).partition(held_out);
-    (trained, held)
 }
 
 struct Fold {

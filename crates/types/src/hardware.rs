@@ -2,87 +2,57 @@
 
 use serde_json::{Map, Value};
 
-use crate::field::InvalidField;
+use crate::field::{self, InvalidField, Record as _, fields};
 use crate::vocab::Arch;
 
-/// What features know about a GPU. Sizes of caches are in KiB, of shared memory in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Hardware {
-    /// Compute units.
-    pub num_cus: i64,
-    /// SIMD units of one compute unit.
-    pub simds_per_cu: i64,
-    /// Shader engines.
-    pub shader_engines: i64,
-    /// Highest clock in MHz.
-    pub max_clock_mhz: i64,
-    /// Waves that one compute unit can hold.
-    pub max_waves_per_cu: i64,
-    /// Threads of one wave.
-    pub wavefront_size: i64,
-    /// Shared memory of one compute unit in bytes.
-    pub lds_capacity: i64,
-    /// First-level cache in KiB.
-    pub l1_cache_kb: i64,
-    /// Second-level cache in KiB.
-    pub l2_cache_kb: i64,
-    /// Last-level cache in KiB.
-    pub l3_cache_kb: i64,
-    /// Dies that share the work.
-    pub num_xcd: i64,
+fields! {
+    /// What features know about a GPU. Sizes of caches are in KiB, of shared memory in bytes. An alias is the
+    /// column of tables that record the constant.
+    ///
+    /// Those of [`Hardware::USUAL`] are what upstream's engines assume when a model records none, whatever its
+    /// architecture. They are nearly gfx950's, but with 64 KiB of shared memory: see [`Hardware::for_arch`].
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+    Hardware by hardware_constants {
+        num_cus: i64 = 256, 1, ["num_cus" | "hw_num_cus"], "Compute units.";
+        simds_per_cu: i64 = 4, 1, ["simds_per_cu" | "hw_simds_per_cu"], "SIMD units of one compute unit.";
+        shader_engines: i64 = 32, 1, ["shader_engines" | "hw_shader_engines"], "Shader engines.";
+        max_clock_mhz: i64 = 2400, 1, ["max_clock_mhz" | "hw_max_clock_mhz"], "Highest clock in MHz.";
+        max_waves_per_cu: i64 = 32, 1, ["max_waves_per_cu" | "hw_max_waves_per_cu"], "Waves that one compute unit can hold.";
+        wavefront_size: i64 = 64, 1, ["wavefront_size" | "hw_wavefront_size"], "Threads of one wave.";
+        lds_capacity: i64 = 65536, 1, ["lds_capacity" | "hw_lds_capacity"], "Shared memory of one compute unit in bytes.";
+        l1_cache_kb: i64 = 32, 1, ["l1_cache_kb" | "hw_l1_cache_kb"], "First-level cache in KiB.";
+        l2_cache_kb: i64 = 4096, 1, ["l2_cache_kb" | "hw_l2_cache_kb"], "Second-level cache in KiB.";
+        l3_cache_kb: i64 = 262_144, 1, ["l3_cache_kb" | "hw_l3_cache_kb"], "Last-level cache in KiB.";
+        num_xcd: i64 = 8, 1, ["num_xcd" | "hw_num_xcd"], "Dies that share the work.";
+    }
+    nested {}
+    beside {}
 }
 
 impl Default for Hardware {
-    /// The constants that upstream's engines assume when a model records none, whatever its architecture.
-    ///
-    /// They are nearly gfx950's, but with 64 KiB of shared memory: see [`Hardware::for_arch`].
     fn default() -> Self {
-        Self {
-            num_cus: 256,
-            simds_per_cu: 4,
-            shader_engines: 32,
-            max_clock_mhz: 2400,
-            max_waves_per_cu: 32,
-            wavefront_size: 64,
-            lds_capacity: 65536,
-            l1_cache_kb: 32,
-            l2_cache_kb: 4096,
-            l3_cache_kb: 262_144,
-            num_xcd: 8,
-        }
+        Self::USUAL
     }
+}
+
+/// The name of each field, or its first alias.
+const fn names<const N: usize>(is_alias: bool) -> [&'static str; N] {
+    let mut names = [""; N];
+    let mut place = 0;
+    while place < N {
+        let field = &Hardware::FIELDS[place];
+        names[place] = if is_alias { field.aliases[0] } else { field.name };
+        place += 1;
+    }
+    names
 }
 
 impl Hardware {
     /// Names of the constants, in the order of the fields.
-    pub const NAMES: [&'static str; 11] = [
-        "num_cus",
-        "simds_per_cu",
-        "shader_engines",
-        "max_clock_mhz",
-        "max_waves_per_cu",
-        "wavefront_size",
-        "lds_capacity",
-        "l1_cache_kb",
-        "l2_cache_kb",
-        "l3_cache_kb",
-        "num_xcd",
-    ];
+    pub const NAMES: [&'static str; Self::FIELDS.len()] = names(false);
 
     /// The columns of tables that record them.
-    pub const COLUMNS: [&'static str; 11] = [
-        "hw_num_cus",
-        "hw_simds_per_cu",
-        "hw_shader_engines",
-        "hw_max_clock_mhz",
-        "hw_max_waves_per_cu",
-        "hw_wavefront_size",
-        "hw_lds_capacity",
-        "hw_l1_cache_kb",
-        "hw_l2_cache_kb",
-        "hw_l3_cache_kb",
-        "hw_num_xcd",
-    ];
+    pub const COLUMNS: [&'static str; Self::FIELDS.len()] = names(true);
 
     /// Architectures with a profile of their own.
     pub const PROFILES: [&'static str; 6] = ["gfx90a", "gfx942", "gfx950", "gfx1201", "gfx1250", "sm_90"];
@@ -130,8 +100,11 @@ impl Hardware {
 
     /// The value of a constant by its name.
     pub fn get(&self, name: &str) -> Option<i64> {
-        let mut copy = *self;
-        copy.slot(name).map(|value| *value)
+        Some(field::values(self)[Self::place(name)?])
+    }
+
+    fn place(name: &str) -> Option<usize> {
+        Self::NAMES.iter().position(|known| *known == name)
     }
 
     /// Sets a constant by its name.
@@ -144,13 +117,12 @@ impl Hardware {
         if value < least {
             return Err(InvalidField::new(name, value, format!("at least {least}")));
         }
-        match self.slot(name) {
-            Some(slot) => {
-                *slot = value;
-                Ok(())
-            }
-            None => Err(InvalidField::new("hardware", name, format!("one of {}", Self::NAMES.join(", ")))),
-        }
+        let unknown = || InvalidField::new("hardware", name, format!("one of {}", Self::NAMES.join(", ")));
+        let place = Self::place(name).ok_or_else(unknown)?;
+        let mut values = field::values(self);
+        values[place] = value;
+        *self = Self::read(&values, self);
+        Ok(())
     }
 
     /// Refuses a number that no GPU has, such as one in another unit: it would make every estimated time wrong.
@@ -207,23 +179,6 @@ impl Hardware {
     /// SIMD units of the whole GPU.
     pub const fn total_simds(&self) -> i64 {
         self.num_cus.saturating_mul(self.simds_per_cu)
-    }
-
-    fn slot(&mut self, name: &str) -> Option<&mut i64> {
-        Some(match name {
-            "num_cus" => &mut self.num_cus,
-            "simds_per_cu" => &mut self.simds_per_cu,
-            "shader_engines" => &mut self.shader_engines,
-            "max_clock_mhz" => &mut self.max_clock_mhz,
-            "max_waves_per_cu" => &mut self.max_waves_per_cu,
-            "wavefront_size" => &mut self.wavefront_size,
-            "lds_capacity" => &mut self.lds_capacity,
-            "l1_cache_kb" => &mut self.l1_cache_kb,
-            "l2_cache_kb" => &mut self.l2_cache_kb,
-            "l3_cache_kb" => &mut self.l3_cache_kb,
-            "num_xcd" => &mut self.num_xcd,
-            _ => return None,
-        })
     }
 }
 

@@ -3,25 +3,15 @@
 use ck_select_types::kernel::{GemmBody, GemmKernel, Kernel, KernelKind, Mnk};
 use ck_select_types::vocab::{Arch, Dtype, GemmLayout, Pipeline, QuantMode};
 
+pub(super) use super::gemm_traits::Shared;
 use super::gemm_traits::Traits;
 use super::{EnumerateError, Kernels, gemm_names, gemm_traits};
 use crate::config::{GemmConfig, GemmRanges, GemmScales, GemmVariants, LdsLimit};
-use crate::rules::{BuiltRule, FamilyRules, Rules};
+use crate::rules::{BuiltRule, FamilyRules};
 use crate::valid::{GemmRefusal, GemmValidator};
 
 /// The highest number of combinations that are examined.
 const MAX_COMBINATIONS: u64 = 1 << 28;
-
-/// What all kernels of an enumeration share.
-#[derive(Clone, Copy)]
-pub(super) struct Shared<'a> {
-    pub(super) rules: &'a Rules,
-    /// The architecture as the user wrote it.
-    pub(super) target: &'a str,
-    pub(super) arch: Arch,
-    pub(super) dtype: Dtype,
-    pub(super) layout: GemmLayout,
-}
 
 pub(super) fn expand(
     shared: Shared<'_>,

@@ -1,15 +1,25 @@
 //! The traits of GEMM kernels: all that a configuration combines apart from tiles.
 
 use ck_select_types::kernel::{Mnk, Quant};
-use ck_select_types::vocab::{Epilogue, Pipeline, QuantMode, Scheduler};
+use ck_select_types::vocab::{Arch, Dtype, Epilogue, GemmLayout, Pipeline, QuantMode, Scheduler};
 
 use super::EnumerateError;
-use super::gemm::Shared;
 use crate::config::{GemmProfiles, GemmRanges, GemmScales, GemmVariants};
-use crate::rules::{BuiltRule, BuiltTraits, FamilyRules, ProfileRule};
+use crate::rules::{BuiltRule, BuiltTraits, FamilyRules, ProfileRule, Rules};
 
 /// The highest number of combinations of traits.
 const MAX_TRAITS: u64 = 1 << 20;
+
+/// What all kernels of an enumeration share.
+#[derive(Clone, Copy)]
+pub(super) struct Shared<'a> {
+    pub(super) rules: &'a Rules,
+    /// The architecture as the user wrote it.
+    pub(super) target: &'a str,
+    pub(super) arch: Arch,
+    pub(super) dtype: Dtype,
+    pub(super) layout: GemmLayout,
+}
 
 /// One combination.
 pub(super) struct Traits<'a> {

@@ -32,19 +32,7 @@ struct Known {
 }
 
 /// What engines assume by default.
-const BASE: Hardware = Hardware {
-    num_cus: 256,
-    simds_per_cu: 4,
-    shader_engines: 32,
-    max_clock_mhz: 2400,
-    max_waves_per_cu: 32,
-    wavefront_size: 64,
-    lds_capacity: 65536,
-    l1_cache_kb: 32,
-    l2_cache_kb: 4096,
-    l3_cache_kb: 262_144,
-    num_xcd: 8,
-};
+const BASE: Hardware = Hardware::USUAL;
 
 const KNOWN: [Known; 3] = [
     Known {
