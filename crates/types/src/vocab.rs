@@ -192,7 +192,7 @@ vocabulary! {
 vocabulary! {
     /// Who builds a GEMM kernel, where its name says it.
     GemmLibrary, "library of GEMM kernels" {
-        /// AMD's composable_kernel: the tile engine, the code generator, the dispatcher.
+        /// AMD's `composable_kernel`: the tile engine, the code generator, the dispatcher.
         Ck = "ck",
         /// Triton: `compv3` to `compv6` are two to five stages.
         Triton = "triton",

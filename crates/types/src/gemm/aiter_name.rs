@@ -629,17 +629,16 @@ mod tests {
         for (name, expected) in NAMES {
             let kernel = read(name);
             let GemmKernel { dtype_a, tile, wave, warp_tile, pipeline, vector, variant, .. } = &kernel;
-            let mut found = format!("{dtype_a} {tile} {wave} {warp_tile} {pipeline} {vector:?}");
-            for (has, word) in [(variant.batched, " batched"), (kernel.preshuffle, " preshuffle")] {
-                found += if has { word } else { "" };
-            }
+            let mut found = vec![format!("{dtype_a} {tile} {wave} {warp_tile} {pipeline} {vector:?}")];
+            found.extend(variant.batched.then(|| "batched".to_owned()));
+            found.extend(kernel.preshuffle.then(|| "preshuffle".to_owned()));
             if let Some(quant) = variant.quant {
-                found += &format!(" {}", quant.mode);
-                for group in [quant.group_a, quant.group_b].into_iter().flatten() {
-                    found += &format!(" {group}");
-                }
+                found.push(quant.mode.to_string());
+                found.extend(
+                    [quant.group_a, quant.group_b].into_iter().flatten().map(|group| group.to_string()),
+                );
             }
-            assert_eq!(found, expected, "{name}");
+            assert_eq!(found.join(" "), expected, "{name}");
             assert_eq!(kernel.name(), name);
             assert_eq!(GemmKernel::parse_identifier(name).as_ref(), Ok(&kernel));
             assert_eq!((variant.library, kernel.block_size % 64), (GemmLibrary::Aiter, 0), "{name}");
