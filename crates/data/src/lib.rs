@@ -14,6 +14,7 @@ pub mod features;
 pub mod figures;
 pub mod gpus;
 pub mod measurements;
+pub mod places;
 pub mod sidecar;
 pub mod staged;
 pub mod trained;

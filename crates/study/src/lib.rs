@@ -14,3 +14,4 @@ pub mod page;
 pub mod predictions;
 pub mod surrogate;
 pub mod survey;
+pub mod winners;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use ck_select_model::model::{Target, TrainedOn};
 
 use ck_select_data::measurements::Measurements;
+use ck_select_data::places::GpuFigures;
 use ck_select_data::trained;
 
 use super::{Plan, Role, Stop, Trained, facts};
@@ -26,6 +27,8 @@ pub struct CardInputs {
     pub digests: Vec<String>,
     /// For a tuned model, how choices improved as problems were measured.
     pub curve: Vec<CurvePoint>,
+    /// For a model of winners, where those of held-out problems stand.
+    pub places: Vec<GpuFigures>,
 }
 
 /// The quality of choices with this many measured problems: medians of some draws.
@@ -70,6 +73,7 @@ pub(super) fn text(
     data(out, measurements, plan, inputs);
     forests(out, trained);
     validation(out, plan, trained);
+    places(out, &inputs.places);
     limits(out, plan, trained, &facts::trained_on(measurements, plan, trained, &inputs.digests));
     let _ = write!(out, "\n## Train it again\n\n```console\n$ {}\n```\n", inputs.command);
     let _ = writeln!(out, "\nThe same data, version and command give the same forests, byte for byte.");
@@ -196,6 +200,29 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
                 percent(efficiency.best_of_top3)
             );
         }
+    }
+}
+
+/// What winners teach, and where they stand.
+fn places(out: &mut String, places: &[GpuFigures]) {
+    let Some(first) = places.first() else { return };
+    out.push_str(
+        "\n## Winners\n\nA row of these tables says which kernel of a pool won, not how fast the others are. So the model knows \
+         who wins how often, not by how much, and nothing of kernels that joined a pool after its tables were tuned. The same \
+         configuration, timed again, moves by some percent, so that a winner is often one of several equals. The efficiencies \
+         above take all but the timed kernels for slow, and say nothing; below, by shape and by pair of N and K, is how often \
+         the held-out winner is among the first 1, 3, 5 and tenth of its pool, and how fast the first kernel is where it was \
+         timed.\n\n",
+    );
+    let names =
+        first.counts.map(|(name, _)| name).into_iter().chain(first.figures.iter().map(|(name, _)| *name));
+    let names: Vec<&str> = names.collect();
+    let _ = writeln!(out, "| table | {} |\n|---|{}", names.join(" | "), "---|".repeat(names.len()));
+    for one in places {
+        let counts = one.counts.iter().map(|(_, count)| count.to_string());
+        let percent = |value: f64| format!("{:.1} %", value * 100.0);
+        let figures = one.figures.iter().map(|(_, value)| value.map_or_else(String::new, percent));
+        let _ = writeln!(out, "| {} | {} |", one.name, counts.chain(figures).collect::<Vec<_>>().join(" | "));
     }
 }
 

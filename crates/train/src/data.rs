@@ -151,6 +151,11 @@ impl TrainingData {
             let mut usable = Vec::with_capacity(rows.len());
             for index in rows {
                 let row = &measurements.rows()[index as usize];
+                // What a tuned table does not time only loses.
+                let is_assumed = row.share.is_some() && row.latency_ms.is_nan();
+                if is_assumed && target != Target::Relative {
+                    continue;
+                }
                 let measured = value(row);
                 if !(measured > 0.0 && measured.is_finite()) {
                     continue;
@@ -171,7 +176,11 @@ impl TrainingData {
             let span = start..data.rows.len();
             if !span.is_empty() {
                 let best = data.tflops[span.clone()].iter().copied().fold(0.0, f64::max);
-                data.efficiency.extend(data.tflops[span.clone()].iter().map(|tflops| tflops / best));
+                let efficiency = |place: usize| {
+                    let share = measurements.rows()[data.rows[place] as usize].share;
+                    share.map_or(data.tflops[place] / best, f64::from)
+                };
+                data.efficiency.extend(span.clone().map(efficiency).collect::<Vec<_>>());
                 let arch = measurements.problems()[problem as usize].arch().or(extractor.arch);
                 let file = file_of_row(data.rows[start]);
                 data.problems.push(Item { problem, arch, file, span, only_trains });

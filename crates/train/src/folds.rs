@@ -14,6 +14,8 @@ pub enum GroupBy {
     Problem,
     /// Problems of the same sizes, whatever their direction, type, layout and architecture.
     Sizes,
+    /// GEMMs of the same columns and depth, whatever their rows: what a layer of a network shares.
+    Pair,
     /// Problems that are equal by upstream's keys, which ignore strides, padding, direction and type.
     Upstream,
 }
@@ -23,12 +25,13 @@ impl GroupBy {
     /// promises no more than that.
     pub const fn promise(self, holds_out: bool) -> &'static str {
         match self {
-            Self::Sizes | Self::Upstream if holds_out => Self::Problem.promise(false),
+            Self::Sizes | Self::Pair | Self::Upstream if holds_out => Self::Problem.promise(false),
             Self::Problem => "no problem is on both sides",
             Self::Sizes => {
                 "no problem is on both sides, nor one of the same sizes that differs only in direction, type, layout or \
                  architecture"
             }
+            Self::Pair => "no pair of N and K is on both sides, on any device and of any family",
             Self::Upstream => {
                 "no problem is on both sides, nor another one that upstream's keys do not distinguish"
             }
@@ -39,7 +42,8 @@ impl GroupBy {
     pub fn key(self, problem: &Problem) -> String {
         match (self, problem) {
             (Self::Problem, problem) => problem.to_string(),
-            (Self::Sizes, problem) => sizes(problem).to_string(),
+            (Self::Pair, Problem::Gemm(gemm)) => format!("{}_{}", gemm.n, gemm.k),
+            (Self::Sizes | Self::Pair, problem) => sizes(problem).to_string(),
             (Self::Upstream, Problem::Gemm(p)) => format!("{}_{}_{}", p.m, p.n, p.k),
             (Self::Upstream, Problem::Fmha(p)) => {
                 p.columns()[..7].iter().map(ToString::to_string).collect::<Vec<_>>().join("_")
@@ -141,6 +145,8 @@ mod tests {
     #[test]
     fn equal_shapes_share_a_key_and_others_do_not() {
         let gemm = |m, n, k| Problem::from(GemmProblem::new(m, n, k));
+        assert_eq!(GroupBy::Pair.key(&gemm(1, 2, 3)), GroupBy::Pair.key(&gemm(5, 2, 3)));
+        assert_ne!(GroupBy::Pair.key(&gemm(1, 2, 3)), GroupBy::Pair.key(&gemm(1, 3, 2)));
         for by in [GroupBy::Problem, GroupBy::Upstream] {
             assert_eq!(by.key(&gemm(1, 2, 3)), by.key(&gemm(1, 2, 3)));
             let keys = [gemm(1, 2, 3), gemm(12, 3, 3), gemm(1, 23, 3)].map(|problem| by.key(&problem));

@@ -128,6 +128,26 @@ impl Params {
         params
     }
 
+    /// The parameters of a training on winners of tuned tables, where most of a pool never wins: splits at random
+    /// thresholds generalise better to other pairs of N and K. A winner's share says already how sharp it is.
+    pub fn of_winners(objective: Objective) -> Self {
+        let mut params = Self::of(objective);
+        for (name, value) in [
+            ("n_estimators", 200.0),
+            ("learning_rate", 0.1),
+            ("num_leaves", 31.0),
+            ("colsample_bytree", 0.5),
+            ("extra_trees", 1.0),
+            ("reg_lambda", 1.0),
+        ] {
+            params.put(name, value);
+        }
+        if objective == Objective::Listwise {
+            params.put("sharpness", 1.0);
+        }
+        params
+    }
+
     /// A forest of small trees that predicts a value, next to a forest that ranks.
     pub fn beside_a_ranking() -> Self {
         Self::of(Objective::Relative)
@@ -216,7 +236,9 @@ impl Params {
         let ours = |name: &&(&str, f64)| !OURS.contains(&name.0);
         let pair = |(name, value): &(&'static str, f64)| {
             let known = KNOWN.iter().find(|known| known.0 == *name);
-            format!("{}={value}", known.map_or(*name, |known| known.1))
+            let own = known.map_or(*name, |known| known.1);
+            // LightGBM takes no number here.
+            if own == "extra_trees" { format!("{own}={}", *value > 0.0) } else { format!("{own}={value}") }
         };
         self.values.iter().filter(ours).map(pair).collect::<Vec<_>>().join(" ")
     }
@@ -262,6 +284,9 @@ mod tests {
         let text = params.to_lightgbm();
         assert!(text.contains("feature_fraction=0.5") && text.contains("num_leaves=31"), "{text}");
         assert!(!text.contains("sharpness") && !text.contains("n_estimators"), "{text}");
+        // LightGBM refused `extra_trees=1`.
+        params.set("extra_trees", "1").unwrap();
+        assert!(params.to_lightgbm().contains("extra_trees=true"));
         assert_eq!(params.to_json()["colsample_bytree"], 0.5);
         assert_eq!(params.to_json()["n_estimators"], 800);
     }

@@ -23,6 +23,8 @@ use crate::output::{self, Output};
 use crate::table::{Cell, Format, Table};
 use crate::timestamp::timestamp;
 
+mod winners;
+
 const EXAMPLES: &str = "Examples:
   ckselect evaluate --model models/M --data oracle.csv
   ckselect evaluate --model models/M --data oracle.parquet --html report.html --json metrics.json
@@ -31,6 +33,7 @@ const EXAMPLES: &str = "Examples:
   ckselect evaluate --model models/M --data oracle.csv --pool configs/forward_bf16.txt
   ckselect evaluate --predictions picks.csv --data oracle.csv --require mean=0.975,p10=0.92
   ckselect evaluate --model embedded:universal --arch gfx942 --data oracle.csv
+  ckselect evaluate --estimate --winners a8w8_tuned_gemm.csv --pool a8w8_rowwise --arch gfx942
   ckselect evaluate --model embedded:universal --op gemm_universal --arch gfx950 --data gemms.csv
   ckselect evaluate --estimate --data gemms.parquet gemms_split.parquet --choose split_k
 
@@ -45,7 +48,8 @@ the exit code is 3 if a figure is lower, or if a measured problem has no choice.
 #[command(
     after_help = EXAMPLES,
     group = clap::ArgGroup::new("chooser").args(["estimate"]).required(true),
-    mut_arg("estimate", |estimate| estimate.conflicts_with_all(["unknown", "rank_by", "force_model"]))
+    mut_arg("estimate", |estimate| estimate.conflicts_with_all(["unknown", "rank_by", "force_model"])),
+    mut_arg("files", |files| files.required(false).required_unless_present("winners"))
 )]
 pub(crate) struct Args {
     /// Model directory, or embedded:NAME
@@ -60,6 +64,16 @@ pub(crate) struct Args {
         conflicts_with_all = ["pool", "arch", "hardware", "unknown", "rank_by", "force_model", "html"]
     )]
     predictions: Option<PathBuf>,
+    /// Instead of --data, tuned tables, AITER's or a CSV of problems and kernels: rows say which kernel of --pool
+    /// won. Prints the winners' places in its order, by shape and by pair of N and K (docs/aiter.md). --pool may be a
+    /// family of AITER's kernels, too
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 1..,
+        conflicts_with_all = ["files", "predictions", "rank_by", "require", "html", "problems"]
+    )]
+    winners: Vec<PathBuf>,
     /// Kernels to choose from, measured or not; by default those that were measured on the problem
     #[arg(long, value_name = "FILE")]
     pool: Option<PathBuf>,
@@ -101,6 +115,9 @@ fn requirement(text: &str) -> Result<(&'static str, f64), String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    if !args.winners.is_empty() {
+        return winners::run(args);
+    }
     let (evaluation, measurements, model) = evaluated(args)?;
     write(args, &evaluation, &measurements, model.as_deref())?;
     check(&args.require, &evaluation)

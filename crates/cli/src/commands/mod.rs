@@ -38,6 +38,8 @@ mod train;
 mod tune;
 #[cfg(feature = "offline")]
 mod tuned_table;
+#[cfg(feature = "offline")]
+mod winners;
 
 pub(crate) use records::{line, run};
 

@@ -21,6 +21,7 @@ const EXAMPLES: &str = "Examples:
       --arch gfx950 --params num_leaves=31
   ckselect train --universal --data mi355x.csv --arch gfx950 --data data/h200 --holdout device \\
       --out models/any
+  ckselect train --winners a8w8_tuned_gemm.csv --pool a8w8_rowwise --arch gfx942 --out models/mine
   ckselect train --data parquet/ --out models/gemm --op gemm_universal --dtype fp8 \\
       --arch gfx942 --objective log1p --targets tflops,latency,bandwidth
 
@@ -34,8 +35,22 @@ LightGBM itself; TARGET.NAME=VALUE sets one for a single target.";
 #[cfg_attr(not(feature = "train"), allow(dead_code))]
 pub(crate) struct Args {
     /// Measurements: benchmark CSVs, parquet, JSON, logs; a folder stands for its *.parquet files
-    #[arg(long, value_name = "PATH", required = true, num_args = 1..)]
+    #[arg(long, value_name = "PATH", required_unless_present = "winners", num_args = 1..)]
     data: Vec<PathBuf>,
+    /// Instead of --data, tuned tables, AITER's or a CSV of problems and kernels: rows say which kernel of --pool won,
+    /// on any GPUs of --arch. The estimate takes part, see --prior, and what is held out are pairs of N and K
+    #[arg(
+        long,
+        value_name = "FILE",
+        num_args = 1..,
+        requires = "pool",
+        conflicts_with_all = ["data", "extra_data", "universal", "holdout", "warm_start", "run_id", "variant"]
+    )]
+    winners: Vec<PathBuf>,
+    /// The kernels among which winners won: one pool for all tables, or one for each, in their order:
+    /// files, or families of AITER's kernels (`ckselect enumerate --family`)
+    #[arg(long, value_name = "FILE|FAMILY", num_args = 1.., requires = "winners")]
+    pool: Vec<PathBuf>,
     /// Measurements only for training, never held out by cross-validation
     #[arg(long, value_name = "PATH", num_args = 1..)]
     extra_data: Vec<PathBuf>,
@@ -59,8 +74,9 @@ pub(crate) struct Args {
     /// each row for the GPU that it names, with the estimate as prior. It only ranks
     #[arg(long, conflicts_with_all = ["targets", "objective", "rank_target", "features"])]
     universal: bool,
-    /// Let the estimate take part: its columns before the features, and its order, with this weight, as the prior
-    /// of --objective listwise. The model is for one architecture, and only ranks (docs/training.md)
+    /// Let the estimate take part: its columns before the features, and its order, with this weight, as the prior of
+    /// --objective listwise or lambdarank. The model is for one architecture, and only ranks (docs/training.md)
+    /// [default with --winners: 1]
     #[arg(
         long,
         value_name = "WEIGHT",
@@ -100,8 +116,8 @@ pub(crate) struct Args {
     )]
     folds: u8,
     /// What stays on one side of a fold: equal problems; problems of the same sizes, whatever their direction,
-    /// type and architecture; or upstream's keys, which pool strides and padding [default: problem; with
-    /// --universal: sizes]
+    /// type and architecture; GEMMs of the same N and K; or upstream's keys, which pool strides and padding
+    /// [default: problem; with --universal: sizes, with --winners: pair]
     #[arg(long, value_enum)]
     group_by: Option<Group>,
     /// Shuffle groups of equal size among the folds
@@ -139,6 +155,7 @@ pub(crate) struct Args {
 enum Group {
     Problem,
     Sizes,
+    Pair,
     Upstream,
 }
 

@@ -58,7 +58,7 @@ pub(super) fn columns(file: &str, reader: &mut dyn BufRead) -> Result<Vec<String
     header(file, &mut Records::new(reader))
 }
 
-fn header(file: &str, records: &mut Records<'_>) -> Result<Vec<String>, DataError> {
+pub(super) fn header(file: &str, records: &mut Records<'_>) -> Result<Vec<String>, DataError> {
     let cells = match records.next().map_err(|error| DataError::io(file, error))? {
         Record::End => return Err(DataError::format(file, "no header: the file is empty")),
         Record::TooLong(_) => return Err(DataError::format(file, "line 1: longer than 1 MiB, not a CSV")),
@@ -73,16 +73,16 @@ fn header(file: &str, records: &mut Records<'_>) -> Result<Vec<String>, DataErro
 }
 
 /// The cells of one record.
-struct Cells<'a> {
+pub(super) struct Cells<'a> {
     text: &'a [u8],
-    ends: &'a [usize],
+    pub(super) ends: &'a [usize],
     /// The record's last line, from 1.
-    line: u64,
+    pub(super) line: u64,
 }
 
 impl<'a> Cells<'a> {
     /// A cell without the blanks around it.
-    fn get(&self, column: usize) -> &'a [u8] {
+    pub(super) fn get(&self, column: usize) -> &'a [u8] {
         let start = column.checked_sub(1).map_or(0, |before| self.ends[before]);
         self.text[start..self.ends[column]].trim_ascii()
     }
@@ -97,7 +97,7 @@ impl<'a> Cells<'a> {
     }
 }
 
-enum Record<'a> {
+pub(super) enum Record<'a> {
     Cells(Cells<'a>),
     /// Of more than 1 MiB, or far too many cells, ending in this line.
     TooLong(u64),
@@ -105,7 +105,7 @@ enum Record<'a> {
 }
 
 /// The records of a CSV, without comments and blank lines, in bounded memory.
-struct Records<'a> {
+pub(super) struct Records<'a> {
     reader: &'a mut dyn BufRead,
     core: Reader,
     text: Vec<u8>,
@@ -115,12 +115,12 @@ struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    fn new(reader: &'a mut dyn BufRead) -> Self {
+    pub(super) fn new(reader: &'a mut dyn BufRead) -> Self {
         let core = ReaderBuilder::new().comment(Some(b'#')).terminator(Terminator::Any(b'\n')).build();
         Self { reader, core, text: vec![0; LONGEST], ends: vec![0; MOST_CELLS], lines: 0 }
     }
 
-    fn next(&mut self) -> io::Result<Record<'_>> {
+    pub(super) fn next(&mut self) -> io::Result<Record<'_>> {
         loop {
             let Some((text, ends, is_too_long, line)) = self.record()? else { return Ok(Record::End) };
             if is_too_long {

@@ -15,6 +15,7 @@ mod rows;
 mod source;
 mod sweeps;
 mod table;
+mod winners;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -36,6 +37,7 @@ use source::read_text;
 pub(crate) use source::{columns_of, read as read_file};
 pub use source::{files_of, first_row};
 pub use sweeps::{Run, Sweep};
+pub use winners::{Completed, Timed, Tuned, TunedShape, Winners};
 
 /// One measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,6 +61,8 @@ pub struct Row {
     /// The reason for failure in the file: an index into [`Measurements::failures`], from 1; 0 if there is
     /// none.
     pub failure: u16,
+    /// What a tuned table says of it; `None` for measurements, where TFLOPS say it.
+    pub share: Option<f32>,
 }
 
 /// What to take from the files; `None` accepts any value, but not two different ones.

@@ -142,9 +142,19 @@ impl Sink for RowCollector<'_> {
             Some(message) if !is_valid => failures::class(&mut self.into.failures, message),
             _ => 0,
         };
-        let split_k = row.problem.split_k();
-        let row =
-            Row { problem, kernel, split_k, sweep, tflops, latency_ms, bandwidth_gb_s, is_valid, failure };
+        let (split_k, share) = (row.problem.split_k(), None);
+        let row = Row {
+            problem,
+            kernel,
+            split_k,
+            sweep,
+            tflops,
+            latency_ms,
+            bandwidth_gb_s,
+            is_valid,
+            failure,
+            share,
+        };
         self.into.rows.push(row);
         Ok(())
     }

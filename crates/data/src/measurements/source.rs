@@ -115,6 +115,16 @@ pub(crate) fn columns_of(path: &Path) -> Result<Option<Vec<String>>, DataError> 
     }
 }
 
+/// A text, which may be compressed with gzip.
+pub(super) fn text_of(path: &Path) -> Result<Box<dyn BufRead>, DataError> {
+    match open(path)?.0 {
+        Opened::Text(text) => Ok(text),
+        Opened::Binary(_) => {
+            Err(DataError::format(&path.display().to_string(), "found parquet, expected a CSV"))
+        }
+    }
+}
+
 enum Opened {
     Binary(File),
     Text(Box<dyn BufRead>),

@@ -82,7 +82,12 @@ impl Measurements {
             let kernels: HashSet<(u32, i32)> =
                 rows.iter().map(|&row| (self.row(row).kernel, self.row(row).split_k)).collect();
             let gpu = rows.first().and_then(|&row| self.gpu(row));
-            let joined = runs.iter_mut().find(|(_, known, its)| *its == gpu && known.is_disjoint(&kernels));
+            // Shapes of a tuned table are whole: families of kernels have winners of their own.
+            let is_whole = rows.iter().any(|&row| self.row(row).share.is_some());
+            let joins = |(_, known, its): &&mut (Run, HashSet<(u32, i32)>, Option<String>)| {
+                !is_whole && *its == gpu && known.is_disjoint(&kernels)
+            };
+            let joined = runs.iter_mut().find(joins);
             if let Some((run, known, _)) = joined {
                 known.extend(kernels);
                 run.rows.extend(rows);

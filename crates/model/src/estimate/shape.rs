@@ -3,8 +3,8 @@
 use super::constants::{Constants, LANES};
 use super::device::{Device, Library};
 use super::load::{Load, bytes_of};
-use crate::kernel::{ConvKernel, GemmKernel, Mnk};
-use crate::vocab::{Direction, Dtype, Pipeline};
+use crate::kernel::{ConvKernel, GemmKernel, GemmVariant, Mnk};
+use crate::vocab::{Direction, Dtype, GemmLibrary, Pipeline, QuantMode};
 
 /// What [`super::Estimator`] needs of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -88,6 +88,10 @@ struct Kernel {
     second_buffer: bool,
     two_stage: bool,
     parts: f64,
+    /// B goes from memory to registers, in the order in which it is stored.
+    direct_b: bool,
+    /// Workgroups for which it is compiled to share a compute unit.
+    sharing: f64,
 }
 
 impl Shape {
@@ -133,7 +137,11 @@ impl Shape {
         let [tile_m, tile_n, tile_k] = extents(kernel.tile);
         let waves = extents(kernel.wave).iter().product::<f64>();
         let threads = waves * hardware.wavefront_size.max(1) as f64;
-        let ahead = Ahead::of(kernel.pipeline);
+        // Of the kernels that read B directly, the first version prefetches, too.
+        let ahead = match kernel.pipeline {
+            Pipeline::CompV1 if kernel.direct_b => Ahead::One,
+            pipeline => Ahead::of(pipeline),
+        };
         let buffered = ahead == Ahead::Buffered;
         let stages = if constants.staged_by_number { stages(kernel.pipeline) } else { None };
 
@@ -142,10 +150,11 @@ impl Shape {
         let staged = a_bytes + b_bytes;
         let multiply = Multiply::new(kernel, device, constants);
         // Each wave reads the rows of A and the columns of B that it multiplies.
-        let read = a_bytes * multiply.reads[0] + b_bytes * multiply.reads[1];
+        let shared_b = if kernel.direct_b { 0.0 } else { b_bytes };
+        let read = a_bytes * multiply.reads[0] + shared_b * multiply.reads[1];
         let least = if kernel.second_buffer { 2.0 } else { 1.0 };
         let buffers = stages.unwrap_or(constants.buffers[ahead as usize].max(least));
-        let by_memory = hardware.lds_capacity as f64 / (staged * buffers);
+        let by_memory = hardware.lds_capacity as f64 / ((a_bytes + shared_b) * buffers);
         let by_waves = hardware.max_waves_per_cu as f64 / waves;
         let held = if buffered { constants.buffered_staged } else { constants.staged };
         let accesses = staged / constants.access_bytes;
@@ -154,7 +163,8 @@ impl Shape {
         let registers = tile_m * tile_n / threads
             + constants.registers
             + (held * staged / 4.0 + for_access * accesses + fragment) / threads;
-        let most = device.registers_of_thread();
+        let shared = device.rates.registers_per_cu / (threads * kernel.sharing);
+        let most = device.registers_of_thread().min(shared);
         let by_registers = device.rates.registers_per_cu / (threads * registers.min(most));
         let resident = by_memory.min(by_waves).min(by_registers).floor().max(1.0);
         let without_memory = if by_memory < 1.0 { WITHOUT_MEMORY / by_memory } else { 1.0 };
@@ -342,6 +352,8 @@ impl Kernel {
             second_buffer: kernel.double_smem_buffer,
             two_stage: kernel.two_stage,
             parts: 1.0,
+            direct_b: false,
+            sharing: 1.0,
         }
     }
 
@@ -356,8 +368,19 @@ impl Kernel {
             second_buffer: kernel.double_buffer,
             two_stage: false,
             parts: f64::from(kernel.split_k.max(1)),
+            direct_b: kernel.preshuffle && !reads_both(kernel),
+            sharing: f64::from(kernel.variant.block_per_cu.max(1)),
         }
     }
+}
+
+/// Whether a kernel reads B as it is or shuffled, as an argument says: AITER's of CK Tile with scales of groups. Where B
+/// is as it is they win little, so they count as if it always was.
+fn reads_both(kernel: &GemmKernel) -> bool {
+    let GemmVariant { quant, storers, library, .. } = kernel.variant;
+    library == GemmLibrary::Aiter
+        && storers == [0; 2]
+        && quant.is_some_and(|quant| quant.mode == QuantMode::AB)
 }
 
 /// The type that operands are multiplied in: the wider one; packed integers are unpacked to the type of the

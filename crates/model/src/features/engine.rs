@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::conv::ONLY_IN_SUPERSET;
-use super::gemm::VECTOR;
+use super::gemm::{BUILD, VECTOR};
 use super::{FmhaEncoding, Rules, conv, conv_work, fmha, gemm};
 use crate::hardware::Hardware;
 use crate::vocab::{Op, UnknownWord};
@@ -249,7 +249,7 @@ impl Engine {
             conv::FEATURES.iter().map(|f| f.name).filter(kept).collect()
         };
         let gemm = |dropped: &[&str]| -> Vec<&'static str> {
-            let kept = |name: &&str| !dropped.contains(name) && !VECTOR.contains(name);
+            let kept = |name: &&str| ![dropped, VECTOR, BUILD].iter().any(|list| list.contains(name));
             gemm::FEATURES.iter().map(|f| f.name).filter(kept).collect()
         };
         let own = |dropped: &'static [&str]| {

@@ -7,7 +7,7 @@
 use super::aliases;
 use super::conv::{ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
 use super::gemm::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
-use super::gemm::{GemmInputs, GemmKernelSide, GemmSide};
+use super::gemm::{GemmBuild, GemmInputs, GemmKernelSide, GemmSide};
 use super::named::Named;
 use super::reader::Reader;
 use super::rules::{coded_element_bytes, coded_word};
@@ -293,6 +293,9 @@ impl<'a> Reader<'a> {
     fn gemm_kernel(&self, extractor: &Extractor) -> Result<GemmKernelSide, FieldError> {
         let rules = &extractor.rules;
         let with_vector = extractor.schema.needs_vector();
+        if extractor.schema.needs_build() {
+            return Err(Self::absent("kernel", "the kernel's name, which says what no cells say"));
+        }
         // All but the widths, which only some engines read.
         self.require(inputs::of_kernel(Op::Gemm).iter().copied().filter(|name| !name.starts_with("vec_")))?;
         let triple = |prefix: &str, default: [i64; 3]| -> Result<[i64; 3], FieldError> {
@@ -338,6 +341,7 @@ impl<'a> Reader<'a> {
             ),
             persistent: self.flag("persistent")?,
             vector,
+            build: GemmBuild::default(),
         })
     }
 

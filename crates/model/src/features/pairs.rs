@@ -335,6 +335,7 @@ mod tests {
                 pad,
                 persistent: false,
                 vector: Some(widths),
+                build: gemm::GemmBuild::default(),
             }
         })
     }

@@ -3,7 +3,7 @@
 use super::conv::{ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
 use super::fmha::{FmhaKernelSide, FmhaSide};
 use super::gemm::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
-use super::gemm::{GemmInputs, GemmKernelSide, GemmSide, VECTOR};
+use super::gemm::{BUILD, GemmBuild, GemmInputs, GemmKernelSide, GemmSide, VECTOR};
 use super::rules::{coded_element_bytes, coded_word};
 use super::{
     Engine, Feature, KTile, KernelMapping, Meets, Rules, Value, conv, conv_work, fmha, gemm, hardware,
@@ -100,6 +100,7 @@ struct Needs {
     epilogue: bool,
     layout: bool,
     vector: bool,
+    build: bool,
     own: bool,
 }
 
@@ -111,6 +112,7 @@ impl Needs {
         epilogue: false,
         layout: false,
         vector: false,
+        build: false,
         own: false,
     };
 }
@@ -140,6 +142,7 @@ impl Schema {
             epilogue: needs("epilogue"),
             layout: needs("layout"),
             vector: VECTOR.iter().any(|name| needs(name)),
+            build: BUILD.iter().any(|name| needs(name)),
             own: op == Op::GroupedConv && conv_work::FEATURES.iter().any(|feature| needs(feature.name)),
         };
         Ok(Self { columns, needs })
@@ -285,6 +288,11 @@ impl Schema {
     /// Whether a value may depend on the hardware.
     pub(crate) fn reads_hardware(&self) -> bool {
         self.names().iter().zip(self.scopes()).any(|(name, scope)| hardware::is_read_by(name, scope))
+    }
+
+    /// Whether a column is of a GEMM kernel's description, which cells do not have.
+    pub const fn needs_build(&self) -> bool {
+        self.needs.build
     }
 
     /// Whether there are vector widths among the columns, which need more of a kernel and a problem.
@@ -620,6 +628,7 @@ impl Extractor {
             pad: self.rules.mem_pads.of(kernel.pipeline.as_str(), kernel.pad),
             persistent: kernel.persistent,
             vector,
+            build: GemmBuild::of(kernel),
         })
     }
 

@@ -540,6 +540,7 @@ mod tests {
                 pad: [true, false, true],
                 persistent: true,
                 vector: None,
+                build: gemm::GemmBuild::default(),
             };
             let other = GemmKernelSide {
                 wave: [4, 1, 1],

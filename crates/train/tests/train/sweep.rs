@@ -137,6 +137,7 @@ pub(crate) fn inputs(measurements: &Measurements) -> CardInputs {
         timestamp: "2026-01-02T03:04:05".to_owned(),
         digests: measurements.sources().iter().map(|_| "0".repeat(64)).collect(),
         curve: Vec::new(),
+        places: Vec::new(),
     }
 }
 

@@ -12,6 +12,51 @@ use ck_select_train::{Goal, GroupBy, Holdout, Objective, Params, Plan, Role, Sto
 use super::{Args, Group, Stopping};
 use crate::error::CliError;
 
+/// The features for winners: those that need no number of a word, because tables have kernels of pipelines that no
+/// trainer numbers, and not N and K, by which a forest would know its pairs by heart.
+const OF_WINNERS: [&str; 40] = [
+    "M",
+    "log2_M",
+    "tile_m",
+    "tile_n",
+    "tile_k",
+    "warp_m",
+    "warp_n",
+    "warp_k",
+    "warp_tile_m",
+    "warp_tile_k",
+    "pad_n",
+    "pad_k",
+    "num_warps",
+    "tile_volume",
+    "tile_mn",
+    "lds_usage_estimate",
+    "num_tiles_m",
+    "num_tiles_n",
+    "num_tiles_k",
+    "total_output_tiles",
+    "tile_eff_m",
+    "tile_eff_n",
+    "tile_eff_k",
+    "overall_tile_efficiency",
+    "cu_utilization",
+    "ratio_M_to_tile_m",
+    "ratio_N_to_tile_n",
+    "ratio_K_to_tile_k",
+    "needs_padding_m",
+    "needs_padding_n",
+    "needs_padding_k",
+    "pipeline_place",
+    "scheduler_place",
+    "epilogue_place",
+    "quant_place",
+    "block_per_cu",
+    "store_threads",
+    "preshuffled",
+    "batched",
+    "row_scales",
+];
+
 /// Default number of trees that a warm start adds, as in upstream.
 const WARM_TREES: &str = "500";
 
@@ -76,11 +121,16 @@ pub(super) fn goals(args: &Args, warm_start: Option<&WarmStart>) -> Result<(Vec<
     let mut goals: Vec<Goal> = Vec::new();
     let ranks = objective.only_ranks();
     if ranks {
-        let params = if args.universal { Params::universal() } else { Params::of(objective) };
+        let params = match (args.universal, args.winners.is_empty()) {
+            (true, _) => Params::universal(),
+            (false, true) => Params::of(objective),
+            (false, false) => Params::of_winners(objective),
+        };
         goals.push(Goal { target: Target::Relative, objective, params });
     }
-    if args.prior.is_some() && objective != Objective::Listwise {
-        return Err(CliError::usage(format!("--prior: found --objective {objective}, expected listwise")));
+    if args.prior.is_some() && !matches!(objective, Objective::Listwise | Objective::Lambdarank) {
+        let message = format!("--prior: found --objective {objective}, expected listwise or lambdarank");
+        return Err(CliError::usage(message));
     }
     let only_ranks = args.universal || args.prior.is_some();
     let targets = if only_ranks { &[][..] } else { &args.targets };
@@ -155,6 +205,11 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
         (op, false) => Engine::of_upstream(op),
     };
     let (schema, mut rules) = match &args.features {
+        None if !args.winners.is_empty() && op == Op::Gemm => {
+            let schema =
+                Schema::by_names(op, &OF_WINNERS).map_err(|error| CliError::usage(error.to_string()))?;
+            (schema, Rules::of_upstream(&OF_WINNERS))
+        }
         None => (Schema::of_engine(default), default.rules()),
         Some(list) => match list.parse::<Engine>() {
             Ok(engine) if engine.op() == op => (Schema::of_engine(engine), engine.rules()),
@@ -239,8 +294,10 @@ pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
         prior,
         group_by: match args.group_by {
             None if args.universal => GroupBy::Sizes,
+            None if !args.winners.is_empty() => GroupBy::Pair,
             None | Some(Group::Problem) => GroupBy::Problem,
             Some(Group::Sizes) => GroupBy::Sizes,
+            Some(Group::Pair) => GroupBy::Pair,
             Some(Group::Upstream) => GroupBy::Upstream,
         },
         fold_seed: args.fold_seed,
@@ -260,8 +317,8 @@ pub(super) fn adopt_hardware(
     measurements: &Measurements,
     args: &Args,
 ) -> Result<(), CliError> {
-    // In a universal training, each row has its own.
-    if args.universal {
+    // In a universal training and in one on winners, each row has its own.
+    if args.universal || !args.winners.is_empty() {
         return Ok(());
     }
     if let (Some(arch), Some(_)) = (args.arch, plan.prior) {

@@ -1,19 +1,22 @@
 //! Reads measurements, trains and writes the model.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use ck_select::model::Target;
+use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select::vocab::Op;
-use ck_select_data::measurements::Measurements;
+use ck_select_data::measurements::{Completed, Measurements, Wanted, Winners};
+use ck_select_data::places::{GpuFigures, Placed};
 use ck_select_study::page;
-use ck_select_train::{CardInputs, Directory, TrainError, Trained, Watcher, train};
+use ck_select_train::{CardInputs, Directory, Role, TrainError, Trained, Watcher, train};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::super::data::check_choice;
 use super::super::estimate::EstimateOption;
+use super::super::winners;
 use super::{Args, plan};
 use crate::error::CliError;
 use crate::progress::Progress;
@@ -25,6 +28,7 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     let args = &with_first_rows(given, &files)?;
     let mut plan = plan::plan(args, roles)?;
     Directory::check_free(&args.out, args.overwrite)?;
+    let tables = tables(args)?;
     let (arch, assumed) = if args.universal { (None, args.arch) } else { (args.arch, None) };
     let wanted = args.filter.wanted(plan::op(args), arch)?;
     let chooses = args.choose.chooses_split(wanted.op)?;
@@ -40,10 +44,15 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
         measurements = measurements.on_gpu(asked.described(&args.hardware)?);
     }
     measurements.add_all(&files)?;
+    let completed = tables.as_ref().map(|tables| tables.completed(wanted)).transpose()?;
+    if let Some(completed) = &completed {
+        measurements = completed.measurements.clone();
+        plan.roles = vec![Role::default(); measurements.sources().len()];
+    }
     check_choice(&measurements, given.filter.op, given.arch)?;
     check_described(&measurements)?;
     let gpus = super::super::data::look_over(&measurements)?;
-    if gpus.len() > 1 && !args.universal {
+    if gpus.len() > 1 && !args.universal && tables.is_none() {
         let names: Vec<&str> = gpus.iter().map(|one| one.gpu.as_str()).collect();
         say!(
             "ckselect: the data was measured on several GPUs, which are taken for one: {}",
@@ -61,7 +70,7 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     if let Some(warm) = &plan.warm_start {
         warm.check(&plan, Some(&dtype))?;
     }
-    let inputs = CardInputs {
+    let mut inputs = CardInputs {
         name: file_name(&args.out),
         dtype,
         direction,
@@ -69,6 +78,7 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
         timestamp: timestamp(),
         digests: ck_select_data::trained::digests(&measurements)?,
         curve: Vec::new(),
+        places: Vec::new(),
     };
     let space = Directory::reserve(&args.out, args.overwrite, &plan, measurements.rows().len())?;
     let workers = rayon::ThreadPoolBuilder::new()
@@ -79,6 +89,9 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     let trained = workers.install(|| train(&measurements, &plan, &bar));
     bar.end();
     let trained = trained?;
+    if let (Some(tables), Some(completed)) = (&tables, &completed) {
+        inputs.places = tables.judged(completed, &trained);
+    }
     let mut directory = Directory::new(&measurements, &plan, &trained, &inputs)?;
     directory.add_page(page::training(&measurements, &plan, &trained, &inputs));
     // So far nothing with a name is on disk, and Ctrl-C ends the process at once; from here on it is ignored.
@@ -87,13 +100,84 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     }
     drop(space);
     write(&directory, args)?;
-    report(args, &trained)
+    if tables.is_some() { winners::table(&inputs.places).print(args.format) } else { report(args, &trained) }
+}
+
+/// Tuned tables to train on, if they were given.
+fn tables(args: &Args) -> Result<Option<Tables>, CliError> {
+    if args.winners.is_empty() {
+        return Ok(None);
+    }
+    let pools = winners::pools(&args.pool, args.winners.len(), args.arch)?;
+    let winners = winners::read(&args.winners, &pools, args.arch)?.thinned(MOST_SHAPES);
+    Ok(Some(Tables { winners, pools }))
+}
+
+/// Shapes of a pair that are trained on.
+const MOST_SHAPES: usize = 40;
+
+struct Tables {
+    winners: Winners,
+    pools: Vec<Arc<Pool>>,
+}
+
+impl Tables {
+    fn completed(&self, wanted: Wanted) -> Result<Completed, CliError> {
+        let pools: Vec<&Pool> = self.pools.iter().map(AsRef::as_ref).collect();
+        let completed = self.winners.completed(wanted, &pools)?;
+        if completed.measurements.rows().is_empty() {
+            return Err(CliError::failed("the tables have no shape of the architecture that was asked for"));
+        }
+        Ok(completed)
+    }
+
+    /// Where the winners of held-out pairs stand.
+    fn judged(&self, completed: &Completed, trained: &[Trained]) -> Vec<GpuFigures> {
+        let mut placed: BTreeMap<String, (usize, Vec<Placed>)> = BTreeMap::new();
+        let Some(ranking) = trained.iter().find(|one| one.goal.target == Target::Relative) else {
+            return Vec::new();
+        };
+        let rows = completed.measurements.rows();
+        for item in &ranking.data.problems {
+            let row = |place: usize| &rows[ranking.data.rows[place] as usize];
+            let score = |place: usize| ranking.validation.predictions[place];
+            let winner = item.span.clone().find(|&place| row(place).share == Some(1.0));
+            let shape = completed.shape_of(ranking.data.rows[item.span.start]);
+            let (Some(winner), Some(shape)) = (winner, shape) else { continue };
+            let shape = &self.winners.shapes[shape];
+            if shape.winner.is_none() || score(winner).is_none() {
+                continue;
+            }
+            // Equal scores are in the pool's order, as in selections.
+            let score = |place| score(place).unwrap_or(f64::NEG_INFINITY);
+            let mut order: Vec<usize> = item.span.clone().collect();
+            order.sort_by(|&one, &other| score(other).total_cmp(&score(one)));
+            let before = order.iter().position(|&place| place == winner);
+            let first = order.first();
+            let us = first.map(|&place| row(place).latency_ms * 1e3).filter(|us| *us > 0.0);
+            let name = format!("{} {}", winners::stem(self.winners.file(shape)), shape.gpu());
+            let (kernels, all) = placed.entry(name).or_default();
+            *kernels = item.span.len();
+            all.push(Placed::new(shape, before, us));
+        }
+        placed.into_iter().filter_map(|(name, (kernels, all))| GpuFigures::of(name, kernels, &all)).collect()
+    }
 }
 
 /// The options with what they leave to the data. A universal training is of all architectures and all
 /// convolutions and GEMMs of its rows.
 fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
     let mut args = given.clone();
+    if !args.winners.is_empty() {
+        if args.arch.is_none() {
+            return Err(CliError::usage(
+                "--winners needs --arch: a model of winners is for one architecture",
+            ));
+        }
+        args.filter.op = Some(Op::Gemm);
+        args.prior = args.prior.or(Some(1.0));
+        return Ok(args);
+    }
     if args.filter.op.is_some() && (args.arch.is_some() || args.universal) {
         return Ok(args);
     }

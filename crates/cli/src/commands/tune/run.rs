@@ -194,6 +194,7 @@ fn write(
         timestamp: timestamp(),
         digests: ck_select_data::trained::digests(measured)?,
         curve,
+        places: Vec::new(),
     };
     let mut directory = Directory::new(measured, &plan, &trained, &inputs)?;
     directory.add_page(page::training(measured, &plan, &trained, &inputs));

@@ -1,11 +1,11 @@
-//! Features of GEMMs: the 72 of the current engine and the six of vector widths.
+//! Features of GEMMs: the 72 of the current engine, the six of vector widths, and those of a kernel's description.
 
 mod pair;
 mod sides;
 pub(super) mod vector;
 
 pub use pair::GemmPair;
-pub use sides::{GemmInputs, GemmKernelSide, GemmSide};
+pub use sides::{GemmBuild, GemmInputs, GemmKernelSide, GemmSide};
 
 use super::exact::{flag, float, log2, product, ratio};
 use super::hardware::{compute_units, lds_capacity};
@@ -116,7 +116,29 @@ pub static FEATURES: &[Feature<GemmSide, GemmKernelSide>] = hardware_features! {
     Pair vec_frac_a = |p, k, _, _| fraction(p, k, Operand::A), "vector width in use / widest legal one, A";
     Pair vec_frac_b = |p, k, _, _| fraction(p, k, Operand::B), "vector width in use / widest legal one, B";
     Pair vec_frac_c = |p, k, _, _| fraction(p, k, Operand::C), "vector width in use / widest legal one, C";
+    Kernel pipeline_place = |k| k.build.pipeline, "place of the pipeline among all";
+    Kernel scheduler_place = |k| k.build.scheduler, "place of the scheduler among all";
+    Kernel epilogue_place = |k| k.build.epilogue, "place of the epilogue among all";
+    Kernel quant_place = |k| k.build.quant, "place of the kind of scales among all, from 1; 0 for none";
+    Kernel block_per_cu = |k| k.build.block_per_cu, "workgroups that should fit on one compute unit";
+    Kernel store_threads = |k| k.build.store_threads, "threads along n that store the result; 0 when not known";
+    Kernel preshuffled = |k| flag(k.build.flags[0]), "B is stored in the order in which it is read";
+    Kernel batched = |k| flag(k.build.flags[1]), "multiplies a batch of equal GEMMs";
+    Kernel row_scales = |k| flag(k.build.flags[2]), "reads scales of A row by row instead of by columns";
 ] };
+
+/// Names that need [`GemmBuild`], which no cells have.
+pub(super) const BUILD: &[&str] = &[
+    "pipeline_place",
+    "scheduler_place",
+    "epilogue_place",
+    "quant_place",
+    "block_per_cu",
+    "store_threads",
+    "preshuffled",
+    "batched",
+    "row_scales",
+];
 
 /// Names that need the widths of memory accesses.
 pub(super) const VECTOR: &[&str] = &["vec_a", "vec_b", "vec_c", "vec_frac_a", "vec_frac_b", "vec_frac_c"];
@@ -129,8 +151,8 @@ mod tests {
     #[test]
     fn names_are_unique_and_complete() {
         let names: std::collections::HashSet<_> = FEATURES.iter().map(|f| f.name).collect();
-        assert_eq!((names.len(), FEATURES.len()), (78, 78));
-        assert!(VECTOR.iter().all(|name| names.contains(name)));
+        assert_eq!((names.len(), FEATURES.len()), (87, 87));
+        assert!(VECTOR.iter().chain(BUILD).all(|name| names.contains(name)));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::vector::{VectorProblem, VectorWidths};
 use crate::features::exact::{float, product};
+use crate::kernel::{GemmKernel, GemmVariant};
 use crate::problem::Groups;
 
 /// What features know about a GEMM problem, including everything that depends on it alone.
@@ -105,6 +106,36 @@ pub struct GemmKernelSide {
     pub persistent: bool,
     /// What the vector-width features need; `None` when the model has none of them.
     pub vector: Option<VectorWidths>,
+    /// What only a kernel's description says.
+    pub build: GemmBuild,
+}
+
+/// What sets kernels of one tile apart, as numbers that need no code of a trainer: places in the lists of words.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct GemmBuild {
+    pub(super) pipeline: f64,
+    pub(super) scheduler: f64,
+    pub(super) epilogue: f64,
+    pub(super) quant: f64,
+    pub(super) block_per_cu: f64,
+    pub(super) store_threads: f64,
+    pub(super) flags: [bool; 3],
+}
+
+impl GemmBuild {
+    /// That of a kernel.
+    pub fn of(kernel: &GemmKernel) -> Self {
+        let GemmVariant { quant, block_per_cu, storers, batched, row_scales, .. } = kernel.variant;
+        Self {
+            pipeline: f64::from(kernel.pipeline as u8),
+            scheduler: f64::from(kernel.scheduler as u8),
+            epilogue: f64::from(kernel.epilogue as u8),
+            quant: quant.map_or(0.0, |quant| f64::from(quant.mode as u8 + 1)),
+            block_per_cu: f64::from(block_per_cu),
+            store_threads: f64::from(storers[1]),
+            flags: [kernel.preshuffle, batched, row_scales],
+        }
+    }
 }
 
 impl GemmKernelSide {

@@ -1,0 +1,56 @@
+//! `ckselect evaluate --winners`: how often the order of a pool begins with the winners of tuned tables.
+
+use std::path::PathBuf;
+
+use ck_select::model::Model;
+use ck_select_data::places::GpuFigures;
+use ck_select_study::winners::placed;
+use serde_json::{Value, json};
+
+use super::super::{load_model, winners};
+use super::Args;
+use crate::error::CliError;
+use crate::output;
+use crate::table::Format;
+
+pub(super) fn run(args: &Args) -> Result<(), CliError> {
+    let Some(pool) = &args.pool else {
+        return Err(CliError::usage("--winners needs --pool: the kernels among which they won"));
+    };
+    let model = args.model.as_deref().map(|place| load_model(place, args.unknown)).transpose()?;
+    let model = model.map(|model| args.force.apply(model));
+    let asked = args.estimate.arch.or(model.as_ref().and_then(|model| model.key().arch));
+    let pools = [winners::pool(pool, asked)?];
+    let pool = &pools[0];
+    let tables = winners::read(&args.winners, &pools, asked)?;
+    let mut all = Vec::new();
+    for (file, gpu) in tables.gpus() {
+        let Some(arch) = gpu.arch else {
+            return Err(CliError::usage(
+                "--arch is missing, and the tables do not say what they were measured on",
+            ));
+        };
+        let mut device = gpu.device(arch)?;
+        device.hardware = args.hardware.over(device.hardware)?;
+        let model = match &model {
+            None => Model::of_estimate(pool.op(), device)?.of_arch(arch),
+            Some(model) if model.spec().prior.is_some() => model.clone().on_device(device, Some(arch)),
+            Some(model) => model.clone().with_hardware(device.hardware),
+        };
+        let placed = placed(model, &tables, (file, gpu), pool)?;
+        let file = (args.winners.len() > 1).then(|| winners::stem(file) + " ").unwrap_or_default();
+        all.extend(GpuFigures::of(format!("{file}{gpu}"), pool.len(), &placed));
+    }
+    if all.is_empty() {
+        return Err(CliError::failed("the tables have no winner on the GPU that was asked for"));
+    }
+    let json =
+        || format!("{:#}\n", json!({"gpus": all.iter().map(GpuFigures::to_json).collect::<Vec<Value>>()}));
+    if let Some(path) = &args.json {
+        output::write_file(path, &json())?;
+    }
+    match args.format {
+        Format::Json => output::write_file(&PathBuf::from("-"), &json()),
+        format => winners::table(&all).print(format),
+    }
+}

@@ -1,0 +1,86 @@
+//! Tuned tables and the pools among whose kernels their winners won, for `evaluate` and `train`.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ck_select::pool::Pool;
+use ck_select::vocab::Arch;
+use ck_select_data::measurements::Winners;
+use ck_select_data::places::GpuFigures;
+use ck_select_enumerate::rules::Rules;
+
+use crate::error::CliError;
+use crate::table::Table;
+
+/// Reads the shapes of tuned tables on an architecture, if one is given, with winners of these pools. Rows that record
+/// none are of it.
+pub(super) fn read(files: &[PathBuf], pools: &[Arc<Pool>], arch: Option<Arch>) -> Result<Winners, CliError> {
+    let of: Vec<&Pool> = pools.iter().map(AsRef::as_ref).collect();
+    let winners = Winners::read(files, of[0].op(), arch)?;
+    if winners.others > 0 {
+        say!("ckselect: left out: {} rows of kernels of other libraries", winners.others);
+    }
+    let all = winners.shapes.len();
+    let winners = winners.on(arch);
+    if let (Some(arch), other @ 1..) = (arch, all - winners.shapes.len()) {
+        say!("ckselect: left out: {other} of {all} shapes, which are not of {arch}");
+    }
+    let (winners, lacking) = winners.in_pools(&of)?;
+    if let Some((count, first)) = lacking {
+        say!("ckselect: left out: {count} shapes whose winner is retired: {first}");
+    }
+    Ok(winners)
+}
+
+/// The pool of --pool: a file, or else a family of AITER's kernels on an architecture.
+pub(super) fn pool(word: &Path, arch: Option<Arch>) -> Result<Arc<Pool>, CliError> {
+    let (Some(arch), Some(family), false) = (arch, word.to_str(), word.exists()) else {
+        return Ok(Arc::new(Pool::read(word)?));
+    };
+    let kernels = Rules::built_in()?.aiter.kernels(family, arch);
+    let mut kernels =
+        kernels.map_err(|error| CliError::usage(format!("--pool: no such file, and {error}")))?;
+    let mut names = HashSet::new();
+    kernels.retain(|(kernel, _)| names.insert(kernel.name.clone()));
+    Ok(Arc::new(Pool::new(kernels.into_iter().map(|(kernel, _)| kernel).collect())?))
+}
+
+/// Reads the pools of --pool: one for all tables, or one for each.
+pub(super) fn pools(
+    words: &[PathBuf],
+    tables: usize,
+    arch: Option<Arch>,
+) -> Result<Vec<Arc<Pool>>, CliError> {
+    if words.len() != 1 && words.len() != tables {
+        let message =
+            format!("--pool: found {} pools for {tables} tables, expected one, or one for each", words.len());
+        return Err(CliError::usage(message));
+    }
+    let pools = words.iter().map(|word| pool(word, arch)).collect::<Result<Vec<_>, CliError>>()?;
+    if pools.iter().any(|pool| pool.op() != pools[0].op()) {
+        return Err(CliError::usage("--pool: the pools are of different operations"));
+    }
+    Ok(pools)
+}
+
+/// What distinguishes a table's name from others.
+pub(super) fn stem(file: &Path) -> String {
+    let name = file.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    name.split('.').next().unwrap_or_default().to_owned()
+}
+
+/// A figure in each row, a table on a GPU in each column.
+pub(super) fn table(all: &[GpuFigures]) -> Table {
+    let mut table = Table::new(std::iter::once("figure").chain(all.iter().map(|one| one.name.as_str())));
+    let Some(first) = all.first() else { return table };
+    for (place, (name, _)) in first.counts.iter().enumerate() {
+        let counts = all.iter().map(|one| one.counts[place].1.into());
+        table.push(std::iter::once((*name).into()).chain(counts).collect());
+    }
+    for (place, (name, _)) in first.figures.iter().enumerate() {
+        let values = all.iter().map(|one| one.figures[place].1.into());
+        table.push(std::iter::once((*name).into()).chain(values).collect());
+    }
+    table
+}

@@ -1,0 +1,185 @@
+//! Winners of tuned tables: how `evaluate` counts their places, and what `train` learns from them.
+
+mod common;
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use common::{good, run};
+
+const HEADER: &str = "gfx,cu_num,M,N,K,kernelName,splitK,us,is_latest_winner\n";
+const PAIRS: [[u32; 2]; 6] =
+    [[512, 1024], [1024, 512], [2048, 2048], [4096, 1024], [1536, 7168], [7168, 2048]];
+
+/// Kernels of tiles, waves and pipelines.
+fn pool() -> Vec<String> {
+    let tiles = ["16x64x128", "64x64x128", "128x128x128", "256x128x64", "32x128x128"];
+    let name = |tile: &str, pipeline: &str| {
+        format!(
+            "gemm_universal_fp8_rcr_{pipeline}_cshuffle_intrawave_False_False_False_False_{tile}_1x4x1_16x16x32"
+        )
+    };
+    tiles.iter().flat_map(|tile| ["compv3", "compv4"].map(|pipeline| name(tile, pipeline))).collect()
+}
+
+struct Folder(TempDir);
+
+impl Folder {
+    fn new() -> Self {
+        let folder = Self(TempDir::new().unwrap());
+        folder.write("pool.txt", &pool().join("\n"));
+        folder
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) -> String {
+        fs::write(self.path(name), text).unwrap();
+        self.at(name)
+    }
+
+    fn at(&self, name: &str) -> String {
+        self.path(name).to_str().unwrap().to_owned()
+    }
+
+    /// The figures of each GPU.
+    fn judged(&self, chooser: &[&str], table: &str) -> Vec<Value> {
+        let (table, pool) = (self.at(table), self.at("pool.txt"));
+        let options = ["--winners", &table, "--pool", &pool, "--format", "json"];
+        let text = good(&[&["evaluate"], chooser, &options].concat());
+        serde_json::from_str::<Value>(&text).unwrap()["gpus"].as_array().unwrap().clone()
+    }
+
+    /// The estimate's order for a shape on a GPU of gfx942.
+    fn order(&self, units: u32, [m, n, k]: [u32; 3]) -> Vec<String> {
+        let hardware = self.write("gpu.json", &format!(r#"{{"based_on": "gfx942", "num_cus": {units}}}"#));
+        let (pool, problem) = (self.at("pool.txt"), format!("M={m},N={n},K={k}"));
+        let text = good(&[
+            "rank",
+            "--estimate",
+            "--hardware",
+            &hardware,
+            "--pool",
+            &pool,
+            "--problem",
+            &problem,
+            "--format",
+            "csv",
+        ]);
+        let names = text.lines().skip(1).map(|line| line.split(',').find(|cell| cell.starts_with("gemm")));
+        names.map(|name| name.unwrap().to_owned()).collect()
+    }
+}
+
+#[test]
+fn places_are_counted_by_shape_and_by_pair_on_each_gpu() {
+    let folder = Folder::new();
+    let mut table = HEADER.to_owned();
+    // On 80 units, the estimate's first wins three shapes of one pair, its third one of another, where its first was
+    // timed, too, and took a quarter longer. On 304 units its last wins.
+    for m in [16, 64, 512] {
+        let first = &folder.order(80, [m, 1024, 1024])[0];
+        writeln!(table, "gfx942,80,{m},1024,1024,{first},0,10,1").unwrap();
+    }
+    let order = folder.order(80, [64, 2048, 512]);
+    writeln!(table, "gfx942,80,64,2048,512,{},0,10,0", order[0]).unwrap();
+    writeln!(table, "gfx942,80,64,2048,512,{},0,8,1", order[2]).unwrap();
+    let order = folder.order(304, [64, 2048, 512]);
+    writeln!(table, "gfx942,304,64,2048,512,{},0,8,1", order.last().unwrap()).unwrap();
+    folder.write("table.csv", &table);
+    let found = folder.judged(&["--estimate", "--arch", "gfx942"], "table.csv");
+    let figure = |gpu: usize, name: &str| found[gpu][name].as_f64().unwrap();
+    assert_eq!(
+        found.iter().map(|gpu| gpu["gpu"].as_str().unwrap()).collect::<Vec<_>>(),
+        ["gfx942/80", "gfx942/304"]
+    );
+    for (name, expected) in [
+        ("shapes", 4.0),
+        ("pairs", 2.0),
+        ("kernels", 10.0),
+        ("winner_top1", 0.75),
+        ("winner_top1_by_pair", 0.5),
+        ("winner_top3", 1.0),
+        ("winner_first_tenth", 0.75),
+        ("timed_efficiency", (3.0 + 0.8) / 4.0),
+        ("timed_share", 1.0),
+    ] {
+        assert!((figure(0, name) - expected).abs() < 1e-12, "{name}: {}", figure(0, name));
+    }
+    assert_eq!((figure(1, "winner_top5"), figure(1, "timed_share")), (0.0, 0.0));
+    assert!(found[1]["timed_efficiency"].is_null());
+}
+
+#[test]
+fn a_pool_that_lacks_the_winner_is_an_error_with_its_line() {
+    let folder = Folder::new();
+    let other = pool()[0].replace("16x64x128", "32x64x64");
+    let rows = format!("gfx942,80,1,64,64,{},0,9,1\ngfx942,80,2,64,64,{other},0,9,1\n", pool()[0]);
+    let table = folder.write("table.csv", &(HEADER.to_owned() + &rows));
+    let pool = folder.at("pool.txt");
+    let options = ["evaluate", "--estimate", "--arch", "gfx942", "--winners", &table];
+    let (code, _, said) = run(&[&options[..], &["--pool", &pool]].concat());
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains(&format!("table.csv: line 3: '{other}' won, but it is none of the pool's 10")),
+        "{said}"
+    );
+    let (code, _, said) = run(&options);
+    assert!(code == Some(2) && said.contains("--winners needs --pool"), "{said}");
+}
+
+/// Winners that no estimate knows: by rows alone, and the other pipeline on the larger GPU.
+fn tuned(rows: &[u32]) -> String {
+    let mut table = HEADER.to_owned();
+    for (units, pipeline) in [(80, "compv3"), (304, "compv4")] {
+        for [n, k] in PAIRS {
+            for &m in rows {
+                let tile = if m <= 100 { "_64x64x128" } else { "_256x128x64" };
+                let all = pool();
+                let won = all.iter().find(|name| name.contains(tile) && name.contains(pipeline)).unwrap();
+                let second = all.iter().find(|name| name.contains(tile) && !name.contains(pipeline)).unwrap();
+                writeln!(table, "gfx942,{units},{m},{n},{k},{won},0,10,1").unwrap();
+                writeln!(table, "gfx942,{units},{m},{n},{k},{second},0,11,0").unwrap();
+            }
+        }
+    }
+    table
+}
+
+#[cfg(feature = "train")]
+#[test]
+fn a_model_learns_who_wins_on_pairs_and_gpus_of_one_architecture() {
+    let folder = Folder::new();
+    let (table, pool) =
+        (folder.write("table.csv", &tuned(&[1, 16, 48, 96, 128, 300, 1000, 4000])), folder.at("pool.txt"));
+    let out = folder.at("model");
+    let options = ["train", "--winners", &table, "--pool", &pool, "--arch", "gfx942", "--out", &out];
+    let text = good(
+        &[
+            &options[..],
+            &["--params", "extra_trees=0", "colsample_bytree=1", "min_child_samples=5", "--format", "csv"],
+        ]
+        .concat(),
+    );
+    let cross = text.lines().find(|line| line.starts_with("winner_top1,")).unwrap();
+    let cross: Vec<f64> = cross.split(',').skip(1).map(|cell| cell.parse().unwrap()).collect();
+    assert!(cross.len() == 2 && cross.iter().all(|&share| share > 0.9), "{text}");
+    // Other rows of the same pairs, on both GPUs with one model.
+    folder.write("other.csv", &tuned(&[8, 40, 600]));
+    let judged = folder.judged(&["--model", &out], "other.csv");
+    assert!(judged.len() == 2 && judged.iter().all(|gpu| gpu["winner_top1"] == 1.0), "{judged:?}");
+    let card = fs::read_to_string(folder.path("model/MODEL_CARD.md")).unwrap();
+    assert!(card.contains("which kernel of a pool won") && card.contains("no pair of N and K"), "{card}");
+    let spec: Value =
+        serde_json::from_slice(&fs::read(folder.path("model/feature_spec.json")).unwrap()).unwrap();
+    // Each GPU of the architecture has its own constants.
+    assert!(spec["hardware"].is_null() && spec["arch"] == "gfx942", "{spec}");
+    let (code, _, said) = run(&["train", "--winners", &table, "--pool", &pool, "--out", &out]);
+    assert!(code == Some(2) && said.contains("--winners needs --arch"), "{said}");
+}

@@ -1,0 +1,654 @@
+//! Tuned tables: which kernel won on a shape, and what else was timed there.
+//!
+//! A table has a row for each configuration that was kept: AITER's (`gfx`, `cu_num`, `M`, `N`, `K`, `kernelName`,
+//! `splitK`, `us`), or the columns of a problem with `kernel` and perhaps `split_k` and a time. A kernel without a row
+//! was slower in that tuning, or did not exist yet.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+
+use ck_select_model::estimate::{Device, DeviceError};
+use ck_select_types::hardware::Hardware;
+use ck_select_types::kernel::{GemmKernel, Kernel, KernelKind};
+use ck_select_types::pool::Pool;
+use ck_select_types::problem::Problem;
+use ck_select_types::vocab::{Arch, Op};
+
+use super::csv::{Record, Records, header};
+use super::problems::{OwnedCells, columns as problem_columns, problem_of};
+use super::source::text_of;
+use super::{DataError, Measurements, Recorded, Row, Source, Sweep, Wanted, numbers};
+
+/// Shapes of tuned tables.
+#[derive(Debug, Clone, Default)]
+pub struct Winners {
+    /// The distinct kernels, by name.
+    pub kernels: Vec<Kernel>,
+    /// The shapes, in the order of their first rows.
+    pub shapes: Vec<TunedShape>,
+    /// Rows of kernels of other libraries, left out.
+    pub others: usize,
+    files: Vec<PathBuf>,
+    kernel_index: HashMap<String, u32>,
+}
+
+/// A problem on a GPU, with the configurations of its rows.
+#[derive(Debug, Clone)]
+pub struct TunedShape {
+    /// The problem, whose architecture is the table's.
+    pub problem: Problem,
+    /// Compute units of the GPU, if the table says them.
+    pub units: Option<i64>,
+    /// The rows' configurations, each once.
+    pub timed: Vec<Timed>,
+    /// Index of the winner into `timed`; `None` if the table marks winners, but none of these.
+    pub winner: Option<usize>,
+    /// How many shapes of its pair it stands for, see [`Winners::thinned`].
+    pub stands_for: f64,
+    file: usize,
+}
+
+/// A configuration in a row of a shape.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Timed {
+    /// Index into [`Winners::kernels`].
+    pub kernel: u32,
+    /// The table's split.
+    pub split: i64,
+    /// Microseconds; NaN if the table has no times.
+    pub us: f64,
+    /// The row's line, from 1.
+    pub line: u64,
+    /// Whether the table marks it as the winner.
+    marked: bool,
+}
+
+impl Timed {
+    /// Of a shape without rows, which no table has.
+    const NONE: Self = Self { kernel: 0, split: 0, us: f64::NAN, line: 0, marked: false };
+}
+
+/// A GPU of tuned tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Tuned {
+    /// The architecture, if the tables say it.
+    pub arch: Option<Arch>,
+    /// Its compute units, if they say them.
+    pub units: Option<i64>,
+}
+
+impl std::fmt::Display for Tuned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let arch = self.arch.map_or_else(|| "any".to_owned(), |arch| arch.to_string());
+        match self.units {
+            Some(units) => write!(f, "{arch}/{units}"),
+            None => f.write_str(&arch),
+        }
+    }
+}
+
+impl Tuned {
+    /// The estimate's device: the profile of the architecture, with these compute units.
+    pub fn device(&self, arch: Arch) -> Result<Device, DeviceError> {
+        let mut device = Device::for_arch(arch)?;
+        device.hardware.num_cus = self.units.unwrap_or(device.hardware.num_cus);
+        Ok(device)
+    }
+}
+
+impl TunedShape {
+    /// The GPU.
+    pub fn gpu(&self) -> Tuned {
+        Tuned { arch: self.problem.arch(), units: self.units }
+    }
+
+    /// The shape without its rows: what a weight is spread over, `N_K` of a GEMM.
+    pub fn pair(&self) -> String {
+        match self.problem {
+            Problem::Gemm(gemm) => format!("{}_{}", gemm.n, gemm.k),
+            other => other.on(None).to_string(),
+        }
+    }
+
+    /// The winner, or the fastest of another library's shape.
+    pub fn fastest(&self) -> Timed {
+        let least = self.timed.iter().min_by(|one, other| one.us.total_cmp(&other.us));
+        self.winner.map(|place| &self.timed[place]).or(least).copied().unwrap_or(Timed::NONE)
+    }
+
+    /// The least time of a kernel in any split; `None` without a time.
+    pub fn us_of(&self, kernel: u32) -> Option<f64> {
+        let of = self.timed.iter().filter(|timed| timed.kernel == kernel && timed.us > 0.0);
+        of.map(|timed| timed.us).min_by(f64::total_cmp)
+    }
+
+    /// The least time of all.
+    pub fn least_us(&self) -> Option<f64> {
+        self.timed.iter().map(|timed| timed.us).filter(|us| *us > 0.0).min_by(f64::total_cmp)
+    }
+}
+
+/// The places of a table's columns.
+struct Columns {
+    kernel: usize,
+    problem: Vec<(&'static str, usize)>,
+    units: Option<usize>,
+    split: Option<usize>,
+    time: Option<(usize, f64)>,
+    tflops: Option<usize>,
+    mark: Option<usize>,
+    variety: Option<usize>,
+    library: Option<usize>,
+}
+
+/// AITER's names of a problem's columns.
+const ALIASES: [(&str, &str); 2] = [("gfx", "arch"), ("B", "batch")];
+
+impl Columns {
+    fn new(file: &str, names: &[String]) -> Result<Self, DataError> {
+        let find = |wanted: &[&str]| wanted.iter().find_map(|name| names.iter().position(|own| own == name));
+        let none = |column| DataError::NoColumn { file: file.to_owned(), column, found: names.to_vec() };
+        let alias =
+            |name: &'static str| ALIASES.iter().find(|pair| pair.1 == name).map_or(name, |pair| pair.0);
+        let split = find(&["splitK", "split_k"]);
+        let own = problem_columns().filter(|name| *name != "split_k");
+        let problem: Vec<_> = own.filter_map(|name| Some((name, find(&[name, alias(name)])?))).collect();
+        let time = [("us", 1.0), ("latency_us", 1.0), ("latency_ms", 1e3)];
+        Ok(Self {
+            kernel: find(&["kernelName", "kernel", "kernel_name"]).ok_or_else(|| none("kernel"))?,
+            problem,
+            units: find(&["cu_num", "hw_num_cus"]),
+            split,
+            time: time.into_iter().find_map(|(name, unit)| Some((find(&[name])?, unit))),
+            tflops: find(&["tflops"]),
+            mark: find(&["is_latest_winner"]),
+            variety: find(&["q_dtype_w"]),
+            library: find(&["libtype"]),
+        })
+    }
+}
+
+/// The key of a shape: its problem, compute units, and what of the row's type a name does not say, such as int8 of a
+/// kernel of any 8-bit type.
+type Key = (Problem, Option<i64>, String);
+
+impl Winners {
+    /// Reads tables, CSV or gzipped CSV. Rows that record no architecture are of `assumed`.
+    pub fn read<P: AsRef<Path>>(paths: &[P], op: Op, assumed: Option<Arch>) -> Result<Self, DataError> {
+        let mut winners = Self::default();
+        for path in paths {
+            let name = path.as_ref().display().to_string();
+            let mut text = text_of(path.as_ref())?;
+            winners.add(&name, &mut *text, op, assumed)?;
+        }
+        Ok(winners)
+    }
+
+    /// Adds the rows of a table; `file` is its name in errors.
+    pub fn add(
+        &mut self,
+        file: &str,
+        text: &mut dyn std::io::BufRead,
+        op: Op,
+        assumed: Option<Arch>,
+    ) -> Result<(), DataError> {
+        let mut records = Records::new(text);
+        let names = header(file, &mut records)?;
+        let columns = Columns::new(file, &names)?;
+        self.files.push(file.into());
+        let (place, first) = (self.files.len() - 1, self.shapes.len());
+        let mut known: HashMap<Key, usize> = HashMap::new();
+        loop {
+            let cells = match records.next().map_err(|error| DataError::io(file, error))? {
+                Record::End => break,
+                Record::TooLong(line) => {
+                    return Err(row_error(file, line, "longer than 1 MiB".to_owned()));
+                }
+                Record::Cells(cells) => cells,
+            };
+            let line = cells.line;
+            if cells.ends.len() != names.len() {
+                let message =
+                    format!("found {} cells, expected {} as in the header", cells.ends.len(), names.len());
+                return Err(row_error(file, line, message));
+            }
+            // Kernels of AITER's assembly, of Triton and so on have no descriptors.
+            if columns
+                .library
+                .is_some_and(|library| ![b"ck".as_slice(), b"cktile"].contains(&cells.get(library)))
+            {
+                self.others += 1;
+                continue;
+            }
+            let (key, timed) = self
+                .row(
+                    &columns,
+                    &|column| String::from_utf8_lossy(cells.get(column)).into_owned(),
+                    line,
+                    op,
+                    assumed,
+                )
+                .map_err(|message| row_error(file, line, message))?;
+            let shape = *known.entry(key.clone()).or_insert_with(|| {
+                let (problem, units, _) = key;
+                self.shapes.push(TunedShape {
+                    problem,
+                    units,
+                    timed: Vec::new(),
+                    winner: None,
+                    stands_for: 1.0,
+                    file: place,
+                });
+                self.shapes.len() - 1
+            });
+            let rows = &mut self.shapes[shape].timed;
+            let is_same = |other: &&Timed| (other.kernel, other.split) == (timed.kernel, timed.split);
+            if let Some(other) = rows.iter().find(is_same) {
+                let message =
+                    format!("the configuration of line {} again, expected one row of it", other.line);
+                return Err(row_error(file, line, message));
+            }
+            rows.push(timed);
+        }
+        if self.shapes.len() == first && self.others == 0 {
+            return Err(DataError::format(file, "found no row below the header, expected at least one"));
+        }
+        for shape in &mut self.shapes[first..] {
+            shape.winner = winner(&shape.timed, columns.mark.is_some())
+                .map_err(|(line, message)| row_error(file, line, message))?;
+        }
+        Ok(())
+    }
+
+    fn row(
+        &mut self,
+        columns: &Columns,
+        cell: &dyn Fn(usize) -> String,
+        line: u64,
+        op: Op,
+        assumed: Option<Arch>,
+    ) -> Result<(Key, Timed), String> {
+        let text = |column: Option<usize>| column.map(cell).unwrap_or_default();
+        let kernel = self.kernel(&cell(columns.kernel), op)?;
+        let cells = OwnedCells(columns.problem.iter().map(|(name, column)| (*name, cell(*column))).collect());
+        let problem = problem_of(&self.kernels[kernel as usize], &cells, assumed)?;
+        let units = numbers::whole("cu_num", text(columns.units).as_bytes())?;
+        if let (Some(arch), Some(units)) = (problem.arch(), units) {
+            check_units(arch, units)?;
+        }
+        let split = numbers::whole("splitK", text(columns.split).as_bytes())?.unwrap_or(0);
+        let figure = |name: &str, column: usize| {
+            let value = numbers::figure(name, cell(column).as_bytes())?;
+            if value.is_nan() || value > 0.0 && value.is_finite() {
+                return Ok(value);
+            }
+            Err(format!("{name}: found {value}, expected a number above 0"))
+        };
+        let us = match (columns.time, columns.tflops) {
+            (Some((column, unit)), _) => figure("us", column)? * unit,
+            (None, Some(column)) => problem.flops() / figure("tflops", column)? / 1e6,
+            (None, None) => f64::NAN,
+        };
+        let marked = numbers::flag("is_latest_winner", text(columns.mark).as_bytes())?.unwrap_or(false);
+        Ok(((problem, units, text(columns.variety)), Timed { kernel, split, us, line, marked }))
+    }
+
+    fn kernel(&mut self, name: &str, op: Op) -> Result<u32, String> {
+        if let Some(&index) = self.kernel_index.get(name) {
+            return Ok(index);
+        }
+        let kernel = Kernel::from_name(name).map_err(|error| error.to_string())?;
+        if kernel.op() != op {
+            return Err(format!("'{name}' is a kernel of {}, expected one of {op}", kernel.op()));
+        }
+        let index = self.kernels.len() as u32;
+        self.kernels.push(kernel);
+        self.kernel_index.insert(name.to_owned(), index);
+        Ok(index)
+    }
+
+    /// The files, each with its GPUs, in order.
+    pub fn gpus(&self) -> Vec<(&Path, Tuned)> {
+        let all: BTreeSet<_> = self.shapes.iter().map(|shape| (shape.file, shape.gpu())).collect();
+        all.into_iter().map(|(file, gpu)| (self.files[file].as_path(), gpu)).collect()
+    }
+
+    /// The name of a kernel.
+    pub fn name(&self, kernel: u32) -> &str {
+        &self.kernels[kernel as usize].name
+    }
+
+    /// The file of a shape.
+    pub fn file(&self, shape: &TunedShape) -> &Path {
+        &self.files[shape.file]
+    }
+
+    /// The index in a pool of each kernel. They are compared by descriptor, because names of different age can
+    /// describe one kernel, and without the architecture, which names do not say.
+    pub fn places_in(&self, pool: &Pool) -> Vec<Option<usize>> {
+        let mut known: HashMap<KernelKind, usize> = HashMap::new();
+        for (index, kernel) in pool.iter().enumerate() {
+            known.entry(anywhere(&kernel.kind)).or_insert(index);
+        }
+        self.kernels.iter().map(|kernel| known.get(&anywhere(&kernel.kind)).copied()).collect()
+    }
+
+    /// The pool of a shape among those of the files, or the only one, and the place there of its winner, or of its
+    /// fastest kernel if none is marked; `places` are those of [`Winners::places_in`] for each.
+    pub fn pool_of(
+        &self,
+        shape: &TunedShape,
+        places: &[Vec<Option<usize>>],
+        pools: &[&Pool],
+    ) -> Result<(usize, usize), DataError> {
+        let pool = if pools.len() == 1 { 0 } else { shape.file };
+        let first = shape.fastest();
+        places[pool][first.kernel as usize].map(|place| (pool, place)).ok_or_else(|| {
+            let (name, kernels) = (self.name(first.kernel), pools[pool].len());
+            let one = pools[pool].get(0).map_or("", |kernel| &kernel.name);
+            let message =
+                format!("'{name}' won, but it is none of the pool's {kernels} kernels, such as '{one}'");
+            self.error(shape, first.line, message)
+        })
+    }
+
+    /// Those of an architecture, if one is given, and of none in particular.
+    #[must_use]
+    pub fn on(mut self, arch: Option<Arch>) -> Self {
+        let is_other =
+            |shape: &TunedShape| arch.is_some() && shape.problem.arch().is_some_and(|own| Some(own) != arch);
+        self.shapes.retain(|shape| !is_other(shape));
+        self
+    }
+
+    /// The shapes whose winner is in their pool. Some may have a kernel that was retired since: how many, and what is
+    /// wrong with the first. With more than those the pool is the wrong one.
+    pub fn in_pools(mut self, pools: &[&Pool]) -> Result<(Self, Option<(usize, DataError)>), DataError> {
+        let places: Vec<_> = pools.iter().map(|pool| self.places_in(pool)).collect();
+        let faults: Vec<_> =
+            self.shapes.iter().map(|shape| self.pool_of(shape, &places, pools).err()).collect();
+        let (all, lacking) = (self.shapes.len(), faults.iter().flatten().count());
+        let mut fits = faults.iter().map(Option::is_none).collect::<Vec<_>>().into_iter();
+        self.shapes.retain(|_| fits.next() == Some(true));
+        match faults.into_iter().flatten().next() {
+            Some(first) if lacking as f64 > MOST_RETIRED * all as f64 => Err(first),
+            first => Ok((self, first.map(|first| (lacking, first)))),
+        }
+    }
+
+    /// At most so many shapes of each pair of a file on a GPU, evenly spread over their order by size: neighbours have
+    /// the same winner, and some pairs have thousands of rows, others a handful.
+    #[must_use]
+    pub fn thinned(mut self, most: usize) -> Self {
+        let mut pairs: BTreeMap<(usize, Tuned, String), Vec<usize>> = BTreeMap::new();
+        for (place, shape) in self.shapes.iter().enumerate() {
+            pairs.entry((shape.file, shape.gpu(), shape.pair())).or_default().push(place);
+        }
+        let mut kept: BTreeMap<usize, f64> = BTreeMap::new();
+        for mut same in pairs.into_values() {
+            same.sort_by(|one, other| {
+                let size = |place: &usize| self.shapes[*place].problem.flops();
+                size(one).total_cmp(&size(other))
+            });
+            let count = same.len().min(most.max(1));
+            let each = same.len() as f64 / count as f64;
+            kept.extend((0..count).map(|at| (same[((at as f64 + 0.5) * each) as usize], each)));
+        }
+        let shapes = std::mem::take(&mut self.shapes);
+        let thin = |(place, shape)| Some(TunedShape { stands_for: *kept.get(&place)?, ..shape });
+        self.shapes = shapes.into_iter().enumerate().filter_map(thin).collect();
+        self
+    }
+
+    /// Measurements to train on: a row for each kernel of a shape's pool, with a time where there is one. There is a
+    /// pool for each file, or one for all. Each file's rows on a GPU are those of a file.
+    pub fn completed(&self, wanted: Wanted, pools: &[&Pool]) -> Result<Completed, DataError> {
+        let places: Vec<_> = pools.iter().map(|pool| self.places_in(pool)).collect();
+        let mut all = Measurements::new(wanted).of_several_gpus();
+        let (mut starts, mut shapes) = (Vec::new(), Vec::new());
+        let mut sources: BTreeMap<(usize, Tuned), Vec<usize>> = BTreeMap::new();
+        for (place, shape) in self.shapes.iter().enumerate() {
+            sources.entry((shape.file, shape.gpu())).or_default().push(place);
+        }
+        for ((file, gpu), own) in sources {
+            let before = all.rows.len();
+            let arch = gpu.arch.or(wanted.arch);
+            if let Some(value) = gpu.units {
+                all.hardware.push(Recorded { file: all.sources.len(), arch, name: "num_cus", value });
+            }
+            for place in own {
+                let shape = &self.shapes[place];
+                let (pool, winner) = self.pool_of(shape, &places, pools)?;
+                starts.push(all.rows.len() as u32);
+                shapes.push(place);
+                all.add_shape(shape, pools[pool], &places[pool], winner);
+            }
+            all.sources.push(Source {
+                path: self.files[file].clone(),
+                rows: all.rows.len() - before,
+                other: 0,
+                other_runs: 0,
+                other_arches: Vec::new(),
+                arches: arch.into_iter().collect(),
+                unknown: Vec::new(),
+            });
+        }
+        Ok(Completed { measurements: all, starts, shapes })
+    }
+
+    /// An error about a row of a shape.
+    pub fn error(&self, shape: &TunedShape, line: u64, message: String) -> DataError {
+        row_error(&self.files[shape.file].display().to_string(), line, message)
+    }
+}
+
+/// The share of shapes whose winner a pool may lack.
+const MOST_RETIRED: f64 = 0.05;
+
+/// Winners as measurements.
+#[derive(Debug)]
+pub struct Completed {
+    /// A row for each kernel of a shape's pool.
+    pub measurements: Measurements,
+    /// The first row of each shape, ascending.
+    starts: Vec<u32>,
+    /// The shapes, in the same order.
+    shapes: Vec<usize>,
+}
+
+impl Completed {
+    /// The shape of a row, by its index.
+    pub fn shape_of(&self, row: u32) -> Option<usize> {
+        self.shapes.get(self.starts.partition_point(|&start| start <= row).checked_sub(1)?).copied()
+    }
+}
+
+/// The exponent by which a timed kernel's speed relative to the winner's is its share of the win: two kernels within
+/// two percent are about equal, since the same configuration, timed again, moves by as much; with 5 % less speed it is a
+/// third.
+const SHARPNESS: i32 = 20;
+
+/// The most that is said of a kernel that did not win: only one did.
+const ALMOST: f64 = 0.99;
+
+/// The speed of a kernel without a time as a share of the winner's, where a number is needed: slower than any other.
+const UNTIMED: f64 = 1e-3;
+
+impl Measurements {
+    fn add_shape(&mut self, shape: &TunedShape, pool: &Pool, places: &[Option<usize>], winner: usize) {
+        let mut times = vec![f64::NAN; pool.len()];
+        for timed in &shape.timed {
+            if let Some(place) = places[timed.kernel as usize] {
+                times[place] = times[place].min(timed.us);
+            }
+        }
+        let flops = shape.problem.flops();
+        // Without a time, what counts is who won.
+        let of_winner = shape.us_of(shape.fastest().kernel).unwrap_or(1.0);
+        let problem = self.problem(&shape.problem);
+        let sweep = self.sweeps.len() as u32;
+        self.sweeps.push(Sweep { problem, number: None });
+        for (place, (kernel, us)) in pool.iter().zip(times).enumerate() {
+            let share = match place {
+                _ if place == winner => 1.0,
+                _ if us.is_nan() => 0.0,
+                _ => (of_winner / us).powi(SHARPNESS).min(ALMOST),
+            };
+            let assumed = if place == winner { of_winner } else { of_winner / UNTIMED };
+            let kernel = self.kernel(kernel);
+            self.rows.push(Row {
+                problem,
+                kernel,
+                split_k: 1,
+                sweep,
+                tflops: flops / if us.is_nan() { assumed } else { us } / 1e6,
+                latency_ms: us / 1e3,
+                bandwidth_gb_s: f64::NAN,
+                is_valid: true,
+                failure: 0,
+                share: Some(share as f32),
+            });
+        }
+    }
+}
+
+/// A kernel as built for no architecture in particular.
+fn anywhere(kind: &KernelKind) -> KernelKind {
+    match kind.clone() {
+        KernelKind::Gemm(gemm) => KernelKind::Gemm(GemmKernel { arch: None, ..gemm }),
+        other => other,
+    }
+}
+
+fn row_error(file: &str, line: u64, message: String) -> DataError {
+    DataError::Row { file: file.to_owned(), line, message }
+}
+
+/// The winner's place: the row that is marked, else the fastest, else the only one.
+fn winner(timed: &[Timed], marks: bool) -> Result<Option<usize>, (u64, String)> {
+    let two = |one: &Timed, other: &Timed, why: &str| {
+        (
+            other.line,
+            format!("a second winner beside that of line {}{why}, expected one for a shape", one.line),
+        )
+    };
+    if marks {
+        let mut marked = (0..timed.len()).filter(|&place| timed[place].marked);
+        let first = marked.next();
+        return match (first, marked.next()) {
+            (Some(first), Some(second)) => Err(two(&timed[first], &timed[second], "")),
+            _ => Ok(first),
+        };
+    }
+    let mut best = 0;
+    for place in 1..timed.len() {
+        let (one, other) = (&timed[best], &timed[place]);
+        if other.us.is_nan() || one.us.is_nan() {
+            return Err(two(one, other, ", and not both have a time"));
+        }
+        if other.us < one.us {
+            best = place;
+        }
+    }
+    match timed.iter().find(|other| other.line != timed[best].line && other.us == timed[best].us) {
+        Some(other) => Err(two(&timed[best], other, " in the same time")),
+        None => Ok(Some(best)),
+    }
+}
+
+/// Refuses compute units that no GPU of an architecture has.
+fn check_units(arch: Arch, units: i64) -> Result<(), String> {
+    let known = Hardware::units_of(&arch);
+    if known.is_empty() || known.contains(&units) {
+        return Ok(());
+    }
+    let known = known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    Err(format!("cu_num: found {units}, but GPUs of {arch} have {known} compute units"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KERNEL: &str = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_";
+
+    fn read(text: &str) -> Result<Winners, String> {
+        let mut winners = Winners::default();
+        let text = text.replace("128x", &format!("{KERNEL}128x")).replace("64x", &format!("{KERNEL}64x"));
+        let text = text.replace("@", "_2x2x1_16x16x32");
+        winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, None).map_err(|error| error.to_string())?;
+        Ok(winners)
+    }
+
+    #[test]
+    fn a_table_of_aiters_columns_marks_its_winners() {
+        let text = "gfx,cu_num,M,N,K,q_dtype_w,libtype,kernelName,splitK,us,is_latest_winner\n\
+            gfx942,80,32,512,1024,fp8,ck,128x128x64@,0,12.5,0\n\
+            gfx942,80,32,512,1024,fp8,ck,64x128x64@,1,12.0,0\n\
+            gfx942,80,32,512,1024,fp8,ck,64x128x64@,0,13.0,1\n\
+            gfx942,304,32,512,1024,fp8,ck,64x128x64@,0,9.0,0\n\
+            gfx942,304,64,512,1024,fp8,asm,_ZN5aiter,0,9.0,0\n\
+            gfx942,80,32,512,1024,int8,ck,128x128x64@,0,12.5,1\n";
+        let winners = read(text).unwrap();
+        let of = |shape: &TunedShape| (shape.gpu().to_string(), shape.timed.len(), shape.winner);
+        let found: Vec<_> = winners.shapes.iter().map(of).collect();
+        // Rows of int8 are shapes of their own, and a shape without a mark was won by another library.
+        let expected = [("gfx942/80", 3, Some(2)), ("gfx942/304", 1, None), ("gfx942/80", 1, Some(0))];
+        assert_eq!(found, expected.map(|(gpu, rows, winner)| (gpu.to_owned(), rows, winner)));
+        assert_eq!(winners.others, 1);
+        let first = &winners.shapes[0];
+        assert_eq!(
+            (first.us_of(1), first.least_us(), first.pair().as_str()),
+            (Some(12.0), Some(12.0), "512_1024")
+        );
+        let arch = "gfx942".parse().unwrap();
+        assert_eq!(winners.gpus()[0].1.device(arch).unwrap().hardware.num_cus, 80);
+    }
+
+    #[test]
+    fn in_a_plain_table_the_fastest_wins_or_the_only_one() {
+        let winners = read("M,N,K,kernel\n1,2,3,128x128x64@\n2,2,3,64x128x64@\n").unwrap();
+        assert_eq!(winners.shapes.iter().map(|shape| shape.winner).collect::<Vec<_>>(), [Some(0); 2]);
+        assert_eq!(winners.shapes[0].least_us(), None);
+        let winners =
+            read("m,n,k,kernel,tflops\n512,512,512,128x128x64@,1\n512,512,512,64x128x64@,2\n").unwrap();
+        assert_eq!(winners.shapes[0].winner, Some(1));
+        assert!((winners.shapes[0].least_us().unwrap() - 134.217_728).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        let fails = |text: &str| read(text).unwrap_err();
+        let header = "arch,cu_num,M,N,K,kernel,us,is_latest_winner\n";
+        let row = |units: u32, kernel: &str, us: &str, mark: u32| {
+            format!("gfx942,{units},1,64,64,{kernel},{us},{mark}\n")
+        };
+        let two = header.to_owned() + &row(80, "128x128x64@", "2", 1) + &row(80, "64x128x64@", "3", 1);
+        assert_eq!(
+            fails(&two),
+            "t.csv: line 3: a second winner beside that of line 2, expected one for a shape"
+        );
+        let same = "M,N,K,kernel,us\n1,64,64,128x128x64@,2\n1,64,64,64x128x64@,2\n";
+        assert!(fails(same).contains("line 3: a second winner beside that of line 2 in the same time"));
+        let timeless = "M,N,K,kernel\n1,64,64,128x128x64@\n1,64,64,64x128x64@\n";
+        assert!(
+            fails(timeless)
+                .contains("line 3: a second winner beside that of line 2, and not both have a time")
+        );
+        let again = header.to_owned() + &row(80, "128x128x64@", "2", 1) + &row(80, "128x128x64@", "3", 0);
+        assert!(fails(&again).contains("line 3: the configuration of line 2 again"));
+        let units = header.to_owned() + &row(256, "128x128x64@", "2", 1);
+        assert_eq!(
+            fails(&units),
+            "t.csv: line 2: cu_num: found 256, but GPUs of gfx942 have 80, 228, 304 compute units"
+        );
+        let time = header.to_owned() + &row(80, "128x128x64@", "-2", 1);
+        assert!(fails(&time).contains("line 2: us: found -2, expected a number above 0"));
+        let cells = header.to_owned() + "gfx942,80,1\n";
+        assert!(fails(&cells).contains("line 2: found 3 cells, expected 8 as in the header"));
+        let conv = header.to_owned() + &row(80, "grouped_conv_forward_bf16_2d_16x64x64_compv3", "2", 1);
+        assert!(fails(&conv).contains("line 2:"), "{}", fails(&conv));
+        assert!(fails("M,N,K,name\n").contains("no column 'kernel'"));
+        assert!(fails(header).contains("found no row below the header"));
+    }
+}

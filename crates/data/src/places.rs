@@ -1,0 +1,86 @@
+//! Where the winners of tuned tables stand in an order of their pool.
+//!
+//! A table says which kernel won, not how fast all are, so what counts is the winner's place in the order; the
+//! efficiency is known only where the chosen kernel was timed on the same shape.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::measurements::TunedShape;
+
+/// What an order of a pool says about a shape.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Placed {
+    /// See [`TunedShape::pair`].
+    pair: String,
+    /// How many shapes it stands for.
+    weight: f64,
+    /// How many kernels are before the winner; `None` if it is not ranked.
+    rank: Option<usize>,
+    /// The least time of the shape over that of the first kernel, if that was timed.
+    efficiency: Option<f64>,
+}
+
+impl Placed {
+    /// For a shape of which the winner has this rank, and the first kernel this time.
+    pub fn new(shape: &TunedShape, rank: Option<usize>, chosen_us: Option<f64>) -> Self {
+        let efficiency = chosen_us.zip(shape.least_us()).map(|(chosen, least)| least / chosen);
+        Self { pair: shape.pair(), weight: shape.stands_for, rank, efficiency }
+    }
+}
+
+/// The winners' places in some tables on one GPU.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GpuFigures {
+    /// The GPU, perhaps with the table.
+    pub name: String,
+    /// Kernels of the pool, shapes with a winner, and their pairs.
+    pub counts: [(&'static str, usize); 3],
+    /// Shares and the efficiency, by name.
+    pub figures: Vec<(&'static str, Option<f64>)>,
+}
+
+impl GpuFigures {
+    /// Figures over some shapes of a pool; `None` without a shape.
+    pub fn of(name: String, kernels: usize, placed: &[Placed]) -> Option<Self> {
+        let mut by_pair: BTreeMap<&str, Vec<&Placed>> = BTreeMap::new();
+        for one in placed {
+            by_pair.entry(&one.pair).or_default().push(one);
+        }
+        let mut figures = Vec::new();
+        for (by_row, of_pairs, first) in [
+            ("winner_top1", "winner_top1_by_pair", 1),
+            ("winner_top3", "winner_top3_by_pair", 3),
+            ("winner_top5", "winner_top5_by_pair", 5),
+            ("winner_first_tenth", "winner_first_tenth_by_pair", kernels.div_ceil(10)),
+        ] {
+            let within = |one: &Placed| f64::from(u8::from(one.rank.is_some_and(|rank| rank < first)));
+            let pairs =
+                by_pair.values().map(|same| (1.0, mean(same.iter().map(|one| (one.weight, within(one))))));
+            figures.push((by_row, Some(mean(placed.iter().map(|one| (one.weight, within(one)))))));
+            figures.push((of_pairs, Some(mean(pairs))));
+        }
+        let timed = || placed.iter().filter_map(|one| Some((one.weight, one.efficiency?)));
+        figures.push(("timed_efficiency", timed().next().map(|_| mean(timed()))));
+        let is_timed = |one: &Placed| (one.weight, f64::from(u8::from(one.efficiency.is_some())));
+        figures.push(("timed_share", Some(mean(placed.iter().map(is_timed)))));
+        let counts = [("kernels", kernels), ("shapes", placed.len()), ("pairs", by_pair.len())];
+        (!placed.is_empty()).then_some(Self { name, counts, figures })
+    }
+
+    /// All of it for programs.
+    pub fn to_json(&self) -> Value {
+        let counts = self.counts.iter().map(|&(name, count)| (name.to_owned(), json!(count)));
+        let figures = self.figures.iter().map(|&(name, value)| (name.to_owned(), json!(value)));
+        let name = std::iter::once(("gpu".to_owned(), json!(self.name)));
+        Value::Object(name.chain(counts).chain(figures).collect::<Map<_, _>>())
+    }
+}
+
+/// The mean of values with weights.
+fn mean(values: impl Iterator<Item = (f64, f64)>) -> f64 {
+    let (weights, sum) =
+        values.fold((0.0, 0.0), |(weights, sum), (weight, value)| (weights + weight, sum + weight * value));
+    sum / weights
+}
