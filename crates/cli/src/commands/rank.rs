@@ -174,26 +174,11 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         });
     };
     let (ranker, defaults) = args.ranker.load_other(&model, &args.estimate, || pool(args))?;
-    let mut others = Vec::new();
-    for target in [Target::Tflops, Target::Latency, Target::Bandwidth] {
-        if target != ranker.model().spec().rank_by {
-            others.extend(ranker.target(target)?);
-        }
-    }
+    let others = other_targets(&ranker)?;
     let one =
         args.problem.as_deref().map(|text| super::parse_problem(&ranker, text, &defaults)).transpose()?;
     let shows_split = args.splits.splits.is_some() || one.is_some_and(|problem| problem.chooses_split());
-    let mut header: Vec<&str> = if args.problems.is_some() { vec!["problem"] } else { Vec::new() };
-    header.extend(["rank", "kernel"]);
-    header.extend(shows_split.then_some("split_k"));
-    header.push("score");
-    let before = header.len();
-    header.extend(others.iter().map(|scorer| match scorer.target() {
-        Target::Latency => "latency_ms",
-        Target::Bandwidth => "bandwidth_gb_s",
-        other => other.as_str(),
-    }));
-    header.extend(Notes::COLUMNS);
+    let (header, before) = header(args, shows_split, &others);
     let by_rows = ranker.predicts_by_rows(top);
     let splits = args.splits.list();
     let ranking = Ranking {
@@ -268,6 +253,33 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         }
         (None, None) => Err(CliError::usage("give --problem or --problems")),
     }
+}
+
+/// The targets that do not rank.
+fn other_targets(ranker: &Ranker) -> Result<Vec<TargetScorer>, CliError> {
+    let mut others = Vec::new();
+    for target in [Target::Tflops, Target::Latency, Target::Bandwidth] {
+        if target != ranker.model().spec().rank_by {
+            others.extend(ranker.target(target)?);
+        }
+    }
+    Ok(others)
+}
+
+/// The columns, and how many are before those of the other targets.
+fn header(args: &Args, shows_split: bool, others: &[TargetScorer]) -> (Vec<&'static str>, usize) {
+    let mut header: Vec<&str> = if args.problems.is_some() { vec!["problem"] } else { Vec::new() };
+    header.extend(["rank", "kernel"]);
+    header.extend(shows_split.then_some("split_k"));
+    header.push("score");
+    let before = header.len();
+    header.extend(others.iter().map(|scorer| match scorer.target() {
+        Target::Latency => "latency_ms",
+        Target::Bandwidth => "bandwidth_gb_s",
+        other => other.as_str(),
+    }));
+    header.extend(Notes::COLUMNS);
+    (header, before)
 }
 
 /// Turns problems into output rows.

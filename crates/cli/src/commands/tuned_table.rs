@@ -76,6 +76,12 @@ impl<'a> TunedTable<'a> {
                 "{kernel}: not a kernel of the family that a table can name"
             )));
         };
+        // The table has the exponent of the number of parts.
+        if !problem.split_k.unsigned_abs().is_power_of_two() {
+            let error =
+                format!("split_k: found {}, expected a power of two as AITER's splits are", problem.split_k);
+            return Err(CliError::failed(error));
+        }
         if !self.seen.insert(*problem) {
             return Ok(());
         }
@@ -89,7 +95,6 @@ impl<'a> TunedTable<'a> {
             "q_dtype_w" => torch_type(problem.dtype_b, self.arch).into(),
             "libtype" => if kernel.contains("_cktile_") { "cktile" } else { "ck" }.into(),
             "kernelId" => (*number).into(),
-            // AITER's splits are powers of two, of which the table has the exponent.
             "splitK" => (problem.split_k.max(1).ilog2() as usize).into(),
             "us" => us.into(),
             "kernelName" => kernel.into(),

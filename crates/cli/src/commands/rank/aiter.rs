@@ -5,8 +5,8 @@ use std::collections::HashSet;
 
 use ck_select::kernel::Kernel;
 use ck_select::pool::Pool;
-use ck_select::problem::Problem;
-use ck_select::select::Ranker;
+use ck_select::problem::{Problem, Splits};
+use ck_select::select::{RankError, RankScratch, Ranker};
 use ck_select::vocab::{Arch, Op};
 
 use super::super::load_model;
@@ -58,14 +58,14 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     if let Some(text) = &args.problem {
         let problem = super::super::parse_problem(&ranker, text, &defaults)?;
         let mut table = table(Output::create(args.output.as_deref())?);
-        push(&mut table, &ranker, &problem)?;
+        push(&mut table, &ranker, &problem, args.splits.list())?;
         return table.finish();
     }
     let Some(path) = &args.problems else { return Err(CliError::usage("give --problem or --problems")) };
     let mut problems = Problems::open(path, Op::Gemm, &defaults, Some(hardware))?;
     let mut table = table(Output::create(args.output.as_deref())?);
     while let Some((_, problem)) = problems.next()? {
-        push(&mut table, &ranker, &problem).map_err(|error| match error {
+        push(&mut table, &ranker, &problem, args.splits.list()).map_err(|error| match error {
             CliError::Failed(reason) => CliError::Failed(format!("{}: {problem}: {reason}", path.display())),
             other => other,
         })?;
@@ -74,12 +74,18 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     table.finish()
 }
 
-/// Adds the best kernel of a problem that a table can name.
-fn push(table: &mut TunedTable<'_>, ranker: &Ranker, problem: &Problem) -> Result<(), CliError> {
-    let ranked = ranker.rank(problem)?;
-    let mut names = ranked.iter().map(|one| ranker.name(one.index));
-    match names.find(|name| table.names(name)) {
-        Some(name) => table.push(problem, name, f64::INFINITY),
+/// Adds the best kernel of a problem that a table can name, in the best of these splits if the problem leaves it open.
+fn push(
+    table: &mut TunedTable<'_>,
+    ranker: &Ranker,
+    problem: &Problem,
+    splits: &Splits,
+) -> Result<(), CliError> {
+    let mut scratch = RankScratch::default();
+    let checked = super::with_splits(problem, splits, true).map_err(RankError::from)?;
+    ranker.ranking(checked, None, usize::MAX, &mut scratch)?;
+    match scratch.ranking().iter().find(|one| table.names(ranker.name(one.index))) {
+        Some(one) => table.push(&problem.with_split(one.split_k), ranker.name(one.index), f64::INFINITY),
         None => Err(CliError::failed("no kernel that a table can name")),
     }
 }
