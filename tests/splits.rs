@@ -202,6 +202,12 @@ fn pairs_are_measured_and_the_winner_keeps_its_number() {
     assert!(registry.explain(&auto).unwrap().contains(" in 8 parts, measured 0.5 ms"));
 }
 
+/// A tree that prefers one part below three, two above.
+const FOREST: &[u8] = b"tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n\
+    max_feature_idx=1\nobjective=none\nfeature_names=M split_k\nfeature_infos=none none\n\n\
+    Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=1\nsplit_gain=1\nthreshold=3\ndecision_type=2\n\
+    left_child=-1\nright_child=-2\nleaf_value=1 2\ninternal_value=0\nis_linear=0\nshrinkage=1\n\nend of trees\n";
+
 /// Scores of different numbers do not compare in a model that only ranked the kernels of each.
 #[test]
 fn a_model_that_was_not_trained_to_choose_leaves_the_choice_to_the_next_source() {
@@ -211,10 +217,6 @@ fn a_model_that_was_not_trained_to_choose_leaves_the_choice_to_the_next_source()
                 "ck_select": {{"rank_by": "relative"{choose}}}}}"#
         )
     };
-    const FOREST: &[u8] = b"tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\n\
-        max_feature_idx=1\nobjective=none\nfeature_names=M split_k\nfeature_infos=none none\n\n\
-        Tree=0\nnum_leaves=2\nnum_cat=0\nsplit_feature=1\nsplit_gain=1\nthreshold=3\ndecision_type=2\n\
-        left_child=-1\nright_child=-2\nleaf_value=1 2\ninternal_value=0\nis_linear=0\nshrinkage=1\n\nend of trees\n";
     let load = |choose| Model::from_bytes("mine", spec(choose).as_bytes(), &[(Target::Relative, FOREST)]);
     let error = load(r#", "choose": "k""#).unwrap_err().to_string();
     assert!(error.contains("ck_select.choose: found 'k', expected split_k"), "{error}");

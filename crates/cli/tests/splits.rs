@@ -3,6 +3,7 @@
 mod common;
 
 use common::run;
+use std::fmt::Write as _;
 
 const POOL: &str = "tests/golden/models/gemm_small/pool.txt";
 const GEMM: &str = "gemm_universal_fp16_rcr_compv3_default_intrawave_False_False_False_False";
@@ -156,7 +157,8 @@ fn train_takes_rows_of_several_numbers_for_one_problem() {
             for (parts, gain) in [(1, 1.0), (4, if m < 1280 { 2.0 } else { 0.5 })] {
                 let tflops = 50.0 * factor * gain;
                 let ms = 2.0 * f64::from(m) * 1024.0 * 8192.0 / tflops / 1e9;
-                text += &format!("{GEMM}_{tile}_2x2x1_16x16x16,{m},1024,8192,{parts},sm_90,{ms},{tflops}\n");
+                writeln!(text, "{GEMM}_{tile}_2x2x1_16x16x16,{m},1024,8192,{parts},sm_90,{ms},{tflops}")
+                    .unwrap();
             }
         }
     }

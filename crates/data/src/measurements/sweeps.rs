@@ -28,6 +28,9 @@ pub struct Run {
     pub rows: Vec<u32>,
 }
 
+/// The kernels of a run, each with its number of parts.
+type Configurations = HashSet<(u32, i32)>;
+
 impl Measurements {
     /// The rows that ran, by problem. Sweeps of one problem are separate if they have a kernel in common (where numbers
     /// of parts are chosen, in the same number);
@@ -77,14 +80,14 @@ impl Measurements {
                 None => sweeps.push((sweep, vec![row])),
             }
         }
-        let mut runs: Vec<(Run, HashSet<(u32, i32)>, Option<String>)> = Vec::new();
+        let mut runs: Vec<(Run, Configurations, Option<String>)> = Vec::new();
         for (sweep, rows) in sweeps {
-            let kernels: HashSet<(u32, i32)> =
+            let kernels: Configurations =
                 rows.iter().map(|&row| (self.row(row).kernel, self.row(row).split_k)).collect();
             let gpu = rows.first().and_then(|&row| self.gpu(row));
             // Shapes of a tuned table are whole: families of kernels have winners of their own.
             let is_whole = rows.iter().any(|&row| self.row(row).share.is_some());
-            let joins = |(_, known, its): &&mut (Run, HashSet<(u32, i32)>, Option<String>)| {
+            let joins = |(_, known, its): &&mut (Run, Configurations, Option<String>)| {
                 !is_whole && *its == gpu && known.is_disjoint(&kernels)
             };
             let joined = runs.iter_mut().find(joins);

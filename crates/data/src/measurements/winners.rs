@@ -575,7 +575,7 @@ mod tests {
     fn read(text: &str) -> Result<Winners, String> {
         let mut winners = Winners::default();
         let text = text.replace("128x", &format!("{KERNEL}128x")).replace("64x", &format!("{KERNEL}64x"));
-        let text = text.replace("@", "_2x2x1_16x16x32");
+        let text = text.replace('@', "_2x2x1_16x16x32");
         winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, None).map_err(|error| error.to_string())?;
         Ok(winners)
     }

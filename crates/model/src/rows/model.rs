@@ -187,7 +187,9 @@ impl RowModel {
             self.score(values, &mut Vec::new(), |rows, features| {
                 self.fill_rows(table, first + rows.start, features, true)
             })?;
-            values.iter_mut().for_each(|value| *value = self.model.value(self.target, *value));
+            for value in &mut *values {
+                *value = self.model.value(self.target, *value);
+            }
             Ok(())
         })?;
         Ok(values)

@@ -265,7 +265,9 @@ impl RowPool {
                 if let Some(scorer) = together.scorer.get() {
                     features.fill(&side, values);
                     scorer.score(&values.uniform, &values.pair, pool_scratch, scores)?;
-                    scores.iter_mut().for_each(|score| *score = self.model.forest().finish(*score));
+                    for score in &mut *scores {
+                        *score = self.model.forest().finish(*score);
+                    }
                 } else {
                     self.model.score(scores, rows, |kernels, rows| {
                         features.rows(&side, kernels, rows, shared);

@@ -45,8 +45,8 @@ impl Splits {
         if sorted[0] < 1 {
             return fault(&sorted[0], format!("numbers from 1 to {MAX_EXTENT}"));
         }
-        if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
-            return fault(&format_args!("{} twice", twice[0]), "each number once".to_owned());
+        if let Some([twice, ..]) = sorted.windows(2).find(|pair| matches!(pair, [one, next] if one == next)) {
+            return fault(&format_args!("{twice} twice"), "each number once".to_owned());
         }
         let mut splits = Self { parts: [0; Self::MOST], count: sorted.len() };
         splits.parts[..sorted.len()].copy_from_slice(&sorted);

@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
             Some(model) => model.clone().with_hardware(device.hardware),
         };
         let placed = placed(model, &tables, (file, gpu), pool)?;
-        let file = (args.winners.len() > 1).then(|| winners::stem(file) + " ").unwrap_or_default();
+        let file = if args.winners.len() > 1 { winners::stem(file) + " " } else { String::new() };
         all.extend(GpuFigures::of(format!("{file}{gpu}"), pool.len(), &placed));
     }
     if all.is_empty() {

@@ -85,9 +85,9 @@ pub(super) fn kernel(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolE
         let Some(value) = signature.remove(key).filter(|value| !value.is_null()) else { continue };
         let major = typed::<String>(&value)
             .and_then(|text| text.parse::<Major>().map_err(|error| unknown(&error)))
-            .and_then(|major| match major == told {
-                true => Ok(()),
-                false => Err(contradiction(&name, told.to_string(), major.to_string())),
+            .and_then(|major| {
+                let differs = || contradiction(&name, told.to_string(), major.to_string());
+                if major == told { Ok(()) } else { Err(differs()) }
             });
         major.map_err(|error| error.within(key).within("signature"))?;
     }
