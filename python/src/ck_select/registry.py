@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from operator import index
-from typing import Any, Union
+from typing import Any, Union, cast
 
 from . import _structs
 from . import fmha as _fmha
@@ -243,6 +243,7 @@ class Ranked(tuple[str, float]):
     split_k: int
 
     def __new__(cls, name: str, score: float, split_k: int) -> Ranked:
+        """The place of one kernel."""
         place = super().__new__(cls, (name, score))
         place.split_k = split_k
         return place
@@ -530,7 +531,7 @@ def select(
 
 def _parts(split_k: int | str) -> int:
     """The parts of a reduction, in C's form: 0 where they are to be chosen."""
-    return 0 if split_k == "auto" else index(split_k)
+    return 0 if split_k == "auto" else index(cast("int", split_k))
 
 
 def _check_parts(split_k: int | str) -> None:
