@@ -120,7 +120,9 @@ impl RankFormat {
             Self::Table => Format::Table,
             Self::Markdown => Format::Markdown,
             Self::Json => Format::Json,
-            _ => Format::Csv,
+            Self::Csv => Format::Csv,
+            #[cfg(feature = "offline")]
+            Self::Aiter => Format::Csv,
         }
     }
 }
