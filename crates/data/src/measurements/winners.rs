@@ -574,8 +574,10 @@ mod tests {
 
     fn read(text: &str) -> Result<Winners, String> {
         let mut winners = Winners::default();
-        let text = text.replace("128x", &format!("{KERNEL}128x")).replace("64x", &format!("{KERNEL}64x"));
-        let text = text.replace('@', "_2x2x1_16x16x32");
+        let named = |text: String, tile: &str| {
+            text.replace(&format!(",{tile}@"), &format!(",{KERNEL}{tile}_2x2x1_16x16x32"))
+        };
+        let text = ["128x128x64", "64x128x64"].into_iter().fold(text.to_owned(), named);
         winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, None).map_err(|error| error.to_string())?;
         Ok(winners)
     }
