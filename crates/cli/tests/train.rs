@@ -253,8 +253,8 @@ mod trained {
         good_in(path, "evaluate --model with --data sweep.csv");
         let card = fs::read_to_string(path.join("with/MODEL_CARD.md")).unwrap();
         assert!(card.contains("For gfx950 only, with the estimate as prior."), "{card}");
-        let message = bad_in(path, &line.replace("--objective listwise", "--overwrite"), 2);
-        assert!(message.contains("--prior: found --objective lambdarank, expected listwise"), "{message}");
+        let message = bad_in(path, &line.replace("listwise", "relative --overwrite"), 2);
+        assert!(message.contains("--prior: found --objective relative, expected listwise or"), "{message}");
         bad_in(path, &format!("{line} --overwrite --targets tflops"), 2);
         bad_in(path, &line.replace("--prior 5", "--prior -1 --overwrite"), 2);
     }

@@ -44,7 +44,9 @@ pub(crate) struct Args {
         value_name = "FILE",
         num_args = 1..,
         requires = "pool",
-        conflicts_with_all = ["data", "extra_data", "universal", "holdout", "warm_start", "run_id", "variant"]
+        conflicts_with_all = [
+            "data", "extra_data", "universal", "holdout", "warm_start", "run_id", "variant", "targets", "rank_target",
+        ]
     )]
     winners: Vec<PathBuf>,
     /// The kernels among which winners won: one pool for all tables, or one for each, in their order:
