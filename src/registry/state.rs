@@ -156,7 +156,9 @@ impl State {
     /// Removes a loaded model; embedded ones depend on the options.
     pub(super) fn remove_model(&mut self, key: &ModelKey) -> bool {
         let before = self.models.len();
-        self.models.retain(|known| known.embedded || known.key != *key);
+        // Whether it chooses the number of parts is the model's, not its key's.
+        let own = |known: &LoadedModel| ModelKey { chooses_split: key.chooses_split, ..known.key };
+        self.models.retain(|known| known.embedded || own(known) != *key);
         self.unprepare();
         self.models.len() < before
     }

@@ -1141,7 +1141,7 @@ static void selecting(const char *repository, const char *scratch) {
         CHECK(ranked[at - 1].score >= ranked[at].score);
         CHECK(strcmp(ranked[at].name, KERNELS[ranked[at].index]) == 0 && ranked[at].user == NULL);
     }
-    ck_ranked guard = {sizeof guard, "guard", NULL, 1, 2.0, 0, 0};
+    ck_ranked guard = {sizeof guard, "guard", NULL, 1, 1, 0, 2.0, 0, 0};
     ranked[1] = guard;
     ANSWERS(CK_STATUS_OK, ck_registry_rank_conv(registry, &problem, 1, ranked, &count, NULL));
     CHECK(count == FORWARD_COUNT && ranked[1].name == guard.name);
