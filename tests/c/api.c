@@ -722,6 +722,7 @@ static void older_structs_are_taken(const char *root) {
         const char *name;
         void *user;
         size_t index;
+        int32_t split_k, reserved;
         double score;
     } places[2];
     places[0].struct_size = sizeof places[0];
