@@ -58,6 +58,9 @@ impl ProblemSet {
         let mut seen = HashSet::new();
         let mut problems = Vec::new();
         while let Some(ListedProblem { number, problem, said }) = reader.next().map_err(of_file)? {
+            problem
+                .check_split()
+                .map_err(|error| MeasureError::file(label, format!("{problem}: {error}")))?;
             if seen.insert((problem, said)) {
                 let idx = number.unwrap_or(problems.len() as u64);
                 problems.push(AskedProblem { idx, problem, said });
@@ -164,6 +167,18 @@ mod tests {
         );
         let error = conv("C=64,K=64,Hi=8,Wi=8,Y=1,X=1,op=grouped_conv\nC=64,op=grouped_conv\n").unwrap_err();
         assert!(error.starts_with("p: line 2: K, Hi, Wi, Y, X: found nothing"), "{error}");
+    }
+
+    /// A whole sweep ran, and then each of its rows was refused.
+    #[test]
+    fn a_number_of_parts_is_needed_to_measure() {
+        let text = "M,N,K,split_k\n1,64,64,4\n1,64,64,auto\n";
+        let error =
+            ProblemSet::from_bytes(Path::new("p"), text.as_bytes(), Op::Gemm).unwrap_err().to_string();
+        assert!(
+            error.starts_with("p: ") && error.contains("split_k: found auto, expected the number"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -535,8 +535,8 @@ impl Key {
 
 /// Declares a record, a line a field: its type and default, the least valid number (after `to` the largest),
 /// its names in text (one for each part; after `|` further names that are read), and what it means. `omit`
-/// leaves it out of text where it has its default; `0 is` gives the word for 0. A `nested` record's fields follow; what is `beside` is no
-/// field. A crate above makes its own form of the record, such as the C struct, by the macro that is named
+/// leaves it out of text where it has its default; `0 is` gives the word for 0. A `nested` record's fields follow; what is
+/// `beside` is no field. A crate above makes its own form of the record, such as the C struct, by the macro that is named
 /// behind the record: it passes the lines on to another macro.
 macro_rules! fields {
     (

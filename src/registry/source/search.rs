@@ -47,8 +47,8 @@ fn refine<'r>(call: Call<'r, '_>, best: &Selection<'r>, count: usize) -> Option<
     Some(Selection { outside: best.outside, ..refined })
 }
 
-/// All kernels that fit and are supported, in each number of parts that may be chosen: in the model's order and, if there is none, the rest in the
-/// estimate's, so that the best are measured before the budget ends.
+/// All kernels that fit and are supported, in each number of parts that may be chosen: in the model's order and, if there
+/// is none, the rest in the estimate's, so that the best are measured before the budget ends.
 pub(in crate::registry) fn candidates(call: Call<'_, '_>) -> Vec<Choice> {
     let kernels = call.state.kernels();
     let mut candidates = model::best(call, usize::MAX);
