@@ -256,61 +256,6 @@ typedef struct {
                                 are those of the largest. */
 } ck_gemm_problem;
 
-/** Options of a registry. Texts are copied; NULL, 0 and all that `ck_options_init` leaves are the
- *  defaults. */
-typedef struct {
-  size_t struct_size;
-  int32_t mode;                /**< A `ck_mode`. */
-  int32_t ignore_environment;  /**< Not 0: ignores the environment (`CK_SELECT_MODE`, `_OVERRIDE`,
-                                    `_HARDWARE`, `_STORE`, `_CAPTURE`), except for `CK_SELECT_LOG`, which
-                                    applies to the process. */
-  const char *override_file;   /**< A file of rules `problem -> kernel name`, which take precedence over
-                                    all other sources; NULL for none. */
-  const char *arch;            /**< The architecture of problems that name none; NULL for any. */
-  const char *store;           /**< The file that keeps measured winners, or "off" for memory only. NULL:
-                                    `CK_SELECT_STORE`, or a file in the user's cache folder, which is
-                                    opened only by a registry that measures. */
-  const char *device_name;     /**< The name of the device whose winners the store keeps; NULL asks the HIP
-                                    runtime. The driver is always the current one. */
-  void *stream;                /**< The stream to measure on (`hipStream_t`), which must live as long as
-                                    the registry uses these options; NULL for the default stream. */
-  int32_t refine;              /**< How many of the model's best kernels `CK_MODE_REFINE` measures; 0 means
-                                    3. */
-  int32_t refine_out_of_range; /**< How many of the model's best kernels `CK_MODE_MODEL` measures if the
-                                    problem is outside the model's training range; 0 for none. */
-  int32_t search;              /**< Not 0: `CK_MODE_MODEL` measures all kernels if no model serves the
-                                    problem. */
-  int32_t repeats;             /**< Timed runs of each kernel; 0 means 10. Kernels within noise of the
-                                    fastest are run again, alternating. */
-  int32_t warmup;              /**< Warm-up runs of each kernel; 0 means 3, less than 0 means none. */
-  int32_t host_timing;         /**< Not 0: measures kernels with the host's clock, without a GPU. For run
-                                    callbacks that do all their work on the host before they return, such
-                                    as reference implementations. Requires `arch`, because the host has
-                                    none; winners are stored for the device "host". */
-  int32_t embedded_models;     /**< Not 0: built-in models answer problems that no loaded model serves. A
-                                    universal model, loaded or built in, answers only those for which no
-                                    other model was trained. */
-  int32_t no_estimate;         /**< Not 0: if no other source has an answer, the priority decides, without
-                                    the estimate. */
-  double budget_ms;            /**< Time limit of one search in milliseconds; 0 means one minute. */
-  double cutoff;               /**< A kernel is abandoned if its runs take this many times longer than the
-                                    best kernel's; 0 means 3. */
-  double run_timeout_ms;       /**< Time limit of one run in milliseconds; 0 means 5000. A kernel that the
-                                    GPU has not finished by then is considered hung: the kernel and its
-                                    search are abandoned. The selecting thread waits for a run callback
-                                    that does not return; others wait one second longer than this limit and
-                                    then measure without it. */
-  const char *hardware;        /**< A file that describes the GPU, as `ckselect hardware` writes it, or
-                                    "hip" ("hip:gfx1201": based on that profile) for what the HIP runtime
-                                    reports; NULL for the profile of the architecture. The estimate and
-                                    universal models take it instead of the profile of `arch`, or else of
-                                    what the file is `based_on`; models of one architecture keep their
-                                    constants. */
-  const char *splits;          /**< The numbers of parts that may be chosen for problems whose `split_k` is
-                                    0, such as "1,2,4"; NULL for "1,2,4,8,16". Of these, a kernel takes
-                                    those for which its `supports` returns not 0. Copied. */
-} ck_options;
-
 /** Attention, with the fields of CK's `FmhaProblem` and their numbers. */
 typedef struct {
   size_t struct_size;
@@ -369,6 +314,61 @@ typedef struct {
   int32_t has_rotary_cos_sin;  /**< Not 0: the call passes sines and cosines. */
   int32_t reserved;
 } ck_fmha_problem;
+
+/** Options of a registry. Texts are copied; NULL, 0 and all that `ck_options_init` leaves are the
+ *  defaults. */
+typedef struct {
+  size_t struct_size;
+  int32_t mode;                /**< A `ck_mode`. */
+  int32_t ignore_environment;  /**< Not 0: ignores the environment (`CK_SELECT_MODE`, `_OVERRIDE`,
+                                    `_HARDWARE`, `_STORE`, `_CAPTURE`), except for `CK_SELECT_LOG`, which
+                                    applies to the process. */
+  const char *override_file;   /**< A file of rules `problem -> kernel name`, which take precedence over
+                                    all other sources; NULL for none. */
+  const char *arch;            /**< The architecture of problems that name none; NULL for any. */
+  const char *store;           /**< The file that keeps measured winners, or "off" for memory only. NULL:
+                                    `CK_SELECT_STORE`, or a file in the user's cache folder, which is
+                                    opened only by a registry that measures. */
+  const char *device_name;     /**< The name of the device whose winners the store keeps; NULL asks the HIP
+                                    runtime. The driver is always the current one. */
+  void *stream;                /**< The stream to measure on (`hipStream_t`), which must live as long as
+                                    the registry uses these options; NULL for the default stream. */
+  int32_t refine;              /**< How many of the model's best kernels `CK_MODE_REFINE` measures; 0 means
+                                    3. */
+  int32_t refine_out_of_range; /**< How many of the model's best kernels `CK_MODE_MODEL` measures if the
+                                    problem is outside the model's training range; 0 for none. */
+  int32_t search;              /**< Not 0: `CK_MODE_MODEL` measures all kernels if no model serves the
+                                    problem. */
+  int32_t repeats;             /**< Timed runs of each kernel; 0 means 10. Kernels within noise of the
+                                    fastest are run again, alternating. */
+  int32_t warmup;              /**< Warm-up runs of each kernel; 0 means 3, less than 0 means none. */
+  int32_t host_timing;         /**< Not 0: measures kernels with the host's clock, without a GPU. For run
+                                    callbacks that do all their work on the host before they return, such
+                                    as reference implementations. Requires `arch`, because the host has
+                                    none; winners are stored for the device "host". */
+  int32_t embedded_models;     /**< Not 0: built-in models answer problems that no loaded model serves. A
+                                    universal model, loaded or built in, answers only those for which no
+                                    other model was trained. */
+  int32_t no_estimate;         /**< Not 0: if no other source has an answer, the priority decides, without
+                                    the estimate. */
+  double budget_ms;            /**< Time limit of one search in milliseconds; 0 means one minute. */
+  double cutoff;               /**< A kernel is abandoned if its runs take this many times longer than the
+                                    best kernel's; 0 means 3. */
+  double run_timeout_ms;       /**< Time limit of one run in milliseconds; 0 means 5000. A kernel that the
+                                    GPU has not finished by then is considered hung: the kernel and its
+                                    search are abandoned. The selecting thread waits for a run callback
+                                    that does not return; others wait one second longer than this limit and
+                                    then measure without it. */
+  const char *hardware;        /**< A file that describes the GPU, as `ckselect hardware` writes it, or
+                                    "hip" ("hip:gfx1201": based on that profile) for what the HIP runtime
+                                    reports; NULL for the profile of the architecture. The estimate and
+                                    universal models take it instead of the profile of `arch`, or else of
+                                    what the file is `based_on`; models of one architecture keep their
+                                    constants. */
+  const char *splits;          /**< The numbers of parts that may be chosen for problems whose `split_k` is
+                                    0, such as "1,2,4"; NULL for "1,2,4,8,16". Of these, a kernel takes
+                                    those for which its `supports` returns not 0. Copied. */
+} ck_options;
 
 /** Callbacks, user data and priority of a kernel. Every callback may be NULL. Callbacks run on the
  *  selecting thread. They must not change the registry that calls them, but may select: a problem without
@@ -942,6 +942,11 @@ ck_status ck_registry_prepare(ck_registry *registry);
 
 /* Choosing ----------------------------------------------------------------------------------------------- */
 
+/** Writes the name of a problem field of an operation, a `ck_op`, by its bit in `out_of_range_fields`:
+ *  "N", "direction" and so on; "features" stands for the features that the model computes from them. The
+ *  string is constant. */
+ck_status ck_problem_field_name(int32_t op, size_t bit, const char **name);
+
 /** Chooses the kernel to run for a problem: the best supported kernel by the first source that has an
  *  answer. Fails with `CK_STATUS_NO_KERNEL` if no registered kernel computes the problem and supports it,
  *  and with `CK_STATUS_OVERRIDE_FAILED` if an override names a kernel that cannot be used; a wrong kernel
@@ -961,11 +966,6 @@ ck_status ck_registry_select_gemm(const ck_registry *registry, const ck_gemm_pro
     ck_selection *selection);
 ck_status ck_registry_select_fmha(const ck_registry *registry, const ck_fmha_problem *problem,
     ck_selection *selection);
-
-/** Writes the name of a problem field of an operation, a `ck_op`, by its bit in `out_of_range_fields`:
- *  "N", "direction" and so on; "features" stands for the features that the model computes from them. The
- *  string is constant. */
-ck_status ck_problem_field_name(int32_t op, size_t bit, const char **name);
 
 /** Ranks the kernels for a problem by the model that serves it, best first. At most `capacity` places are
  *  written; `count` receives the total number, `left_out`, which may be NULL, that of kernels that compute

@@ -52,5 +52,5 @@ pub mod tuning;
 
 pub use ck_select_model::{estimate, features, forest, model, rows, scoring, select, ties};
 pub use ck_select_types::{
-    cells, files, hardware, inputs, json, kernel, listing, nearest, pool, problem, terminal, vocab,
+    cells, files, hardware, inputs, json, kernel, listing, nearest, operation, pool, problem, terminal, vocab,
 };

@@ -16,13 +16,13 @@ mod layout;
 /// The files of `src/ffi` that declare something, under the headings of the header.
 const SOURCES: [(&str, &[&str]); 6] = [
     ("Errors, versions, the log", &["status", "error", "log", "memory"]),
-    ("Problems", &["gemm_request", "problems"]),
+    ("Problems", &["gemm/request", "conv/problem", "gemm/problem", "fmha/problem"]),
     (
         "A registry and its kernels",
-        &["registry", "kernels", "descriptors", "desc_names", "fmha_kernels", "exchange"],
+        &["registry", "kernels", "conv/kernels", "gemm/kernels", "fmha/kernels", "conv/name", "exchange"],
     ),
     ("Models", &["hardware", "models"]),
-    ("Choosing", &["select", "fmha"]),
+    ("Choosing", &["select", "conv/select", "gemm/select", "fmha/select"]),
     ("Measuring between selections", &["tune"]),
 ];
 

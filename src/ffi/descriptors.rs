@@ -2,147 +2,11 @@
 
 use std::ffi::c_char;
 
-use super::error::{Failure, boundary};
-use super::input::{Versioned, check_reserved, read_optional_text, read_registry, read_structs};
+use super::CkRegistry;
+use super::error::Failure;
+use super::input::{Versioned, read_optional_text, read_registry, read_structs};
 use super::kernels::{CkKernelHooks, add, new_kernel, read_all_hooks, read_hooks_at};
-use super::mirror::{AsC, FromC, init, mirror};
-use super::{CkRegistry, CkStatus};
-use crate::kernel::{ConvKernel, GemmKernel, GemmVariant, Kernel, KernelKind, Mnk, Quant, StreamK};
-use crate::vocab::{
-    Arch, ConvLayout, Direction, Dtype, Elementwise, Epilogue, GemmLayout, GemmLibrary, Major, Pipeline,
-    Scheduler, Specialization, StreamKReduction,
-};
-use ck_select_types::{conv_kernel, gemm_kernel, gemm_variant};
-
-conv_kernel! {
-    mirror
-    /// A grouped-convolution kernel, with the fields of CK's `GroupedConvKernelKey` and those that only its
-    /// names contain.
-    ///
-    /// Words are those of kernel names, such as "compv3"; they are strings, because CK adds some with each
-    /// version.
-    CkConvKernelDesc sized "ck_conv_kernel_desc",
-    [
-        struct_size: usize = size_of::<CkConvKernelDesc>(), "`sizeof(ck_conv_kernel_desc)`.";
-        name: *const c_char = std::ptr::null(),
-            "The name under which it is registered, any single line of text; NULL for the name of CK's code \
-             generator, which contains everything except the types of weight and output and the architecture.";
-    ] []
-}
-
-/// Stream-K settings of a convolution kernel.
-#[repr(C)]
-#[derive(Debug, Clone, Copy)]
-pub struct CkStreamK {
-    /// How it reduces its partial results: "none", "tree", "linear" or "atomic"; NULL if it is not a stream-K
-    /// kernel.
-    pub reduction: *const c_char,
-    /// Not 0: its workgroups stay resident.
-    pub persistent: i32,
-    /// Must be 0.
-    pub reserved: i32,
-}
-
-impl AsC for Option<StreamK> {
-    type C = CkStreamK;
-
-    fn to_c(&self) -> CkStreamK {
-        CkStreamK {
-            reduction: self.map(|stream_k| stream_k.reduction).to_c(),
-            persistent: self.is_some_and(|stream_k| stream_k.persistent).into(),
-            reserved: 0,
-        }
-    }
-}
-
-impl FromC for Option<StreamK> {
-    unsafe fn from_c(value: CkStreamK, field: &str, status: CkStatus) -> Result<Self, Failure> {
-        check_reserved("stream_k.", value.reserved)?;
-        let persistent = value.persistent != 0;
-        // SAFETY: by contract.
-        let reduction: Option<StreamKReduction> = unsafe { FromC::from_c(value.reduction, field, status) }?;
-        if persistent && reduction.is_none() {
-            return Err(Failure::new(status, "stream_k.persistent is set, but stream_k.reduction is NULL"));
-        }
-        Ok(reduction.map(|reduction| StreamK { reduction, persistent }))
-    }
-}
-
-gemm_kernel! {
-    mirror
-    /// A GEMM kernel, with the fields of CK's `KernelKey`.
-    CkGemmKernelDesc sized "ck_gemm_kernel_desc",
-    [
-        struct_size: usize = size_of::<CkGemmKernelDesc>(), "`sizeof(ck_gemm_kernel_desc)`.";
-        name: *const c_char = std::ptr::null(),
-            "The name under which it is registered, any single line of text; NULL for CK's identifier, \
-             which lacks the types of B, C and the accumulators, the transposes, `grouped`, the block size, the \
-             vector widths and the architecture.";
-    ] []
-}
-
-gemm_variant! {
-    mirror
-    /// What sets a GEMM kernel apart from a plain one.
-    CkGemmVariant, [] []
-}
-
-/// Initialises a descriptor with `struct_size` and the defaults of CK: a forward bf16 NHWGC convolution in
-/// two dimensions (tile 1x128x128, waves 2x2x1, instruction 32x32x16, compv3, intrawave, cshuffle, vectors 4,
-/// 8, 8); an fp8 GEMM of layout rcr (tile 128x128x64, the same waves, instruction, pipeline, scheduler and
-/// epilogue, everything padded); forward fp16 attention in batch mode with heads of 128 (pipeline "qr", tile
-/// 128x64x32x128x32x128, the same waves and instruction, everything padded).
-///
-/// # Safety
-/// `desc` points to a `ck_conv_kernel_desc`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_conv_kernel_desc_init(desc: *mut CkConvKernelDesc) -> CkStatus {
-    // SAFETY: by contract, `desc` is valid for writing.
-    boundary(|| unsafe { init(desc, "desc", &ConvKernel::USUAL) })
-}
-
-/// As `ck_conv_kernel_desc_init`, for an fp8 GEMM of layout rcr.
-///
-/// # Safety
-/// `desc` points to a `ck_gemm_kernel_desc`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_gemm_kernel_desc_init(desc: *mut CkGemmKernelDesc) -> CkStatus {
-    // SAFETY: by contract, `desc` is valid for writing.
-    boundary(|| unsafe { init(desc, "desc", &GemmKernel::USUAL) })
-}
-
-/// Adds kernels by descriptor: all of them or, if one cannot be added, none. `hooks` is NULL, or has one
-/// element per descriptor; see `ck_registry_add_kernel`.
-///
-/// # Safety
-/// `registry` is from `ck_registry_create`; `descs` points to `count` descriptors, each with its
-/// `struct_size` set and its strings NULL or NUL-terminated; `hooks` is NULL or points to `count` hooks as
-/// for `ck_registry_add_kernel`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_registry_add_conv_kernels(
-    registry: *mut CkRegistry,
-    descs: *const CkConvKernelDesc,
-    hooks: *const CkKernelHooks,
-    count: usize,
-) -> CkStatus {
-    // SAFETY: `add_described` has the contract of this function.
-    boundary(|| unsafe { add_described(registry, descs, hooks, count) })
-}
-
-/// As `ck_registry_add_conv_kernels`, for GEMMs.
-///
-/// # Safety
-/// As for `ck_registry_add_conv_kernels`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_registry_add_gemm_kernels(
-    registry: *mut CkRegistry,
-    descs: *const CkGemmKernelDesc,
-    hooks: *const CkKernelHooks,
-    count: usize,
-) -> CkStatus {
-    // SAFETY: `add_described` has the contract of this function.
-    boundary(|| unsafe { add_described(registry, descs, hooks, count) })
-}
+use crate::kernel::Kernel;
 
 /// # Safety
 /// As for `ck_registry_add_conv_kernels`.
@@ -175,30 +39,6 @@ pub(super) trait Descriptor: Versioned {
     /// # Safety
     /// Its texts are NULL or NUL-terminated.
     unsafe fn kernel(&self) -> Result<Kernel, Failure>;
-}
-
-impl Descriptor for CkConvKernelDesc {
-    unsafe fn kernel(&self) -> Result<Kernel, Failure> {
-        // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
-        unsafe {
-            let kernel = ConvKernel::from_c(*self, "", CkStatus::InvalidKernel)?;
-            Ok(Kernel { name: named(self.name, || kernel.long_name())?, kind: KernelKind::Conv(kernel) })
-        }
-    }
-}
-
-impl Descriptor for CkGemmKernelDesc {
-    unsafe fn kernel(&self) -> Result<Kernel, Failure> {
-        // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
-        unsafe {
-            let mut kernel = GemmKernel::from_c(*self, "", CkStatus::InvalidKernel)?;
-            let name = named(self.name, || kernel.identifier())?;
-            if kernel.variant.library == GemmLibrary::Ck {
-                kernel.variant.library = GemmKernel::library_of(&name);
-            }
-            Ok(Kernel { name, kind: KernelKind::Gemm(kernel) })
-        }
-    }
 }
 
 /// A descriptor's name; by default what the kernel's fields make.

@@ -119,7 +119,7 @@ impl<T: Versioned> Structs<T> {
 }
 
 /// Room for a struct, of which the caller has set the size alone.
-pub(super) struct Room<T> {
+pub(super) struct OutStruct<T> {
     address: *mut T,
     size: usize,
 }
@@ -129,17 +129,17 @@ pub(super) struct Room<T> {
 /// # Safety
 /// `address` is NULL, or points to a `usize` and, when that is a size that `T` may have, to room for so many
 /// bytes.
-pub(super) unsafe fn room<T: Versioned>(address: *mut T) -> Result<Room<T>, Failure> {
+pub(super) unsafe fn out_struct<T: Versioned>(address: *mut T) -> Result<OutStruct<T>, Failure> {
     // SAFETY: by contract, `address` is NULL or begins with a `usize`.
     let size = unsafe { read_size(address.cast_const()) }?;
-    Ok(Room { address, size })
+    Ok(OutStruct { address, size })
 }
 
-impl<T: Versioned> Room<T> {
+impl<T: Versioned> OutStruct<T> {
     /// The room for a struct of an array, in which all are as large as the first.
     ///
     /// # Safety
-    /// The contract of [`room`] holds for an array of more than `index` structs.
+    /// The contract of [`out_struct`] holds for an array of more than `index` structs.
     pub(super) unsafe fn at(&self, index: usize) -> Self {
         // SAFETY: by contract, the array reaches beyond that.
         Self { address: unsafe { self.address.byte_add(index * self.size) }, size: self.size }
@@ -148,7 +148,7 @@ impl<T: Versioned> Room<T> {
     /// Writes as much as there is room for.
     ///
     /// # Safety
-    /// The contract of [`room`] still holds.
+    /// The contract of [`out_struct`] still holds.
     pub(super) unsafe fn write(self, value: T) {
         if self.size == size_of::<T>() {
             // SAFETY: by contract, `self.address` has room for `self.size` bytes, which is all of a `T`.

@@ -5,14 +5,12 @@ use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::error::{Failure, boundary};
-use super::fmha::CkFmhaProblem;
 use super::input::{
-    Structs, Versioned, check_reserved, output, read_arch, read_array, read_registry, read_struct,
-    read_structs, read_text, room, write_output,
+    Structs, Versioned, check_reserved, out_struct, output, read_arch, read_array, read_registry,
+    read_struct, read_structs, read_text, write_output,
 };
 use super::mirror::AsC as _;
-use super::problems::{CkConvProblem, CkGemmProblem};
-use super::{CkRegistry, CkStatus};
+use super::{CkConvProblem, CkFmhaProblem, CkGemmProblem, CkRegistry, CkStatus};
 use crate::kernel::Kernel;
 use crate::problem::Problem;
 use crate::registry::{AddError, Hooks, NewKernel, Priority, Registry, UserData};
@@ -411,7 +409,7 @@ pub unsafe extern "C" fn ck_registry_find(
 }
 
 /// # Safety
-/// As for [`room`].
+/// As for [`out_struct`].
 unsafe fn write_info(
     registry: &Registry,
     index: Option<usize>,
@@ -419,7 +417,7 @@ unsafe fn write_info(
     info: *mut CkKernelInfo,
 ) -> Result<(), Failure> {
     // SAFETY: by contract, `info` is NULL or a struct with its size set.
-    let info = unsafe { room(info) }?;
+    let info = unsafe { out_struct(info) }?;
     let found = index.and_then(|index| Some((index, registry.get(index)?)));
     let (index, entry) = found.ok_or_else(|| {
         let message = format!("the registry has {} kernels, but not {asked}", registry.len());

@@ -148,7 +148,7 @@ macro_rules! mirror {
 
         impl $c {
             /// What the header says about it.
-            pub(super) fn describe() -> $crate::ffi::mirror::CStruct {
+            pub(in crate::ffi) fn describe() -> $crate::ffi::mirror::CStruct {
                 use $crate::ffi::mirror::{CField, CStruct, documented};
                 use std::any::type_name;
                 use std::mem::offset_of;

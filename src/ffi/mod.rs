@@ -19,15 +19,14 @@
     )
 )]
 
-mod desc_names;
+mod conv;
 mod descriptors;
 mod engines;
 mod error;
 mod exchange;
 mod fmha;
-mod fmha_kernels;
 mod forests;
-mod gemm_request;
+mod gemm;
 mod hardware;
 mod input;
 mod kernels;
@@ -45,22 +44,19 @@ mod tests;
 mod tune;
 mod words;
 
-pub use desc_names::*;
-pub use descriptors::*;
+pub use conv::*;
 pub use engines::*;
 pub use error::*;
 pub use exchange::*;
 pub use fmha::*;
-pub use fmha_kernels::*;
 pub use forests::*;
-pub use gemm_request::*;
+pub use gemm::*;
 pub use hardware::*;
 pub use kernels::*;
 pub use log::*;
 pub use memory::*;
 pub use mirror::{AsC, CField, CStruct};
 pub use models::*;
-pub use problems::*;
 pub use registry::*;
 pub use rows::*;
 pub use select::*;

@@ -5,9 +5,9 @@ use std::mem::offset_of;
 use std::sync::OnceLock;
 
 use super::error::{Failure, boundary};
-use super::input::{Versioned, output, read_registry, room, write_output};
+use super::input::{Versioned, out_struct, output, read_registry, write_output};
 use super::memory::give_text;
-use super::problems::{AsProblem, CkConvProblem, CkGemmProblem, read_problem};
+use super::problems::{AsProblem, read_problem};
 use super::words::word;
 use super::{CkRegistry, CkStatus};
 use crate::problem::FieldSet;
@@ -119,59 +119,6 @@ unsafe impl Versioned for CkRanked {
     const LEAST: usize = offset_of!(Self, tied);
 }
 
-/// Chooses the kernel to run for a problem: the best supported kernel by the first source that has an answer.
-/// Fails with `CK_STATUS_NO_KERNEL` if no registered kernel computes the problem and supports it, and with
-/// `CK_STATUS_OVERRIDE_FAILED` if an override names a kernel that cannot be used; a wrong kernel is never
-/// returned. For attention, which is chosen for one stage, the problem's `family`, CK's rules say what a
-/// kernel supports. `ck_select_kernel` is a short name for the convolutions' function.
-///
-/// Suited for the hot path: unless the options let it measure, it takes no lock, makes no system call and
-/// does not allocate once warm, except to write a problem that is new to the file of `CK_SELECT_CAPTURE`. A
-/// call that measures runs kernels on the options' stream and waits for them. A registry that chooses without
-/// a model (`no_model`), or by a built-in one although no architecture was given (`arch_unknown`), warns
-/// once: see `ck_log_set_callback`.
-///
-/// # Safety
-/// `registry` is from `ck_registry_create`; `problem` and `selection` point to structs with their
-/// `struct_size` set.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_registry_select_conv(
-    registry: *const CkRegistry,
-    problem: *const CkConvProblem,
-    selection: *mut CkSelection,
-) -> CkStatus {
-    // SAFETY: `select` has the contract of this function.
-    boundary(|| unsafe { select(registry, problem, selection) })
-}
-
-/// As `ck_registry_select_conv`, for callers that choose only convolutions.
-///
-/// # Safety
-/// As for `ck_registry_select_conv`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_select_kernel(
-    registry: *const CkRegistry,
-    problem: *const CkConvProblem,
-    selection: *mut CkSelection,
-) -> CkStatus {
-    // SAFETY: `select` has the contract of this function.
-    boundary(|| unsafe { select(registry, problem, selection) })
-}
-
-/// As `ck_registry_select_conv`, for a GEMM.
-///
-/// # Safety
-/// As for `ck_registry_select_conv`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_registry_select_gemm(
-    registry: *const CkRegistry,
-    problem: *const CkGemmProblem,
-    selection: *mut CkSelection,
-) -> CkStatus {
-    // SAFETY: `select` has the contract of this function.
-    boundary(|| unsafe { select(registry, problem, selection) })
-}
-
 /// # Safety
 /// As for `ck_registry_select_conv`.
 pub(super) unsafe fn select<T: AsProblem>(
@@ -183,7 +130,7 @@ pub(super) unsafe fn select<T: AsProblem>(
     // with its size set and a valid `arch`.
     let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
     // SAFETY: by contract, `selection` is NULL or a struct with its size set.
-    let selection = unsafe { room(selection) }?;
+    let selection = unsafe { out_struct(selection) }?;
     let chosen = registry.select(&problem).map_err(select_failure)?;
     let value = CkSelection {
         struct_size: size_of::<CkSelection>(),
@@ -254,45 +201,6 @@ fn field_names(op: Op) -> &'static [CString] {
     NAMES.get(op as usize).map_or(&[], |names| names.get_or_init(make).as_slice())
 }
 
-/// Ranks the kernels for a problem by the model that serves it, best first. At most `capacity` places are
-/// written; `count` receives the total number, `left_out`, which may be NULL, that of kernels that compute
-/// the problem but that the model cannot describe. `ranked` may be NULL if `capacity` is 0. The `supports`
-/// callbacks are not called.
-///
-/// # Safety
-/// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `ranked`
-/// points to `capacity` structs, the first with its `struct_size` set, `count` to a `size_t`; `left_out` is
-/// NULL or points to a `size_t`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_registry_rank_conv(
-    registry: *const CkRegistry,
-    problem: *const CkConvProblem,
-    capacity: usize,
-    ranked: *mut CkRanked,
-    count: *mut usize,
-    left_out: *mut usize,
-) -> CkStatus {
-    // SAFETY: `rank` has the contract of this function.
-    boundary(|| unsafe { rank(registry, problem, capacity, ranked, count, left_out) })
-}
-
-/// As `ck_registry_rank_conv`, for a GEMM.
-///
-/// # Safety
-/// As for `ck_registry_rank_conv`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_registry_rank_gemm(
-    registry: *const CkRegistry,
-    problem: *const CkGemmProblem,
-    capacity: usize,
-    ranked: *mut CkRanked,
-    count: *mut usize,
-    left_out: *mut usize,
-) -> CkStatus {
-    // SAFETY: `rank` has the contract of this function.
-    boundary(|| unsafe { rank(registry, problem, capacity, ranked, count, left_out) })
-}
-
 /// # Safety
 /// As for `ck_registry_rank_conv`.
 pub(super) unsafe fn rank<T: AsProblem>(
@@ -310,7 +218,7 @@ pub(super) unsafe fn rank<T: AsProblem>(
     let room = match capacity {
         0 => None,
         // SAFETY: by contract, `ranked` has `capacity` structs, of which the first has its size set.
-        _ => Some(unsafe { room(output(ranked, "ranked")?) }?),
+        _ => Some(unsafe { out_struct(output(ranked, "ranked")?) }?),
     };
     let ranking = registry.rank(&problem).map_err(select_failure)?;
     for (place, of) in ranking.places.iter().enumerate().take(capacity) {
@@ -358,38 +266,6 @@ unsafe impl Versioned for CkPredictions {
     const LEAST: usize = offset_of!(Self, latency_ms);
 }
 
-/// Predicts the speed of the kernel at an index for a problem. Fails with `CK_STATUS_NO_KERNEL` if the kernel
-/// computes something else.
-///
-/// # Safety
-/// `registry` is from `ck_registry_create`; `problem` and `predictions` point to structs with their
-/// `struct_size` set.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_registry_predict_conv(
-    registry: *const CkRegistry,
-    problem: *const CkConvProblem,
-    index: usize,
-    predictions: *mut CkPredictions,
-) -> CkStatus {
-    // SAFETY: `predict` has the contract of this function.
-    boundary(|| unsafe { predict(registry, problem, index, predictions) })
-}
-
-/// As `ck_registry_predict_conv`, for a GEMM.
-///
-/// # Safety
-/// As for `ck_registry_predict_conv`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_registry_predict_gemm(
-    registry: *const CkRegistry,
-    problem: *const CkGemmProblem,
-    index: usize,
-    predictions: *mut CkPredictions,
-) -> CkStatus {
-    // SAFETY: `predict` has the contract of this function.
-    boundary(|| unsafe { predict(registry, problem, index, predictions) })
-}
-
 /// # Safety
 /// As for `ck_registry_predict_conv`.
 pub(super) unsafe fn predict<T: AsProblem>(
@@ -402,7 +278,7 @@ pub(super) unsafe fn predict<T: AsProblem>(
     // with its size set and a valid `arch`.
     let (registry, problem) = unsafe { (read_registry(registry)?, read_problem(problem)?) };
     // SAFETY: by contract, `predictions` is NULL or a struct with its size set.
-    let predictions = unsafe { room(predictions) }?;
+    let predictions = unsafe { out_struct(predictions) }?;
     let found = registry.predict(&problem, index).map_err(select_failure)?;
     let value = CkPredictions {
         struct_size: size_of::<CkPredictions>(),
@@ -413,42 +289,6 @@ pub(super) unsafe fn predict<T: AsProblem>(
     // SAFETY: by contract, `predictions` still has the room that was checked.
     unsafe { predictions.write(value) };
     Ok(())
-}
-
-/// Writes the features of a problem and the kernel at an index as the serving model sees them, in the model's
-/// order; `count` receives their number.
-///
-/// # Safety
-/// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set;
-/// `features` points to `capacity` doubles, `count` to a `size_t`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_registry_extract_conv(
-    registry: *const CkRegistry,
-    problem: *const CkConvProblem,
-    index: usize,
-    capacity: usize,
-    features: *mut f64,
-    count: *mut usize,
-) -> CkStatus {
-    // SAFETY: `extract` has the contract of this function.
-    boundary(|| unsafe { extract(registry, problem, index, capacity, features, count) })
-}
-
-/// As `ck_registry_extract_conv`, for a GEMM.
-///
-/// # Safety
-/// As for `ck_registry_extract_conv`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_registry_extract_gemm(
-    registry: *const CkRegistry,
-    problem: *const CkGemmProblem,
-    index: usize,
-    capacity: usize,
-    features: *mut f64,
-    count: *mut usize,
-) -> CkStatus {
-    // SAFETY: `extract` has the contract of this function.
-    boundary(|| unsafe { extract(registry, problem, index, capacity, features, count) })
 }
 
 /// # Safety
@@ -480,36 +320,6 @@ pub(super) unsafe fn extract<T: AsProblem>(
     // SAFETY: by contract, `count` is valid for writing.
     unsafe { write_output(count, row.len()) };
     Ok(())
-}
-
-/// Explains a selection as human-readable text: which sources were asked, what each answered, and why it was
-/// passed over. Free it with `ck_string_free`.
-///
-/// # Safety
-/// `registry` is from `ck_registry_create`; `problem` points to a struct with its `struct_size` set; `text`
-/// points to a pointer.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_registry_explain_conv(
-    registry: *const CkRegistry,
-    problem: *const CkConvProblem,
-    text: *mut *mut c_char,
-) -> CkStatus {
-    // SAFETY: `explain` has the contract of this function.
-    boundary(|| unsafe { explain(registry, problem, text) })
-}
-
-/// As `ck_registry_explain_conv`, for a GEMM.
-///
-/// # Safety
-/// As for `ck_registry_explain_conv`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_registry_explain_gemm(
-    registry: *const CkRegistry,
-    problem: *const CkGemmProblem,
-    text: *mut *mut c_char,
-) -> CkStatus {
-    // SAFETY: `explain` has the contract of this function.
-    boundary(|| unsafe { explain(registry, problem, text) })
 }
 
 /// # Safety

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 use std::time::Duration;
 
 use super::error::{Failure, boundary};
-use super::input::{Versioned, check_reserved, read_registry, read_struct, room};
+use super::input::{Versioned, check_reserved, out_struct, read_registry, read_struct};
 use super::{CkRegistry, CkStatus};
 use crate::registry::TuneBudget;
 use crate::tuning::device::Stream;
@@ -95,7 +95,7 @@ pub unsafe extern "C" fn ck_registry_tune(
         // SAFETY: by contract, `budget` is NULL or a struct with its size set.
         let raw = unsafe { read_struct(budget) }?;
         // SAFETY: by contract, `report` is NULL or a struct with its size set.
-        let report = if report.is_null() { None } else { Some(unsafe { room(report) }?) };
+        let report = if report.is_null() { None } else { Some(unsafe { out_struct(report) }?) };
         let done = registry.tune(&read_budget(&raw)?).map_err(Failure::of(CkStatus::CannotMeasure))?;
         if let Some(report) = report {
             let value = CkTuneReport {

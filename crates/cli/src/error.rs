@@ -16,7 +16,7 @@ pub(crate) enum CliError {
     /// The reader of the output has stopped reading.
     BrokenPipe,
     /// All is said already; this is the exit code.
-    Said(u8),
+    Reported(u8),
 }
 
 /// Any error whose text already names the file and the problem.
@@ -33,7 +33,7 @@ impl CliError {
             Self::Usage(message) => (message, 2),
             Self::Failed(message) => (message, 1),
             Self::Judged(message) => (message, 3),
-            Self::Said(code) => return ExitCode::from(code),
+            Self::Reported(code) => return ExitCode::from(code),
             // A reader that has seen enough (`| head`) is not a failure.
             Self::BrokenPipe => return ExitCode::SUCCESS,
         };

@@ -1,5 +1,9 @@
 //! The command `ckselect`: everything about choosing kernels outside of a C++ process.
 //!
+//! ```text
+//! arguments ── clash, successors ── commands (a file each) ── the crates ── table or JSON ── output
+//! ```
+//!
 //! Results go to standard output, messages to standard error. Exit codes: 0 success, 1 failure, 2 usage
 //! error, 3 a check failed.
 
@@ -54,7 +58,7 @@ fn run() -> Result<(), CliError> {
     let mut line = commands::line();
     if std::env::args_os().len() <= 1 {
         say!("{}", line.render_help());
-        return Err(CliError::Said(2));
+        return Err(CliError::Reported(2));
     }
     match line.try_get_matches_from_mut(std::env::args_os()) {
         Ok(matches) => {
@@ -85,7 +89,7 @@ fn show(shown: &clap::Error) -> Result<(), CliError> {
         } else {
             say!("{}", shown.to_string().trim_end());
         }
-        return Err(CliError::Said(u8::try_from(shown.exit_code()).unwrap_or(2)));
+        return Err(CliError::Reported(u8::try_from(shown.exit_code()).unwrap_or(2)));
     }
     let text = shown.render();
     Output::create(None)?.filled(|out| {

@@ -143,8 +143,8 @@ impl Plan {
             add(&kernel.name);
         }
         for planned in &self.problems {
-            let AskedProblem { idx, problem, said } = &planned.asked;
-            add(&format!("{idx} {problem} {said:?}"));
+            let AskedProblem { idx, problem, stated } = &planned.asked;
+            add(&format!("{idx} {problem} {stated:?}"));
             let places: Vec<String> = planned.kernels.iter().map(u32::to_string).collect();
             add(&places.join(","));
         }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use ck_select::kernel::Kernel;
-use ck_select::listing::{ListedProblem, ProblemListError, ProblemReader, Said};
+use ck_select::listing::{ListedProblem, ProblemListError, ProblemReader, StatedFields};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::Op;
@@ -19,13 +19,13 @@ pub struct AskedProblem {
     /// The problem; what the file does not specify has upstream's defaults.
     pub problem: Problem,
     /// Which of its words the file specifies.
-    pub said: Said,
+    pub stated: StatedFields,
 }
 
 impl AskedProblem {
     /// The problem as this kernel would run it; `None` when the kernel computes something else.
     pub fn for_kernel(&self, kernel: &Kernel) -> Option<Problem> {
-        self.said.completed(&self.problem, &kernel.kind)
+        self.stated.completed(&self.problem, &kernel.kind)
     }
 }
 
@@ -57,13 +57,13 @@ impl ProblemSet {
             ProblemReader::new(&name, Box::new(bytes), op, ProblemDefaults::of(op)).map_err(of_file)?;
         let mut seen = HashSet::new();
         let mut problems = Vec::new();
-        while let Some(ListedProblem { number, problem, said }) = reader.next().map_err(of_file)? {
+        while let Some(ListedProblem { number, problem, stated }) = reader.next().map_err(of_file)? {
             problem
                 .check_split()
                 .map_err(|error| MeasureError::file(label, format!("{problem}: {error}")))?;
-            if seen.insert((problem, said)) {
+            if seen.insert((problem, stated)) {
                 let idx = number.unwrap_or(problems.len() as u64);
-                problems.push(AskedProblem { idx, problem, said });
+                problems.push(AskedProblem { idx, problem, stated });
             }
         }
         let notes = reader.passed.notes().into_iter().map(|note| format!("{name}: {note}")).collect();
@@ -73,7 +73,7 @@ impl ProblemSet {
     /// Why no kernel of a pool computes any of the problems, by the first of each.
     pub fn misfit(&self, pool: &Pool) -> String {
         let why = pool.get(0).zip(self.problems.first()).and_then(|(kernel, asked)| {
-            let problem = asked.said.filled(&asked.problem, &kernel.kind).unwrap_or(asked.problem);
+            let problem = asked.stated.filled(&asked.problem, &kernel.kind).unwrap_or(asked.problem);
             Some(format!(
                 "; the first, {}, does not compute {problem}: {}",
                 kernel.name,
@@ -188,8 +188,8 @@ mod tests {
         let silent = conv("C,K,Hi,Wi,Y,X\n64,64,8,8,1,1\n").unwrap();
         let Some(Problem::Conv(problem)) = silent.problems[0].for_kernel(&backward) else { panic!() };
         assert_eq!((problem.direction.as_str(), problem.dtype_out.as_str()), ("bwd_data", "fp16"));
-        let said = conv("C=64 K=64 Hi=8 Wi=8 Y=1 X=1 direction=forward").unwrap();
-        assert_eq!(said.problems[0].for_kernel(&backward), None);
+        let stated = conv("C=64 K=64 Hi=8 Wi=8 Y=1 X=1 direction=forward").unwrap();
+        assert_eq!(stated.problems[0].for_kernel(&backward), None);
         let deep = conv("C=64 K=64 Hi=8 Wi=8 Y=1 X=1 Di=4 Z=3 pad_d=1").unwrap();
         assert_eq!(deep.problems[0].for_kernel(&backward), None);
     }

@@ -5,7 +5,8 @@
 //! file.
 
 use ck_select::cells::Fields;
-use ck_select::problem::{CONV_COLUMNS, FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, Problem};
+use ck_select::operation::Operation;
+use ck_select::problem::Problem;
 use ck_select::vocab::{Dtype, Op};
 
 use crate::outcome::{FailureClass, Outcome};
@@ -18,65 +19,30 @@ pub const NO_LATENCY: &str = "N/A";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Columns {
     op: Op,
-    split_k: bool,
-    right_pads: bool,
-    /// Batches or lists of GEMMs.
-    many: bool,
-    /// Indices into [`FMHA_MORE_COLUMNS`].
-    more: Vec<usize>,
+    problem: Vec<&'static str>,
 }
-
-const GEMM: [&str; 6] = ["m", "n", "k", "split_k", "dtype", "layout"];
-const RIGHT_PADS: [&str; 3] = ["pad_d_right", "pad_h_right", "pad_w_right"];
 
 impl Columns {
     /// The columns that the plan's problems need: upstream's, and those that upstream's schema lacks but some
     /// problems need to be told apart.
     pub fn of(plan: &Plan) -> Self {
         let op = plan.kernels().first().map_or(Op::GroupedConv, |kernel| kernel.kind.op());
-        let mut columns = Self { op, split_k: false, right_pads: false, many: false, more: Vec::new() };
-        let usual = FmhaProblem::USUAL.more_columns();
-        for planned in plan.problems() {
-            match &planned.asked.problem {
-                Problem::Conv(p) => {
-                    columns.split_k |= p.split_k != 1;
-                    columns.right_pads |= p.pad_left != p.pad_right;
-                }
-                Problem::Gemm(p) => columns.many |= p.request.batch > 0 || !p.request.groups.is_empty(),
-                Problem::Fmha(p) => {
-                    let values = p.more_columns();
-                    columns.more.extend((0..values.len()).filter(|&at| values[at] != usual[at]));
-                }
-            }
-        }
-        columns.more.sort_unstable();
-        columns.more.dedup();
-        columns
+        let Operation { columns, more_columns, .. } = Operation::get(op);
+        let differs = |name: &&str| {
+            plan.problems()
+                .iter()
+                .map(|planned| planned.asked.problem)
+                .any(|problem| problem.cell(name) != problem.assumed().cell(name))
+        };
+        let needed = more_columns.iter().filter(|names| names.iter().any(differs));
+        Self { op, problem: columns.iter().chain(needed.copied().flatten()).copied().collect() }
     }
 
     /// Their names.
     pub fn names(&self) -> Vec<&'static str> {
-        let mut names = vec!["kernel", "problem_idx"];
-        match self.op {
-            Op::GroupedConv => {
-                names.extend(CONV_COLUMNS);
-                names.extend(self.split_k.then_some("split_k"));
-                names.extend(self.right_pads.then_some(RIGHT_PADS).into_iter().flatten());
-                names.extend(["latency_ms", "tflops", "non_zero"]);
-            }
-            Op::Fmha => {
-                names.extend(FMHA_COLUMNS);
-                names.extend(self.more.iter().map(|&at| FMHA_MORE_COLUMNS[at]));
-                names.extend(["latency_ms", "tflops", "non_zero"]);
-            }
-            Op::Gemm => {
-                names.extend(GEMM);
-                names.extend(self.many.then_some(["batch", "groups"]).into_iter().flatten());
-                names.extend(["latency_ms", "tflops", "bandwidth_gb_s", "non_zero"]);
-            }
-        }
-        names.push("error_msg");
-        names
+        let rate = (self.op == Op::Gemm).then_some("bandwidth_gb_s");
+        let figures = ["latency_ms", "tflops"].into_iter().chain(rate).chain(["non_zero", "error_msg"]);
+        ["kernel", "problem_idx"].into_iter().chain(self.problem.iter().copied()).chain(figures).collect()
     }
 
     /// A row, including its line end.
@@ -109,26 +75,7 @@ impl Columns {
 
     /// A problem's cells.
     pub fn problem(&self, problem: &Problem) -> Vec<String> {
-        match problem {
-            Problem::Conv(p) => {
-                let mut cells: Vec<String> = p.columns().map(|number| number.to_string()).into();
-                cells.extend(self.split_k.then(|| p.split_k.to_string()));
-                let right = p.pad_right.iter().map(ToString::to_string);
-                cells.extend(right.filter(|_| self.right_pads));
-                cells
-            }
-            Problem::Fmha(p) => {
-                let more = p.more_columns();
-                let more = self.more.iter().map(|&at| more[at]);
-                p.columns().into_iter().chain(more).map(|number| number.to_string()).collect()
-            }
-            Problem::Gemm(p) => {
-                let numbers = [p.m, p.n, p.k, p.split_k.into()].map(|number: i64| number.to_string());
-                let words = [p.dtype_a.to_string(), p.layout.to_string()];
-                let many = self.many.then(|| [p.request.batch.to_string(), p.request.groups.to_string()]);
-                numbers.into_iter().chain(words).chain(many.into_iter().flatten()).collect()
-            }
-        }
+        self.problem.iter().map(|name| problem.cell(name)).collect()
     }
 
     /// The header, including its line end.

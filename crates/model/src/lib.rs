@@ -27,4 +27,6 @@ pub mod scoring;
 pub mod select;
 pub mod ties;
 
-use ck_select_types::{cells, files, hardware, inputs, json, kernel, listing, nearest, pool, problem, vocab};
+use ck_select_types::{
+    cells, files, hardware, inputs, json, kernel, listing, nearest, operation, pool, problem, vocab,
+};

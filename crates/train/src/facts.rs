@@ -4,7 +4,8 @@
 use std::collections::HashSet;
 
 use ck_select_model::model::{TrainedOn, TrainedRange};
-use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, Problem};
+use ck_select_types::operation::Operation;
+use ck_select_types::problem::Problem;
 
 use ck_select_data::measurements::Measurements;
 use ck_select_data::trained;
@@ -40,11 +41,8 @@ pub(super) fn shapes(measurements: &Measurements) -> usize {
 
 /// The dimensions of a problem, as columns of upstream's tables.
 pub(super) fn dimensions(problem: &Problem) -> Vec<(&'static str, i64)> {
-    match problem {
-        Problem::Gemm(p) => {
-            vec![("m", p.m), ("n", p.n), ("k", p.k), ("split_k", p.split_k.into())]
-        }
-        Problem::Conv(p) => CONV_COLUMNS.into_iter().zip(p.columns()).collect(),
-        Problem::Fmha(p) => FMHA_COLUMNS.into_iter().zip(p.columns()).collect(),
-    }
+    let number = |name: &&'static str| {
+        problem.value(name).filter(|(field, _)| field.is_number()).map(|(_, value)| (*name, value))
+    };
+    Operation::get(problem.op()).columns.iter().filter_map(number).collect()
 }

@@ -45,15 +45,11 @@ impl Holdout {
 
     fn value(&self, problem: &Problem, file: usize, measurements: &Measurements) -> String {
         let unknown = || "none".to_owned();
-        match (self, problem) {
-            (Self::Device, problem) => {
-                problem.arch().map_or_else(unknown, |arch| measurements.gpu_of_file(file, arch))
-            }
-            (Self::Direction, Problem::Conv(problem)) => problem.direction.to_string(),
-            (Self::Dtype, Problem::Conv(problem)) => problem.dtype_in.to_string(),
-            (Self::Dtype, Problem::Gemm(problem)) => problem.dtype_a.to_string(),
-            (Self::Dtype, Problem::Fmha(problem)) => problem.dtype.to_string(),
-            (Self::Direction | Self::File(_), _) => unknown(),
+        match self {
+            Self::Device => problem.arch().map_or_else(unknown, |arch| measurements.gpu_of_file(file, arch)),
+            Self::Direction => problem.direction().map_or_else(unknown, |direction| direction.to_string()),
+            Self::Dtype => problem.dtype().to_string(),
+            Self::File(_) => unknown(),
         }
     }
 

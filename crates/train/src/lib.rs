@@ -1,6 +1,11 @@
 //! Trains a model directory from measurements: cross-validation by problem, one forest per target, and the
 //! other files of upstream's trainer.
 //!
+//! ```text
+//! measurements ── data ── folds ──┬── fit (a fold each) ── out_of_fold ── card
+//!                                 └── fit (all) ── artifacts, the model directory
+//! ```
+//!
 //! Each training runs on one thread with fixed seeds, so the same data and the same [`Plan`] give the same
 //! bytes. Folds are trained in parallel, on the rayon pool of the caller. [`lightgbm`] is the real LightGBM behind a
 //! safe interface.

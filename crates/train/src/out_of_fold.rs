@@ -53,10 +53,7 @@ pub(super) fn parquet(measurements: &Measurements, trained: &[Trained]) -> Resul
         Arc::new(values.collect::<Float64Array>())
     };
     // Upstream's names differ by operation.
-    let speed = match measurements.wanted().op {
-        Op::Gemm => "measured_tflops",
-        Op::GroupedConv | Op::Fmha => "tflops",
-    };
+    let speed = if measurements.wanted().op == Op::Gemm { "measured_tflops" } else { "tflops" };
     columns.push((speed.to_owned(), real(|row| row.tflops)));
     columns.push(("latency_ms".to_owned(), real(|row| row.latency_ms)));
     columns.push(("is_valid".to_owned(), Arc::new(BooleanArray::from(vec![true; valid.len()]))));

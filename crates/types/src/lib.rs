@@ -1,7 +1,14 @@
 //! Requests and answers: problems and kernels as plain checked values, their names and their files.
 //!
-//! - [`problem`]: a convolution or a GEMM, from text, tables and lists
-//! - [`kernel`]: what can answer a problem: descriptors and their names
+//! ```text
+//! vocab ── field ──┬── conv ──┐                   ┌── problem ── listing (text, tables, logs)
+//!                  ├── gemm ──┼── operation ──────┤
+//!                  └── fmha ──┘   (a record each) └── kernel ─── pool (names, exports, lists)
+//! ```
+//!
+//! - [`conv`], [`gemm`], [`fmha`]: an operation's fields, a line each, its names and rules
+//! - [`operation`]: what each says about itself; [`problem`], [`kernel`]: values of any
+//! - [`listing`]: problems from text, tables and lists
 //! - [`pool`]: the kernels among which one is chosen
 //! - [`hardware`]: the GPU's constants; [`vocab`]: all words; [`cells`]: values by the names of columns
 //! - [`files`]: opening, reading and writing files with untrusted names; [`panics`]: panics turned into
@@ -23,6 +30,7 @@ pub mod json;
 pub mod kernel;
 pub mod listing;
 pub mod nearest;
+pub mod operation;
 pub mod panics;
 pub mod pool;
 pub mod problem;

@@ -96,32 +96,6 @@ class GemmProblem(Sized):
     ]
 
 
-class Options(Sized):
-    _fields_ = [
-        ("struct_size", c_size_t),
-        ("mode", c_int32),
-        ("ignore_environment", c_int32),
-        ("override_file", c_char_p),
-        ("arch", c_char_p),
-        ("store", c_char_p),
-        ("device_name", c_char_p),
-        ("stream", c_void_p),
-        ("refine", c_int32),
-        ("refine_out_of_range", c_int32),
-        ("search", c_int32),
-        ("repeats", c_int32),
-        ("warmup", c_int32),
-        ("host_timing", c_int32),
-        ("embedded_models", c_int32),
-        ("no_estimate", c_int32),
-        ("budget_ms", c_double),
-        ("cutoff", c_double),
-        ("run_timeout_ms", c_double),
-        ("hardware", c_char_p),
-        ("splits", c_char_p),
-    ]
-
-
 class FmhaProblem(Sized):
     _fields_ = [
         ("struct_size", c_size_t),
@@ -174,6 +148,32 @@ class FmhaProblem(Sized):
         ("is_gappy", c_int32),
         ("has_rotary_cos_sin", c_int32),
         ("reserved", c_int32),
+    ]
+
+
+class Options(Sized):
+    _fields_ = [
+        ("struct_size", c_size_t),
+        ("mode", c_int32),
+        ("ignore_environment", c_int32),
+        ("override_file", c_char_p),
+        ("arch", c_char_p),
+        ("store", c_char_p),
+        ("device_name", c_char_p),
+        ("stream", c_void_p),
+        ("refine", c_int32),
+        ("refine_out_of_range", c_int32),
+        ("search", c_int32),
+        ("repeats", c_int32),
+        ("warmup", c_int32),
+        ("host_timing", c_int32),
+        ("embedded_models", c_int32),
+        ("no_estimate", c_int32),
+        ("budget_ms", c_double),
+        ("cutoff", c_double),
+        ("run_timeout_ms", c_double),
+        ("hardware", c_char_p),
+        ("splits", c_char_p),
     ]
 
 

@@ -169,11 +169,11 @@ fn check_pool(found: &Enumeration) -> Result<(), CliError> {
 /// Refuses options that are for other operations.
 fn check_options(args: &Args, config: &Config) -> Result<(), CliError> {
     let wrong = match config.op() {
-        Op::GroupedConv | Op::Fmha if args.dtype.is_some() => {
+        op if op != Op::Gemm && args.dtype.is_some() => {
             "--dtype is for GEMMs; other types are in the configuration"
         }
-        Op::GroupedConv | Op::Fmha if args.layout.is_some() => "--layout is for GEMMs",
-        Op::Gemm | Op::Fmha if args.ndim.is_some() => "--ndim is for convolutions",
+        op if op != Op::Gemm && args.layout.is_some() => "--layout is for GEMMs",
+        op if op != Op::GroupedConv && args.ndim.is_some() => "--ndim is for convolutions",
         _ => return Ok(()),
     };
     Err(CliError::usage(wrong))
@@ -236,8 +236,8 @@ fn listed(found: &Enumeration) -> Table {
 
 fn list_fields(args: &Args) -> Result<(), CliError> {
     let mut table = Table::new(["op", "field", "meaning"]);
-    for op in [Op::GroupedConv, Op::Gemm, Op::Fmha] {
-        for field in fields(op).iter().filter(|_| args.op.is_none_or(|wanted| wanted == op)) {
+    for &op in Op::ALL.iter().filter(|op| args.op.is_none_or(|wanted| wanted == **op)) {
+        for field in fields(op) {
             table.push(vec![op.as_str().into(), format!("c.{}", field.name).into(), field.doc.into()]);
         }
     }

@@ -50,9 +50,9 @@ impl Writer {
         let mut file = BufWriter::with_capacity(1 << 16, super::create(path)?);
         let columns = columns(op, extras);
         // Only GEMMs are named as in the table.
-        let heading = |column: &Column| match (column.name, op) {
-            ("kernel_name", Op::GroupedConv | Op::Fmha) => "kernel",
-            (name, _) => name,
+        let heading = |column: &Column| match column.name {
+            "kernel_name" if op != Op::Gemm => "kernel",
+            name => name,
         };
         let header = columns.iter().map(heading).collect::<Vec<_>>().join(",");
         writeln!(file, "{header}").map_err(|error| DataError::io(&name, error))?;

@@ -156,8 +156,8 @@ impl Sink for Sender {
         };
         *last_problem = Some((row.serial, problem));
         let run = match (self.run_id.as_deref().or(row.run_id), op) {
-            (None, Op::Gemm | Op::Fmha) => &self.file_run,
             (None, Op::GroupedConv) => "0",
+            (None, _) => &self.file_run,
             (Some(run), _) => run,
         };
         if chunk.runs.last().map(String::as_str) != Some(run) {

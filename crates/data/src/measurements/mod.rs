@@ -500,10 +500,7 @@ impl Measurements {
 
     /// The direction of all convolutions; `None` for GEMMs. Two directions are an error.
     pub fn common_direction(&self) -> Result<Option<Direction>, DataError> {
-        let directions = self.problems.iter().filter_map(|problem| match problem {
-            Problem::Conv(conv) => Some(conv.direction),
-            Problem::Gemm(_) | Problem::Fmha(_) => None,
-        });
+        let directions = self.problems.iter().filter_map(Problem::direction);
         common("directions", directions, "choose one with the direction (--variant)")
     }
 
@@ -514,12 +511,7 @@ impl Measurements {
             let same = |problem: &Problem| matches!(problem, Problem::Fmha(p) if p.dtype == first.dtype);
             return Ok(self.problems.iter().all(same).then_some(first.dtype));
         }
-        let dtypes = self.problems.iter().map(|problem| match problem {
-            Problem::Conv(conv) => conv.dtype_in,
-            Problem::Gemm(gemm) => gemm.dtype_a,
-            Problem::Fmha(attention) => attention.dtype,
-        });
-        common("element types", dtypes, "choose one with --dtype")
+        common("element types", self.problems.iter().map(Problem::dtype), "choose one with --dtype")
     }
 
     /// The architecture of all rows; `None` if none records one. Two architectures are an error.

@@ -25,16 +25,9 @@ impl Filter {
     }
 
     fn takes(&self, kernel: &KernelKind) -> bool {
-        let fits = |wanted: Option<Dtype>, dtype| wanted.is_none_or(|wanted| wanted == dtype);
         self.op.is_none_or(|op| op == kernel.op())
-            && match kernel {
-                KernelKind::Conv(conv) => {
-                    fits(self.dtype, conv.dtype_in)
-                        && self.direction.is_none_or(|direction| direction == conv.direction)
-                }
-                KernelKind::Gemm(gemm) => fits(self.dtype, gemm.dtype_a),
-                KernelKind::Fmha(attention) => fits(self.dtype, attention.dtype),
-            }
+            && self.dtype.is_none_or(|dtype| dtype == kernel.dtype())
+            && (self.direction.is_none() || kernel.direction().is_none_or(|own| Some(own) == self.direction))
     }
 }
 

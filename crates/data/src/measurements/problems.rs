@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use ck_select_types::cells::Fields;
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::listing::check_names;
+use ck_select_types::operation::Operation;
 use ck_select_types::problem::{CONV_COLUMNS, FMHA_COLUMNS, FMHA_MORE_COLUMNS, Problem, ProblemDefaults};
 use ck_select_types::vocab::{Arch, Op};
 use serde_json::Value;
@@ -83,16 +84,13 @@ pub(super) fn check_columns(
 
 /// Refuses a table without the columns that every problem needs. One-dimensional convolutions have no height.
 pub(super) fn need_columns(file: &str, columns: &[String], wanted: Option<Op>) -> Result<(), DataError> {
-    let needed: &[[&'static str; 2]] = match op_of(columns, wanted) {
-        Op::GroupedConv => &[["C"; 2], ["K"; 2], ["Wi"; 2], ["X"; 2]],
-        Op::Gemm => &[["m", "M"], ["n", "N"], ["k", "K"]],
-        Op::Fmha => &[["seqlen_q"; 2], ["nhead_q"; 2], ["hdim_q"; 2]],
+    let op = op_of(columns, wanted);
+    // The extents of a GEMM have names of either case.
+    let has = |name: &str| {
+        columns.iter().any(|column| column == name || op == Op::Gemm && column.eq_ignore_ascii_case(name))
     };
-    let has = |name: &&'static str| columns.iter().any(|column| column == name);
-    match needed.iter().find(|names| !names.iter().any(has)) {
-        Some([column, _]) => {
-            Err(DataError::NoColumn { file: file.to_owned(), column, found: columns.to_vec() })
-        }
+    match Operation::get(op).needed.iter().find(|name| !has(name) && !["Hi", "Y"].contains(name)) {
+        Some(column) => Err(DataError::NoColumn { file: file.to_owned(), column, found: columns.to_vec() }),
         None => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
 //! A formula for how long kernels take. It accounts for tiles, waves of workgroups, arithmetic and memory,
 //! and is otherwise made up: suitable for dry runs and tests, not for choosing kernels for a real GPU.
 
-use ck_select::kernel::{Kernel, KernelKind, Mnk};
+use ck_select::kernel::{Kernel, Mnk};
 use ck_select::problem::{ConvProblem, Problem};
 use ck_select::vocab::Direction;
 use serde_json::{Value, json};
@@ -92,14 +92,8 @@ impl Answers for Analytic {
     }
 
     fn answer(&self, kernel: &Kernel, problem: &Problem) -> Outcome {
-        let tile = match &kernel.kind {
-            KernelKind::Conv(kernel) => kernel.tile,
-            KernelKind::Gemm(kernel) => kernel.tile,
-            KernelKind::Fmha(kernel) => {
-                let [m0, n0, k0, ..] = kernel.tile.numbers().map(u32::from);
-                Mnk::new(m0.max(1), n0.max(1), k0.max(1))
-            }
-        };
+        let Mnk { m, n, k } = kernel.kind.tile();
+        let tile = Mnk::new(m.max(1), n.max(1), k.max(1));
         // Stands for everything that the formula does not model: up to 15 % by the kernel's name, and up to 3
         // % by the problem as well.
         let own = hash(&[&kernel.name]);

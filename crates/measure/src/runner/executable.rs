@@ -6,7 +6,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use ck_select::kernel::Kernel;
-use ck_select::problem::{CONV_COLUMNS, FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, Problem};
+use ck_select::operation::Operation;
+use ck_select::problem::{Problem, place};
 use ck_select::vocab::Op;
 use serde_json::{Value, json};
 
@@ -31,9 +32,6 @@ pub struct ExecutableRunner {
 
 /// What argument templates may use besides the fields of a problem.
 const SETTINGS: [&str; 3] = ["kernel", "warmup", "repeat"];
-const GEMM: [&str; 4] = ["m", "n", "k", "split_k"];
-/// In addition to the usual columns of convolutions.
-const CONV: [&str; 5] = ["pad_d_right", "pad_h_right", "pad_w_right", "ndim", "split_k"];
 const UPSTREAM: [&str; 6] =
     ["-m={m}", "-n={n}", "-k={k}", "-warmup={warmup}", "-repeat={repeat}", "-verify=0"];
 
@@ -47,19 +45,14 @@ impl ExecutableRunner {
                 flags.into_iter().collect::<Result<_, _>>().map_err(settings)?
             }
             (None, op) => {
-                let kernels = if op == Op::Fmha { "attention" } else { "convolutions" };
                 return Err(MeasureError::Settings(format!(
-                    "executables of {kernels} have no standard flags: \
-                     give 'arguments' in a runner configuration"
+                    "executables of {} have no standard flags: \
+                     give 'arguments' in a runner configuration",
+                    Operation::get(op).noun
                 )));
             }
         };
-        let fields: &[&[&str]] = match op {
-            Op::Gemm => &[&GEMM],
-            Op::GroupedConv => &[&CONV_COLUMNS, &CONV],
-            Op::Fmha => &[&FMHA_COLUMNS, &FMHA_MORE_COLUMNS],
-        };
-        let accepted = [&fields.concat(), SETTINGS.as_slice()].concat();
+        let accepted: Vec<&str> = known_numbers(op).chain(SETTINGS).collect();
         arguments.iter().try_for_each(|argument| argument.check(&accepted)).map_err(settings)?;
         Ok(Self { config, arguments })
     }
@@ -99,11 +92,9 @@ impl ExecutableRunner {
             let marked = format!("{{{name}}}");
             self.arguments.iter().any(|argument| argument.as_str().contains(&marked))
         };
-        let fields = fields(&job.problem);
-        let dropped = fields.into_iter().find(|(name, value, usual)| value != usual && !passes(name));
+        let dropped = fields(&job.problem).find(|(name, value, assumed)| value != assumed && !passes(name));
         let said =
             dropped.map(|(name, value, _)| format!("{name} = {value}")).or_else(|| match &job.problem {
-                Problem::Gemm(p) if p.request.batch > 0 => Some(format!("batch = {}", p.request.batch)),
                 Problem::Gemm(p) if !p.request.groups.is_empty() => Some("a list of GEMMs".to_owned()),
                 _ => None,
             })?;
@@ -240,37 +231,22 @@ fn value(name: &str, job: &Job<'_>, settings: &Settings) -> Option<String> {
         "repeat" => return Some(settings.repeat.to_string()),
         _ => {}
     }
-    let (_, value, _) = fields(&job.problem).into_iter().find(|(known, ..)| *known == name)?;
+    let (_, value, _) = fields(&job.problem).find(|(known, ..)| *known == name)?;
     Some(value.to_string())
 }
 
-/// The fields of a problem that arguments may ask for, with the values that a program assumes without them.
-fn fields(problem: &Problem) -> Vec<(&'static str, i64, i64)> {
-    match problem {
-        Problem::Gemm(p) => {
-            let values = [p.m, p.n, p.k, p.split_k.into()];
-            GEMM.into_iter().zip(values).map(|(name, value)| (name, value, 1)).collect()
-        }
-        Problem::Conv(p) => {
-            let columns = CONV_COLUMNS.into_iter().zip(p.columns());
-            let usual = columns.map(|(name, value)| (name, value, i64::from(!name.starts_with("pad"))));
-            let ([d, h, w], [left_d, left_h, left_w], ndim) = (p.pad_right, p.pad_left, p.ndim.into());
-            let values = [(d, left_d), (h, left_h), (w, left_w), (ndim, ndim), (p.split_k.into(), 1)];
-            let others = CONV.into_iter().zip(values).map(|(name, (value, usual))| (name, value, usual));
-            usual.chain(others).collect()
-        }
-        Problem::Fmha(p) => {
-            let sizes = FmhaProblem {
-                seqlen_k: p.seqlen_q,
-                nhead_k: p.nhead_q,
-                hdim_v: p.hdim_q,
-                ..FmhaProblem::USUAL
-            };
-            let columns = FMHA_COLUMNS.into_iter().zip(p.columns()).zip(sizes.columns());
-            let more = FMHA_MORE_COLUMNS.into_iter().zip(p.more_columns()).zip(sizes.more_columns());
-            columns.chain(more).map(|((name, value), usual)| (name, value, usual)).collect()
-        }
-    }
+/// The numbers of a problem that arguments may ask for.
+fn known_numbers(op: Op) -> impl Iterator<Item = &'static str> {
+    let Operation { columns, more_columns, problem, .. } = *Operation::get(op);
+    let names = columns.iter().chain(more_columns.iter().copied().flatten()).chain(&["ndim"]).copied();
+    names.filter(|name| place(problem, name).is_some_and(|place| problem[place].is_number()))
+}
+
+/// The same with their values, and those that a program assumes without them.
+fn fields(problem: &Problem) -> impl Iterator<Item = (&'static str, i64, i64)> {
+    let (problem, assumed) = (*problem, problem.assumed());
+    known_numbers(problem.op())
+        .filter_map(move |name| Some((name, problem.value(name)?.1, assumed.value(name)?.1)))
 }
 
 impl Runner for ExecutableRunner {

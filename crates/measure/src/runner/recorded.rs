@@ -5,8 +5,8 @@ use std::path::Path;
 
 use ck_select::cells::Fields;
 use ck_select::kernel::Kernel;
-use ck_select::listing::{Said, check_columns};
-use ck_select::problem::{ConvProblem, FmhaProblem, GemmProblem, Problem, ProblemDefaults};
+use ck_select::listing::{StatedFields, check_columns};
+use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::Op;
 use csv::StringRecord;
 use serde_json::{Value, json};
@@ -33,7 +33,7 @@ impl Recorded {
     /// Adds a record, which replaces an earlier one of the same kernel and problem. The architecture is
     /// ignored, since benchmark CSVs do not record it.
     pub fn insert(&mut self, kernel: &str, problem: &Problem, outcome: Outcome) {
-        let problem = anywhere(problem);
+        let problem = problem.on(None);
         if let Some(known) = self.outcomes.get_mut(kernel) {
             known.insert(problem, outcome);
         } else {
@@ -82,8 +82,8 @@ impl Recorded {
             }
             let problem = Problem::from_fields(op, &row, &ProblemDefaults::of(op))
                 .map_err(|error| fault(error.to_string()))?;
-            let said = Said::by(&row);
-            let asked = AskedProblem { idx: 0, problem, said };
+            let stated = StatedFields::by(&row);
+            let asked = AskedProblem { idx: 0, problem, stated };
             if let Some(problem) = kernels.get(name).and_then(|kernel| asked.for_kernel(kernel)) {
                 let outcome = outcome(&row, &problem).map_err(fault)?;
                 recorded.insert(name, &problem, outcome);
@@ -126,17 +126,8 @@ impl Answers for Recorded {
     }
 
     fn answer(&self, kernel: &Kernel, problem: &Problem) -> Outcome {
-        let found = self.outcomes.get(&kernel.name).and_then(|known| known.get(&anywhere(problem)));
+        let found = self.outcomes.get(&kernel.name).and_then(|known| known.get(&problem.on(None)));
         found.cloned().unwrap_or_else(|| Outcome::failed(FailureClass::NotRecorded, ""))
-    }
-}
-
-/// The problem without its architecture.
-fn anywhere(problem: &Problem) -> Problem {
-    match *problem {
-        Problem::Conv(problem) => ConvProblem { arch: None, ..problem }.into(),
-        Problem::Gemm(problem) => GemmProblem { arch: None, ..problem }.into(),
-        Problem::Fmha(problem) => FmhaProblem { arch: None, ..problem }.into(),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which problems a model serves, and why it does not serve a problem or a kernel.
 
 use super::FeatureSpec;
-use crate::kernel::{Kernel, KernelKind};
+use crate::kernel::Kernel;
 use crate::problem::Problem;
 use crate::vocab::{Arch, Direction, Dtype, FmhaFamily, Op};
 
@@ -57,17 +57,14 @@ struct Asked {
 
 impl Asked {
     fn by(problem: &Problem, arch: Option<Arch>) -> Self {
-        let (direction, dtype) = match problem {
-            Problem::Conv(problem) => (Some(problem.direction), problem.dtype_in),
-            Problem::Gemm(problem) => (None, problem.dtype_a),
-            Problem::Fmha(problem) => (None, problem.dtype),
-        };
-        let family = match problem {
-            Problem::Fmha(problem) => Some(problem.family),
-            _ => None,
-        };
-        let (arch, chooses_split) = (problem.arch().or(arch), problem.chooses_split());
-        Self { op: problem.op(), direction, dtype, family, arch, chooses_split }
+        Self {
+            op: problem.op(),
+            direction: problem.direction(),
+            dtype: problem.dtype(),
+            family: problem.family(),
+            arch: problem.arch().or(arch),
+            chooses_split: problem.chooses_split(),
+        }
     }
 
     /// Attention's features only describe forward kernels.
@@ -76,16 +73,15 @@ impl Asked {
     }
 
     fn of(kernel: &Kernel) -> Self {
-        let (direction, dtype, arch) = match &kernel.kind {
-            KernelKind::Conv(kernel) => (Some(kernel.direction), kernel.dtype_in, kernel.arch),
-            KernelKind::Gemm(kernel) => (None, kernel.dtype_a, kernel.arch),
-            KernelKind::Fmha(kernel) => (None, kernel.dtype, kernel.arch),
-        };
-        let family = match &kernel.kind {
-            KernelKind::Fmha(kernel) => Some(kernel.family),
-            _ => None,
-        };
-        Self { op: kernel.op(), direction, dtype, family, arch, chooses_split: false }
+        let kind = &kernel.kind;
+        Self {
+            op: kind.op(),
+            direction: kind.direction(),
+            dtype: kind.dtype(),
+            family: kind.family(),
+            arch: kind.arch(),
+            chooses_split: false,
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::FeatureSpec;
 use crate::kernel::KernelKind;
+use crate::operation::Operation;
 use crate::problem::{Field, FieldSet, InvalidField, MOST_FIELDS, Problem};
 use crate::vocab::{Arch, Op};
 
@@ -207,16 +208,11 @@ impl TrainedOn {
 
 /// What an operation's problems call a field of another operation's; only element types mean the same.
 fn name_for(own: Op, other: Op, name: &str) -> Option<&str> {
-    let fields = |op| match op {
-        Op::GroupedConv => ["dtype_in", "dtype_wei", "dtype_out"].as_slice(),
-        Op::Gemm => &["dtype_a", "dtype_b", "dtype_c"],
-        Op::Fmha => &[],
-    };
     if own == other {
         return Some(name);
     }
-    let place = fields(own).iter().position(|known| *known == name)?;
-    fields(other).get(place).copied()
+    let place = Operation::get(own).operands.iter().position(|known| *known == name)?;
+    Operation::get(other).operands.get(place).copied()
 }
 
 /// What a model was trained on, for each field of its operation's problems, ready to be compared.

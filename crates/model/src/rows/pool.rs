@@ -14,7 +14,7 @@ use crate::features::{
 };
 use crate::inputs;
 use crate::kernel::KernelKind;
-use crate::listing::Said as ProblemWords;
+use crate::listing::StatedFields;
 use crate::model::Model;
 use crate::problem::{InvalidField, Problem, fmha_signature_differs};
 use crate::scoring::{CallValues, PoolFeatures, PoolScorer, RowValues, Scratch};
@@ -185,7 +185,7 @@ impl RowPool {
         if self.serves.is_empty() {
             return Ok(());
         }
-        let signature = ProblemWords::by(problem).signature;
+        let signature = StatedFields::by(problem).signature;
         let extractor = self.model.model().extractor();
         let read = |own: &Own| self.problem(own, problem);
         let mut asked = None;

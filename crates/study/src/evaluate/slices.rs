@@ -157,11 +157,7 @@ pub(crate) const fn k_regime(depth: i128) -> &'static str {
 }
 
 fn layout(problem: &Problem) -> Option<String> {
-    match problem {
-        Problem::Conv(problem) => Some(problem.layout.to_string()),
-        Problem::Gemm(problem) => Some(problem.layout.to_string()),
-        Problem::Fmha(_) => None,
-    }
+    Some(problem.cell("layout")).filter(|layout| !layout.is_empty())
 }
 
 pub(crate) fn filter(problem: &Problem) -> Option<String> {

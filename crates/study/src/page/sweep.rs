@@ -7,7 +7,7 @@ use super::made::Made;
 use super::map::Shown;
 use super::text::{brief, code, count, duration, escape, name, number, percent};
 use crate::candidates::counted_as;
-use crate::survey::{Coverage, NEAR, Survey, tile_of};
+use crate::survey::{Coverage, NEAR, Survey};
 use ck_select_data::measurements::Measurements;
 
 /// Maximum number of points of a roofline.
@@ -144,7 +144,7 @@ fn kernels(page: &mut Page, survey: &Survey, measurements: &Measurements, shown:
                 (&survey.kernels[kernel as usize], &measurements.kernels()[kernel as usize]);
             vec![
                 code(&kernel.name),
-                tile_of(&kernel.kind),
+                kernel.kind.tile().to_string(),
                 escape(kernel.kind.pipeline()),
                 count(figures.ran),
                 count(figures.wins),

@@ -65,12 +65,12 @@ impl Change {
         let known: Vec<Option<u32>> =
             first.kernels().iter().map(|kernel| names.get(kernel.name.as_str()).copied()).collect();
         let by_problem: HashMap<Problem, &Trial> =
-            theirs.iter().map(|trial| (anywhere(second.problems()[trial.problem as usize]), trial)).collect();
+            theirs.iter().map(|trial| (second.problems()[trial.problem as usize].on(None), trial)).collect();
         let mut problems = Vec::new();
         let mut by_kernel: Vec<Vec<f64>> = vec![Vec::new(); first.kernels().len()];
         let mut speed_there: Vec<Option<f64>> = vec![None; second.kernels().len()];
         for trial in ours {
-            let Some(other) = by_problem.get(&anywhere(first.problems()[trial.problem as usize])) else {
+            let Some(other) = by_problem.get(&first.problems()[trial.problem as usize].on(None)) else {
                 continue;
             };
             speed_there.fill(None);
@@ -131,14 +131,4 @@ fn first_trials(measurements: &Measurements) -> Vec<Trial> {
     let mut trials = trials(measurements);
     trials.dedup_by_key(|trial| trial.problem);
     trials
-}
-
-/// A problem without its architecture.
-const fn anywhere(mut problem: Problem) -> Problem {
-    match &mut problem {
-        Problem::Conv(problem) => problem.arch = None,
-        Problem::Gemm(problem) => problem.arch = None,
-        Problem::Fmha(problem) => problem.arch = None,
-    }
-    problem
 }

@@ -23,7 +23,6 @@ pub use likeness::Likeness;
 pub use noise::{Noise, Repeated};
 pub use pool::{GreedyPool, Keep, PoolStep};
 pub use roofline::{Point, Roof, Roofline};
-pub(crate) use winners::tile_of;
 pub use winners::{KernelFigures, Wins};
 
 /// Share of the fastest kernel's speed from which another one counts as nearly as good.

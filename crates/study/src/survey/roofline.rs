@@ -1,7 +1,6 @@
 //! How close the fastest kernels come to the device's limits.
 
 use ck_select_model::estimate::{Device, Estimator};
-use ck_select_types::problem::Problem;
 use ck_select_types::vocab::{Arch, Dtype};
 
 use crate::candidates::Trial;
@@ -70,7 +69,7 @@ impl Roofline {
         let mut points = Vec::with_capacity(trials.len());
         for trial in trials {
             let problem = &measurements.problems()[trial.problem as usize];
-            let dtype = dtype_of(problem);
+            let dtype = problem.dtype();
             let known = roofs.iter().find(|roof| roof.dtype == dtype).copied();
             let roof = if let Some(roof) = known {
                 roof
@@ -90,13 +89,5 @@ impl Roofline {
     /// The highest peak.
     pub fn peak(&self) -> f64 {
         self.roofs.iter().map(|roof| roof.tflops).fold(0.0, f64::max)
-    }
-}
-
-const fn dtype_of(problem: &Problem) -> Dtype {
-    match problem {
-        Problem::Conv(problem) => problem.dtype_in,
-        Problem::Gemm(problem) => problem.dtype_a,
-        Problem::Fmha(problem) => problem.dtype,
     }
 }

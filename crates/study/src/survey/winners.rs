@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ck_select_types::kernel::KernelKind;
-
 use super::NEAR;
 use crate::candidates::Trial;
 use ck_select_data::measurements::Measurements;
@@ -73,13 +71,13 @@ pub(super) fn wins(measurements: &Measurements, trials: &[Trial]) -> Vec<Wins> {
     }
     let ran: BTreeSet<u32> =
         trials.iter().flat_map(|trial| trial.candidates.iter().map(|candidate| candidate.kernel)).collect();
-    let mut groups: BTreeMap<(Vec<u32>, &'static str), Wins> = BTreeMap::new();
+    let mut groups: BTreeMap<([u32; 3], &'static str), Wins> = BTreeMap::new();
     for kernel in ran {
         let kind = &measurements.kernels()[kernel as usize].kind;
-        let (tile, pipeline) = (tile(kind), kind.pipeline());
+        let (tile, pipeline) = (kind.tile(), kind.pipeline());
         let wins = wins_of[kernel as usize];
-        let group = groups.entry((tile, pipeline)).or_insert_with_key(|(tile, _)| Wins {
-            tile: joined(tile),
+        let group = groups.entry(([tile.m, tile.n, tile.k], pipeline)).or_insert_with(|| Wins {
+            tile: tile.to_string(),
             pipeline,
             kernels: 0,
             winners: 0,
@@ -90,22 +88,4 @@ pub(super) fn wins(measurements: &Measurements, trials: &[Trial]) -> Vec<Wins> {
         group.wins += wins;
     }
     groups.into_values().collect()
-}
-
-/// A kernel's tile, such as `64x128x64`.
-pub(crate) fn tile_of(kind: &KernelKind) -> String {
-    joined(&tile(kind))
-}
-
-fn joined(tile: &[u32]) -> String {
-    tile.iter().map(ToString::to_string).collect::<Vec<_>>().join("x")
-}
-
-/// What a workgroup handles in one step: rows, columns and depth, for attention, of the first product.
-fn tile(kind: &KernelKind) -> Vec<u32> {
-    match kind {
-        KernelKind::Conv(kernel) => vec![kernel.tile.m, kernel.tile.n, kernel.tile.k],
-        KernelKind::Gemm(kernel) => vec![kernel.tile.m, kernel.tile.n, kernel.tile.k],
-        KernelKind::Fmha(kernel) => [kernel.tile.m0, kernel.tile.n0, kernel.tile.k0].map(u32::from).to_vec(),
-    }
 }

@@ -100,6 +100,11 @@ impl ConvProblem {
         PLACES.map(|place| values[place])
     }
 
+    /// The problem of which nothing is known but what its other fields follow from.
+    pub(crate) const fn assumed(&self) -> Self {
+        Self { ndim: self.ndim, pad_right: self.pad_left, ..Self::USUAL }
+    }
+
     /// The same with one layout for all that differ only in the number of dimensions, so that problems of
     /// either spelling compare as equal.
     pub(crate) const fn canonical(mut self) -> Self {

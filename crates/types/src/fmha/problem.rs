@@ -133,6 +133,16 @@ pub const FMHA_MORE_COLUMNS: [&str; 13] = [
     "has_rotary_cos_sin",
 ];
 
+/// The same, each by itself.
+pub(super) const MORE_COLUMNS: [&[&str]; 13] = {
+    let (mut alone, mut at) = ([[].as_slice(); 13], 0);
+    while at < 13 {
+        alone[at] = std::slice::from_ref(&FMHA_MORE_COLUMNS[at]);
+        at += 1;
+    }
+    alone
+};
+
 const PLACES: [usize; 13] = places(FmhaProblem::FIELDS, &FMHA_COLUMNS);
 const MORE_PLACES: [usize; 13] = places(FmhaProblem::FIELDS, &FMHA_MORE_COLUMNS);
 
@@ -158,6 +168,12 @@ impl FmhaProblem {
     pub fn more_columns(&self) -> [i64; 13] {
         let values = values(self);
         MORE_PLACES.map(|place| values[place])
+    }
+
+    /// The problem of which only the sizes are known that a table always has.
+    pub(crate) const fn assumed(&self) -> Self {
+        let Self { seqlen_q, nhead_q, hdim_q, .. } = *self;
+        Self { seqlen_k: seqlen_q, nhead_k: nhead_q, hdim_v: hdim_q, ..Self::USUAL }
     }
 
     /// Queries of the longest sequence.

@@ -54,6 +54,11 @@ impl GemmProblem {
         self
     }
 
+    /// The problem of which nothing is known.
+    pub(crate) const fn assumed(&self) -> Self {
+        Self::USUAL
+    }
+
     /// Its GEMMs: extents, and how many of each.
     pub fn gemms(&self) -> impl Iterator<Item = ([i64; 3], f64)> + '_ {
         let listed = self.request.groups.as_slice();

@@ -9,8 +9,9 @@ pub use crate::gemm::{GemmBody, GemmKernel, GemmVariant, ParsedGemmName, Quant};
 pub use crate::scan::NameError;
 pub use crate::shape::Mnk;
 
-use crate::field::{self, Field, InvalidField, MOST_FIELDS, Record as _};
-use crate::vocab::{Arch, Dtype, Op};
+use crate::field::{self, Field, InvalidField, MOST_FIELDS};
+use crate::operation::Operation;
+use crate::vocab::{Arch, Direction, Dtype, FmhaFamily, Op};
 
 /// What a kernel is, apart from its name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -86,11 +87,28 @@ impl KernelKind {
 
     /// The fields of an operation's kernels.
     pub const fn fields(op: Op) -> &'static [Field] {
-        match op {
-            Op::GroupedConv => ConvKernel::FIELDS,
-            Op::Gemm => GemmKernel::FIELDS,
-            Op::Fmha => FmhaKernel::FIELDS,
+        Operation::get(op).kernel
+    }
+
+    /// What a workgroup handles in one step: rows, columns and depth, of attention's first product.
+    pub fn tile(&self) -> Mnk {
+        match self {
+            Self::Conv(kernel) => kernel.tile,
+            Self::Gemm(kernel) => kernel.tile,
+            Self::Fmha(kernel) => {
+                Mnk::new(kernel.tile.m0.into(), kernel.tile.n0.into(), kernel.tile.k0.into())
+            }
         }
+    }
+
+    /// The direction of a convolution.
+    pub const fn direction(&self) -> Option<Direction> {
+        if let Self::Conv(kernel) = self { Some(kernel.direction) } else { None }
+    }
+
+    /// The stage of attention.
+    pub const fn family(&self) -> Option<FmhaFamily> {
+        if let Self::Fmha(kernel) = self { Some(kernel.family) } else { None }
     }
 
     /// The numbers of its fields.

@@ -7,6 +7,7 @@
 use crate::hardware::Hardware;
 use crate::inputs;
 use crate::nearest::distance;
+use crate::operation::Operation;
 use crate::problem::keys;
 use crate::vocab::Op;
 
@@ -132,11 +133,7 @@ const STEMS: &[(&str, &[&str])] = &[
 
 /// The columns that every problem of an operation needs.
 const fn needed(op: Op) -> &'static [&'static str] {
-    match op {
-        Op::GroupedConv => &["C", "K", "Hi", "Wi", "Y", "X"],
-        Op::Gemm => &["M", "N", "K"],
-        Op::Fmha => &["seqlen_q", "nhead_q", "hdim_q"],
-    }
+    Operation::get(op).needed
 }
 
 /// The columns by which a table for another operation shows that it has problems of this one, too.
@@ -171,8 +168,7 @@ pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<
     let has = |name: &str| columns.contains(&name);
     let stands = |name: &'static str| match op {
         Op::Gemm => has(name) || has(&name.to_lowercase()) || has("groups"),
-        Op::GroupedConv => has(name) || (matches!(name, "Hi" | "Y") && (has("ndim") || has("ndim_spatial"))),
-        Op::Fmha => has(name),
+        _ => has(name) || (matches!(name, "Hi" | "Y") && (has("ndim") || has("ndim_spatial"))),
     };
     let missing = needed(op).iter().find(|name| !stands(name));
     let is_of = |other: &Op| *other != op && needed(*other).iter().all(|name| has(name));

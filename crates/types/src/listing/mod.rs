@@ -13,12 +13,12 @@ mod fault;
 mod header;
 mod json;
 mod log;
-mod said;
 mod source;
+mod stated;
 
 pub use fault::ProblemLineFault;
 pub use header::{HeaderError, UnknownColumn, check_columns, check_names};
-pub use said::Said;
+pub use stated::StatedFields;
 
 use std::io::{BufRead, Cursor};
 
@@ -63,7 +63,7 @@ pub struct ListedProblem {
     /// The problem, with defaults for what the file does not specify.
     pub problem: Problem,
     /// Which of its words the file specifies.
-    pub said: Said,
+    pub stated: StatedFields,
 }
 
 /// An invalid list of problems.
@@ -349,9 +349,9 @@ impl<'a> ProblemReader<'a> {
                 Ok(ProblemLine::Problem(problem) | ProblemLine::Behind(problem))
                     if problem.op() == self.op =>
                 {
-                    let said = Said::by(&Keys(line));
-                    if self.seen.insert(&(problem, said)) {
-                        return Ok(Some(ListedProblem { number: None, problem, said }));
+                    let stated = StatedFields::by(&Keys(line));
+                    if self.seen.insert(&(problem, stated)) {
+                        return Ok(Some(ListedProblem { number: None, problem, stated }));
                     }
                 }
                 Ok(ProblemLine::Problem(_) | ProblemLine::Behind(_)) => self.passed.others += 1,
@@ -382,8 +382,8 @@ impl<'a> ProblemReader<'a> {
             if table.is_header() {
                 continue;
             }
-            if let Some(said) = table.op().map_err(ProblemLineFault::Op)?
-                && said != *op
+            if let Some(stated) = table.op().map_err(ProblemLineFault::Op)?
+                && stated != *op
             {
                 passed.others += 1;
                 continue;
@@ -392,22 +392,22 @@ impl<'a> ProblemReader<'a> {
             if let Some(hardware) = hardware {
                 check_hardware(hardware, &*table).map_err(ProblemLineFault::Cells)?;
             }
-            let said = Said::by(&*table);
+            let stated = StatedFields::by(&*table);
             let name = ["kernel", "kernel_name"].iter().find_map(|column| table.get(column));
             let kernel = name.filter(|_| *by_kernels).and_then(|name| Kernel::from_name(name).ok());
-            let completed = kernel.and_then(|kernel| said.completed(&problem, &kernel.kind));
+            let completed = kernel.and_then(|kernel| stated.completed(&problem, &kernel.kind));
             let (written, problem) = (problem, completed.unwrap_or(problem));
-            if table.once && !seen.insert(&(problem, said)) {
+            if table.once && !seen.insert(&(problem, stated)) {
                 continue;
             }
             let number = table.number().map_err(ProblemLineFault::Cells)?;
             if let Some(number) = number {
-                let what = seen.hashes_of(&(as_numbered(written), said));
+                let what = seen.hashes_of(&(as_numbered(written), stated));
                 if *table.numbers.entry(number).or_insert(what) != what {
                     return Err(ProblemLineFault::Number(number));
                 }
             }
-            return Ok(Some(ListedProblem { number, problem, said }));
+            return Ok(Some(ListedProblem { number, problem, stated }));
         }
         Ok(None)
     }
@@ -434,7 +434,7 @@ fn as_numbered(problem: Problem) -> Problem {
     }
 }
 
-/// The keys of a line, for [`Said`].
+/// The keys of a line, for [`StatedFields`].
 struct Keys<'a>(&'a str);
 
 impl Fields for Keys<'_> {
@@ -643,7 +643,7 @@ mod tests {
             let list = ProblemList::parse("l", text.as_bytes(), Op::GroupedConv, &defaults).unwrap();
             let Problem::Conv(problem) = list.problems[0].problem else { panic!() };
             assert_eq!(problem.direction, Direction::BwdData);
-            assert_eq!(list.problems[0].said, Said::default());
+            assert_eq!(list.problems[0].stated, StatedFields::default());
         }
     }
 
@@ -656,7 +656,7 @@ mod tests {
         let numbers: Vec<_> = list.problems.iter().map(|listed| listed.number.unwrap()).collect();
         assert_eq!((numbers, &list.passed.unknown[..]), (vec![7, 7, 9], &["note".to_owned()][..]));
         let Problem::Conv(problem) = list.problems[0].problem else { panic!() };
-        assert_eq!((problem.direction, list.problems[0].said.direction), (Direction::BwdData, true));
+        assert_eq!((problem.direction, list.problems[0].stated.direction), (Direction::BwdData, true));
         assert_eq!(list.passed.notes(), ["ignored columns, which are not fields of a problem: note"]);
         let measured = "kernel,C,K,Hi,Wi,Y,X\na,64,64,8,8,1,1\nb,64,64,8,8,1,1\n";
         assert_eq!(conv(measured).unwrap().problems.len(), 1, "a row a kernel");

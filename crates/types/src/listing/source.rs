@@ -7,7 +7,7 @@ use std::io::{self, BufRead};
 use csv::{ReaderBuilder, StringRecord};
 
 use super::fault::ProblemLineFault;
-use super::said::Said;
+use super::stated::StatedFields;
 use crate::cells::Fields;
 use crate::field::InvalidField;
 use crate::files;
@@ -205,12 +205,12 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    pub(super) fn hashes_of(&self, asked: &(Problem, Said)) -> [u64; 2] {
+    pub(super) fn hashes_of(&self, asked: &(Problem, StatedFields)) -> [u64; 2] {
         self.keys.each_ref().map(|key| key.hash_one(asked))
     }
 
     /// Whether it is new.
-    pub(super) fn insert(&mut self, asked: &(Problem, Said)) -> bool {
+    pub(super) fn insert(&mut self, asked: &(Problem, StatedFields)) -> bool {
         self.hashes.insert(self.hashes_of(asked))
     }
 }

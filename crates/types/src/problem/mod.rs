@@ -8,7 +8,7 @@ mod text;
 
 pub use crate::conv::{CONV_COLUMNS, ConvProblem, floor_div};
 pub use crate::defaults::ProblemDefaults;
-pub use crate::field::{AUTO, Field, InvalidField, MAX_EXTENT, MOST_FIELDS};
+pub use crate::field::{AUTO, Field, InvalidField, MAX_EXTENT, MOST_FIELDS, place};
 pub use crate::fmha::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, fmha_signature_differs};
 pub use crate::gemm::{GemmProblem, GemmRequest, Group, Groups, MAX_GROUPS};
 pub use checked::Checked;
@@ -18,7 +18,8 @@ pub use text::ProblemError;
 pub(crate) use text::keys;
 
 use crate::field::{self, Key, Record};
-use crate::vocab::{Arch, Op};
+use crate::operation::Operation;
+use crate::vocab::{Arch, Direction, Dtype, FmhaFamily, Op};
 
 /// Words of [`Problem::words`].
 pub const WORDS: usize = Key::WORDS;
@@ -108,11 +109,46 @@ impl From<FmhaProblem> for Problem {
 impl Problem {
     /// The fields of an operation's problems, in the order of text; the architecture is none of them.
     pub const fn fields(op: Op) -> &'static [Field] {
-        match op {
-            Op::GroupedConv => ConvProblem::FIELDS,
-            Op::Gemm => GemmProblem::FIELDS,
-            Op::Fmha => FmhaProblem::FIELDS,
+        Operation::get(op).problem
+    }
+
+    /// The element type of its first input.
+    pub const fn dtype(&self) -> Dtype {
+        match self {
+            Self::Conv(problem) => problem.dtype_in,
+            Self::Gemm(problem) => problem.dtype_a,
+            Self::Fmha(problem) => problem.dtype,
         }
+    }
+
+    /// The direction of a convolution.
+    pub const fn direction(&self) -> Option<Direction> {
+        if let Self::Conv(problem) = self { Some(problem.direction) } else { None }
+    }
+
+    /// The stage of attention.
+    pub const fn family(&self) -> Option<FmhaFamily> {
+        if let Self::Fmha(problem) = self { Some(problem.family) } else { None }
+    }
+
+    /// A cell of a table, by any name of a field; empty where the problem has no such thing.
+    pub fn cell(&self, name: &str) -> String {
+        match self {
+            Self::Gemm(problem) if name == "groups" => problem.request.groups.to_string(),
+            problem => problem.value(name).map_or_else(String::new, |(field, value)| field.text(value)),
+        }
+    }
+
+    /// The number of a field by any of its names.
+    pub fn value(&self, name: &str) -> Option<(&'static Field, i64)> {
+        let fields = Self::fields(self.op());
+        field::place(fields, name).map(|place| (&fields[place], self.values()[place]))
+    }
+
+    /// The problem that a reader assumes who knows only what every table has.
+    #[must_use]
+    pub fn assumed(&self) -> Self {
+        each_problem!(self, problem => problem.assumed().into())
     }
 
     /// The numbers of its fields, those of words being their places; behind the last field they are 0.

@@ -554,7 +554,7 @@ fn say_how_it_ended(ran: &Summary, output: &Path) -> Result<(), CliError> {
                 "ckselect: {output}: ended by signal {signal}, {remaining} rows remain: continue with \
                  --resume"
             );
-            Err(CliError::Said(u8::try_from(128 + signal).unwrap_or(1)))
+            Err(CliError::Reported(u8::try_from(128 + signal).unwrap_or(1)))
         }
         Some(StopReason::Budget) => {
             say!("ckselect: {output}: the budget is spent, {remaining} rows remain: continue with --resume");

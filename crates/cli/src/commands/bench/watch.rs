@@ -135,7 +135,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let said = match &pages {
         Ok(_) => READY,
         Err(CliError::Usage(message) | CliError::Failed(message) | CliError::Judged(message)) => message,
-        Err(CliError::BrokenPipe | CliError::Said(_)) => "the page of the sweep: broken pipe",
+        Err(CliError::BrokenPipe | CliError::Reported(_)) => "the page of the sweep: broken pipe",
     };
     writeln!(io::stdout(), "{said}")?;
     let Ok(pages) = pages else { return Ok(()) };

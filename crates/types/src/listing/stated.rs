@@ -8,7 +8,7 @@ use crate::problem::{ConvProblem, GemmProblem, Problem};
 /// Words that a file specifies itself. Others may be taken from the kernel: upstream's problem sets leave out
 /// direction, types and layouts, because the kernels' names contain them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
-pub struct Said {
+pub struct StatedFields {
     /// The direction of a convolution.
     pub direction: bool,
     /// The element types.
@@ -21,7 +21,7 @@ pub struct Said {
     pub signature: bool,
 }
 
-impl Said {
+impl StatedFields {
     /// The words that named cells specify.
     pub fn by(fields: &dyn Fields) -> Self {
         let has = |name: &str| fields.cell(name).is_some();

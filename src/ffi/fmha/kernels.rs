@@ -2,11 +2,11 @@
 
 use std::ffi::c_char;
 
-use super::descriptors::{Descriptor, add_described, named};
-use super::error::{Failure, boundary};
-use super::kernels::CkKernelHooks;
-use super::mirror::{AsC, FromC, init, mirror};
-use super::{CkRegistry, CkStatus};
+use crate::ffi::descriptors::{Descriptor, add_described, named};
+use crate::ffi::error::{Failure, boundary};
+use crate::ffi::kernels::CkKernelHooks;
+use crate::ffi::mirror::{AsC, FromC, init, mirror};
+use crate::ffi::{CkRegistry, CkStatus};
 use crate::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
 use crate::vocab::{
     Arch, Dtype, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaPipeline,

@@ -4,10 +4,10 @@ use std::ffi::c_char;
 use std::mem::offset_of;
 use std::ptr;
 
-use super::CkStatus;
-use super::error::Failure;
-use super::input::read_array;
-use super::mirror::{AsC, FromC};
+use crate::ffi::CkStatus;
+use crate::ffi::error::Failure;
+use crate::ffi::input::read_array;
+use crate::ffi::mirror::{AsC, FromC};
 use crate::kernel::{Mnk, Quant};
 use crate::problem::{Group, Groups};
 use crate::vocab::QuantMode;

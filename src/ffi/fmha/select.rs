@@ -1,44 +1,14 @@
-//! Attention across the boundary: its problem, and selections for it.
+//! Selections for attention.
 
 use std::ffi::c_char;
 
-use super::error::{Failure, boundary};
-use super::input::{output, read_registry, write_output};
-use super::mirror::{AsC, FromC, init, mirror};
-use super::problems::{AsProblem, read_problem};
-use super::select::{CkPredictions, CkRanked, CkSelection, explain, extract, predict, rank, select};
-use super::{CkRegistry, CkStatus};
+use super::CkFmhaProblem;
+use crate::ffi::error::{Failure, boundary};
+use crate::ffi::input::{output, read_registry, write_output};
+use crate::ffi::problems::read_problem;
+use crate::ffi::select::{CkPredictions, CkRanked, CkSelection, explain, extract, predict, rank, select};
+use crate::ffi::{CkRegistry, CkStatus};
 use crate::problem::{FmhaProblem, Problem};
-use crate::vocab::{
-    Arch, Dtype, FmhaApi, FmhaBias, FmhaFamily, FmhaKvLayout, FmhaKvLookup, FmhaMask, FmhaMode, FmhaQscale,
-    FmhaRope,
-};
-use ck_select_types::fmha_problem;
-
-fmha_problem! {
-    mirror
-    /// Attention, with the fields of CK's `FmhaProblem` and their numbers.
-    CkFmhaProblem sized "ck_fmha_problem",
-    [struct_size: usize = size_of::<CkFmhaProblem>(), "`sizeof(ck_fmha_problem)`.";] [reserved]
-}
-
-impl AsProblem for CkFmhaProblem {
-    unsafe fn problem(self) -> Result<Problem, Failure> {
-        // SAFETY: by contract.
-        let problem = unsafe { FmhaProblem::from_c(self, "", CkStatus::InvalidProblem) }?;
-        Ok(Problem::Fmha(problem.canonical()))
-    }
-}
-
-/// As `ck_conv_problem_init`: forward fp16 attention of one query, key and head of 128 elements.
-///
-/// # Safety
-/// `problem` points to a `ck_fmha_problem`.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn ck_fmha_problem_init(problem: *mut CkFmhaProblem) -> CkStatus {
-    // SAFETY: by contract, `problem` is valid for writing.
-    boundary(|| unsafe { init(problem, "problem", &FmhaProblem::new([1, 1], 1, 128)) })
-}
 
 /// As `ck_registry_select_conv`, for one stage of attention.
 ///

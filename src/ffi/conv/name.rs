@@ -2,10 +2,10 @@
 
 use std::ffi::c_char;
 
-use super::error::{Failure, boundary};
-use super::input::{read_struct, read_text, room};
-use super::mirror::AsC;
-use super::{CkConvKernelDesc, CkStatus};
+use crate::ffi::error::{Failure, boundary};
+use crate::ffi::input::{out_struct, read_struct, read_text};
+use crate::ffi::mirror::AsC;
+use crate::ffi::{CkConvKernelDesc, CkStatus};
 use crate::kernel::ConvName;
 use crate::vocab::Specialization;
 
@@ -29,12 +29,12 @@ pub unsafe extern "C" fn ck_conv_kernel_desc_read_name(
         // NUL-terminated.
         let mut told = unsafe { read_struct(desc.cast_const()) }?;
         // SAFETY: the same address, which the caller lets be written to.
-        let place = unsafe { room(desc) }?;
+        let place = unsafe { out_struct(desc) }?;
         // SAFETY: the caller gives NULL or a NUL-terminated text.
         let name = unsafe { read_text(name, "name") }?;
         let name = ConvName::parse(name).map_err(Failure::of(CkStatus::InvalidKernel))?;
         write_over(&mut told, &name);
-        // SAFETY: `room` found the struct's size, and nobody else uses it during the call.
+        // SAFETY: `out_struct` found the struct's size, and nobody else uses it during the call.
         unsafe { place.write(told) };
         Ok(())
     })

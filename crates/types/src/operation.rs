@@ -1,0 +1,59 @@
+//! What each operation says about itself, once: what its tables have, and what its fields are called.
+
+use crate::defaults::ProblemDefaults;
+use crate::field::Field;
+use crate::gemm::GemmRequest;
+use crate::vocab::{ConvLayout, Direction, Dtype, GemmLayout, Op};
+use crate::{conv, fmha, gemm};
+
+/// An operation's record, which stands in its folder.
+#[derive(Debug)]
+pub struct Operation {
+    /// What its kernels are called in messages.
+    pub noun: &'static str,
+    /// The fields of its problems, in the order of text; the architecture is none of them.
+    pub problem: &'static [Field],
+    /// The fields of its kernels.
+    pub kernel: &'static [Field],
+    /// The fields without which a table has no problem of it.
+    pub needed: &'static [&'static str],
+    /// The fields that are element types.
+    pub operands: &'static [&'static str],
+    /// The element type where none is given.
+    pub dtype: Dtype,
+    /// The columns that problems have in tables of measurements: upstream's, in its order.
+    pub columns: &'static [&'static str],
+    /// Columns that such a table has besides where one of its problems needs them; those of one list go together.
+    pub more_columns: &'static [&'static [&'static str]],
+    /// The names of the cells that describe a problem, and those that tell whether a model applies to it.
+    pub problem_cells: &'static [&'static [&'static str]],
+    /// The cells of a row that describe a kernel without a name, as upstream's feature engines call them.
+    pub kernel_cells: &'static [&'static str],
+}
+
+impl Operation {
+    /// The record of an operation.
+    pub const fn get(op: Op) -> &'static Self {
+        match op {
+            Op::GroupedConv => &conv::OPERATION,
+            Op::Gemm => &gemm::OPERATION,
+            Op::Fmha => &fmha::OPERATION,
+        }
+    }
+}
+
+impl ProblemDefaults {
+    /// Upstream's defaults: forward, `bf16` for convolutions, `fp8` for GEMMs, `fp16` for attention, no
+    /// architecture, `nhwgc`, `rcr`.
+    pub const fn of(op: Op) -> Self {
+        Self {
+            direction: Direction::Forward,
+            dtype: Operation::get(op).dtype,
+            arch: None,
+            conv_layout: ConvLayout::Nhwgc,
+            gemm_layout: GemmLayout::RCR,
+            gemm_request: GemmRequest::NONE,
+            dtype_c: None,
+        }
+    }
+}

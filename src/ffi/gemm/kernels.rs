@@ -1,0 +1,72 @@
+//! Registering GEMM kernels by descriptor.
+
+use std::ffi::c_char;
+
+use crate::ffi::descriptors::{Descriptor, add_described, named};
+use crate::ffi::error::{Failure, boundary};
+use crate::ffi::kernels::CkKernelHooks;
+use crate::ffi::mirror::{AsC, FromC, init, mirror};
+use crate::ffi::{CkRegistry, CkStatus};
+use crate::kernel::{GemmKernel, GemmVariant, Kernel, KernelKind, Mnk, Quant};
+use crate::vocab::{
+    Arch, Dtype, Elementwise, Epilogue, GemmLayout, GemmLibrary, Major, Pipeline, Scheduler, StreamKReduction,
+};
+use ck_select_types::{gemm_kernel, gemm_variant};
+
+gemm_kernel! {
+    mirror
+    /// A GEMM kernel, with the fields of CK's `KernelKey`.
+    CkGemmKernelDesc sized "ck_gemm_kernel_desc",
+    [
+        struct_size: usize = size_of::<CkGemmKernelDesc>(), "`sizeof(ck_gemm_kernel_desc)`.";
+        name: *const c_char = std::ptr::null(),
+            "The name under which it is registered, any single line of text; NULL for CK's identifier, \
+             which lacks the types of B, C and the accumulators, the transposes, `grouped`, the block size, the \
+             vector widths and the architecture.";
+    ] []
+}
+
+gemm_variant! {
+    mirror
+    /// What sets a GEMM kernel apart from a plain one.
+    CkGemmVariant, [] []
+}
+
+/// As `ck_conv_kernel_desc_init`, for an fp8 GEMM of layout rcr.
+///
+/// # Safety
+/// `desc` points to a `ck_gemm_kernel_desc`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_gemm_kernel_desc_init(desc: *mut CkGemmKernelDesc) -> CkStatus {
+    // SAFETY: by contract, `desc` is valid for writing.
+    boundary(|| unsafe { init(desc, "desc", &GemmKernel::USUAL) })
+}
+
+/// As `ck_registry_add_conv_kernels`, for GEMMs.
+///
+/// # Safety
+/// As for `ck_registry_add_conv_kernels`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_add_gemm_kernels(
+    registry: *mut CkRegistry,
+    descs: *const CkGemmKernelDesc,
+    hooks: *const CkKernelHooks,
+    count: usize,
+) -> CkStatus {
+    // SAFETY: `add_described` has the contract of this function.
+    boundary(|| unsafe { add_described(registry, descs, hooks, count) })
+}
+
+impl Descriptor for CkGemmKernelDesc {
+    unsafe fn kernel(&self) -> Result<Kernel, Failure> {
+        // SAFETY: by contract, the descriptor's strings are NULL or NUL-terminated.
+        unsafe {
+            let mut kernel = GemmKernel::from_c(*self, "", CkStatus::InvalidKernel)?;
+            let name = named(self.name, || kernel.identifier())?;
+            if kernel.variant.library == GemmLibrary::Ck {
+                kernel.variant.library = GemmKernel::library_of(&name);
+            }
+            Ok(Kernel { name, kind: KernelKind::Gemm(kernel) })
+        }
+    }
+}
