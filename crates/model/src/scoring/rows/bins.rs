@@ -5,6 +5,7 @@ use std::hint::select_unpredictable;
 use std::ops::Range;
 
 use super::compile::{EVERYBODY, NO, NOBODY, SOME, YES};
+use super::slab::ROWS;
 use crate::forest::{Missing, ZERO_THRESHOLD};
 use crate::scoring::compile::ladder::Ladder;
 use crate::scoring::scratch::grow;
@@ -100,17 +101,15 @@ pub(super) struct Positions {
 pub(super) type Step = (u32, u8);
 
 impl Positions {
-    /// Finds the positions of `rows` rows; `column` writes the values of a column. There is room for `slack`
-    /// more.
+    /// Finds the positions of `rows` rows; `column` writes the values of a column.
     #[inline(always)]
-    pub(super) fn find(
-        &mut self,
-        stairs: &[Stair],
-        rows: usize,
-        slack: usize,
-        mut column: impl FnMut(usize, &mut [f64]),
-    ) {
-        self.stride = if rows == 1 { 1 } else { (rows + slack).next_multiple_of(64) };
+    pub(super) fn find(&mut self, stairs: &[Stair], rows: usize, mut column: impl FnMut(usize, &mut [f64])) {
+        // There is room for a whole slab.
+        self.stride = match rows {
+            1 => 1,
+            2..=64 => 64,
+            _ => (rows + ROWS).next_multiple_of(64),
+        };
         grow(&mut self.bytes, stairs.len() * self.stride);
         grow(&mut self.values, rows);
         self.ranges.clear();
@@ -169,6 +168,30 @@ impl Positions {
         }
     }
 
+    /// The rows that answer each question with yes, of as many as a narrow pool has lanes from `first` on.
+    #[inline(always)]
+    pub(super) fn lanes(&self, stairs: &[Stair], first: usize, rows: usize, answers: &mut [u32]) {
+        for (number, stair) in stairs.iter().enumerate() {
+            let (least, most) = (usize::from(self.ranges[number].0), usize::from(self.ranges[number].1));
+            let answers = &mut answers[stair.questions.clone()];
+            answers[..most].fill(0);
+            answers[most..].fill(u32::MAX);
+            if least == most {
+                continue;
+            }
+            for (lane, &position) in self.in_stair(number, first)[..rows].iter().enumerate() {
+                if let Some(answer) = answers.get_mut(usize::from(position)) {
+                    *answer |= 1 << lane;
+                }
+            }
+            let mut yes = 0;
+            for answer in &mut answers[least..most] {
+                yes |= *answer;
+                *answer = yes;
+            }
+        }
+    }
+
     /// The answers of one row, as a walk reads them.
     #[inline(always)]
     pub(super) fn answers(&self, stairs: &[Stair], row: usize, answers: &mut [u8]) {
@@ -187,7 +210,7 @@ impl Positions {
         let masks = masks.as_chunks_mut::<W>().0;
         debug_assert!(masks.len() >= steps.len());
         for at in 0..steps.len() {
-            // SAFETY: there is a mask for each step, and all rows of a slab have positions (`slack`).
+            // SAFETY: there is a mask for each step, and all rows of a slab have positions (`find`).
             unsafe {
                 let (stair, place) = get(steps, at);
                 let positions =

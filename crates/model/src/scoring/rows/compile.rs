@@ -8,8 +8,10 @@ use std::ops::Range;
 
 use super::bins::Stair;
 use crate::forest::{Forest, Node as Split, Target, Tree};
+use crate::isa::Isa;
 use crate::scoring::compile::ladder::{Ladder, Ladders, Numbers};
 use crate::scoring::compile::lanes::Column;
+use crate::scoring::narrow::Form;
 use crate::scoring::unchecked::get;
 
 /// Leaves of a part: their numbers are bytes.
@@ -122,12 +124,15 @@ pub(super) struct Compiled {
     pub(super) questions: usize,
     /// How many nodes ask the questions before each one.
     asked_before: Vec<u32>,
+    /// All trees once more, if they are small.
+    pub(super) small: Option<Form>,
 }
 
 impl Compiled {
     /// `None` if there are more questions or nodes than numbers for them.
-    pub(super) fn new(forest: &Forest) -> Option<Compiled> {
+    pub(super) fn new(forest: &Forest, isa: Isa) -> Option<Compiled> {
         let (ladders, numbers) = Ladders::new(forest, &vec![Column::Pair; forest.num_features()])?;
+        let small = Form::small(forest, &ladders, &numbers, isa);
         let Ladders { ladders, questions } = ladders;
         let stairs = ladders.into_iter().flat_map(Ladder::into_short).map(Stair::new).collect();
         let (mut parts, mut starts) = (Parts::default(), Vec::with_capacity(forest.trees().len() + 1));
@@ -147,7 +152,7 @@ impl Compiled {
             asked_before[node.question() + 1] += 1;
         }
         (0..questions).for_each(|question| asked_before[question + 1] += asked_before[question]);
-        Some(Compiled { parts, starts, stairs, questions, asked_before })
+        Some(Compiled { parts, starts, stairs, questions, asked_before, small })
     }
 
     /// The number of nodes that send all rows the same way, given the least and greatest position in each

@@ -31,7 +31,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::scratch::grow;
+use super::compile::lanes::LANES;
+use super::narrow::Narrow;
+use super::scratch::{Scratch, grow};
 use crate::forest::Forest;
 use crate::isa::Isa;
 use bins::{Positions, Step};
@@ -95,6 +97,7 @@ struct RowScratch {
     tasks: Vec<(u16, u32, u8)>,
     slab: Slab,
     answers: Vec<u8>,
+    lanes: Scratch,
     row: Vec<f64>,
 }
 
@@ -103,6 +106,8 @@ thread_local! {
     static KEPT: Cell<Option<Box<RowScratch>>> = const { Cell::new(None) };
 }
 
+/// Rows of small trees that are sieved.
+const SIEVED: usize = 96;
 /// First calls of more rows than this compile.
 const FEW: usize = 8;
 
@@ -154,9 +159,9 @@ impl RowScorer {
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: either token proves that the CPU has the features. Wider vectors were not measured.
                 Isa::Avx512(_) | Isa::Avx2(_) => unsafe {
-                    block_avx2(compiled, parts.clone(), column, scratch, sums);
+                    block_avx2(compiled, parts.clone(), column, scratch, sums, self.isa);
                 },
-                Isa::Portable => block(compiled, parts.clone(), column, scratch, sums, false),
+                Isa::Portable => block(compiled, parts.clone(), column, scratch, sums, self.isa, false),
             }
         }
     }
@@ -166,7 +171,7 @@ impl RowScorer {
         if is_first && rows <= FEW {
             return None;
         }
-        self.compiled.get_or_init(|| Compiled::new(&self.forest)).as_ref()
+        self.compiled.get_or_init(|| Compiled::new(&self.forest, self.isa)).as_ref()
     }
 
     fn score_uncompiled(
@@ -195,8 +200,9 @@ fn block_avx2(
     column: impl FnMut(usize, &mut [f64]),
     scratch: &mut RowScratch,
     sums: &mut [f64],
+    isa: Isa,
 ) {
-    block(compiled, parts, column, scratch, sums, true);
+    block(compiled, parts, column, scratch, sums, isa, true);
 }
 
 /// Adds the trees of some parts to the sums of a block of rows.
@@ -207,12 +213,26 @@ fn block(
     column: impl FnMut(usize, &mut [f64]),
     scratch: &mut RowScratch,
     sums: &mut [f64],
+    isa: Isa,
     avx2: bool,
 ) {
     let Compiled { stairs, questions, .. } = compiled;
-    let RowScratch { positions, codes, steps, pruned, tasks, answers, slab, .. } = scratch;
-    positions.find(stairs, sums.len(), slab::ROWS, column);
+    let RowScratch { positions, codes, steps, pruned, tasks, answers, lanes, slab, .. } = scratch;
+    positions.find(stairs, sums.len(), column);
     let is_single = sums.len() == 1;
+    if let Some(small) = &compiled.small
+        && !is_single
+        && sums.len() <= SIEVED
+        && parts == (0..compiled.parts.len())
+    {
+        Narrow::fit_small(*questions, lanes);
+        for (first, sums) in (0..).step_by(LANES).zip(sums.chunks_mut(LANES)) {
+            positions.lanes(stairs, first, sums.len(), &mut lanes.answers);
+            small.sum(isa, sums.len(), lanes);
+            sums.copy_from_slice(&lanes.sums[..sums.len()]);
+        }
+        return;
+    }
     let alike = if is_single { 0 } else { compiled.alike(&positions.ranges) };
     let all = compiled.parts.nodes.len();
     // What a row costs alone, and what pruned and whole trees cost all of them, in nodes.
