@@ -4,7 +4,7 @@
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
-use super::compile::{EVERYBODY, NO, NOBODY, SOME, YES};
+use super::compile::{EVERYBODY, NOBODY, SOME};
 use super::slab::ROWS;
 use crate::forest::{Missing, ZERO_THRESHOLD};
 use crate::scoring::compile::ladder::Ladder;
@@ -54,6 +54,14 @@ impl Stair {
         Stair { column: ladder.column, questions: ladder.questions.clone(), keys, zero, nan, ladder }
     }
 
+    /// Sets its own questions' answers.
+    #[inline(always)]
+    fn answer(&self, position: u8, answers: &mut [bool]) {
+        let (no, yes) = answers[self.questions.clone()].split_at_mut(position.into());
+        no.fill(false);
+        yes.fill(true);
+    }
+
     /// How many of the questions, from the first one, are answered with no for each value.
     #[inline(always)]
     fn positions<const N: usize>(&self, values: &[f64; N]) -> [u8; N] {
@@ -85,6 +93,24 @@ impl Stair {
     }
 }
 
+/// The answers of a row that is alone; `column` writes a value.
+#[inline(always)]
+pub(super) fn answer_alone(
+    stairs: &[Stair],
+    mut column: impl FnMut(usize, &mut [f64]),
+    answers: &mut [bool],
+) {
+    let (mut last, mut value) = (usize::MAX, [0.0]);
+    for stair in stairs {
+        if last != stair.column {
+            last = stair.column;
+            column(last, &mut value);
+        }
+        let [position] = stair.positions(&value);
+        stair.answer(position, answers);
+    }
+}
+
 /// The positions of some rows, stair after stair.
 #[derive(Debug, Default)]
 pub(super) struct Positions {
@@ -105,11 +131,7 @@ impl Positions {
     #[inline(always)]
     pub(super) fn find(&mut self, stairs: &[Stair], rows: usize, mut column: impl FnMut(usize, &mut [f64])) {
         // There is room for a whole slab.
-        self.stride = match rows {
-            1 => 1,
-            2..=64 => 64,
-            _ => (rows + ROWS).next_multiple_of(64),
-        };
+        self.stride = if rows <= 64 { 64 } else { (rows + ROWS).next_multiple_of(64) };
         grow(&mut self.bytes, stairs.len() * self.stride);
         grow(&mut self.values, rows);
         self.ranges.clear();
@@ -192,14 +214,11 @@ impl Positions {
         }
     }
 
-    /// The answers of one row, as a walk reads them.
+    /// The answers of one row.
     #[inline(always)]
-    pub(super) fn answers(&self, stairs: &[Stair], row: usize, answers: &mut [u8]) {
+    pub(super) fn answers(&self, stairs: &[Stair], row: usize, answers: &mut [bool]) {
         for (number, stair) in stairs.iter().enumerate() {
-            let position = usize::from(self.bytes[number * self.stride + row]);
-            let answers = &mut answers[stair.questions.clone()];
-            answers[..position].fill(NO);
-            answers[position..].fill(YES);
+            stair.answer(self.bytes[number * self.stride + row], answers);
         }
     }
 

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::bins::Stair;
+use super::one::Walks;
 use crate::forest::{Forest, Node as Split, Target, Tree};
 use crate::isa::Isa;
 use crate::scoring::compile::ladder::{Ladder, Ladders, Numbers};
@@ -124,8 +125,9 @@ pub(super) struct Compiled {
     pub(super) questions: usize,
     /// How many nodes ask the questions before each one.
     asked_before: Vec<u32>,
-    /// All trees once more, if they are small.
+    /// All trees once more: if they are small, and for one row.
     pub(super) small: Option<Form>,
+    pub(super) walks: Option<Walks>,
 }
 
 impl Compiled {
@@ -142,17 +144,15 @@ impl Compiled {
             Layout { tree, number, numbers: &numbers, parts: &mut parts }.all()?;
         }
         starts.push(parts.len() as u32);
-        // What a walk reads that ended in a last part without nodes.
-        parts.nodes.push(Node(0));
+        let walks = Walks::new(forest, &numbers, questions);
         u32::try_from(parts.nodes.len().max(parts.values.len())).ok()?;
         u16::try_from(questions + usize::from(SOME)).ok()?;
         let mut asked_before = vec![0; questions + 1];
-        let nodes = &parts.nodes[..parts.nodes.len() - 1];
-        for node in nodes {
+        for node in &parts.nodes {
             asked_before[node.question() + 1] += 1;
         }
         (0..questions).for_each(|question| asked_before[question + 1] += asked_before[question]);
-        Some(Compiled { parts, starts, stairs, questions, asked_before, small })
+        Some(Compiled { parts, starts, stairs, questions, asked_before, small, walks })
     }
 
     /// The number of nodes that send all rows the same way, given the least and greatest position in each

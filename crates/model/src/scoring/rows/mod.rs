@@ -96,7 +96,7 @@ struct RowScratch {
     pruned: Parts,
     tasks: Vec<(u16, u32, u8)>,
     slab: Slab,
-    answers: Vec<u8>,
+    answers: Vec<bool>,
     lanes: Scratch,
     row: Vec<f64>,
 }
@@ -152,16 +152,15 @@ impl RowScorer {
         scratch: &mut RowScratch,
         sums: &mut [f64],
     ) {
-        let parts = compiled.starts[trees.start] as usize..compiled.starts[trees.end] as usize;
         for (first, sums) in (0..).step_by(BLOCK).zip(sums.chunks_mut(BLOCK)) {
             let column = |feature: usize, values: &mut [f64]| rows.column(feature, first, values);
             match self.isa {
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: either token proves that the CPU has the features. Wider vectors were not measured.
                 Isa::Avx512(_) | Isa::Avx2(_) => unsafe {
-                    block_avx2(compiled, parts.clone(), column, scratch, sums, self.isa);
+                    block_avx2(compiled, trees.clone(), column, scratch, sums, self.isa);
                 },
-                Isa::Portable => block(compiled, parts.clone(), column, scratch, sums, self.isa, false),
+                Isa::Portable => block(compiled, trees.clone(), column, scratch, sums, self.isa, false),
             }
         }
     }
@@ -196,35 +195,38 @@ impl RowScorer {
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn block_avx2(
     compiled: &Compiled,
-    parts: Range<usize>,
+    trees: Range<usize>,
     column: impl FnMut(usize, &mut [f64]),
     scratch: &mut RowScratch,
     sums: &mut [f64],
     isa: Isa,
 ) {
-    block(compiled, parts, column, scratch, sums, isa, true);
+    block(compiled, trees, column, scratch, sums, isa, true);
 }
 
 /// Adds the trees of some parts to the sums of a block of rows.
 #[inline(always)]
 fn block(
     compiled: &Compiled,
-    parts: Range<usize>,
+    trees: Range<usize>,
     column: impl FnMut(usize, &mut [f64]),
     scratch: &mut RowScratch,
     sums: &mut [f64],
     isa: Isa,
     avx2: bool,
 ) {
-    let Compiled { stairs, questions, .. } = compiled;
+    let Compiled { stairs, questions, starts, small, walks, .. } = compiled;
     let RowScratch { positions, codes, steps, pruned, tasks, answers, lanes, slab, .. } = scratch;
+    grow(answers, *questions + 1);
+    // Who is at a leaf stays there.
+    answers[*questions] = false;
+    if let ([sum], Some(walks)) = (&mut *sums, walks) {
+        bins::answer_alone(stairs, column, answers);
+        *sum = walks.sum(trees, answers);
+        return;
+    }
     positions.find(stairs, sums.len(), column);
-    let is_single = sums.len() == 1;
-    if let Some(small) = &compiled.small
-        && !is_single
-        && sums.len() <= SIEVED
-        && parts == (0..compiled.parts.len())
-    {
+    if let (Some(small), true) = (small, sums.len() <= SIEVED && trees.len() + 1 == starts.len()) {
         Narrow::fit_small(*questions, lanes);
         for (first, sums) in (0..).step_by(LANES).zip(sums.chunks_mut(LANES)) {
             positions.lanes(stairs, first, sums.len(), &mut lanes.answers);
@@ -233,19 +235,18 @@ fn block(
         }
         return;
     }
-    let alike = if is_single { 0 } else { compiled.alike(&positions.ranges) };
+    let alike = compiled.alike(&positions.ranges);
     let all = compiled.parts.nodes.len();
     // What a row costs alone, and what pruned and whole trees cost all of them, in nodes.
-    let alone = sums.len() * (all / 32 + 4 * parts.len());
-    if is_single || (alone < all && alike * 2 < all) {
-        // One more for parts without nodes.
-        grow(answers, *questions + 1);
+    let alone = sums.len() * (all / 32 + 4 * trees.len());
+    if let (Some(walks), true) = (walks, alone < all && alike * 2 < all) {
         for (row, sum) in sums.iter_mut().enumerate() {
             positions.answers(stairs, row, answers);
-            *sum = one::sum(&compiled.parts, parts.clone(), answers);
+            *sum = walks.sum(trees.clone(), answers);
         }
         return;
     }
+    let parts = starts[trees.start] as usize..starts[trees.end] as usize;
     let is_pruned = alike * 4 > all;
     if is_pruned {
         grow(codes, *questions);
