@@ -17,33 +17,44 @@ pub(super) struct Stair {
     pub(super) column: usize,
     /// Its questions' numbers; so few that positions are bytes.
     pub(super) questions: Range<usize>,
-    /// [Keys](key) of ascending thresholds, filled up to one less than a power of two; none for a categorical
-    /// question.
-    keys: Vec<i64>,
+    /// [Keys](key) of the thresholds as a search tree, from 1 on: below node i are nodes 2 i for smaller ones and
+    /// 2 i + 1 for larger ones. It is filled up to a power of two; empty for a categorical question.
+    tree: Vec<u64>,
     /// Keys in place of those of zeros and of NaN.
-    zero: i64,
-    nan: i64,
+    zero: u64,
+    nan: u64,
     ladder: Ladder,
 }
 
 /// Above and below the keys of all numbers.
-const ABOVE: i64 = i64::MAX;
-const BELOW: i64 = i64::MIN;
+const ABOVE: u64 = u64::MAX;
+const BELOW: u64 = 0;
 
 /// An integer that orders like the number; NaN may be anything.
 #[inline(always)]
-const fn key(value: f64) -> i64 {
-    let bits = value.to_bits() as i64;
-    bits ^ (bits >> 63 & i64::MAX)
+const fn key(value: f64) -> u64 {
+    let bits = value.to_bits();
+    bits ^ ((bits as i64 >> 63) as u64 | 1 << 63)
+}
+
+/// Ascending keys as a search tree.
+fn search_tree(keys: &[u64]) -> Vec<u64> {
+    let nodes = (keys.len() + 1).next_power_of_two();
+    // What a search ends at: below node i of a level of n nodes are those from i / n to (i + 1) / n of all.
+    let key = |node: usize| {
+        let level = 1 << node.ilog2();
+        keys.get((2 * (node - level) + 1) * nodes / (2 * level) - 1).copied().unwrap_or(ABOVE)
+    };
+    [0].into_iter().chain((1..nodes).map(key)).collect()
 }
 
 impl Stair {
     pub(super) fn new(ladder: Ladder) -> Stair {
-        let (mut keys, mut zero, mut nan) = (Vec::new(), 0, 0);
+        let (mut tree, mut zero, mut nan) = (Vec::new(), 0, 0);
         if let Some((thresholds, missing, default_left)) = ladder.numeric() {
             // Both zeros are one threshold.
-            keys.extend(thresholds.iter().map(|threshold| key(threshold + 0.0)));
-            keys.resize((keys.len() + 1).next_power_of_two() - 1, ABOVE);
+            let keys: Vec<_> = thresholds.iter().map(|threshold| key(threshold + 0.0)).collect();
+            tree = search_tree(&keys);
             let absent = if default_left { BELOW } else { ABOVE };
             (zero, nan) = match missing {
                 Missing::Never => (key(0.0), key(0.0)),
@@ -51,7 +62,7 @@ impl Stair {
                 Missing::Nan => (key(0.0), absent),
             };
         }
-        Stair { column: ladder.column, questions: ladder.questions.clone(), keys, zero, nan, ladder }
+        Stair { column: ladder.column, questions: ladder.questions.clone(), tree, zero, nan, ladder }
     }
 
     /// Sets its own questions' answers.
@@ -62,36 +73,54 @@ impl Stair {
         yes.fill(true);
     }
 
-    /// How many of the questions, from the first one, are answered with no for each value.
+    /// How many of the questions, from the first one, are answered with no for each value. `keys` is working
+    /// memory for as many.
     #[inline(always)]
-    fn positions<const N: usize>(&self, values: &[f64; N]) -> [u8; N] {
-        let mut positions = [0; N];
-        if self.keys.is_empty() {
-            for at in 0..N {
-                positions[at] = self.ladder.position(values[at]) as u8;
+    fn positions(&self, values: &[f64], keys: &mut [u64], positions: &mut [u8]) {
+        if self.tree.is_empty() {
+            for (position, &value) in positions.iter_mut().zip(values) {
+                *position = self.ladder.position(value) as u8;
             }
-            return positions;
+            return;
         }
-        let (mut keys, mut found) = ([0; N], [0; N]);
-        for at in 0..N {
-            let own = if values[at].abs() <= ZERO_THRESHOLD { self.zero } else { key(values[at]) };
-            keys[at] = if values[at].is_nan() { self.nan } else { own };
+        // Compared as integers, which is done for several at once.
+        const ZERO: i64 = ZERO_THRESHOLD.to_bits() as i64;
+        const INFINITY: i64 = f64::INFINITY.to_bits() as i64;
+        let (keys, zero, nan) = (&mut keys[..values.len()], self.zero, self.nan);
+        for at in 0..values.len() {
+            let (size, number) = (values[at].abs().to_bits() as i64, key(values[at]));
+            let number = select_unpredictable(size <= ZERO, zero, number);
+            keys[at] = select_unpredictable(size > INFINITY, nan, number);
         }
-        let mut half = self.keys.len().div_ceil(2);
-        while half > 0 {
+        let (keys, last_keys) = keys.as_chunks::<AT_ONCE>();
+        let (positions, last_positions) = positions.as_chunks_mut::<AT_ONCE>();
+        for (keys, positions) in keys.iter().zip(positions) {
+            *positions = self.search(keys);
+        }
+        for (&key, position) in last_keys.iter().zip(last_positions) {
+            [*position] = self.search(&[key]);
+        }
+    }
+
+    #[inline(always)]
+    fn search<const N: usize>(&self, keys: &[u64; N]) -> [u8; N] {
+        let (mut nodes, mut positions) = ([1; N], [0; N]);
+        for _ in 0..self.tree.len().ilog2() {
             for at in 0..N {
-                // SAFETY: `found` + 2 `half` is never above the number of keys and one.
-                let below = unsafe { get(&self.keys, found[at] + half - 1) } < keys[at];
-                found[at] += select_unpredictable(below, half, 0);
+                // SAFETY: a search ends below the last level.
+                let is_above = unsafe { get(&self.tree, nodes[at]) } < keys[at];
+                nodes[at] = 2 * nodes[at] + usize::from(is_above);
             }
-            half /= 2;
         }
         for at in 0..N {
-            positions[at] = found[at] as u8;
+            positions[at] = (nodes[at] - self.tree.len()) as u8;
         }
         positions
     }
 }
+
+/// Searches at once: each step of one waits for the step before.
+const AT_ONCE: usize = 4;
 
 /// The answers of a row that is alone; `column` writes a value.
 #[inline(always)]
@@ -106,8 +135,9 @@ pub(super) fn answer_alone(
             last = stair.column;
             column(last, &mut value);
         }
-        let [position] = stair.positions(&value);
-        stair.answer(position, answers);
+        let mut position = [0];
+        stair.positions(&value, &mut [0], &mut position);
+        stair.answer(position[0], answers);
     }
 }
 
@@ -119,8 +149,9 @@ pub(super) struct Positions {
     stride: usize,
     /// The least and the greatest position of each stair.
     pub(super) ranges: Vec<(u8, u8)>,
-    /// The values of a column.
+    /// The values of a column, and their keys.
     values: Vec<f64>,
+    keys: Vec<u64>,
 }
 
 /// A question whose answers differ: its stair, and its place there.
@@ -134,6 +165,7 @@ impl Positions {
         self.stride = if rows <= 64 { 64 } else { (rows + ROWS).next_multiple_of(64) };
         grow(&mut self.bytes, stairs.len() * self.stride);
         grow(&mut self.values, rows);
+        grow(&mut self.keys, rows);
         self.ranges.clear();
         let values = &mut self.values[..rows];
         let (mut last, mut constant) = (usize::MAX, false);
@@ -149,11 +181,13 @@ impl Positions {
             }
             let positions = &mut self.bytes[number * self.stride..][..rows];
             if constant {
-                let [position] = stair.positions(&[values[0]]);
-                positions.fill(position);
-                self.ranges.push((position, position));
+                stair.positions(&values[..1], &mut self.keys, &mut positions[..1]);
+                positions.fill(positions[0]);
+                self.ranges.push((positions[0], positions[0]));
             } else {
-                self.ranges.push(fill(stair, values, positions));
+                stair.positions(values, &mut self.keys, positions);
+                let ends = |ends: (u8, u8), &position: &u8| (ends.0.min(position), ends.1.max(position));
+                self.ranges.push(positions.iter().fold((u8::MAX, 0), ends));
             }
         }
     }
@@ -241,33 +275,6 @@ impl Positions {
             }
         }
     }
-}
-
-/// Fills in positions, and returns the least and the greatest.
-#[inline(always)]
-fn fill(stair: &Stair, values: &[f64], positions: &mut [u8]) -> (u8, u8) {
-    // Several searches at once: each step of one waits for the step before.
-    const AT_ONCE: usize = 4;
-    let (values, last_values) = values.as_chunks::<AT_ONCE>();
-    let (places, last_places) = positions.as_chunks_mut::<AT_ONCE>();
-    let (mut least, mut most) = ([u8::MAX; AT_ONCE], [0; AT_ONCE]);
-    for (values, places) in values.iter().zip(places) {
-        *places = stair.positions(values);
-        for at in 0..AT_ONCE {
-            least[at] = least[at].min(places[at]);
-            most[at] = most[at].max(places[at]);
-        }
-    }
-    for (&value, place) in last_values.iter().zip(last_places) {
-        [*place] = stair.positions(&[value]);
-        least[0] = least[0].min(*place);
-        most[0] = most[0].max(*place);
-    }
-    let (mut ends, rest) = ((least[0], most[0]), 1..AT_ONCE);
-    for at in rest {
-        ends = (ends.0.min(least[at]), ends.1.max(most[at]));
-    }
-    ends
 }
 
 /// The bytes that are at most `most`, a bit each.
