@@ -6,13 +6,13 @@
 
 use std::ops::Range;
 
-use super::bins::Stair;
-use super::one::Walks;
 use crate::forest::{Forest, Node as Split, Target, Tree};
 use crate::isa::Isa;
-use crate::scoring::compile::ladder::{Ladder, Ladders, Numbers};
+use crate::scoring::compile::ladder::{Ladders, Numbers};
 use crate::scoring::compile::lanes::Column;
+use crate::scoring::compile::stair::Stair;
 use crate::scoring::narrow::Form;
+use crate::scoring::single::Walks;
 use crate::scoring::unchecked::get;
 
 /// Leaves of a part: their numbers are bytes.
@@ -135,8 +135,7 @@ impl Compiled {
     pub(super) fn new(forest: &Forest, isa: Isa) -> Option<Compiled> {
         let (ladders, numbers) = Ladders::new(forest, &vec![Column::Pair; forest.num_features()])?;
         let small = Form::small(forest, &ladders, &numbers, isa);
-        let Ladders { ladders, questions } = ladders;
-        let stairs = ladders.into_iter().flat_map(Ladder::into_short).map(Stair::new).collect();
+        let (questions, stairs) = (ladders.questions, Stair::all(ladders));
         let (mut parts, mut starts) = (Parts::default(), Vec::with_capacity(forest.trees().len() + 1));
         parts.clear();
         for (number, tree) in forest.trees().iter().enumerate() {
@@ -144,7 +143,7 @@ impl Compiled {
             Layout { tree, number, numbers: &numbers, parts: &mut parts }.all()?;
         }
         starts.push(parts.len() as u32);
-        let walks = Walks::new(forest, &numbers, questions);
+        let walks = Walks::new(forest, &numbers, questions, |_| None);
         u32::try_from(parts.nodes.len().max(parts.values.len())).ok()?;
         u16::try_from(questions + usize::from(SOME)).ok()?;
         let mut asked_before = vec![0; questions + 1];

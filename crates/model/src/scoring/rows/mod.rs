@@ -16,14 +16,13 @@
 //! at a time.
 
 // `compile` lays out the trees and prunes them, `bins` finds positions and makes masks of them, `slab`
-// evaluates the trees for rows, `one` for a single row.
+// evaluates the trees for rows; `super::single` does for one row.
 
 // Iterators over arrays are functions, which are not always inlined where the CPU's features differ.
 #![allow(clippy::needless_range_loop)]
 
 mod bins;
 mod compile;
-mod one;
 mod slab;
 
 use std::cell::Cell;
@@ -32,8 +31,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::compile::lanes::LANES;
+use super::compile::stair::Stair;
 use super::narrow::Narrow;
 use super::scratch::{Scratch, grow};
+use super::single;
 use crate::forest::Forest;
 use crate::isa::Isa;
 use bins::{Positions, Step};
@@ -209,7 +210,7 @@ fn block_avx2(
 fn block(
     compiled: &Compiled,
     trees: Range<usize>,
-    column: impl FnMut(usize, &mut [f64]),
+    mut column: impl FnMut(usize, &mut [f64]),
     scratch: &mut RowScratch,
     sums: &mut [f64],
     isa: Isa,
@@ -217,11 +218,14 @@ fn block(
 ) {
     let Compiled { stairs, questions, starts, small, walks, .. } = compiled;
     let RowScratch { positions, codes, steps, pruned, tasks, answers, lanes, slab, .. } = scratch;
-    grow(answers, *questions + 1);
-    // Who is at a leaf stays there.
-    answers[*questions] = false;
+    single::fit(*questions, answers);
     if let ([sum], Some(walks)) = (&mut *sums, walks) {
-        bins::answer_alone(stairs, column, answers);
+        let value = |stair: &Stair| {
+            let mut value = [0.0];
+            column(stair.column, &mut value);
+            value[0]
+        };
+        single::answer(stairs, value, answers);
         *sum = walks.sum(trees, answers);
         return;
     }

@@ -92,7 +92,7 @@ impl Slab {
     }
 
     fn fit(&mut self, parts: &Parts, words: usize) {
-        grow(&mut self.sets, (LEAVES + parts.most_nodes) * words);
+        grow(&mut self.sets, (LEAVES + parts.most_nodes.max(1)) * words);
         if self.leaves.is_empty() {
             self.leaves.resize(BATCH, [0; ROWS]);
         }
