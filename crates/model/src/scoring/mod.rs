@@ -10,8 +10,8 @@
 // How the files divide the work. `compile` prepares a forest for a pool. `narrow` and `wide` walk the trees,
 // for pools of up to 32 lanes and of more, each with a version for CPUs with AVX-512 (they share `vectors`).
 // There, `narrow::rungs` answers the questions of narrow pools. `narrow::sieve` evaluates small trees without a
-// walk, with AVX-512 and with AVX2. `shortlist` finds only the best kernels of a wide pool. `rows` scores rows
-// of any problems. `crate::isa` says which loops this CPU can run.
+// walk, with AVX-512 and with AVX2. `shortlist` finds only the best kernels of a wide pool. `single` walks for one
+// kernel or row, `rows` scores rows of any problems. `crate::isa` says which loops this CPU can run.
 
 // Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers.
 // Unpredictable branches are avoided by computing with booleans.
@@ -23,6 +23,7 @@ mod narrow;
 mod rows;
 mod scratch;
 mod shortlist;
+mod single;
 #[cfg(test)]
 mod tests;
 mod unchecked;
@@ -49,6 +50,7 @@ use compile::lanes::{LANES, Lanes};
 use narrow::Narrow;
 use scratch::grow;
 use shortlist::Scale;
+use single::Single;
 use wide::Wide;
 
 /// Why a pool does not fit its forest.
@@ -117,6 +119,8 @@ pub struct PoolScorer {
 /// How the scores are found.
 #[derive(Debug)]
 enum Way {
+    /// One kernel.
+    Single(Box<Single>),
     Narrow {
         walk: Box<Narrow>,
         ladders: Ladders,
@@ -221,6 +225,7 @@ impl PoolScorer {
     /// How scores are computed: the walk and its instructions, for logs.
     pub fn describe(&self) -> String {
         match self.way.get() {
+            Some(Way::Single(_)) => "one kernel".to_owned(),
             Some(Way::Narrow { walk, .. }) => walk.describe(),
             Some(Way::Wide { walk, .. }) => format!("wide walk, {}", walk.isa().name()),
             Some(Way::Uncompiled) => "uncompiled".to_owned(),
@@ -268,7 +273,7 @@ impl PoolScorer {
                 walk.fit(cells, ladders, scratch);
                 walk.work(cells, ladders, &values, scratch)
             }
-            Way::Uncompiled => Work::default(),
+            Way::Single(_) | Way::Uncompiled => Work::default(),
         })
     }
 
@@ -281,6 +286,7 @@ impl PoolScorer {
     /// The sum of each lane, into `scratch.sums`.
     fn sum(&self, values: &Values<'_>, scratch: &mut Scratch) {
         match self.way() {
+            Way::Single(single) => single.score(values, scratch),
             Way::Narrow { walk, ladders, cells } => {
                 Narrow::fit(cells, ladders, scratch);
                 walk.score(cells, ladders, values, scratch);
@@ -329,6 +335,9 @@ impl Way {
         let PoolScorer { forest, lanes, classes, isa, .. } = scorer;
         let (classes, isa) = (*classes, *isa);
         let (ladders, numbers) = Ladders::new(forest, &scorer.columns)?;
+        if lanes.len() == 1 {
+            return Single::new(forest, ladders, &numbers, lanes).map(Box::new).map(Way::Single);
+        }
         if lanes.len() <= LANES {
             let cells = Cells::new(forest, &ladders, &numbers, lanes, narrow::BATCH)?;
             let walk = Box::new(Narrow::new(lanes, &ladders, &cells, classes, isa));

@@ -9,6 +9,8 @@ use crate::forest;
 pub struct Scratch {
     /// Narrow: the lanes that answer a question with yes. Wide: the number of that mask.
     pub(super) answers: Vec<u32>,
+    /// One kernel: whether it answers a question with yes.
+    pub(super) yes: Vec<bool>,
     /// The queue of nodes: places, and sets of lanes.
     pub(super) node_at: Vec<u32>,
     pub(super) node_set: Vec<u32>,

@@ -467,7 +467,7 @@ fn small_trees_have_the_forests_bits() {
             check_forest(random, &forest, kernels, 3);
         }
         for isa in Isa::available() {
-            let pool = PoolTable { columns: &[Column::Uniform; 9], classes: &[0], kernel_values: &[] };
+            let pool = PoolTable { columns: &[Column::Uniform; 9], classes: &[0, 1], kernel_values: &[] };
             let way = PoolScorer::compile_for(&forest, &pool, isa).unwrap().describe();
             let small = leaves <= 16 && isa != Isa::Portable;
             assert_eq!(way.starts_with("small trees"), small, "{leaves} leaves: {way}");

@@ -118,6 +118,11 @@ impl Lanes {
         lanes
     }
 
+    /// Lanes of a narrow pool of kernels without values.
+    pub(in crate::scoring) fn unknown() -> Lanes {
+        Lanes { lane_of: Vec::new(), classes: vec![0; LANES], values: Vec::new(), width: 0 }
+    }
+
     pub(in crate::scoring) fn len(&self) -> usize {
         self.classes.len()
     }

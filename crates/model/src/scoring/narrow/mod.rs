@@ -29,11 +29,12 @@ mod sieve;
 
 use std::ops::Range;
 
+use crate::forest::{Forest, Tree};
 use crate::isa::Isa;
 use crate::scoring::compile::cells::{
     Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT, leaf_value,
 };
-use crate::scoring::compile::ladder::{Ladder, Ladders};
+use crate::scoring::compile::ladder::{Ladder, Ladders, Numbers};
 use crate::scoring::compile::lanes::LANES;
 use crate::scoring::compile::lanes::{Column, Lanes};
 use crate::scoring::scratch::{Scratch, grow};
@@ -49,6 +50,8 @@ use sieve::Sieve;
 pub(in crate::scoring) const BEHIND: usize = 16;
 /// Trees per batch.
 pub(in crate::scoring) const BATCH: usize = 64;
+/// Maximum number of leaves of a small tree.
+const SMALL: usize = 16;
 
 #[derive(Debug)]
 pub(in crate::scoring) struct Narrow {
@@ -66,12 +69,58 @@ pub(in crate::scoring) struct Narrow {
 
 /// How the forest is evaluated.
 #[derive(Debug)]
-enum Form {
+pub(in crate::scoring) enum Form {
     /// Small trees.
     #[cfg(target_arch = "x86_64")]
     Sieve(Sieve),
     /// By the walk.
     Walk,
+}
+
+impl Form {
+    /// The answers are those about kernels alone.
+    #[allow(unused_variables)] // other architectures have one form
+    fn new(isa: Isa, cells: &Cells, ladders: &Ladders, lanes: usize, answers: &[u32]) -> Form {
+        let sieve = match isa {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512(_) => Sieve::wide(cells, ladders, lanes, answers).map(Form::Sieve),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2(_) => Sieve::halved(cells, ladders, lanes, answers).map(Form::Sieve),
+            Isa::Portable => None,
+        };
+        sieve.unwrap_or(Form::Walk)
+    }
+
+    /// Small trees for [`LANES`] rows, of which nothing is known before a call; `None` for a walk.
+    pub(in crate::scoring) fn small(
+        forest: &Forest,
+        ladders: &Ladders,
+        numbers: &Numbers,
+        isa: Isa,
+    ) -> Option<Form> {
+        let trees = forest.trees().iter();
+        let is_small =
+            isa != Isa::Portable && trees.map(Tree::leaf_values).all(|leaves| leaves.len() <= SMALL);
+        let cells = is_small.then(|| Cells::new(forest, ladders, numbers, &Lanes::unknown(), BATCH))??;
+        match Form::new(isa, &cells, ladders, LANES, &[]) {
+            Form::Walk => None,
+            form => Some(form),
+        }
+    }
+
+    /// Adds small trees to `scratch.sums`, for this many lanes whose answers are in the scratch. False for a
+    /// walk.
+    #[allow(unused_variables)] // other architectures have one form
+    pub(in crate::scoring) fn sum(&self, isa: Isa, lanes: usize, scratch: &mut Scratch) -> bool {
+        match (self, isa) {
+            #[cfg(target_arch = "x86_64")]
+            (Form::Sieve(sieve), Isa::Avx512(isa)) => sieve.sum_wide(isa, lanes, scratch),
+            #[cfg(target_arch = "x86_64")]
+            (Form::Sieve(sieve), Isa::Avx2(isa)) => sieve.sum_halved(isa, lanes, scratch),
+            _ => return false,
+        }
+        true
+    }
 }
 
 impl Narrow {
@@ -100,13 +149,7 @@ impl Narrow {
             Isa::Avx512(_) => Rungs::new(ladders, lanes, classes),
             _ => None,
         };
-        let form = match isa {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512(_) => Sieve::wide(cells, ladders, lanes.len(), &answers).map(Form::Sieve),
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx2(_) => Sieve::halved(cells, ladders, lanes.len(), &answers).map(Form::Sieve),
-            Isa::Portable => None,
-        };
+        let form = Form::new(isa, cells, ladders, lanes.len(), &answers);
         Narrow {
             lanes: lanes.len(),
             classes: masks,
@@ -114,7 +157,7 @@ impl Narrow {
             isa,
             #[cfg(target_arch = "x86_64")]
             rungs,
-            form: form.unwrap_or(Form::Walk),
+            form,
         }
     }
 
@@ -144,10 +187,15 @@ impl Narrow {
     /// Grows a scratch to the needed size.
     pub(in crate::scoring) fn fit(cells: &Cells, ladders: &Ladders, scratch: &mut Scratch) {
         scratch.fit_lists(cells.most_nodes, BATCH);
-        grow(&mut scratch.answers, ladders.questions + BEHIND);
-        #[cfg(target_arch = "x86_64")]
-        Sieve::fit(scratch);
         grow(&mut scratch.rows, BATCH);
+        Self::fit_small(ladders.questions, scratch);
+    }
+
+    /// The same for small trees alone.
+    pub(in crate::scoring) fn fit_small(questions: usize, scratch: &mut Scratch) {
+        grow(&mut scratch.answers, questions + BEHIND);
+        #[cfg(target_arch = "x86_64")]
+        grow(&mut scratch.leaf_of, BATCH);
         grow(&mut scratch.sums, LANES);
     }
 
@@ -160,12 +208,8 @@ impl Narrow {
         scratch: &mut Scratch,
     ) {
         self.answer(ladders, values, &mut scratch.answers);
-        match (&self.form, self.isa) {
-            #[cfg(target_arch = "x86_64")]
-            (Form::Sieve(sieve), Isa::Avx512(isa)) => sieve.sum_wide(isa, self.lanes, scratch),
-            #[cfg(target_arch = "x86_64")]
-            (Form::Sieve(sieve), Isa::Avx2(isa)) => sieve.sum_halved(isa, self.lanes, scratch),
-            _ => sum(self.isa, cells, self.lanes, scratch),
+        if !self.form.sum(self.isa, self.lanes, scratch) {
+            sum(self.isa, cells, self.lanes, scratch);
         }
     }
 

@@ -24,18 +24,16 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use super::BATCH;
+use super::{BATCH, SMALL as LEAVES};
 use crate::isa::{Avx2, Avx512};
 use crate::scoring::compile::cells::{
     Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, leaf_value,
 };
 use crate::scoring::compile::ladder::{Ladders, Question};
 use crate::scoring::compile::lanes::{Column, LANES};
-use crate::scoring::scratch::{Scratch, Words, grow};
+use crate::scoring::scratch::{Scratch, Words};
 use crate::scoring::unchecked::get;
 
-/// Maximum number of leaves of a tree.
-const LEAVES: usize = 16;
 /// Lanes whose sums are kept in registers.
 const GROUP: usize = 8;
 /// Multiplied by a word with one bit, gives a word whose upper four bits are different for every bit: a De
@@ -159,11 +157,6 @@ impl Sieve {
             }
         }
         Some(sieve)
-    }
-
-    /// Grows a scratch to the needed size.
-    pub(in crate::scoring) fn fit(scratch: &mut Scratch) {
-        grow(&mut scratch.leaf_of, BATCH);
     }
 
     /// Adds all trees to `scratch.sums`, for this many lanes. Their answers are in the scratch.

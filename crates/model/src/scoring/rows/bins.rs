@@ -1,88 +1,11 @@
 //! Positions: the place of each row's values among a forest's thresholds, a byte each, and masks of rows made
 //! from them.
 
-use std::hint::select_unpredictable;
-use std::ops::Range;
-
-use super::compile::{EVERYBODY, NO, NOBODY, SOME, YES};
-use crate::forest::{Missing, ZERO_THRESHOLD};
-use crate::scoring::compile::ladder::Ladder;
+use super::compile::{EVERYBODY, NOBODY, SOME};
+use super::slab::ROWS;
+use crate::scoring::compile::stair::Stair;
 use crate::scoring::scratch::grow;
 use crate::scoring::unchecked::get;
-
-/// The questions of a [`Ladder`], for searches without a branch.
-#[derive(Debug)]
-pub(super) struct Stair {
-    pub(super) column: usize,
-    /// Its questions' numbers; so few that positions are bytes.
-    pub(super) questions: Range<usize>,
-    /// [Keys](key) of ascending thresholds, filled up to one less than a power of two; none for a categorical
-    /// question.
-    keys: Vec<i64>,
-    /// Keys in place of those of zeros and of NaN.
-    zero: i64,
-    nan: i64,
-    ladder: Ladder,
-}
-
-/// Above and below the keys of all numbers.
-const ABOVE: i64 = i64::MAX;
-const BELOW: i64 = i64::MIN;
-
-/// An integer that orders like the number; NaN may be anything.
-#[inline(always)]
-const fn key(value: f64) -> i64 {
-    let bits = value.to_bits() as i64;
-    bits ^ (bits >> 63 & i64::MAX)
-}
-
-impl Stair {
-    pub(super) fn new(ladder: Ladder) -> Stair {
-        let (mut keys, mut zero, mut nan) = (Vec::new(), 0, 0);
-        if let Some((thresholds, missing, default_left)) = ladder.numeric() {
-            // Both zeros are one threshold.
-            keys.extend(thresholds.iter().map(|threshold| key(threshold + 0.0)));
-            keys.resize((keys.len() + 1).next_power_of_two() - 1, ABOVE);
-            let absent = if default_left { BELOW } else { ABOVE };
-            (zero, nan) = match missing {
-                Missing::Never => (key(0.0), key(0.0)),
-                Missing::Zero => (absent, absent),
-                Missing::Nan => (key(0.0), absent),
-            };
-        }
-        Stair { column: ladder.column, questions: ladder.questions.clone(), keys, zero, nan, ladder }
-    }
-
-    /// How many of the questions, from the first one, are answered with no for each value.
-    #[inline(always)]
-    fn positions<const N: usize>(&self, values: &[f64; N]) -> [u8; N] {
-        let mut positions = [0; N];
-        if self.keys.is_empty() {
-            for at in 0..N {
-                positions[at] = self.ladder.position(values[at]) as u8;
-            }
-            return positions;
-        }
-        let (mut keys, mut found) = ([0; N], [0; N]);
-        for at in 0..N {
-            let own = if values[at].abs() <= ZERO_THRESHOLD { self.zero } else { key(values[at]) };
-            keys[at] = if values[at].is_nan() { self.nan } else { own };
-        }
-        let mut half = self.keys.len().div_ceil(2);
-        while half > 0 {
-            for at in 0..N {
-                // SAFETY: `found` + 2 `half` is never above the number of keys and one.
-                let below = unsafe { get(&self.keys, found[at] + half - 1) } < keys[at];
-                found[at] += select_unpredictable(below, half, 0);
-            }
-            half /= 2;
-        }
-        for at in 0..N {
-            positions[at] = found[at] as u8;
-        }
-        positions
-    }
-}
 
 /// The positions of some rows, stair after stair.
 #[derive(Debug, Default)]
@@ -92,27 +15,23 @@ pub(super) struct Positions {
     stride: usize,
     /// The least and the greatest position of each stair.
     pub(super) ranges: Vec<(u8, u8)>,
-    /// The values of a column.
+    /// The values of a column, and their keys.
     values: Vec<f64>,
+    keys: Vec<u64>,
 }
 
 /// A question whose answers differ: its stair, and its place there.
 pub(super) type Step = (u32, u8);
 
 impl Positions {
-    /// Finds the positions of `rows` rows; `column` writes the values of a column. There is room for `slack`
-    /// more.
+    /// Finds the positions of `rows` rows; `column` writes the values of a column.
     #[inline(always)]
-    pub(super) fn find(
-        &mut self,
-        stairs: &[Stair],
-        rows: usize,
-        slack: usize,
-        mut column: impl FnMut(usize, &mut [f64]),
-    ) {
-        self.stride = if rows == 1 { 1 } else { (rows + slack).next_multiple_of(64) };
+    pub(super) fn find(&mut self, stairs: &[Stair], rows: usize, mut column: impl FnMut(usize, &mut [f64])) {
+        // There is room for a whole slab.
+        self.stride = if rows <= 64 { 64 } else { (rows + ROWS).next_multiple_of(64) };
         grow(&mut self.bytes, stairs.len() * self.stride);
         grow(&mut self.values, rows);
+        grow(&mut self.keys, rows);
         self.ranges.clear();
         let values = &mut self.values[..rows];
         let (mut last, mut constant) = (usize::MAX, false);
@@ -128,11 +47,13 @@ impl Positions {
             }
             let positions = &mut self.bytes[number * self.stride..][..rows];
             if constant {
-                let [position] = stair.positions(&[values[0]]);
-                positions.fill(position);
-                self.ranges.push((position, position));
+                stair.positions(&values[..1], &mut self.keys, &mut positions[..1]);
+                positions.fill(positions[0]);
+                self.ranges.push((positions[0], positions[0]));
             } else {
-                self.ranges.push(fill(stair, values, positions));
+                stair.positions(values, &mut self.keys, positions);
+                let ends = |ends: (u8, u8), &position: &u8| (ends.0.min(position), ends.1.max(position));
+                self.ranges.push(positions.iter().fold((u8::MAX, 0), ends));
             }
         }
     }
@@ -169,14 +90,35 @@ impl Positions {
         }
     }
 
-    /// The answers of one row, as a walk reads them.
+    /// The rows that answer each question with yes, of as many as a narrow pool has lanes from `first` on.
     #[inline(always)]
-    pub(super) fn answers(&self, stairs: &[Stair], row: usize, answers: &mut [u8]) {
+    pub(super) fn lanes(&self, stairs: &[Stair], first: usize, rows: usize, answers: &mut [u32]) {
         for (number, stair) in stairs.iter().enumerate() {
-            let position = usize::from(self.bytes[number * self.stride + row]);
+            let (least, most) = (usize::from(self.ranges[number].0), usize::from(self.ranges[number].1));
             let answers = &mut answers[stair.questions.clone()];
-            answers[..position].fill(NO);
-            answers[position..].fill(YES);
+            answers[..most].fill(0);
+            answers[most..].fill(u32::MAX);
+            if least == most {
+                continue;
+            }
+            for (lane, &position) in self.in_stair(number, first)[..rows].iter().enumerate() {
+                if let Some(answer) = answers.get_mut(usize::from(position)) {
+                    *answer |= 1 << lane;
+                }
+            }
+            let mut yes = 0;
+            for answer in &mut answers[least..most] {
+                yes |= *answer;
+                *answer = yes;
+            }
+        }
+    }
+
+    /// The answers of one row.
+    #[inline(always)]
+    pub(super) fn answers(&self, stairs: &[Stair], row: usize, answers: &mut [bool]) {
+        for (number, stair) in stairs.iter().enumerate() {
+            stair.answer(self.bytes[number * self.stride + row], answers);
         }
     }
 
@@ -187,7 +129,7 @@ impl Positions {
         let masks = masks.as_chunks_mut::<W>().0;
         debug_assert!(masks.len() >= steps.len());
         for at in 0..steps.len() {
-            // SAFETY: there is a mask for each step, and all rows of a slab have positions (`slack`).
+            // SAFETY: there is a mask for each step, and all rows of a slab have positions (`find`).
             unsafe {
                 let (stair, place) = get(steps, at);
                 let positions =
@@ -199,33 +141,6 @@ impl Positions {
             }
         }
     }
-}
-
-/// Fills in positions, and returns the least and the greatest.
-#[inline(always)]
-fn fill(stair: &Stair, values: &[f64], positions: &mut [u8]) -> (u8, u8) {
-    // Several searches at once: each step of one waits for the step before.
-    const AT_ONCE: usize = 4;
-    let (values, last_values) = values.as_chunks::<AT_ONCE>();
-    let (places, last_places) = positions.as_chunks_mut::<AT_ONCE>();
-    let (mut least, mut most) = ([u8::MAX; AT_ONCE], [0; AT_ONCE]);
-    for (values, places) in values.iter().zip(places) {
-        *places = stair.positions(values);
-        for at in 0..AT_ONCE {
-            least[at] = least[at].min(places[at]);
-            most[at] = most[at].max(places[at]);
-        }
-    }
-    for (&value, place) in last_values.iter().zip(last_places) {
-        [*place] = stair.positions(&[value]);
-        least[0] = least[0].min(*place);
-        most[0] = most[0].max(*place);
-    }
-    let (mut ends, rest) = ((least[0], most[0]), 1..AT_ONCE);
-    for at in rest {
-        ends = (ends.0.min(least[at]), ends.1.max(most[at]));
-    }
-    ends
 }
 
 /// The bytes that are at most `most`, a bit each.

@@ -6,10 +6,13 @@
 
 use std::ops::Range;
 
-use super::bins::Stair;
 use crate::forest::{Forest, Node as Split, Target, Tree};
-use crate::scoring::compile::ladder::{Ladder, Ladders, Numbers};
+use crate::isa::Isa;
+use crate::scoring::compile::ladder::{Ladders, Numbers};
 use crate::scoring::compile::lanes::Column;
+use crate::scoring::compile::stair::Stair;
+use crate::scoring::narrow::Form;
+use crate::scoring::single::Walks;
 use crate::scoring::unchecked::get;
 
 /// Leaves of a part: their numbers are bytes.
@@ -122,14 +125,17 @@ pub(super) struct Compiled {
     pub(super) questions: usize,
     /// How many nodes ask the questions before each one.
     asked_before: Vec<u32>,
+    /// All trees once more: if they are small, and for one row.
+    pub(super) small: Option<Form>,
+    pub(super) walks: Option<Walks>,
 }
 
 impl Compiled {
     /// `None` if there are more questions or nodes than numbers for them.
-    pub(super) fn new(forest: &Forest) -> Option<Compiled> {
+    pub(super) fn new(forest: &Forest, isa: Isa) -> Option<Compiled> {
         let (ladders, numbers) = Ladders::new(forest, &vec![Column::Pair; forest.num_features()])?;
-        let Ladders { ladders, questions } = ladders;
-        let stairs = ladders.into_iter().flat_map(Ladder::into_short).map(Stair::new).collect();
+        let small = Form::small(forest, &ladders, &numbers, isa);
+        let (questions, stairs) = (ladders.questions, Stair::all(ladders));
         let (mut parts, mut starts) = (Parts::default(), Vec::with_capacity(forest.trees().len() + 1));
         parts.clear();
         for (number, tree) in forest.trees().iter().enumerate() {
@@ -137,17 +143,15 @@ impl Compiled {
             Layout { tree, number, numbers: &numbers, parts: &mut parts }.all()?;
         }
         starts.push(parts.len() as u32);
-        // What a walk reads that ended in a last part without nodes.
-        parts.nodes.push(Node(0));
+        let walks = Walks::new(forest, &numbers, questions, |_| None);
         u32::try_from(parts.nodes.len().max(parts.values.len())).ok()?;
         u16::try_from(questions + usize::from(SOME)).ok()?;
         let mut asked_before = vec![0; questions + 1];
-        let nodes = &parts.nodes[..parts.nodes.len() - 1];
-        for node in nodes {
+        for node in &parts.nodes {
             asked_before[node.question() + 1] += 1;
         }
         (0..questions).for_each(|question| asked_before[question + 1] += asked_before[question]);
-        Some(Compiled { parts, starts, stairs, questions, asked_before })
+        Some(Compiled { parts, starts, stairs, questions, asked_before, small, walks })
     }
 
     /// The number of nodes that send all rows the same way, given the least and greatest position in each

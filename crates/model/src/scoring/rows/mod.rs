@@ -16,14 +16,13 @@
 //! at a time.
 
 // `compile` lays out the trees and prunes them, `bins` finds positions and makes masks of them, `slab`
-// evaluates the trees for rows, `one` for a single row.
+// evaluates the trees for rows; `super::single` does for one row.
 
 // Iterators over arrays are functions, which are not always inlined where the CPU's features differ.
 #![allow(clippy::needless_range_loop)]
 
 mod bins;
 mod compile;
-mod one;
 mod slab;
 
 use std::cell::Cell;
@@ -31,7 +30,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::scratch::grow;
+use super::compile::lanes::LANES;
+use super::compile::stair::Stair;
+use super::narrow::Narrow;
+use super::scratch::{Scratch, grow};
+use super::single;
 use crate::forest::Forest;
 use crate::isa::Isa;
 use bins::{Positions, Step};
@@ -94,7 +97,8 @@ struct RowScratch {
     pruned: Parts,
     tasks: Vec<(u16, u32, u8)>,
     slab: Slab,
-    answers: Vec<u8>,
+    answers: Vec<bool>,
+    lanes: Scratch,
     row: Vec<f64>,
 }
 
@@ -103,6 +107,8 @@ thread_local! {
     static KEPT: Cell<Option<Box<RowScratch>>> = const { Cell::new(None) };
 }
 
+/// Rows of small trees that are sieved.
+const SIEVED: usize = 96;
 /// First calls of more rows than this compile.
 const FEW: usize = 8;
 
@@ -147,16 +153,15 @@ impl RowScorer {
         scratch: &mut RowScratch,
         sums: &mut [f64],
     ) {
-        let parts = compiled.starts[trees.start] as usize..compiled.starts[trees.end] as usize;
         for (first, sums) in (0..).step_by(BLOCK).zip(sums.chunks_mut(BLOCK)) {
             let column = |feature: usize, values: &mut [f64]| rows.column(feature, first, values);
             match self.isa {
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: either token proves that the CPU has the features. Wider vectors were not measured.
                 Isa::Avx512(_) | Isa::Avx2(_) => unsafe {
-                    block_avx2(compiled, parts.clone(), column, scratch, sums);
+                    block_avx2(compiled, trees.clone(), column, scratch, sums, self.isa);
                 },
-                Isa::Portable => block(compiled, parts.clone(), column, scratch, sums, false),
+                Isa::Portable => block(compiled, trees.clone(), column, scratch, sums, self.isa, false),
             }
         }
     }
@@ -166,7 +171,7 @@ impl RowScorer {
         if is_first && rows <= FEW {
             return None;
         }
-        self.compiled.get_or_init(|| Compiled::new(&self.forest)).as_ref()
+        self.compiled.get_or_init(|| Compiled::new(&self.forest, self.isa)).as_ref()
     }
 
     fn score_uncompiled(
@@ -191,41 +196,61 @@ impl RowScorer {
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn block_avx2(
     compiled: &Compiled,
-    parts: Range<usize>,
+    trees: Range<usize>,
     column: impl FnMut(usize, &mut [f64]),
     scratch: &mut RowScratch,
     sums: &mut [f64],
+    isa: Isa,
 ) {
-    block(compiled, parts, column, scratch, sums, true);
+    block(compiled, trees, column, scratch, sums, isa, true);
 }
 
 /// Adds the trees of some parts to the sums of a block of rows.
 #[inline(always)]
 fn block(
     compiled: &Compiled,
-    parts: Range<usize>,
-    column: impl FnMut(usize, &mut [f64]),
+    trees: Range<usize>,
+    mut column: impl FnMut(usize, &mut [f64]),
     scratch: &mut RowScratch,
     sums: &mut [f64],
+    isa: Isa,
     avx2: bool,
 ) {
-    let Compiled { stairs, questions, .. } = compiled;
-    let RowScratch { positions, codes, steps, pruned, tasks, answers, slab, .. } = scratch;
-    positions.find(stairs, sums.len(), slab::ROWS, column);
-    let is_single = sums.len() == 1;
-    let alike = if is_single { 0 } else { compiled.alike(&positions.ranges) };
-    let all = compiled.parts.nodes.len();
-    // What a row costs alone, and what pruned and whole trees cost all of them, in nodes.
-    let alone = sums.len() * (all / 32 + 4 * parts.len());
-    if is_single || (alone < all && alike * 2 < all) {
-        // One more for parts without nodes.
-        grow(answers, *questions + 1);
-        for (row, sum) in sums.iter_mut().enumerate() {
-            positions.answers(stairs, row, answers);
-            *sum = one::sum(&compiled.parts, parts.clone(), answers);
+    let Compiled { stairs, questions, starts, small, walks, .. } = compiled;
+    let RowScratch { positions, codes, steps, pruned, tasks, answers, lanes, slab, .. } = scratch;
+    single::fit(*questions, answers);
+    if let ([sum], Some(walks)) = (&mut *sums, walks) {
+        let value = |stair: &Stair| {
+            let mut value = [0.0];
+            column(stair.column, &mut value);
+            value[0]
+        };
+        single::answer(stairs, value, answers);
+        *sum = walks.sum(trees, answers);
+        return;
+    }
+    positions.find(stairs, sums.len(), column);
+    if let (Some(small), true) = (small, sums.len() <= SIEVED && trees.len() + 1 == starts.len()) {
+        Narrow::fit_small(*questions, lanes);
+        for (first, sums) in (0..).step_by(LANES).zip(sums.chunks_mut(LANES)) {
+            positions.lanes(stairs, first, sums.len(), &mut lanes.answers);
+            small.sum(isa, sums.len(), lanes);
+            sums.copy_from_slice(&lanes.sums[..sums.len()]);
         }
         return;
     }
+    let alike = compiled.alike(&positions.ranges);
+    let all = compiled.parts.nodes.len();
+    // What a row costs alone, and what pruned and whole trees cost all of them, in nodes.
+    let alone = sums.len() * (all / 32 + 4 * trees.len());
+    if let (Some(walks), true) = (walks, alone < all && alike * 2 < all) {
+        for (row, sum) in sums.iter_mut().enumerate() {
+            positions.answers(stairs, row, answers);
+            *sum = walks.sum(trees.clone(), answers);
+        }
+        return;
+    }
+    let parts = starts[trees.start] as usize..starts[trees.end] as usize;
     let is_pruned = alike * 4 > all;
     if is_pruned {
         grow(codes, *questions);

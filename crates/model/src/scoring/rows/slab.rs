@@ -32,9 +32,6 @@ pub(super) struct Slab {
     waiting: Vec<(u16, u64)>,
 }
 
-/// Where the values of a tree's leaves are.
-type Place = (usize, usize);
-
 impl Slab {
     /// Adds the values of parts to the sums of as many rows as there are; `masks` has a mask for each
     /// question.
@@ -51,16 +48,14 @@ impl Slab {
         let (masks, sets) = (masks.as_chunks::<W>().0, sets.as_chunks_mut::<W>().0);
         let mut part = range.start;
         while part < range.end {
-            let (mut batch, count) = ([(0, 0); BATCH], BATCH.min(range.end - part));
+            let (mut firsts, count) = ([0; BATCH], BATCH.min(range.end - part));
             for at in 0..count {
-                let (view, first) = (parts.get(part + at), parts.part(part + at).values as usize);
-                batch[at] = (first, view.values.len());
-                if view.values.len() > 1 {
-                    walk(view, masks, sets);
-                    number(sets, view.values.len(), &mut leaves[at], avx2);
-                }
+                let view = parts.get(part + at);
+                firsts[at] = parts.part(part + at).values as usize;
+                walk(view, masks, sets);
+                number(sets, view.values.len(), &mut leaves[at], avx2);
             }
-            add(&parts.values, &batch[..count], leaves, sums);
+            add(&parts.values, &firsts[..count], leaves, sums);
             part += count;
         }
     }
@@ -84,22 +79,20 @@ impl Slab {
         let all = low_bits(sums.len());
         let mut part = range.start;
         while part < range.end {
-            let (mut batch, count) = ([(0, 0); BATCH], BATCH.min(range.end - part));
+            let (mut firsts, count) = ([0; BATCH], BATCH.min(range.end - part));
             for at in 0..count {
-                let first = at * LEAVES;
-                let own = &mut values[first..first + LEAVES];
-                batch[at] = (first, visit(parts.get(part + at), codes, masks, all, sets, own, waiting));
-                if batch[at].1 > 1 {
-                    number(sets, batch[at].1, &mut leaves[at], avx2);
-                }
+                firsts[at] = at * LEAVES;
+                let own = &mut values[firsts[at]..firsts[at] + LEAVES];
+                let reached = visit(parts.get(part + at), codes, masks, all, sets, own, waiting);
+                number(sets, reached, &mut leaves[at], avx2);
             }
-            add(values, &batch[..count], leaves, sums);
+            add(values, &firsts[..count], leaves, sums);
             part += count;
         }
     }
 
     fn fit(&mut self, parts: &Parts, words: usize) {
-        grow(&mut self.sets, (LEAVES + parts.most_nodes) * words);
+        grow(&mut self.sets, (LEAVES + parts.most_nodes.max(1)) * words);
         if self.leaves.is_empty() {
             self.leaves.resize(BATCH, [0; ROWS]);
         }
@@ -179,6 +172,11 @@ const LINE: usize = 16;
 /// Numbers rows by the set of leaves that they are in, of the first `count`; those in none have number 0.
 #[inline(always)]
 fn number<const W: usize>(sets: &mut [[u64; W]], count: usize, leaves: &mut [u8; ROWS], avx2: bool) {
+    if count == 1 {
+        // SAFETY: a slab has as many words of leaves.
+        unsafe { leaves.get_unchecked_mut(..W * 64) }.fill(0);
+        return;
+    }
     let mut planes = [[0; W]; 8];
     let lines = count.div_ceil(LINE);
     // Slots of leaves end where a line does.
@@ -275,27 +273,20 @@ fn bytes(planes: &[u64; 8], bits: usize, bytes: &mut [u8; 64], avx2: bool) {
 
 /// Adds the value of each row's leaf, tree after tree.
 #[inline(always)]
-fn add(values: &[f64], batch: &[Place], leaves: &[[u8; ROWS]], sums: &mut [f64]) {
+fn add(values: &[f64], firsts: &[usize], leaves: &[[u8; ROWS]], sums: &mut [f64]) {
     let mut first = 0;
     while first < sums.len() {
         let count = GROUP.min(sums.len() - first);
         let mut all = [0.0; GROUP];
         all[..count].copy_from_slice(&sums[first..first + count]);
-        for at in 0..batch.len() {
+        for at in 0..firsts.len() {
             // SAFETY: leaves are numbered by their sets, of which there is one for each value; a slab has
             // whole groups.
             unsafe {
-                let (place, count) = get(batch, at);
-                if count == 1 {
-                    let value = get(values, place);
-                    for row in 0..GROUP {
-                        all[row] += value;
-                    }
-                    continue;
-                }
-                let leaves = leaves.get_unchecked(at).as_chunks::<GROUP>().0.get_unchecked(first / GROUP);
+                let own = values.as_ptr().add(get(firsts, at));
+                let leaves = leaves.get_unchecked(at).as_ptr().add(first);
                 for row in 0..GROUP {
-                    all[row] += get(values, place + usize::from(leaves[row]));
+                    all[row] += *own.add(usize::from(*leaves.add(row)));
                 }
             }
         }
