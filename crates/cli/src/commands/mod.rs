@@ -39,6 +39,8 @@ mod tune;
 #[cfg(feature = "offline")]
 mod tuned_table;
 #[cfg(feature = "offline")]
+mod uhd;
+#[cfg(feature = "offline")]
 mod winners;
 
 pub(crate) use records::{line, run};

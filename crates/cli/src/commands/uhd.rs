@@ -1,0 +1,322 @@
+//! `ckselect uhd`: models as hipDNN's heuristic descriptors, and back.
+
+use std::path::{Path, PathBuf};
+
+use ck_select::files;
+use ck_select::forest::{Forest, Transform};
+use ck_select::json::Strict;
+use ck_select::model::{Model, Target};
+use ck_select_data::staged::Staged;
+use ck_select_uhd::{Descriptor, Hgbm, features_hash, sha256};
+use clap::Subcommand;
+use serde_json::{Map, Value, json};
+
+use super::model_directory;
+use crate::error::CliError;
+use crate::table::{Cell, Format, Table};
+
+const EXAMPLES: &str = "Examples:
+  ckselect uhd export --model models/M --out heuristics/conv
+  ckselect uhd check heuristics/conv.uhd.json
+  ckselect uhd import heuristics/conv.uhd.json --out models/back
+
+docs/uhd.md says what is proved of these files, and what is not.";
+
+/// Exchange models with hipDNN's heuristic descriptors (experimental)
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    Export(ExportArgs),
+    Check(CheckArgs),
+    Import(ImportArgs),
+}
+
+/// Write a model's ranking forest with its descriptor, exactly, or refuse it
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ckselect uhd export --model models/M --out heuristics/conv
+  ckselect uhd export --model models/M --keys engine.json --out heuristics/conv
+
+Writes NAME.uhd.json and NAME.bin. Features of a kernel are called $kernel.NAME, others $ck.NAME, for an \
+engine that publishes them so; --keys says what they are for another engine.")]
+struct ExportArgs {
+    /// Model directory
+    #[arg(long, value_name = "DIR", value_parser = model_directory)]
+    model: PathBuf,
+    /// The files' name without .uhd.json
+    #[arg(long, value_name = "NAME")]
+    out: PathBuf,
+    /// A JSON object whose keys replace the descriptor's, such as features_signature and trained_against
+    #[arg(long, value_name = "FILE")]
+    keys: Option<PathBuf>,
+}
+
+/// Check descriptors with their artifacts, as hipDNN does and more strictly
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ckselect uhd check heuristics/*/*.uhd.json
+  ckselect uhd check conv.uhd.json --format json
+
+Prints what LightGBM's trees do not have (nodes with several parents, `<`, groups), and whether `import` can \
+express it.")]
+struct CheckArgs {
+    /// Descriptors
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Output format
+    #[arg(long, value_enum, default_value = "table")]
+    format: Format,
+}
+
+/// Write a model directory with the forest of a descriptor
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  ckselect uhd import heuristics/conv.uhd.json --out models/conv
+
+A descriptor of `export` gives back the model with its spec. Of another, only the forest is written: its rows \
+can be scored, but ck-select does not know its features.")]
+struct ImportArgs {
+    /// The descriptor, of trees
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+    /// The model, a directory that does not exist yet
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    match &args.action {
+        Action::Export(export) => run_export(export),
+        Action::Check(check) => run_check(check),
+        Action::Import(import) => run_import(import),
+    }
+}
+
+const SPEC: &str = "feature_spec.json";
+
+fn of_file(path: &Path, error: impl std::fmt::Display) -> CliError {
+    CliError::failed(format!("{}: {error}", path.display()))
+}
+
+fn object(path: &Path) -> Result<Map<String, Value>, CliError> {
+    let text = files::read(path).map_err(|error| CliError::io(path.display(), &error))?;
+    match serde_json::from_slice(text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text)) {
+        Ok(Strict(Value::Object(keys))) => Ok(keys),
+        Ok(_) => Err(of_file(path, "expected a JSON object")),
+        Err(error) => Err(of_file(path, error)),
+    }
+}
+
+fn run_export(args: &ExportArgs) -> Result<(), CliError> {
+    let model = Model::load(&args.model)?;
+    let refused = |error: &dyn std::fmt::Display| of_file(&args.model, error);
+    let Some(forest) = model.ranking_forest().filter(|_| model.spec().prior.is_none()) else {
+        return Err(refused(
+            &"a universal model ranks relative to a pool, for which descriptors have no words",
+        ));
+    };
+    let name = args.out.to_string_lossy();
+    let stem = name.strip_suffix(".uhd.json").unwrap_or(&name);
+    let (descriptor, artifact) =
+        (PathBuf::from(format!("{stem}.uhd.json")), PathBuf::from(format!("{stem}.bin")));
+
+    let mut keys = keys(args, &model, forest)?;
+    if let Some(path) = &args.keys {
+        keys.extend(object(path)?);
+    }
+    let hash = features_hash(&keys["features_signature"], keys.get("categorical_encoding"));
+    let trees = Hgbm {
+        features_hash: hash.clone(),
+        training_arches: model.spec().arch.iter().map(ToString::to_string).collect(),
+        ..Hgbm::of_forest(forest).map_err(|error| refused(&error))?
+    };
+    let bytes = trees.write().map_err(|error| refused(&error))?;
+    let digest = sha256(&bytes);
+    keys.entry("features_hash").or_insert_with(|| hash.clone().into());
+    keys.entry("trained_against").or_insert_with(
+        || json!({ "selector_revision": format!("ck-select/{hash}"), "feature_semantics_revision": 1 }),
+    );
+    keys.entry("id").or_insert_with(|| uuid(&sha256(format!("{hash}{digest}").as_bytes())).into());
+    let file = artifact.file_name().unwrap_or_default().to_string_lossy();
+    keys.insert("tree_data".to_owned(), json!({ "artifact": file, "hash": digest }));
+    let checked = Descriptor::new(keys).map_err(|error| of_file(&descriptor, error))?;
+    checked.open(&bytes).map_err(|error| of_file(&descriptor, error))?;
+    files::write(&artifact, &bytes).map_err(|error| CliError::io(artifact.display(), &error))?;
+    crate::output::write_file(&descriptor, &format!("{:#}\n", Value::Object(checked.keys().clone())))
+}
+
+/// What a model says of itself, as keys of a descriptor.
+fn keys(args: &ExportArgs, model: &Model, forest: &Forest) -> Result<Map<String, Value>, CliError> {
+    let (spec, target) = (model.spec(), model.spec().rank_by);
+    let transform = match (spec.log_targets.contains(&target), forest.objective().transform()) {
+        (false, Transform::Identity) => "identity",
+        (true, Transform::Identity) => "log1p",
+        (false, Transform::Exponential) => "log",
+        (false, Transform::SignedSquare) => "sqrt",
+        _ => {
+            return Err(of_file(
+                &args.model,
+                "both label and objective transform: a descriptor has one transform",
+            ));
+        }
+    };
+    let (objective, metric) = match target {
+        Target::Tflops => ("max", Some("tflops")),
+        Target::Latency => ("min", Some("time")),
+        Target::Bandwidth | Target::Relative => ("max", None),
+    };
+    let schema = &spec.extractor.schema;
+    let columns = || schema.names().into_iter().zip(schema.scopes());
+    let both: Vec<&str> = columns().filter(|(_, scope)| *scope == "pair").map(|(name, _)| name).collect();
+    if args.keys.is_none() && !both.is_empty() {
+        say!(
+            "ckselect: {} features are of problem and kernel together, which hipDNN can only compute by expressions \
+             of a features_signature in --keys: {}",
+            both.len(),
+            both.join(", ")
+        );
+    }
+    let name = |(name, scope)| format!("${}.{name}", if scope == "kernel" { "kernel" } else { "ck" });
+    let mut own = object(&args.model.join(SPEC))?;
+    // What is filled in by a model's name must not depend on what a copy is called.
+    own.extend(spec.known_as().map(|known| ("model_name".to_owned(), known.into())));
+    let document = json!({
+        "version": "1.0",
+        "name": format!("ck-select {} {target}", spec.op()),
+        "adapter": "tree_data",
+        "features_signature": columns().map(name).collect::<Vec<_>>(),
+        "objective": objective,
+        "score": { "metric": metric, "calibrated": false, "transform": transform },
+        "provenance": { "ck_select": { "target": target.as_str(), "feature_spec": own } },
+    });
+    let Value::Object(mut keys) = document else { return Err(CliError::failed("no object")) };
+    if let (None, Some(Value::Object(score))) = (metric, keys.get_mut("score")) {
+        score.remove("metric");
+    }
+    Ok(keys)
+}
+
+/// An identity that follows from contents: a UUID of version 8.
+fn uuid(digest: &str) -> String {
+    let part = |range: std::ops::Range<usize>| &digest[range];
+    format!("{}-{}-8{}-a{}-{}", part(0..8), part(8..12), part(12..15), part(15..18), part(18..30))
+}
+
+/// A descriptor, with the trees of its artifact.
+fn opened(path: &Path) -> Result<(Descriptor, Option<Hgbm>), CliError> {
+    let text = files::read(path).map_err(|error| CliError::io(path.display(), &error))?;
+    let fault = |error| of_file(path, error);
+    let descriptor = Descriptor::parse(&text).map_err(fault)?;
+    let trees = match descriptor.artifact(path).map_err(fault)? {
+        Some(artifact) => {
+            let bytes = files::read(&artifact).map_err(|error| CliError::io(artifact.display(), &error))?;
+            descriptor.open(&bytes).map_err(fault)?
+        }
+        None => None,
+    };
+    Ok((descriptor, trees))
+}
+
+/// The names of LightGBM's columns: bare names stay, expressions have none.
+fn names(descriptor: &Descriptor) -> Vec<String> {
+    let name = |(column, entry): (usize, &Value)| match entry.as_str() {
+        Some(name) if !name.contains(|byte: char| byte.is_whitespace() || ",:\"{}".contains(byte)) => {
+            name[1..].to_owned()
+        }
+        _ => format!("Column_{column}"),
+    };
+    descriptor.signature().iter().enumerate().map(name).collect()
+}
+
+fn run_check(args: &CheckArgs) -> Result<(), CliError> {
+    let header = "file adapter generation features trees nodes shared less groups lightgbm".split(' ');
+    let (mut table, mut bad) = (Table::new(header), 0);
+    for path in &args.files {
+        let (descriptor, trees) = match opened(path) {
+            Ok(opened) => opened,
+            Err(error) => {
+                bad += 1;
+                error.exit();
+                continue;
+            }
+        };
+        let generation = match descriptor.old() {
+            [] => "C".to_owned(),
+            old => format!("B: {}, which newer hipDNN refuses", old.join(", ")),
+        };
+        let mut row = vec![path.display().to_string().into(), descriptor.adapter().into(), generation.into()];
+        row.push(descriptor.signature().len().into());
+        row.extend(match trees {
+            Some(trees) => {
+                let shape = trees.shape();
+                let groups = trees.groups;
+                let text = trees.to_text("regression", &names(&descriptor));
+                let text = text.map_or_else(|error| error.to_string(), |_| "yes".to_owned());
+                let counts = [trees.trees.len(), shape.nodes, shape.shared, shape.less, groups];
+                counts.into_iter().map(Cell::from).chain([text.into()]).collect()
+            }
+            None => vec![Cell::Empty; 6],
+        });
+        table.push(row);
+    }
+    table.print(args.format)?;
+    match bad {
+        0 => Ok(()),
+        bad => Err(CliError::failed(format!("{bad} of {} descriptors are refused", args.files.len()))),
+    }
+}
+
+fn run_import(args: &ImportArgs) -> Result<(), CliError> {
+    if args.out.symlink_metadata().is_ok() {
+        return Err(of_file(&args.out, "already exists"));
+    }
+    let fault = |error: &dyn std::fmt::Display| of_file(&args.file, error);
+    let (descriptor, trees) = opened(&args.file)?;
+    let Some(trees) = trees else {
+        return Err(fault(&format_args!("adapter: found {}, expected tree_data", descriptor.adapter())));
+    };
+    let ours = descriptor.keys().get("provenance").and_then(|provenance| provenance.get("ck_select"));
+    let spec = ours.and_then(|ours| ours.get("feature_spec")).filter(|spec| spec.is_object());
+    let target = match (ours.and_then(|ours| ours.get("target")?.as_str()), descriptor.score("metric")) {
+        (Some(word), _) => word.parse()?,
+        (None, Some("tflops")) => Target::Tflops,
+        (None, Some("time")) => Target::Latency,
+        (None, _) => Target::Relative,
+    };
+    let transform = descriptor.score("transform").unwrap_or("identity");
+    let objective = match transform {
+        "log" => "poisson",
+        "sqrt" => "regression sqrt",
+        // Of log1p, a spec's `log_targets` says the rest.
+        _ => "regression",
+    };
+    let columns = match spec.and_then(|spec| spec.get("feature_names")?.as_array()) {
+        Some(names) => names.iter().map(|name| name.as_str().unwrap_or_default().to_owned()).collect(),
+        None => names(&descriptor),
+    };
+    let text = trees.to_text(objective, &columns).map_err(|error| fault(&error))?;
+    let io = |error| CliError::io(args.out.display(), &error);
+    let staged = Staged::create(&args.out).map_err(io)?;
+    staged.write(&target.file_name(), text.as_bytes()).map_err(io)?;
+    match spec {
+        Some(spec) => {
+            staged.write(SPEC, format!("{spec:#}\n").as_bytes()).map_err(io)?;
+            Model::load(staged.path())?;
+        }
+        None => {
+            Forest::load(staged.path().join(target.file_name()))?;
+            say!(
+                "ckselect: {}: only a forest, without {SPEC}: ck-select does not know these features (transform of \
+                 its scores: {transform})",
+                args.out.display()
+            );
+        }
+    }
+    staged.commit(false).map_err(io)
+}

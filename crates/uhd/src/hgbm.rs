@@ -1,0 +1,279 @@
+//! The artifact of `tree_data`: trees in a FlatBuffer that is called `HGBM`.
+
+use ck_select_types::problem::InvalidField;
+use flatbuffers::{FlatBufferBuilder, TableFinishedWIPOffset, VOffsetT, WIPOffset};
+
+use crate::flat::Table;
+use crate::refused;
+
+/// The largest artifact that hipDNN loads.
+pub const MAX_BYTES: u64 = 256 << 20;
+const IDENTIFIER: &str = "HGBM";
+/// How many tables hipDNN's verifier accepts.
+const MAX_TABLES: usize = 1_000_000;
+
+/// A node of a tree. A walk begins at the first one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Node {
+    /// What the tree adds to the sum.
+    Leaf(f64),
+    /// A question about a feature.
+    Split {
+        /// The feature, as an index into a row.
+        feature: u32,
+        /// The number that its value is compared with; finite.
+        threshold: f64,
+        /// Whether only smaller values go left; otherwise equal ones do, too.
+        less: bool,
+        /// Whether NaN goes left.
+        default_left: bool,
+        /// The child for yes and the child for no.
+        children: [u32; 2],
+    },
+}
+
+/// A tree. Nodes may be the children of several others, but never their own descendants.
+pub type Tree = Vec<Node>;
+
+/// A checked artifact.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Hgbm {
+    /// The trees, in the order in which their values are added.
+    pub trees: Vec<Tree>,
+    /// The number of values of a row.
+    pub num_features: u32,
+    /// The descriptor's `features_hash`.
+    pub features_hash: String,
+    /// What is added to the trees' sum.
+    pub base_score: f64,
+    /// The architectures of the measurements.
+    pub training_arches: Vec<String>,
+    /// How many groups of kernels have trees of their own; these are checked and not kept.
+    pub groups: usize,
+}
+
+/// What is in an artifact that LightGBM's trees do not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Shape {
+    /// All nodes.
+    pub nodes: usize,
+    /// Nodes that are children of several nodes.
+    pub shared: usize,
+    /// Splits that send only smaller values left.
+    pub less: usize,
+}
+
+impl Hgbm {
+    /// Reads a file, and refuses what hipDNN refuses.
+    pub fn read(bytes: &[u8]) -> Result<Self, InvalidField> {
+        if bytes.len() < 8 || bytes.len() as u64 > MAX_BYTES {
+            return refused("file", format_args!("{} bytes", bytes.len()), "8 bytes to 256 MiB");
+        }
+        let root = Table::root(bytes, IDENTIFIER)?;
+        let features = root.number(1)?.map_or(0, i32::from_le_bytes);
+        let Ok(num_features) = u32::try_from(features) else {
+            return refused("num_features", features, "0 or more");
+        };
+        // The loader's bound on nodes, which also bounds what is read of tables that are named many times.
+        let mut reading = Reading { nodes: bytes.len() / 4, tables: MAX_TABLES, features };
+        let trees = reading.trees(&root, 0, "tree")?;
+        let groups = reading.groups(&root)?;
+        let by = root.number(11)?.map_or(-1, i32::from_le_bytes);
+        if groups > 0 && !(0..features).contains(&by) {
+            return refused("group_by_feature_index", by, &format!("a feature below {features}"));
+        }
+        let base_score = root.number(3)?.map_or(0.0, f64::from_le_bytes);
+        if !base_score.is_finite() {
+            return refused("base_score", base_score, "a finite number");
+        }
+        // What nothing here uses is checked, too.
+        (root.number::<8>(4)?, root.number::<8>(7)?);
+        [5, 6, 8, 10].into_iter().try_for_each(|id| root.text(id).map(drop))?;
+        let features_hash = root.text(2)?.to_owned();
+        let training_arches = root.texts(9)?;
+        Ok(Self { trees, num_features, features_hash, base_score, training_arches, groups })
+    }
+
+    /// The bytes of the file; groups are not written.
+    pub fn write(&self) -> Result<Vec<u8>, InvalidField> {
+        let mut to = FlatBufferBuilder::new();
+        let trees: Vec<_> = self.trees.iter().map(|tree| write_tree(&mut to, tree)).collect();
+        let arches: Vec<_> = self.training_arches.iter().map(|arch| to.create_string(arch)).collect();
+        let (trees, arches) = (to.create_vector(&trees), to.create_vector(&arches));
+        let (hash, framework) = (to.create_string(&self.features_hash), to.create_string("lightgbm"));
+        let root = to.start_table();
+        to.push_slot_always(slot(3), self.base_score);
+        to.push_slot_always(slot(0), trees);
+        to.push_slot_always(slot(1), self.num_features as i32);
+        to.push_slot_always(slot(2), hash);
+        to.push_slot_always(slot(5), framework);
+        to.push_slot_always(slot(9), arches);
+        let root = to.end_table(root);
+        to.finish(root, Some(IDENTIFIER));
+        let bytes = to.finished_data().to_vec();
+        // It is loaded nowhere if it is too large, or has too many trees.
+        if Self::read(&bytes)? == *self {
+            Ok(bytes)
+        } else {
+            refused("file", "other trees", "those that were written")
+        }
+    }
+
+    /// What its trees are made of.
+    pub fn shape(&self) -> Shape {
+        let less = |node: &&Node| matches!(node, Node::Split { less: true, .. });
+        self.trees.iter().fold(Shape::default(), |shape, tree| Shape {
+            nodes: shape.nodes + tree.len(),
+            shared: shape.shared + parents(tree).iter().filter(|&&parents| parents > 1).count(),
+            less: shape.less + tree.iter().filter(less).count(),
+        })
+    }
+}
+
+/// The place of a field in a vtable.
+const fn slot(id: VOffsetT) -> VOffsetT {
+    4 + 2 * id
+}
+
+fn write_tree(to: &mut FlatBufferBuilder<'_>, tree: &Tree) -> WIPOffset<TableFinishedWIPOffset> {
+    let splits = || {
+        tree.iter().map(|&node| match node {
+            Node::Leaf(_) => (0, 0.0, false, false, [u32::MAX; 2]),
+            Node::Split { feature, threshold, less, default_left, children } => {
+                (feature, threshold, less, default_left, children)
+            }
+        })
+    };
+    let leaf = |node: &Node| if let Node::Leaf(value) = *node { value } else { 0.0 };
+    let features = splits().map(|split| split.0 as i32).collect::<Vec<_>>();
+    let [left, right] = [0, 1].map(|side| splits().map(|split| split.4[side] as i32).collect::<Vec<_>>());
+    let ints = [features, left, right].map(|list| to.create_vector(&list));
+    let numbers = [splits().map(|split| split.1).collect::<Vec<_>>(), tree.iter().map(leaf).collect()];
+    let numbers = numbers.map(|list| to.create_vector(&list));
+    let flags = [splits().map(|split| split.3).collect::<Vec<_>>(), splits().map(|split| !split.2).collect()];
+    let flags = flags.map(|list| to.create_vector(&list));
+    let table = to.start_table();
+    [0, 2, 3].into_iter().zip(ints).for_each(|(id, list)| to.push_slot_always(slot(id), list));
+    [1, 4].into_iter().zip(numbers).for_each(|(id, list)| to.push_slot_always(slot(id), list));
+    [5, 6].into_iter().zip(flags).for_each(|(id, list)| to.push_slot_always(slot(id), list));
+    WIPOffset::new(to.end_table(table).value())
+}
+
+/// What a file may still contain, and how long a row is.
+struct Reading {
+    nodes: usize,
+    tables: usize,
+    features: i32,
+}
+
+impl Reading {
+    fn groups(&mut self, root: &Table<'_>) -> Result<usize, InvalidField> {
+        let mut values = Vec::new();
+        for group in root.tables(12)? {
+            let group = group?;
+            let (place, value) =
+                (format!("group {}", values.len()), group.number(0)?.map_or(0.0, f64::from_le_bytes));
+            if !value.is_finite() || values.contains(&value) {
+                return refused(place, value, "a finite value that no other group has");
+            }
+            self.trees(&group, 1, &format!("{place}: tree"))?;
+            values.push(value);
+        }
+        Ok(values.len())
+    }
+
+    fn trees(&mut self, of: &Table<'_>, id: usize, what: &str) -> Result<Vec<Tree>, InvalidField> {
+        let tables = of.tables(id)?;
+        let Some(left) = self.tables.checked_sub(tables.len()) else {
+            return refused(what, format_args!("{} more tables", tables.len()), "a million at most");
+        };
+        self.tables = left;
+        tables.enumerate().map(|(number, tree)| self.tree(&tree?, &format!("{what} {number}"))).collect()
+    }
+
+    fn tree(&mut self, table: &Table<'_>, place: &str) -> Result<Tree, InvalidField> {
+        let (lefts, rights, features) = (table.vector::<4>(2)?, table.vector::<4>(3)?, table.vector::<4>(0)?);
+        let (thresholds, leaves) = (table.vector::<8>(1)?, table.vector::<8>(4)?);
+        let (default_left, lte) = (table.vector::<1>(5)?, table.vector::<1>(6)?);
+        let count = lefts.len();
+        let Some(left) = self.nodes.checked_sub(count).filter(|_| count > 0) else {
+            return refused(
+                place,
+                format_args!("{count} nodes"),
+                "one at least, and no more than fit into the file",
+            );
+        };
+        self.nodes = left;
+        let is_whole = [rights.len(), features.len(), thresholds.len()] == [count; 3];
+        if !is_whole || ![0, count].contains(&lte.len()) || default_left.len() > count {
+            return refused(place, "lists of different lengths", &format!("{count} nodes in each"));
+        }
+        let is_index = |index: i32, end: usize| usize::try_from(index).is_ok_and(|index| index < end);
+        let mut nodes = Vec::with_capacity(count);
+        for at in 0..count {
+            let children = [lefts[at], rights[at]].map(i32::from_le_bytes);
+            let leaf = leaves.get(at).map_or(f64::NAN, |&value| f64::from_le_bytes(value));
+            let (feature, threshold) = (i32::from_le_bytes(features[at]), f64::from_le_bytes(thresholds[at]));
+            let (found, expected) = match children {
+                [-1, _] if leaf.is_finite() => {
+                    nodes.push(Node::Leaf(leaf));
+                    continue;
+                }
+                [-1, _] => (format!("the leaf value {leaf}"), "a finite number".to_owned()),
+                children if !children.iter().all(|&child| is_index(child, count)) => {
+                    (format!("the children {children:?}"), format!("-1, or nodes below {count}"))
+                }
+                _ if !is_index(feature, self.features as usize) => {
+                    (format!("feature {feature}"), format!("one below {}", self.features))
+                }
+                _ if !threshold.is_finite() => {
+                    (format!("the threshold {threshold}"), "a finite number".to_owned())
+                }
+                children => {
+                    nodes.push(Node::Split {
+                        feature: feature as u32,
+                        threshold,
+                        less: lte.get(at).is_some_and(|lte| lte[0] == 0),
+                        default_left: default_left.get(at).is_some_and(|left| left[0] != 0),
+                        children: children.map(|child| child as u32),
+                    });
+                    continue;
+                }
+            };
+            return refused(format!("{place}, node {at}"), found, &expected);
+        }
+        if has_cycle(&nodes) {
+            refused(place, "a cycle", "nodes that are not their own descendants")
+        } else {
+            Ok(nodes)
+        }
+    }
+}
+
+/// The number of parents of each node.
+fn parents(tree: &[Node]) -> Vec<u32> {
+    let mut parents = vec![0; tree.len()];
+    for node in tree {
+        if let Node::Split { children, .. } = node {
+            children.iter().for_each(|&child| parents[child as usize] += 1);
+        }
+    }
+    parents
+}
+
+/// Whether nodes are left when those without parents are taken away again and again.
+fn has_cycle(tree: &[Node]) -> bool {
+    let mut parents = parents(tree);
+    let mut free: Vec<usize> = (0..tree.len()).filter(|&node| parents[node] == 0).collect();
+    let mut taken = 0;
+    while let Some(node) = free.pop() {
+        taken += 1;
+        if let Node::Split { children, .. } = tree[node] {
+            for child in children.map(|child| child as usize) {
+                parents[child] -= 1;
+                free.extend((parents[child] == 0).then_some(child));
+            }
+        }
+    }
+    taken != tree.len()
+}

@@ -1,0 +1,28 @@
+//! hipDNN's Universal Heuristic Descriptors: a JSON [`Descriptor`] beside an artifact, such as a FlatBuffer of
+//! trees ([`Hgbm`]). Experimental: upstream's format is not released.
+//!
+//! [`Hgbm::of_forest`] expresses LightGBM's forests exactly, or refuses them; [`Hgbm::to_text`] goes back.
+
+#![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod descriptor;
+mod export;
+mod flat;
+mod hgbm;
+mod import;
+mod signature;
+
+pub use descriptor::{Descriptor, sha256};
+pub use hgbm::{Hgbm, MAX_BYTES, Node, Shape, Tree};
+pub use signature::features_hash;
+
+use ck_select_types::problem::InvalidField;
+
+/// What a place holds, and what it should hold.
+fn refused<T>(
+    place: impl Into<String>,
+    found: impl std::fmt::Display,
+    expected: &str,
+) -> Result<T, InvalidField> {
+    Err(InvalidField::new(place, found, expected))
+}
