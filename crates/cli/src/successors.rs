@@ -50,6 +50,12 @@ const SUCCESSORS: &[Successor] = &[
     ),
     ("inspect", "--memory --pool", "is removed"),
     ("tune", "--html", "is removed: --format csv has the points of a plot"),
+    ("store", "--store", "is now CK_SELECT_STORE in the environment"),
+    (
+        "store",
+        "--arch --device --pool --not-pool --library --driver --op --kernel --older-than",
+        "is now --where 'arch=gfx950,pool!=HASH,older_than=90d'",
+    ),
     // Upstream's.
     ("train", "--n_splits", "--folds"),
     ("train evaluate", "--data_dir", "--data"),
