@@ -92,7 +92,7 @@ pub(crate) fn word<T: std::str::FromStr<Err = UnknownWord>>(text: &str) -> Resul
 /// The pairs of `NAME=VALUE,…`, each name once.
 pub(crate) fn pairs(text: &str) -> Result<Vec<(&str, &str)>, String> {
     let mut pairs = Vec::new();
-    for pair in text.split(',') {
+    for pair in text.split(',').filter(|pair| !pair.is_empty()) {
         let (name, value) =
             pair.split_once('=').ok_or_else(|| format!("found '{pair}', expected name=value"))?;
         if pairs.iter().any(|(known, _)| *known == name) {
