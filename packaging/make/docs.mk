@@ -37,7 +37,7 @@ efficiency: ckselect offline-python
 	@[ -n '$(MI355X)' ] || { echo 'efficiency: say where the measurements are: MI355X=FOLDER' >&2; exit 1; }
 	rm -rf '$(EFFICIENCY)' && mkdir -p '$(EFFICIENCY)'
 	'$(TARGET_DIR)/release/ckselect' train --data '$(MI355X)/forward_bf16_oracle_dev.csv' --extra-data '$(MI355X)/forward_bf16_training_20k.csv' \
-		--out '$(EFFICIENCY)/model' --op grouped_conv --variant forward --dtype bf16 --arch gfx950
+		--out '$(EFFICIENCY)/model' --where op=grouped_conv,direction=forward,dtype=bf16 --arch gfx950
 	'$(TARGET_DIR)/release/ckselect' evaluate --estimate --arch gfx950 --data '$(MI355X)/forward_bf16_oracle_dev.csv' --problems '$(EFFICIENCY)/estimate.csv'
 	'$(TARGET_DIR)/release/ckselect' train --universal --data $(sort $(filter-out %.cold.parquet,$(wildcard data/h200/*.parquet))) \
 		--out '$(EFFICIENCY)/h200' --folds 1

@@ -129,7 +129,10 @@ fn listed(prepared: &Prepared, selection: &Selection<'_>) -> Result<String, Stri
     let store = winners.store().path().ok_or("the winner is kept in memory only")?;
     let store = std::path::absolute(store).map_err(|error| error.to_string())?;
     let (store, kernel) = (quoted(&store)?, quoted(selection.entry.name().as_ref())?);
-    Ok(format!("ckselect store list --store {store} --pool {} --kernel {kernel}", winners.scope().pool))
+    Ok(format!(
+        "CK_SELECT_STORE={store} ckselect store list --where pool={},kernel={kernel}",
+        winners.scope().pool
+    ))
 }
 
 /// A word of a command line, quoted for the shell.

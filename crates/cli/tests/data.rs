@@ -55,7 +55,7 @@ fn a_table_without_rows_is_an_error() {
     for (words, found) in [
         ("notes.txt --arch gfx950", "notes.txt: found no measurement"),
         (
-            "a.csv --arch gfx950 --dtype fp16",
+            "a.csv --arch gfx950 --where dtype=fp16",
             "a.csv: found 2 rows of another operation, direction, type or architecture and 1 rejected places",
         ),
         ("notes.txt torn.csv --arch gfx950", "found no measurement; torn.csv: found 1 rejected places"),
@@ -191,16 +191,16 @@ fn a_run_is_chosen_where_measurements_are_read() {
     };
     let text = format!("{HEADER},run_id\n{}", row("16x64x64", 300, "7") + &row("64x64x64", 200, "8"));
     fs::write(folder.path().join("a.csv"), text).unwrap();
-    let line = "evaluate --estimate --arch gfx950 --data a.csv --format json --run-id";
+    let line = "evaluate --estimate --arch gfx950 --data a.csv --format json --where";
     for (run, kernel) in [("7", "16x64x64"), ("8", "64x64x64")] {
-        let (out, said) = both_in(folder.path(), &format!("{line} {run}"));
+        let (out, said) = both_in(folder.path(), &format!("{line} run_id={run}"));
         let json: serde_json::Value = serde_json::from_str(&out).unwrap();
         let oracle = json["per_shape_efficiency"][0]["oracle_kernel"].as_str().unwrap();
         assert!(oracle.contains(kernel) && json["global_metrics"]["num_rows"] == 1, "{oracle}");
         assert!(said.contains("a.csv: left out: 1 rows are of other runs"), "{said}");
     }
-    assert!(bad_in(folder.path(), &format!("{line} 9"), 1).contains("2 rows are of other runs"));
-    both_in(folder.path(), "report a.csv --run-id 7");
+    assert!(bad_in(folder.path(), &format!("{line} run_id=9"), 1).contains("2 rows are of other runs"));
+    both_in(folder.path(), "report a.csv --where run_id=7");
     // What a row of another run says does not count: its operation and architecture were missed on the command line.
     let gemm = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_128x128x128_1x4x1_16x16x128";
     let two = format!(
@@ -211,7 +211,7 @@ fn a_run_is_chosen_where_measurements_are_read() {
     fs::write(folder.path().join("two.csv"), two).unwrap();
     let line = "evaluate --estimate --data two.csv --format json";
     assert!(bad_in(folder.path(), line, 2).contains(" is missing: two.csv has rows of "));
-    let (out, said) = both_in(folder.path(), &format!("{line} --run-id 8"));
+    let (out, said) = both_in(folder.path(), &format!("{line} --where run_id=8"));
     assert!(out.contains("\"num_rows\": 1") && said.contains("1 rows are of other runs"), "{said}");
 }
 
@@ -229,7 +229,7 @@ fn the_data_says_operation_and_architecture() {
     let header = "kernel,m,n,k,latency_ms,tflops,arch\n";
     write("gemm.csv", &(header.to_owned() + &gemm("gfx950")));
     let judged = |line: &str| both_in(folder.path(), line).0;
-    let said = judged("evaluate --estimate --op gemm_universal --arch gfx950 --data gemm.csv");
+    let said = judged("evaluate --estimate --where op=gemm_universal --arch gfx950 --data gemm.csv");
     assert_eq!(judged("evaluate --estimate --data gemm.csv"), said);
     both_in(folder.path(), "compare estimate estimate --data gemm.csv");
     write("two.csv", &(header.to_owned() + &gemm("gfx950") + &gemm("gfx942")));
@@ -237,7 +237,7 @@ fn the_data_says_operation_and_architecture() {
     assert!(error.contains("--arch is missing: two.csv has rows of gfx950 and of gfx942"), "{error}");
     write("conv.csv", &format!("{HEADER}\n{ROW},0.02,300,1\n"));
     let error = bad_in(folder.path(), "evaluate --estimate --arch gfx950 --data gemm.csv conv.csv", 2);
-    let message = "--op is missing: gemm.csv has rows of gemm_universal, conv.csv of grouped_conv";
+    let message = "--where op= is missing: gemm.csv has rows of gemm_universal, conv.csv of grouped_conv";
     assert!(error.contains(message), "{error}");
     let error = bad_in(folder.path(), "evaluate --estimate --data conv.csv", 2);
     assert!(error.contains("the estimate needs a GPU: give --arch"), "{error}");

@@ -115,7 +115,8 @@ fn a_store_is_counted() {
     let winners = folder.path().join("winners.jsonl");
     fs::write(&winners, "").unwrap();
     let made = Command::new(env!("CARGO_BIN_EXE_ckselect"))
-        .args(["store", "--store", text(&store), "import", text(&winners)])
+        .args(["store", "import", text(&winners)])
+        .env("CK_SELECT_STORE", &store)
         .output()
         .unwrap();
     assert!(made.status.success(), "{made:?}");

@@ -95,7 +95,7 @@ fn a_described_gpu_is_of_one_architecture() {
         &["evaluate", "--estimate", "--pool", POOL],
         &["compare", "estimate", "estimate"],
     ] {
-        let words = [more, &["--variant", "forward", "--hardware", &mi300x, "--data", data]].concat();
+        let words = [more, &["--where", "direction=forward", "--hardware", &mi300x, "--data", data]].concat();
         refused(&words, "rows are of sm_90, not of gfx942");
     }
     let universal = ["evaluate", "--model", "embedded:universal", "--hardware", &mi300x, "--data", data];
@@ -166,7 +166,8 @@ fn it_is_judged_with_all_outputs() {
         ("forward", "gemm/gemm31", 0.93),
     ] {
         let data = format!("data/h200/{file}.parquet");
-        let words = ["evaluate", "--estimate", "--arch", "sm_90", "--variant", direction, "--data", &data];
+        let direction = format!("direction={direction}");
+        let words = ["evaluate", "--estimate", "--arch", "sm_90", "--where", &direction, "--data", &data];
         let outputs = ["--json", &json, "--html", &html, "--problems", &problems, "--format", "json"];
         let printed = good(&[&words[..], &outputs].concat());
         let of_file: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();

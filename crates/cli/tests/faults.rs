@@ -275,7 +275,7 @@ fn packed_models() {
 mod trained {
     use super::*;
 
-    const TRAIN: &str = "train --data @.csv --op grouped_conv --arch gfx950 --out out --overwrite \
+    const TRAIN: &str = "train --data @.csv --where op=grouped_conv --arch gfx950 --out out --overwrite \
                          --targets tflops --objective raw --folds 1 --early-stopping off \
                          --params n_estimators=2 num_leaves=3 min_child_samples=2";
 

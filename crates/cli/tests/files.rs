@@ -400,7 +400,7 @@ fn a_reader_that_goes_away_ends_every_command_quietly() {
         "enumerate configs/forward_2d.json --list".to_owned(),
         "enumerate configs/forward_2d.json".to_owned(),
         "convert @measured.csv --arch gfx950 --output -".to_owned(),
-        "store path --store @store.db".to_owned(),
+        "store path".to_owned(),
         format!(
             "bench --pool {POOL} --problems @problems.csv --simulate analytic --output @out.csv --dry-run"
         ),

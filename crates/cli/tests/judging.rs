@@ -419,7 +419,7 @@ fn compare_accepts_what_is_as_good_and_refuses_what_is_not() {
     let document: Value = serde_json::from_str(&ran.stdout).unwrap();
     assert_eq!((&document["accepted"], &document["lost"]), (&false.into(), &4.into()));
     assert!(ran.stderr.contains("the new one has no choice for 4 of 5 problems"), "{}", ran.stderr);
-    for wrong in [["--max-loss", "mean=5"], ["--arch", "gfx942"], ["--op", "fmha"]] {
+    for wrong in [["--max-loss", "mean=5"], ["--arch", "gfx942"], ["--where", "op=fmha"]] {
         assert_eq!(
             outcome(&[&["compare", MODEL, &best, "--data", &data], &wrong[..]].concat()).code,
             Some(2)

@@ -12,11 +12,12 @@ use common::{Ran, command_in};
 const POOL: &str = "a2614723f16bd69ba226a46b42cdb49a";
 
 fn ckselect(folder: &Path, args: &[&str]) -> Ran {
-    command_in(folder, &[&["store"], args].concat())
-        .env("CK_SELECT_STORE", "winners.jsonl")
-        .output()
-        .unwrap()
-        .into()
+    on("winners.jsonl", folder, args)
+}
+
+fn on(store: &str, folder: &Path, args: &[&str]) -> Ran {
+    let mut command = command_in(folder, &[&["store"], args].concat());
+    command.env("CK_SELECT_STORE", store).output().unwrap().into()
 }
 
 fn done(folder: &Path, args: &[&str]) -> String {
@@ -54,19 +55,19 @@ fn winners_are_imported_listed_and_exported() {
     let listed = done(folder, &["list"]);
     assert!(listed.starts_with("kernel    median_ms    cv  repeats  candidates  measured_at"), "{listed}");
     assert!(listed.contains("kernel_a       0.25  0.01       20          30  2027-01-15 08:00:00Z  search"));
-    let csv = done(folder, &["list", "--kernel", "kernel_b", "--format", "csv"]);
+    let csv = done(folder, &["list", "--where", "kernel=kernel_b", "--format", "csv"]);
     assert_eq!(csv.lines().count(), 2);
     assert!(csv.contains(",1800000001,search,gfx950,MI355X,"), "{csv}");
 
-    let exported = done(folder, &["export", "--op", "gemm_universal"]);
+    let exported = done(folder, &["export", "--where", "op=gemm_universal"]);
     assert_eq!(exported.lines().count(), 2);
     done(folder, &["export", "--output", "out.jsonl"]);
-    let other = done(folder, &["import", "--store", "other.jsonl", "out.jsonl", "--format", "csv"]);
-    assert_eq!(other, "added,same,replaced,kept\n2,0,0,0\n");
-    assert_eq!(done(folder, &["export", "--store", "other.jsonl"]), exported);
+    let other = on("other.jsonl", folder, &["import", "out.jsonl"]);
+    assert_eq!(other.stdout, "added  same  replaced  kept\n    2     0         0     0\n");
+    assert_eq!(on("other.jsonl", folder, &["export"]).stdout, exported);
     // What is exported is a store.
     assert_eq!(fs::read_to_string(folder.join("other.jsonl")).unwrap(), exported);
-    assert_eq!(done(folder, &["export", "--store", "out.jsonl"]), exported);
+    assert_eq!(on("out.jsonl", folder, &["export"]).stdout, exported);
 }
 
 #[test]
@@ -74,16 +75,10 @@ fn an_export_never_replaces_the_store() {
     let folder = folder_with(&line(1, "kernel_a", 1));
     let folder = folder.path();
     std::os::unix::fs::symlink("winners.jsonl", folder.join("link")).unwrap();
-    // The store by its option, and by the environment.
-    for args in [&["--store", "winners.jsonl", "export", "--output"][..], &["export", "--output"]] {
-        for output in ["winners.jsonl", "link", "./winners.jsonl"] {
-            let (code, message) = failed(folder, &[args, &[output]].concat());
-            assert_eq!(code, Some(2), "{message}");
-            assert!(
-                message.contains(&format!("--output {output}: this file is also read, as ")),
-                "{message}"
-            );
-        }
+    for output in ["winners.jsonl", "link", "./winners.jsonl"] {
+        let (code, message) = failed(folder, &["export", "--output", output]);
+        assert_eq!(code, Some(2), "{message}");
+        assert!(message.contains(&format!("--output {output}: this file is also read, as ")), "{message}");
     }
     assert_eq!(done(folder, &["list", "--format", "csv"]).lines().count(), 2);
 }
@@ -121,8 +116,8 @@ fn stores_are_merged_and_conflicts_counted() {
             + &line(4, "kernel_b", 1)),
     );
     let theirs = theirs.path().join("winners.jsonl");
-    let counts = done(ours.path(), &["merge", theirs.to_str().unwrap(), "--format", "csv"]);
-    assert_eq!(counts, "added,same,replaced,kept\n1,1,1,1\n");
+    let counts = done(ours.path(), &["merge", theirs.to_str().unwrap()]);
+    assert_eq!(counts, "added  same  replaced  kept\n    1     1         1     1\n");
     let (code, message) = failed(ours.path(), &["merge", "nowhere.jsonl"]);
     assert_eq!((code, message.as_str()), (Some(1), "ckselect: nowhere.jsonl: no such file\n"));
     fs::write(ours.path().join("winners.db"), "SQLite format 3\0").unwrap();
@@ -137,27 +132,25 @@ fn pruning_needs_a_condition_and_can_be_tried() {
     let (code, message) = failed(folder, &["prune"]);
     assert_eq!(code, Some(2));
     assert!(message.contains("give at least one condition"), "{message}");
-    assert_eq!(failed(folder, &["prune", "--older-than", "90"]).0, Some(2));
-    assert_eq!(done(folder, &["prune", "--not-pool", POOL, "--format", "csv"]), "removed\n0\n");
-    let old = ["prune", "--older-than", "90d", "--arch", "gfx950", "--format", "csv"];
-    assert_eq!(done(folder, &[&old[..], &["--dry-run"]].concat()), "would_remove\n1\n");
-    assert_eq!(done(folder, &old), "removed\n1\n");
-    assert_eq!(done(folder, &old), "removed\n0\n");
+    assert_eq!(failed(folder, &["prune", "--where", "older_than=90"]).0, Some(2));
+    assert_eq!(done(folder, &["prune", "--where", &format!("pool!={POOL}")]), "removed\n      0\n");
+    let old = ["prune", "--where", "older_than=90d,arch=gfx950"];
+    assert_eq!(done(folder, &[&old[..], &["--dry-run"]].concat()), "would_remove\n           1\n");
+    assert_eq!(done(folder, &old), "removed\n      1\n");
+    assert_eq!(done(folder, &old), "removed\n      0\n");
 }
 
 #[test]
-fn the_path_follows_option_and_environment() {
+fn the_path_follows_the_environment() {
     let folder = folder_with("");
     let folder = folder.path();
     assert_eq!(done(folder, &["path"]), "winners.jsonl\n");
-    assert_eq!(done(folder, &["path", "--store", "x.jsonl"]), "x.jsonl\n");
-    assert_eq!(done(folder, &["--store", "off", "path"]), "off\n");
+    assert_eq!(on("off", folder, &["path"]).stdout, "off\n");
     let checked = ckselect(folder, &["path", "--check"]);
     assert_eq!(checked.stderr, "ckselect: winners.jsonl: sound, 0 winners\n");
-    let (code, message) = failed(folder, &["--store", "off", "list"]);
-    assert_eq!(code, Some(1));
-    assert!(message.contains("switched off"), "{message}");
-    let missing = ckselect(folder, &["list", "--store", "x.jsonl", "--format", "json"]);
+    let off = on("off", folder, &["list"]);
+    assert!(off.code == Some(1) && off.stderr.contains("switched off"), "{off:?}");
+    let missing = on("x.jsonl", folder, &["list", "--format", "json"]);
     assert_eq!((missing.stdout.as_str(), missing.code), ("[]\n", Some(0)));
     assert!(!folder.join("x.jsonl").exists());
 }
@@ -167,7 +160,7 @@ fn the_path_follows_option_and_environment() {
 fn winners_of_a_family_become_a_table_of_aiters() {
     let rows = "a8w8_rowwise_256x256x256x128_32x32_4x4_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3";
     let folder = folder_with(&(line(1, rows, 1_800_000_000) + &line(2, "kernel_b", 1_800_000_001)));
-    let options = ["export", "--arch", "gfx950", "--family", "a8w8_rowwise", "--num-cus", "256"];
+    let options = ["export", "--where", "arch=gfx950", "--family", "a8w8_rowwise", "--num-cus", "256"];
     let ran = ckselect(folder.path(), &options);
     assert_eq!(
         ran.stdout,

@@ -35,7 +35,7 @@ fn sweep(problems: usize, dtype: &str) -> String {
     text
 }
 
-const BASE: &str = "train --data sweep.csv --op grouped_conv --arch gfx950";
+const BASE: &str = "train --data sweep.csv --arch gfx950";
 
 #[cfg(not(feature = "train"))]
 #[test]
@@ -123,7 +123,7 @@ mod trained {
         let folder = folder(&text);
         good_in(
             folder.path(),
-            &format!("train --data sweep.csv --op gemm_universal --arch gfx950 --out model {SMALL}"),
+            &format!("train --data sweep.csv --where op=gemm_universal --arch gfx950 --out model {SMALL}"),
         );
         let spec = fs::read(folder.path().join("model/feature_spec.json")).unwrap();
         let spec: serde_json::Value = serde_json::from_slice(&spec).unwrap();
@@ -170,7 +170,7 @@ mod trained {
                 message.contains("--arch is missing: sweep.csv has rows of gfx942 and of gfx950"),
                 "{message}"
             );
-            good_in(path, &format!("{line} --run-id 8"));
+            good_in(path, &format!("{line} --where run_id=8"));
             if line.starts_with("train") {
                 let spec = fs::read_to_string(path.join("model/feature_spec.json")).unwrap();
                 assert!(spec.contains("\"arch\": \"gfx950\""), "{spec}");
@@ -277,7 +277,7 @@ mod trained {
             }
         }
         let folder = folder(&text);
-        let line = "train --data sweep.csv --op gemm_universal --arch gfx950 --out model --objective log1p \
+        let line = "train --data sweep.csv --where op=gemm_universal --arch gfx950 --out model --objective log1p \
                     --targets tflops,latency,bandwidth";
         good_in(folder.path(), &format!("{line} {SMALL} --params learning_rate=0.4"));
         let ranked = good_in(
@@ -297,7 +297,7 @@ mod trained {
         let folder = folder(&mixed);
         let message = bad_in(folder.path(), &format!("{BASE} --out model {SMALL}"), 1);
         assert!(message.contains("mixes element types"), "{message}");
-        good_in(folder.path(), &format!("{BASE} --out model {SMALL} --dtype fp16"));
+        good_in(folder.path(), &format!("{BASE} --out model {SMALL} --where dtype=fp16"));
         let card = fs::read_to_string(folder.path().join("model/MODEL_CARD.md")).unwrap();
         assert!(card.contains("grouped_conv forward, fp16, on gfx950"), "{card}");
     }

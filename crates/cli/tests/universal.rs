@@ -139,17 +139,17 @@ fn a_model_of_convolutions_ranks_gemms() {
         assert_ne!(column(&table, "kernel")[0], names[0]);
     }
     let evaluate = "evaluate --arch sm_90 --data gemms.csv --format csv";
-    let judged = folder.good(&format!("{evaluate} --model any --op gemm_universal"));
+    let judged = folder.good(&format!("{evaluate} --model any --where op=gemm_universal"));
     assert!(judged.contains("efficiency,3,"), "{judged}");
     assert_eq!(folder.good(&format!("{evaluate} --model any")), judged, "the rows say their operation");
     folder.bad(
-        &format!("{evaluate} --model any --op fmha"),
+        &format!("{evaluate} --model any --where op=fmha"),
         "--op: found fmha, but the model is for grouped_conv",
     );
-    let validated =
-        folder.good("evaluate --model any --op gemm_universal --arch sm_90 --data gemms.csv --format csv");
+    let validated = folder
+        .good("evaluate --model any --where op=gemm_universal --arch sm_90 --data gemms.csv --format csv");
     assert!(validated.contains("mean"), "{validated}");
-    let compared = "compare estimate any --op gemm_universal --arch sm_90 --data gemms.csv \
+    let compared = "compare estimate any --where op=gemm_universal --arch sm_90 --data gemms.csv \
          --max-loss problem=1,mean=1,median=1,p10=1";
     folder.good(compared);
     // The pool says the type, as for `rank`.
@@ -163,7 +163,7 @@ fn a_model_of_convolutions_ranks_gemms() {
         folder.good(&format!("{line} {SMALL} --out both {more}"));
         fs::read_to_string(folder.path("both/MODEL_CARD.md")).unwrap()
     };
-    let alone = train("--op grouped_conv");
+    let alone = train("--where op=grouped_conv");
     assert!(alone.contains("| gemms.csv | 0 |") && alone.contains("; 50 problems, 12 kernels."), "{alone}");
     let both = train("");
     assert!(both.contains("| gemms.csv | 9 |") && both.contains("; 53 problems, 15 kernels."), "{both}");
@@ -490,7 +490,8 @@ fn measuring_goes_on_where_it_was_stopped() {
     folder.bad(&other, "0000.problems.txt: found other problems than --problems and --seed give");
     assert_eq!(measured("0000.problems.txt"), list, "what is refused changes nothing");
     folder.bad(&format!("{line} --work work --output other --draws 3"), "cannot be used with '--draws");
-    folder.bad(&format!("{line} --work work --output other --dtype fp8"), "cannot be used with '--dtype");
+    folder
+        .bad(&format!("{line} --work work --output other --where dtype=fp8"), "cannot be used with '--dtype");
     fs::write(folder.path("there.csv"), "N,C,K,Hi,Wi,Y,X,arch\n1,64,64,14,14,1,1,gfx942\n").unwrap();
     let other = line.replace("problems.csv", "there.csv");
     folder.bad(
@@ -531,16 +532,17 @@ fn a_model_of_convolutions_goes_on_with_gemms() {
     assert_eq!(column(&folder.good(rank), "kernel").len(), names.len());
     // The recorded times give the same.
     let files = "work/0000.csv work/0001.csv work/0002.csv";
-    let line = format!("tune --arch gfx950 --model any --op gemm_universal --simulate {files} --measure 15");
-    folder.good(&format!("{} --output simulated", line.replace("--op gemm_universal ", "")));
+    let line =
+        format!("tune --arch gfx950 --model any --where op=gemm_universal --simulate {files} --measure 15");
+    folder.good(&format!("{} --output simulated", line.replace("--where op=gemm_universal ", "")));
     let forest = |model: &str| Forest::load(folder.path(model).join("model_relative.lgbm.gz")).unwrap();
     assert!(forest("simulated") == forest("mine"));
     folder.bad(
         &line.replace("gemm_universal", "grouped_conv"),
-        "work/0000.csv: found no row that is wanted, expected rows of grouped_conv, or --op gemm_universal for GEMMs",
+        "work/0000.csv: found no row that is wanted, expected rows of grouped_conv, or --where op=gemm_universal for GEMMs",
     );
     folder.bad(
-        &format!("{line} --variant forward"),
+        &format!("{line} --where direction=forward"),
         "--variant: found forward, but rows are of gemm_universal",
     );
     let inspected = folder.good("inspect --model mine --format json");
@@ -549,7 +551,8 @@ fn a_model_of_convolutions_goes_on_with_gemms() {
         &line.replace("gemm_universal", "fmha"),
         "any: found a model for grouped_conv, expected one that ranks kernels of fmha",
     );
-    let curve = format!("tune --arch gfx950 --model any --op gemm_universal --simulate {files} --draws 1");
+    let curve =
+        format!("tune --arch gfx950 --model any --where op=gemm_universal --simulate {files} --draws 1");
     let table = folder.good(&format!("{curve} --counts 0,10 --ways tuned,alone --format csv"));
     assert_eq!(column(&table, "judged"), ["15", "5", "5"], "{table}");
     folder.bad(
@@ -703,14 +706,14 @@ fn attention_is_trained_judged_and_tuned() {
         let figure = |name: &str| 100.0 * column(table, name)[row].parse::<f64>().unwrap();
         format!("{:.1}, {:.1}", figure("mean"), figure("p10"))
     };
-    let train = "train --universal --op fmha --arch sm_90 --format csv";
+    let train = "train --universal --where op=fmha --arch sm_90 --format csv";
     let table = folder.good(&format!("{train} --data {} --out all", sweep.display()));
     assert_eq!(percents(&table, 5), "98.0, 94.6", "{table}");
     folder.good(&format!("{train} --data even.csv --out half --folds 1"));
     let judge = "--arch sm_90 --data odd.csv --format csv";
     let judged = folder.good(&format!("evaluate --model half {judge}"));
     assert_eq!(percents(&judged, 0), "96.9, 89.0", "{judged}");
-    let estimated = folder.good(&format!("evaluate --estimate --op fmha {judge}"));
+    let estimated = folder.good(&format!("evaluate --estimate --where op=fmha {judge}"));
     assert_eq!(percents(&estimated, 0), "96.6, 88.3", "{estimated}");
     folder.good(&format!("compare estimate half {judge} --max-loss problem=0.3"));
     let tuned = folder
@@ -722,8 +725,9 @@ fn attention_is_trained_judged_and_tuned() {
     );
     assert_eq!(column(&curve, "way"), ["tuned", "tuned", "alone"], "{curve}");
     // A forest of one GPU, and the kernel that it and the universal one say is the best.
-    folder
-        .good("train --op fmha --arch sm_90 --data even.csv --out alone --folds 1 --params n_estimators=40");
+    folder.good(
+        "train --where op=fmha --arch sm_90 --data even.csv --out alone --folds 1 --params n_estimators=40",
+    );
     let names: Vec<&str> = rows.lines().take(28).map(|row| row.split(',').next().unwrap()).collect();
     fs::write(folder.path("pool.txt"), names.join("\n")).unwrap();
     let problem = "seqlen_q=1024,nhead_q=16,nhead_k=4,hdim_q=128,arch=sm_90";

@@ -87,7 +87,7 @@ fn from_a_configuration_to_a_model_that_chooses_well() {
     assert!(fs::read(all.path("replayed.csv")).unwrap() == fs::read(all.path("sweep.csv")).unwrap());
 
     let trained = all.run(
-        "train --data sweep.parquet --out model --op grouped_conv --arch gfx950 --folds 3 \
+        "train --data sweep.parquet --out model --where op=grouped_conv --arch gfx950 --folds 3 \
          --early-stopping off --params n_estimators=60 num_leaves=15 min_child_samples=10 --format csv",
     );
     let folds = rows(&trained);

@@ -743,7 +743,7 @@ fn sweeps_of_the_dsl_have_kernels_by_their_tiles() {
     let unsaid = Options { dtype: None, ..options };
     let mut noted = Noted::default();
     let error = convert(&[path], &output, &unsaid, &AtomicBool::new(false), &mut noted).unwrap_err();
-    assert!(error.to_string().contains("say --dtype fp16 or bf16"), "{error}");
+    assert!(error.to_string().contains("give --where dtype=fp16 or dtype=bf16"), "{error}");
 }
 
 /// Shards are joined with `cat`, whatever their columns.

@@ -163,7 +163,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             args.data.read_for(old, args.arch)?
         }
         (_, Chooser::Model(model)) | (Chooser::Model(model), _) => args.data.read_for(model, args.arch)?,
-        _ => args.data.read_all(args.data.filter.op, None)?,
+        _ => args.data.read_all(args.data.rows.filter.op, None)?,
     };
     let trials = trials(&measurements);
     let (old, new) = (old.on_measured(args, &measurements)?, new.on_measured(args, &measurements)?);

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ck_select::vocab::{Arch, Direction, Dtype, Op};
+use ck_select::vocab::Arch;
 use ck_select_data::convert::{FileReport, Options, Progress, Reject, convert, is_standard_output};
 use indicatif::HumanCount;
 
+use super::data::WhereOption;
 use super::word;
 use crate::error::CliError;
 use crate::output::Output;
@@ -18,7 +19,7 @@ const EXAMPLES: &str = "Examples:
   ckselect convert sweep.csv --output data/sweep.parquet --arch gfx950
   ckselect convert logs/*.log --output data/gemm.parquet --arch gfx950
   ckselect convert benchmark_results_fp16_rcr.json --output data/fp16.parquet --arch gfx950 --strict
-  ckselect convert data/ --output all.csv --op grouped_conv --variant forward
+  ckselect convert data/ --output all.csv --where op=grouped_conv,direction=forward
 
 Inputs: benchmark CSVs of grouped convolutions (2D and 3D) and of GEMMs, streaming logs, benchmark_results \
 JSON, parquet tables of upstream's converters or our own; text files may be compressed with gzip; a folder \
@@ -43,15 +44,8 @@ pub(crate) struct Args {
     /// The architecture of rows that do not record it; rows of other architectures are left out
     #[arg(long, value_name = "GFX", value_parser = word::<Arch>)]
     arch: Option<Arch>,
-    /// Only rows of this operation: gemm_universal, grouped_conv, fmha
-    #[arg(long, value_name = "OP", value_parser = word::<Op>)]
-    op: Option<Op>,
-    /// Only rows of this element type
-    #[arg(long, value_name = "TYPE", value_parser = word::<Dtype>)]
-    dtype: Option<Dtype>,
-    /// Only convolutions of this direction: forward, bwd_data, bwd_weight
-    #[arg(long, value_name = "DIRECTION", value_parser = word::<Direction>)]
-    variant: Option<Direction>,
+    #[command(flatten)]
+    rows: WhereOption,
     /// Value of the column run_id; an integer for convolutions. By default what the rows record, else a
     /// digest of the file's name for GEMMs and 0 for convolutions
     #[arg(long, value_name = "ID")]
@@ -68,11 +62,17 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let rows = &args.rows.filter;
+    if rows.run_id.is_some() {
+        return Err(CliError::usage(
+            "--where run_id: rows get the run_id of --run-id; evaluate and train choose by it",
+        ));
+    }
     let options = Options {
         arch: args.arch,
-        op: args.op,
-        direction: args.variant,
-        dtype: args.dtype,
+        op: rows.op,
+        direction: rows.direction,
+        dtype: rows.dtype,
         run_id: args.run_id.clone(),
     };
     let stop = Arc::new(AtomicBool::new(false));

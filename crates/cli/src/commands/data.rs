@@ -13,7 +13,7 @@ use ck_select_study::candidates::repeated;
 
 use super::estimate::EstimateOption;
 use super::hardware_option::HardwareOption;
-use super::word;
+use super::{pairs, unknown_name, word};
 use crate::error::CliError;
 
 /// Measured rows.
@@ -23,7 +23,7 @@ pub(crate) struct Data {
     #[arg(long = "data", value_name = "FILE", required = true, num_args = 1..)]
     pub(crate) files: Vec<PathBuf>,
     #[command(flatten)]
-    pub(crate) filter: RowFilter,
+    pub(crate) rows: WhereOption,
     #[command(flatten)]
     choose: ChooseOption,
 }
@@ -55,26 +55,42 @@ impl ChooseOption {
 
 /// Which measured rows count.
 #[derive(Debug, Clone, Default, clap::Args)]
+pub(crate) struct WhereOption {
+    /// Only rows with these values of op (gemm_universal, grouped_conv, fmha), direction (forward, bwd_data, bwd_weight),
+    /// dtype and run_id [default: those of the model, if there is one; else all of the first rows' op]
+    #[arg(
+        long = "where",
+        value_name = "FIELD=VALUE,…",
+        value_parser = RowFilter::from_text,
+        default_value = "",
+        hide_default_value = true
+    )]
+    pub(crate) filter: RowFilter,
+}
+
+/// Values that measured rows have to have.
+#[derive(Debug, Clone, Default)]
 pub(crate) struct RowFilter {
-    /// Only rows of this operation: gemm_universal, grouped_conv or fmha [default: the model's, else that of
-    /// the rows]
-    #[arg(long, value_name = "OP", value_parser = word::<Op>)]
     pub(crate) op: Option<Op>,
-    /// Only rows of this element type [default: the model's, if it has one]
-    #[arg(long, value_name = "TYPE", value_parser = word::<Dtype>)]
     pub(crate) dtype: Option<Dtype>,
-    /// Only convolutions of this direction: forward, bwd_data or bwd_weight [default: the model's, if it has
-    /// one]
-    #[arg(long, value_name = "DIRECTION", value_parser = word::<Direction>)]
-    pub(crate) variant: Option<Direction>,
-    /// Only rows with this value in the column run_id
-    #[arg(long, value_name = "ID")]
+    pub(crate) direction: Option<Direction>,
     pub(crate) run_id: Option<String>,
 }
 
 impl RowFilter {
-    /// The names of its options.
-    pub(crate) const IDS: [&str; 4] = ["op", "dtype", "variant", "run_id"];
+    fn from_text(text: &str) -> Result<Self, String> {
+        let mut rows = Self::default();
+        for (name, value) in pairs(text)? {
+            match name {
+                "op" => rows.op = Some(word(value)?),
+                "dtype" => rows.dtype = Some(word(value)?),
+                "direction" => rows.direction = Some(word(value)?),
+                "run_id" => rows.run_id = Some(value.to_owned()),
+                _ => return Err(unknown_name(name, &["op", "direction", "dtype", "run_id"])),
+            }
+        }
+        Ok(rows)
+    }
 
     /// The first row of each file that counts, for what the command line leaves to the data.
     pub(crate) fn first_rows(&self, files: &[PathBuf]) -> Result<FirstRows, CliError> {
@@ -91,7 +107,7 @@ impl RowFilter {
 
     /// The operation, by default that of the files' rows.
     pub(crate) fn op_of(&self, files: &[PathBuf]) -> Result<Op, CliError> {
-        match (self.op, self.variant) {
+        match (self.op, self.direction) {
             (Some(op), _) => Ok(op),
             // Only convolutions have directions.
             (None, Some(_)) => Ok(Op::GroupedConv),
@@ -101,9 +117,9 @@ impl RowFilter {
 
     /// Which rows are wanted of an operation and an architecture.
     pub(crate) fn wanted(&self, op: Op, arch: Option<Arch>) -> Result<Wanted, CliError> {
-        match self.variant {
+        match self.direction {
             Some(direction) if op != Op::GroupedConv => {
-                Err(CliError::usage(format!("--variant: found {direction}, but rows are of {op}")))
+                Err(CliError::usage(format!("--where: found direction={direction}, but rows are of {op}")))
             }
             direction => Ok(Wanted { op, direction, dtype: self.dtype, arch }),
         }
@@ -121,7 +137,7 @@ pub(crate) struct FirstRows(Vec<(PathBuf, Op, Option<Arch>)>);
 impl FirstRows {
     /// The operation of all of them; that of convolutions if there is none.
     pub(crate) fn op(&self) -> Result<Op, CliError> {
-        Ok(self.common("--op", |(_, op, _)| Some(*op))?.unwrap_or(Op::GroupedConv))
+        Ok(self.common("--where op=", |(_, op, _)| Some(*op))?.unwrap_or(Op::GroupedConv))
     }
 
     /// The same for a universal model: that of convolutions for convolutions and GEMMs together, which the
@@ -179,7 +195,8 @@ pub(crate) fn check_choice(
             return Err(CliError::usage(message));
         }
         if op.is_none() && direction.is_none() && dtype.is_none() && source.other > other_arches {
-            let message = format!("--op is missing: {file} has rows of {taken} and of another operation");
+            let message =
+                format!("--where op= is missing: {file} has rows of {taken} and of another operation");
             return Err(CliError::usage(message));
         }
     }
@@ -190,7 +207,7 @@ pub(crate) fn check_choice(
 /// which is by default that of the data.
 pub(crate) fn serving(model: Model, data: &Data) -> Result<Model, CliError> {
     let own = model.spec().op();
-    let op = match data.filter.op {
+    let op = match data.rows.filter.op {
         None if model.spec().prior.is_some() => Some(data.op()?),
         op => op,
     };
@@ -198,7 +215,7 @@ pub(crate) fn serving(model: Model, data: &Data) -> Result<Model, CliError> {
         None => Ok(model),
         Some(op) => model
             .for_op(op)
-            .ok_or_else(|| CliError::usage(format!("--op: found {op}, but the model is for {own}"))),
+            .ok_or_else(|| CliError::usage(format!("--where: found op={op}, but the model is for {own}"))),
     }
 }
 
@@ -215,7 +232,7 @@ pub(crate) fn check_any(measurements: &Measurements) -> Result<(), CliError> {
     if let (Some((other, _)), Some(arch)) = (source.other_arches.first(), arch) {
         return Err(CliError::failed(format!("{file}: found rows of {other}, expected rows of {arch}")));
     }
-    let gemms = if *op == Op::GroupedConv { ", or --op gemm_universal for GEMMs" } else { "" };
+    let gemms = if *op == Op::GroupedConv { ", or --where op=gemm_universal for GEMMs" } else { "" };
     Err(CliError::failed(format!("{file}: found no row that is wanted, expected rows of {op}{gemms}")))
 }
 
@@ -223,11 +240,11 @@ impl Data {
     /// Reads the rows that a model is for. For a forced or a generic model, these are rows of any
     /// architecture unless one is requested.
     pub(crate) fn read_for(&self, model: &Model, arch: Option<Arch>) -> Result<Measurements, CliError> {
-        let spec = model.spec();
+        let (spec, filter) = (model.spec(), &self.rows.filter);
         self.read(Wanted {
             op: spec.op(),
-            direction: self.filter.variant.or(spec.direction),
-            dtype: self.filter.dtype.or(spec.dtype),
+            direction: filter.direction.or(spec.direction),
+            dtype: filter.dtype.or(spec.dtype),
             arch: model.key().arch.or(arch),
         })
     }
@@ -235,14 +252,14 @@ impl Data {
     /// Reads rows of one operation, by default that of the first row.
     pub(crate) fn read_all(&self, op: Option<Op>, arch: Option<Arch>) -> Result<Measurements, CliError> {
         let taken = op.map_or_else(|| self.op(), Ok)?;
-        let measurements = self.read(self.filter.wanted(taken, arch)?)?;
+        let measurements = self.read(self.rows.filter.wanted(taken, arch)?)?;
         check_choice(&measurements, op, arch)?;
         Ok(measurements)
     }
 
     /// The operation of the rows.
     pub(crate) fn op(&self) -> Result<Op, CliError> {
-        self.filter.op_of(&self.files)
+        self.rows.filter.op_of(&self.files)
     }
 
     /// The architecture of the options, else, unless --hardware says it, the one that the rows record.
@@ -254,7 +271,7 @@ impl Data {
         if arch.is_some() || hardware.is_given() {
             return Ok(arch);
         }
-        self.filter.first_rows(&self.files)?.arch()
+        self.rows.filter.first_rows(&self.files)?.arch()
     }
 
     /// Reads rows for the estimate on a GPU: that of the options, else of the architecture that the rows record.
@@ -265,9 +282,9 @@ impl Data {
     ) -> Result<(Measurements, Described), CliError> {
         let on = EstimateOption { arch: self.arch(asked.arch, hardware)?, ..*asked };
         let mut described = on.device(hardware)?;
-        let measurements = self.read_all(self.filter.op, Some(described.arch))?;
+        let measurements = self.read_all(self.rows.filter.op, Some(described.arch))?;
         if !hardware.is_given() {
-            check_choice(&measurements, self.filter.op, asked.arch)?;
+            check_choice(&measurements, self.rows.filter.op, asked.arch)?;
         }
         if !hardware.is_given() {
             described.device = measurements.device(described.arch)?;
@@ -277,7 +294,7 @@ impl Data {
 
     fn read(&self, wanted: Wanted) -> Result<Measurements, CliError> {
         let chooses = self.choose.chooses_split(wanted.op)?;
-        let mut measurements = self.filter.measurements(wanted).choosing_split(chooses);
+        let mut measurements = self.rows.filter.measurements(wanted).choosing_split(chooses);
         measurements.add_all(&self.files)?;
         look_over(&measurements)?;
         Ok(measurements)

@@ -34,7 +34,7 @@ const EXAMPLES: &str = "Examples:
   ckselect evaluate --predictions picks.csv --data oracle.csv --require mean=0.975,p10=0.92
   ckselect evaluate --model embedded:universal --arch gfx942 --data oracle.csv
   ckselect evaluate --estimate --winners a8w8_tuned_gemm.csv --pool a8w8_rowwise --arch gfx942
-  ckselect evaluate --model embedded:universal --op gemm_universal --arch gfx950 --data gemms.csv
+  ckselect evaluate --model embedded:universal --arch gfx950 --data gemms.csv
   ckselect evaluate --estimate --data gemms.parquet gemms_split.parquet --choose split_k
 
 Efficiency is the measured speed of the kernel that the model chooses divided by that of the fastest \
@@ -126,7 +126,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 /// The evaluation, its measurements, and the model that is judged, if it is one.
 fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>>), CliError> {
     if let Some(path) = &args.predictions {
-        let measurements = args.data.read_all(args.data.filter.op, None)?;
+        let measurements = args.data.read_all(args.data.rows.filter.op, None)?;
         let predictions = read_predictions(path, &args.data, &measurements)?;
         return Ok((Evaluation::of_predictions(&predictions, &measurements)?, measurements, None));
     }

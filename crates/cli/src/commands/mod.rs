@@ -53,7 +53,7 @@ use ck_select::embedded;
 use ck_select::features::{Engine, Uncoded};
 use ck_select::kernel::KernelKind;
 use ck_select::model::{EmbeddedModel, FeatureSpec, Model, Target};
-use ck_select::nearest::nearest;
+use ck_select::nearest::{Hint, nearest};
 use ck_select::pool::Pool;
 use ck_select::problem::{GemmRequest, Problem, ProblemDefaults, Splits};
 use ck_select::select::Ranker;
@@ -89,6 +89,25 @@ pub(crate) const UNIVERSAL: &str = "embedded:universal";
 /// Reads a word of a vocabulary; for use as a value parser.
 pub(crate) fn word<T: std::str::FromStr<Err = UnknownWord>>(text: &str) -> Result<T, String> {
     text.parse().map_err(|error: UnknownWord| error.to_string())
+}
+
+/// The pairs of `NAME=VALUE,…`, each name once.
+pub(crate) fn pairs(text: &str) -> Result<Vec<(&str, &str)>, String> {
+    let mut pairs = Vec::new();
+    for pair in text.split(',').filter(|pair| !pair.is_empty()) {
+        let (name, value) =
+            pair.split_once('=').ok_or_else(|| format!("found '{pair}', expected name=value"))?;
+        if pairs.iter().any(|(known, _)| *known == name) {
+            return Err(format!("found {name} twice, expected each name once"));
+        }
+        pairs.push((name, value));
+    }
+    Ok(pairs)
+}
+
+/// That a pair of a list has none of its names.
+pub(crate) fn unknown_name(name: &str, known: &[&str]) -> String {
+    format!("found '{name}', expected one of: {}{}", known.join(", "), Hint::new(name, known.iter().copied()))
 }
 
 /// Reads `FIGURE=SHARE` with one of these figures.

@@ -63,9 +63,9 @@ const RECORDS: &[Record] = &[
     #[cfg(feature = "offline")]
     record!(Measure "report" report, "against arch html prune-pool keep"),
     #[cfg(feature = "offline")]
-    record!(Learn "convert" convert, "output arch op variant rejects strict"),
+    record!(Learn "convert" convert, "output arch where rejects strict"),
     #[cfg(feature = "offline")]
-    record!(Learn "train" train, "data extra-data out arch variant dtype universal objective warm-start folds overwrite"),
+    record!(Learn "train" train, "data extra-data out arch where universal objective warm-start folds overwrite"),
     #[cfg(feature = "offline")]
     record!(Learn "tune" tune, "simulate library runner pool problems arch model work budget measure output"),
     #[cfg(feature = "offline")]

@@ -9,7 +9,7 @@ use ck_select_data::sidecar::Sidecar;
 use ck_select_study::page::{self, Against, Made};
 use ck_select_study::survey::{Change, Keep, Point, Survey};
 
-use super::data::{RowFilter, say_left_out};
+use super::data::{WhereOption, say_left_out};
 use crate::error::CliError;
 use crate::output;
 use crate::table::{Cell, Format, Table};
@@ -45,7 +45,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SWEEP", num_args = 1..)]
     against: Vec<PathBuf>,
     #[command(flatten)]
-    filter: RowFilter,
+    rows: WhereOption,
     /// The architecture of rows that do not record it; rows of other architectures are left out
     #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
     arch: Option<Arch>,
@@ -105,8 +105,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 fn read(args: &Args, files: &[PathBuf], arch: Option<Arch>) -> Result<Measurements, CliError> {
     let files: Vec<PathBuf> = files.iter().map(|file| Sidecar::measurements(file)).collect();
-    let wanted = args.filter.wanted(args.filter.op_of(&files)?, arch)?;
-    let mut measurements = args.filter.measurements(wanted);
+    let filter = &args.rows.filter;
+    let wanted = filter.wanted(filter.op_of(&files)?, arch)?;
+    let mut measurements = filter.measurements(wanted);
     measurements.add_all(&files)?;
     say_left_out(&measurements);
     Ok(measurements)

@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::path::PathBuf;
 
+use ck_select::problem::InvalidField;
 use ck_select::tuning::store::{
     Location, Merged, Mode, PoolHash, Record, Store, Winner, read_records, write_records,
 };
@@ -11,6 +12,7 @@ use clap::Subcommand;
 
 #[cfg(feature = "offline")]
 use super::tuned_table::{self, TunedTable};
+use super::{pairs, unknown_name, word};
 use crate::clash::{self, Named};
 use crate::error::CliError;
 use crate::output::Output;
@@ -18,20 +20,17 @@ use crate::table::{Cell, Format, Table};
 use crate::timestamp;
 
 const EXAMPLES: &str = "Examples:
-  ckselect store list --arch gfx950
+  ckselect store list --where arch=gfx950
   ckselect store export --output winners.jsonl
-  ckselect store prune --older-than 90d --dry-run
+  ckselect store prune --where older_than=90d --dry-run
 
-The store is the file given by --store, else by CK_SELECT_STORE ('off' disables it), else \
+The store is the file that CK_SELECT_STORE names ('off' disables it), else \
 $XDG_CACHE_HOME/ck-select/winners.jsonl, else ~/.cache/ck-select/winners.jsonl.";
 
 /// Manage the store of measured winners
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, subcommand_required = true, arg_required_else_help = true)]
 pub(crate) struct Args {
-    /// The store's file, or 'off'
-    #[arg(long, value_name = "FILE", global = true)]
-    store: Option<PathBuf>,
     #[command(subcommand)]
     action: Action,
 }
@@ -50,8 +49,8 @@ enum Action {
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ckselect store list
-  ckselect store list --arch gfx950 --op grouped_conv --format csv
-  ckselect store list --older-than 2w --format json | jq '.[].kernel'")]
+  ckselect store list --where arch=gfx950,op=grouped_conv --format csv
+  ckselect store list --where older_than=2w --format json | jq '.[].kernel'")]
 struct ListArgs {
     #[command(flatten)]
     filter: FilterArgs,
@@ -64,8 +63,8 @@ struct ListArgs {
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ckselect store export --output winners.jsonl
-  ckselect store export --arch gfx950 | ssh node7 ckselect store import -
-  ckselect store export --arch gfx950 --family a8w8_rowwise --num-cus 256 \\
+  ckselect store export --where arch=gfx950 | ssh node7 ckselect store import -
+  ckselect store export --where arch=gfx950 --family a8w8_rowwise --num-cus 256 \\
       --output a8w8_tuned_gemm.csv
 
 The file is written completely or not at all. `store list --format csv` gives a table.")]
@@ -74,7 +73,7 @@ struct ExportArgs {
     filter: FilterArgs,
     /// Write a tuned table of AITER's instead, with the winners that are of this family (docs/aiter.md)
     #[cfg(feature = "offline")]
-    #[arg(long, value_name = "FAMILY", requires_all = ["arch", "num_cus"])]
+    #[arg(long, value_name = "FAMILY", requires_all = ["filter", "num_cus"])]
     family: Option<String>,
     /// The compute units of the GPU, for the rows of such a table
     #[cfg(feature = "offline")]
@@ -98,16 +97,13 @@ struct ImportArgs {
     /// Files of JSON lines; - is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Output format of the counts
-    #[arg(long, value_enum, default_value = "table")]
-    format: Format,
 }
 
 /// Import the winners of other stores
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   ckselect store merge node1.jsonl node2.jsonl
-  ckselect store merge --store all.jsonl node*.jsonl --format json
+  CK_SELECT_STORE=all.jsonl ckselect store merge node*.jsonl
 
 For hosts that cannot share a file. Of two winners for one problem and scope, the newer is kept, or the \
 faster if both are from the same second; `replaced` and `kept` count these conflicts. The order of merging \
@@ -116,16 +112,13 @@ struct MergeArgs {
     /// The other stores
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Output format of the counts
-    #[arg(long, value_enum, default_value = "table")]
-    format: Format,
 }
 
 /// Remove winners that are no longer needed
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  ckselect store prune --older-than 90d --dry-run
-  ckselect store prune --arch gfx942 --not-pool a2614723f16bd69ba226a46b42cdb49a
+  ckselect store prune --where older_than=90d --dry-run
+  ckselect store prune --where 'arch=gfx942,pool!=a2614723f16bd69ba226a46b42cdb49a'
 
 Removes the winners that match all conditions; at least one condition is required.")]
 struct PruneArgs {
@@ -134,9 +127,6 @@ struct PruneArgs {
     /// Only count them; remove nothing
     #[arg(long)]
     dry_run: bool,
-    /// Output format of the count
-    #[arg(long, value_enum, default_value = "table")]
-    format: Format,
 }
 
 /// Print the store's location
@@ -151,35 +141,29 @@ struct PathArgs {
 }
 
 /// Which winners are meant.
-#[derive(clap::Args, Default, PartialEq)]
+#[derive(clap::Args, Clone, Default, PartialEq)]
 struct FilterArgs {
-    /// Only winners for this architecture
-    #[arg(long)]
+    /// Only winners with these values of arch, device, pool (its hash), library, driver, op and kernel; `pool!=HASH`
+    /// means other pools, and `older_than=AGE` winners measured longer ago: a number with s, m, h, d or w
+    #[arg(long = "where", value_name = "FIELD=VALUE,…", value_parser = Filter::from_text)]
+    filter: Option<Filter>,
+}
+
+#[derive(Clone, Default, PartialEq)]
+struct Filter {
     arch: Option<Arch>,
-    /// Only winners for this device
-    #[arg(long, value_name = "NAME")]
     device: Option<String>,
-    /// Only winners of the pool with this hash
-    #[arg(long, value_name = "HASH")]
     pool: Option<PoolHash>,
-    /// Only winners of pools other than this
-    #[arg(long, value_name = "HASH")]
     not_pool: Option<PoolHash>,
-    /// Only winners of this library version
-    #[arg(long, value_name = "VERSION")]
     library: Option<String>,
-    /// Only winners of this driver
-    #[arg(long, value_name = "VERSION")]
     driver: Option<String>,
-    /// Only winners of this operation: gemm_universal, grouped_conv or fmha
-    #[arg(long)]
     op: Option<Op>,
-    /// Only problems that this kernel won
-    #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
-    /// Only winners measured longer ago than this: a number with s, m, h, d or w
-    #[arg(long, value_name = "AGE", value_parser = age)]
     older_than: Option<u64>,
+}
+
+fn pool_hash(text: &str) -> Result<PoolHash, String> {
+    text.parse().map_err(|error: InvalidField| error.to_string())
 }
 
 /// The seconds of an age such as `90d`.
@@ -201,7 +185,28 @@ fn age(text: &str) -> Result<u64, String> {
         .ok_or_else(|| format!("'{digits}' is not a whole number in range"))
 }
 
-impl FilterArgs {
+impl Filter {
+    fn from_text(text: &str) -> Result<Self, String> {
+        let mut filter = Self::default();
+        for (name, value) in pairs(text)? {
+            match name {
+                "arch" => filter.arch = Some(word(value)?),
+                "device" => filter.device = Some(value.to_owned()),
+                "pool" => filter.pool = Some(pool_hash(value)?),
+                "pool!" => filter.not_pool = Some(pool_hash(value)?),
+                "library" => filter.library = Some(value.to_owned()),
+                "driver" => filter.driver = Some(value.to_owned()),
+                "op" => filter.op = Some(word(value)?),
+                "kernel" => filter.kernel = Some(value.to_owned()),
+                "older_than" => filter.older_than = Some(age(value)?),
+                _ => return Err(unknown_name(name, &Self::NAMES)),
+            }
+        }
+        Ok(filter)
+    }
+
+    const NAMES: [&str; 8] = ["arch", "device", "pool", "library", "driver", "op", "kernel", "older_than"];
+
     fn matches(&self, Record { scope, problem, winner }: &Record) -> bool {
         fn is<T: PartialEq + ?Sized>(wanted: Option<&T>, found: &T) -> bool {
             wanted.is_none_or(|wanted| wanted == found)
@@ -219,7 +224,7 @@ impl FilterArgs {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let location = Location::from_environment(args.store.as_deref())?;
+    let location = Location::from_environment(None)?;
     match &args.action {
         Action::List(list) => run_list(list, &location),
         Action::Export(export) => run_export(export, &location),
@@ -232,9 +237,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 fn open(location: &Location, mode: Mode) -> Result<Store, CliError> {
     match location {
-        Location::Off => {
-            Err(CliError::failed("the store is switched off: give --store FILE or set CK_SELECT_STORE"))
-        }
+        Location::Off => Err(CliError::failed("the store is switched off: set CK_SELECT_STORE to its file")),
         Location::File(path) => {
             if mode == Mode::ReadOnly && !path.exists() {
                 say!("ckselect: {}: no store yet", path.display());
@@ -244,18 +247,18 @@ fn open(location: &Location, mode: Mode) -> Result<Store, CliError> {
     }
 }
 
-fn records(store: &Store, filter: &FilterArgs) -> Result<Vec<Record>, CliError> {
+fn records(store: &Store, filter: Option<&Filter>) -> Result<Vec<Record>, CliError> {
     let (mut records, unreadable) = store.records()?;
     if unreadable > 0 {
         let advice = "`ckselect store path --check` names the first";
         say!("ckselect: warning: {unreadable} lines of the store cannot be read and are skipped; {advice}");
     }
-    records.retain(|record| filter.matches(record));
+    records.retain(|record| filter.is_none_or(|filter| filter.matches(record)));
     Ok(records)
 }
 
 fn run_list(args: &ListArgs, location: &Location) -> Result<(), CliError> {
-    let records = records(&open(location, Mode::ReadOnly)?, &args.filter)?;
+    let records = records(&open(location, Mode::ReadOnly)?, args.filter.filter.as_ref())?;
     let mut table = Table::new([
         "kernel",
         "median_ms",
@@ -305,9 +308,11 @@ fn run_export(args: &ExportArgs, location: &Location) -> Result<(), CliError> {
         let store = Named { option: "the store".to_owned(), path: store, is_written: false };
         clash::refuse(&[store, Named { option: "--output".to_owned(), path, is_written: true }])?;
     }
-    let records = records(&open(location, Mode::ReadOnly)?, &args.filter)?;
+    let records = records(&open(location, Mode::ReadOnly)?, args.filter.filter.as_ref())?;
     #[cfg(feature = "offline")]
-    if let (Some(family), Some(arch), Some(num_cus)) = (&args.family, args.filter.arch, args.num_cus) {
+    if let (Some(family), Some(num_cus)) = (&args.family, args.num_cus) {
+        let arch = args.filter.filter.as_ref().and_then(|filter| filter.arch);
+        let arch = arch.ok_or_else(|| CliError::usage("--family needs --where arch=ARCH"))?;
         return export_table(
             records,
             family,
@@ -352,7 +357,7 @@ fn run_import(args: &ImportArgs, location: &Location) -> Result<(), CliError> {
         source.read_to_end(&mut bytes).map_err(|error| CliError::io(&label, &error))?;
         records.extend(read_records(&label, &bytes)?);
     }
-    write_counts(open(location, Mode::ReadWrite)?.merge(&records)?, args.format)
+    write_counts(open(location, Mode::ReadWrite)?.merge(&records)?)
 }
 
 fn run_merge(args: &MergeArgs, location: &Location) -> Result<(), CliError> {
@@ -361,29 +366,29 @@ fn run_merge(args: &MergeArgs, location: &Location) -> Result<(), CliError> {
         if !path.exists() {
             return Err(CliError::failed(format!("{}: no such file", path.display())));
         }
-        all.extend(records(&Store::open(path, Mode::ReadOnly)?, &FilterArgs::default())?);
+        all.extend(records(&Store::open(path, Mode::ReadOnly)?, None)?);
     }
-    write_counts(open(location, Mode::ReadWrite)?.merge(&all)?, args.format)
+    write_counts(open(location, Mode::ReadWrite)?.merge(&all)?)
 }
 
-fn write_counts(merged: Merged, format: Format) -> Result<(), CliError> {
+fn write_counts(merged: Merged) -> Result<(), CliError> {
     let mut table = Table::new(["added", "same", "replaced", "kept"]);
     table.push([merged.added, merged.same, merged.replaced, merged.kept].map(Cell::from).to_vec());
-    table.print(format)
+    table.print(Format::Table)
 }
 
 fn run_prune(args: &PruneArgs, location: &Location) -> Result<(), CliError> {
-    if args.filter == FilterArgs::default() {
-        return Err(CliError::usage("prune: give at least one condition, such as --older-than 90d"));
-    }
+    let Some(filter) = &args.filter.filter else {
+        return Err(CliError::usage("prune: give at least one condition, such as --where older_than=90d"));
+    };
     let (header, count) = if args.dry_run {
-        ("would_remove", records(&open(location, Mode::ReadOnly)?, &args.filter)?.len())
+        ("would_remove", records(&open(location, Mode::ReadOnly)?, Some(filter))?.len())
     } else {
-        ("removed", open(location, Mode::ReadWrite)?.remove(|record| args.filter.matches(record))?)
+        ("removed", open(location, Mode::ReadWrite)?.remove(|record| filter.matches(record))?)
     };
     let mut table = Table::new([header]);
     table.push(vec![count.into()]);
-    table.print(args.format)
+    table.print(Format::Table)
 }
 
 fn run_path(args: &PathArgs, location: &Location) -> Result<(), CliError> {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ck_select::vocab::Arch;
 
-use super::data::{ChooseOption, RowFilter};
+use super::data::{ChooseOption, WhereOption};
 use super::hardware_option::HardwareOption;
 use super::word;
 use crate::error::CliError;
@@ -16,13 +16,13 @@ mod plan;
 mod run;
 
 const EXAMPLES: &str = "Examples:
-  ckselect train --data sweep.csv --out models/mine --op grouped_conv --arch gfx950
-  ckselect train --data oracle.csv --extra-data sweep.csv --out models/mine --op grouped_conv \\
-      --arch gfx950 --params num_leaves=31
+  ckselect train --data sweep.csv --out models/mine --arch gfx950
+  ckselect train --data oracle.csv --extra-data sweep.csv --out models/mine --arch gfx950 \\
+      --params num_leaves=31
   ckselect train --universal --data mi355x.csv --arch gfx950 --data data/h200 --holdout device \\
       --out models/any
   ckselect train --winners a8w8_tuned_gemm.csv --pool a8w8_rowwise --arch gfx942 --out models/mine
-  ckselect train --data parquet/ --out models/gemm --op gemm_universal --dtype fp8 \\
+  ckselect train --data parquet/ --out models/gemm --where op=gemm_universal,dtype=fp8 \\
       --arch gfx942 --objective log1p --targets tflops,latency,bandwidth
 
 Objectives that only rank (lambdarank, listwise, relative) train model_relative.lgbm.gz, by which the model ranks, plus a forest for each of --targets. log1p and raw are \
@@ -45,7 +45,7 @@ pub(crate) struct Args {
         num_args = 1..,
         requires = "pool",
         conflicts_with_all = [
-            "data", "extra_data", "universal", "holdout", "warm_start", "run_id", "variant", "targets", "rank_target",
+            "data", "extra_data", "universal", "holdout", "warm_start", "filter", "targets", "rank_target",
         ]
     )]
     winners: Vec<PathBuf>,
@@ -57,7 +57,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PATH", num_args = 1..)]
     extra_data: Vec<PathBuf>,
     #[command(flatten)]
-    filter: RowFilter,
+    rows: WhereOption,
     #[command(flatten)]
     choose: ChooseOption,
     /// The model directory to write

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ck_select::vocab::Arch;
 
-use super::data::RowFilter;
+use super::data::WhereOption;
 use super::hardware_option::HardwareOption;
 use super::word;
 use crate::error::CliError;
@@ -54,10 +54,7 @@ problems alone; upstream: upstream's features, parameters and target. Figures ar
 /// Adapt a universal model to a GPU, a library and problems with a few measurements
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("who").required(true))]
-#[command(mut_args(|arg| {
-    let is_of_rows = RowFilter::IDS.contains(&arg.get_id().as_str());
-    if is_of_rows { arg.conflicts_with_all(["library", "runner"]) } else { arg }
-}))]
+#[command(mut_arg("filter", |filter| filter.conflicts_with_all(["library", "runner"])))]
 #[cfg_attr(not(feature = "train"), allow(dead_code))]
 pub(crate) struct Args {
     /// The universal model to continue: a directory, or embedded:NAME
@@ -146,7 +143,7 @@ pub(crate) struct Args {
     )]
     folds: u32,
     #[command(flatten)]
-    filter: RowFilter,
+    rows: WhereOption,
     /// The seed for the first problem and for the training
     #[arg(long, default_value = "1")]
     seed: u64,
@@ -189,7 +186,7 @@ impl std::fmt::Display for Count {
 impl Args {
     /// The architecture, by default that of the recorded rows.
     fn arch(&self) -> Result<Arch, CliError> {
-        self.arch.map_or_else(|| self.filter.first_rows(&self.simulate)?.measured_arch(), Ok)
+        self.arch.map_or_else(|| self.rows.filter.first_rows(&self.simulate)?.measured_arch(), Ok)
     }
 }
 

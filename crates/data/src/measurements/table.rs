@@ -186,7 +186,7 @@ impl<'a> Index<'a> {
             (Err(_), [Some(m), Some(n), Some(k), Some(pipeline)]) if self.find("Hi").is_some() => {
                 let dtype = dtype.ok_or_else(|| {
                     let reason = "header: kernels are given by their tiles, as CK DSL's sweeps have them, \
-                                  and no column says their type: say --dtype fp16 or bf16";
+                                  and no column says their type: give --where dtype=fp16 or dtype=bf16";
                     DataError::format(self.file, reason)
                 })?;
                 Ok(KernelColumns::Tile([m, n, k, pipeline], dtype))

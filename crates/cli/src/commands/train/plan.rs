@@ -198,7 +198,7 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
             .map_err(|error| CliError::usage(format!("--universal: {error}")))?;
         return Ok(Extractor { schema, ..Extractor::of_engine(Engine::of_op(op)) });
     }
-    let forward = matches!(args.filter.variant, None | Some(Direction::Forward));
+    let forward = matches!(args.rows.filter.direction, None | Some(Direction::Forward));
     let default = match (op, ranks) {
         (Op::GroupedConv, true) if forward => Engine::ConvSelect,
         (op, true) => Engine::of_op(op),
@@ -230,13 +230,13 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
     if op == Op::Gemm {
         rules.mem_pads = MemPads::All;
     }
-    let direction = args.filter.variant.unwrap_or(Direction::Forward);
+    let direction = args.rows.filter.direction.unwrap_or(Direction::Forward);
     Ok(Extractor { schema, rules, hardware: Hardware::default(), arch: args.arch, direction, is_ours: true })
 }
 
 /// The operation, which [`super::run`] takes from the data where the options have none.
 pub(super) fn op(args: &Args) -> Op {
-    args.filter.op.unwrap_or(Op::GroupedConv)
+    args.rows.filter.op.unwrap_or(Op::GroupedConv)
 }
 
 /// Columns that upstream's engines train as categories.

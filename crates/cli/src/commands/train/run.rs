@@ -30,13 +30,13 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     Directory::check_free(&args.out, args.overwrite)?;
     let tables = tables(args)?;
     let (arch, assumed) = if args.universal { (None, args.arch) } else { (args.arch, None) };
-    let wanted = args.filter.wanted(plan::op(args), arch)?;
+    let wanted = args.rows.filter.wanted(plan::op(args), arch)?;
     let chooses = args.choose.chooses_split(wanted.op)?;
-    let mut measurements = args.filter.measurements(wanted).assuming(assumed).choosing_split(chooses);
+    let mut measurements = args.rows.filter.measurements(wanted).assuming(assumed).choosing_split(chooses);
     if args.universal {
         measurements = measurements.of_several_gpus();
     }
-    if args.universal && given.filter.op.is_none() && plan::op(args) != Op::Fmha {
+    if args.universal && given.rows.filter.op.is_none() && plan::op(args) != Op::Fmha {
         measurements = measurements.of_several_ops();
     }
     if args.universal || args.prior.is_some() {
@@ -49,7 +49,7 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
         measurements = completed.measurements.clone();
         plan.roles = vec![Role::default(); measurements.sources().len()];
     }
-    check_choice(&measurements, given.filter.op, given.arch)?;
+    check_choice(&measurements, given.rows.filter.op, given.arch)?;
     check_described(&measurements)?;
     let gpus = super::super::data::look_over(&measurements)?;
     if gpus.len() > 1 && !args.universal && tables.is_none() {
@@ -174,16 +174,16 @@ fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
                 "--winners needs --arch: a model of winners is for one architecture",
             ));
         }
-        args.filter.op = Some(Op::Gemm);
+        args.rows.filter.op = Some(Op::Gemm);
         args.prior = args.prior.or(Some(1.0));
         return Ok(args);
     }
-    if args.filter.op.is_some() && (args.arch.is_some() || args.universal) {
+    if args.rows.filter.op.is_some() && (args.arch.is_some() || args.universal) {
         return Ok(args);
     }
-    let rows = args.filter.first_rows(files)?;
-    if args.filter.op.is_none() {
-        args.filter.op = Some(if args.universal { rows.op_of_universal()? } else { rows.op()? });
+    let rows = args.rows.filter.first_rows(files)?;
+    if args.rows.filter.op.is_none() {
+        args.rows.filter.op = Some(if args.universal { rows.op_of_universal()? } else { rows.op()? });
     }
     if args.arch.is_none() && !args.universal {
         args.arch = Some(rows.measured_arch()?);

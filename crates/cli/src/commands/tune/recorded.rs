@@ -25,7 +25,7 @@ pub(super) struct Recorded {
 
 impl Recorded {
     pub(super) fn read(args: &Args) -> Result<Self, CliError> {
-        let op = args.filter.op_of(&args.simulate)?;
+        let op = args.rows.filter.op_of(&args.simulate)?;
         let base = super::super::to_adapt(&args.model, Some(op))?;
         let measurements = read(args, &args.simulate, op)?;
         say_trained_on(&measurements, &base.were_trained_on(&measurements)?);
@@ -46,11 +46,11 @@ impl Recorded {
 
 /// Reads measurements of the device. What `ckselect bench` has just said of its own is not said again.
 pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurements, CliError> {
-    let wanted = args.filter.wanted(op, Some(args.arch()?))?;
-    let mut measurements = args.filter.measurements(wanted).on_gpu(described(args)?);
+    let wanted = args.rows.filter.wanted(op, Some(args.arch()?))?;
+    let mut measurements = args.rows.filter.measurements(wanted).on_gpu(described(args)?);
     measurements.add_all(files)?;
     if !args.simulate.is_empty() {
-        check_choice(&measurements, args.filter.op, args.arch)?;
+        check_choice(&measurements, args.rows.filter.op, args.arch)?;
     }
     let gpus = if args.simulate.is_empty() { measured_on(&measurements)? } else { look_over(&measurements)? };
     super::super::data::check_any(&measurements)?;
