@@ -607,6 +607,25 @@ mod tests {
         assert_eq!(winners.gpus()[0].1.device(arch).unwrap().hardware.num_cus, 80);
     }
 
+    /// Sweeps of one problem were joined where they had no kernel in common, as files are that are cut by kernel: two
+    /// families' winners of a shape became one list, in which neither had won.
+    #[test]
+    fn families_that_compute_the_same_shape_are_ranked_apart() {
+        let table = |tile: &str| format!("M,N,K,cu_num,kernel,us\n32,512,1024,80,{tile}@,12\n");
+        let (mut winners, mut pools) = (Winners::default(), Vec::new());
+        for tiles in [["128x128x64", "64x128x64"], ["32x128x64", "16x128x64"]] {
+            let names = tiles.map(|tile| format!("{KERNEL}{tile}_2x2x1_16x16x32"));
+            let text = table(tiles[0]).replace(&format!("{}@", tiles[0]), &names[0]);
+            winners.add(tiles[0], &mut text.as_bytes(), Op::Gemm, None).unwrap();
+            pools.push(Pool::new(names.map(|name| Kernel::from_name(&name).unwrap()).into()).unwrap());
+        }
+        let pools: Vec<&Pool> = pools.iter().collect();
+        let measurements = winners.completed(Wanted::all(Op::Gemm), &pools).unwrap().measurements;
+        assert_eq!(measurements.problems().len(), 1);
+        let rows: Vec<_> = measurements.runs().into_iter().map(|run| run.rows).collect();
+        assert_eq!(rows, [[0, 1], [2, 3]]);
+    }
+
     #[test]
     fn in_a_plain_table_the_fastest_wins_or_the_only_one() {
         let winners = read("M,N,K,kernel\n1,2,3,128x128x64@\n2,2,3,64x128x64@\n").unwrap();
