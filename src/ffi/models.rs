@@ -237,6 +237,7 @@ unsafe fn read_key(key: *const CkModelKey) -> Result<ModelKey, Failure> {
         // SAFETY: by contract, `raw.arch` is NULL or NUL-terminated.
         arch: unsafe { read_arch(raw.arch, "arch") }?,
         // The model knows.
+        library: None,
         chooses_split: false,
     })
 }
@@ -258,7 +259,12 @@ fn set_model(registry: &Registry, mut model: Model, usage: &Usage) -> Result<(),
         .check_hardware()
         .map_err(|missing| Failure::new(CkStatus::InvalidModel, format!("{}: {missing}", model.name())))?;
     let key = usage.force.then(|| ModelKey::any(model.spec().op())).or(usage.key);
-    let key = key.map(|key| ModelKey { chooses_split: usage.force || model.spec().compares_splits(), ..key });
+    let spec = model.spec();
+    let key = key.map(|key| ModelKey {
+        library: spec.library.filter(|_| !usage.force),
+        chooses_split: usage.force || spec.compares_splits(),
+        ..key
+    });
     registry.set_model(Arc::new(model), key);
     Ok(())
 }

@@ -156,8 +156,9 @@ impl State {
     /// Removes a loaded model; embedded ones depend on the options.
     pub(super) fn remove_model(&mut self, key: &ModelKey) -> bool {
         let before = self.models.len();
-        // Whether it chooses the number of parts is the model's, not its key's.
-        let own = |known: &LoadedModel| ModelKey { chooses_split: key.chooses_split, ..known.key };
+        // Whether it chooses the number of parts, and whose kernels it ranks, is the model's, not its key's.
+        let ModelKey { chooses_split, library, .. } = *key;
+        let own = |known: &LoadedModel| ModelKey { chooses_split, library, ..known.key };
         self.models.retain(|known| known.embedded || own(known) != *key);
         self.unprepare();
         self.models.len() < before
@@ -194,13 +195,34 @@ impl State {
     }
 
     /// The model that fits a problem best: one that was trained for such problems before a universal one,
-    /// then a loaded one before an embedded one; among equals, the last loaded one.
+    /// then a loaded one before an embedded one; among equals, the last loaded one. One that ranks a library's
+    /// kernels fits where one of them computes the problem.
     pub(super) fn model_for(&self, problem: &Problem, arch: Option<Arch>) -> Option<ModelIndex> {
         let fit = |loaded: &LoadedModel| {
             Some((!loaded.model.is_generic(), !loaded.embedded, loaded.key.fit(problem, arch)?))
         };
-        let fits = self.models.iter().enumerate().filter_map(|(at, loaded)| Some((fit(loaded)?, at)));
+        let all = self.models.iter().enumerate();
+        let fits = all.filter_map(|(at, loaded)| {
+            let fit = fit(loaded)?;
+            self.has_kernels_for(at, loaded, problem, arch).then_some((fit, at))
+        });
         fits.max().map(|(_, at)| ModelIndex::new(at))
+    }
+
+    fn has_kernels_for(
+        &self,
+        at: usize,
+        loaded: &LoadedModel,
+        problem: &Problem,
+        arch: Option<Arch>,
+    ) -> bool {
+        let is_ranked =
+            |entry: &Arc<Entry>| loaded.key.fits_kernel(entry.kernel()) && entry.fits(problem, arch);
+        // Most registries have no kernel of the library, which preparing has found out.
+        let prepared = || self.prepared.get().and_then(|prepared| prepared.model(ModelIndex::new(at)));
+        loaded.key.library.is_none()
+            || prepared().is_none_or(|model| model.ranker.is_some())
+                && self.kernels.entries().iter().any(is_ranked)
     }
 
     pub(super) fn model(&self, at: ModelIndex) -> Option<&LoadedModel> {

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use ck_select_data::measurements::Measurements;
 use ck_select_data::staged::Staged;
 
-use super::facts::{range, shapes, trained_on};
+use super::facts::{self, range, shapes, trained_on};
 use super::{CardInputs, Goal, Plan, TrainError, Trained, card, out_of_fold};
 
 /// A model directory in memory: names and contents of its files.
@@ -189,6 +189,9 @@ fn extension(measurements: &Measurements, plan: &Plan, trained: &[Trained], trai
         object.insert("rank_by".to_owned(), json!(plan.rank_by.as_str()));
         if measurements.chooses_split() {
             object.insert("choose".to_owned(), json!("split_k"));
+        }
+        if let Some(library) = facts::library(measurements) {
+            object.insert("library".to_owned(), json!(library.as_str()));
         }
         if let Some(prior) = trained.first().and_then(|one| one.prior) {
             object.insert("prior".to_owned(), json!(prior));

@@ -6,6 +6,7 @@ use std::collections::HashSet;
 use ck_select_model::model::{TrainedOn, TrainedRange};
 use ck_select_types::operation::Operation;
 use ck_select_types::problem::Problem;
+use ck_select_types::vocab::GemmLibrary;
 
 use ck_select_data::measurements::Measurements;
 use ck_select_data::trained;
@@ -37,6 +38,13 @@ pub(super) fn range(trained: &[Trained]) -> TrainedRange {
 pub(super) fn shapes(measurements: &Measurements) -> usize {
     let valid = measurements.rows().iter().filter(|row| row.is_valid);
     valid.map(|row| row.problem).collect::<HashSet<_>>().len()
+}
+
+/// Whose GEMM kernels were measured, if all have names of one library, which say it.
+pub(super) fn library(measurements: &Measurements) -> Option<GemmLibrary> {
+    let mut all = measurements.kernels().iter().map(|kernel| kernel.kind.library());
+    let first = all.next()?.filter(|first| *first == GemmLibrary::Aiter)?;
+    all.all(|other| other == Some(first)).then_some(first)
 }
 
 /// The dimensions of a problem, as columns of upstream's tables.

@@ -136,11 +136,17 @@ fn pool(args: &Args) -> Result<Pool, CliError> {
     args.ranker.read_pool()
 }
 
-/// The model to use. By default this is the universal model, which supports every GPU that the estimate
-/// knows, if it serves the pool's operation. `None` means the estimate.
+/// The model to use. By default this is an embedded one for a --family, else the universal model, which supports
+/// every GPU that the estimate knows, if it serves the pool's operation. `None` means the estimate.
 fn model(args: &Args) -> Result<Option<PathBuf>, CliError> {
     if args.ranker.model.is_some() || args.estimate.estimate {
         return Ok(args.ranker.model.clone());
+    }
+    #[cfg(feature = "offline")]
+    if args.family.is_some()
+        && let Some(own) = aiter::model(&pool(args)?)?
+    {
+        return Ok(Some(own));
     }
     let path = Path::new(super::UNIVERSAL);
     let Some(Ok(universal)) = embedded::named(path) else { return Ok(None) };

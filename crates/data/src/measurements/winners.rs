@@ -12,7 +12,7 @@ use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::{GemmKernel, Kernel, KernelKind};
 use ck_select_types::pool::Pool;
 use ck_select_types::problem::Problem;
-use ck_select_types::vocab::{Arch, Op};
+use ck_select_types::vocab::{Arch, Dtype, Op};
 
 use super::csv::{Record, Records, header};
 use super::problems::{OwnedCells, columns as problem_columns, problem_of};
@@ -137,7 +137,7 @@ struct Columns {
     time: Option<(usize, f64)>,
     tflops: Option<usize>,
     mark: Option<usize>,
-    variety: Option<usize>,
+    dtype: Option<usize>,
     library: Option<usize>,
 }
 
@@ -162,15 +162,14 @@ impl Columns {
             time: time.into_iter().find_map(|(name, unit)| Some((find(&[name])?, unit))),
             tflops: find(&["tflops"]),
             mark: find(&["is_latest_winner"]),
-            variety: find(&["q_dtype_w"]),
+            dtype: find(&["q_dtype_w"]),
             library: find(&["libtype"]),
         })
     }
 }
 
-/// The key of a shape: its problem, compute units, and what of the row's type a name does not say, such as int8 of a
-/// kernel of any 8-bit type.
-type Key = (Problem, Option<i64>, String);
+/// The key of a shape: its problem and compute units.
+type Key = (Problem, Option<i64>);
 
 impl Winners {
     /// Reads tables, CSV or gzipped CSV. Rows that record no architecture are of `assumed`.
@@ -230,7 +229,7 @@ impl Winners {
                 )
                 .map_err(|message| row_error(file, line, message))?;
             let shape = *known.entry(key.clone()).or_insert_with(|| {
-                let (problem, units, _) = key;
+                let (problem, units) = key;
                 self.shapes.push(TunedShape {
                     problem,
                     units,
@@ -271,7 +270,11 @@ impl Winners {
         let text = |column: Option<usize>| column.map(cell).unwrap_or_default();
         let kernel = self.kernel(&cell(columns.kernel), op)?;
         let cells = OwnedCells(columns.problem.iter().map(|(name, column)| (*name, cell(*column))).collect());
-        let problem = problem_of(&self.kernels[kernel as usize], &cells, assumed)?;
+        let mut problem = problem_of(&self.kernels[kernel as usize], &cells, assumed)?;
+        let dtype = text(columns.dtype);
+        if !dtype.is_empty() {
+            of_dtype(&mut problem, &dtype, &self.kernels[kernel as usize])?;
+        }
         let units = numbers::whole("cu_num", text(columns.units).as_bytes())?;
         if let (Some(arch), Some(units)) = (problem.arch(), units) {
             check_units(arch, units)?;
@@ -290,7 +293,7 @@ impl Winners {
             (None, None) => f64::NAN,
         };
         let marked = numbers::flag("is_latest_winner", text(columns.mark).as_bytes())?.unwrap_or(false);
-        Ok(((problem, units, text(columns.variety)), Timed { kernel, split, us, line, marked }))
+        Ok(((problem, units), Timed { kernel, split, us, line, marked }))
     }
 
     fn kernel(&mut self, name: &str, op: Op) -> Result<u32, String> {
@@ -512,6 +515,17 @@ impl Measurements {
     }
 }
 
+/// Gives a problem the type of a row: one of AITER's names stands for kernels of fp8 and of int8.
+fn of_dtype(problem: &mut Problem, word: &str, kernel: &Kernel) -> Result<(), String> {
+    let dtype: Dtype = word.parse().map_err(|error| format!("q_dtype_w: {error}"))?;
+    let (Problem::Gemm(gemm), KernelKind::Gemm(named)) = (problem, &kernel.kind) else { return Ok(()) };
+    (gemm.dtype_a, gemm.dtype_b) = (dtype, dtype);
+    if named.has_types_of(gemm) {
+        return Ok(());
+    }
+    Err(format!("q_dtype_w: found {word}, but '{}' is a kernel of {}", kernel.name, named.dtype_a))
+}
+
 /// A kernel as built for no architecture in particular.
 fn anywhere(kind: &KernelKind) -> KernelKind {
     match kind.clone() {
@@ -572,6 +586,8 @@ mod tests {
 
     const KERNEL: &str = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_";
 
+    const ROWS: &str = "a8w8_rowwise_256x128x128x128_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3";
+
     fn read(text: &str) -> Result<Winners, String> {
         let mut winners = Winners::default();
         let named = |text: String, tile: &str| {
@@ -590,12 +606,23 @@ mod tests {
             gfx942,80,32,512,1024,fp8,ck,64x128x64@,0,13.0,1\n\
             gfx942,304,32,512,1024,fp8,ck,64x128x64@,0,9.0,0\n\
             gfx942,304,64,512,1024,fp8,asm,_ZN5aiter,0,9.0,0\n\
-            gfx942,80,32,512,1024,int8,ck,128x128x64@,0,12.5,1\n";
-        let winners = read(text).unwrap();
+            gfx942,80,32,512,1024,fp8,ck,rows@,0,12.5,0\n\
+            gfx942,80,32,512,1024,torch.int8,ck,rows@,0,12.5,1\n";
+        let winners = read(&text.replace("rows@", ROWS)).unwrap();
         let of = |shape: &TunedShape| (shape.gpu().to_string(), shape.timed.len(), shape.winner);
         let found: Vec<_> = winners.shapes.iter().map(of).collect();
-        // Rows of int8 are shapes of their own, and a shape without a mark was won by another library.
-        let expected = [("gfx942/80", 3, Some(2)), ("gfx942/304", 1, None), ("gfx942/80", 1, Some(0))];
+        // Rows of int8 are problems of their own, and a shape without a mark was won by another library.
+        let expected = [
+            ("gfx942/80", 3, Some(2)),
+            ("gfx942/304", 1, None),
+            ("gfx942/80", 1, None),
+            ("gfx942/80", 1, Some(0)),
+        ];
+        let types = winners.shapes.iter().map(|shape| match shape.problem {
+            Problem::Gemm(gemm) => gemm.dtype_a,
+            _ => Dtype::Fp32,
+        });
+        assert_eq!(types.collect::<Vec<_>>(), [Dtype::Fp8, Dtype::Fp8, Dtype::Fp8, Dtype::Int8]);
         assert_eq!(found, expected.map(|(gpu, rows, winner)| (gpu.to_owned(), rows, winner)));
         assert_eq!(winners.others, 1);
         let first = &winners.shapes[0];
@@ -605,6 +632,25 @@ mod tests {
         );
         let arch = "gfx942".parse().unwrap();
         assert_eq!(winners.gpus()[0].1.device(arch).unwrap().hardware.num_cus, 80);
+    }
+
+    /// Sweeps of one problem were joined where they had no kernel in common, as files are that are cut by kernel: two
+    /// families' winners of a shape became one list, in which neither had won.
+    #[test]
+    fn families_that_compute_the_same_shape_are_ranked_apart() {
+        let table = |tile: &str| format!("M,N,K,cu_num,kernel,us\n32,512,1024,80,{tile}@,12\n");
+        let (mut winners, mut pools) = (Winners::default(), Vec::new());
+        for tiles in [["128x128x64", "64x128x64"], ["32x128x64", "16x128x64"]] {
+            let names = tiles.map(|tile| format!("{KERNEL}{tile}_2x2x1_16x16x32"));
+            let text = table(tiles[0]).replace(&format!("{}@", tiles[0]), &names[0]);
+            winners.add(tiles[0], &mut text.as_bytes(), Op::Gemm, None).unwrap();
+            pools.push(Pool::new(names.map(|name| Kernel::from_name(&name).unwrap()).into()).unwrap());
+        }
+        let pools: Vec<&Pool> = pools.iter().collect();
+        let measurements = winners.completed(Wanted::all(Op::Gemm), &pools).unwrap().measurements;
+        assert_eq!(measurements.problems().len(), 1);
+        let rows: Vec<_> = measurements.runs().into_iter().map(|run| run.rows).collect();
+        assert_eq!(rows, [[0, 1], [2, 3]]);
     }
 
     #[test]
@@ -646,6 +692,8 @@ mod tests {
         );
         let time = header.to_owned() + &row(80, "128x128x64@", "-2", 1);
         assert!(fails(&time).contains("line 2: us: found -2, expected a number above 0"));
+        let dtype = "M,N,K,q_dtype_w,kernel\n1,64,64,fp8,128x128x64@\n2,64,64,int8,128x128x64@\n";
+        assert!(fails(dtype).contains("line 3: q_dtype_w: found int8, but 'gemm_universal_fp8_"));
         let cells = header.to_owned() + "gfx942,80,1\n";
         assert!(fails(&cells).contains("line 2: found 3 cells, expected 8 as in the header"));
         let conv = header.to_owned() + &row(80, "grouped_conv_forward_bf16_2d_16x64x64_compv3", "2", 1);

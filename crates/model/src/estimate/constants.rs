@@ -3,9 +3,10 @@
 //! Those of `composable_kernel` were chosen on the MI355X training sweep (188 problems x 20 kernels; never on
 //! its oracle problems), those of the CUDA kernels on the H200 data of `data/h200` (2,964 problems x 30
 //! kernels, three directions), those of Triton's GEMMs on `data/h100/gemm_triton*` (159 shapes x 546 kernels,
-//! and splits). All come from the same kind of search, for the least regret of the choice and the least error
-//! of the time; they are rounded to two digits. `docs/results.md` says how good they are on the data they
-//! were chosen on and on other data.
+//! and splits): for the least regret of the choice and the least error of the time. Those of AITER were chosen on
+//! winners of its tuned tables (8,800 shapes of 166 pairs of N and K, eight families on three GPUs): for the winner
+//! among the first tenth of its pool. All come from the same kind of search, and are rounded to two digits.
+//! `docs/results.md` says how good they are on the data they were chosen on and on other data.
 
 use super::device::Library;
 
@@ -17,6 +18,10 @@ pub(super) struct Constants {
     /// Columns at which an instruction of four waves together reaches half of that share, and the part of it
     /// that instructions of one wave reach; `None` for a library that has only the latter.
     pub wide: Option<[f64; 2]>,
+    /// Share of the full rate that matrix instructions reach which are too small for it.
+    pub narrow_rate: f64,
+    /// Lane-cycles to multiply a result by the scales of a group of the depth.
+    pub scales: f64,
     /// Share of the operands' fragments that is read from shared memory, above 1 if banks conflict.
     pub fragment_share: f64,
     /// Lane-cycles that one access to memory takes to address and issue, see [`LANES`].
@@ -95,6 +100,8 @@ pub(super) const LANES: f64 = 128.0;
 const COMPOSABLE_KERNEL: Constants = Constants {
     matrix_share: 0.85,
     wide: None,
+    narrow_rate: 0.5,
+    scales: 0.0,
     fragment_share: 0.53,
     issue: 17.0,
     per_byte: 0.0,
@@ -134,6 +141,8 @@ const COMPOSABLE_KERNEL: Constants = Constants {
 const CUDA: Constants = Constants {
     matrix_share: 0.58,
     wide: None,
+    narrow_rate: 0.5,
+    scales: 0.0,
     fragment_share: 2.3,
     issue: 40.0,
     per_byte: 0.0,
@@ -172,6 +181,8 @@ const CUDA: Constants = Constants {
 const TRITON: Constants = Constants {
     matrix_share: 0.9,
     wide: Some([20.0, 0.38]),
+    narrow_rate: 0.5,
+    scales: 0.0,
     fragment_share: 1.6,
     issue: 5.7,
     per_byte: 0.0038,
@@ -205,12 +216,49 @@ const TRITON: Constants = Constants {
     always_second: false,
 };
 
+const AITER: Constants = Constants {
+    matrix_share: 0.72,
+    wide: None,
+    narrow_rate: 1.0,
+    scales: 6.5,
+    fragment_share: 1.3,
+    issue: 32.0,
+    per_byte: 0.0027,
+    gather: 1.0,
+    access_bytes: 16.0,
+    narrow: 0.0,
+    barrier: 16.0,
+    latency: 340.0,
+    access_latency: 44.0,
+    unpipelined: 1.6,
+    buffered_latency: 1.4,
+    buffered_access: 1.2,
+    unhidden: 0.61,
+    prologue: 1.5,
+    workgroup: 2300.0,
+    store: 3.3,
+    launch: 1.3,
+    cache_share: 0.79,
+    memory_share: 0.5,
+    registers: 16.0,
+    staged: 1.2,
+    buffered_staged: 3.4,
+    spill: 0.054,
+    flowing: 0.17,
+    // Splits are COMPOSABLE_KERNEL's.
+    ..COMPOSABLE_KERNEL
+};
+
+const AITER_TILE: Constants = Constants { matrix_share: 0.54, registers: 12.0, ..AITER };
+
 impl Constants {
     pub(super) const fn of(library: Library) -> &'static Self {
         match library {
             Library::ComposableKernel => &COMPOSABLE_KERNEL,
             Library::Cuda => &CUDA,
             Library::Triton => &TRITON,
+            Library::Aiter => &AITER,
+            Library::AiterTile => &AITER_TILE,
         }
     }
 }

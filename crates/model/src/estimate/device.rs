@@ -16,6 +16,10 @@ pub enum Library {
     Cuda,
     /// GEMMs that Triton compiles.
     Triton,
+    /// Those of CK that AITER builds, with 8-bit and 4-bit types and scales.
+    Aiter,
+    /// Those of CK Tile that it builds.
+    AiterTile,
 }
 
 /// Rates of a GPU that features do not use.
@@ -95,7 +99,7 @@ impl Device {
                 Library::Triton
             }
             (_, KernelKind::Gemm(gemm)) if matches!(gemm.variant.library, GemmLibrary::Aiter) => {
-                Library::ComposableKernel
+                if gemm.is_classic() { Library::Aiter } else { Library::AiterTile }
             }
             (Library::Cuda, KernelKind::Gemm(gemm)) if matches!(gemm.epilogue, Epilogue::Default) => {
                 Library::Triton
@@ -135,14 +139,15 @@ impl Device {
         (peak > 0.0).then_some(peak)
     }
 
-    /// Share of the full rate that an instruction with this product of rows and depth reaches.
-    pub(super) fn instruction_share(&self, dtype: Dtype, rows_by_depth: f64) -> f64 {
+    /// Share of the full rate that an instruction with this product of rows and depth reaches, `narrow` if it is too
+    /// small for that.
+    pub(super) fn instruction_share(&self, dtype: Dtype, rows_by_depth: f64, narrow: f64) -> f64 {
         let full = match dtype {
             Dtype::Fp16 | Dtype::Bf16 => self.rates.full_rate_16bit,
             dtype if dtype.bits() == 8 => self.rates.full_rate_8bit,
             _ => 0.0,
         };
-        if rows_by_depth < full { 0.5 } else { 1.0 }
+        if rows_by_depth < full { narrow } else { 1.0 }
     }
 }
 

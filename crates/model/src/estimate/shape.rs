@@ -92,6 +92,8 @@ struct Kernel {
     direct_b: bool,
     /// Workgroups for which it is compiled to share a compute unit.
     sharing: f64,
+    /// How often a result is multiplied by scales for each element of the depth.
+    scaled_per_depth: f64,
 }
 
 impl Shape {
@@ -171,8 +173,10 @@ impl Shape {
         let lacking = (1.0 + constants.spill * (registers - most).max(0.0)) * without_memory;
 
         let instruction = f64::from(kernel.warp_tile.m) * f64::from(kernel.warp_tile.k);
-        let share = constants.matrix_share * multiply.share * device.instruction_share(dtype, instruction);
-        let arithmetic = tile_m * tile_n * tile_k / (macs * share);
+        let full = device.instruction_share(dtype, instruction, constants.narrow_rate);
+        let share = constants.matrix_share * multiply.share * full;
+        let scaled = tile_m * tile_n * kernel.scaled_per_depth * tile_k * constants.scales / LANES;
+        let arithmetic = tile_m * tile_n * tile_k / (macs * share) + scaled;
         let fragments = read * constants.fragment_share / device.rates.lds_bytes_per_cycle;
         let waits = match ahead {
             Ahead::None => [constants.latency * constants.unpipelined, constants.access_latency],
@@ -354,6 +358,7 @@ impl Kernel {
             parts: 1.0,
             direct_b: false,
             sharing: 1.0,
+            scaled_per_depth: 0.0,
         }
     }
 
@@ -370,6 +375,7 @@ impl Kernel {
             parts: f64::from(kernel.split_k.max(1)),
             direct_b: kernel.preshuffle && !reads_both(kernel),
             sharing: f64::from(kernel.variant.block_per_cu.max(1)),
+            scaled_per_depth: scaled_per_depth(kernel),
         }
     }
 }
@@ -377,10 +383,17 @@ impl Kernel {
 /// Whether a kernel reads B as it is or shuffled, as an argument says: AITER's of CK Tile with scales of groups. Where B
 /// is as it is they win little, so they count as if it always was.
 fn reads_both(kernel: &GemmKernel) -> bool {
-    let GemmVariant { quant, storers, library, .. } = kernel.variant;
+    let GemmVariant { quant, library, .. } = kernel.variant;
     library == GemmLibrary::Aiter
-        && storers == [0; 2]
+        && !kernel.is_classic()
         && quant.is_some_and(|quant| quant.mode == QuantMode::AB)
+}
+
+/// Sums over a group of the depth are multiplied by its scales, other scales only by the results.
+fn scaled_per_depth(kernel: &GemmKernel) -> f64 {
+    let groups = kernel.variant.quant.filter(|quant| quant.mode == QuantMode::AB);
+    let depth = groups.and_then(|quant| quant.group_b.or(quant.group_a)).map_or(0, |group| group.k);
+    if depth == 0 { 0.0 } else { 1.0 / f64::from(depth) }
 }
 
 /// The type that operands are multiplied in: the wider one; packed integers are unpacked to the type of the

@@ -36,6 +36,28 @@ const NAMES: [&str; 11] = [
      _persistent",
 ];
 
+/// They had the constants of CK's convolutions, by which CK Tile's kernels of scales in groups came first on a gfx950, where
+/// AITER's tables have them win seldom: multiplying sums by scales had no cost, and deep instructions were twice as fast.
+#[test]
+fn aiters_kernels_have_constants_of_their_own() {
+    let on = |name: &str| {
+        let kernel = Kernel::from_name(name).unwrap();
+        let KernelKind::Gemm(gemm) = &kernel.kind else { panic!("{name}") };
+        let request = gemm.request();
+        time(
+            "gfx950",
+            GemmProblem { dtype_c: Dtype::Bf16, request, ..GemmProblem::new(4096, 4096, 4096) },
+            name,
+        )
+    };
+    let rows = on("a8w8_rowwise_256x128x128x128_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3");
+    let groups = on(
+        "a8w8_blockscale_1x128x128_256x128x128x128_16x16_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8_1x1_intrawave_v3",
+    );
+    let tile = on("a8w8_blockscale_cktile_128x128x128_2x2x1_16x16x128_intrawave_0x1x0_2");
+    assert!(groups > 1.1 * rows && tile > groups, "{rows} {groups} {tile}");
+}
+
 /// Computed once by the Python prototype of the formula, with the constants of `constants.rs`.
 #[test]
 fn a_time_by_hand() {

@@ -284,6 +284,7 @@ impl<'a> Reader<'a> {
                 GemmLayout::TRAINED,
                 rules.uncoded,
             )?,
+            integers: self.word("dtype", "fp8")? == Dtype::Int8.as_str(),
             vector: if with_vector { Some(self.vector_problem(extents)?) } else { None },
             batch,
             groups: cells::text(self.fields, "groups")?.map_or(Ok(Groups::NONE), str::parse)?,

@@ -314,6 +314,7 @@ mod tests {
                 split_k: 1,
                 element_bytes: 1.0,
                 layout_code: 0.0,
+                integers: false,
                 vector: VectorProblem::new(extents, GemmLayout::RCR, Dtype::Fp16, 64),
                 batch,
                 groups: list.parse().unwrap_or(Groups::NONE),

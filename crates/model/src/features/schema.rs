@@ -12,7 +12,7 @@ use crate::estimate::{UniversalColumn, universal_columns};
 use crate::hardware::Hardware;
 use crate::kernel::{ConvKernel, GemmKernel, KernelKind, Mnk};
 use crate::problem::{ConvProblem, GemmProblem, InvalidField, Problem};
-use crate::vocab::{Arch, Direction, Epilogue, Op, Scheduler};
+use crate::vocab::{Arch, Direction, Dtype, Epilogue, Op, Scheduler};
 
 /// Why names cannot be the columns of a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -589,6 +589,7 @@ impl Extractor {
             split_k: problem.split_k.into(),
             element_bytes: coded_element_bytes(Op::Gemm, problem.dtype_a.as_str(), self.rules)?,
             layout_code,
+            integers: problem.dtype_a == Dtype::Int8,
             vector: if self.schema.needs.vector { Some(self.vector_problem(problem)?) } else { None },
             batch: problem.request.batch,
             groups: problem.request.groups,

@@ -3,7 +3,7 @@
 use super::FeatureSpec;
 use crate::kernel::Kernel;
 use crate::problem::Problem;
-use crate::vocab::{Arch, Direction, Dtype, FmhaFamily, Op};
+use crate::vocab::{Arch, Direction, Dtype, FmhaFamily, GemmLibrary, Op};
 
 /// The problems that a model serves. Fields without a value match anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,6 +16,8 @@ pub struct ModelKey {
     pub dtype: Option<Dtype>,
     /// The architecture.
     pub arch: Option<Arch>,
+    /// Whose GEMM kernels it ranks. No problem says whose it is for.
+    pub library: Option<GemmLibrary>,
     /// Whether it chooses the parts into which a reduction is split: its scores of different numbers compare.
     pub chooses_split: bool,
 }
@@ -23,7 +25,7 @@ pub struct ModelKey {
 /// A field in which a problem or a kernel differs from what a model serves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
-    /// `operation`, `family`, `direction`, `dtype`, `arch` or `split_k`.
+    /// `operation`, `family`, `direction`, `dtype`, `arch`, `library` or `split_k`.
     pub field: &'static str,
     /// The value of the problem or the kernel.
     pub found: String,
@@ -51,6 +53,8 @@ struct Asked {
     /// Only for attention.
     family: Option<FmhaFamily>,
     arch: Option<Arch>,
+    /// Only of kernels of GEMMs.
+    library: Option<GemmLibrary>,
     /// Whether the number of parts is to be chosen.
     chooses_split: bool,
 }
@@ -62,6 +66,7 @@ impl Asked {
             direction: problem.direction(),
             dtype: problem.dtype(),
             family: problem.family(),
+            library: None,
             arch: problem.arch().or(arch),
             chooses_split: problem.chooses_split(),
         }
@@ -79,6 +84,7 @@ impl Asked {
             direction: kind.direction(),
             dtype: kind.dtype(),
             family: kind.family(),
+            library: kind.library(),
             arch: kind.arch(),
             chooses_split: false,
         }
@@ -93,13 +99,14 @@ impl ModelKey {
             direction: spec.direction,
             dtype: spec.dtype,
             arch: spec.arch,
+            library: spec.library,
             chooses_split: spec.compares_splits(),
         }
     }
 
     /// All problems of one operation: a model with this key is used for all of them, whatever its spec says.
     pub const fn any(op: Op) -> Self {
-        Self { op, direction: None, dtype: None, arch: None, chooses_split: true }
+        Self { op, direction: None, dtype: None, arch: None, library: None, chooses_split: true }
     }
 
     /// How well the key matches: `None` if it does not, otherwise the number of its fields with a value. An
@@ -132,6 +139,7 @@ impl ModelKey {
             self.direction.map(|own| asked.direction == Some(own)),
             self.dtype.map(|own| asked.dtype == own),
             self.arch.map(|own| asked.arch.is_none_or(|asked| asked == own)),
+            self.library.map(|own| asked.library.is_none_or(|asked| asked == own)),
         ]
         .into_iter()
         .flatten()
@@ -162,6 +170,8 @@ impl ModelKey {
         check("direction", direction(asked.direction), direction(self.direction));
         check("dtype", Some(asked.dtype.to_string()), self.dtype.map(|word| word.to_string()));
         check("arch", arch(asked.arch), arch(self.arch));
+        let library = |word: Option<GemmLibrary>| word.map(|word| word.to_string());
+        check("library", library(asked.library), library(self.library));
         if asked.chooses_split && !self.chooses_split {
             let expected = "a given number: it was not trained with --choose split_k".to_owned();
             check("split_k", Some("auto".to_owned()), Some(expected));
@@ -179,6 +189,9 @@ impl std::fmt::Display for ModelKey {
         if let Some(dtype) = self.dtype {
             write!(f, " {dtype}")?;
         }
+        if let Some(library) = self.library {
+            write!(f, " {library}")?;
+        }
         match self.arch {
             Some(arch) => write!(f, " {arch}"),
             None => Ok(()),
@@ -193,8 +206,7 @@ mod tests {
 
     #[test]
     fn the_more_a_model_says_the_better_it_fits() {
-        let any =
-            ModelKey { op: Op::GroupedConv, direction: None, dtype: None, arch: None, chooses_split: false };
+        let any = ModelKey { chooses_split: false, ..ModelKey::any(Op::GroupedConv) };
         let forward = ModelKey { direction: Some(Direction::Forward), ..any };
         let gfx942 = ModelKey { arch: "gfx942".parse().ok(), ..forward };
         let problem = Problem::from(ConvProblem::new_2d([8, 8], [1, 1]));

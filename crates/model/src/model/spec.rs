@@ -14,7 +14,7 @@ use crate::features::{
 use crate::hardware::Hardware;
 use crate::json::Strict;
 use crate::problem::{InvalidField, ProblemDefaults};
-use crate::vocab::{Arch, Direction, Dtype, Op, UnknownWord};
+use crate::vocab::{Arch, Direction, Dtype, GemmLibrary, Op, UnknownWord};
 
 /// The checked spec of a model.
 #[derive(Debug, Clone)]
@@ -33,6 +33,8 @@ pub struct FeatureSpec {
     pub dtype: Option<Dtype>,
     /// The architecture that it was trained on, when recorded.
     pub arch: Option<Arch>,
+    /// Whose GEMM kernels it was trained on, if they have names of their own, and all were of one library.
+    pub library: Option<GemmLibrary>,
     /// The ranges of the features in training, when recorded.
     pub trained_range: Option<TrainedRange>,
     /// Which problems and kernels it was trained on, when recorded.
@@ -96,6 +98,7 @@ struct Extension {
     rank_by: Option<String>,
     prior: Option<f64>,
     choose: Option<String>,
+    library: Option<String>,
     #[serde(default, deserialize_with = "without_repeats")]
     trained_range: Option<TrainedRange>,
     #[serde(default, deserialize_with = "without_repeats")]
@@ -206,6 +209,7 @@ impl FeatureSpec {
             direction,
             dtype: word("dtype", parsed.dtype.as_deref()).map_err(field)?,
             arch,
+            library: word("ck_select.library", extension.library.as_deref()).map_err(field)?,
             trained_range: extension.trained_range,
             trained_on: extension.trained_on,
             prior: extension.prior,

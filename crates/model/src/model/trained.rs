@@ -118,7 +118,7 @@ impl TrainedOn {
     /// Whether rows are of kernels of this one's library, if it is not the GPU's own: their suffixes tell.
     pub fn has_seen_library(&self, kernel: &KernelKind) -> bool {
         let own = kernel.suffixes();
-        ["triton", "default"]
+        ["triton", "aiter", "default"]
             .iter()
             .any(|mark| self.suffixes.contains(*mark) && own.iter().any(|word| word == mark))
     }

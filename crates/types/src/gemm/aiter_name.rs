@@ -253,10 +253,10 @@ fn read_scheduler(scan: &mut Scan<'_>) -> Result<Scheduler, NameError> {
 impl Family {
     /// Whether a kernel is of this family.
     fn has(&self, kernel: &GemmKernel) -> bool {
-        let GemmVariant { quant, batched, storers, .. } = kernel.variant;
+        let GemmVariant { quant, batched, .. } = kernel.variant;
         self.quant == quant.map(|quant| quant.mode)
             && (self.dtype, self.batched, self.preshuffle) == (kernel.dtype_a, batched, kernel.preshuffle)
-            && self.is_classic() == (storers != [0; 2])
+            && self.is_classic() == kernel.is_classic()
     }
 
     /// Whether its kernels are of CK, not CK Tile.

@@ -94,6 +94,11 @@ impl GemmKernel {
             && self.layout == problem.layout
     }
 
+    /// Of AITER's kernels, whether it is CK's, whose names say which threads store the result, not CK Tile's.
+    pub const fn is_classic(&self) -> bool {
+        self.variant.storers[0] > 0
+    }
+
     /// What problems ask for that it computes; of a batch, one.
     pub fn request(&self) -> GemmRequest {
         let GemmVariant { batched, stream_k, quant, .. } = self.variant;

@@ -11,7 +11,7 @@ pub use crate::shape::Mnk;
 
 use crate::field::{self, Field, InvalidField, MOST_FIELDS};
 use crate::operation::Operation;
-use crate::vocab::{Arch, Direction, Dtype, FmhaFamily, Op};
+use crate::vocab::{Arch, Direction, Dtype, FmhaFamily, GemmLibrary, Op};
 
 /// What a kernel is, apart from its name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -104,6 +104,11 @@ impl KernelKind {
     /// The direction of a convolution.
     pub const fn direction(&self) -> Option<Direction> {
         if let Self::Conv(kernel) = self { Some(kernel.direction) } else { None }
+    }
+
+    /// The library that a GEMM's name belongs to.
+    pub const fn library(&self) -> Option<GemmLibrary> {
+        if let Self::Gemm(kernel) = self { Some(kernel.variant.library) } else { None }
     }
 
     /// The stage of attention.

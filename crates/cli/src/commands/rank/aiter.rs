@@ -2,8 +2,11 @@
 //! AITER keeps the row with the least time, so with `inf`, any measured one replaces these.
 
 use std::collections::HashSet;
+use std::path::PathBuf;
 
+use ck_select::embedded;
 use ck_select::kernel::Kernel;
+use ck_select::model::{EmbeddedModel, ModelKey};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, Splits};
 use ck_select::select::{RankError, RankScratch, Ranker};
@@ -35,6 +38,17 @@ pub(super) fn pool(kernels: &[(Kernel, Option<usize>)]) -> Result<Pool, CliError
     Ok(Pool::new(once.map(|(kernel, _)| kernel.clone()).collect())?)
 }
 
+/// The embedded model of such kernels, if there is one.
+pub(super) fn model(pool: &Pool) -> Result<Option<PathBuf>, CliError> {
+    for embedded in embedded::all() {
+        let key = ModelKey::of(&embedded.spec()?);
+        if key.library.is_some() && pool.iter().all(|kernel| key.fits_kernel(kernel)) {
+            return Ok(Some(format!("{}{}", EmbeddedModel::PREFIX, embedded.name()).into()));
+        }
+    }
+    Ok(None)
+}
+
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let Some(family) = &args.family else {
         return Err(CliError::usage("--format aiter: give the --family whose table it is"));
@@ -47,7 +61,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
         None => super::super::ranker(args.estimate.model(Op::Gemm, &args.ranker.hardware)?, pool)?,
     };
     let model = ranker.model();
-    if arch.as_str() == "gfx942" && model.device().is_some() && !args.ranker.hardware.is_given() {
+    let is_of_any = model.device().is_some() || model.spec().prior.is_some();
+    if arch.as_str() == "gfx942" && is_of_any && !args.ranker.hardware.is_given() {
         return Err(CliError::usage(
             "--format aiter: rows are for a number of compute units, and gfx942's GPUs have different ones: give \
              --hardware FILE with {\"based_on\": \"gfx942\", \"num_cus\": 304} (MI300X, MI325X; MI308X has 80)",

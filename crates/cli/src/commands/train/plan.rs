@@ -14,9 +14,10 @@ use crate::error::CliError;
 
 /// The features for winners: those that need no number of a word, because tables have kernels of pipelines that no
 /// trainer numbers, and not N and K, by which a forest would know its pairs by heart.
-const OF_WINNERS: [&str; 40] = [
+const OF_WINNERS: [&str; 41] = [
     "M",
     "log2_M",
+    "integers",
     "tile_m",
     "tile_n",
     "tile_k",

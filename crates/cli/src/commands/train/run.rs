@@ -63,6 +63,9 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     // A universal model is for all directions and types, whatever it was trained on.
     let (direction, dtype) = if args.universal {
         (None, String::new())
+    } else if tables.is_some() {
+        // Winners may be of fp8 and int8, and of families of several types.
+        (None, measurements.common_dtype().ok().flatten().map_or_else(String::new, |one| one.to_string()))
     } else {
         let dtype = measurements.common_dtype()?.map_or_else(String::new, |dtype| dtype.to_string());
         (measurements.common_direction()?.map(|direction| direction.to_string()), dtype)

@@ -116,7 +116,7 @@ const CUDA: Constants = Constants {
 impl Constants {
     const fn of(library: Library) -> &'static Self {
         match library {
-            Library::ComposableKernel => &COMPOSABLE_KERNEL,
+            Library::ComposableKernel | Library::Aiter | Library::AiterTile => &COMPOSABLE_KERNEL,
             // Of Triton's attention there is nothing yet.
             Library::Cuda | Library::Triton => &CUDA,
         }
@@ -179,8 +179,8 @@ impl FmhaShape {
             // All keys and values of a step, twice if the next step's are loaded meanwhile.
             (Library::Cuda | Library::Triton, _) => staged * (1.0 + f64::from(u8::from(ahead))),
             // Three pieces of the larger operand, or one slice of both.
-            (Library::ComposableKernel, true) => 3.0 * n0 * k0.max(32.0) * bytes,
-            (Library::ComposableKernel, false) => (m0 + n0) * k0.max(16.0) * bytes,
+            (_, true) => 3.0 * n0 * k0.max(32.0) * bytes,
+            (_, false) => (m0 + n0) * k0.max(16.0) * bytes,
         };
         let by_memory = hardware.lds_capacity as f64 / held.max(1.0);
         let by_waves = hardware.max_waves_per_cu as f64 / waves;
@@ -193,7 +193,7 @@ impl FmhaShape {
 
         let instruction = |at: usize| f64::from(kernel.warp_tile[at]) * f64::from(kernel.warp_tile[at + 2]);
         let rate =
-            |at: usize| macs * constants.matrix_share * device.instruction_share(dtype, instruction(at));
+            |at: usize| macs * constants.matrix_share * device.instruction_share(dtype, instruction(at), 0.5);
         let products = match kernel.family {
             // The scores again, and four products of gradients.
             FmhaFamily::BwdDqDkDv => m0 * n0 * (3.0 * depth + 2.0 * values) / rate(0),

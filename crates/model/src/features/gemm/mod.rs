@@ -116,6 +116,7 @@ pub static FEATURES: &[Feature<GemmSide, GemmKernelSide>] = hardware_features! {
     Pair vec_frac_a = |p, k, _, _| fraction(p, k, Operand::A), "vector width in use / widest legal one, A";
     Pair vec_frac_b = |p, k, _, _| fraction(p, k, Operand::B), "vector width in use / widest legal one, B";
     Pair vec_frac_c = |p, k, _, _| fraction(p, k, Operand::C), "vector width in use / widest legal one, C";
+    Problem integers = |p| flag(p.integers), "multiplies integers, not floats";
     Kernel pipeline_place = |k| k.build.pipeline, "place of the pipeline among all";
     Kernel scheduler_place = |k| k.build.scheduler, "place of the scheduler among all";
     Kernel epilogue_place = |k| k.build.epilogue, "place of the epilogue among all";
@@ -127,8 +128,9 @@ pub static FEATURES: &[Feature<GemmSide, GemmKernelSide>] = hardware_features! {
     Kernel row_scales = |k| flag(k.build.flags[2]), "reads scales of A row by row instead of by columns";
 ] };
 
-/// Names that need [`GemmBuild`], which no cells have.
+/// Names of our own, most of which need [`GemmBuild`], which no cells have.
 pub(super) const BUILD: &[&str] = &[
+    "integers",
     "pipeline_place",
     "scheduler_place",
     "epilogue_place",
@@ -151,7 +153,7 @@ mod tests {
     #[test]
     fn names_are_unique_and_complete() {
         let names: std::collections::HashSet<_> = FEATURES.iter().map(|f| f.name).collect();
-        assert_eq!((names.len(), FEATURES.len()), (87, 87));
+        assert_eq!((names.len(), FEATURES.len()), (88, 88));
         assert!(VECTOR.iter().chain(BUILD).all(|name| names.contains(name)));
     }
 
@@ -165,6 +167,7 @@ mod tests {
             split_k: 1,
             element_bytes: 1.0,
             layout_code: 0.0,
+            integers: false,
             vector: None,
             batch: 0,
             groups: Groups::NONE,

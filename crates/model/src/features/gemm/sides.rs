@@ -14,6 +14,7 @@ pub struct GemmSide {
     pub(super) split_k: i64,
     pub(super) element_bytes: f64,
     pub(super) layout_code: f64,
+    pub(super) integers: bool,
     pub(super) arithmetic_intensity: f64,
     pub(super) vector: Option<VectorProblem>,
     pub(super) batch: f64,
@@ -35,6 +36,8 @@ pub struct GemmInputs {
     pub element_bytes: f64,
     /// Number of the layout.
     pub layout_code: f64,
+    /// Whether A is of integers.
+    pub integers: bool,
     /// What the vector-width features need; `None` when the model has none of them.
     pub vector: Option<VectorProblem>,
     /// GEMMs of a batch; 0 counts as 1.
@@ -46,7 +49,8 @@ pub struct GemmInputs {
 impl GemmSide {
     /// Computes everything that depends on the problem alone.
     pub fn new(inputs: &GemmInputs) -> Self {
-        let &GemmInputs { m, n, k, split_k, element_bytes, layout_code, vector, batch, groups } = inputs;
+        let &GemmInputs { m, n, k, split_k, element_bytes, layout_code, integers, vector, batch, groups } =
+            inputs;
         let flops = |[m, n, k]: [i64; 3]| 2.0 * m as f64 * n as f64 * k as f64;
         let elements = |[m, n, k]: [i64; 3]| {
             product([m.into(), k.into()])
@@ -63,7 +67,19 @@ impl GemmSide {
         }
         let arithmetic_intensity = all_flops / (all_elements * element_bytes).max(1.0);
         let batch = f64::from(batch.max(1));
-        Self { m, n, k, split_k, element_bytes, layout_code, arithmetic_intensity, vector, batch, groups }
+        Self {
+            m,
+            n,
+            k,
+            split_k,
+            element_bytes,
+            layout_code,
+            integers,
+            arithmetic_intensity,
+            vector,
+            batch,
+            groups,
+        }
     }
 
     pub(super) fn batch(&self) -> f64 {
