@@ -104,13 +104,12 @@ impl Slab {
 fn walk<const W: usize>(part: View<'_>, masks: &[[u64; W]], sets: &mut [[u64; W]]) {
     debug_assert!(sets.len() >= LEAVES + part.nodes.len());
     sets[LEAVES] = [u64::MAX; W];
-    for at in 0..part.nodes.len() {
+    for (slot, &node) in (LEAVES..).zip(part.nodes) {
         // SAFETY: slots are of this part's nodes and leaves, for which there is room; all questions have
         // masks.
         unsafe {
-            let node = get(part.nodes, at);
             debug_assert!(node.question() < masks.len());
-            let (set, mask) = (get(sets, LEAVES + at), masks.get_unchecked(node.question()));
+            let (set, mask) = (get(sets, slot), masks.get_unchecked(node.question()));
             let (mut yes, mut no) = ([0; W], [0; W]);
             for word in 0..W {
                 (yes[word], no[word]) = (set[word] & mask[word], set[word] & !mask[word]);
