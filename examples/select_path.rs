@@ -11,6 +11,7 @@
 //! $ select_path fmha-again    one of them over and over
 //! $ select_path register      one more kernel beside 20,000, which costs what it costs beside none
 //! $ select_path change        one more kernel beside 10,000 convolution kernels among which selections are made
+//! $ select_path remove        one kernel fewer of them
 //! $ select_path after-change  the selection after that
 //! ```
 //!
@@ -103,6 +104,13 @@ fn changes(registry: &Registry, counts: &str) -> Result<usize, Box<dyn std::erro
     registry.prepare();
     let problem = conv(1);
     let select = |problem: &Problem| registry.select(problem).map_or(0, |selection| selection.index);
+    if counts == "remove" {
+        for entry in registry.kernels().iter().step_by(10_000 / CHANGES) {
+            select(&problem);
+            measured(&[entry.name()], |name| usize::from(registry.remove(name)));
+        }
+        return Ok(CHANGES);
+    }
     for number in 10_000..10_000 + CHANGES {
         let cell = std::cell::Cell::new(Some(numbered(number)?));
         let add = |cell: &std::cell::Cell<Option<NewKernel>>| {
@@ -128,7 +136,7 @@ fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
     };
     let arch = (case == "estimate-new").then_some("gfx942".parse()?);
     let registry = Registry::new(Options { arch, ..Options::default() })?;
-    if let "change" | "after-change" = case {
+    if let "change" | "remove" | "after-change" = case {
         registry.set_model(Arc::new(Model::load(format!("{root}/tests/golden/models/{model}"))?), None);
         println!("{}", changes(&registry, case)?);
         return Ok(());
@@ -153,7 +161,7 @@ fn run(case: &str) -> Result<(), Box<dyn std::error::Error>> {
         "conv-new" | "gemm-new" | "fmha-new" | "estimate-new" => (1000..1000 + CALLS).map(problem).collect(),
         other => {
             let known = "conv-new, conv-again, conv-counted, c-again, gemm-new, fmha-new, fmha-again, \
-                         estimate-new, register, change, after-change";
+                         estimate-new, register, change, remove, after-change";
             return Err(format!("no case is called '{other}': {known}").into());
         }
     };

@@ -14,11 +14,13 @@ use super::model_name::ModelName;
 use super::options::Options;
 use super::pool_file;
 use crate::estimate::Described;
+use crate::kernel::Kernel;
 use crate::log::{self, Level};
 use crate::model::Model;
 use crate::model::ModelKey;
 use crate::pool::Pool;
-use crate::select::{LeftOutReason, Ranker};
+use crate::problem::Problem;
+use crate::select::{LeftOutReason, RankError, Ranker};
 use crate::tuning::device::DeviceFacts;
 use crate::tuning::store::{Location, Mode, PoolHash, Scope, Store, Winners};
 
@@ -65,15 +67,18 @@ pub(super) struct PreparedModel {
     described: Option<Described>,
     /// The kernels that it was prepared for.
     kernels: Arc<Kernels>,
-    /// `None` if the model can rank none of the kernels.
-    pub(super) ranker: Option<Ranker>,
+    /// `None` if the model can rank none of the kernels. States share it while kernels are only removed.
+    pub(super) ranker: Option<Arc<Ranker>>,
     /// Why there is no ranker.
     pub(super) fault: Option<String>,
-    /// The kernels of the ranker's pool.
-    of_pool: Vec<KernelIndex>,
+    /// The kernels of the ranker's pool, in their order; `None` for those that were removed since.
+    of_pool: Vec<Option<KernelIndex>>,
     /// The file with its kernels, once it was needed.
     pool_file: OnceLock<Result<PathBuf, String>>,
 }
+
+/// Of so many kernels of a compiled pool, one may have been removed. A ranking still scores those.
+const MOST_REMOVED: usize = 16;
 
 impl Prepared {
     /// Prepares a state, reusing what an earlier one has for the same kernels. `facts` is called only if
@@ -92,6 +97,9 @@ impl Prepared {
             let earlier_one = earlier.and_then(|earlier| earlier.models.iter().find(of_model));
             if let Some(same) = earlier_one.filter(|known| Arc::ptr_eq(&known.kernels, kernels)) {
                 return Arc::clone(same);
+            }
+            if let Some(fewer) = earlier_one.and_then(|known| known.without_removed(kernels)) {
+                return Arc::new(fewer);
             }
             let model = PreparedModel::new(loaded, described, kernels);
             // A process that has just started may never ask twice; a running one should not wait within a
@@ -124,7 +132,7 @@ impl Prepared {
 
     /// Compiles all forests.
     pub(super) fn compile(&self) {
-        self.models.iter().filter_map(|model| model.ranker.as_ref()).for_each(Ranker::prepare);
+        self.models.iter().filter_map(|model| model.ranker.as_deref()).for_each(Ranker::prepare);
     }
 }
 
@@ -135,7 +143,7 @@ impl PreparedModel {
         for (index, entry) in kernels.by_name().filter(|(_, entry)| entry.kernel().op() == key.op) {
             pool.push(Arc::clone(entry.shared_kernel()));
             priorities.push(entry.priority().0);
-            of_pool.push(index);
+            of_pool.push(Some(index));
         }
         let pool = Pool::shared(pool).map_err(|error| error.to_string());
         let ranker = pool.and_then(|pool| {
@@ -144,30 +152,68 @@ impl PreparedModel {
                 .map_err(|error| error.to_string())
         });
         let (ranker, fault) = match ranker {
-            Ok(ranker) => (Some(ranker), None),
+            Ok(ranker) => (Some(Arc::new(ranker)), None),
             Err(reason) => (None, Some(reason)),
         };
         let (name, kernels) = (ModelName::of(model.name()), Arc::clone(kernels));
         Self { model, name, key, described, kernels, ranker, fault, of_pool, pool_file: OnceLock::new() }
     }
 
+    /// The same for fewer of its kernels: what was compiled stays, and passes over those that were removed, until they
+    /// are many. `None` if there are others.
+    fn without_removed(&self, kernels: &Arc<Kernels>) -> Option<Self> {
+        let ranker = self.ranker.as_ref()?;
+        let mut left = kernels.by_name().filter(|(_, entry)| entry.kernel().op() == self.key.op).peekable();
+        let kept = self.of_pool.iter().map(|&known| {
+            let known = self.kernels.get(known?)?;
+            left.next_if(|(_, entry)| Arc::ptr_eq(entry, known)).map(|(index, _)| index)
+        });
+        let of_pool: Vec<_> = kept.collect();
+        let removed = of_pool.iter().filter(|known| known.is_none()).count();
+        let is_few = removed < of_pool.len() && removed * MOST_REMOVED <= of_pool.len();
+        (left.next().is_none() && is_few).then(|| Self {
+            model: Arc::clone(&self.model),
+            kernels: Arc::clone(kernels),
+            ranker: Some(Arc::clone(ranker)),
+            fault: None,
+            of_pool,
+            pool_file: OnceLock::new(),
+            ..*self
+        })
+    }
+
     /// Does what selections would do on first use, as far as the same model for other kernels was used.
     fn prepare_like(&self, earlier: Option<&Self>) {
         let Some(ranker) = &self.ranker else { return };
         ranker.prepare();
-        if let Some(earlier) = earlier.and_then(|earlier| earlier.ranker.as_ref()) {
+        if let Some(earlier) = earlier.and_then(|earlier| earlier.ranker.as_deref()) {
             ranker.prepare_gpus_of(earlier);
         }
     }
 
-    /// The kernel at an index of the ranker's pool.
+    /// The kernel at an index of the ranker's pool; `None` if it was removed.
     pub(super) fn kernel(&self, pool_index: usize) -> Option<KernelIndex> {
-        self.of_pool.get(pool_index).copied()
+        self.of_pool.get(pool_index).copied().flatten()
     }
 
     /// The index of a kernel in the ranker's pool.
     pub(super) fn pool_index(&self, kernel: KernelIndex) -> Option<usize> {
-        self.of_pool.iter().position(|&known| known == kernel)
+        self.of_pool.iter().position(|&known| known == Some(kernel))
+    }
+
+    /// An error of the ranker, which counts the kernels that are left.
+    pub(super) fn restate(&self, error: RankError, problem: &Problem) -> RankError {
+        let Some(ranker) = &self.ranker else { return error };
+        let mut left = self.of_pool.iter().zip(ranker.pool().iter()).filter(|(known, _)| known.is_some());
+        match (error, left.next()) {
+            (RankError::NoKernel { asked, why, .. }, Some((_, first))) => RankError::NoKernel {
+                kernels: left.count() + 1,
+                asked,
+                first: first.name.clone(),
+                why: first.misfit(problem).unwrap_or(why),
+            },
+            (error, _) => error,
+        }
     }
 
     /// Whether it ranks for any GPU, direction and type.
@@ -182,7 +228,7 @@ impl PreparedModel {
 
     /// Indices of kernels that the model does not rank, with the reason.
     pub(super) fn left_out(&self) -> impl Iterator<Item = (KernelIndex, &LeftOutReason)> {
-        let left_out = self.ranker.iter().flat_map(Ranker::left_out);
+        let left_out = self.ranker.iter().flat_map(|ranker| ranker.left_out());
         left_out.filter_map(|one| Some((self.kernel(one.index)?, &one.reason)))
     }
 
@@ -190,7 +236,9 @@ impl PreparedModel {
     pub(super) fn pool_file(&self) -> Result<&Path, String> {
         let file = self.pool_file.get_or_init(|| {
             let ranker = self.ranker.as_ref().ok_or("the model can rank no kernel")?;
-            pool_file::write(ranker.pool().op(), &ranker.kernels().collect::<Vec<_>>())
+            let is_left = |&(index, _): &(usize, &Kernel)| self.kernel(index).is_some();
+            let kernels = ranker.kernels().filter(is_left).map(|(_, kernel)| kernel);
+            pool_file::write(ranker.pool().op(), &kernels.collect::<Vec<_>>())
         });
         file.as_deref().map_err(Clone::clone)
     }
@@ -253,7 +301,6 @@ mod tests {
     use super::super::options::Options;
     use super::super::shared::Registry;
     use super::*;
-    use crate::kernel::Kernel;
     use crate::problem::ConvProblem;
 
     fn add(registry: &Registry, tile: usize) {
@@ -266,6 +313,45 @@ mod tests {
     fn is_ready(registry: &Registry) -> bool {
         let state = registry.state.load();
         state.generation() == registry.generation() && state.is_prepared()
+    }
+
+    /// A removed kernel is passed over by what was compiled with it; only many are worth compiling anew.
+    #[test]
+    fn what_was_compiled_stays_while_few_kernels_are_removed() {
+        let registry = Registry::new(Options { arch: "gfx950".parse().ok(), ..Options::default() }).unwrap();
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/models/conv_small");
+        registry.set_model(Arc::new(Model::load(folder).unwrap()), None);
+        (1..65).for_each(|tile| add(&registry, 16 * tile));
+        let problem = ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.into();
+        let ranked = || -> Vec<(String, u64)> {
+            let ranking = registry.rank(&problem).unwrap();
+            ranking
+                .places
+                .iter()
+                .map(|place| (place.entry.name().to_owned(), place.score.to_bits()))
+                .collect()
+        };
+        let ranker = || {
+            let state = registry.state();
+            let models = &registry.prepared(&state).models;
+            models.iter().find_map(|model| Some(Arc::as_ptr(model.ranker.as_ref()?))).unwrap()
+        };
+        registry.select(&problem).unwrap();
+        let (mut expected, compiled) = (ranked(), ranker());
+        for removed in 0..4 {
+            let (best, _) = expected.remove(removed % 2 * expected.len() / 2);
+            assert!(registry.remove(&best));
+            assert_eq!(registry.select(&problem).unwrap().entry.name(), expected[0].0);
+            assert_eq!((ranked(), ranker()), (expected.clone(), compiled));
+        }
+        let error = registry.rank(&ConvProblem { ndim: 3, ..ConvProblem::new_2d([28, 28], [3, 3]) }.into());
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("none of the 60 kernels"), "{error}");
+        registry.remove(&expected.remove(0).0);
+        assert_ne!(ranker(), compiled, "more than one of sixteen is gone");
+        assert_eq!(ranked(), expected);
+        add(&registry, 16 * 65);
+        assert_eq!(ranked().len(), expected.len() + 1);
     }
 
     #[test]

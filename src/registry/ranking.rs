@@ -99,7 +99,7 @@ impl Registry {
         let chosen = state.model_for(problem, state.options().arch).ok_or_else(no_model)?;
         let model = self.prepared(state).model(chosen).ok_or_else(no_model)?;
         let not_rankable = || SelectError::NotRankable { kernels: state.kernels().len(), index };
-        model.ranker.as_ref().zip(model.pool_index(KernelIndex::new(index))).ok_or_else(not_rankable)
+        model.ranker.as_deref().zip(model.pool_index(KernelIndex::new(index))).ok_or_else(not_rankable)
     }
 }
 

@@ -13,6 +13,7 @@ import ctypes
 import json
 import os
 import pathlib
+import re
 import sys
 import time
 
@@ -222,6 +223,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="*", help="only these rivals")
     parser.add_argument("--seconds", type=float, default=1.0, help="of a line")
     parser.add_argument("--json", help="also write the figures here")
+    parser.add_argument("--document", type=pathlib.Path, help="also replace the table of forests and rows in this page")
     parser.add_argument("--train", action="store_true", help="only train what is missing")
     arguments = parser.parse_args()
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
@@ -234,6 +236,24 @@ def main() -> None:
             figures += compare(forest, model, arguments)
     if arguments.json:
         pathlib.Path(arguments.json).write_text(json.dumps(figures, indent=1) + "\n")
+    if arguments.document:
+        write_table(figures, arguments.document)
+
+
+def write_table(figures: list, document: pathlib.Path) -> None:
+    """Replaces the table of a page that begins with forests and rows."""
+    names = list(dict.fromkeys(name for figure in figures for name in figure["us"]))
+    lines = ["| forest, rows | " + " | ".join(names) + " |", "|---|" + "---:|" * len(names)]
+    for figure in figures:
+        shown = [figure["us"].get(name) for name in names]
+        cells = ["–" if us is None else f"{us:,.0f}" if us >= 1000 else f"{us:.1f}" for us in shown]
+        forest, shared = figure["forest"].replace("x", " x "), "shared" if figure["shared"] else "not shared"
+        lines.append(f"| {forest}, {figure['rows']:,} {shared} | " + " | ".join(cells) + " |")
+    table = re.compile(r"^\| forest, rows \|.*\n(?:\|.*\n)*", re.MULTILINE)
+    text, replaced = table.subn(lambda _: "\n".join(lines) + "\n", document.read_text())
+    if replaced != 1:
+        sys.exit(f"{document}: {replaced} tables begin with '| forest, rows |', expected 1")
+    document.write_text(text)
 
 
 def first_time(work: pathlib.Path, what: str, seconds: float) -> float:

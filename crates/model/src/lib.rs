@@ -11,7 +11,7 @@
 //!   pool
 //! - [`model`]: a spec with its forests; [`select`]: rankings, predictions, comparisons
 //! - [`estimate`]: how long a kernel takes, without measurements; [`ties`]: the order of equal scores
-//! - [`inflate`]: gzip within a limit
+//! - [`inflate`]: gzip within a limit; [`hash`]: a fast one for maps
 //! - [`rows`]: problems and kernels as tables of named cells, as in upstream's Python tools
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
@@ -19,6 +19,7 @@
 pub mod estimate;
 pub mod features;
 pub mod forest;
+pub mod hash;
 pub mod inflate;
 mod isa;
 pub mod model;

@@ -224,9 +224,9 @@ impl Ranker {
         &self.pool
     }
 
-    /// The kernels that are ranked.
-    pub fn kernels(&self) -> impl Iterator<Item = &Kernel> {
-        self.places.iter().filter_map(|&index| self.pool.get(index))
+    /// The kernels that are ranked, each with its index in the pool.
+    pub fn kernels(&self) -> impl Iterator<Item = (usize, &Kernel)> {
+        self.places.iter().filter_map(|&index| Some((index, self.pool.get(index)?)))
     }
 
     /// Kernels of the pool that are not ranked, with the reasons.

@@ -36,12 +36,12 @@ pub(in crate::registry) fn rank<'s, 'w>(
     let model = call.prepared().model(index).ok_or_else(no_model)?;
     let kernels = state.kernels().len();
     let nothing = SelectError::NoKernel { kernels, unfit: kernels, unsupported: 0, why: None };
-    let ranker = model.ranker.as_ref().ok_or(nothing)?;
+    let ranker = model.ranker.as_deref().ok_or(nothing)?;
     match ranker.ranking(problem, call.arch(), first, scratch) {
         Ok(ranking) => Ok(Ranked { model, ranker, ranking }),
         // A universal model only serves the problem if the GPU is known.
         Err(RankError::NoArch | RankError::Device(_)) => Err(no_model()),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(model.restate(error, &problem).into()),
     }
 }
 
@@ -53,7 +53,7 @@ impl Ranked<'_, '_> {
     ) -> Option<(Choice, &'s Entry, crate::select::Ranked)> {
         loop {
             let ranked = self.ranking.next()?;
-            let kernel = self.model.kernel(ranked.index)?;
+            let Some(kernel) = self.model.kernel(ranked.index) else { continue };
             let entry = call.state.entry(kernel)?;
             if call.fits(entry) {
                 return Some((Choice { kernel, split_k: ranked.split_k }, entry, ranked));
@@ -160,10 +160,10 @@ fn explain_ranking(call: Call<'_, '_>, ranked: Ranked<'_, '_>, text: &mut String
     if !outside.is_empty() {
         let _ = write!(text, "\n  the problem is outside its training range: {}", outside.join("; "));
     }
-    for (place, ranked) in (1..).zip(ranking) {
-        let Some(entry) = model.kernel(ranked.index).and_then(|index| call.state.entry(index)) else {
-            continue;
-        };
+    let entry =
+        |ranked: &crate::select::Ranked| model.kernel(ranked.index).and_then(|index| call.state.entry(index));
+    let left = ranking.filter_map(|ranked| Some((entry(&ranked)?, ranked)));
+    for (place, (entry, ranked)) in (1..).zip(left) {
         let note = if !call.fits(entry) {
             ", computes something else"
         } else if call.supports(entry, ranked.split_k) {

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 
+use ck_select_model::hash::FastHasher;
+
 use super::Winner;
-use super::hash::FastHasher;
 use crate::problem::Problem;
 use crate::vocab::Arch;
 

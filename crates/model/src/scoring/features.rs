@@ -1,6 +1,7 @@
 //! Turns an extractor and its kernels into the columns of a pool, and a problem into the values of a call.
 
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
 use super::{Column, PoolTable};
@@ -12,6 +13,7 @@ use crate::features::{
     ProblemSide, Shapes, Value, conv, fmha, gemm,
 };
 use crate::hardware::Hardware;
+use crate::hash::FastHasher;
 use crate::isa::Isa;
 use crate::vocab::{Epilogue, Op};
 
@@ -344,7 +346,7 @@ fn prepare<P: Meets<K>, K: Copy>(
             }
         });
     }
-    let mut numbers = HashMap::new();
+    let mut numbers = HashMap::<_, _, BuildHasherDefault<FastHasher>>::default();
     let mut classes = Vec::with_capacity(kernels.len());
     let mut kernel_values = Vec::with_capacity(kernels.len() * of_kernel.len());
     for kernel in kernels {

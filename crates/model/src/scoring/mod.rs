@@ -44,6 +44,7 @@ pub use work::Work;
 
 use crate::forest::{Forest, TOGETHER};
 use crate::isa::Isa;
+use compile::answers::KernelAnswers;
 use compile::cells::Cells;
 use compile::ladder::Ladders;
 use compile::lanes::{LANES, Lanes};
@@ -338,13 +339,14 @@ impl Way {
         if lanes.len() == 1 {
             return Single::new(forest, ladders, &numbers, lanes).map(Box::new).map(Way::Single);
         }
+        let answers = KernelAnswers::new(&ladders, lanes);
         if lanes.len() <= LANES {
-            let cells = Cells::new(forest, &ladders, &numbers, lanes, narrow::BATCH)?;
-            let walk = Box::new(Narrow::new(lanes, &ladders, &cells, classes, isa));
+            let cells = Cells::new(forest, &numbers, lanes, &answers, narrow::BATCH)?;
+            let walk = Box::new(Narrow::new(lanes, &ladders, &answers, &cells, classes, isa));
             return Some(Way::Narrow { walk, ladders, cells });
         }
-        let cells = Cells::new(forest, &ladders, &numbers, lanes, wide::BATCH)?;
-        let walk = Wide::new(lanes, &ladders, isa);
+        let cells = Cells::new(forest, &numbers, lanes, &answers, wide::BATCH)?;
+        let walk = Wide::new(lanes, &ladders, &answers, isa);
         Some(Way::Wide { walk, ladders, cells })
     }
 }

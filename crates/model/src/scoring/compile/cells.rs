@@ -18,8 +18,9 @@
 use std::rc::Rc;
 
 use crate::forest::{Child, Forest, Node, Target, Tree};
-use crate::scoring::compile::ladder::{Ladders, Numbers};
-use crate::scoring::compile::lanes::{Column, Lanes};
+use crate::scoring::compile::answers::KernelAnswers;
+use crate::scoring::compile::ladder::Numbers;
+use crate::scoring::compile::lanes::Lanes;
 use crate::scoring::unchecked::get;
 
 pub(in crate::scoring) const QUESTION: u32 = 0xffff;
@@ -82,8 +83,7 @@ type Reach = Rc<[u64]>;
 
 struct Layout<'a> {
     numbers: &'a Numbers,
-    /// For each question about kernels alone, the lanes that answer yes.
-    yes: Vec<Option<Reach>>,
+    answers: &'a KernelAnswers,
     cells: Vec<u32>,
     nodes: usize,
 }
@@ -101,12 +101,12 @@ impl Cells {
     /// at once.
     pub(in crate::scoring) fn new(
         forest: &Forest,
-        ladders: &Ladders,
         numbers: &Numbers,
         lanes: &Lanes,
+        answers: &KernelAnswers,
         batch: usize,
     ) -> Option<Cells> {
-        let mut layout = Layout { numbers, yes: kernel_answers(ladders, lanes), cells: Vec::new(), nodes: 0 };
+        let mut layout = Layout { numbers, answers, cells: Vec::new(), nodes: 0 };
         let all: Reach = (0..lanes.len().div_ceil(64))
             .map(|word| crate::scoring::low_bits(lanes.len() - word * 64))
             .collect();
@@ -173,7 +173,6 @@ pub(in crate::scoring) fn fetch_line(cell: *const u32) {
 #[inline(always)]
 fn fetch_line(_: *const u32) {}
 
-/// For each question about kernels alone, the lanes that answer yes.
 /// The value of the leaf at a place.
 #[inline(always)]
 pub(in crate::scoring) fn leaf_value(cells: &[u32], place: u32) -> f64 {
@@ -181,22 +180,6 @@ pub(in crate::scoring) fn leaf_value(cells: &[u32], place: u32) -> f64 {
     // SAFETY: places lead to whole leaves inside the cells: `Cells::new` laid them out.
     let (low, high) = unsafe { (get(cells, cell), get(cells, cell + 1)) };
     f64::from_bits(u64::from(low) | u64::from(high) << 32)
-}
-
-fn kernel_answers(ladders: &Ladders, lanes: &Lanes) -> Vec<Option<Reach>> {
-    let mut yes = vec![None; ladders.questions];
-    for ladder in ladders.of(Column::Kernel) {
-        let positions: Vec<usize> =
-            (0..lanes.len()).map(|lane| ladder.position(lanes.value(lane, ladder.column))).collect();
-        for (step, question) in ladder.questions.clone().enumerate() {
-            let mut words = vec![0u64; lanes.len().div_ceil(64)];
-            for (lane, &position) in positions.iter().enumerate() {
-                words[lane / 64] |= u64::from(position <= step) << (lane % 64);
-            }
-            yes[question] = Some(words.into());
-        }
-    }
-    yes
 }
 
 impl Layout<'_> {
@@ -250,7 +233,7 @@ impl Layout<'_> {
         reach: Reach,
     ) -> (Child, Reach, Option<(Reach, Reach)>) {
         while let Target::Node(node) = child.target() {
-            let Some(yes) = &self.yes[usize::from(self.numbers.of(number, node))] else { break };
+            let Some(yes) = self.answers.yes(self.numbers.of(number, node).into()) else { break };
             let Node { left, right, .. } = tree.node(node);
             let both: Reach = reach.iter().zip(yes.iter()).map(|(reach, yes)| reach & yes).collect();
             let rest: Reach = reach.iter().zip(yes.iter()).map(|(reach, yes)| reach & !yes).collect();

@@ -206,11 +206,9 @@ impl Ladders {
     }
 
     /// The questions of a scope, which are contiguous.
-    #[cfg(target_arch = "x86_64")]
-    pub(in crate::scoring) fn range(&self, scope: Column) -> Range<Question> {
-        let start = self.of(scope).map(|ladder| ladder.questions.start).min().unwrap_or(0);
-        let end = self.of(scope).map(|ladder| ladder.questions.end).max().unwrap_or(0);
-        start as Question..end as Question
+    pub(in crate::scoring) fn range(&self, scope: Column) -> Range<usize> {
+        let start = self.of(scope).next().map_or(0, |ladder| ladder.questions.start);
+        start..self.of(scope).last().map_or(0, |ladder| ladder.questions.end)
     }
 }
 

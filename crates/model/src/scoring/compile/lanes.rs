@@ -1,5 +1,7 @@
 //! From kernels to lanes: equal kernels are scored once, similar ones are adjacent.
 
+use std::cmp::Ordering;
+
 use crate::forest::{Forest, Tree};
 use crate::scoring::PoolError;
 
@@ -92,10 +94,12 @@ impl Lanes {
         let key = |kernel: usize| &keys[kernel * width..][..width];
         let rank = class_ranks(pool, key);
         let mut kernels: Vec<usize> = (0..kernels).collect();
-        kernels.sort_unstable_by_key(|&kernel| {
-            let class = pool.classes[kernel];
-            (rank[class as usize], class, key(kernel))
-        });
+        // Most classes have few kernels, and each has a rank of its own.
+        let rank = |kernel: usize| rank[pool.classes[kernel] as usize];
+        kernels.sort_unstable_by_key(|&kernel| (rank(kernel), kernel));
+        for class in kernels.chunk_by_mut(|&a, &b| rank(a) == rank(b)) {
+            class.sort_unstable_by_key(|&kernel| key(kernel));
+        }
         let mut lanes =
             Lanes { lane_of: vec![0; kernels.len()], classes: Vec::new(), values: Vec::new(), width };
         let mut last: Option<usize> = None;
@@ -157,12 +161,15 @@ fn class_ranks<'k>(pool: &PoolTable<'_>, key: impl Fn(usize) -> &'k [i64]) -> Ve
             *constant &= a == b;
         }
     }
-    let constant_of = |class: &usize| -> Vec<i64> {
-        let key = first[*class].map_or(&[][..], &key).iter().zip(&constant);
-        key.filter(|(_, constant)| **constant).map(|(key, _)| *key).collect()
+    let columns: Vec<usize> = (0..constant.len()).filter(|&column| constant[column]).collect();
+    let order = |&a: &usize, &b: &usize| {
+        let (Some(one), Some(other)) = (first[a], first[b]) else { return first[a].cmp(&first[b]) };
+        let (one, other) = (key(one), key(other));
+        let different = columns.iter().find(|&&column| one[column] != other[column]);
+        different.map_or(Ordering::Equal, |&column| one[column].cmp(&other[column]))
     };
     let mut sorted: Vec<usize> = (0..classes).collect();
-    sorted.sort_by_cached_key(constant_of);
+    sorted.sort_by(order);
     let mut ranks = vec![0; classes];
     for (rank, class) in sorted.into_iter().enumerate() {
         ranks[class] = rank;

@@ -1,6 +1,7 @@
 //! What is prepared once for a forest and a pool: [`lanes`] of its kernels, [`ladder`]s of the forest's
 //! questions, [`stair`]s to search many values, [`cells`] of its trees.
 
+pub(super) mod answers;
 pub(super) mod cells;
 pub(super) mod ladder;
 pub(super) mod lanes;

@@ -31,6 +31,7 @@ use std::ops::Range;
 
 use crate::forest::{Forest, Tree};
 use crate::isa::Isa;
+use crate::scoring::compile::answers::KernelAnswers;
 use crate::scoring::compile::cells::{
     Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT, leaf_value,
 };
@@ -78,14 +79,13 @@ pub(in crate::scoring) enum Form {
 }
 
 impl Form {
-    /// The answers are those about kernels alone.
     #[allow(unused_variables)] // other architectures have one form
-    fn new(isa: Isa, cells: &Cells, ladders: &Ladders, lanes: usize, answers: &[u32]) -> Form {
+    fn new(isa: Isa, cells: &Cells, answers: &KernelAnswers, lanes: usize) -> Form {
         let sieve = match isa {
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx512(_) => Sieve::wide(cells, ladders, lanes, answers).map(Form::Sieve),
+            Isa::Avx512(_) => Sieve::wide(cells, answers, lanes).map(Form::Sieve),
             #[cfg(target_arch = "x86_64")]
-            Isa::Avx2(_) => Sieve::halved(cells, ladders, lanes, answers).map(Form::Sieve),
+            Isa::Avx2(_) => Sieve::halved(cells, answers, lanes).map(Form::Sieve),
             Isa::Portable => None,
         };
         sieve.unwrap_or(Form::Walk)
@@ -101,8 +101,10 @@ impl Form {
         let trees = forest.trees().iter();
         let is_small =
             isa != Isa::Portable && trees.map(Tree::leaf_values).all(|leaves| leaves.len() <= SMALL);
-        let cells = is_small.then(|| Cells::new(forest, ladders, numbers, &Lanes::unknown(), BATCH))??;
-        match Form::new(isa, &cells, ladders, LANES, &[]) {
+        let lanes = Lanes::unknown();
+        let answers = KernelAnswers::new(ladders, &lanes);
+        let cells = is_small.then(|| Cells::new(forest, numbers, &lanes, &answers, BATCH))??;
+        match Form::new(isa, &cells, &answers, LANES) {
             Form::Walk => None,
             form => Some(form),
         }
@@ -127,6 +129,7 @@ impl Narrow {
     pub(in crate::scoring) fn new(
         lanes: &Lanes,
         ladders: &Ladders,
+        known: &KernelAnswers,
         cells: &Cells,
         classes: usize,
         isa: Isa,
@@ -136,20 +139,16 @@ impl Narrow {
             masks[class as usize] |= 1 << lane;
         }
         let mut answers = vec![0; ladders.questions];
-        for ladder in ladders.of(Column::Kernel) {
-            for lane in 0..lanes.len() {
-                let position = ladder.position(lanes.value(lane, ladder.column));
-                for answer in &mut answers[ladder.questions.clone()][position..] {
-                    *answer |= 1 << lane;
-                }
-            }
+        for question in ladders.range(Column::Kernel) {
+            let yes = known.yes(question).and_then(<[u64]>::first);
+            answers[question] = yes.map_or(0, |&yes| yes as u32);
         }
         #[cfg(target_arch = "x86_64")]
         let rungs = match isa {
             Isa::Avx512(_) => Rungs::new(ladders, lanes, classes),
             _ => None,
         };
-        let form = Form::new(isa, cells, ladders, lanes.len(), &answers);
+        let form = Form::new(isa, cells, known, lanes.len());
         Narrow {
             lanes: lanes.len(),
             classes: masks,

@@ -78,7 +78,7 @@ impl Rungs {
             class_of: PerLane(std::array::from_fn(class_of)),
             numeric: Vec::new(),
             eights: Vec::new(),
-            kernel: usize::from(kernel.start)..usize::from(kernel.end),
+            kernel,
             others: Vec::new(),
         };
         for (place, ladder) in ladders.ladders.iter().enumerate() {

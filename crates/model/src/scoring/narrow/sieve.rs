@@ -22,15 +22,15 @@
 
 #[allow(clippy::wildcard_imports)] // some intrinsics
 use std::arch::x86_64::*;
-use std::ops::Range;
 
 use super::{BATCH, SMALL as LEAVES};
 use crate::isa::{Avx2, Avx512};
+use crate::scoring::compile::answers::KernelAnswers;
 use crate::scoring::compile::cells::{
     Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, leaf_value,
 };
-use crate::scoring::compile::ladder::{Ladders, Question};
-use crate::scoring::compile::lanes::{Column, LANES};
+use crate::scoring::compile::ladder::Question;
+use crate::scoring::compile::lanes::LANES;
 use crate::scoring::scratch::{Scratch, Words};
 use crate::scoring::unchecked::get;
 
@@ -94,36 +94,22 @@ const fn place(leaf: usize) -> usize {
 
 impl Sieve {
     /// A sieve of 512 bits, whose elements are the lanes. `None` if a tree has more leaves.
-    ///
-    /// The answers are those about kernels alone.
-    pub(in crate::scoring) fn wide(
-        cells: &Cells,
-        ladders: &Ladders,
-        lanes: usize,
-        answers: &[u32],
-    ) -> Option<Sieve> {
-        Self::new(cells, ladders, lanes, answers, |lane| lane)
+    pub(in crate::scoring) fn wide(cells: &Cells, answers: &KernelAnswers, lanes: usize) -> Option<Sieve> {
+        Self::new(cells, answers, lanes, |lane| lane)
     }
 
     /// A sieve of twice 256 bits. Answers come to it as pairs of half words: every element of even number is a
     /// lane of the lower half.
-    pub(in crate::scoring) fn halved(
-        cells: &Cells,
-        ladders: &Ladders,
-        lanes: usize,
-        answers: &[u32],
-    ) -> Option<Sieve> {
-        Self::new(cells, ladders, lanes, answers, |lane| lane % (LANES / 2) * 2 + lane / (LANES / 2))
+    pub(in crate::scoring) fn halved(cells: &Cells, answers: &KernelAnswers, lanes: usize) -> Option<Sieve> {
+        Self::new(cells, answers, lanes, |lane| lane % (LANES / 2) * 2 + lane / (LANES / 2))
     }
 
     fn new(
         cells: &Cells,
-        ladders: &Ladders,
+        answers: &KernelAnswers,
         lanes: usize,
-        answers: &[u32],
         element: impl Fn(usize) -> usize,
     ) -> Option<Sieve> {
-        let kernel = ladders.range(Column::Kernel);
         let elements = std::array::from_fn(|lane| element(lane) as u8);
         let mut sieve =
             Sieve { trees: Vec::new(), starts: Vec::new(), nodes: Vec::new(), values: Vec::new(), elements };
@@ -141,7 +127,7 @@ impl Sieve {
                 let mut values = [0.0; LEAVES];
                 draft.values.iter().enumerate().for_each(|(leaf, &value)| values[place(leaf)] = value);
                 sieve.values.push(values);
-                batch.push((number, draft.start(lanes, &kernel, answers), &draft.nodes));
+                batch.push((number, draft.start(lanes, answers), &draft.nodes));
             }
             batch.sort_by_key(|(_, _, nodes)| nodes.len());
             let node = |&(question, rest): &(Question, u16)| Node {
@@ -204,15 +190,13 @@ impl Draft {
     }
 
     /// The leaves that each lane begins with; leaves only the nodes that can take away one of them.
-    fn start(&mut self, lanes: usize, kernel: &Range<Question>, answers: &[u32]) -> [u16; LANES] {
+    fn start(&mut self, lanes: usize, answers: &KernelAnswers) -> [u16; LANES] {
         let mut reach = [u16::MAX; LANES];
         self.nodes.retain(|(question, rest)| {
-            let about_kernels = kernel.contains(question);
-            if about_kernels {
-                let no = |lane: usize| answers[usize::from(*question)] >> lane & 1 == 0;
-                (0..lanes).filter(|&lane| no(lane)).for_each(|lane| reach[lane] &= rest);
-            }
-            !about_kernels
+            let Some(yes) = answers.yes(usize::from(*question)) else { return true };
+            let no = |&lane: &usize| yes[0] >> lane & 1 == 0;
+            (0..lanes).filter(no).for_each(|lane| reach[lane] &= rest);
+            false
         });
         let any = reach[..lanes].iter().fold(0, |any, leaves| any | leaves);
         self.nodes.retain(|(_, rest)| any & !rest != 0);

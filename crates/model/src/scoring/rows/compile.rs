@@ -1,4 +1,4 @@
-//! A forest for rows: trees as nodes of eight bytes, and the steps of its questions.
+//! A forest for rows: trees as nodes of six bytes, and the steps of its questions.
 //!
 //! A tree of more than [`LEAVES`] leaves becomes several parts, each the whole tree without some of its
 //! leaves. A row that ends at a missing one has 0 added, which changes no sum: no sum is -0, because it
@@ -18,30 +18,32 @@ use crate::scoring::unchecked::get;
 /// Leaves of a part: their numbers are bytes.
 pub(super) const LEAVES: usize = 256;
 
-/// A node: its question (in a pruned part the number of its mask), and its children for yes and for no,
-/// sixteen bits each from the lowest. Children are slots: a leaf's is its number, a node's follows those of
-/// [`LEAVES`] leaves.
+/// A node: its question (in a pruned part the number of its mask), and its children. These are slots: a leaf's
+/// is its number, a node's follows those of [`LEAVES`] leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Node(u64);
+pub(super) struct Node {
+    question: u16,
+    children: [u16; 2],
+}
 
-/// Where a node's child for yes begins, and the one for no.
-pub(super) const YES: u8 = 16;
-pub(super) const NO: u8 = 32;
+/// The places of a node's children.
+pub(super) const YES: usize = 0;
+pub(super) const NO: usize = 1;
 
 impl Node {
+    const fn new(question: u16) -> Node {
+        Node { question, children: [0; 2] }
+    }
+
     #[inline(always)]
     pub(super) const fn question(self) -> usize {
-        self.0 as u16 as usize
+        self.question as usize
     }
 
     /// The child for [`YES`] or [`NO`].
     #[inline(always)]
-    pub(super) const fn child(self, answer: u8) -> u16 {
-        (self.0 >> answer) as u16
-    }
-
-    fn set_child(&mut self, answer: u8, slot: u16) {
-        self.0 |= u64::from(slot) << answer;
+    pub(super) const fn child(self, answer: usize) -> u16 {
+        self.children[answer]
     }
 }
 
@@ -206,7 +208,7 @@ impl Layout<'_> {
                     let Split { left, right, .. } = self.tree.node(node);
                     let here = self.parts.nodes.len();
                     let question = self.numbers.of(self.number, node);
-                    self.parts.nodes.push(Node(question.into()));
+                    self.parts.nodes.push(Node::new(question));
                     // The child that more training rows went to is next.
                     let both = [(left, Some((here, YES))), (right, Some((here, NO)))];
                     let flipped = self.tree.count(left) < self.tree.count(right);
@@ -216,7 +218,7 @@ impl Layout<'_> {
             };
             let slot = u16::try_from(slot).ok()?;
             if let Some((parent, answer)) = parent {
-                self.parts.nodes[parent].set_child(answer, slot);
+                self.parts.nodes[parent].children[answer] = slot;
             }
         }
         self.parts.end(is_cut);
@@ -233,7 +235,7 @@ pub(super) const SOME: u16 = 2;
 impl Parts {
     /// Appends a part without the nodes that send all rows the same way. `tasks` is working memory.
     #[inline(always)]
-    pub(super) fn add_pruned(&mut self, part: View<'_>, codes: &[u16], tasks: &mut Vec<(u16, u32, u8)>) {
+    pub(super) fn add_pruned(&mut self, part: View<'_>, codes: &[u16], tasks: &mut Vec<(u16, u32, usize)>) {
         const NOWHERE: u32 = u32::MAX;
         let (start, values) = (self.nodes.len(), self.values.len());
         if part.is_cut {
@@ -249,7 +251,7 @@ impl Parts {
                 // SAFETY: as before.
                 let code = unsafe { get(codes, node.question()) };
                 if code >= SOME {
-                    self.nodes.push(Node((code - SOME).into()));
+                    self.nodes.push(Node::new(code - SOME));
                     tasks.push((node.child(NO), here as u32, NO));
                     tasks.push((node.child(YES), here as u32, YES));
                     break;
@@ -265,7 +267,7 @@ impl Parts {
                 self.values.len() - values - 1
             };
             if parent != NOWHERE {
-                self.nodes[parent as usize].set_child(answer, slot as u16);
+                self.nodes[parent as usize].children[answer] = slot as u16;
             } else if slot < LEAVES {
                 // All rows end at the same leaf, and none at the missing ones.
                 self.values.drain(values..values + slot);

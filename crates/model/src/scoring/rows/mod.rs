@@ -95,7 +95,7 @@ struct RowScratch {
     codes: Vec<u16>,
     steps: Vec<Step>,
     pruned: Parts,
-    tasks: Vec<(u16, u32, u8)>,
+    tasks: Vec<(u16, u32, usize)>,
     slab: Slab,
     answers: Vec<bool>,
     lanes: Scratch,

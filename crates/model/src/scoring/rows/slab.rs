@@ -104,13 +104,12 @@ impl Slab {
 fn walk<const W: usize>(part: View<'_>, masks: &[[u64; W]], sets: &mut [[u64; W]]) {
     debug_assert!(sets.len() >= LEAVES + part.nodes.len());
     sets[LEAVES] = [u64::MAX; W];
-    for at in 0..part.nodes.len() {
+    for (slot, &node) in (LEAVES..).zip(part.nodes) {
         // SAFETY: slots are of this part's nodes and leaves, for which there is room; all questions have
         // masks.
         unsafe {
-            let node = get(part.nodes, at);
             debug_assert!(node.question() < masks.len());
-            let (set, mask) = (get(sets, LEAVES + at), masks.get_unchecked(node.question()));
+            let (set, mask) = (get(sets, slot), masks.get_unchecked(node.question()));
             let (mut yes, mut no) = ([0; W], [0; W]);
             for word in 0..W {
                 (yes[word], no[word]) = (set[word] & mask[word], set[word] & !mask[word]);
@@ -166,45 +165,18 @@ fn visit(
     }
 }
 
-/// Leaves whose sets are combined at once.
-const LINE: usize = 16;
-
 /// Numbers rows by the set of leaves that they are in, of the first `count`; those in none have number 0.
 #[inline(always)]
 fn number<const W: usize>(sets: &mut [[u64; W]], count: usize, leaves: &mut [u8; ROWS], avx2: bool) {
-    if count == 1 {
-        // SAFETY: a slab has as many words of leaves.
-        unsafe { leaves.get_unchecked_mut(..W * 64) }.fill(0);
-        return;
-    }
-    let mut planes = [[0; W]; 8];
-    let lines = count.div_ceil(LINE);
-    // Slots of leaves end where a line does.
-    for set in &mut sets[count..lines * LINE] {
-        *set = [0; W];
-    }
-    for line in 0..lines {
-        // SAFETY: there are sets for all slots of leaves.
-        let sets = unsafe { sets.as_chunks::<LINE>().0.get_unchecked(line) };
-        let mut pairs = [[0; W]; LINE / 2];
-        for at in 0..LINE / 2 {
-            pairs[at] = or(sets[2 * at], sets[2 * at + 1]);
-            planes[0] = or(planes[0], sets[2 * at + 1]);
+    let planes = match count {
+        1 => {
+            // SAFETY: a slab has as many words of leaves.
+            unsafe { leaves.get_unchecked_mut(..W * 64) }.fill(0);
+            return;
         }
-        for at in 0..LINE / 4 {
-            planes[1] = or(planes[1], pairs[2 * at + 1]);
-            pairs[at] = or(pairs[2 * at], pairs[2 * at + 1]);
-        }
-        planes[2] = or(planes[2], or(pairs[1], pairs[3]));
-        let (low, high) = (or(pairs[0], pairs[1]), or(pairs[2], pairs[3]));
-        planes[3] = or(planes[3], high);
-        let any = or(low, high);
-        for bit in 0..4 {
-            if line >> bit & 1 == 1 {
-                planes[4 + bit] = or(planes[4 + bit], any);
-            }
-        }
-    }
+        2..=8 => planes::<W, 4>(sets, count),
+        _ => planes::<W, 16>(sets, count),
+    };
     let bits = (count - 1).ilog2() as usize + 1;
     for word in 0..W {
         let mut own = [0; 8];
@@ -214,6 +186,34 @@ fn number<const W: usize>(sets: &mut [[u64; W]], count: usize, leaves: &mut [u8;
         // SAFETY: a slab has as many words of leaves.
         bytes(&own, bits, unsafe { leaves.as_chunks_mut::<64>().0.get_unchecked_mut(word) }, avx2);
     }
+}
+
+/// The bits of each row's number, the lowest first, from lines of sets that are combined at once.
+#[inline(always)]
+fn planes<const W: usize, const LINE: usize>(sets: &mut [[u64; W]], count: usize) -> [[u64; W]; 8] {
+    let (mut planes, lines) = ([[0; W]; 8], count.div_ceil(LINE));
+    // Slots of leaves end where a line does.
+    for set in &mut sets[count..lines * LINE] {
+        *set = [0; W];
+    }
+    for line in 0..lines {
+        // SAFETY: there are sets for all slots of leaves.
+        let mut sets = unsafe { *sets.as_chunks::<LINE>().0.get_unchecked(line) };
+        let (mut pairs, mut bit) = (LINE / 2, 0);
+        while pairs > 0 {
+            for at in 0..pairs {
+                planes[bit] = or(planes[bit], sets[2 * at + 1]);
+                sets[at] = or(sets[2 * at], sets[2 * at + 1]);
+            }
+            (pairs, bit) = (pairs / 2, bit + 1);
+        }
+        for higher in bit..8 {
+            if line >> (higher - bit) & 1 == 1 {
+                planes[higher] = or(planes[higher], sets[0]);
+            }
+        }
+    }
+    planes
 }
 
 #[inline(always)]

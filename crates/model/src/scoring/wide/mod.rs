@@ -23,6 +23,7 @@ use std::ops::AddAssign;
 
 use crate::isa::Isa;
 use crate::scoring::Values;
+use crate::scoring::compile::answers::KernelAnswers;
 use crate::scoring::compile::cells::leaf_value;
 use crate::scoring::compile::cells::{
     Batch, CELL, Cells, FAR_LEAF, FAR_MAX, FAR_SHIFT, FLIPPED, NEAR_LEAF, QUESTION, TREE_SHIFT,
@@ -76,11 +77,17 @@ pub(in crate::scoring) struct View<'a> {
 }
 
 impl Wide {
-    pub(in crate::scoring) fn new(lanes: &Lanes, ladders: &Ladders, isa: Isa) -> Wide {
+    pub(in crate::scoring) fn new(
+        lanes: &Lanes,
+        ladders: &Ladders,
+        answers: &KernelAnswers,
+        isa: Isa,
+    ) -> Wide {
         let slabs = lanes.len().div_ceil(SLAB).max(1);
         let size = lanes.len().div_ceil(slabs).next_multiple_of(64);
         let starts = (0..lanes.len()).step_by(size);
-        let slabs = starts.map(|first| Slab::new(lanes, ladders, first, size.min(lanes.len() - first)));
+        let slabs =
+            starts.map(|first| Slab::new(lanes, ladders, answers, first, size.min(lanes.len() - first)));
         Wide { slabs: slabs.collect(), isa }
     }
 
@@ -195,7 +202,7 @@ impl Wide {
 }
 
 impl Slab {
-    fn new(lanes: &Lanes, ladders: &Ladders, first: usize, count: usize) -> Slab {
+    fn new(lanes: &Lanes, ladders: &Ladders, answers: &KernelAnswers, first: usize, count: usize) -> Slab {
         let words = count.div_ceil(64).next_multiple_of(VECTOR);
         let mut all = vec![0; words];
         fill(&mut all, 0, count);
@@ -209,30 +216,23 @@ impl Slab {
         let mut slab =
             Slab { first, words, all, runs, answers: vec![NONE; ladders.questions], masks: Vec::new() };
         for ladder in ladders.of(Column::Kernel) {
-            let positions: Vec<usize> = (first..first + count)
-                .map(|lane| ladder.position(lanes.value(lane, ladder.column)))
-                .collect();
-            let mut last: Option<(Vec<u64>, u32)> = None;
-            for (step, question) in ladder.questions.clone().enumerate() {
-                let mut mask = vec![0u64; words];
-                for (lane, &position) in positions.iter().enumerate() {
-                    mask[lane / 64] |= u64::from(position <= step) << (lane % 64);
-                }
-                let answer = if mask.iter().all(|&word| word == 0) {
+            // Whole vectors of words, as many as the slab has.
+            let mut mask = vec![0; words];
+            for question in ladder.questions.clone() {
+                let yes = answers.yes(question).unwrap_or_default();
+                let own = &yes[first / 64..(first + count).div_ceil(64)];
+                mask[..own.len()].copy_from_slice(own);
+                let last = slab.masks.len().checked_sub(words).map(|last| &slab.masks[last..]);
+                slab.answers[question] = if mask.iter().all(|&word| word == 0) {
                     NONE
                 } else if mask == slab.all {
                     ALL
                 } else {
-                    match &last {
-                        Some((same, answer)) if *same == mask => *answer,
-                        _ => {
-                            slab.masks.extend_from_slice(&mask);
-                            FIRST_MASK + (slab.masks.len() / words) as u32 - 1
-                        }
+                    if last != Some(&mask) {
+                        slab.masks.extend_from_slice(&mask);
                     }
+                    FIRST_MASK + (slab.masks.len() / words) as u32 - 1
                 };
-                slab.answers[question] = answer;
-                last = Some((mask, answer));
             }
         }
         slab
