@@ -341,6 +341,29 @@ fn a_universal_model_ranks_gemms() {
     assert!(text.contains("embedded:universal (gemm_universal, generic)"), "{text}");
 }
 
+/// No problem says whose kernels it is for, so a model of AITER's fitted every GEMM of its GPU, and where none of its
+/// kernels computed one, the estimate answered instead of the universal model.
+#[test]
+#[cfg(feature = "embedded-models")]
+fn a_model_of_a_librarys_kernels_is_asked_where_one_computes_the_problem() {
+    let plain =
+        "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_64x64x64_2x2x1_16x16x32";
+    let rows = "a8w8_rowwise_256x128x128x128_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3";
+    let kernel = |name: &str| Kernel::from_name(name).unwrap();
+    let ck_select::kernel::KernelKind::Gemm(gemm) = kernel(rows).kind else { panic!() };
+    let of = |request| GemmProblem { dtype_c: gemm.dtype_c, request, ..GemmProblem::new(512, 512, 512) };
+    let scaled: Problem = of(gemm.request()).into();
+    let unscaled: Problem = GemmProblem::new(512, 512, 512).into();
+    let registry = Registry::new(Options { embedded_models: true, ..on("gfx942") }).unwrap();
+    registry.add_all(vec![new(kernel(plain), None)]).unwrap();
+    let chosen = |problem: &Problem| registry.select(problem).unwrap().model_name().map(str::to_owned);
+    assert_eq!(chosen(&unscaled).as_deref(), Some("embedded:universal"));
+    registry.add_all(vec![new(kernel(rows), None)]).unwrap();
+    assert_eq!(chosen(&unscaled).as_deref(), Some("embedded:universal"));
+    assert_eq!(chosen(&scaled).as_deref(), Some("embedded:gemm_fp8_gfx942"));
+    assert!(!registry.select(&scaled).unwrap().generic);
+}
+
 /// Sums of leaf values are the forest's own bits, the score is theirs less the prior, and nothing is
 /// allocated once warm.
 #[test]

@@ -64,9 +64,10 @@ pub(super) fn text(
     let out = &mut card;
     let _ = write!(
         out,
-        "# {}\n\n{} Ranks by `{}`.\nWritten by `ckselect train` {}.\n",
+        "# {}\n\n{}{} Ranks by `{}`.\nWritten by `ckselect train` {}.\n",
         inputs.name,
         purpose(plan, inputs),
+        facts::library(measurements).map_or_else(String::new, |own| format!(" Only kernels of {own}.")),
         plan.rank_by,
         env!("CARGO_PKG_VERSION"),
     );

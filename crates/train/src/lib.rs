@@ -174,8 +174,13 @@ fn one(
     let groups = data.problems.iter().map(problem).collect();
     let mut task = Task::new(&data, goal.target, goal.objective, &plan.categories, groups);
     task.seed = plan.seed;
-    let weight =
-        |item: &Item| if plan.prior.is_some() && !plan.adapts { weight_of(item.span.len()) } else { 1.0 };
+    // Shapes of tuned tables count alike: with the weights of universal trainings, a family of hundreds of kernels
+    // outweighed the others.
+    let is_tuned = |item: &Item| measurements.rows()[data.rows[item.span.start] as usize].share.is_some();
+    let weight = |item: &Item| match plan.prior {
+        Some(_) if !plan.adapts && !is_tuned(item) => weight_of(item.span.len()),
+        _ => 1.0,
+    };
     let kernels = data.problems.iter().map(|item| item.span.len()).max().unwrap_or_default();
     let params = goal.params.clone().for_pool(goal.objective, kernels);
     let given = Recipe { params, weights: data.problems.iter().map(weight).collect() };

@@ -232,8 +232,9 @@ fn model(what: &str, spec: Result<FeatureSpec, String>, found: String) -> Findin
             let direction = spec.direction.map(|word| word.to_string());
             let dtype = spec.dtype.map(|word| word.to_string());
             let arch = spec.arch.map(|word| word.to_string());
-            let of: Vec<String> =
-                [Some(spec.op().to_string()), direction, dtype, arch].into_iter().flatten().collect();
+            let library = spec.library.map(|word| word.to_string());
+            let of = [Some(spec.op().to_string()), direction, dtype, library, arch];
+            let of: Vec<String> = of.into_iter().flatten().collect();
             Finding::ok(what, found, format!("chooses for {}", of.join(", ")))
         }
     }

@@ -133,6 +133,7 @@ fn summary(model: &Model, directory: &Path) -> Map<String, Value> {
     add("direction", spec.direction.map(ck_select::vocab::Direction::as_str).into());
     add("dtype", spec.dtype.map(ck_select::vocab::Dtype::as_str).into());
     add("arch", spec.arch.map(|arch| arch.to_string()).into());
+    add("library", spec.library.map(ck_select::vocab::GemmLibrary::as_str).into());
     add("feature_count", extractor.schema.len().into());
     add("categorical_features", json!(spec.categorical_features));
     add("rank_by", spec.rank_by.as_str().into());

@@ -183,6 +183,8 @@ pub(super) fn coded_element_bytes(op: Op, word: &str, rules: Rules) -> Result<f6
         "fp8" | "bf8" | "int8" => Ok(1.0),
         "int4" if op == Op::GroupedConv && rules.element_bytes == ElementBytes::Header => Ok(2.0),
         "int4" => Ok(0.5),
+        // Upstream's engines never met it.
+        "pk_fp4" if rules.uncoded == Uncoded::Error => Ok(0.5),
         _ => match (rules.uncoded, op, rules.element_bytes) {
             (Uncoded::Error, ..) => {
                 Err(no_number("dtype", word, &["fp32", "fp16", "bf16", "fp8", "bf8", "int8", "int4"]))

@@ -218,6 +218,24 @@ mod tests {
         assert_eq!(gfx942.to_string(), "grouped_conv forward gfx942");
     }
 
+    /// A problem does not say whose kernels it is for, so that a library's model fits it, and better than one of all
+    /// kernels.
+    #[test]
+    fn a_librarys_model_ranks_its_kernels_alone() {
+        let any = ModelKey::any(Op::Gemm);
+        let own = ModelKey { library: Some(GemmLibrary::Aiter), ..any };
+        let kernel = |name: &str| Kernel::from_name(name).unwrap();
+        let rows = "a8w8_rowwise_256x128x128x128_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8x8x1_1x1_intrawave_v3";
+        let plain = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_64x64x64_2x2x1_16x16x32";
+        assert!(own.fits_kernel(&kernel(rows)) && any.fits_kernel(&kernel(rows)));
+        assert!(!own.fits_kernel(&kernel(plain)));
+        let said = listed(&own.kernel_misfits(&kernel(plain)));
+        assert_eq!(said, "library is ck, the model is for aiter");
+        let problem = crate::problem::GemmProblem::new(1, 1, 1).into();
+        assert_eq!([own, any].map(|key| key.fit(&problem, None)), [Some(1), Some(0)]);
+        assert_eq!(own.to_string(), "gemm_universal aiter");
+    }
+
     #[test]
     fn what_does_not_fit_is_named_field_by_field() {
         let key = ModelKey {
