@@ -43,6 +43,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod tune;
+mod uhd;
 mod words;
 
 pub use desc_names::*;
@@ -66,6 +67,7 @@ pub use rows::*;
 pub use select::*;
 pub use status::*;
 pub use tune::*;
+pub use uhd::*;
 
 /// The structs of C that tables declare, for the header.
 #[doc(hidden)]
