@@ -134,7 +134,7 @@ messages: needs-python
 
 # libFuzzer needs compiler flags that only nightly offers; RUSTC_BOOTSTRAP lends them to a stable compiler.
 SECONDS_EACH ?= 150
-FUZZ_TARGETS := forest spec names pool filter measurements sweep scoring store rules lines fmha
+FUZZ_TARGETS := forest spec names pool filter measurements sweep scoring store rules lines fmha uhd
 
 # The library's own steps, and then beside the real LightGBM, on the same inputs in the same run. JSON=FILE writes that
 # table there, too; QUICK=1 only shows that everything runs.

@@ -835,6 +835,12 @@ ck_status ck_registry_add_kernel(ck_registry *registry, const char *name, const 
 ck_status ck_registry_add_kernels(ck_registry *registry, const char *const *names,
     const ck_kernel_hooks *hooks, size_t count);
 
+/** Adds the kernels of a folder of shared libraries with a `kernels.json`, all or, if one cannot be added,
+ *  none. No library is loaded: kernels get no callbacks, and whoever runs them finds library and function
+ *  in the manifest. Files and entries that are none of a kernel are left out, and named in the log as
+ *  warnings. `added` may be NULL. */
+ck_status ck_registry_add_folder(ck_registry *registry, const char *folder, size_t *added);
+
 /** Writes the number of kernels. */
 ck_status ck_registry_size(const ck_registry *registry, size_t *size);
 

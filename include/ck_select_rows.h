@@ -167,6 +167,10 @@ ck_status ck_forest_width(const ck_forest *forest, size_t *width);
 ck_status ck_forest_predict(const ck_forest *forest, const double *features, size_t rows, size_t width,
     double *values);
 
+/** Scores a row with the forest at the end of this library's file, which `ckselect uhd export` writes
+ *  there: hipDNN's `custom_library` (experimental). NaN if there is none, or the row is of another length. */
+double ck_uhd_score(const double *features, size_t count);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

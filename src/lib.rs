@@ -18,6 +18,7 @@
 //! - [`registry`]: kernels with callbacks, models, and the chain of sources that chooses among them
 //! - [`embedded`]: the models inside the library; [`packed`]: their format there
 //! - [`tuning`]: measuring on the GPU, and the store of measured winners
+//! - [`uhd`]: a library that carries a forest, for hipDNN
 //! - [`ffi`]: the C interface, declared in `include/ck_select.h`; [`mod@log`]: off by default
 //!
 //! A ranking needs a model and a pool, a dispatcher a [`registry`]. Models and rankers are immutable: any number
@@ -49,6 +50,7 @@ pub mod log;
 pub mod packed;
 pub mod registry;
 pub mod tuning;
+pub mod uhd;
 
 pub use ck_select_model::{estimate, features, forest, model, rows, scoring, select, ties};
 pub use ck_select_types::{

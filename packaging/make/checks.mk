@@ -2,6 +2,7 @@
 #
 #     miri:          the portable walks, the blocks of features and the decision cache, interpreted: undefined behaviour, bounds, data races
 #     instructions:  instructions of a selection, counted by valgrind, against the budget of packaging/instructions.txt
+#     check-ck:      the stand-ins of CK's headers, the adapters and examples against a checkout: CK=DIR
 #     arm:           the tests of scoring on 64-bit ARM, through an emulator
 
 NIGHTLY    ?= nightly
@@ -14,7 +15,10 @@ ARM_GCC    := aarch64-linux-gnu-gcc
 debian = command -v $(1) >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null \
 	&& { apt-get update --quiet && apt-get install --yes --quiet $(2); } >/dev/null 2>&1; }
 
-.PHONY: miri instructions arm
+.PHONY: miri instructions arm check-ck
+
+check-ck:
+	@python3 '$(CURDIR)/packaging/check_ck.py' '$(CK)'
 
 miri: needs-rustup needs-cc
 	@$(call miri_installed,$(NIGHTLY)) || { echo 'miri: SKIPPED, no Miri: rustup cannot install it here'; exit 0; }; set -x; \

@@ -2,6 +2,7 @@
 
 use std::ffi::{c_char, c_void};
 use std::mem::offset_of;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::error::{Failure, boundary};
@@ -12,6 +13,8 @@ use super::input::{
 use super::mirror::AsC as _;
 use super::{CkConvProblem, CkFmhaProblem, CkGemmProblem, CkRegistry, CkStatus};
 use crate::kernel::Kernel;
+use crate::log::{self, Level};
+use crate::pool::{Folder, PoolFault};
 use crate::problem::Problem;
 use crate::registry::{AddError, Hooks, NewKernel, Priority, Registry, UserData};
 use crate::tuning::device::Stream;
@@ -247,6 +250,42 @@ pub unsafe extern "C" fn ck_registry_add_kernels(
             kernels.push(new_kernel(named(name)?, hooks));
         }
         add(registry, kernels)
+    })
+}
+
+/// Adds the kernels of a folder of shared libraries with a `kernels.json`, all or, if one cannot be added, none. No
+/// library is loaded: kernels get no callbacks, and whoever runs them finds library and function in the manifest.
+/// Files and entries that are none of a kernel are left out, and named in the log as warnings. `added` may be
+/// NULL.
+///
+/// # Safety
+/// `registry` is from `ck_registry_create`; `folder` is a NUL-terminated string; `added` is NULL or points to a
+/// `size_t`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ck_registry_add_folder(
+    registry: *mut CkRegistry,
+    folder: *const c_char,
+    added: *mut usize,
+) -> CkStatus {
+    boundary(|| {
+        // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `folder` is NULL or
+        // NUL-terminated.
+        let (registry, folder) = unsafe { (read_registry(registry)?, read_text(folder, "folder")?) };
+        let found = Folder::read(Path::new(folder)).map_err(|error| match &*error.fault {
+            PoolFault::Unreadable(_) => Failure::new(CkStatus::Io, error),
+            _ => Failure::new(CkStatus::InvalidKernel, error),
+        })?;
+        for left_out in &found.left_out {
+            log::line(Level::Warn, "kernels", format_args!("{folder}: left out: {left_out}"));
+        }
+        let kernels: Vec<_> = found.pool.iter().map(|kernel| new_kernel(kernel.clone(), None)).collect();
+        let count = kernels.len();
+        add(registry, kernels)?;
+        if !added.is_null() {
+            // SAFETY: not NULL, so the caller gives room for one `size_t`.
+            unsafe { write_output(added, count) };
+        }
+        Ok(())
     })
 }
 

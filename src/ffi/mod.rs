@@ -42,6 +42,7 @@ mod status;
 #[cfg(test)]
 mod tests;
 mod tune;
+mod uhd;
 mod words;
 
 pub use conv::*;
@@ -62,6 +63,7 @@ pub use rows::*;
 pub use select::*;
 pub use status::*;
 pub use tune::*;
+pub use uhd::*;
 
 /// The structs of C that tables declare, for the header.
 #[doc(hidden)]

@@ -120,3 +120,40 @@ fn the_soname_has_the_abi_version() {
     assert!(build.contains(&format!("-soname,libck_select.so.{CK_SELECT_ABI_VERSION}")));
     assert_eq!(ck_select_abi_version(), CK_SELECT_ABI_VERSION);
 }
+
+/// A folder's libraries are looked at, and never loaded: these cannot be.
+#[test]
+fn a_folder_of_libraries_is_registered_by_its_manifest() {
+    let folder = tempfile::tempdir().unwrap();
+    let name = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
+    let files = [("liba.so", "\x7fELF"), ("libb.so", "text"), ("libc.so", "\x7fELF")];
+    files.iter().for_each(|(file, bytes)| std::fs::write(folder.path().join(file), bytes).unwrap());
+    let entry = |file: &str| serde_json::json!({ "file": file, "name": name, "symbol": "run", "signature": "ck_bench" });
+    let manifest =
+        serde_json::json!({ "kernels": [entry("liba.so"), entry("libb.so"), entry("../liba.so")] });
+    std::fs::write(folder.path().join("kernels.json"), manifest.to_string()).unwrap();
+    let left_out = crate::pool::Folder::read(folder.path()).unwrap().left_out;
+    assert_eq!(
+        left_out[..2],
+        [
+            "kernels[1] ('libb.so'): not a shared library".to_owned(),
+            "kernels[2] ('../liba.so'): file: expected the name of a file in the folder".to_owned()
+        ]
+    );
+    assert_eq!(left_out[2..], ["libc.so: not in kernels.json".to_owned()]);
+
+    let path = std::ffi::CString::new(folder.path().to_str().unwrap()).unwrap();
+    let (mut registry, mut added) = (std::ptr::null_mut(), 0);
+    // SAFETY: a registry of this test, texts and numbers that outlive the calls.
+    unsafe {
+        assert_eq!(ck_registry_create(std::ptr::null(), &raw mut registry), CkStatus::Ok);
+        assert_eq!(ck_registry_add_folder(registry, path.as_ptr(), &raw mut added), CkStatus::Ok);
+        assert_eq!(added, 1);
+        let status = ck_registry_add_folder(registry, path.as_ptr(), std::ptr::null_mut());
+        assert_eq!(status, CkStatus::AlreadyRegistered);
+        assert_eq!(ck_registry_add_folder(registry, c"nowhere".as_ptr(), &raw mut added), CkStatus::Io);
+        assert_eq!(ck_registry_add_folder(registry, std::ptr::null(), &raw mut added), CkStatus::NullPointer);
+        ck_registry_destroy(registry);
+    }
+    assert_eq!(added, 1, "outputs are written on success only");
+}

@@ -145,3 +145,27 @@ pub(super) fn copy(from: &Path, to: &Path) {
         }
     }
 }
+
+/// A checkout in which one declaration is another.
+#[test]
+fn a_checkout_of_ck_is_compared_with_the_stand_ins() {
+    if !tools::installed("python3") {
+        return;
+    }
+    let checkout = tools::scratch("check_ck").join("stand_in");
+    let copy = |from: &str, to: &str| {
+        let text = std::fs::read_to_string(tools::source("cpp_examples/stand_in").join(from)).unwrap();
+        let to = checkout.join(to);
+        std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+        std::fs::write(to, text.replacen("  int split_k = 1;", "  long split_k = 1;", 1)).unwrap();
+    };
+    ["base.hpp", "conv_registry.hpp"].map(|file| copy(file, file));
+    for file in ["dispatcher_conv.hpp", "dispatcher/grouped_conv_registry.hpp"] {
+        copy(&format!("v3/ck_tile/{file}"), &format!("own/ck_tile/{file}"));
+    }
+    let mut command = Command::new("python3");
+    let done = command.arg(tools::source("packaging/check_ck.py")).arg(&checkout).output().unwrap();
+    let said = String::from_utf8_lossy(&done.stdout);
+    assert!(!done.status.success() && said.contains("generation v3, 1 differences"), "{said}");
+    assert!(said.contains("GroupedConvProblem::split_k: the stand-in has int "), "{said}");
+}

@@ -2,6 +2,7 @@
 
 mod error;
 mod export;
+mod folder;
 mod json;
 mod list;
 
@@ -11,6 +12,7 @@ use std::sync::Arc;
 
 pub use error::{PoolError, PoolFault};
 pub use export::{ExportOptions, config_json, export_json, kernel_json};
+pub use folder::{Folder, FolderKernel};
 
 use crate::files;
 use crate::kernel::{Kernel, KernelKind};

@@ -54,7 +54,7 @@ use ck_select::features::{Engine, Uncoded};
 use ck_select::kernel::KernelKind;
 use ck_select::model::{EmbeddedModel, FeatureSpec, Model, Target};
 use ck_select::nearest::{Hint, nearest};
-use ck_select::pool::Pool;
+use ck_select::pool::{Folder, Pool};
 use ck_select::problem::{GemmRequest, Problem, ProblemDefaults, Splits};
 use ck_select::select::Ranker;
 use ck_select::vocab::{Arch, GemmLibrary, UnknownWord};
@@ -129,8 +129,8 @@ pub(crate) struct ModelAndPool {
     /// Model directory: feature_spec.json and model_<target>.lgbm, .lgbm.gz or .lgbm.packed; or embedded:NAME
     #[arg(long, value_name = "DIR", required = true)]
     model: Option<PathBuf>,
-    /// Kernels to choose from: a text file of names, a CSV with a `kernel` column, or the JSON of `enumerate`
-    /// or of a CK registry
+    /// Kernels to choose from: a text file of names, a CSV with a `kernel` column, the JSON of `enumerate` or of
+    /// a CK registry, or a folder of libraries with a kernels.json (docs/uhd.md)
     #[arg(long, value_name = "FILE", required = true)]
     pool: Option<PathBuf>,
     /// How to treat words without a code in the model's encoding (pipelines, dtypes, layouts); by default the
@@ -220,7 +220,7 @@ impl ModelAndPool {
     /// The pool of the file.
     fn read_pool(&self) -> Result<Pool, CliError> {
         let path = self.pool.as_ref().ok_or_else(|| CliError::usage("give --pool"))?;
-        Ok(Pool::read(path)?)
+        read_pool(path)
     }
 
     /// The same for another model and another pool.
@@ -252,6 +252,18 @@ impl ModelAndPool {
             None => ModelPlace::Directory(path),
         })
     }
+}
+
+/// The pool of a file, or of a folder of shared libraries.
+pub(crate) fn read_pool(path: &Path) -> Result<Pool, CliError> {
+    if !path.is_dir() {
+        return Ok(Pool::read(path)?);
+    }
+    let folder = Folder::read(path)?;
+    for left_out in &folder.left_out {
+        say!("ckselect: {}: left out: {left_out}", path.display());
+    }
+    Ok(folder.pool)
 }
 
 /// A model with the pool that it ranks, and the defaults for what a problem leaves out.

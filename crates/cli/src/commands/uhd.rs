@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use ck_select::files;
 use ck_select::forest::{Forest, Transform};
 use ck_select::json::Strict;
-use ck_select::model::{Model, Target};
+use ck_select::model::{Model, Target, forest_text};
+use ck_select::uhd;
 use ck_select_data::staged::Staged;
 use ck_select_uhd::{Descriptor, Hgbm, features_hash, sha256};
 use clap::Subcommand;
@@ -43,7 +44,9 @@ enum Action {
   ckselect uhd export --model models/M --out heuristics/conv
   ckselect uhd export --model models/M --keys engine.json --out heuristics/conv
 
-Writes NAME.uhd.json and NAME.bin. Features of a kernel are called $kernel.NAME, others $ck.NAME, for an \
+  ckselect uhd export --model models/M --library /usr/lib/libck_select.so --out heuristics/conv
+
+Writes NAME.uhd.json and NAME.bin, or with --library NAME.so. Features of a kernel are called $kernel.NAME, others $ck.NAME, for an \
 engine that publishes them so; --keys says what they are for another engine.")]
 struct ExportArgs {
     /// Model directory
@@ -52,6 +55,9 @@ struct ExportArgs {
     /// The files' name without .uhd.json
     #[arg(long, value_name = "NAME")]
     out: PathBuf,
+    /// Make a scorer of the adapter custom_library instead: a copy of this libck_select.so that carries the forest
+    #[arg(long, value_name = "FILE")]
+    library: Option<PathBuf>,
     /// A JSON object whose keys replace the descriptor's, such as features_signature and trained_against
     #[arg(long, value_name = "FILE")]
     keys: Option<PathBuf>,
@@ -123,20 +129,32 @@ fn run_export(args: &ExportArgs) -> Result<(), CliError> {
     };
     let name = args.out.to_string_lossy();
     let stem = name.strip_suffix(".uhd.json").unwrap_or(&name);
+    let (ending, adapter, member) = match &args.library {
+        Some(_) => ("so", "custom_library", "library"),
+        None => ("bin", "tree_data", "artifact"),
+    };
     let (descriptor, artifact) =
-        (PathBuf::from(format!("{stem}.uhd.json")), PathBuf::from(format!("{stem}.bin")));
-
+        (PathBuf::from(format!("{stem}.uhd.json")), PathBuf::from(format!("{stem}.{ending}")));
     let mut keys = keys(args, &model, forest)?;
     if let Some(path) = &args.keys {
         keys.extend(object(path)?);
     }
     let hash = features_hash(&keys["features_signature"], keys.get("categorical_encoding"));
-    let trees = Hgbm {
-        features_hash: hash.clone(),
-        training_arches: model.spec().arch.iter().map(ToString::to_string).collect(),
-        ..Hgbm::of_forest(forest).map_err(|error| refused(&error))?
+    let bytes = match &args.library {
+        Some(path) => {
+            let library = files::read(path).map_err(|error| CliError::io(path.display(), &error))?;
+            let text = forest_text(&args.model, model.spec().rank_by)?.unwrap_or_default();
+            uhd::carrying(&library, &text).map_err(|error| refused(&error))?
+        }
+        None => {
+            let trees = Hgbm {
+                features_hash: hash.clone(),
+                training_arches: model.spec().arch.iter().map(ToString::to_string).collect(),
+                ..Hgbm::of_forest(forest).map_err(|error| refused(&error))?
+            };
+            trees.write().map_err(|error| refused(&error))?
+        }
     };
-    let bytes = trees.write().map_err(|error| refused(&error))?;
     let digest = sha256(&bytes);
     keys.entry("features_hash").or_insert_with(|| hash.clone().into());
     keys.entry("trained_against").or_insert_with(
@@ -144,10 +162,22 @@ fn run_export(args: &ExportArgs) -> Result<(), CliError> {
     );
     keys.entry("id").or_insert_with(|| uuid(&sha256(format!("{hash}{digest}").as_bytes())).into());
     let file = artifact.file_name().unwrap_or_default().to_string_lossy();
-    keys.insert("tree_data".to_owned(), json!({ "artifact": file, "hash": digest }));
+    let mut body = json!({ member: file, "hash": digest });
+    if args.library.is_some() {
+        body["symbol"] = uhd::SYMBOL.into();
+    }
+    keys.insert("adapter".to_owned(), adapter.into());
+    keys.insert(adapter.to_owned(), body);
     let checked = Descriptor::new(keys).map_err(|error| of_file(&descriptor, error))?;
     checked.open(&bytes).map_err(|error| of_file(&descriptor, error))?;
     files::write(&artifact, &bytes).map_err(|error| CliError::io(artifact.display(), &error))?;
+    if let Some(path) = &args.library
+        && let Err(error) = uhd::check(&artifact, forest)
+    {
+        // The forest is ours, so that it is the library that is none of ours.
+        std::fs::remove_file(&artifact).map_err(|error| CliError::io(artifact.display(), &error))?;
+        return Err(of_file(path, format_args!("not a libck_select.so of this version: {error}")));
+    }
     crate::output::write_file(&descriptor, &format!("{:#}\n", Value::Object(checked.keys().clone())))
 }
 
@@ -189,7 +219,6 @@ fn keys(args: &ExportArgs, model: &Model, forest: &Forest) -> Result<Map<String,
     let document = json!({
         "version": "1.0",
         "name": format!("ck-select {} {target}", spec.op()),
-        "adapter": "tree_data",
         "features_signature": columns().map(name).collect::<Vec<_>>(),
         "objective": objective,
         "score": { "metric": metric, "calibrated": false, "transform": transform },

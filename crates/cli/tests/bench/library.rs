@@ -230,3 +230,51 @@ fn a_library_that_answers_an_unknown_status_is_refused_with_it() {
     assert_eq!(said, 2, "{log}\n{}", String::from_utf8_lossy(&output.stderr));
     assert!(found(&fakes.path("sweep.csv")).values().all(|value| *value == Expected::Class("load")));
 }
+
+/// Libraries of one kernel each, whose symbol does not tell what it takes.
+#[test]
+fn a_folder_of_libraries_is_a_pool_and_is_measured() {
+    let mut fakes = Fakes::library(1, 1);
+    let folder = fakes.path("kernels");
+    fs::create_dir(&folder).unwrap();
+    let text = "int dispatcher_initialize(void) { return 0; }\n\
+        int dispatcher_run_gemm(const char *a, const char *b, char *c, long m, long n, long k, float *ms) {\n\
+        c[m * n - 1] = a[m * k - 1] + b[k * n - 1]; *ms = MS; return k == 48 ? -2 : 0; }\n";
+    fs::write(fakes.path("kernel.c"), text).unwrap();
+    let name = |tile: &str| {
+        format!("gemm_fp16_rcr_compv3_cshuffle_intrawave_False_False_False_False_{tile}x64_2x2x1_32x32x16")
+    };
+    let mut entries = Vec::new();
+    for (tile, ms, signature) in
+        [("128x128", "0.5f", "gemm"), ("64x64", "0.25f", "gemm"), ("256x128", "1", "mx_gemm")]
+    {
+        let file = format!("lib{}.so", name(tile));
+        cc(&fakes.path("kernel.c"), &["-shared", "-fPIC", &format!("-DMS={ms}")], &folder.join(&file));
+        entries.push(
+            serde_json::json!({ "file": file, "symbol": "dispatcher_run_gemm", "signature": signature }),
+        );
+    }
+    fs::write(folder.join("libforeign.so"), "text").unwrap();
+    let manifest = serde_json::json!({ "kernels": entries });
+    fs::write(folder.join("kernels.json"), manifest.to_string()).unwrap();
+    fakes.kernels = vec![name("128x128"), name("64x64")];
+
+    let rank = "--estimate --arch gfx950 --pool kernels --problem M=64,N=64,K=64 --format csv";
+    let ranked = fakes.command("rank").args(rank.split(' ')).output().unwrap();
+    let said = String::from_utf8_lossy(&ranked.stderr).into_owned();
+    assert!(said.contains("left out: libforeign.so: not in kernels.json"), "{said}");
+    assert_eq!(succeeded(&ranked).lines().count(), 4);
+
+    let config = serde_json::json!({ "runner": "library", "library": "kernels", "device": "host" });
+    fs::write(fakes.path("folder.json"), config.to_string()).unwrap();
+    let sweep = "--pool kernels --problems gemms.txt --runner folder.json --output sweep.csv";
+    fs::write(fakes.path("gemms.txt"), "M=64,N=64,K=64\nM=64,N=64,K=48\n").unwrap();
+    succeeded(&fakes.command("bench").args(sweep.split(' ')).output().unwrap());
+    let log = fs::read_to_string(fakes.path("sweep.csv")).unwrap();
+    let count = |what: &str| log.lines().filter(|line| line.contains(what)).count();
+    assert_eq!(
+        (count(",0.5,"), count(",0.25,"), count("launch"), count("signature mx_gemm")),
+        (1, 1, 2, 2),
+        "{log}"
+    );
+}

@@ -1,11 +1,13 @@
 //! Libraries of kernels, run by our own worker process: a crash or a hang costs at most one batch.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use ck_select::files;
 use ck_select::kernel::Kernel;
+use ck_select::pool::{Folder, FolderKernel};
 use serde_json::{Value, json};
 
 use super::conversation::{converse, program};
@@ -24,12 +26,14 @@ pub struct LibraryRunner {
     /// The program and arguments that call [`crate::worker::serve`].
     worker: Vec<PathBuf>,
     libraries: HashMap<String, Built>,
+    /// The kernels of the folder that is the library.
+    folder: OnceLock<Vec<FolderKernel>>,
 }
 
 impl LibraryRunner {
     /// A runner that starts its workers with this command.
     pub fn new(config: LibraryConfig, worker: Vec<PathBuf>) -> Self {
-        Self { config, worker, libraries: HashMap::new() }
+        Self { config, worker, libraries: HashMap::new(), folder: OnceLock::new() }
     }
 
     fn library(&self, kernel: &Kernel) -> Built {
@@ -37,10 +41,18 @@ impl LibraryRunner {
             (Some(library), _) => library
                 .fill(|_| Some(kernel.name.clone()))
                 .map(PathBuf::from)
+                .and_then(|path| if path.is_dir() { self.in_folder(&path, kernel) } else { Some(path) })
                 .ok_or_else(|| Failure::new(FailureClass::Missing, "no library")),
             (None, Some(built)) => built.clone(),
             (None, None) => Err(Failure::new(FailureClass::Build, "not built")),
         }
+    }
+
+    /// The library of a kernel in a folder.
+    fn in_folder(&self, path: &Path, kernel: &Kernel) -> Option<PathBuf> {
+        let read = || Folder::read(path).map(|folder| folder.kernels).unwrap_or_default();
+        let kernels = self.folder.get_or_init(read);
+        kernels.iter().find(|one| one.name == kernel.name).map(|one| one.file.clone())
     }
 
     fn command(&self, batch: Batch<'_>) -> Result<Command, MeasureError> {
@@ -84,6 +96,9 @@ impl Runner for LibraryRunner {
             };
             match files::check(&path) {
                 Ok(()) => return Ok(()),
+                Err(_) if Path::new(&path).is_dir() && self.in_folder(Path::new(&path), kernel).is_some() => {
+                    return Ok(());
+                }
                 Err(error) => first = first.or(Some(format!("{path}: {error}"))),
             }
         }

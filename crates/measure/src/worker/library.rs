@@ -3,14 +3,18 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 
 use ck_select::ffi::{
     AsC as _, Callbacks, CkConvProblem, CkFmhaProblem, CkGemmProblem, CkKernelHooks, CkStatus,
 };
 use ck_select::files;
+use ck_select::pool::Folder;
 use ck_select::problem::Problem;
 use ck_select::vocab::Op;
 use libloading::Library;
+
+use super::bridge;
 
 /// `ck_bench_sink`: how a library registers its kernels.
 #[repr(C)]
@@ -29,6 +33,22 @@ type CountNonZero = unsafe extern "C" fn() -> i64;
 type RunConv = unsafe extern "C" fn(*const CkConvProblem, *mut c_void, *mut c_void) -> f32;
 type RunGemm = unsafe extern "C" fn(*const CkGemmProblem, *mut c_void, *mut c_void) -> f32;
 type RunFmha = unsafe extern "C" fn(*const CkFmhaProblem, *mut c_void, *mut c_void) -> f32;
+
+/// Hooks that do nothing.
+pub(super) const NONE: CkKernelHooks = CkKernelHooks {
+    struct_size: size_of::<CkKernelHooks>(),
+    user: std::ptr::null_mut(),
+    priority: 1,
+    reserved: 0,
+    supports_conv: None,
+    supports_gemm: None,
+    run_conv: None,
+    run_gemm: None,
+    supports_fmha: None,
+    run_fmha: None,
+    context: std::ptr::null_mut(),
+    release: None,
+};
 
 /// Callbacks by kernel name. They live as long as their library, which is forever.
 type Kernels = HashMap<String, &'static Callbacks>;
@@ -52,6 +72,14 @@ impl KernelLibrary {
         // Never unloaded: GPU runtimes register a library's code for the life of the process.
         let library: &'static Library = Box::leak(Box::new(library));
         let mut kernels = Kernels::new();
+        if let Some(kernel) =
+            Folder::kernel_of(Path::new(path)).filter(|kernel| kernel.signature != "ck_bench")
+        {
+            let hooks = bridge::hooks(library, &kernel).map_err(|error| format!("{path}: {error}"))?;
+            // SAFETY: the library is never unloaded, and its manifest says what its function takes.
+            kernels.insert(kernel.name, Box::leak(Box::new(unsafe { Callbacks::new(hooks) })));
+            return Ok(Self { library, registers: true, kernels, prepared: None });
+        }
         // SAFETY: the header declares the function with this type.
         let register = unsafe { library.get::<Register>(b"ck_bench_register") }.ok().map(|symbol| *symbol);
         if let Some(register) = register {
@@ -78,20 +106,7 @@ impl KernelLibrary {
     }
 
     fn function(&self, name: &str, op: Op) -> Option<CkKernelHooks> {
-        let mut hooks = CkKernelHooks {
-            struct_size: size_of::<CkKernelHooks>(),
-            user: std::ptr::null_mut(),
-            priority: 1,
-            reserved: 0,
-            supports_conv: None,
-            supports_gemm: None,
-            run_conv: None,
-            run_gemm: None,
-            supports_fmha: None,
-            run_fmha: None,
-            context: std::ptr::null_mut(),
-            release: None,
-        };
+        let mut hooks = NONE;
         match op {
             Op::GroupedConv => {
                 // SAFETY: the header declares functions named after a convolution kernel with this type.

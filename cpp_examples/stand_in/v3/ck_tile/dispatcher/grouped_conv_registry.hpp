@@ -28,9 +28,9 @@ struct GroupedConvProblem {
   int split_k = 1;
 
   /// Changes nothing, and answers false, when there is no such output.
-  bool compute_output_size() { return output_size(output_spatial); }
+  bool compute_output_size() { return output_size_(output_spatial); }
 
-  bool output_size(Axes& output) const {
+  bool output_size_(Axes& output) const {
     Axes made{};
     for (std::size_t axis = 0; axis < 3; ++axis) {
       const bool is_size =
@@ -58,7 +58,7 @@ struct GroupedConvProblem {
       return false;
     }
     Axes again{};
-    return output_size(again) && again == output_spatial;
+    return output_size_(again) && again == output_spatial;
   }
 
   [[nodiscard]] std::string to_string() const { return "problem of " + std::to_string(C) + " channels"; }
@@ -115,10 +115,10 @@ struct GroupedConvKernelKey {
   std::string arch = "gfx942";
   std::string name;
 
-  [[nodiscard]] auto identity() const {
+  [[nodiscard]] auto identity_() const {
     return std::tie(dtype_in, dtype_wei, dtype_out, layout, ndim_spatial, op, arch, name);
   }
-  bool operator==(const GroupedConvKernelKey& other) const { return identity() == other.identity(); }
+  bool operator==(const GroupedConvKernelKey& other) const { return identity_() == other.identity_(); }
 
   [[nodiscard]] std::string kernel_id() const {
     std::string id = "cktile_gconv_v1";

@@ -86,7 +86,7 @@ pub(crate) struct Args {
     /// Run upstream's benchmark executables, <DIR>/benchmark_<kernel>
     #[arg(long, value_name = "DIR", group = "who")]
     executables: Option<PathBuf>,
-    /// Run the kernels of a shared library (include/ck_select_bench.h)
+    /// Run the kernels of a shared library (include/ck_select_bench.h), or of a folder of them with a kernels.json
     #[arg(long, value_name = "FILE.so", group = "who")]
     library: Option<PathBuf>,
     /// Run what a configuration describes: executables with other flags, libraries built just in time
@@ -443,7 +443,7 @@ fn usual_action() -> Result<&'static Arc<AtomicBool>, CliError> {
 
 /// Measures; `None` for a dry run and for jobs of Slurm, which report themselves.
 fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
-    let pool = Arc::new(Pool::read(&args.pool)?);
+    let pool = Arc::new(super::read_pool(&args.pool)?);
     let mut problems = ProblemSet::read(&args.problems, pool.op())?;
     for note in &problems.notes {
         say!("ckselect: note: {note}");

@@ -1,0 +1,105 @@
+//! A forest at the end of a copy of this library, for hipDNN's `custom_library` (experimental).
+//!
+//! ```text
+//! copy = library, packed forest, length of the packed forest in eight bytes, MAGIC
+//! ```
+//!
+//! The loader ignores what follows a library, and the digest of a descriptor covers it. So one file is a whole
+//! scorer, made without a compiler.
+
+use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use libloading::Library;
+
+use crate::files;
+use crate::forest::Forest;
+use crate::packed;
+use crate::scoring::{RowMajor, RowScorer};
+
+/// The function that a descriptor names.
+pub const SYMBOL: &str = "ck_uhd_score";
+const MAGIC: &[u8; 16] = b"ck-select forest";
+
+/// A copy of a library that carries a forest, given as LightGBM's text.
+pub fn carrying(library: &[u8], text: &str) -> Result<Vec<u8>, String> {
+    let (forest, library) = (packed::pack(text)?, carried(library).map_or(library, |(library, _)| library));
+    let length = (forest.len() as u64).to_le_bytes();
+    Ok([library, &forest, &length, MAGIC].concat())
+}
+
+/// Loads a copy as hipDNN does, and checks that it has the scores of the forest.
+pub fn check(copy: &Path, forest: &Forest) -> Result<(), String> {
+    // SAFETY: whoever names a library of ck-select wants its code to run.
+    let library = unsafe { Library::new(copy) }.map_err(|error| error.to_string())?;
+    // SAFETY: the function has this type in every library of ck-select.
+    let function =
+        unsafe { library.get::<unsafe extern "C" fn(*const f64, usize) -> f64>(SYMBOL.as_bytes()) };
+    let function = function.map_err(|error| error.to_string())?;
+    for value in [0.0, 1.0, 64.0, f64::NAN] {
+        let row = vec![value; forest.num_features()];
+        let expected = forest.raw_score(&row).unwrap_or(f64::NAN) / divisor(forest);
+        // SAFETY: as many values as the count says.
+        let found = unsafe { function(row.as_ptr(), row.len()) };
+        if found.to_bits() != expected.to_bits() {
+            return Err(format!("{SYMBOL} answers {found}, the forest {expected}"));
+        }
+    }
+    Ok(())
+}
+
+/// By what sums are divided.
+fn divisor(forest: &Forest) -> f64 {
+    if forest.averaged() { forest.trees().len() as f64 } else { 1.0 }
+}
+
+/// A library and the packed forest that it carries.
+fn carried(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (bytes, length) = bytes.strip_suffix(MAGIC)?.split_last_chunk::<8>()?;
+    bytes.split_at_checked(bytes.len().checked_sub(usize::try_from(u64::from_le_bytes(*length)).ok()?)?)
+}
+
+/// The score of a row: the sum of the forest that this library carries, or its average. NaN if it carries none,
+/// or the row is of another length.
+pub(crate) fn score(row: &[f64]) -> f64 {
+    static CARRIED: OnceLock<Option<(RowScorer, f64)>> = OnceLock::new();
+    let load = || {
+        let bytes = files::read(own_path()?).ok()?;
+        let forest = Forest::unpack(carried(&bytes)?.1).ok()?;
+        let divisor = divisor(&forest);
+        Some((RowScorer::new(Arc::new(forest)), divisor))
+    };
+    let Some((scorer, divisor)) = CARRIED.get_or_init(load) else { return f64::NAN };
+    if row.len() != scorer.forest().num_features() {
+        return f64::NAN;
+    }
+    let mut sum = [0.0];
+    let trees = scorer.forest().trees().len();
+    scorer.score(&RowMajor { values: row, width: row.len() }, 0..trees, &mut sum);
+    sum[0] / divisor
+}
+
+/// The file of this library, or of the program that it is a part of.
+fn own_path() -> Option<PathBuf> {
+    /// `Dl_info`.
+    #[repr(C)]
+    struct Found {
+        file: *const c_char,
+        base: *mut c_void,
+        symbol: *const c_char,
+        address: *mut c_void,
+    }
+    unsafe extern "C" {
+        fn dladdr(address: *const c_void, found: *mut Found) -> c_int;
+    }
+    let null: *mut c_void = std::ptr::null_mut();
+    let mut found = Found { file: null.cast(), base: null, symbol: null.cast(), address: null };
+    // SAFETY: any address may be asked for, and `found` outlives the call.
+    if unsafe { dladdr(own_path as *const c_void, &raw mut found) } == 0 || found.file.is_null() {
+        return None;
+    }
+    // SAFETY: a name that the loader keeps while the library is loaded.
+    Some(PathBuf::from(OsStr::from_bytes(unsafe { CStr::from_ptr(found.file) }.to_bytes())))
+}
