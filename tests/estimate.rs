@@ -153,7 +153,7 @@ fn a_universal_model_answers_for_any_gpu_and_says_so() {
     assert!(!registry.select(&problem).unwrap().generic);
 }
 
-/// As the command line's `--hardware` beside an architecture.
+/// As the command line's `--arch` beside an architecture.
 #[test]
 fn a_universal_model_ranks_with_the_callers_constants() {
     let model = || Model::load(root("models/universal")).unwrap();

@@ -37,18 +37,18 @@ efficiency: ckselect offline-python
 	@[ -n '$(MI355X)' ] || { echo 'efficiency: say where the measurements are: MI355X=FOLDER' >&2; exit 1; }
 	rm -rf '$(EFFICIENCY)' && mkdir -p '$(EFFICIENCY)'
 	'$(TARGET_DIR)/release/ckselect' train --data '$(MI355X)/forward_bf16_oracle_dev.csv' --extra-data '$(MI355X)/forward_bf16_training_20k.csv' \
-		--out '$(EFFICIENCY)/model' --where op=grouped_conv,direction=forward,dtype=bf16 --arch gfx950
-	'$(TARGET_DIR)/release/ckselect' evaluate --estimate --arch gfx950 --data '$(MI355X)/forward_bf16_oracle_dev.csv' --problems '$(EFFICIENCY)/estimate.csv'
+		--output '$(EFFICIENCY)/model' --where op=grouped_conv,direction=forward,dtype=bf16 --arch gfx950
+	'$(TARGET_DIR)/release/ckselect' evaluate --model estimate --arch gfx950 --data '$(MI355X)/forward_bf16_oracle_dev.csv' --output '$(EFFICIENCY)/estimate.csv'
 	'$(TARGET_DIR)/release/ckselect' train --universal --data $(sort $(filter-out %.cold.parquet,$(wildcard data/h200/*.parquet))) \
-		--out '$(EFFICIENCY)/h200' --folds 1
+		--output '$(EFFICIENCY)/h200' --folds 1
 	'$(TARGET_DIR)/release/ckselect' evaluate --model '$(EFFICIENCY)/h200' --arch gfx950 --data '$(MI355X)/forward_bf16_oracle_dev.csv' \
-		--problems '$(EFFICIENCY)/universal.csv'
-	'$(TARGET_DIR)/release/ckselect' evaluate --predictions '$(MI355X)/upstream_picks_dev.csv' --data '$(MI355X)/forward_bf16_oracle_dev.csv' \
-		--problems '$(EFFICIENCY)/upstream.csv'
+		--output '$(EFFICIENCY)/universal.csv'
+	'$(TARGET_DIR)/release/ckselect' evaluate --model '$(MI355X)/upstream_picks_dev.csv' --data '$(MI355X)/forward_bf16_oracle_dev.csv' \
+		--output '$(EFFICIENCY)/upstream.csv'
 	'$(OFFLINE_PYTHON)' -B packaging/docs/efficiency.py '$(EFFICIENCY)/model/oof_predictions.parquet' '$(EFFICIENCY)/estimate.csv' \
 		'$(EFFICIENCY)/universal.csv' '$(EFFICIENCY)/upstream.csv' >'$(EFFICIENCY)/efficiency.csv'
 	'$(TARGET_DIR)/release/ckselect' tune --arch gfx950 --model '$(EFFICIENCY)/h200' --simulate '$(MI355X)/forward_bf16_oracle_dev.csv' --counts \
-		--draws 10 --format csv >'$(EFFICIENCY)/curve.csv'
+		--params draws=10 --format csv >'$(EFFICIENCY)/curve.csv'
 	cp '$(EFFICIENCY)/efficiency.csv' '$(EFFICIENCY)/curve.csv' docs/images/
 
 # The stamp is written last, so that an interrupted installation is begun again.

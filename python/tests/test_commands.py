@@ -15,7 +15,7 @@ import ck_select
 ROOT = Path(__file__).parents[2]
 NAMES = [line for line in (ROOT / "configs/forward_bf16.txt").read_text().splitlines() if line.startswith("grouped")]
 PROBLEM = {"N": 16, "C": 256, "K": 128, "Hi": 28, "Wi": 28, "Y": 3, "X": 3, "pad_h": 1, "pad_w": 1}
-MEASURED = {"variant": "forward", "model": ROOT / "models/universal"}
+MEASURED = {"where": {"direction": "forward"}, "model": ROOT / "models/universal"}
 
 
 @pytest.fixture
@@ -34,15 +34,15 @@ def test_options_are_words():
 
     begin = ["x", "--format", "json"]
     assert called("x") == begin
-    assert called("x", rank_by="tflops", top=3, force_model=True) == [
+    assert called("x", max_loss="p10=0", top=3, strict=True, where={"op": "fmha", "dtype": "fp8"}, params={"seed": 7, "a": 1}) == [
         *begin,
-        *("--rank-by", "tflops", "--top", "3", "--force-model"),
+        *("--max-loss", "p10=0", "--top", "3", "--strict", "--where", "op=fmha,dtype=fp8", "--params", "seed=7", "a=1"),
     ]
     assert called("x", data=["a", Path("b")], overwrite=False, output=None) == [*begin, "--data", "a", "b"]
     assert called("x", "a", Path("b"), top=3) == ["x", "a", "b", "--format", "json", "--top", "3"]
     assert ck_select.report("a.csv", against=["b"])[0][:-1] == ["report", "a.csv", "--format", "json", "--against", "b"]
-    assert ck_select.tune("gfx942", simulate="a.csv", seed=2)[0][:-1] == [
-        *("tune", "--format", "json", "--arch", "gfx942", "--simulate", "a.csv", "--seed", "2")
+    assert ck_select.tune("gfx942", simulate="a.csv", params={"seed": 2})[0][:-1] == [
+        *("tune", "--format", "json", "--arch", "gfx942", "--simulate", "a.csv", "--params", "seed=2")
     ]
 
 
@@ -101,15 +101,14 @@ def test_messages_of_what_succeeds_are_shown(capfd, tmp_path):
     pool = tmp_path / "pool.txt"
     pool.write_text("\n".join([NAMES[0], NAMES[0].replace("bf16", "fp32")]))
     model = ck_select.shipped_model("grouped_conv_forward_bf16_gfx950")
-    pairs = ",".join(f"{field}={value}" for field, value in PROBLEM.items())
-    assert len(ck_select.ckselect("rank", model=model, pool=pool, problem=pairs)) == 1
+    assert len(ck_select.ckselect("rank", model=model, pool=pool, problem=PROBLEM)) == 1
     assert "1 of 2 kernels are left out" in capfd.readouterr().err
 
 
 def test_a_sweep_is_reported(tmp_path):
     page = tmp_path / "page.html"
     sweeps = [ROOT / "data/h200/forward.parquet", ROOT / "data/h200/forward.odd10.parquet"]
-    rows = ck_select.report(sweeps, html=page)
+    rows = ck_select.report(sweeps, output=page)
     problems = next(row["value"] for row in rows if (row["section"], row["name"]) == ("coverage", "problems"))
     assert problems == 560 and "what is in the sweep" in page.read_text(encoding="utf-8")
     assert len(ck_select.report(sweeps[0])) > 20
@@ -126,7 +125,7 @@ def test_tables_are_judged_as_files_are(kind, tmp_path):
         "polars": lambda: polars.from_pandas(pages),
         "rows": lambda: pages.to_dict("records"),
     }[kind]()
-    options = {"arch": "sm_90", "variant": "forward"}
+    options = {"arch": "sm_90", "where": {"direction": "forward"}}
     expected = ck_select.evaluate("embedded:universal", file, **options)
     assert ck_select.evaluate("embedded:universal", table, **options) == expected
     assert ck_select.evaluate(ck_select.Predictor(ck_select.shipped_model("universal")), [file], **options) == expected
@@ -135,9 +134,9 @@ def test_tables_are_judged_as_files_are(kind, tmp_path):
 
 def test_a_model_is_fitted_to_a_table(tmp_path):
     sweep = pandas.read_parquet(ROOT / "data/h200/forward.odd10.parquet").head(600)
-    options = {"op": "grouped_conv", "variant": "forward", "dtype": "bf16", "arch": "sm_90"}
+    options = {"where": {"direction": "forward", "dtype": "bf16"}, "arch": "sm_90"}
     try:
-        predictor = ck_select.fit(sweep, tmp_path / "mine", folds=2, params="n_estimators=5", **options)
+        predictor = ck_select.fit(sweep, tmp_path / "mine", folds=2, params={"n_estimators": 5}, **options)
     except ck_select.CommandError as error:
         if "LightGBM" not in str(error):
             raise
@@ -145,14 +144,14 @@ def test_a_model_is_fitted_to_a_table(tmp_path):
     kernels = sorted(sweep.kernel_name.unique())
     problem = ck_select.GroupedConvProblem(**PROBLEM, dtype="bf16")
     assert predictor.select_best(problem, kernels) in kernels
-    assert ck_select.evaluate(predictor, sweep, variant="forward")
+    assert ck_select.evaluate(predictor, sweep, where={"direction": "forward"})
 
 
 def test_universal_models_are_tuned_and_drawn():
     data = [ROOT / "data/h200/forward.odd10.parquet"]
     try:
         tuned = ck_select.tune("sm_90", simulate=data, measure=5, **MEASURED)
-        drawn = ck_select.tune("sm_90", simulate=data, counts="5", ways="tuned", draws=1, **MEASURED)
+        drawn = ck_select.tune("sm_90", simulate=data, counts="5", params={"ways": "tuned", "draws": 1}, **MEASURED)
     except ck_select.CommandError as error:
         if "LightGBM" not in str(error):
             raise

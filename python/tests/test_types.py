@@ -50,7 +50,7 @@ spec: ck_select.MLKernelSpec = create_ml_heuristic("model", kernel_pool=[{"tile_
 status: ck_select.StoreStatus = GroupedConvRegistry("gfx950").store_status()
 models: dict[str, Path] = ck_select.shipped_models()
 times: list[dict[str, object]] = ck_select.estimate(problem, ["a name"], arch="gfx942", top=1)
-figures: list[dict[str, object]] = ck_select.tune("gfx942", simulate=["a.csv", Path("b.csv")], overwrite=True)
+figures: list[dict[str, object]] = ck_select.tune("gfx942", simulate=["a.csv", Path("b.csv")], params={"draws": 2})
 Theirs("model").predict_tflops(problem, {})
 """
 

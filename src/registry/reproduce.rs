@@ -48,9 +48,9 @@ fn estimated(
     let pool = prepared.estimates.pool_file(problem.op())?;
     let (pool, problem, top) = (quoted(pool)?, problem.on(None), selection.rank + 1);
     let splits = allowed(state, &problem);
-    let hardware = described_by(state, arch)?.map_or_else(String::new, |path| format!(" --hardware {path}"));
+    let hardware = described_by(state, arch)?.map_or_else(String::new, |path| format!(":{path}"));
     Ok(format!(
-        "ckselect rank --estimate --arch {arch}{hardware} --pool {pool} --problem '{problem}'{splits} --top {top}"
+        "ckselect rank --model estimate --arch {arch}{hardware} --pool {pool} --problem '{problem}'{splits} --top {top}"
     ))
 }
 
@@ -109,12 +109,12 @@ fn ranked(
     })?;
     let (model, pool) = (quoted(model)?, quoted(compiled.pool_file()?)?);
     let (problem, top) = (problem.on(problem.arch().or(arch)), selection.rank + 1);
-    let force = if loaded.key == ModelKey::of(loaded.model.spec()) { "" } else { " --force-model" };
+    let force = if loaded.key == ModelKey::of(loaded.model.spec()) { "" } else { " --allow untrained" };
     let device = state.described().filter(|_| loaded.model.is_generic());
     let device = device.filter(|device| problem.arch().is_none_or(|arch| arch == device.arch));
     let path = device.map(|device| described_by(state, device.arch)).transpose()?.flatten();
     let device = match (device, path) {
-        (Some(device), Some(path)) => format!(" --arch {} --hardware {path}", device.arch),
+        (Some(device), Some(path)) => format!(" --arch {}:{path}", device.arch),
         _ => String::new(),
     };
     let splits = allowed(state, &problem);

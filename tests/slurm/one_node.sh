@@ -124,7 +124,7 @@ run_test() {
     echo m,n,k >"$work/problems.csv"
     for m in $(seq 24); do echo "$((m * 64)),128,256" >>"$work/problems.csv"; done
     cd "$work"
-    set -- bench --pool pool.txt --problems problems.csv --executables bin
+    set -- bench --pool pool.txt --problems problems.csv --runner bin
     "$ckselect" "$@" --output whole.csv
 
     export FAKE_SLEEP_MS=60

@@ -64,7 +64,7 @@ fn page() {
     let mut ratios: Vec<[f64; 3]> = Vec::new();
     for _ in 0..PAIRS {
         let [without, with] =
-            [&[][..], &["--html", "page.html"]].map(|more| sweep(folder.path(), MORE_PROBLEMS, 20, more));
+            [&[][..], &["--output", "page.html"]].map(|more| sweep(folder.path(), MORE_PROBLEMS, 20, more));
         let shown = fs::read_to_string(folder.path().join("page.html")).unwrap();
         assert!(shown.contains("It ended: all rows are done."));
         let [wall, cpu] = [with.wall / without.wall, with.cpu / without.cpu];
@@ -139,7 +139,7 @@ fn sweep(folder: &Path, problems: usize, batch: usize, more: &[&str]) -> Took {
     let mut child = Command::new(env!("CARGO_BIN_EXE_ckselect"))
         .current_dir(folder)
         .args(["bench", "--pool", "pool.txt", "--problems", "problems.csv", "--runner", "runner.json"])
-        .args(["--output", "out.csv", "--overwrite", "--warmup", "0", "--repeat", "1"])
+        .args(["--output", "out.csv", "--overwrite", "--params", "warmup=0", "--params", "repeat=1"])
         .args(["--batch", &batch.to_string()])
         .args(more)
         .env("FAKE_POOL", folder.join("pool.txt"))

@@ -7,13 +7,11 @@ use std::path::{Path, PathBuf};
 use ck_select::files;
 use clap::ArgMatches;
 
+use crate::commands::Gpu;
 use crate::error::CliError;
 
 /// The options that name an output, in any command. All other paths are inputs.
-const OUTPUTS: [&str; 8] =
-    ["output", "out", "json", "html", "changes", "rejects", "export_json", "prune_pool"];
-/// In other commands, `--problems` is an input.
-const OUTPUTS_OF_EVALUATE: [&str; 1] = ["problems"];
+const OUTPUTS: [&str; 2] = ["output", "rejects"];
 
 /// A path on the command line.
 pub(crate) struct Named<'a> {
@@ -37,14 +35,9 @@ pub(crate) fn check(command: &clap::Command, matches: &ArgMatches) -> Result<(),
         if id == "warm_start" {
             continue;
         }
-        // A word, unless there is such a file.
-        if let ("hardware", Ok(Some(file))) = (id, matches.try_get_one::<String>(id)) {
-            let path = Path::new(file);
-            named.extend(path.is_file().then(|| Named {
-                option: "--hardware".to_owned(),
-                path,
-                is_written: false,
-            }));
+        if let Ok(Some(gpu)) = matches.try_get_one::<Gpu>(id) {
+            let read = |path| Named { option: "--arch".to_owned(), path, is_written: false };
+            named.extend(gpu.file().map(read));
             continue;
         }
         // Values of other types are not paths.
@@ -53,15 +46,14 @@ pub(crate) fn check(command: &clap::Command, matches: &ArgMatches) -> Result<(),
             Some(long) => format!("--{long}"),
             None => argument.get_value_names().unwrap_or_default().join(" "),
         };
-        let is_written =
-            OUTPUTS.contains(&id) || (command.get_name() == "evaluate" && OUTPUTS_OF_EVALUATE.contains(&id));
+        let is_written = OUTPUTS.contains(&id);
         named.extend(paths.map(|path| Named { option: option.clone(), path, is_written }));
     }
     refuse_repeats(&named)?;
     refuse(&named)?;
     // These begin a folder, whose parents they make, and check it themselves.
-    if ["convert", "import", "pack", "train", "tune"].contains(&command.get_name()) {
-        named.retain(|one| !["--output", "--out"].contains(&one.option.as_str()));
+    if ["convert", "pack", "train", "tune"].contains(&command.get_name()) {
+        named.retain(|one| one.option != "--output");
     }
     named.iter().filter(|one| one.is_written).try_for_each(|one| check_writable(one.path))
 }

@@ -1,7 +1,7 @@
 //! Destinations of results: standard output or a file.
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ck_select::files::Pending;
 use ck_select::terminal::printable;
@@ -88,6 +88,20 @@ impl Output {
     pub(crate) fn finish(self) -> Result<(), CliError> {
         let written = self.writer.into_inner().map_err(io::IntoInnerError::into_error);
         written.and_then(Pending::commit).map_err(|error| CliError::io(self.name, &error))
+    }
+}
+
+/// The end of a file's name, which says what is written.
+pub(crate) fn suffix(path: &Path) -> &str {
+    path.extension().and_then(std::ffi::OsStr::to_str).unwrap_or_default()
+}
+
+/// Reads the path of a page, a table or a document.
+#[cfg(feature = "offline")]
+pub(crate) fn with_suffix(text: &str) -> Result<PathBuf, String> {
+    match suffix(Path::new(text)) {
+        "html" | "json" | "csv" => Ok(text.into()),
+        _ => Err(format!("found '{text}', expected a name that ends in .html, .json or .csv")),
     }
 }
 

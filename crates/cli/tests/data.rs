@@ -73,8 +73,8 @@ fn misspelt_columns_and_impossible_figures_are_refused() {
     write("header.csv", format!("{}\n{ROW},0.02,300,1\n", HEADER.replace("stride_h", "Stride_h")));
     for line in [
         "convert header.csv -o a.parquet --arch gfx950",
-        "evaluate --predictions header.csv --data header.csv",
-        "dev features --engine conv97 --input header.csv",
+        "evaluate --model header.csv --data header.csv",
+        "dev features --engine conv97 --data header.csv",
     ] {
         let error = bad_in(folder.path(), line, 1);
         assert!(
@@ -112,7 +112,7 @@ fn shapes_are_problems_that_rank_reads() {
     {
         assert!(sizes.iter().any(|found| *found == set), "{list}");
     }
-    both_in(folder.path(), "shapes --set resnet50 --set vit-patch --batches 4 --output nets.csv");
+    both_in(folder.path(), "shapes --set resnet50 --set vit-patch --params batches=4 --output nets.csv");
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let problems = folder.path().join("nets.csv");
     let line = format!(
@@ -129,15 +129,16 @@ fn shapes_are_problems_that_rank_reads() {
 #[test]
 fn validation_sets_are_seeded_and_apart() {
     let folder = TempDir::new().unwrap();
-    both_in(folder.path(), "shapes --validation 50 --seed 1 --output a.csv");
-    let (again, _) = both_in(folder.path(), "shapes --validation 50 --seed 1");
+    both_in(folder.path(), "shapes --validation 50 --params seed=1 --output a.csv");
+    let (again, _) = both_in(folder.path(), "shapes --validation 50 --params seed=1");
     assert_eq!(again, fs::read_to_string(folder.path().join("a.csv")).unwrap());
-    let (apart, _) = both_in(folder.path(), "shapes --validation 50 --seed 1 --apart-from a.csv");
+    let (apart, _) = both_in(folder.path(), "shapes --validation 50 --params seed=1 --apart-from a.csv");
     let body = |text: &str| -> Vec<String> {
         text.lines().skip(1).map(|line| line.split_once(',').unwrap().1.to_owned()).collect()
     };
     assert!(body(&apart).iter().all(|line| !body(&again).contains(line)));
-    let (json, _) = both_in(folder.path(), "shapes --set benchmark --format json --count 5");
+    both_in(folder.path(), "shapes --set benchmark --count 5 --output five.json");
+    let json = fs::read_to_string(folder.path().join("five.json")).unwrap();
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value.as_array().unwrap().len(), 5);
     assert_eq!((&value[0]["m"], &value[0]["dtype"]), (&64.into(), &"fp8".into()));
@@ -150,9 +151,9 @@ fn upstreams_names_of_problem_sets_are_known() {
     let (listed, _) = both_in(folder.path(), "shapes --list");
     for (name, line) in [
         ("forward_2d", "--set synthetic"),
-        ("bwd_data_3d", "--set synthetic --direction bwd_data --ndim 3"),
-        ("validation_holdout", "--validation 300 --ndim 3"),
-        ("bwd_weight_test_validation", "--set holdout --direction bwd_weight --ndim 3"),
+        ("bwd_data_3d", "--set synthetic --direction bwd_data --params ndim=3"),
+        ("validation_holdout", "--validation 300 --params ndim=3"),
+        ("bwd_weight_test_validation", "--set holdout --direction bwd_weight --params ndim=3"),
     ] {
         let (ours, _) = both_in(folder.path(), &format!("shapes {line}"));
         let (theirs, said) = both_in(folder.path(), &format!("shapes --set {name}"));
@@ -174,9 +175,9 @@ fn a_count_is_reached_or_the_reason_said() {
         (out.lines().count() - 1, said)
     };
     assert_eq!(count("shapes --set wide --count 500"), (500, String::new()));
-    for option in ["--count", "--stratify"] {
-        let (found, said) = count(&format!("shapes --set resnet50 --batches 1 {option} 500"));
-        let reason = format!("{option} 500: the sources have only {found} problems, all of which are taken");
+    for strata in ["", "strata:"] {
+        let (found, said) = count(&format!("shapes --set resnet50 --params batches=1 --count {strata}500"));
+        let reason = format!("--count 500: the sources have only {found} problems, all of which are taken");
         assert!(found < 500 && said.contains(&reason), "{said}");
     }
 }
@@ -191,7 +192,7 @@ fn a_run_is_chosen_where_measurements_are_read() {
     };
     let text = format!("{HEADER},run_id\n{}", row("16x64x64", 300, "7") + &row("64x64x64", 200, "8"));
     fs::write(folder.path().join("a.csv"), text).unwrap();
-    let line = "evaluate --estimate --arch gfx950 --data a.csv --format json --where";
+    let line = "evaluate --model estimate --arch gfx950 --data a.csv --format json --where";
     for (run, kernel) in [("7", "16x64x64"), ("8", "64x64x64")] {
         let (out, said) = both_in(folder.path(), &format!("{line} run_id={run}"));
         let json: serde_json::Value = serde_json::from_str(&out).unwrap();
@@ -209,7 +210,7 @@ fn a_run_is_chosen_where_measurements_are_read() {
          grouped_conv_forward_bf16_2d_64x64x64_compv3,,,,16,64,64,1,28,28,3,3,0.02,9,gfx950,8\n"
     );
     fs::write(folder.path().join("two.csv"), two).unwrap();
-    let line = "evaluate --estimate --data two.csv --format json";
+    let line = "evaluate --model estimate --data two.csv --format json";
     assert!(bad_in(folder.path(), line, 2).contains(" is missing: two.csv has rows of "));
     let (out, said) = both_in(folder.path(), &format!("{line} --where run_id=8"));
     assert!(out.contains("\"num_rows\": 1") && said.contains("1 rows are of other runs"), "{said}");
@@ -229,28 +230,29 @@ fn the_data_says_operation_and_architecture() {
     let header = "kernel,m,n,k,latency_ms,tflops,arch\n";
     write("gemm.csv", &(header.to_owned() + &gemm("gfx950")));
     let judged = |line: &str| both_in(folder.path(), line).0;
-    let said = judged("evaluate --estimate --where op=gemm_universal --arch gfx950 --data gemm.csv");
-    assert_eq!(judged("evaluate --estimate --data gemm.csv"), said);
-    both_in(folder.path(), "compare estimate estimate --data gemm.csv");
+    let said = judged("evaluate --model estimate --where op=gemm_universal --arch gfx950 --data gemm.csv");
+    assert_eq!(judged("evaluate --model estimate --data gemm.csv"), said);
+    both_in(folder.path(), "evaluate --against estimate --model estimate --data gemm.csv");
     write("two.csv", &(header.to_owned() + &gemm("gfx950") + &gemm("gfx942")));
-    let error = bad_in(folder.path(), "evaluate --estimate --data two.csv", 2);
+    let error = bad_in(folder.path(), "evaluate --model estimate --data two.csv", 2);
     assert!(error.contains("--arch is missing: two.csv has rows of gfx950 and of gfx942"), "{error}");
     write("conv.csv", &format!("{HEADER}\n{ROW},0.02,300,1\n"));
-    let error = bad_in(folder.path(), "evaluate --estimate --arch gfx950 --data gemm.csv conv.csv", 2);
+    let error = bad_in(folder.path(), "evaluate --model estimate --arch gfx950 --data gemm.csv conv.csv", 2);
     let message = "--where op= is missing: gemm.csv has rows of gemm_universal, conv.csv of grouped_conv";
     assert!(error.contains(message), "{error}");
-    let error = bad_in(folder.path(), "evaluate --estimate --data conv.csv", 2);
+    let error = bad_in(folder.path(), "evaluate --model estimate --data conv.csv", 2);
     assert!(error.contains("the estimate needs a GPU: give --arch"), "{error}");
 }
 
 #[test]
 fn strata_are_shared_out() {
     let folder = TempDir::new().unwrap();
-    let line = "shapes --set conv-edge --set synthetic --stratify 40";
+    let line = "shapes --set conv-edge --set synthetic --count strata:40";
     let (whole, _) = both_in(folder.path(), line);
     assert_eq!(whole.lines().count(), 41);
     assert!(
-        bad_in(folder.path(), "shapes --set wide --stratify 9", 2).contains("only convolutions have strata")
+        bad_in(folder.path(), "shapes --set wide --count strata:9", 2)
+            .contains("only convolutions have strata")
     );
 }
 
@@ -267,9 +269,9 @@ fn driver_lines_become_problems() {
         "{err}"
     );
     assert!(bad_in(folder.path(), "shapes --set wide --driver lines.txt", 2).contains("one file has one"));
-    for option in ["--dtype fp16", "--ndim 3"] {
+    for option in ["--dtype fp16", "--params ndim=3"] {
         let error = bad_in(folder.path(), &format!("shapes --driver lines.txt {option}"), 2);
-        let name = option.split(' ').next().unwrap();
+        let name = option.split('=').next().unwrap().split(" fp").next().unwrap();
         assert!(error.contains(&format!("{name} is for ")), "{error}");
     }
     assert!(bad_in(folder.path(), "shapes --set wyde", 2).contains("expected one of: wide, edge"));

@@ -17,22 +17,21 @@ fn counts_are_numbers() {
         (vec!["configs/bwd_weight_3d.json", "--arch", "gfx942"], 640),
         (vec!["configs/forward_2d.json", "--valid-only"], 744),
         (vec!["configs/gemm_default.json"], 607),
-        (vec!["configs/gemm_default.json", "--dtype", "fp16", "--layout", "ccr", "--arch", "gfx942"], 168),
+        (vec!["configs/gemm_default.json", "--params", "dtype=fp16", "layout=ccr", "--arch", "gfx942"], 168),
         (vec!["configs/forward_2d.json", "--filter", "c.tile_n >= 128 and c.pipeline == 'compv5'"], 48),
         (
             vec![
                 "configs/forward_2d.json",
-                "--ndim",
-                "3",
-                "--op",
-                "grouped_conv",
+                "--params",
+                "ndim=3",
+                "op=grouped_conv",
                 "--filter",
                 "c.ndim_spatial == 3",
             ],
             1216,
         ),
     ] {
-        let (stdout, stderr) = both(&[&["enumerate"], &*arguments, &["--count-only"]].concat());
+        let (stdout, stderr) = both(&[&["enumerate"], &*arguments, &["--count"]].concat());
         assert_eq!((stdout.as_str(), stderr.as_str()), (format!("{count}\n").as_str(), ""), "{arguments:?}");
     }
 }
@@ -57,7 +56,7 @@ fn lists_come_in_every_format() {
          24,\"- compv4 without two buffers, or not for this tile\"\n\
          448,- scheduler not for this pipeline\n744,kept\n"
     );
-    let (fields, _) = both(&["enumerate", "--list-fields", "--op", "gemm_universal", "--format", "csv"]);
+    let (fields, _) = both(&["enumerate", "--fields", "--params", "op=gemm_universal", "--format", "csv"]);
     assert!(
         fields.starts_with("op,field,meaning\ngemm_universal,c.name,") && fields.contains("c.warp_tile_k,")
     );
@@ -68,8 +67,7 @@ fn written_pools_can_be_ranked() {
     let folder = tempfile::tempdir().unwrap();
     let (json, text) = (folder.path().join("pool.json"), folder.path().join("pool.txt"));
     let (json, text) = (json.to_str().unwrap(), text.to_str().unwrap());
-    let (stdout, _) =
-        both(&["enumerate", "configs/forward_bf16.json", "--export-json", json, "--output", text]);
+    let (stdout, _) = both(&["enumerate", "configs/forward_bf16.json", "--output", json, "--output", text]);
     assert_eq!(stdout, "kernels  of them\n     30  expanded\n     30  kept\n");
     let export: serde_json::Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
     assert_eq!(
@@ -99,17 +97,20 @@ fn mistakes_are_pointed_at() {
     assert!(error.ends_with("\n  c.tile_x > 3\n    ^^^^^^\n"), "{error}");
     let error = bad(&["enumerate", sweep, "--filter", "c.tile_m > c.name"], 1);
     assert!(error.contains("'>' does not order a number and a text\n  c.tile_m > c.name\n  ^^^"), "{error}");
-    assert!(bad(&["enumerate", sweep, "--dtype", "fp8"], 2).contains("--dtype is for GEMMs"));
-    assert!(bad(&["enumerate", sweep, "--layout", "rcr"], 2).contains("--layout is for GEMMs"));
+    assert!(bad(&["enumerate", sweep, "--params", "dtype=fp8"], 2).contains("dtype is for GEMMs"));
+    assert!(bad(&["enumerate", sweep, "--params", "layout=rcr"], 2).contains("layout is for GEMMs"));
     assert!(
-        bad(&["enumerate", "configs/gemm_ci.json", "--ndim", "3"], 2).contains("--ndim is for convolutions")
+        bad(&["enumerate", "configs/gemm_ci.json", "--params", "ndim=3"], 2)
+            .contains("--params: ndim is for convolutions")
     );
     assert!(bad(&["enumerate", sweep, "--arch", "mi355x"], 2).contains("--arch: unknown arch 'mi355x'"));
-    assert!(bad(&["enumerate", sweep, "--op", "gemm_universal"], 1).contains("tile_config: found nothing"));
+    assert!(
+        bad(&["enumerate", sweep, "--params", "op=gemm_universal"], 1).contains("tile_config: found nothing")
+    );
     assert!(bad(&["enumerate", "configs/none.json"], 1).contains("configs/none.json: "));
     assert!(bad(&["enumerate", sweep, "--rules", "configs/none"], 1).contains("no such directory"));
     assert!(bad(&["enumerate"], 2).contains("CONFIG.json"));
-    bad(&["enumerate", sweep, "--list", "--count-only"], 2);
+    bad(&["enumerate", sweep, "--list", "--count"], 2);
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn filter_files_hold_an_expression_and_no_python() {
     let path = folder.path().join("filter");
     let file = path.to_str().unwrap();
     fs::write(&path, "# wide tiles\nc.tile_n >= 128\n").unwrap();
-    let arguments = ["enumerate", "configs/forward_2d.json", "--count-only", "--filter-file", file];
+    let arguments = ["enumerate", "configs/forward_2d.json", "--count", "--filter", &format!("@{file}")];
     assert_eq!(both(&arguments).0, "336\n");
     assert_eq!(
         both(&[&arguments[..], &["--filter", "c.pipeline == 'compv5'"]].concat()).0,
@@ -142,8 +143,7 @@ fn own_rules_are_used_and_unknown_keys_are_refused() {
     let fewer = rules.replace("\"compv6\", \"comp_async\", ", "\"comp_async\", ");
     fs::write(folder.path().join("conv.json"), fewer).unwrap();
     let directory = folder.path().to_str().unwrap();
-    let (stdout, stderr) =
-        both(&["enumerate", "configs/forward_2d.json", "--count-only", "--rules", directory]);
+    let (stdout, stderr) = both(&["enumerate", "configs/forward_2d.json", "--count", "--rules", directory]);
     assert_eq!(stdout, "1056\n");
     assert_eq!(stderr, "ckselect: warning: forward has no pipeline compv6, so it gives no kernels\n");
     fs::write(folder.path().join("conv.json"), rules.replace("\"mem\"", "\"meem\"")).unwrap();
@@ -152,7 +152,7 @@ fn own_rules_are_used_and_unknown_keys_are_refused() {
     let config = folder.path().join("sweep.json");
     let text = r#"{"variant": "forward", "trait_config": {"ndim": {"values": [3]}}}"#;
     fs::write(&config, text).unwrap();
-    let error = bad(&["enumerate", config.to_str().unwrap(), "--count-only"], 1);
+    let error = bad(&["enumerate", config.to_str().unwrap(), "--count"], 1);
     assert!(
         error.contains("sweep.json, trait_config.ndim: unknown key, expected one of: data_type"),
         "{error}"
@@ -196,9 +196,9 @@ fn instances_are_listed_and_make_a_pool() {
         (list.lines().skip(1).collect::<Vec<_>>(), stderr.as_str()),
         (expected.iter().map(String::as_str).collect(), "")
     );
-    assert_eq!(both(&["enumerate", &config, "--count-only"]).0, "3\n");
+    assert_eq!(both(&["enumerate", &config, "--count"]).0, "3\n");
     let (summary, stderr) =
-        both(&["enumerate", &config, "--format", "csv", "--output", &text, "--export-json", &json]);
+        both(&["enumerate", &config, "--format", "csv", "--output", &text, "--output", &json]);
     assert_eq!(
         summary,
         "kernels,of them\n4,expanded\n1,repeat a name\n3,kept\n1,\"- direct, by name only\"\n"
@@ -210,14 +210,15 @@ fn instances_are_listed_and_make_a_pool() {
     );
     assert_eq!(fs::read_to_string(&text).unwrap().lines().collect::<Vec<_>>(), names[..2]);
     // Three waves along m are no arrangement of gfx950, and the rules judge no direct convolution.
-    assert_eq!(both(&["enumerate", &config, "--count-only", "--valid-only"]).0, "2\n");
-    assert_eq!(both(&["enumerate", &config, "--count-only", "--filter", "c.pipeline == 'compv1'"]).0, "1\n");
+    assert_eq!(both(&["enumerate", &config, "--count", "--valid-only"]).0, "2\n");
+    assert_eq!(both(&["enumerate", &config, "--count", "--filter", "c.pipeline == 'compv1'"]).0, "1\n");
     for pool in [json, text] {
         let pool = Pool::read(Path::new(&pool)).unwrap();
         assert!(pool.iter().map(|kernel| kernel.name.as_str()).eq(names[..2].iter().copied()));
     }
     assert!(
-        bad(&["enumerate", &config, "--ndim", "2"], 2).contains("--ndim: instances have the dimensions of")
+        bad(&["enumerate", &config, "--params", "ndim=2"], 2)
+            .contains("--params ndim: instances have the dimensions of")
     );
 }
 
@@ -288,12 +289,12 @@ fn mistakes_in_instances_name_their_place() {
     ] {
         assert!(INSTANCES.contains(from), "{from}");
         fs::write(&path, INSTANCES.replacen(from, to, 1)).unwrap();
-        let error = bad(&["enumerate", config, "--count-only"], 1);
+        let error = bad(&["enumerate", config, "--count"], 1);
         assert!(error.contains(message), "{message}\n{error}");
     }
     let (before, _) = INSTANCES.split_once('[').unwrap();
     fs::write(&path, format!("{before}[]}}")).unwrap();
-    let error = bad(&["enumerate", config, "--count-only"], 1);
+    let error = bad(&["enumerate", config, "--count"], 1);
     assert!(
         error.contains("f.json, instances: found an empty list, expected at least one instance"),
         "{error}"
@@ -342,7 +343,8 @@ fn variants_of_gemms_are_recognised() {
         tile("64x64x128", "2x2x1", 128)
     );
     fs::write(&path, &mx).unwrap();
-    let arguments = ["enumerate", config, "--arch", "gfx1250", "--dtype", "fp4", "--list", "--format", "csv"];
+    let arguments =
+        ["enumerate", config, "--arch", "gfx1250", "--params", "dtype=fp4", "--list", "--format", "csv"];
     let error = bad(&arguments, 1);
     assert!(error.contains(r#"it needs "ck_select": {"variant": "mx_gemm"}"#), "{error}");
     fs::write(&path, mx.replacen('{', r#"{"ck_select": {"variant": "mx_gemm"}, "#, 1)).unwrap();
@@ -353,7 +355,7 @@ fn variants_of_gemms_are_recognised() {
 
 #[test]
 fn a_family_of_aiters_is_listed_as_a_pool() {
-    let pool = |arguments: &str| both(&format!("enumerate --family {arguments}")).0;
+    let pool = |arguments: &str| both(&format!("enumerate {arguments}")).0;
     let names = pool("a8w8_bpreshuffle --arch gfx942");
     assert_eq!(names.lines().count(), 395);
     assert_eq!(Pool::from_bytes("pool", names.as_bytes()).unwrap().len(), 395);
@@ -361,16 +363,19 @@ fn a_family_of_aiters_is_listed_as_a_pool() {
     assert!(
         names.lines().filter(|name| filtered.contains(name)).count() < 100 && filtered.lines().count() > 20
     );
-    assert_eq!(pool("a8w8_rowwise --arch gfx950 --count-only"), "85\n");
+    assert_eq!(pool("a8w8_rowwise --arch gfx950 --count"), "85\n");
     for (arguments, message) in [
-        ("a8w8 --arch gfx942", "--family: AITER has no family 'a8w8', expected one of: a4w4_blockscale, "),
+        (
+            "a8w8 --arch gfx942",
+            "a8w8: no such file, and AITER has no family 'a8w8', expected one of: a4w4_blockscale, ",
+        ),
         (
             "a8w8_rowwise --arch gfx90a",
-            "--family: AITER's a8w8_rowwise is not for gfx90a, expected gfx942 or gfx950",
+            "a8w8_rowwise: no such file, and AITER's a8w8_rowwise is not for gfx90a, expected gfx942 or gfx950",
         ),
-        ("a8w8_rowwise --dtype fp8", "'--family <FAMILY>' cannot be used with"),
+        ("a8w8_rowwise --params dtype=fp8", "--params: a family leaves nothing open"),
     ] {
-        let error = bad(&format!("enumerate --family {arguments}"), 2);
+        let error = bad(&format!("enumerate {arguments}"), 2);
         assert!(error.contains(message), "{error}");
     }
 }

@@ -18,8 +18,8 @@ fn rank(device: &[&str]) -> String {
 
 #[test]
 fn rows_are_in_order_and_terms_add_up() {
-    let table = rank(&["--estimate", "--arch", "gfx942"]);
-    assert_eq!(table, rank(&["--estimate", "--hardware", "gfx942"]));
+    let table = rank(&["--model", "estimate", "--arch", "gfx942"]);
+    assert_eq!(table, rank(&["--model", "estimate", "--arch", "gfx942"]));
     let mut rows = table.lines();
     let header: Vec<&str> = rows.next().unwrap().split(',').collect();
     assert_eq!(header[..4], ["rank", "kernel", "time_us", "launch"]);
@@ -36,7 +36,7 @@ fn rows_are_in_order_and_terms_add_up() {
         count += 1;
     }
     assert_eq!(count, 30);
-    assert_ne!(table, rank(&["--estimate", "--arch", "sm_90"]));
+    assert_ne!(table, rank(&["--model", "estimate", "--arch", "sm_90"]));
 }
 
 #[test]
@@ -45,30 +45,36 @@ fn devices_are_files_too_and_faults_are_named() {
     let file = folder.path().join("gpu.json");
     let path = file.to_str().unwrap();
     fs::write(&file, r#"{"num_cus": 304}"#).unwrap();
-    let larger = rank(&["--estimate", "--arch", "gfx942", "--hardware", path]);
+    let larger = rank(&["--model", "estimate", "--arch", &format!("gfx942:{path}")]);
     fs::write(&file, r#"{"based_on": "gfx942", "num_cus": 304}"#).unwrap();
-    assert_eq!(larger, rank(&["--estimate", "--hardware", path]));
-    assert_ne!(larger, rank(&["--estimate", "--arch", "gfx942"]));
+    assert_eq!(larger, rank(&["--model", "estimate", "--arch", path]));
+    assert_ne!(larger, rank(&["--model", "estimate", "--arch", "gfx942"]));
 
     let refused = |device: &[&str], code: i32, message: &str| {
-        let words = [&["rank", "--pool", POOL, "--problem", PROBLEM, "--estimate"], device].concat();
+        let words = [&["rank", "--pool", POOL, "--problem", PROBLEM, "--model", "estimate"], device].concat();
         let (found, stdout, stderr) = run(&words);
         assert_eq!((found, stdout.as_str()), (Some(code), ""), "{stderr}");
         assert!(stderr.contains(message), "{stderr}");
     };
     refused(&[], 2, "the estimate needs a GPU: give --arch");
     refused(&["--arch", "gfx900"], 2, "no profile of gfx900, only of gfx90a, ");
-    refused(&["--model", "embedded:x"], 2, "cannot be used with");
-    refused(&["--arch", "gfx942", "--schema", "fmha68"], 2, "cannot be used with");
+    refused(&["--arch", "gfx942", "--allow", "words"], 2, "--allow is for models, not for the estimate");
     fs::write(&file, r#"{"based_on": "gfx942", "num_cus": 0}"#).unwrap();
-    refused(&["--hardware", path], 1, "num_cus: found 0, expected at least 1");
+    refused(&["--arch", path], 1, "num_cus: found 0, expected at least 1");
     fs::write(&file, r#"{"num_cus": 304}"#).unwrap();
-    refused(&["--hardware", path], 1, "nothing names the GPU's architecture: give it (`arch`)");
-    refused(&["--hardware", path, "--arch", "gfx1100"], 1, "simds_per_cu: found nothing");
+    refused(&["--arch", path], 1, "nothing names the GPU's architecture: give it (`arch`)");
+    refused(&["--arch", &format!("gfx1100:{path}")], 1, "simds_per_cu: found nothing");
     let (code, _, stderr) = run(&["evaluate", "--data", "data/h200/forward.unseen11.parquet"]);
     assert_eq!(code, Some(2), "{stderr}");
-    let wrong =
-        ["evaluate", "--estimate", "--arch", "gfx942", "--data", "data/h200/forward.unseen11.parquet"];
+    let wrong = [
+        "evaluate",
+        "--model",
+        "estimate",
+        "--arch",
+        "gfx942",
+        "--data",
+        "data/h200/forward.unseen11.parquet",
+    ];
     let (code, _, stderr) = run(&wrong);
     assert_eq!(code, Some(1), "{stderr}");
     assert!(stderr.contains("rows are of sm_90, not of gfx942"), "{stderr}");
@@ -91,36 +97,39 @@ fn a_described_gpu_is_of_one_architecture() {
     let mi300x = place("mi300x.json", r#"{"based_on": "gfx942", "num_cus": 304}"#);
     let data = "data/h200/forward.unseen11.parquet";
     for more in [
-        &["evaluate", "--estimate"][..],
-        &["evaluate", "--estimate", "--pool", POOL],
-        &["compare", "estimate", "estimate"],
+        &["evaluate", "--model", "estimate"][..],
+        &["evaluate", "--model", "estimate", "--pool", POOL],
+        &["evaluate", "--against", "estimate", "--model", "estimate"],
     ] {
-        let words = [more, &["--where", "direction=forward", "--hardware", &mi300x, "--data", data]].concat();
+        let words = [more, &["--where", "direction=forward", "--arch", &mi300x, "--data", data]].concat();
         refused(&words, "rows are of sm_90, not of gfx942");
     }
-    let universal = ["evaluate", "--model", "embedded:universal", "--hardware", &mi300x, "--data", data];
+    let universal = ["evaluate", "--model", "embedded:universal", "--arch", &mi300x, "--data", data];
     refused(&universal, "rows are of sm_90, not of gfx942");
     let other = format!("{PROBLEM},arch=gfx950");
-    for command in [&["rank", "--estimate"][..], &["rank"], &["explain", "--model", "embedded:universal"]] {
-        let words = [command, &["--pool", POOL, "--hardware", &mi300x, "--problem", &other]].concat();
+    for command in
+        [&["rank", "--model", "estimate"][..], &["rank"], &["explain", "--model", "embedded:universal"]]
+    {
+        let words = [command, &["--pool", POOL, "--arch", &mi300x, "--problem", &other]].concat();
         refused(&words, "gfx950");
     }
     let gemm = "M=128,N=1536,K=7168,dtype=fp16,arch=gfx950";
     refused(
-        &["search", "--estimate", "--hardware", "gfx942", "--problem", gemm],
+        &["search", "--model", "estimate", "--arch", "gfx942", "--problem", gemm],
         "the problem's arch is gfx950",
     );
     let problems = place("problems.csv", "N,C,K,Hi,Wi,Y,X,arch\n1,64,64,8,8,3,3,gfx950\n");
     let bench =
         ["bench", "--pool", POOL, "--problems", &problems, "--simulate", "analytic", "--output", "none.csv"];
     let bench = [&bench[..], &["--order", "estimate:1.35x", "--arch", "sm_90"]].concat();
-    refused(&bench, "the problem's arch is gfx950, but the GPU asked for (--arch, --hardware) is sm_90");
+    refused(&bench, "the problem's arch is gfx950, but the GPU of --arch is sm_90");
 
     // What is recorded of the GPU belongs to the architecture, too.
     let header = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops,arch";
     let row = "grouped_conv_forward_bf16_2d_16x64x64_compv3,64,64,8,8,3,3,0.5,10,gfx950";
-    let evaluate =
-        |path: &str| ["evaluate", "--estimate", "--arch", "gfx950", "--data", path].map(str::to_owned);
+    let evaluate = |path: &str| {
+        ["evaluate", "--model", "estimate", "--arch", "gfx950", "--data", path].map(str::to_owned)
+    };
     for (column, value, message) in [
         ("hw_gfx_name", "gfx942", "hw_gfx_name: found gfx942, expected gfx950 as in arch"),
         ("hw_gfx_name", "MI300X", "hw_gfx_name: unknown arch 'MI300X'"),
@@ -144,12 +153,15 @@ fn problem_and_kernels_name_the_gpu() {
     let folder = TempDir::new().unwrap();
     let pool = folder.path().join("pool.json");
     let pool = pool.to_str().unwrap();
-    good(&["enumerate", "configs/forward_bf16.json", "--arch", "gfx942", "--export-json", pool]);
-    let named = |words: &[&str]| good(&[&["rank", "--estimate", "--format", "csv"], words].concat());
+    good(&["enumerate", "configs/forward_bf16.json", "--arch", "gfx942", "--output", pool]);
+    let named = |words: &[&str]| good(&[&["rank", "--model", "estimate", "--format", "csv"], words].concat());
     let asked = named(&["--pool", pool, "--problem", PROBLEM, "--arch", "gfx942"]);
     assert_eq!(asked, named(&["--pool", pool, "--problem", PROBLEM]));
     let problem = format!("{PROBLEM},arch=gfx942");
-    assert_eq!(rank(&["--estimate", "--arch", "gfx942"]), named(&["--pool", POOL, "--problem", &problem]));
+    assert_eq!(
+        rank(&["--model", "estimate", "--arch", "gfx942"]),
+        named(&["--pool", POOL, "--problem", &problem])
+    );
 }
 
 #[test]
@@ -167,8 +179,9 @@ fn it_is_judged_with_all_outputs() {
     ] {
         let data = format!("data/h200/{file}.parquet");
         let direction = format!("direction={direction}");
-        let words = ["evaluate", "--estimate", "--arch", "sm_90", "--where", &direction, "--data", &data];
-        let outputs = ["--json", &json, "--html", &html, "--problems", &problems, "--format", "json"];
+        let words =
+            ["evaluate", "--model", "estimate", "--arch", "sm_90", "--where", &direction, "--data", &data];
+        let outputs = ["--output", &json, "--output", &html, "--output", &problems, "--format", "json"];
         let printed = good(&[&words[..], &outputs].concat());
         let of_file: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();
         assert_eq!(serde_json::from_str::<Value>(&printed).unwrap(), of_file);
@@ -192,7 +205,7 @@ fn problems_of_other_types_layouts_and_architectures_are_refused() {
     let rows = ["bf16,nhwgc,", "fp32,nhwgc,", "bf16,nchw,", "bf16,nhwgc,gfx942", "bf16,nhwgc,gfx950"];
     let rows = rows.map(|row| format!("16,256,128,28,28,3,3,{row}\n")).concat();
     fs::write(list, format!("N,C,K,Hi,Wi,Y,X,dtype,layout,arch\n{rows}")).unwrap();
-    for more in [&["--arch", "gfx942"][..], &["--arch", "gfx942", "--estimate"]] {
+    for more in [&["--arch", "gfx942"][..], &["--arch", "gfx942", "--model", "estimate"]] {
         let refused = |problem: &str, message: &str| {
             let problem = format!("{PROBLEM},{problem}");
             let (code, stdout, stderr) =
@@ -217,7 +230,8 @@ fn problems_of_other_types_layouts_and_architectures_are_refused() {
         "gemm_universal_fp16_rrr_compv3_cshuffle_intrawave_True_True_True_False_128x128x64_2x2x1_32x32x16\n",
     )
     .unwrap();
-    let words = ["rank", "--pool", pool.to_str().unwrap(), "--estimate", "--arch", "gfx942", "--problem"];
+    let words =
+        ["rank", "--pool", pool.to_str().unwrap(), "--model", "estimate", "--arch", "gfx942", "--problem"];
     good(&[&words[..], &["M=128,N=1536,K=7168"]].concat());
     let (code, ..) = run(&[&words[..], &["M=128,N=1536,K=7168,layout=rcr"]].concat());
     assert_eq!(code, Some(1));
@@ -240,7 +254,7 @@ fn kernels_that_do_not_compute_the_problem_are_counted() {
         "--problem",
         "M=64,N=64,K=64,dtype=fp8",
     ];
-    for more in [&[][..], &["--estimate"], &["--top", "1"]] {
+    for more in [&[][..], &["--model", "estimate"], &["--top", "1"]] {
         let (code, _, said) = run(&[&words, more].concat());
         assert_eq!(code, Some(0), "{said}");
         assert!(
@@ -272,8 +286,8 @@ fn kernels_of_other_instructions_are_left_out() {
         assert_eq!(code, Some(0), "{said}");
         (table.lines().count() - 1, said)
     };
-    for on in ["--arch", "--hardware"] {
-        for more in [&[on, "gfx942"][..], &["--estimate", on, "gfx942"]] {
+    for on in ["--arch"] {
+        for more in [&[on, "gfx942"][..], &["--model", "estimate", on, "gfx942"]] {
             let (count, said) = rank(more);
             assert_eq!(count, 1, "{more:?}");
             assert!(said.contains("1 (it does not run on the architecture)"), "{said}");

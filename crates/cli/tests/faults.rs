@@ -218,7 +218,7 @@ fn tables() {
 
 #[test]
 fn pages() {
-    Case::all("report @.csv --arch gfx950 --html out.html", "out.html");
+    Case::all("report @.csv --arch gfx950 --output out.html", "out.html");
 }
 
 /// A log grows, so it is neither as before nor whole: what is there is taken up again.
@@ -275,8 +275,8 @@ fn packed_models() {
 mod trained {
     use super::*;
 
-    const TRAIN: &str = "train --data @.csv --where op=grouped_conv --arch gfx950 --out out --overwrite \
-                         --targets tflops --objective raw --folds 1 --early-stopping off \
+    const TRAIN: &str = "train --data @.csv --where op=grouped_conv --arch gfx950 --output out --overwrite \
+                         --targets tflops --objective raw --folds 1 --params early_stopping=off \
                          --params n_estimators=2 num_leaves=3 min_child_samples=2";
 
     #[test]

@@ -142,28 +142,22 @@ fn no_output_replaces_what_is_read_or_another_output() {
         ("convert @measured.csv --arch gfx950 --output @link.csv".to_owned(), "read, as INPUT"),
         ("convert @link.csv --arch gfx950 --output @measured.csv".to_owned(), "read, as INPUT"),
         ("convert @measured.csv --arch gfx950 --output @x.csv --rejects @x.csv".to_owned(), "written, as --"),
-        ("report @measured.csv --html @measured.csv".to_owned(), "read, as SWEEP"),
-        ("report @measured.csv --html @x --prune-pool @x".to_owned(), "written, as --"),
-        (format!("{evaluate} --json @measured.csv"), "read, as --data"),
-        (format!("{evaluate} --json @x --html @x"), "written, as --"),
-        (format!("{evaluate} --json @x --problems @x"), "written, as --"),
-        (format!("{evaluate} --problems @measured.csv"), "read, as --data"),
+        (format!("{evaluate} --output @measured.csv"), "read, as --data"),
         (format!("{bench} --pool @pool.txt --problems @problems.csv --output @pool.txt"), "read, as --pool"),
         (
             format!("{bench} --pool {POOL} --problems @problems.csv --output @problems.csv"),
             "read, as --problems",
         ),
-        (format!("{bench} --pool {POOL} --problems @problems.csv --output @x --html @x"), "written, as --"),
-        (
-            format!("dev predict --model {MODEL} --matrix @matrix.csv --output @matrix.csv"),
-            "read, as --matrix",
-        ),
+        (format!("dev predict --model {MODEL} --data @matrix.csv --output @matrix.csv"), "read, as --data"),
         (
             "shapes --validation 3 --apart-from @shapes.txt --output @shapes.txt".to_owned(),
             "read, as --apart",
         ),
-        ("merge @measured.csv --output @measured.csv --overwrite".to_owned(), "read, as LOG.csv"),
-        (format!("compare {MODEL} {MODEL} --data @measured.csv --changes @measured.csv"), "read, as --data"),
+        ("merge @measured.csv --output @measured.csv".to_owned(), "read, as LOG.csv"),
+        (
+            format!("evaluate --against {MODEL} --model {MODEL} --data @measured.csv --output @measured.csv"),
+            "read, as --data",
+        ),
     ] {
         let output = files.run(&line);
         let stderr = String::from_utf8(output.stderr).unwrap();
@@ -183,12 +177,12 @@ fn no_output_replaces_what_is_read_or_another_output() {
     let (spec, matrix) = (contents("model/feature_spec.json"), contents("model/matrix.csv"));
     for (line, message) in [
         (
-            format!("{rank} --hardware @sub.json --pool {POOL} --problem {PROBLEM} --output @sub.json"),
-            "as --hardware",
+            format!("{rank} --arch @sub.json --pool {POOL} --problem {PROBLEM} --output @sub.json"),
+            "as --arch",
         ),
         (
-            format!("dev predict --model {MODEL} --matrix @model/matrix.csv --output @model"),
-            "this folder contains --matrix",
+            format!("dev predict --model {MODEL} --data @model/matrix.csv --output @model"),
+            "this folder contains --data",
         ),
         (
             format!(
@@ -210,7 +204,7 @@ fn no_output_replaces_what_is_read_or_another_output() {
     fs::rename(files.path("model/matrix.csv"), files.path("matrix.csv")).unwrap();
     assert_eq!(names.map(contents), before);
     // Nothing is lost at a device.
-    files.good(&format!("{evaluate} --json /dev/null --html /dev/null"));
+    files.good(&format!("{rank} --pool @pool.txt --problem {PROBLEM} --output /dev/null"));
 }
 
 #[test]
@@ -325,23 +319,22 @@ fn what_is_no_regular_file_is_refused_at_once() {
         format!("rank --model @model --pool {POOL} --problem {PROBLEM}"),
         format!("rank --model @forest --pool {POOL} --problem {PROBLEM}"),
         format!("rank --model {MODEL} --pool @pipe --problem {PROBLEM}"),
-        "dev predict --model @pipe --matrix @matrix.csv".to_owned(),
+        "dev predict --model @pipe --data @matrix.csv".to_owned(),
         "inspect --model @model".to_owned(),
         "inspect --model @forest".to_owned(),
         format!("evaluate {data}"),
-        "evaluate --predictions @pipe --data @measured.csv".to_owned(),
-        format!("compare {MODEL} {MODEL} --data @pipe"),
-        format!("compare @pipe {MODEL} --data @measured.csv"),
+        "evaluate --model @pipe --data @measured.csv".to_owned(),
+        format!("evaluate --against {MODEL} --model {MODEL} --data @pipe"),
+        format!("evaluate --against @pipe --model {MODEL} --data @measured.csv"),
         "convert @pipe --arch gfx950 --output @out.csv".to_owned(),
         "shapes --driver @pipe".to_owned(),
         "enumerate @pipe".to_owned(),
-        "enumerate configs/forward_2d.json --filter-file @pipe".to_owned(),
         "merge @pipe --output @out.csv".to_owned(),
         "bench --pool @pipe --problems @problems.csv --simulate analytic --output @out.csv".to_owned(),
         format!("bench --pool {POOL} --problems @pipe --simulate analytic --output @out.csv"),
         format!("bench --pool {POOL} --problems @problems.csv --runner @pipe --output @out.csv"),
         format!("bench --pool {POOL} --problems @problems.csv --simulate @pipe --output @out.csv"),
-        format!("bench --pool {POOL} --problems @problems.csv --library @pipe --output @out.csv"),
+        format!("bench --pool {POOL} --problems @problems.csv --runner @pipe --output @out.csv"),
     ] {
         let output = files.run(&line);
         let stderr = String::from_utf8(output.stderr).unwrap();
@@ -455,10 +448,10 @@ fn an_output_that_cannot_be_written_is_found_before_the_work() {
     let files = Files::new();
     // Nothing else is wrong with these lines; what they read does not exist, which would be found next.
     for (line, output) in [
-        ("evaluate --model no-model --data @none.csv --html", "none/a.html"),
-        ("evaluate --model no-model --data @none.csv --json", "none/a.json"),
-        ("report @none.csv --html", "measured.csv/a.html"),
-        ("compare no-model no-model --data @none.csv --changes", "none/a.csv"),
+        ("evaluate --model no-model --data @none.csv --output", "none/a.html"),
+        ("evaluate --model no-model --data @none.csv --output", "none/a.json"),
+        ("report @none.csv --output", "measured.csv/a.html"),
+        ("evaluate --against no-model --model no-model --data @none.csv --output", "none/a.csv"),
         ("rank --model no-model --pool none.txt --problem M=1 --output", "none/a.csv"),
     ] {
         let ran = files.run(&format!("{line} @{output}"));

@@ -1,7 +1,8 @@
-//! `--hardware`: constants of the GPU by the caller, in every command that computes features.
+//! `--arch`: constants of the GPU by the caller, in every command that computes features.
 
 mod common;
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +16,7 @@ use common::{good, root, run};
 const MODEL: &str = "models/grouped_conv_forward_bf16_gfx950";
 const PROBLEM: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
 
-/// The model as if it had been trained with other constants: what answers with `--hardware` are held to.
+/// The model as if it had been trained with other constants: what answers with `--arch` are held to.
 fn trained_with(folder: &TempDir, change: impl Fn(&mut Map<String, Value>)) -> String {
     let copy = folder.path().join("model");
     fs::create_dir_all(&copy).unwrap();
@@ -63,25 +64,28 @@ fn every_command_asks_the_model_with_the_callers_constants() {
     for (command, arguments) in [
         ("rank", &pool[..]),
         ("explain", &pool[..]),
-        ("dev features", &["--input", rows, "--unknown", "upstream"]),
+        ("dev features", &["--data", rows, "--allow", "words"]),
         ("evaluate", &["--data", rows, "--format", "csv"]),
     ] {
         let words: Vec<&str> = command.split(' ').collect();
         let with =
             |model: &str, more: &[&str]| good(&[&words[..], &["--model", model], arguments, more].concat());
         for (asked, trained) in [(file, by_file.as_str()), ("gfx942", by_name.as_str())] {
-            let found = with(MODEL, &["--hardware", asked]);
+            // Another architecture is not what the model was trained for.
+            let allowed = ["--arch", asked, "--allow", "untrained"];
+            let other = &allowed[..if asked == "gfx942" && command != "dev features" { 4 } else { 2 }];
+            let found = with(MODEL, other);
             assert_eq!(found, with(trained, &[]), "{command} {asked}");
             if matches!(command, "rank" | "explain" | "dev features") {
                 assert_ne!(found, with(MODEL, &[]), "{command} {asked}: the constants matter");
             }
         }
     }
-    let (_, _, stderr) = run(&[&["rank", "--model", MODEL, "--hardware", file], &pool[..]].concat());
+    let (_, _, stderr) = run(&[&["rank", "--model", MODEL, "--arch", file], &pool[..]].concat());
     let expected = "not what the model was trained with: num_cus 60 instead of 256, \
                     lds_capacity 32768 instead of 163840";
     assert!(stderr.contains(expected), "{stderr}");
-    let (_, _, stderr) = run(&[&["rank", "--model", MODEL, "--hardware", "gfx950"], &pool[..]].concat());
+    let (_, _, stderr) = run(&[&["rank", "--model", MODEL, "--arch", "gfx950"], &pool[..]].concat());
     assert_eq!(stderr, "", "what the model was trained with is no news");
 }
 
@@ -98,23 +102,14 @@ fn features_of_a_schema_have_the_constants_in_them() {
     .unwrap();
     fs::write(&file, r#"{"num_xcd": 3}"#).unwrap();
     let features = |more: &[&str]| {
-        let arguments = [
-            "dev",
-            "features",
-            "--engine",
-            "conv_superset",
-            "--format",
-            "json",
-            "--unknown",
-            "upstream",
-            "--input",
-        ];
+        let arguments = ["dev", "features", "--engine", "conv_superset", "--allow", "words", "--data"];
         let rows = good(&[&arguments[..], &[input.to_str().unwrap()], more].concat());
-        serde_json::from_str::<Value>(&rows).unwrap()[0].clone()
+        let (names, row) = rows.trim_end().split_once('\n').unwrap();
+        let cells: HashMap<_, _> = names.split(',').zip(row.split(',')).collect();
+        ["f:hw_num_xcd", "f:hw_num_cus"].map(|name| cells[name].parse::<f64>().unwrap())
     };
-    assert_eq!(features(&[])["f:hw_num_xcd"], 8.0);
-    let other = features(&["--hardware", file.to_str().unwrap()]);
-    assert_eq!((other["f:hw_num_xcd"].as_f64(), other["f:hw_num_cus"].as_f64()), (Some(3.0), Some(256.0)));
+    assert_eq!(features(&[])[0], 8.0);
+    assert_eq!(features(&["--arch", file.to_str().unwrap()]), [3.0, 256.0]);
 }
 
 #[test]
@@ -130,7 +125,7 @@ fn what_is_no_hardware_is_refused_with_what_is() {
             "configs/forward_bf16.txt",
             "--problem",
             PROBLEM,
-            "--hardware",
+            "--arch",
             hardware,
         ])
     };
@@ -147,14 +142,18 @@ fn what_is_no_hardware_is_refused_with_what_is() {
         assert_eq!((code, stdout.as_str()), (Some(1), ""), "{text}");
         assert!(stderr.contains(message), "{message}\n{stderr}");
     }
-    for name in ["gfx1030", "mi300x", "nope.json"] {
-        let (code, _, stderr) = rank(name);
-        let expected = "is neither a file nor an architecture with a profile; there are gfx90a, gfx942";
-        assert!(code == Some(2) && stderr.contains(expected), "{stderr}");
+    for (name, code, expected) in [
+        ("gfx1030", 2, "--arch: found gfx1030, but the model is for gfx950; --allow untrained"),
+        ("mi300x", 2, "found 'mi300x', which is neither an architecture nor a file"),
+        ("gfx942:wave64", 2, "found 'gfx942:wave64', which is neither an architecture nor a file"),
+        ("nope.json", 1, "nope.json: No such file"),
+    ] {
+        let (found, _, stderr) = rank(name);
+        assert!(found == Some(code) && stderr.contains(expected), "{stderr}");
     }
     let (code, _, stderr) =
-        run(&["evaluate", "--predictions", "nope.csv", "--data", "nope.csv", "--hardware", "gfx942"]);
-    assert!(code == Some(2) && stderr.contains("cannot be used with '--hardware"), "{stderr}");
+        run(&["evaluate", "--model", "nope.csv", "--data", "nope.csv", "--arch", "gfx942"]);
+    assert!(code == Some(2) && stderr.contains("--pool, --arch and pages are for models"), "{stderr}");
 }
 
 /// What `ckselect hardware` writes about the double's GPU, which has more compute units than the profile.
@@ -196,9 +195,9 @@ fn this_machines_gpu_becomes_a_file() {
     // The estimate takes it: what does not fill 304 units is as fast on 228, what fills them is faster.
     let rank = |on: [&str; 2], problem: &str| {
         let pool = ["--pool", "configs/forward_bf16.txt", "--problem", problem, "--format", "csv"];
-        good(&[&["rank", "--estimate"][..], &on, &pool].concat())
+        good(&[&["rank", "--model", "estimate"][..], &on, &pool].concat())
     };
-    let file = ["--hardware", path.to_str().unwrap()];
+    let file = ["--arch", path.to_str().unwrap()];
     let small = "C=64,K=64,Hi=8,Wi=8,Y=1,X=1";
     assert_eq!(rank(file, small), rank(["--arch", "gfx942"], small));
     assert_ne!(rank(file, PROBLEM), rank(["--arch", "gfx942"], PROBLEM));
@@ -263,8 +262,8 @@ fn a_known_model_is_known_by_every_path_and_another_is_asked_for() {
     let expected = "ckselect: renamed: hardware: found nothing, expected the constants of the GPU that the \
                     model was trained on (gfx942)";
     assert!(nothing.is_empty() && errors.starts_with(expected), "{nothing}{errors}");
-    assert!(rank("renamed", folder.path(), &["--hardware", "gfx942"]).0.contains(",228"));
-    assert!(rank("renamed", folder.path(), &["--unknown", "upstream"]).0.contains(",256"));
+    assert!(rank("renamed", folder.path(), &["--arch", "gfx942"]).0.contains(",228"));
+    assert!(rank("renamed", folder.path(), &["--allow", "words"]).0.contains(",256"));
     let facts = good(&["inspect", "--model", renamed.to_str().unwrap()]);
-    assert!(facts.contains("does not rank until --hardware gives those"), "{facts}");
+    assert!(facts.contains("does not rank until --arch gives those"), "{facts}");
 }

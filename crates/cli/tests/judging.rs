@@ -147,7 +147,7 @@ fn the_report_stands_alone() {
     let folder = TempDir::new().unwrap();
     let data = measured(&folder, |index, place| if place == 0 { 50.0 + 10.0 * index as f64 } else { 100.0 });
     let html = folder.path().join("report.html");
-    good(&["evaluate", "--model", MODEL, "--data", &data, "--html", html.to_str().unwrap()]);
+    good(&["evaluate", "--model", MODEL, "--data", &data, "--output", html.to_str().unwrap()]);
     let page = fs::read_to_string(html).unwrap();
     for foreign in ["http:", "https:", "<script src", "<link", "@import", "url("] {
         assert!(!page.contains(foreign), "{foreign}");
@@ -178,13 +178,13 @@ fn choices_from_a_file_are_judged() {
     let verdicts = folder.path().join("verdicts.csv");
     let metrics = good(&[
         "evaluate",
-        "--predictions",
+        "--model",
         &picks,
         "--data",
         &data,
         "--format",
         "json",
-        "--problems",
+        "--output",
         verdicts.to_str().unwrap(),
         "--require",
         "mean=0.96,p10=0.9,match=0.6",
@@ -198,7 +198,7 @@ fn choices_from_a_file_are_judged() {
     // Worst first; the problem with its number at the end.
     let cells: Vec<&str> = text.lines().nth(1).unwrap().split(',').collect();
     assert!(text.lines().nth(1).unwrap().contains("\",0.9,") && cells.last() == Some(&"1"), "{text}");
-    let ran = outcome(&["evaluate", "--predictions", &picks, "--data", &data, "--require", "mean=0.97"]);
+    let ran = outcome(&["evaluate", "--model", &picks, "--data", &data, "--require", "mean=0.97"]);
     assert_eq!(ran.code, Some(3));
     assert!(ran.stderr.contains("mean is 0.9600, required 0.97"), "{}", ran.stderr);
     // Choices that name no architecture are for that of the measurements.
@@ -209,20 +209,13 @@ fn choices_from_a_file_are_judged() {
         .map(|(at, row)| format!("{row},{}\n", if at == 0 { "hw_gfx_name" } else { "gfx942" }));
     let there = folder.path().join("there.csv");
     fs::write(&there, named.collect::<String>()).unwrap();
-    good(&["evaluate", "--predictions", &picks, "--data", there.to_str().unwrap(), "--require", "mean=0.96"]);
+    good(&["evaluate", "--model", &picks, "--data", there.to_str().unwrap(), "--require", "mean=0.96"]);
     // A single good choice is no good ranking.
     let one = folder.path().join("one.csv");
     let text = fs::read_to_string(&picks).unwrap();
     fs::write(&one, text.lines().take(2).collect::<Vec<_>>().join("\n")).unwrap();
-    let ran = outcome(&[
-        "evaluate",
-        "--predictions",
-        one.to_str().unwrap(),
-        "--data",
-        &data,
-        "--require",
-        "mean=0.9",
-    ]);
+    let ran =
+        outcome(&["evaluate", "--model", one.to_str().unwrap(), "--data", &data, "--require", "mean=0.9"]);
     assert_eq!(ran.code, Some(3));
     assert!(ran.stderr.contains("4 of 5 measured problems have no choice"), "{}", ran.stderr);
 }
@@ -263,11 +256,11 @@ fn a_problem_that_was_measured_again_is_judged_sweep_by_sweep() {
         let output = folder.path().join("verdicts.csv");
         good(&[
             "evaluate",
-            "--predictions",
+            "--model",
             path.to_str().unwrap(),
             "--data",
             &data,
-            "--problems",
+            "--output",
             output.to_str().unwrap(),
         ]);
         let mut reader = csv::Reader::from_path(&output).unwrap();
@@ -281,7 +274,8 @@ fn a_problem_that_was_measured_again_is_judged_sweep_by_sweep() {
     // Without a choice of its own it is the same problem, and so has the same choice.
     assert!(verdicts("").contains(&("5".to_owned(), "0.75".to_owned())));
 
-    let both = outcome(&["compare", MODEL, MODEL, "--data", &data, "--format", "json"]);
+    let both =
+        outcome(&["evaluate", "--against", MODEL, "--model", MODEL, "--data", &data, "--format", "json"]);
     assert_eq!(serde_json::from_str::<Value>(&both.stdout).unwrap()["problems"], 6);
 }
 
@@ -345,7 +339,7 @@ fn validated(folder: &TempDir, files: &[String], picks: &str) -> Value {
     let paths: Vec<String> =
         files.iter().enumerate().map(|(index, text)| write(&format!("{index}.csv"), text)).collect();
     let picks = write("picks.csv", picks);
-    let mut words = vec!["evaluate", "--predictions", &picks, "--format", "json", "--data"];
+    let mut words = vec!["evaluate", "--model", &picks, "--format", "json", "--data"];
     words.extend(paths.iter().map(String::as_str));
     serde_json::from_str::<Value>(&good(&words)).unwrap()["global_metrics"].clone()
 }
@@ -395,7 +389,9 @@ fn compare_accepts_what_is_as_good_and_refuses_what_is_not() {
     let best = picks(&folder, "best.csv", |_| 0);
     let close = picks(&folder, "close.csv", |_| 4);
     let worse = picks(&folder, "worse.csv", |_| 9);
-    let compare = |old: &str, new: &str| outcome(&["compare", old, new, "--data", &data, "--format", "json"]);
+    let compare = |old: &str, new: &str| {
+        outcome(&["evaluate", "--against", old, "--model", new, "--data", &data, "--format", "json"])
+    };
     for (old, new) in
         [(MODEL, MODEL), (MODEL, best.as_str()), (best.as_str(), close.as_str()), (worse.as_str(), MODEL)]
     {
@@ -421,12 +417,24 @@ fn compare_accepts_what_is_as_good_and_refuses_what_is_not() {
     assert!(ran.stderr.contains("the new one has no choice for 4 of 5 problems"), "{}", ran.stderr);
     for wrong in [["--max-loss", "mean=5"], ["--arch", "gfx942"], ["--where", "op=fmha"]] {
         assert_eq!(
-            outcome(&[&["compare", MODEL, &best, "--data", &data], &wrong[..]].concat()).code,
+            outcome(
+                &[&["evaluate", "--against", MODEL, "--model", &best, "--data", &data], &wrong[..]].concat()
+            )
+            .code,
             Some(2)
         );
     }
-    let lenient =
-        outcome(&["compare", MODEL, &worse, "--data", &data, "--max-loss", "mean=0.01,median=0.01"]);
+    let lenient = outcome(&[
+        "evaluate",
+        "--against",
+        MODEL,
+        "--model",
+        &worse,
+        "--data",
+        &data,
+        "--max-loss",
+        "mean=0.01,median=0.01",
+    ]);
     assert_eq!(lenient.code, Some(0), "{}", lenient.stderr);
 }
 
@@ -438,7 +446,17 @@ fn a_model_of_the_library_is_judged_like_a_directory() {
     let (embedded, directory) = (format!("embedded:{name}"), format!("models/{name}"));
     let judged = |model: &str| good(&["evaluate", "--model", model, "--data", &data, "--format", "json"]);
     assert_eq!(judged(&embedded), judged(&directory));
-    let same = good(&["compare", &directory, &embedded, "--data", &data, "--format", "json"]);
+    let same = good(&[
+        "evaluate",
+        "--against",
+        &directory,
+        "--model",
+        &embedded,
+        "--data",
+        &data,
+        "--format",
+        "json",
+    ]);
     let same: Value = serde_json::from_str(&same).unwrap();
     assert_eq!(same["agreements"], same["problems"]);
 }
@@ -463,19 +481,23 @@ fn mistakes_are_named() {
         2,
         "expected a share from 0 to 1",
     );
-    fails(&["compare", MODEL, "nowhere", "--data", &data], 1, "nowhere: no such model directory or file");
+    fails(
+        &["evaluate", "--against", MODEL, "--model", "nowhere", "--data", &data],
+        1,
+        "nowhere: no such model directory or file",
+    );
     fails(&["evaluate", "--model", MODEL, "--data", "nowhere.csv"], 1, "nowhere.csv");
     let strange = folder.path().join("strange.csv");
     fs::write(&strange, "problem_idx,rank,kernel\n99,1,grouped_conv_forward_bf16_2d_64x64x64_compv3\n")
         .unwrap();
     let strange = strange.to_str().unwrap();
     fails(
-        &["evaluate", "--predictions", strange, "--data", &data],
+        &["evaluate", "--model", strange, "--data", &data],
         1,
         "strange.csv: line 2: problem 99 is not in the measurements",
     );
     fs::write(strange, "problem_idx,kernel\n0,magic\n").unwrap();
-    fails(&["evaluate", "--predictions", strange, "--data", &data], 1, "strange.csv: line 2: kernel 'magic'");
+    fails(&["evaluate", "--model", strange, "--data", &data], 1, "strange.csv: line 2: kernel 'magic'");
 }
 
 #[test]
@@ -518,7 +540,7 @@ fn data_is_looked_over() {
     let meta = r#"{"sessions": [{"rows": 3, "gpus": {"0": {"name": "MI300X", "target": "gfx942:xnack-"}}}]}"#;
     fs::write(folder.path().join("sweep.csv.meta.json"), meta).unwrap();
     assert_eq!(on("gfx942").code, Some(0));
-    for words in [&universal[..], &["evaluate", "--estimate", "--data", data]] {
+    for words in [&universal[..], &["evaluate", "--model", "estimate", "--data", data]] {
         let ran = outcome(&[words, &["--arch", "gfx950"]].concat());
         assert_eq!(ran.code, Some(1), "{}", ran.stderr);
         let expected = "sweep.csv: measured on gfx942, according to its .meta.json, but its rows are taken for \
@@ -575,7 +597,7 @@ fn tables_know_their_gpus() {
     let last = folder.path().join("last.csv");
     converted(&tables, &last);
     for file in [&table, &again, &last] {
-        let words = ["evaluate", "--estimate", "--arch", "gfx950", "--data", file.to_str().unwrap()];
+        let words = ["evaluate", "--model", "estimate", "--arch", "gfx950", "--data", file.to_str().unwrap()];
         let ran = outcome(&words);
         // Rows of a table name their architecture, those of a CSV do not.
         let expected = if file == &last { "last.csv: measured on gfx942" } else { "no row" };
@@ -599,7 +621,7 @@ fn tables_know_their_gpus() {
         )
     };
     let parts = |rows| format!(r#"{{"parts": [{}, {}]}}"#, on("gfx942", 2), on("gfx950", rows));
-    let evaluate = ["evaluate", "--estimate", "--arch", "gfx942", "--data", both.to_str().unwrap()];
+    let evaluate = ["evaluate", "--model", "estimate", "--arch", "gfx942", "--data", both.to_str().unwrap()];
     let convert =
         ["convert", both.to_str().unwrap(), "--arch", "gfx942", "--output", table.to_str().unwrap()];
     fs::write(folder.path().join("both.csv.meta.json"), parts(1)).unwrap();

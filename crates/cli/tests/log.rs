@@ -180,7 +180,7 @@ fn a_logged_command_makes_the_decision_again() {
         panic!("{decisions:#?}")
     };
     assert_eq!(model, again);
-    assert!(estimated.1.starts_with("ckselect rank --estimate --arch gfx"), "{}", estimated.1);
+    assert!(estimated.1.starts_with("ckselect rank --model estimate --arch gfx"), "{}", estimated.1);
     for (kernel, command) in [estimated, model, embedded] {
         let printed = shell(command);
         let last = printed.lines().next_back().unwrap();

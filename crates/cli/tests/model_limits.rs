@@ -37,11 +37,11 @@ fn a_model_refuses_problems_that_it_is_not_for_unless_it_is_forced() {
         for command in ["rank", "explain"] {
             let (code, out, said) = run(&[command, "--model", CONV, "--pool", POOL, "--problem", &problem]);
             assert_eq!((code, out.as_str()), (Some(1), ""), "{said}");
-            for words in [reason, "the universal model or the estimate", "--force-model"] {
+            for words in [reason, "the universal model or the estimate", "--allow", "untrained"] {
                 assert!(said.contains(words), "{said}");
             }
         }
-        let (code, out, said) = rank(CONV, POOL, &problem, &["--force-model"]);
+        let (code, out, said) = rank(CONV, POOL, &problem, &["--allow", "untrained"]);
         assert_eq!((code, rows(&out).len()), (Some(0), 30), "{said}");
         let field = if more.starts_with("dtype") { "dtype_in" } else { "arch" };
         assert!(rows(&out).iter().all(|row| row["out_of_range"] == field), "{out}");

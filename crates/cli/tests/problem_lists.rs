@@ -184,7 +184,8 @@ fn rows_of_a_sweep_are_problems_of_their_kernels() {
         path.to_str().unwrap().to_owned()
     };
     let first = |pool: &str, problems: &str| {
-        let line = ["rank", "--estimate", "--arch", "gfx950", "--pool", pool, "--problems", problems];
+        let line =
+            ["rank", "--model", "estimate", "--arch", "gfx950", "--pool", pool, "--problems", problems];
         let rows = good(&[&line[..], &["--top", "1", "--format", "csv"]].concat());
         rows.lines().skip(1).map(|row| row.split(',').nth(2).unwrap().to_owned()).collect::<Vec<_>>()
     };
@@ -214,7 +215,7 @@ fn the_estimate_does_not_rank_kernels_of_another_architecture() {
     let pool = folder.path().join("pool.json");
     let kernel = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
     fs::write(&pool, format!(r#"[{{"name": "{kernel}", "arch": "gfx942"}}]"#)).unwrap();
-    let line = ["rank", "--estimate", "--pool", pool.to_str().unwrap(), "--problem"];
+    let line = ["rank", "--model", "estimate", "--pool", pool.to_str().unwrap(), "--problem"];
     let problem = "C=64,K=64,Hi=28,Wi=28,Y=3,X=3";
     for (arch, code) in [("gfx942", 0), ("gfx950", 1)] {
         let (found, ..) = run(&[&line[..], &[problem, "--arch", arch]].concat());
@@ -228,7 +229,7 @@ fn enumerated_gemms_compute_listed_ones() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let (pool, problems, log) = (path("pool.txt"), path("problems.csv"), path("log.csv"));
-    let gemms = ["enumerate", "configs/gemm_ci.json", "--op", "gemm_universal", "--arch", "gfx950"];
+    let gemms = ["enumerate", "configs/gemm_ci.json", "--params", "op=gemm_universal", "--arch", "gfx950"];
     good(&[&gemms[..], &["--output", &pool]].concat());
     let bench = |problems: &str| {
         let simulated = ["--simulate", "analytic", "--quick", "--overwrite", "--output", &log];
@@ -270,9 +271,9 @@ fn untuned_shapes_become_a_table_of_aiters() {
         .join("\n"),
     );
     let table = |family: &str, options: &str| {
-        good(&format!("rank --estimate --format aiter --family {family} {options}"))
+        good(&format!("rank --model estimate --format aiter --pool {family} {options}"))
     };
-    let rows = table("a8w8_rowwise", &format!("--hardware {gpu} --problems {log}"));
+    let rows = table("a8w8_rowwise", &format!("--arch {gpu} --problems {log}"));
     let rows: Vec<&str> = rows.lines().collect();
     assert_eq!(rows[0], "gfx,cu_num,M,N,K,q_dtype_w,kernelId,splitK,us,kernelName,tflops,bw,errRatio");
     let cells: Vec<&str> = rows[1].split(',').collect();
@@ -322,20 +323,24 @@ fn untuned_shapes_become_a_table_of_aiters() {
     let bad = file("bad.csv", "M,N,K\n16,7168,20.5\n");
     for (options, code, message) in [
         (
-            format!("--family a8w8_rowwise --arch gfx950 --problems {bad}"),
+            format!("--pool a8w8_rowwise --arch gfx950 --problems {bad}"),
             1,
             "bad.csv: line 2: K: found '20.5'",
         ),
-        (format!("--family a8w8_rowwise --arch gfx942 --problems {log}"), 2, "\"num_cus\": 304} (MI300X"),
-        (format!("--family a8w8_rowwise --problems {log}"), 2, "--family: give --arch"),
-        (format!("--pool {log} --arch gfx950 --problems {log}"), 2, "--format aiter: give the --family"),
+        (format!("--pool a8w8_rowwise --arch gfx942 --problems {log}"), 2, "\"num_cus\": 304} (MI300X"),
+        (format!("--pool a8w8_rowwise --problems {log}"), 2, "--pool: a family needs --arch"),
         (
-            format!("--family a8w8_bpreshuffle --arch gfx950 --problems {log}"),
+            format!("--pool {log} --arch gfx950 --problems {log}"),
+            2,
+            "--format aiter: --pool has to be the family",
+        ),
+        (
+            format!("--pool a8w8_bpreshuffle --arch gfx950 --problems {log}"),
             1,
             "found no gemm_universal problem",
         ),
     ] {
-        let (found, _, error) = run(&format!("rank --estimate --format aiter {options}"));
+        let (found, _, error) = run(&format!("rank --model estimate --format aiter {options}"));
         assert!(found == Some(code) && error.contains(message), "{options}: {error}");
     }
 }

@@ -66,7 +66,7 @@ fn a_pool_is_written_that_other_commands_read() {
     let pool = folder.path().join("pool.txt");
     let path = pool.to_str().unwrap();
     let sweep = data("h200/forward.parquet");
-    let (_, said) = good(&[&sweep, "--prune-pool", path, "--keep", "4"]);
+    let (_, said) = good(&[&sweep, "--output", path, "--keep", "4"]);
     assert_eq!(
         said,
         format!(
@@ -75,12 +75,12 @@ fn a_pool_is_written_that_other_commands_read() {
     );
     let four = fs::read_to_string(&pool).unwrap();
     assert!(four.starts_with("# 4 of 30 kernels keep 96.98 %"), "{four}");
-    good(&[&sweep, "--prune-pool", path, "--keep", "98%"]);
+    good(&[&sweep, "--output", path, "--keep", "98%"]);
     let more = fs::read_to_string(&pool).unwrap();
     let names = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
     assert!(names(&more).len() == 7 && names(&more)[..4] == names(&four)[..4], "{more}");
     let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
-        .args(["rank", "--estimate", "--arch", "gfx942", "--format", "csv", "--pool", path])
+        .args(["rank", "--model", "estimate", "--arch", "gfx942", "--format", "csv", "--pool", path])
         .args(["--problem", "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1"])
         .output()
         .unwrap();
@@ -146,9 +146,9 @@ fn what_cannot_be_reported_says_why() {
             1,
             "ckselect: --against: no kernel ran on the same problem in both sweeps\n",
         ),
-        (vec![&sweep, "--keep", "4"], 2, "--prune-pool <FILE>"),
-        (vec![&sweep, "--prune-pool", "x", "--keep", "0"], 2, "expected a number of kernels, such as 8"),
-        (vec![&sweep, "--prune-pool", "x", "--keep", "101%"], 2, "expected a number of kernels, such as 8"),
+        (vec![&sweep, "--keep", "4"], 2, "--output <FILE>"),
+        (vec![&sweep, "--output", "x.txt", "--keep", "0"], 2, "expected a number of kernels, such as 8"),
+        (vec![&sweep, "--output", "x.txt", "--keep", "101%"], 2, "expected a number of kernels, such as 8"),
     ] {
         let (found, printed, said) = report(&arguments);
         assert_eq!((found, printed.as_str()), (Some(code), ""), "{arguments:?}");

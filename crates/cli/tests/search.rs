@@ -35,7 +35,7 @@ const SHAPE: &str = "M=128,N=1536,K=7168";
 fn both_strategies_give_finite_scores_best_first() {
     for strategy in ["random", "de"] {
         for problem in [SHAPE, "M=1,N=512,K=256", "M=20480,N=7168,K=256"] {
-            let found = found(problem, &["--strategy", strategy, "--budget", "120", "--top", "7"]);
+            let found = found(problem, &["--strategy", strategy, "--params", "budget=120", "--top", "7"]);
             assert!(!found.is_empty() && found.len() <= 7);
             assert!(found.iter().all(|(_, score)| score.is_finite()));
             assert!(found.is_sorted_by(|a, b| a.1 >= b.1), "{found:?}");
@@ -46,7 +46,9 @@ fn both_strategies_give_finite_scores_best_first() {
 #[test]
 fn a_seed_gives_the_same_kernels_again() {
     for strategy in ["random", "de"] {
-        let with = |seed: &str| found(SHAPE, &["--strategy", strategy, "--budget", "60", "--seed", seed]);
+        let with = |seed: &str| {
+            found(SHAPE, &["--strategy", strategy, "--params", "budget=60", &format!("seed={seed}")])
+        };
         assert_eq!(with("3"), with("3"));
         assert_ne!(with("3"), with("4"));
     }
@@ -54,7 +56,7 @@ fn a_seed_gives_the_same_kernels_again() {
 
 #[test]
 fn evolution_is_at_least_nearly_as_good_as_chance() {
-    let best = |strategy: &str| found(SHAPE, &["--strategy", strategy, "--budget", "500"])[0].1;
+    let best = |strategy: &str| found(SHAPE, &["--strategy", strategy, "--params", "budget=500"])[0].1;
     assert!(best("de") >= 0.9 * best("random"));
 }
 
@@ -64,8 +66,8 @@ fn small_budgets() {
         let (code, _, error) = search(SHAPE, &[option, "0"]);
         assert!(code == Some(2) && error.contains("expected a whole number"), "{error}");
     }
-    assert!(!found(SHAPE, &["--strategy", "de", "--budget", "30"]).is_empty());
-    assert!(found(SHAPE, &["--strategy", "de", "--budget", "5"]).len() <= 5);
+    assert!(!found(SHAPE, &["--strategy", "de", "--params", "budget=30"]).is_empty());
+    assert!(found(SHAPE, &["--strategy", "de", "--params", "budget=5"]).len() <= 5);
 }
 
 #[test]
@@ -86,8 +88,8 @@ fn only_kernels_that_can_be_built_are_found_unless_others_are_asked_for() {
         let usual = with(&[]);
         assert_eq!(usual.len(), count, "{strategy}: the budget is spent on points that count");
         assert!(usual.iter().all(|(name, _)| gfx950(name)), "{usual:?}");
-        assert_eq!(usual, with(&["--constraints", "buildable"]));
-        assert!(with(&["--constraints", "memory"]).iter().any(|(name, _)| !gfx950(name)));
+        assert_eq!(usual, with(&["--params", "constraints=buildable"]));
+        assert!(with(&["--params", "constraints=memory"]).iter().any(|(name, _)| !gfx950(name)));
     }
 }
 
@@ -95,9 +97,9 @@ fn only_kernels_that_can_be_built_are_found_unless_others_are_asked_for() {
 fn nothing_beats_the_exhaustive_search() {
     // fp16 on gfx942 leaves few points that can be built.
     let problem = "M=128,N=1536,K=7168,dtype=fp16,arch=gfx942";
-    let best = found(problem, &["--force-model", "--strategy", "exhaustive", "--top", "3"]);
+    let best = found(problem, &["--allow", "untrained", "--strategy", "exhaustive", "--top", "3"]);
     assert_eq!(best.len(), 3);
-    let drawn = found(problem, &["--force-model", "--budget", "2000", "--top", "1"]);
+    let drawn = found(problem, &["--allow", "untrained", "--params", "budget=2000", "--top", "1"]);
     assert!(drawn.iter().all(|(_, score)| *score <= best[0].1));
 }
 
@@ -146,7 +148,7 @@ fn a_pool_is_searched_whole() {
     let found = lines("search");
     assert_eq!(found.len(), 4);
     assert_eq!(found, lines("rank"));
-    let (code, _, stderr) = search(SHAPE, &["--pool", "configs/forward_bf16.txt", "--seed", "1"]);
+    let (code, _, stderr) = search(SHAPE, &["--pool", "configs/forward_bf16.txt", "--params", "seed=1"]);
     assert_eq!(code, Some(2), "{stderr}");
     let (code, _, stderr) = search(SHAPE, &["--pool", "configs/forward_bf16.txt"]);
     assert_eq!(code, Some(1), "kernels of convolutions cannot be ranked by a model of GEMMs: {stderr}");
@@ -155,7 +157,7 @@ fn a_pool_is_searched_whole() {
 #[test]
 fn a_problem_that_no_kernel_of_the_space_computes_is_an_error() {
     for more in ["dtype_c=fp32", "batch=4", "stream_k=tree"] {
-        let (code, out, error) = search(&format!("{SHAPE},{more}"), &["--budget", "100"]);
+        let (code, out, error) = search(&format!("{SHAPE},{more}"), &["--params", "budget=100"]);
         assert_eq!((code, out.as_str()), (Some(1), ""), "{more}: {error}");
         let said =
             ["the space has plain GEMMs with the usual types", "kernels computes a GEMM of fp8 in rcr"];
@@ -168,7 +170,7 @@ fn a_gpu_without_instructions_for_the_type_is_said() {
     for strategy in ["random", "de", "exhaustive"] {
         let (code, stdout, stderr) = {
             let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
-                .args(["search", "--estimate", "--arch", "gfx90a", "--strategy", strategy])
+                .args(["search", "--model", "estimate", "--arch", "gfx90a", "--strategy", strategy])
                 .args(["--problem", "M=128,N=1536,K=7168,dtype=fp8"])
                 .output()
                 .unwrap();
@@ -180,14 +182,24 @@ fn a_gpu_without_instructions_for_the_type_is_said() {
     }
 }
 
-/// Without a pool and without a model: the times are those of `rank --estimate`.
+/// Without a pool and without a model: the times are those of `rank --model estimate`.
 #[test]
 fn the_estimate_searches_the_space() {
     let problem = "M=128,N=1536,K=7168,dtype=fp16";
     let run = |command: &str, more: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
             .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
-            .args([command, "--estimate", "--arch", "gfx942", "--format", "json", "--problem", problem])
+            .args([
+                command,
+                "--model",
+                "estimate",
+                "--arch",
+                "gfx942",
+                "--format",
+                "json",
+                "--problem",
+                problem,
+            ])
             .args(more)
             .output()
             .unwrap();
@@ -220,7 +232,10 @@ fn the_estimate_searches_the_space() {
     }
     // Evolution comes upon points again; each is listed once.
     for seed in ["1", "2", "3", "4"] {
-        let found = run("search", &["--strategy", "de", "--budget", "2000", "--top", "20", "--seed", seed]);
+        let found = run(
+            "search",
+            &["--strategy", "de", "--params", "budget=2000", &format!("seed={seed}"), "--top", "20"],
+        );
         let names: std::collections::BTreeSet<&str> = found.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names.len(), found.len());
     }
@@ -231,15 +246,15 @@ fn the_estimate_searches_the_space() {
         assert!(!output.status.success() && said.contains(expected), "{more:?}: {said}");
     };
     let conv = "C=64,K=64,Hi=8,Wi=8,Y=1,X=1";
-    refused(&["--estimate", "--arch", "gfx942", "--problem", conv], "give a pool");
+    refused(&["--model", "estimate", "--arch", "gfx942", "--problem", conv], "give a pool");
     refused(&["--model", "embedded:universal", "--arch", "gfx942", "--problem", problem], "give a pool");
-    refused(&["--estimate", "--problem", problem], "the estimate needs a GPU: give --arch");
-    refused(&["--problem", problem], "<--model <DIR>|--estimate>");
-    refused(&["--estimate", "--problem", problem, "--unknown", "error"], "cannot be used with");
+    refused(&["--model", "estimate", "--problem", problem], "the estimate needs a GPU: give --arch");
+    refused(&["--problem", problem], "--model <DIR>");
+    refused(&["--model", "estimate", "--problem", problem, "--allow", "words"], "--allow is for models");
     refused(
-        &["--estimate", "--problem", problem, "--budget", "99999999999"],
+        &["--model", "estimate", "--problem", problem, "--params", "budget=99999999999"],
         "expected a whole number from 1 to",
     );
     let other = "M=1,N=512,K=256,arch=gfx950";
-    refused(&["--estimate", "--arch", "gfx942", "--problem", other], "the problem's arch is gfx950");
+    refused(&["--model", "estimate", "--arch", "gfx942", "--problem", other], "the problem's arch is gfx950");
 }

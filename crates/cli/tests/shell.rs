@@ -129,7 +129,7 @@ fn on_terminal(columns: u32, variables: &[(&str, &str)], arguments: &str) -> Opt
 fn tables_fit_a_terminal_and_nothing_else_is_cut() {
     let pool = concat!(env!("CARGO_MANIFEST_DIR"), "/../../configs/forward_bf16.txt");
     let asked = format!(
-        "rank --estimate --arch gfx942 --pool {pool} --top 2 --problem C=64,K=64,Hi=56,Wi=56,Y=3,X=3"
+        "rank --model estimate --arch gfx942 --pool {pool} --top 2 --problem C=64,K=64,Hi=56,Wi=56,Y=3,X=3"
     );
     let plain = good(&asked.split(' ').collect::<Vec<_>>());
     assert!(plain.contains("grouped_conv_forward_bf16_2d_") && !plain.contains(['…', '\u{1b}']), "{plain}");
@@ -162,7 +162,6 @@ fn markdown_is_a_table_of_a_page() {
     for arguments in [
         &["rank", "--model", model, "--pool", pool, "--problem", problem, "--top", "2"][..],
         &["explain", "--model", model, "--pool", pool, "--problem", problem],
-        &["dev", "features", "--engine", "conv_select", "--list"],
         &["inspect", "--model", model],
         &["doctor"],
     ] {
@@ -202,7 +201,7 @@ fn words_that_are_not_ours_name_their_successor() {
         ("dev predict --model m -k 64", "-k is for `ckselect rank --model DIR --pool FILE --problem"),
         ("curve --data a.csv", "curve is now `ckselect tune --simulate FILE --counts`"),
         ("pack --model a", "pack is now `ckselect dev pack`"),
-        ("validate --predictions a.csv", "validate is now `ckselect evaluate`, with --require"),
+        ("validate --model a.csv", "validate is now `ckselect evaluate`, with --require"),
         ("import a.csv", "import is removed"),
         ("bench --within 1.35x", "--within FACTOR is now --order estimate:FACTORx"),
         ("train --tune 3", "--tune is removed"),
@@ -233,8 +232,7 @@ fn a_mistyped_word_is_answered_with_the_nearest() {
         (&["--model", "embedded:universl", "--arch", "gfx942", "--problem", problem], "universal"),
         (&["--model", "grouped_conv_forward_bf16_gfx950", "--problem", problem], model),
         (&["--model", "no/univresal", "--problem", problem], "embedded:universal"),
-        (&["--model", model, "--hardware", "gfx924", "--problem", problem], "gfx942"),
-        (&["--model", model, "--rank-by", "tflop", "--problem", problem], "tflops"),
+        (&["--model", model, "--arch", "gx942", "--problem", problem], "gfx942"),
     ] {
         let said = rank(more);
         assert!(said.contains(&format!("did you mean '{meant}'?")), "{more:?}: {said}");

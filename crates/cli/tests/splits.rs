@@ -32,13 +32,14 @@ fn evaluate_takes_rows_of_several_numbers_for_one_problem() {
     let outcomes = folder.path().join("outcomes.csv").display().to_string();
     let evaluate = |more: &[&str]| {
         let (code, stdout, stderr) =
-            run(&[&["evaluate", "--estimate", "--data", &whole, &split, "--format", "json"], more].concat());
+            run(&[&["evaluate", "--model", "estimate", "--data", &whole, &split, "--format", "json"], more]
+                .concat());
         assert_eq!(code, Some(0), "{stderr}");
         serde_json::from_str::<serde_json::Value>(&stdout).unwrap()
     };
     let count = |value: &serde_json::Value| value["per_shape_efficiency"].as_array().unwrap().len();
     assert_eq!(count(&evaluate(&[])), 4);
-    let chosen = evaluate(&["--choose", "split_k", "--problems", &outcomes]);
+    let chosen = evaluate(&["--choose", "split_k", "--output", &outcomes]);
     assert_eq!(count(&chosen), 2);
     let first = &chosen["per_shape_efficiency"][0];
     assert!(first["problem"].as_str().unwrap().contains("split_k=auto"), "{first}");
@@ -51,7 +52,7 @@ fn evaluate_takes_rows_of_several_numbers_for_one_problem() {
     let choice = |m: u32, parts: u32| format!("{GEMM}_64x64x64_2x2x1_16x16x16,{m},1024,8192,{parts},sm_90\n");
     let text = format!("kernel,m,n,k,split_k,arch\n{}{}", choice(64, 4), choice(4096, 4));
     std::fs::write(&choices, text).unwrap();
-    let command = ["evaluate", "--predictions", &choices, "--data", &whole, &split, "--choose", "split_k"];
+    let command = ["evaluate", "--model", &choices, "--data", &whole, &split, "--choose", "split_k"];
     let (code, stdout, stderr) = run(&[&command[..], &["--format", "json"]].concat());
     assert_eq!(code, Some(0), "{stderr}");
     let judged: serde_json::Value = serde_json::from_str(&stdout).unwrap();
@@ -75,7 +76,7 @@ fn rank_search_and_explain_name_the_number() {
         (rows, stderr)
     };
     let model = ["--model", "tests/golden/models/gemm_small"];
-    let estimate = ["--estimate", "--arch", "gfx950"];
+    let estimate = ["--model", "estimate", "--arch", "gfx950"];
     for by in [&model[..], &estimate] {
         let common = ["--pool", POOL, "--problem", problem, "--splits", "2,8", "--format", "csv"];
         let (ranked, _) = table(&[&["rank"], by, &common].concat());
@@ -103,7 +104,7 @@ fn what_leaves_no_choice_is_an_error() {
     let auto = folder.path().join("auto.csv").display().to_string();
     std::fs::write(&auto, std::fs::read_to_string(&whole).unwrap().replace(",8192,1,", ",8192,auto,"))
         .unwrap();
-    let rank = ["rank", "--estimate", "--arch", "gfx950", "--pool", POOL];
+    let rank = ["rank", "--model", "estimate", "--arch", "gfx950", "--pool", POOL];
     for (command, expected) in [
         (
             [&rank[..], &["--problem", "M=1,N=1,K=1,split_k=auto", "--splits", "1,2,1"]].concat(),
@@ -118,17 +119,18 @@ fn what_leaves_no_choice_is_an_error() {
             "split_k: found auto, expected the number of parts, or --splits for a choice",
         ),
         (
-            vec!["evaluate", "--estimate", "--arch", "sm_90", "--data", &auto],
+            vec!["evaluate", "--model", "estimate", "--arch", "sm_90", "--data", &auto],
             "split_k: found auto, expected the number of parts",
         ),
         (
-            vec!["evaluate", "--estimate", "--arch", "sm_90", "--data", &whole, "--choose", "k"],
+            vec!["evaluate", "--model", "estimate", "--arch", "sm_90", "--data", &whole, "--choose", "k"],
             "invalid value 'k' for '--choose <FIELD>'",
         ),
         (
             vec![
                 "evaluate",
-                "--estimate",
+                "--model",
+                "estimate",
                 "--arch",
                 "sm_90",
                 "--data",
@@ -164,7 +166,8 @@ fn train_takes_rows_of_several_numbers_for_one_problem() {
     }
     std::fs::write(path("rows.csv"), text).unwrap();
     let train = |more: &[&str]| {
-        let common = ["train", "--data", &path("rows.csv"), "--out", &path("model"), "--choose", "split_k"];
+        let common =
+            ["train", "--data", &path("rows.csv"), "--output", &path("model"), "--choose", "split_k"];
         run(&[&common[..], &["--params", "n_estimators=60", "min_child_samples=2", "--folds", "3"], more]
             .concat())
     };

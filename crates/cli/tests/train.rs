@@ -42,7 +42,7 @@ const BASE: &str = "train --data sweep.csv --arch gfx950";
 fn without_lightgbm_the_command_says_how_to_get_it() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("sweep.csv"), sweep(2, "bf16")).unwrap();
-    let message = bad_in(folder.path(), &format!("{BASE} --out model"), 2);
+    let message = bad_in(folder.path(), &format!("{BASE} --output model"), 2);
     assert!(message.contains("make ckselect") && message.contains("--features train"), "{message}");
     assert!(!folder.path().join("model").exists());
 }
@@ -58,7 +58,7 @@ mod trained {
     use super::*;
 
     const SMALL: &str =
-        "--params n_estimators=12 num_leaves=7 min_child_samples=5 --early-stopping off --folds 3";
+        "--params n_estimators=12 num_leaves=7 min_child_samples=5 early_stopping=off --folds 3";
 
     fn folder(text: &str) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
@@ -76,11 +76,11 @@ mod trained {
     fn the_same_command_gives_the_same_bytes_on_any_number_of_threads() {
         let (one, two) = (folder(&sweep(24, "bf16")), folder(&sweep(24, "bf16")));
         let line = format!(
-            "{BASE} --out model {SMALL} --params subsample=0.8 subsample_freq=1 --objective listwise \
-             --hard-examples 1"
+            "{BASE} --output model {SMALL} --params subsample=0.8 subsample_freq=1 --objective listwise \
+             --params hard_examples=1"
         );
-        let printed = good_in(one.path(), &format!("{line} --threads 1"));
-        assert_eq!(printed, good_in(two.path(), &format!("{line} --threads 3")));
+        let printed = good_in(one.path(), &format!("{line} --params threads=1"));
+        assert_eq!(printed, good_in(two.path(), &format!("{line} --params threads=3")));
         let (one, two) = (contents(&one.path().join("model")), contents(&two.path().join("model")));
         let names: Vec<&str> = one.keys().map(String::as_str).collect();
         assert_eq!(
@@ -123,7 +123,7 @@ mod trained {
         let folder = folder(&text);
         good_in(
             folder.path(),
-            &format!("train --data sweep.csv --where op=gemm_universal --arch gfx950 --out model {SMALL}"),
+            &format!("train --data sweep.csv --where op=gemm_universal --arch gfx950 --output model {SMALL}"),
         );
         let spec = fs::read(folder.path().join("model/feature_spec.json")).unwrap();
         let spec: serde_json::Value = serde_json::from_slice(&spec).unwrap();
@@ -134,7 +134,7 @@ mod trained {
     fn the_model_ranks_and_predicts() {
         let folder = folder(&sweep(24, "bf16"));
         let path = folder.path();
-        let printed = good_in(path, &format!("{BASE} --out model {SMALL} --format csv"));
+        let printed = good_in(path, &format!("{BASE} --output model {SMALL} --format csv"));
         let header = printed.lines().next().unwrap();
         assert_eq!(header, "target,fold,problems,trees,rmse,r2,mean,median,p10,min,best_of_top3");
         assert_eq!(printed.lines().filter(|line| line.contains(",all,")).count(), 2);
@@ -147,7 +147,7 @@ mod trained {
         assert_eq!(lines.next(), Some("rank,kernel,score,tflops,tie,unmeasured,out_of_range"));
         assert!(lines.next().unwrap().starts_with("1,grouped_conv_forward_bf16_2d_"));
         let card = fs::read_to_string(path.join("model/MODEL_CARD.md")).unwrap();
-        assert!(card.contains(&format!("$ ckselect {BASE} --out model {SMALL}\n")), "{card}");
+        assert!(card.contains(&format!("$ ckselect {BASE} --output model {SMALL}\n")), "{card}");
     }
 
     /// `tune --simulate` needed --arch, and did not know --run-id.
@@ -161,9 +161,9 @@ mod trained {
         let folder = folder(&(header + &rows("gfx942", "7") + &rows("gfx950", "8")));
         let path = folder.path();
         for line in [
-            "train --data sweep.csv --out model --overwrite --folds 1 --params n_estimators=2 num_leaves=3",
+            "train --data sweep.csv --output model --overwrite --folds 1 --params n_estimators=2 num_leaves=3",
             "tune --simulate sweep.csv --measure 12",
-            "tune --simulate sweep.csv --counts 12 --ways tuned --draws 1",
+            "tune --simulate sweep.csv --counts 12 --params ways=tuned draws=1",
         ] {
             let message = bad_in(path, line, 2);
             assert!(
@@ -182,7 +182,7 @@ mod trained {
     fn upstreams_way_trains_logarithms_by_its_engine_and_may_be_continued() {
         let folder = folder(&sweep(24, "bf16"));
         let path = folder.path();
-        good_in(path, &format!("{BASE} --out old --objective log1p --targets tflops,latency {SMALL}"));
+        good_in(path, &format!("{BASE} --output old --objective log1p --targets tflops,latency {SMALL}"));
         let spec = |model: &str| -> serde_json::Value {
             serde_json::from_slice(&fs::read(path.join(model).join("feature_spec.json")).unwrap()).unwrap()
         };
@@ -193,8 +193,9 @@ mod trained {
             (&["tflops"].into(), &["pipeline"].into())
         );
         assert_eq!(old["targets"], serde_json::json!(["tflops", "latency"]));
-        let line =
-            format!("{BASE} --out new --objective log1p --warm-start old --early-stopping off --folds 1");
+        let line = format!(
+            "{BASE} --output new --objective log1p --warm-start old --params early_stopping=off --folds 1"
+        );
         good_in(path, &format!("{line} --params n_estimators=5 num_leaves=7"));
         let manifest: serde_json::Value =
             serde_json::from_slice(&fs::read(path.join("new/train_manifest.json")).unwrap()).unwrap();
@@ -202,7 +203,7 @@ mod trained {
         assert_eq!(spec("new")["feature_names"], old["feature_names"]);
         // A packed forest goes on as the text from which it was packed.
         good_in(path, "dev pack --model old --output packed");
-        let packed = line.replace("--out new", "--out again").replace("start old", "start packed");
+        let packed = line.replace("--output new", "--output again").replace("start old", "start packed");
         good_in(path, &format!("{packed} --params n_estimators=5 num_leaves=7"));
         let forest = |model: &str| Forest::load(path.join(model).join("model_tflops.lgbm.gz")).unwrap();
         assert!(forest("again") == forest("new"));
@@ -217,17 +218,17 @@ mod trained {
     fn the_usual_objective_is_lambdarank_with_all_trees_and_a_continued_model_keeps_its_own() {
         let folder = folder(&sweep(24, "bf16"));
         let path = folder.path();
-        let small = SMALL.replace(" --early-stopping off", "");
+        let small = SMALL.replace(" --params early_stopping=off", "");
         let relative = |model: &str| -> serde_json::Value {
             let bytes = fs::read(path.join(model).join("train_manifest.json")).unwrap();
             serde_json::from_slice::<serde_json::Value>(&bytes).unwrap()["ck_select"]["targets"]["relative"]
                 .clone()
         };
-        good_in(path, &format!("{BASE} --out usual {small}"));
+        good_in(path, &format!("{BASE} --output usual {small}"));
         let usual = relative("usual");
         assert_eq!((&usual["objective"], &usual["trees"]), (&"lambdarank".into(), &12.into()));
-        good_in(path, &format!("{BASE} --out old {small} --objective listwise"));
-        let line = format!("{BASE} --out new --warm-start old --folds 1 --params n_estimators=3");
+        good_in(path, &format!("{BASE} --output old {small} --objective listwise"));
+        let line = format!("{BASE} --output new --warm-start old --folds 1 --params n_estimators=3");
         good_in(path, &line);
         assert_eq!(relative("new")["objective"], "listwise");
         let message = bad_in(path, &format!("{line} --overwrite --objective relative"), 1);
@@ -241,7 +242,7 @@ mod trained {
     fn the_estimate_takes_part_on_request() {
         let folder = folder(&sweep(40, "bf16"));
         let path = folder.path();
-        let line = format!("{BASE} --out with --objective listwise --prior 5 {SMALL}");
+        let line = format!("{BASE} --output with --objective listwise --prior 5 {SMALL}");
         good_in(path, &line);
         let spec = fs::read(path.join("with/feature_spec.json")).unwrap();
         let spec: serde_json::Value = serde_json::from_slice(&spec).unwrap();
@@ -277,7 +278,7 @@ mod trained {
             }
         }
         let folder = folder(&text);
-        let line = "train --data sweep.csv --where op=gemm_universal --arch gfx950 --out model --objective log1p \
+        let line = "train --data sweep.csv --where op=gemm_universal --arch gfx950 --output model --objective log1p \
                     --targets tflops,latency,bandwidth";
         good_in(folder.path(), &format!("{line} {SMALL} --params learning_rate=0.4"));
         let ranked = good_in(
@@ -295,9 +296,9 @@ mod trained {
     fn what_must_not_be_mixed_is_refused() {
         let mixed = sweep(6, "bf16") + sweep(6, "fp16").split_once('\n').unwrap().1;
         let folder = folder(&mixed);
-        let message = bad_in(folder.path(), &format!("{BASE} --out model {SMALL}"), 1);
+        let message = bad_in(folder.path(), &format!("{BASE} --output model {SMALL}"), 1);
         assert!(message.contains("mixes element types"), "{message}");
-        good_in(folder.path(), &format!("{BASE} --out model {SMALL} --where dtype=fp16"));
+        good_in(folder.path(), &format!("{BASE} --output model {SMALL} --where dtype=fp16"));
         let card = fs::read_to_string(folder.path().join("model/MODEL_CARD.md")).unwrap();
         assert!(card.contains("grouped_conv forward, fp16, on gfx950"), "{card}");
     }
@@ -320,7 +321,7 @@ mod trained {
             ("--features gemm72", 2, "--features: gemm72 is for gemm_universal"),
             ("--targets relative --objective log1p", 2, "--targets: relative needs an objective that ranks"),
             ("--targets tflops,speed", 2, "--targets: unknown target 'speed'"),
-            ("--rank-target latency", 2, "latency ranks, but it is not trained"),
+            ("--targets latency,latency", 2, "--targets: latency appears twice"),
             (
                 "--params n_estimators=3 num_iterations=4",
                 2,
@@ -330,12 +331,12 @@ mod trained {
             ("--extra-data sweep.csv", 2, "sweep.csv is given twice"),
             ("--targets tflops,bandwidth", 1, "target bandwidth: no valid row of the data has a value of it"),
         ] {
-            let found = bad_in(path, &format!("{BASE} --out model {more}"), code);
+            let found = bad_in(path, &format!("{BASE} --output model {more}"), code);
             assert!(found.contains(message), "{more}: {found}");
             assert!(!path.join("model").exists(), "{more}");
         }
         fs::create_dir(path.join("model")).unwrap();
-        let message = bad_in(path, &format!("{BASE} --out model"), 1);
+        let message = bad_in(path, &format!("{BASE} --output model"), 1);
         assert!(message.contains("model: already exists; --overwrite replaces it"), "{message}");
     }
 
@@ -346,11 +347,11 @@ mod trained {
         let cell = |place: usize| if place == 0 { "hw_gfx_name" } else { "gfx950" };
         let named = text.lines().enumerate().map(|(place, line)| format!("{line},{}\n", cell(place)));
         let recorded = folder(&named.collect::<String>());
-        good_in(recorded.path(), &format!("{BASE} --out model {SMALL}"));
-        good_in(recorded.path(), &format!("train --data sweep.csv --out inferred {SMALL}"));
+        good_in(recorded.path(), &format!("{BASE} --output model {SMALL}"));
+        good_in(recorded.path(), &format!("train --data sweep.csv --output inferred {SMALL}"));
         let forest = |model: &str| contents(&recorded.path().join(model))["model_relative.lgbm.gz"].clone();
         assert!(forest("inferred") == forest("model"));
-        let missing = bad_in(folder(&text).path(), "train --data sweep.csv --out model", 2);
+        let missing = bad_in(folder(&text).path(), "train --data sweep.csv --output model", 2);
         assert!(
             missing.contains("--arch is missing, and the rows do not record what was measured"),
             "{missing}"
@@ -366,7 +367,7 @@ mod trained {
             .args(["--default-signal=INT", env!("CARGO_BIN_EXE_ckselect")])
             .current_dir(folder.path())
             .args(
-                format!("{BASE} --out model --early-stopping off --params n_estimators=5000 num_leaves=255")
+                format!("{BASE} --output model --params early_stopping=off n_estimators=5000 num_leaves=255")
                     .split_whitespace(),
             )
             .stdout(Stdio::null())

@@ -68,7 +68,7 @@ impl Folder {
     }
 
     fn trained(&self) {
-        let line = "train --universal --data here.csv back.parquet --arch gfx950 --out any --holdout device";
+        let line = "train --universal --data here.csv back.parquet --arch gfx950 --output any --folds device";
         let table = self.good(&format!("{line} {SMALL} --format csv"));
         let folds: Vec<&str> = table.lines().filter(|line| line.starts_with("relative,")).collect();
         // Two devices, each left out once, and all together.
@@ -103,7 +103,7 @@ fn a_model_of_two_devices_ranks_for_a_third() {
     let table = rank("--arch gfx942");
     let scores: Vec<f64> = column(&table, "score").iter().map(|score| score.parse().unwrap()).collect();
     assert!(scores.len() == 30 && scores.is_sorted_by(|a, b| a >= b), "{table}");
-    assert_eq!(table, rank("--hardware gfx942"));
+    assert_eq!(table, rank("--arch gfx942"));
     assert_ne!(table, rank("--arch sm_90"));
     let line = format!("rank --model any --pool {pool} --problem {problem}");
     folder.bad(&line, "neither the problem, nor the caller, nor the kernels name an architecture");
@@ -144,12 +144,12 @@ fn a_model_of_convolutions_ranks_gemms() {
     assert_eq!(folder.good(&format!("{evaluate} --model any")), judged, "the rows say their operation");
     folder.bad(
         &format!("{evaluate} --model any --where op=fmha"),
-        "--op: found fmha, but the model is for grouped_conv",
+        "--where: found op=fmha, but the model is for grouped_conv",
     );
     let validated = folder
         .good("evaluate --model any --where op=gemm_universal --arch sm_90 --data gemms.csv --format csv");
     assert!(validated.contains("mean"), "{validated}");
-    let compared = "compare estimate any --where op=gemm_universal --arch sm_90 --data gemms.csv \
+    let compared = "evaluate --against estimate --model any --where op=gemm_universal --arch sm_90 --data gemms.csv \
          --max-loss problem=1,mean=1,median=1,p10=1";
     folder.good(compared);
     // The pool says the type, as for `rank`.
@@ -160,7 +160,7 @@ fn a_model_of_convolutions_ranks_gemms() {
     let train = |more: &str| {
         let line =
             "train --universal --arch gfx950 --data gemms.csv here.csv back.parquet --folds 3 --overwrite";
-        folder.good(&format!("{line} {SMALL} --out both {more}"));
+        folder.good(&format!("{line} {SMALL} --output both {more}"));
         fs::read_to_string(folder.path("both/MODEL_CARD.md")).unwrap()
     };
     let alone = train("--where op=grouped_conv");
@@ -184,41 +184,42 @@ fn gpus_of_one_architecture_are_several_devices() {
     fs::write(folder.path("a.csv"), rows("228")).unwrap();
     fs::write(folder.path("x.csv"), rows("304")).unwrap();
     let line =
-        format!("train --universal --data a.csv x.csv --out both --holdout device {SMALL} --format csv");
+        format!("train --universal --data a.csv x.csv --output both --folds device {SMALL} --format csv");
     assert_eq!(column(&folder.good(&line), "fold"), ["gfx942 num_cus=228", "gfx942 num_cus=304", "all"]);
-    folder.bad("evaluate --estimate --arch gfx942 --data a.csv x.csv", "hw_num_cus is 304, 228 before");
+    folder.bad("evaluate --model estimate --arch gfx942 --data a.csv x.csv", "hw_num_cus is 304, 228 before");
 }
 
 #[test]
 fn data_that_cannot_be_is_named() {
     let folder = Folder::new();
-    let train = |data: &str, more: &str| format!("train --universal --data {data} --out any {SMALL} {more}");
+    let train =
+        |data: &str, more: &str| format!("train --universal --data {data} --output any {SMALL} {more}");
     folder.bad(
         &train("here.csv", ""),
         "its rows name no architecture; --arch says what such rows were measured on",
     );
     folder.bad(&train("here.csv", "--arch gfx900"), "no profile of gfx900");
     folder.bad(
-        &train("here.csv", "--arch gfx950 --holdout device"),
+        &train("here.csv", "--arch gfx950 --folds device"),
         "found only gfx950, expected data of at least two",
     );
     folder.bad(
-        &train("back.parquet", "--holdout none.csv"),
+        &train("back.parquet", "--folds none.csv"),
         "expected device, direction, dtype or a file of --data",
     );
     folder.bad(&train("here.csv", "--arch gfx950 --objective relative"), "cannot be used with");
     fs::write(folder.path("gpu.json"), r#"{"based_on": "gfx942", "num_cus": 304}"#).unwrap();
     folder.bad(
-        &train("here.csv", "--arch gfx950 --hardware gpu.json"),
+        &train("here.csv", "--arch gfx950:gpu.json"),
         "based_on: found gfx942, expected gfx950 or nothing",
     );
     folder.bad(
-        &train("back.parquet", "--hardware gpu.json"),
-        "--hardware: found a GPU of gfx942, but the rows are of ",
+        &train("back.parquet", "--arch gpu.json"),
+        "--arch: found a GPU of gfx942, but the rows are of ",
     );
     // What is only trained on is never judged.
     folder.bad(
-        &train("here.csv", "--arch gfx950 --extra-data back.parquet --holdout back.parquet"),
+        &train("here.csv", "--arch gfx950 --extra-data back.parquet --folds back.parquet"),
         "found no valid row in it that is not only trained on",
     );
 }
@@ -268,7 +269,7 @@ fn what_is_asked_twice_is_refused() {
     let folder = Folder::new();
     let line = "tune --arch gfx950 --model any --simulate here.csv";
     folder.bad(&format!("{line} --counts 5,10,5"), "--counts: found '5' twice");
-    folder.bad(&format!("{line} --counts 5 --ways tuned,tuned"), "--ways: found 'tuned' twice");
+    folder.bad(&format!("{line} --counts 5 --params ways=tuned,tuned"), "--params ways: found 'tuned' twice");
 }
 
 #[test]
@@ -276,7 +277,7 @@ fn a_model_goes_on_with_measurements() {
     let folder = Folder::new();
     folder.trained();
     let line = "tune --arch gfx950 --model any --simulate here.csv --format csv";
-    let table = folder.good(&format!("{line} --measure 12 --draws 3"));
+    let table = folder.good(&format!("{line} --measure 12 --params draws=3"));
     folder.good(&format!("{line} --measure 12 --output mine"));
     assert_eq!(column(&table, "seed"), ["1", "2", "3", "median"]);
     assert_eq!(column(&table, "measured"), ["12"; 4]);
@@ -297,7 +298,7 @@ fn a_model_goes_on_with_measurements() {
     folder.bad(&line.replace("here.csv", "here.csv back.csv"), "choose one with the direction (--variant)");
 
     // On a GPU that the universal model has not seen, the estimate counts more: the less, the more is measured.
-    folder.good(&format!("train --universal --data back.parquet --out back --folds 1 {SMALL}"));
+    folder.good(&format!("train --universal --data back.parquet --output back --folds 1 {SMALL}"));
     let prior_of = |line: &str| -> f64 {
         folder.good(&format!("{line} --overwrite --output own"));
         let spec = fs::read_to_string(folder.path("own/feature_spec.json")).unwrap();
@@ -330,7 +331,10 @@ fn a_model_goes_on_with_measurements() {
     folder.bad("tune --arch sm_90 --model any --simulate one.csv two.csv", mixed);
     folder.good("tune --arch sm_90 --model any --simulate one.csv");
 
-    folder.bad(&format!("{line} --draws 3 --output fresh"), "--draws: found 3, expected 1 with --output");
+    folder.bad(
+        &format!("{line} --params draws=3 --output fresh"),
+        "--params draws: found 3, expected 1 with --output",
+    );
     folder.bad(&format!("{line} --measure 31"), "--measure: found 31, expected at most 30");
     folder.bad("tune --arch gfx950 --model none --simulate here.csv", "none: no such directory");
     folder.bad(
@@ -342,7 +346,7 @@ fn a_model_goes_on_with_measurements() {
         "--counts: found 31, expected at most 30",
     );
     let curve = folder.good(
-        "tune --arch gfx950 --model any --simulate here.csv --counts 0,10,all --ways tuned,alone --draws 2 \
+        "tune --arch gfx950 --model any --simulate here.csv --counts 0,10,all --params ways=tuned,alone draws=2 \
          --format csv",
     );
     assert_eq!(column(&curve, "way"), ["tuned", "tuned", "tuned", "alone", "alone"]);
@@ -354,30 +358,29 @@ fn a_model_goes_on_with_measurements() {
     let spec: serde_json::Value = serde_json::from_str(&spec).unwrap();
     let rows = spec["ck_select"]["trained_on"]["files"][0]["rows"].as_u64().unwrap();
     assert!((12 * 2..=12 * 3).contains(&rows), "{spec}");
-    let parts =
-        "tune --arch gfx950 --model any --simulate here.csv --counts 10,all --ways tuned,alone --draws 1";
+    let parts = "tune --arch gfx950 --model any --simulate here.csv --counts 10,all --params ways=tuned,alone draws=1";
     let parts = folder.good(&format!("{parts} --first 2 --format csv"));
     assert_eq!(column(&parts, "judged"), ["20", "30", "20", "30"]);
-    let all = "tune --arch gfx950 --model any --simulate here.csv --counts all --ways upstream --draws 1 --format csv";
-    let [five, each] = ["5", "1000"].map(|folds| folder.good(&format!("{all} --folds {folds}")));
+    let all = "tune --arch gfx950 --model any --simulate here.csv --counts all --params ways=upstream draws=1 --format csv";
+    let [five, each] = ["5", "1000"].map(|folds| folder.good(&format!("{all} --params folds={folds}")));
     assert_eq!([column(&five, "judged"), column(&each, "judged")], [["30"], ["30"]]);
     assert_ne!(column(&five, "mean"), column(&each, "mean"));
     // Fewer than ten problems are not held out, so that there is no last point.
     let here = fs::read_to_string(folder.path("here.csv")).unwrap();
     fs::write(folder.path("few.csv"), here.lines().take(1 + 8 * 6).collect::<Vec<_>>().join("\n")).unwrap();
     let few =
-        "tune --arch gfx950 --model any --simulate few.csv --ways tuned --draws 1 --format csv --counts";
+        "tune --arch gfx950 --model any --simulate few.csv --params ways=tuned draws=1 --format csv --counts";
     assert_eq!(column(&folder.good(few), "measured"), ["0", "5"]);
     folder.bad(
         &format!("{few} all"),
         "found 8 problems, all of which are measured, expected others or at least 10",
     );
     let usual = folder.good(
-        "tune --arch gfx950 --model any --simulate here.csv --counts --ways tuned --draws 1 --format csv",
+        "tune --arch gfx950 --model any --simulate here.csv --counts --params ways=tuned draws=1 --format csv",
     );
     assert_eq!(column(&usual, "measured"), ["0", "5", "10", "20", "30"]);
     folder.bad(
-        "tune --arch gfx950 --model any --simulate here.csv --counts --ways best",
+        "tune --arch gfx950 --model any --simulate here.csv --counts --params ways=best",
         "expected some of tuned, alone, upstream",
     );
 }
@@ -486,12 +489,15 @@ fn measuring_goes_on_where_it_was_stopped() {
     folder.bad(&spent, "--budget: it was spent before any kernel had run");
     folder.bad("tune --arch gfx950 --model any --runner runner.json", "--pool");
     let list = measured("0000.problems.txt");
-    let other = format!("{line} --work work --output other --seed 2");
-    folder.bad(&other, "0000.problems.txt: found other problems than --problems and --seed give");
+    let other = format!("{line} --work work --output other --params seed=2");
+    folder.bad(&other, "0000.problems.txt: found other problems than --problems and --params seed give");
     assert_eq!(measured("0000.problems.txt"), list, "what is refused changes nothing");
-    folder.bad(&format!("{line} --work work --output other --draws 3"), "cannot be used with '--draws");
+    folder.bad(
+        &format!("{line} --work work --output other --params draws=3"),
+        "--params: draws is for --simulate",
+    );
     folder
-        .bad(&format!("{line} --work work --output other --where dtype=fp8"), "cannot be used with '--dtype");
+        .bad(&format!("{line} --work work --output other --where dtype=fp8"), "cannot be used with '--where");
     fs::write(folder.path("there.csv"), "N,C,K,Hi,Wi,Y,X,arch\n1,64,64,14,14,1,1,gfx942\n").unwrap();
     let other = line.replace("problems.csv", "there.csv");
     folder.bad(
@@ -542,8 +548,8 @@ fn a_model_of_convolutions_goes_on_with_gemms() {
         "work/0000.csv: found no row that is wanted, expected rows of grouped_conv, or --where op=gemm_universal for GEMMs",
     );
     folder.bad(
-        &format!("{line} --where direction=forward"),
-        "--variant: found forward, but rows are of gemm_universal",
+        &line.replace("op=gemm_universal", "op=gemm_universal,direction=forward"),
+        "--where: found direction=forward, but rows are of gemm_universal",
     );
     let inspected = folder.good("inspect --model mine --format json");
     assert!(inspected.contains("the profile of its architecture"), "{inspected}");
@@ -551,12 +557,13 @@ fn a_model_of_convolutions_goes_on_with_gemms() {
         &line.replace("gemm_universal", "fmha"),
         "any: found a model for grouped_conv, expected one that ranks kernels of fmha",
     );
-    let curve =
-        format!("tune --arch gfx950 --model any --where op=gemm_universal --simulate {files} --draws 1");
-    let table = folder.good(&format!("{curve} --counts 0,10 --ways tuned,alone --format csv"));
+    let curve = format!(
+        "tune --arch gfx950 --model any --where op=gemm_universal --simulate {files} --params draws=1"
+    );
+    let table = folder.good(&format!("{curve} --counts 0,10 --params ways=tuned,alone --format csv"));
     assert_eq!(column(&table, "judged"), ["15", "5", "5"], "{table}");
     folder.bad(
-        &format!("{curve} --counts 0 --ways alone,upstream"),
+        &format!("{curve} --counts 0 --params ways=alone,upstream"),
         "--counts: found only 0, expected at least one number above 0",
     );
 }
@@ -679,11 +686,11 @@ fn an_adapted_model_keeps_the_constants_of_its_gpu() {
     assert_eq!(spec["hardware"]["num_cus"], 64);
     // A GPU without a profile is described.
     fs::write(folder.path("gpu.json"), r#"{"based_on": "gfx1201", "num_cus": 96}"#).unwrap();
-    let line = "--arch gfx1100 --model any --hardware gpu.json --format csv";
+    let line = "--arch gfx1100:gpu.json --model any --format csv";
     let table = folder.good(&format!("tune {line} --simulate here.csv --measure 20 --output rdna3"));
     assert_eq!(column(&table, "problems"), ["10"]);
-    folder.good(&format!("tune {line} --simulate here.csv --counts 0,10 --ways tuned --draws 1"));
-    folder.good("evaluate --model rdna3 --hardware gpu.json --arch gfx1100 --data here.csv");
+    folder.good(&format!("tune {line} --simulate here.csv --counts 0,10 --params ways=tuned draws=1"));
+    folder.good("evaluate --model rdna3 --arch gfx1100:gpu.json --data here.csv");
     folder.bad("tune --arch gfx1100 --model any --simulate here.csv", "no profile of gfx1100");
     folder.bad("tune --arch gfx950 --model own --simulate here.csv", "own: not a universal model");
 }
@@ -707,26 +714,26 @@ fn attention_is_trained_judged_and_tuned() {
         format!("{:.1}, {:.1}", figure("mean"), figure("p10"))
     };
     let train = "train --universal --where op=fmha --arch sm_90 --format csv";
-    let table = folder.good(&format!("{train} --data {} --out all", sweep.display()));
+    let table = folder.good(&format!("{train} --data {} --output all", sweep.display()));
     assert_eq!(percents(&table, 5), "98.0, 94.6", "{table}");
-    folder.good(&format!("{train} --data even.csv --out half --folds 1"));
+    folder.good(&format!("{train} --data even.csv --output half --folds 1"));
     let judge = "--arch sm_90 --data odd.csv --format csv";
     let judged = folder.good(&format!("evaluate --model half {judge}"));
     assert_eq!(percents(&judged, 0), "96.9, 89.0", "{judged}");
-    let estimated = folder.good(&format!("evaluate --estimate --where op=fmha {judge}"));
+    let estimated = folder.good(&format!("evaluate --model estimate --where op=fmha {judge}"));
     assert_eq!(percents(&estimated, 0), "96.6, 88.3", "{estimated}");
-    folder.good(&format!("compare estimate half {judge} --max-loss problem=0.3"));
+    folder.good(&format!("evaluate --against estimate --model half {judge} --max-loss problem=0.3"));
     let tuned = folder
         .good("tune --arch sm_90 --model half --simulate odd.csv --measure 20 --output own --format csv");
     assert!(column(&tuned, "problems") == ["85"], "{tuned}");
     let curve = folder.good(
-        "tune --arch sm_90 --model half --simulate odd.csv --counts 0,10 --ways tuned,alone \
-         --draws 1 --format csv",
+        "tune --arch sm_90 --model half --simulate odd.csv --counts 0,10 --params ways=tuned,alone \
+         --params draws=1 --format csv",
     );
     assert_eq!(column(&curve, "way"), ["tuned", "tuned", "alone"], "{curve}");
     // A forest of one GPU, and the kernel that it and the universal one say is the best.
     folder.good(
-        "train --where op=fmha --arch sm_90 --data even.csv --out alone --folds 1 --params n_estimators=40",
+        "train --where op=fmha --arch sm_90 --data even.csv --output alone --folds 1 --params n_estimators=40",
     );
     let names: Vec<&str> = rows.lines().take(28).map(|row| row.split(',').next().unwrap()).collect();
     fs::write(folder.path("pool.txt"), names.join("\n")).unwrap();
@@ -740,7 +747,8 @@ fn attention_is_trained_judged_and_tuned() {
         ));
         assert_eq!(column(&found, "kernel"), ranked[..3], "{model}");
     }
-    let found = folder
-        .good(&format!("search --estimate --arch sm_90 --pool pool.txt --problem {problem} --format csv"));
+    let found = folder.good(&format!(
+        "search --model estimate --arch sm_90 --pool pool.txt --problem {problem} --format csv"
+    ));
     assert_eq!(column(&found, "kernel").len(), 10);
 }

@@ -59,8 +59,8 @@ fn from_a_configuration_to_a_model_that_chooses_well() {
     let configs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../configs");
     fs::copy(configs.join("forward_bf16.json"), all.path("config.json")).unwrap();
 
-    assert_eq!(all.run("enumerate config.json --arch gfx950 --count-only"), format!("{KERNELS}\n"));
-    all.run("enumerate config.json --arch gfx950 --export-json kernels.json");
+    assert_eq!(all.run("enumerate config.json --arch gfx950 --count"), format!("{KERNELS}\n"));
+    all.run("enumerate config.json --arch gfx950 --output kernels.json");
     assert_eq!(all.json("kernels.json")["metadata"]["count"], KERNELS);
 
     all.run(&format!("shapes --set synthetic --count {TRAINED} --output problems.csv"));
@@ -87,8 +87,8 @@ fn from_a_configuration_to_a_model_that_chooses_well() {
     assert!(fs::read(all.path("replayed.csv")).unwrap() == fs::read(all.path("sweep.csv")).unwrap());
 
     let trained = all.run(
-        "train --data sweep.parquet --out model --where op=grouped_conv --arch gfx950 --folds 3 \
-         --early-stopping off --params n_estimators=60 num_leaves=15 min_child_samples=10 --format csv",
+        "train --data sweep.parquet --output model --where op=grouped_conv --arch gfx950 --folds 3 \
+         --params early_stopping=off n_estimators=60 num_leaves=15 min_child_samples=10 --format csv",
     );
     let folds = rows(&trained);
     let judged = |row: &&BTreeMap<String, String>| row["target"] == "relative" && row["fold"] == "all";
@@ -96,7 +96,7 @@ fn from_a_configuration_to_a_model_that_chooses_well() {
     assert_eq!(cross_validated["problems"], TRAINED.to_string());
 
     // Problems that the model has not seen.
-    all.run("evaluate --model model --data judged.parquet --json metrics.json");
+    all.run("evaluate --model model --data judged.parquet --output metrics.json");
     let metrics = all.json("metrics.json");
     let (global, baselines) = (&metrics["global_metrics"], &metrics["baselines"]);
     assert_eq!(global["num_shapes"], JUDGED);

@@ -62,8 +62,9 @@ impl Folder {
         let (pool, problem) = (self.at("pool.txt"), format!("M={m},N={n},K={k}"));
         let text = good(&[
             "rank",
-            "--estimate",
-            "--hardware",
+            "--model",
+            "estimate",
+            "--arch",
             &hardware,
             "--pool",
             &pool,
@@ -93,7 +94,7 @@ fn places_are_counted_by_shape_and_by_pair_on_each_gpu() {
     let order = folder.order(304, [64, 2048, 512]);
     writeln!(table, "gfx942,304,64,2048,512,{},0,8,1", order.last().unwrap()).unwrap();
     folder.write("table.csv", &table);
-    let found = folder.judged(&["--estimate", "--arch", "gfx942"], "table.csv");
+    let found = folder.judged(&["--model", "estimate", "--arch", "gfx942"], "table.csv");
     let figure = |gpu: usize, name: &str| found[gpu][name].as_f64().unwrap();
     assert_eq!(
         found.iter().map(|gpu| gpu["gpu"].as_str().unwrap()).collect::<Vec<_>>(),
@@ -123,7 +124,7 @@ fn a_pool_that_lacks_the_winner_is_an_error_with_its_line() {
     let rows = format!("gfx942,80,1,64,64,{},0,9,1\ngfx942,80,2,64,64,{other},0,9,1\n", pool()[0]);
     let table = folder.write("table.csv", &(HEADER.to_owned() + &rows));
     let pool = folder.at("pool.txt");
-    let options = ["evaluate", "--estimate", "--arch", "gfx942", "--winners", &table];
+    let options = ["evaluate", "--model", "estimate", "--arch", "gfx942", "--winners", &table];
     let (code, _, said) = run(&[&options[..], &["--pool", &pool]].concat());
     assert_eq!(code, Some(1), "{said}");
     assert!(
@@ -159,7 +160,7 @@ fn a_model_learns_who_wins_on_pairs_and_gpus_of_one_architecture() {
     let (table, pool) =
         (folder.write("table.csv", &tuned(&[1, 16, 48, 96, 128, 300, 1000, 4000])), folder.at("pool.txt"));
     let out = folder.at("model");
-    let options = ["train", "--winners", &table, "--pool", &pool, "--arch", "gfx942", "--out", &out];
+    let options = ["train", "--winners", &table, "--pool", &pool, "--arch", "gfx942", "--output", &out];
     let text = good(
         &[&options[..], &["--params", "n_estimators=200", "min_child_samples=5", "--format", "csv"]].concat(),
     );
@@ -177,7 +178,7 @@ fn a_model_learns_who_wins_on_pairs_and_gpus_of_one_architecture() {
     // Each GPU of the architecture has its own constants.
     assert!(spec["hardware"].is_null() && spec["arch"] == "gfx942", "{spec}");
     assert!(spec["ck_select"]["library"].is_null(), "kernels of CK's own names: {spec}");
-    let (code, _, said) = run(&["train", "--winners", &table, "--pool", &pool, "--out", &out]);
+    let (code, _, said) = run(&["train", "--winners", &table, "--pool", &pool, "--output", &out]);
     assert!(code == Some(2) && said.contains("--winners needs --arch"), "{said}");
 }
 
@@ -207,7 +208,7 @@ fn a_model_of_aiters_kernels_tells_their_types_apart() {
         }
     }
     let (table, out) = (folder.write("aiter.csv", &table), folder.at("model"));
-    let options = ["train", "--winners", &table, "--pool", &pool, "--arch", "gfx942", "--out", &out];
+    let options = ["train", "--winners", &table, "--pool", &pool, "--arch", "gfx942", "--output", &out];
     let text = good(&[&options[..], &["--params", "n_estimators=5", "--format", "csv"]].concat());
     assert!(text.lines().any(|line| line == "shapes,54"), "{text}");
     let spec: Value =

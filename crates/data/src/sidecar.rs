@@ -81,7 +81,7 @@ pub struct Details {
     pub rows: usize,
     /// Those that were timed again because their samples varied too much.
     pub remeasured: usize,
-    /// Those that were written again: after `--retry-failed`, or after a crash.
+    /// Those that were written again: after `--resume=failed`, or after a crash.
     pub again: usize,
     /// Those with a coefficient of variation.
     pub with_cv: usize,

@@ -30,6 +30,8 @@ pub struct SlurmJob {
     pub open: Vec<u32>,
     /// Options for `sbatch`, each on a line of its own.
     pub options: Vec<String>,
+    /// How a task continues its log: `--resume`, or with what of it is measured again.
+    pub resume: String,
     /// The working directory of the tasks.
     pub folder: PathBuf,
 }
@@ -56,7 +58,7 @@ impl SlurmJob {
     /// Refuses what would be more than a line of a script: the rest of it would be a command.
     pub fn check(&self) -> Result<(), MeasureError> {
         let path = [("--output", self.output.to_string_lossy())];
-        let options = self.options.iter().map(|option| ("--slurm-option", option.as_str().into()));
+        let options = self.options.iter().map(|option| ("--slurm", option.as_str().into()));
         for (name, text) in path.into_iter().chain(options) {
             if text.contains(char::is_control) {
                 let message = format!("{name}: found {text:?}, expected one line without control characters");
@@ -91,7 +93,7 @@ impl SlurmJob {
              # Told to end, bench ends cleanly; the shell must outlive it to pass its exit code on.\n\
              trap 'kill -TERM \"$bench\" 2>/dev/null' TERM INT\n\
              while :; do\n\
-             \x20 {program} bench {words} --shard \"$shard/{shards}\" --output \"$output\" --resume &\n\
+             \x20 {program} bench {words} --shard \"$shard/{shards}\" --output \"$output\" {resume} &\n\
              \x20 bench=$!\n\
              \x20 wait \"$bench\"; code=$?\n\
              \x20 # A trapped signal ends the wait, not bench.\n\
@@ -105,6 +107,7 @@ impl SlurmJob {
             program = quote(&self.program.to_string_lossy()),
             words = words.join(" "),
             shards = self.shards,
+            resume = self.resume,
             attempts = ATTEMPTS,
         );
         script
@@ -212,6 +215,7 @@ mod tests {
             parts: vec![1, 2, 4],
             open: vec![2, 4],
             options: vec!["--partition=gpu".into(), "--gpus=1".into()],
+            resume: "--resume".into(),
             folder: "/work".into(),
         }
     }
@@ -222,7 +226,7 @@ mod tests {
         assert!(job().check().is_ok());
         let option = SlurmJob { options: vec!["--gpus=1\ntouch owned".into()], ..job() };
         let output = SlurmJob { output: "/data/a\ntouch owned\n.csv".into(), ..job() };
-        for (job, name) in [(option, "--slurm-option"), (output, "--output")] {
+        for (job, name) in [(option, "--slurm"), (output, "--output")] {
             let error = job.check().unwrap_err().to_string();
             assert!(error.starts_with(name) && error.contains("\\ntouch owned"), "{error}");
         }

@@ -86,7 +86,7 @@ pub enum TrainError {
         expected: usize,
     },
     /// Not enough to leave out.
-    #[error("--holdout {what}: found {found}, expected {expected}")]
+    #[error("--folds {what}: found {found}, expected {expected}")]
     Holdout {
         /// What should be left out.
         what: String,

@@ -174,9 +174,9 @@ mod tests {
     fn what_cannot_be_left_out_is_named() {
         let (measurements, items) = measured();
         for (word, message) in [
-            ("dtype", "--holdout dtype: found only bf16, expected data of at least two"),
-            ("device", "--holdout device: found only none, expected data of at least two"),
-            ("c.csv", "--holdout c.csv: found c.csv, expected device, direction, dtype or a file of --data"),
+            ("dtype", "--folds dtype: found only bf16, expected data of at least two"),
+            ("device", "--folds device: found only none, expected data of at least two"),
+            ("c.csv", "--folds c.csv: found c.csv, expected device, direction, dtype or a file of --data"),
         ] {
             let error = Holdout::from_word(word).folds(&measurements, &items).unwrap_err();
             assert_eq!(error.to_string(), message);

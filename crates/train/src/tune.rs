@@ -15,7 +15,7 @@
 //! no measurement reaches adds nothing. The forest of these problems alone errs elsewhere: from a hundred
 //! problems on, both together choose better than either. The user's trees may also use the features of models for one GPU, such as
 //! extents, which do not transfer to GPUs that were not measured. The measured problems are far from each
-//! other: disagreement between models is a worse indicator of where they err (`docs/what-did-not-work.md`).
+//! other: disagreement between models is a worse indicator of where they err.
 
 use ck_select_model::select::universal_prior;
 use ck_select_types::problem::Problem;

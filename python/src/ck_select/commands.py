@@ -41,9 +41,9 @@ def command() -> Path:
 def ckselect(name: str, *arguments: Place, **options: Value) -> list[Row]:
     """The table of a command that has ``--format``, such as ``ckselect("evaluate", model=…, data=["a.csv", "b.csv"])``.
 
-    Arguments without a name come first, as in ``ckselect("report", "sweep.csv")``. ``rank_by="tflops"`` is
-    ``--rank-by tflops``, True is an option without a value, a list an option with several; None and False omit the
-    option. Where the command expects a file of measurements, problems or kernels, a frame of pandas or polars or a list
+    Arguments without a name come first, as in ``ckselect("report", "sweep.csv")``. ``max_loss="mean=0.01"`` is
+    ``--max-loss mean=0.01``, True is an option without a value, a list an option with several, a dict its pairs:
+    ``where={"dtype": "bf16"}``, ``params={"seed": 7}``, ``problem={"M": 128, …}``; None and False omit the option. Where the command expects a file of measurements, problems or kernels, a frame of pandas or polars or a list
     of dicts will do. Messages go to standard error as they are printed. A failure raises a :class:`CommandError` with
     them. What is not a table, such as the text of ``--help``, goes to standard output, and there are no rows.
     """
@@ -58,7 +58,10 @@ def _words(arguments: Iterable[Any], options: Mapping[str, Any], folder: Path) -
         if value is None or value is False:
             continue
         words.append("--" + option.replace("_", "-"))
-        if value is not True:
+        if isinstance(value, Mapping):
+            pairs = [f"{name}={one}" for name, one in value.items()]
+            words.extend(pairs if option == "params" else [",".join(pairs)])
+        elif value is not True:
             words.extend(_word(one, folder) for one in _several(value))
     return words
 
@@ -125,16 +128,15 @@ def estimate(
     arch: str | None = None,
     top: int | None = None,
 ) -> list[Row]:
-    """Kernels by estimated time, fastest first, without any model: ``ckselect rank --estimate``.
+    """Kernels by estimated time, fastest first, without any model: ``ckselect rank --model estimate``.
 
     ``problem`` has the fields of ``--problem``; ``kernels`` are names, rows with a name, or a file of names. The table
     has the time and the terms that add up to it, in microseconds (docs/estimate.md). Without ``arch``, the problem or
     all kernels must name the architecture.
     """
-    pairs = ",".join(f"{field}={value}" for field, value in problem.items())
 
     def rank(pool: Place) -> list[Row]:
-        return ckselect("rank", estimate=True, arch=arch, pool=pool, problem=pairs, top=top)
+        return ckselect("rank", model="estimate", arch=arch, pool=pool, problem=problem, top=top)
 
     if isinstance(kernels, (str, PathLike)):
         return rank(kernels)
@@ -172,10 +174,10 @@ def tune(arch: str, **options: Value) -> list[Row]:
 def fit(data: Any, out: Place, **options: Value) -> Predictor:
     """Trains a model on measurements and returns its predictor: ``ckselect train`` with its options.
 
-    ``fit(frame, "models/mine", op="grouped_conv", variant="forward", dtype="bf16", arch="gfx942")``. Needs LightGBM, as
+    ``fit(frame, "models/mine", where={"dtype": "bf16"}, params={"num_leaves": 31}, arch="gfx942")``. Needs LightGBM, as
     :func:`tune` does.
     """
-    ckselect("train", data=data, out=out, **options)
+    ckselect("train", data=data, output=out, **options)
     return Predictor(out)
 
 
@@ -190,7 +192,7 @@ def evaluate(model: Union[Predictor, Place], data: Any, **options: Value) -> lis
 def report(sweeps: Any, **options: Value) -> list[Row]:
     """A summary of one or several sweeps, files or tables: ``ckselect report`` with its options.
 
-    ``report("sweep.csv", arch="gfx942", html="sweep.html")`` also writes a page. Rows have a section, a name, a value
+    ``report("sweep.csv", arch="gfx942", output="sweep.html")`` also writes a page. Rows have a section, a name, a value
     and a share.
     """
     return ckselect("report", *_several(sweeps), **options)

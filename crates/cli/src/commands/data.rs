@@ -11,8 +11,7 @@ use ck_select_data::gpus::{MeasuredOn, measured_on};
 use ck_select_data::measurements::{Measurements, Wanted, files_of, first_row};
 use ck_select_study::candidates::repeated;
 
-use super::estimate::EstimateOption;
-use super::hardware_option::HardwareOption;
+use super::gpu::Gpu;
 use super::{pairs, unknown_name, word};
 use crate::error::CliError;
 
@@ -56,7 +55,7 @@ impl ChooseOption {
 /// Which measured rows count.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct WhereOption {
-    /// Only rows with these values of op (gemm_universal, grouped_conv, fmha), direction (forward, bwd_data, bwd_weight),
+    /// Only rows with these values. Fields are op (gemm_universal, grouped_conv, fmha), direction (forward, bwd_data, bwd_weight),
     /// dtype and run_id [default: those of the model, if there is one; else all of the first rows' op]
     #[arg(
         long = "where",
@@ -262,31 +261,20 @@ impl Data {
         self.rows.filter.op_of(&self.files)
     }
 
-    /// The architecture of the options, else, unless --hardware says it, the one that the rows record.
-    pub(crate) fn arch(
-        &self,
-        arch: Option<Arch>,
-        hardware: &HardwareOption,
-    ) -> Result<Option<Arch>, CliError> {
-        if arch.is_some() || hardware.is_given() {
-            return Ok(arch);
+    /// The GPU of the options, else of the architecture that the rows record.
+    pub(crate) fn gpu(&self, given: &Gpu) -> Result<Gpu, CliError> {
+        if given.is_given() {
+            return Ok(given.clone());
         }
-        self.rows.filter.first_rows(&self.files)?.arch()
+        Ok(Gpu::of(self.rows.filter.first_rows(&self.files)?.arch()?))
     }
 
     /// Reads rows for the estimate on a GPU: that of the options, else of the architecture that the rows record.
-    pub(crate) fn read_on(
-        &self,
-        asked: &EstimateOption,
-        hardware: &HardwareOption,
-    ) -> Result<(Measurements, Described), CliError> {
-        let on = EstimateOption { arch: self.arch(asked.arch, hardware)?, ..*asked };
-        let mut described = on.device(hardware)?;
+    pub(crate) fn read_on(&self, given: &Gpu) -> Result<(Measurements, Described), CliError> {
+        let mut described = self.gpu(given)?.device()?;
         let measurements = self.read_all(self.rows.filter.op, Some(described.arch))?;
-        if !hardware.is_given() {
-            check_choice(&measurements, self.rows.filter.op, asked.arch)?;
-        }
-        if !hardware.is_given() {
+        if given.file().is_none() {
+            check_choice(&measurements, self.rows.filter.op, given.arch)?;
             described.device = measurements.device(described.arch)?;
         }
         Ok((measurements, described))
@@ -302,21 +290,16 @@ impl Data {
 }
 
 /// A universal model, or the estimate, for the GPU on which rows were measured: constants that the rows
-/// record (`hw_*`) replace those of its profile, unless --hardware gives others.
-pub(crate) fn as_measured(
-    model: Model,
-    asked: &EstimateOption,
-    hardware: &HardwareOption,
-    measurements: &Measurements,
-) -> Result<Model, CliError> {
-    if model.spec().prior.is_none() || hardware.is_given() {
+/// record (`hw_*`) replace those of its profile, unless a file gives others.
+pub(crate) fn as_measured(model: Model, gpu: &Gpu, measurements: &Measurements) -> Result<Model, CliError> {
+    if model.spec().prior.is_none() || gpu.file().is_some() {
         return Ok(model);
     }
-    asked.check_known(&model, measurements.problems().iter(), measurements.kernels().iter())?;
+    gpu.check_known(&model, measurements.problems().iter(), measurements.kernels().iter())?;
     if measurements.hardware().is_none() {
         return Ok(model);
     }
-    match asked.arch.or(measurements.common_arch()?) {
+    match gpu.arch.or(measurements.common_arch()?) {
         Some(arch) => Ok(model.on_device(measurements.device(arch)?, Some(arch))),
         None => Ok(model),
     }

@@ -177,7 +177,7 @@ fn device(hip: &Hip, index: u32) -> Finding {
             let target = facts.target.as_deref().unwrap_or("no architecture reported");
             let effect = match arch.map(|arch| (arch, estimate::Device::for_arch(arch))) {
                 None => "the architecture has to be given by the options or by problems".to_owned(),
-                Some((arch, Err(_))) => format!("no profile of {arch}: no estimate without --hardware"),
+                Some((arch, Err(_))) => format!("no profile of {arch}: no estimate without --arch FILE"),
                 Some((arch, Ok(profile))) => {
                     let known = format!("the estimate and the universal model know {arch}");
                     let profile = profile.hardware.num_cus;

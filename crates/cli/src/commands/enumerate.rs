@@ -8,8 +8,9 @@ use ck_select_enumerate::filter::{Filter, fields};
 use ck_select_enumerate::rules::Rules;
 use ck_select_enumerate::{EnumerateError, Enumeration, Request, enumerate, export};
 
+use super::{Params, tuned_table, whole, word};
 use crate::error::CliError;
-use crate::output::write_file;
+use crate::output::{suffix, write_file};
 use crate::table::{Format, Table};
 
 const EXAMPLES: &str = "Examples:
@@ -17,9 +18,9 @@ const EXAMPLES: &str = "Examples:
   ckselect enumerate configs/forward_2d.json --valid-only --output pool.txt
   ckselect enumerate configs/bwd_data_2d.json --list \\
       --filter \"c.tile_n >= 128 and c.pipeline == 'mem' and not c.split_image\"
-  ckselect enumerate configs/gemm_default.json --dtype fp8 --layout rcr --count-only
-  ckselect enumerate --family a8w8_bpreshuffle --arch gfx942 --output pool.txt
-  ckselect enumerate --list-fields --op grouped_conv
+  ckselect enumerate configs/gemm_default.json --params dtype=fp8 layout=rcr --count
+  ckselect enumerate a8w8_bpreshuffle --arch gfx942 --output pool.txt
+  ckselect enumerate --fields --params op=grouped_conv
 
 A filter is a Python expression over the fields of a kernel `c`: and, or, not, in, comparisons (also \
 chained), + - * / // %, strings, numbers, lists and tuples, abs, len, max, min, startswith, endswith. \
@@ -27,38 +28,32 @@ ckselect parses it and never executes it as code. docs/enumeration.md describes 
 number of kernels that they give.";
 
 /// List the kernels of a configuration
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The configuration, upstream's JSON: traits of a convolution sweep, a list of convolution instances, or
-    /// ranges of GEMM tiles
-    #[arg(value_name = "CONFIG.json", required_unless_present_any = ["list_fields", "family"])]
+    /// The configuration, upstream's JSON: traits of a convolution sweep, a list of convolution instances, or ranges of
+    /// GEMM tiles; or a family of AITER's GEMM kernels, whose names are written unless something else is asked for (an
+    /// unknown one lists them)
+    #[arg(value_name = "CONFIG.json|FAMILY", required_unless_present = "fields")]
     config: Option<PathBuf>,
-    /// A family of AITER's GEMM kernels instead of a configuration (an unknown one lists them): writes its names, one
-    /// per line, unless something else is asked for
-    #[arg(long, value_name = "FAMILY", conflicts_with_all = ["config", "op", "ndim", "dtype", "layout"])]
-    family: Option<String>,
     /// The architecture
     #[arg(long, default_value = "gfx950")]
     arch: String,
-    /// The operation, if the configuration could be for several: gemm_universal, grouped_conv or fmha
-    #[arg(long, value_parser = op)]
+    /// What the configuration leaves open: op, if it could be for several (gemm_universal, grouped_conv, fmha); ndim=2 or
+    /// 3 of convolutions; dtype=fp8 of A and B and layout=rcr of A, B and C of GEMMs
+    #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
+    params: Vec<String>,
+    #[arg(skip)]
     op: Option<Op>,
-    /// Spatial dimensions, instead of the configuration's (convolutions)
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(2..=3))]
+    #[arg(skip)]
     ndim: Option<u8>,
-    /// Type of A and B (GEMMs; default fp8)
-    #[arg(long, value_parser = dtype)]
+    #[arg(skip)]
     dtype: Option<Dtype>,
-    /// Layouts of A, B, C (GEMMs; default rcr)
-    #[arg(long, value_parser = layout)]
+    #[arg(skip)]
     layout: Option<GemmLayout>,
-    /// Only kernels for which this expression is true
-    #[arg(long, value_name = "EXPR")]
-    filter: Option<String>,
-    /// A file with such an expression, which is applied before --filter
-    #[arg(long, value_name = "FILE")]
-    filter_file: Option<PathBuf>,
+    /// Only kernels for which this expression is true; @FILE has it in a file
+    #[arg(long, value_name = "EXPR|@FILE")]
+    filter: Vec<String>,
     /// Only kernels that can be built for the architecture
     #[arg(long)]
     valid_only: bool,
@@ -67,16 +62,14 @@ pub(crate) struct Args {
     list: bool,
     /// Write only the number of kernels
     #[arg(long, group = "shown")]
-    count_only: bool,
+    count: bool,
     /// Write the fields that filters can use
     #[arg(long, group = "shown")]
-    list_fields: bool,
-    /// Write the kernels as JSON, for CK's tools and `--pool`; - is standard output
+    fields: bool,
+    /// Write the names, one per line, for `--pool`; or if FILE ends in .json, the kernels as JSON, for CK's tools and
+    /// `--pool`; - is standard output. May be given twice
     #[arg(long, value_name = "FILE")]
-    export_json: Option<PathBuf>,
-    /// Write the names, one per line, for `--pool`; - is standard output
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    output: Vec<PathBuf>,
     /// Replace rule files with those in this directory (arch.json, conv.json, gemm.json, …)
     #[arg(long, value_name = "DIR")]
     rules: Option<PathBuf>,
@@ -85,28 +78,38 @@ pub(crate) struct Args {
     format: Format,
 }
 
-fn op(word: &str) -> Result<Op, String> {
-    word.parse().map_err(|error: UnknownWord| error.to_string())
-}
+impl Args {
+    /// The command line with what `--params` says.
+    fn with_params(&self) -> Result<Self, CliError> {
+        fn one<T: std::str::FromStr<Err = UnknownWord>>(value: &str) -> Result<Option<T>, String> {
+            word(value).map(Some)
+        }
+        let mut all = self.clone();
+        let params = Params::read(&self.params, &["op", "ndim", "dtype", "layout"])?;
+        params.set("op", one, &mut all.op)?;
+        params.set("ndim", |value| whole(2..=3)(value).map(Some), &mut all.ndim)?;
+        params.set("dtype", one, &mut all.dtype)?;
+        params.set("layout", one, &mut all.layout)?;
+        Ok(all)
+    }
 
-fn dtype(word: &str) -> Result<Dtype, String> {
-    word.parse().map_err(|error: UnknownWord| error.to_string())
-}
-
-fn layout(word: &str) -> Result<GemmLayout, String> {
-    word.parse().map_err(|error: UnknownWord| error.to_string())
+    /// The family of AITER's, if the configuration is none.
+    fn family(&self) -> Option<&str> {
+        self.config.as_deref().and_then(tuned_table::family)
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    if args.list_fields {
+    let args = &args.with_params()?;
+    if args.fields {
         return list_fields(args);
     }
     let rules = match &args.rules {
         Some(directory) => Rules::read(directory)?,
         None => Rules::built_in()?,
     };
-    let (name, config) = match (&args.family, &args.config) {
-        (Some(family), _) => (family.clone(), Config::Aiter(family.clone())),
+    let (name, config) = match (args.family(), &args.config) {
+        (Some(family), _) => (family.to_owned(), Config::Aiter(family.to_owned())),
         (None, Some(path)) => (path.display().to_string(), Config::read(path, args.op)?),
         (None, None) => return Err(CliError::usage("the configuration is missing")),
     };
@@ -114,37 +117,39 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let request = request(args, config.op())?;
     let found = enumerate(&rules, &config, &request).map_err(|error| match error {
         EnumerateError::Arch(unknown) => CliError::usage(format!("--arch: {unknown}")),
-        error @ EnumerateError::FixedDimensions => CliError::usage(format!("--ndim: {error}")),
-        EnumerateError::Aiter(error) => CliError::usage(format!("--family: {error}")),
+        error @ EnumerateError::FixedDimensions => CliError::usage(format!("--params ndim: {error}")),
+        EnumerateError::Aiter(error) => CliError::usage(format!("{name}: no such file, and {error}")),
         other => other.into(),
     })?;
     for warning in &found.warnings {
         say!("ckselect: warning: {warning}");
     }
-    if found.kernels.is_empty() && found.others.is_empty() && !args.count_only {
+    if found.kernels.is_empty() && found.others.is_empty() && !args.count {
         return Err(CliError::failed(format!("{name}: no kernel is left after all conditions")));
     }
-    if args.export_json.is_some() || args.output.is_some() {
+    if !args.output.is_empty() {
         check_pool(&found)?;
     }
-    if let Some(file) = &args.export_json {
-        let name = Path::new(&name).file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        write_file(file, &export::to_json(&found.kernels, &name, &args.arch)?)?;
-    }
-    if let Some(file) = &args.output {
-        write_file(file, &export::to_text(&found.kernels))?;
+    for file in &args.output {
+        let text = if suffix(file) == "json" {
+            let name = Path::new(&name).file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+            export::to_json(&found.kernels, &name, &args.arch)?
+        } else {
+            export::to_text(&found.kernels)
+        };
+        write_file(file, &text)?;
     }
     if args.list {
         return listed(&found).print(args.format);
     }
-    if args.count_only {
+    if args.count {
         return write_file(Path::new("-"), &format!("{}\n", found.kernels.len() + found.others.len()));
     }
-    if args.family.is_some() && args.export_json.is_none() && args.output.is_none() {
+    if args.family().is_some() && args.output.is_empty() {
         return write_file(Path::new("-"), &export::to_text(&found.kernels));
     }
     // When a file goes to standard output, nothing else may follow it.
-    let taken = [&args.export_json, &args.output].into_iter().flatten().any(|file| file == Path::new("-"));
+    let taken = args.output.iter().any(|file| file == Path::new("-"));
     if taken { Ok(()) } else { summary(&found, args).print(args.format) }
 }
 
@@ -168,12 +173,16 @@ fn check_pool(found: &Enumeration) -> Result<(), CliError> {
 
 /// Refuses options that are for other operations.
 fn check_options(args: &Args, config: &Config) -> Result<(), CliError> {
+    let given = args.op.is_some() || args.ndim.is_some() || args.dtype.is_some() || args.layout.is_some();
+    if given && args.family().is_some() {
+        return Err(CliError::usage("--params: a family leaves nothing open"));
+    }
     let wrong = match config.op() {
         op if op != Op::Gemm && args.dtype.is_some() => {
-            "--dtype is for GEMMs; other types are in the configuration"
+            "--params: dtype is for GEMMs; other types are in the configuration"
         }
-        op if op != Op::Gemm && args.layout.is_some() => "--layout is for GEMMs",
-        op if op != Op::GroupedConv && args.ndim.is_some() => "--ndim is for convolutions",
+        op if op != Op::Gemm && args.layout.is_some() => "--params: layout is for GEMMs",
+        op if op != Op::GroupedConv && args.ndim.is_some() => "--params: ndim is for convolutions",
         _ => return Ok(()),
     };
     Err(CliError::usage(wrong))
@@ -185,15 +194,20 @@ fn request(args: &Args, op: Op) -> Result<Request, CliError> {
     request.dtype = args.dtype.unwrap_or(request.dtype);
     request.layout = args.layout.unwrap_or(request.layout);
     request.valid_only = args.valid_only;
-    if let Some(path) = &args.filter_file {
-        let name = path.display().to_string();
-        let text = ck_select::files::read_to_string(path).map_err(|error| CliError::io(&name, &error))?;
-        let filter = Filter::parse_file(op, &text).map_err(|e| CliError::failed(format!("{name}: {e}")))?;
-        request.filters.push((name, filter));
-    }
-    if let Some(text) = &args.filter {
-        let filter = Filter::parse(op, text).map_err(|e| CliError::usage(format!("--filter: {e}")))?;
-        request.filters.push(("--filter".to_owned(), filter));
+    for text in &args.filter {
+        let (name, filter) = match text.strip_prefix('@') {
+            Some(name) => {
+                let text =
+                    ck_select::files::read_to_string(name).map_err(|error| CliError::io(name, &error))?;
+                let filter = Filter::parse_file(op, &text);
+                (name, filter.map_err(|error| CliError::failed(format!("{name}: {error}")))?)
+            }
+            None => {
+                let filter = Filter::parse(op, text);
+                ("--filter", filter.map_err(|error| CliError::usage(format!("--filter: {error}")))?)
+            }
+        };
+        request.filters.push((name.to_owned(), filter));
     }
     Ok(request)
 }
@@ -212,7 +226,7 @@ fn summary(found: &Enumeration, args: &Args) -> Table {
     for (reason, &count) in &found.refused {
         row(count, &format!("- {reason}"));
     }
-    if args.filter.is_some() || args.filter_file.is_some() {
+    if !args.filter.is_empty() {
         row(found.filtered, "filtered out");
     }
     row(found.kernels.len() + found.others.len(), "kept");

@@ -15,55 +15,48 @@ use ck_select_study::page;
 use ck_select_study::predictions::{Labels, Predictions};
 
 use super::data::{Data, as_measured, say_trained_on, serving};
-use super::estimate::EstimateOption;
-use super::hardware_option::HardwareOption;
-use super::{Force, Unknown, load_model};
+use super::gpu::Gpu;
+use super::{AllowOption, load_model};
 use crate::error::CliError;
 use crate::output::{self, Output};
 use crate::table::{Cell, Format, Table};
 use crate::timestamp::timestamp;
 
+mod against;
 mod winners;
 
 const EXAMPLES: &str = "Examples:
   ckselect evaluate --model models/M --data oracle.csv
-  ckselect evaluate --model models/M --data oracle.parquet --html report.html --json metrics.json
-  ckselect evaluate --model models/M --data oracle.csv --problems worst.csv
-  ckselect evaluate --estimate --arch gfx942 --data oracle.csv
+  ckselect evaluate --model models/M --data oracle.parquet --output report.html --output all.json
+  ckselect evaluate --model models/M --data oracle.csv --output worst.csv
+  ckselect evaluate --model estimate --arch gfx942 --data oracle.csv
   ckselect evaluate --model models/M --data oracle.csv --pool configs/forward_bf16.txt
-  ckselect evaluate --predictions picks.csv --data oracle.csv --require mean=0.975,p10=0.92
+  ckselect evaluate --model models/new --against models/old --data oracle.csv
+  ckselect evaluate --model picks.csv --data oracle.csv --require mean=0.975,p10=0.92
   ckselect evaluate --model embedded:universal --arch gfx942 --data oracle.csv
-  ckselect evaluate --estimate --winners a8w8_tuned_gemm.csv --pool a8w8_rowwise --arch gfx942
+  ckselect evaluate --model estimate --winners a8w8_tuned_gemm.csv --pool a8w8_rowwise --arch gfx942
   ckselect evaluate --model embedded:universal --arch gfx950 --data gemms.csv
-  ckselect evaluate --estimate --data gemms.parquet gemms_split.parquet --choose split_k
+  ckselect evaluate --model estimate --data gemms.parquet gemms_split.parquet --choose split_k
 
 Efficiency is the measured speed of the kernel that the model chooses divided by that of the fastest \
 measured one; only valid rows count. A choice from a pool or a file that was not measured has efficiency 0. \
 Problems and kernels are joined by their fields, not by number. Rows that the model was trained on say \
 little about its quality: hold some back, or use the cross-validation of `ckselect train`. With --require, \
-the exit code is 3 if a figure is lower, or if a measured problem has no choice.";
+the exit code is 3 if a figure is lower, or if a measured problem has no choice. With --against, it is 3 if a figure \
+fell by more than --max-loss allows.";
 
 /// Evaluate choices against measurements: those of a model, of the estimate or of a file
 #[derive(clap::Args)]
 #[command(
     after_help = EXAMPLES,
-    group = clap::ArgGroup::new("chooser").args(["estimate"]).required(true),
-    mut_arg("estimate", |estimate| estimate.conflicts_with_all(["unknown", "rank_by", "force_model"])),
     mut_arg("files", |files| files.required(false).required_unless_present("winners"))
 )]
 pub(crate) struct Args {
-    /// Model directory, or embedded:NAME
-    #[arg(long, value_name = "DIR", group = "chooser")]
-    model: Option<PathBuf>,
-    /// Choices in a CSV: `kernel`, perhaps with a `rank`, and the problem with all its fields or by its number
-    /// (`problem_idx`) in the first file of --data
-    #[arg(
-        long,
-        value_name = "FILE",
-        group = "chooser",
-        conflicts_with_all = ["pool", "arch", "hardware", "unknown", "rank_by", "force_model", "html"]
-    )]
-    predictions: Option<PathBuf>,
+    /// Model directory, embedded:NAME, or `estimate`, which needs no model (docs/estimate.md); or choices in a CSV:
+    /// `kernel`, perhaps with a `rank`, and the problem with all its fields or by its number (`problem_idx`) in the first
+    /// file of --data
+    #[arg(long, value_name = "DIR|FILE.csv")]
+    model: PathBuf,
     /// Instead of --data, tuned tables, AITER's or a CSV of problems and kernels: rows say which kernel of --pool
     /// won. Prints the winners' places in its order, by shape and by pair of N and K (docs/aiter.md). --pool may be a
     /// family of AITER's kernels, too
@@ -71,43 +64,46 @@ pub(crate) struct Args {
         long,
         value_name = "FILE",
         num_args = 1..,
-        conflicts_with_all = ["files", "predictions", "rank_by", "require", "html", "problems"]
+        conflicts_with_all = ["files", "require"]
     )]
     winners: Vec<PathBuf>,
     /// Kernels to choose from, measured or not; by default those that were measured on the problem
     #[arg(long, value_name = "FILE")]
     pool: Option<PathBuf>,
-    #[command(flatten)]
-    estimate: EstimateOption,
+    /// The GPU, for the estimate and for a universal model: an architecture, or a file of constants [default: what the
+    /// rows record]
+    #[arg(long, value_name = "ARCH|FILE", value_parser = Gpu::from_text, default_value = "", hide_default_value = true)]
+    arch: Gpu,
     #[command(flatten)]
     data: Data,
-    /// How to treat words without a code in the model's encoding (pipelines, dtypes, layouts); by default the
-    /// model's rule
-    #[arg(long, value_enum)]
-    unknown: Option<Unknown>,
-    /// Rank by another of the model's targets
-    #[arg(long, value_name = "TARGET", value_parser = super::target)]
-    rank_by: Option<ck_select::model::Target>,
     #[command(flatten)]
-    force: Force,
-    #[command(flatten)]
-    hardware: HardwareOption,
+    allow: AllowOption,
     /// Required minimum figures: any of mean, median, p10, min and match, the share of problems whose fastest
     /// kernel is chosen
     #[arg(long, value_name = "FIGURE=VALUE,…", value_parser = requirement, value_delimiter = ',')]
     require: Vec<(&'static str, f64)>,
-    /// Also write everything as JSON
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write a report: one HTML page that needs no network
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// Write each problem's outcome as CSV, worst first
-    #[arg(long, value_name = "FILE")]
-    problems: Option<PathBuf>,
+    /// Compare with another model: a directory, embedded:NAME, `estimate`, or a CSV of choices
+    #[arg(long, value_name = "OLD", conflicts_with_all = ["pool", "require", "winners"])]
+    against: Option<PathBuf>,
+    /// With --against, how much lower mean, median, p10 and any problem's efficiency may be, each as a share [default:
+    /// mean=0.005,median=0.005,p10=0.02,problem=0.1]
+    #[arg(long, value_name = "FIGURE=SHARE,…", requires = "against", value_parser = against::loss, value_delimiter = ',')]
+    max_loss: Vec<(&'static str, f64)>,
+    /// Also write a file, by its suffix: .html is a report, one page that needs no network; .json has everything; .csv
+    /// each problem's outcome, worst first, or with --against those with another choice. May be given several times
+    #[arg(long, value_name = "FILE", value_parser = output::with_suffix)]
+    output: Vec<PathBuf>,
     /// Output format of the figures
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+}
+
+impl Args {
+    /// The choices of a file in the place of a model.
+    fn choices(&self) -> Option<&Path> {
+        let is_file = (self.model.exists() && !self.model.is_dir()) || output::suffix(&self.model) == "csv";
+        is_file.then_some(&*self.model)
+    }
 }
 
 fn requirement(text: &str) -> Result<(&'static str, f64), String> {
@@ -118,6 +114,9 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if !args.winners.is_empty() {
         return winners::run(args);
     }
+    if let Some(old) = &args.against {
+        return against::run(args, old);
+    }
     let (evaluation, measurements, model) = evaluated(args)?;
     write(args, &evaluation, &measurements, model.as_deref())?;
     check(&args.require, &evaluation)
@@ -125,14 +124,22 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 
 /// The evaluation, its measurements, and the model that is judged, if it is one.
 fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>>), CliError> {
-    if let Some(path) = &args.predictions {
+    if let Some(path) = args.choices() {
+        if args.pool.is_some()
+            || args.arch.is_given()
+            || args.output.iter().any(|file| output::suffix(file) == "html")
+        {
+            return Err(CliError::usage(
+                "--pool, --arch and pages are for models, not for a file of choices",
+            ));
+        }
         let measurements = args.data.read_all(args.data.rows.filter.op, None)?;
         let predictions = read_predictions(path, &args.data, &measurements)?;
         return Ok((Evaluation::of_predictions(&predictions, &measurements)?, measurements, None));
     }
     let pool = args.pool.as_ref().map(Pool::read).transpose()?.map(Arc::new);
-    let Some(directory) = &args.model else {
-        let (measurements, Described { arch, device }) = args.data.read_on(&args.estimate, &args.hardware)?;
+    if args.allow.asks_estimate(Some(&args.model))? {
+        let (measurements, Described { arch, device }) = args.data.read_on(&args.arch)?;
         let evaluation = match pool {
             None => Evaluation::of_estimate(&Estimator::new(device), &measurements)?,
             Some(pool) => {
@@ -141,15 +148,11 @@ fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>
             }
         };
         return Ok((evaluation, measurements, None));
-    };
-    let model = args.force.apply(load_model(directory, args.unknown)?);
-    let mut model = serving(model, &args.data)?;
-    if let Some(target) = args.rank_by {
-        model = model.ranking_by(target)?;
     }
-    model = args.estimate.place(model, &args.hardware)?;
+    let model = args.allow.apply(load_model(&args.model)?);
+    let model = args.arch.place(serving(model, &args.data)?)?;
     let measurements = args.data.read_for(&model, model.device().and_then(|(_, arch)| arch))?;
-    let model = Arc::new(as_measured(model, &args.estimate, &args.hardware, &measurements)?);
+    let model = Arc::new(as_measured(model, &args.arch, &measurements)?);
     let evaluation = Evaluation::of_model(&model, &measurements, pool.as_ref())?;
     say_trained_on(&measurements, &evaluation.trained_files);
     Ok((evaluation, measurements, Some(model)))
@@ -195,15 +198,18 @@ fn check(required: &[(&str, f64)], evaluation: &Evaluation) -> Result<(), CliErr
     if missed.is_empty() { Ok(()) } else { Err(CliError::Judged(missed.join("; "))) }
 }
 
-/// Other commands read the problems of this option, whose file would be lost.
-fn refuse_other_table(path: &Path) -> Result<(), CliError> {
-    let Ok(mut file) = ck_select::files::open(path) else { return Ok(()) };
-    let mut start = [0; OUTCOMES.len()];
-    let read = file.read(&mut start).map_err(|error| CliError::io(path.display(), &error))?;
-    if read == 0 || start.starts_with(OUTCOMES.as_bytes()) {
+/// A table of measurements, which a mistyped command line would lose.
+fn refuse_other_table(path: &Path, begins: &str) -> Result<(), CliError> {
+    let Ok(file) = ck_select::files::open(path) else { return Ok(()) };
+    let mut start = Vec::new();
+    let read = file
+        .take(begins.len() as u64)
+        .read_to_end(&mut start)
+        .map_err(|error| CliError::io(path.display(), &error))?;
+    if read == 0 || start == begins.as_bytes() {
         return Ok(());
     }
-    let message = "--problems writes outcomes here, but there is another file, which would be lost";
+    let message = "--output writes outcomes here, but there is another file, which would be lost";
     Err(CliError::failed(format!("{}: {message}", path.display())))
 }
 
@@ -217,27 +223,37 @@ fn write(
     measurements: &Measurements,
     model: Option<&Model>,
 ) -> Result<(), CliError> {
-    if let Some(path) = &args.json {
-        output::write_file(path, &format!("{:#}\n", evaluation.to_json(measurements)))?;
-    }
-    if let Some(path) = &args.html {
-        let place = args.model.as_deref().map(|path| match embedded::named(path) {
-            Some(model) => model.map(page::ModelPlace::Embedded),
-            None => Ok(page::ModelPlace::Directory(path)),
-        });
-        let made = page::Made::of(timestamp(), place.transpose()?, measurements)
-            .map_err(|(file, error)| CliError::io(file, &error))?;
-        output::write_file(path, &page::evaluation(evaluation, measurements, model, &made))?;
-    }
-    if let Some(path) = &args.problems {
-        refuse_other_table(path)?;
-        let table = outcomes(evaluation, measurements);
-        Output::create(Some(path))?.filled(|out| table.write(Format::Csv, out))?;
+    for path in &args.output {
+        match output::suffix(path) {
+            "html" => write_page(path, args, evaluation, measurements, model)?,
+            "json" => output::write_file(path, &format!("{:#}\n", evaluation.to_json(measurements)))?,
+            _ => {
+                refuse_other_table(path, OUTCOMES)?;
+                let table = outcomes(evaluation, measurements);
+                Output::create(Some(path))?.filled(|out| table.write(Format::Csv, out))?;
+            }
+        }
     }
     Output::report()?.filled(|out| match args.format {
         Format::Json => writeln!(out, "{:#}", evaluation.to_json(measurements)),
         format => figures(evaluation, measurements).write(format, out),
     })
+}
+
+fn write_page(
+    path: &Path,
+    args: &Args,
+    evaluation: &Evaluation,
+    measurements: &Measurements,
+    model: Option<&Model>,
+) -> Result<(), CliError> {
+    let place = model.map(|_| match embedded::named(&args.model) {
+        Some(model) => model.map(page::ModelPlace::Embedded),
+        None => Ok(page::ModelPlace::Directory(&args.model)),
+    });
+    let made = page::Made::of(timestamp(), place.transpose()?, measurements)
+        .map_err(|(file, error)| CliError::io(file, &error))?;
+    output::write_file(path, &page::evaluation(evaluation, measurements, model, &made))
 }
 
 /// The figures over all problems, then by kind of problem.

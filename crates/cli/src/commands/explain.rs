@@ -6,13 +6,11 @@ use std::path::PathBuf;
 use ck_select::nearest::Hint;
 use ck_select::problem::Problem;
 use ck_select::select::{RankScratch, Ranked, Ranker};
-use ck_select::vocab::Arch;
 #[cfg(feature = "offline")]
 use ck_select_data::measurements::{Measurements, Wanted};
 #[cfg(feature = "offline")]
 use ck_select_study::page::{self, Explanation, Made};
 
-use super::estimate::EstimateOption;
 use super::{ModelAndPool, SplitsOption};
 use crate::error::CliError;
 use crate::table::{Cell, Format, Table};
@@ -23,7 +21,7 @@ const EXAMPLES: &str = "Examples:
   ckselect explain --model models/M --pool kernels.txt \\
       --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3'
   ckselect explain --model models/M --pool kernels.txt --problem '…' --first NAME --second NAME
-  ckselect explain --model models/M --pool kernels.txt --problem '…' --html choice.html
+  ckselect explain --model models/M --pool kernels.txt --problem '…' --output choice.html
   ckselect explain --model embedded:universal --arch gfx942 --pool kernels.txt --problem '…'
 
 A feature's contribution is what the splits on it add along the kernel's path through the trees. Bias, \
@@ -36,10 +34,6 @@ what the estimated time adds to it.";
 pub(crate) struct Args {
     #[command(flatten)]
     ranker: ModelAndPool,
-    /// The architecture to rank for, if the model is a universal one; or the one that a model without a spec
-    /// was trained for
-    #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
-    arch: Option<Arch>,
     /// The problem, as key=value pairs
     #[arg(long, value_name = "PAIRS")]
     problem: String,
@@ -54,19 +48,26 @@ pub(crate) struct Args {
     /// Only the COUNT most important features
     #[arg(long, value_name = "COUNT")]
     top: Option<usize>,
-    /// Write a page: the ranking, why the first kernel ranks above the second, what the estimate says, and
+    /// Also write a page, FILE.html: the ranking, why the first kernel ranks above the second, what the estimate says, and
     /// whether the problem is within the training range
     #[cfg(feature = "offline")]
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
+    #[arg(long, value_name = "FILE", value_parser = page_file)]
+    output: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
+#[cfg(feature = "offline")]
+fn page_file(text: &str) -> Result<PathBuf, String> {
+    match crate::output::suffix(std::path::Path::new(text)) {
+        "html" => Ok(text.into()),
+        _ => Err(format!("found '{text}', expected a name that ends in .html")),
+    }
+}
+
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let on = EstimateOption { estimate: false, arch: args.arch };
-    let (ranker, defaults) = args.ranker.load(&on)?;
+    let (ranker, defaults) = args.ranker.load()?;
     let problem = super::parse_problem(&ranker, &args.problem, &defaults)?;
     let mut scratch = RankScratch::default();
     ranker.ranking(problem.checked()?.among(args.splits.list()), None, usize::MAX, &mut scratch)?;
@@ -86,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let [of_first, of_second] = [first, second].map(|ranked| problem.with_split(ranked.split_k));
     let comparison = ranker.compare((&of_first, first.index), (&of_second, second.index))?;
     #[cfg(feature = "offline")]
-    if let Some(path) = &args.html {
+    if let Some(path) = &args.output {
         let outside = ranker.out_of_range(&problem)?;
         let explanation = Explanation {
             ranker: &ranker,

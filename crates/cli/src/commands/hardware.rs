@@ -1,4 +1,4 @@
-//! `ckselect hardware`: this machine's GPU as a file for `--hardware`.
+//! `ckselect hardware`: this machine's GPU as a file for `--arch`.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::output::Output;
 
 const EXAMPLES: &str = "Examples:
   ckselect hardware --output mi300x.json
-  ckselect rank --hardware mi300x.json --pool kernels.txt \\
+  ckselect rank --arch mi300x.json --pool kernels.txt \\
       --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3,pad_h=1,pad_w=1'
   ckselect hardware --device 1 --based-on gfx1201 --output w7900.json
 
@@ -25,7 +25,7 @@ base is another architecture, the wave size and shared memory. Everything else i
 --based-on names, by default the architecture's own. HIP does not report rates: if the base is another \
 architecture, edit the file and add macs_16bit, cache_gb_s and so on (docs/estimate.md).";
 
-/// Describe this machine's GPU as a file for --hardware
+/// Describe this machine's GPU as a file for --arch
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {

@@ -3,13 +3,13 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use ck_select::features::Engine;
 use ck_select::forest::{FeatureInfo, Forest};
 use ck_select::hardware::Hardware;
-use ck_select::model::{Filled, Model, Target};
+use ck_select::model::{FeatureSpec, Filled, Model, Target};
 use ck_select::vocab::Arch;
 use serde_json::{Map, Value, json};
 
-use super::Bare;
 use crate::error::CliError;
 use crate::output::{Output, write_file};
 use crate::table::{Cell, Format, Table};
@@ -17,7 +17,7 @@ use crate::table::{Cell, Format, Table};
 const EXAMPLES: &str = "Examples:
   ckselect inspect --model models/M
   ckselect inspect --model models/M --format json | jq .targets
-  ckselect inspect --model fmha_fwd_gfx950 --schema fmha68 --arch gfx950 --write-spec
+  ckselect inspect --model fmha_fwd_gfx950 --write-spec fmha68 --arch gfx950
 
 With --format csv, only the table of features is written.";
 
@@ -28,14 +28,12 @@ pub(crate) struct Args {
     /// Model directory, or embedded:NAME
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
-    #[command(flatten)]
-    bare: Bare,
+    /// Write the spec of a model directory that has none: its schema is fmha68, its GPU that of --arch
+    #[arg(long, value_name = "SCHEMA", requires = "arch", value_parser = super::word::<Engine>)]
+    write_spec: Option<Engine>,
     /// The architecture that a model without a spec was trained for
-    #[arg(long, value_name = "ARCH", requires = "schema", value_parser = super::word::<Arch>)]
+    #[arg(long, value_name = "ARCH", requires = "write_spec", value_parser = super::word::<Arch>)]
     arch: Option<Arch>,
-    /// Write the spec of --schema and --arch into the model directory, from where it is read in future
-    #[arg(long, requires = "schema")]
-    write_spec: bool,
     /// The target whose importances are shown; by default the one that ranks
     #[arg(long, value_name = "TARGET", value_parser = super::target)]
     target: Option<Target>,
@@ -45,10 +43,10 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let model = args.bare.load(&args.model, args.arch, None)?;
-    if let (true, Some(spec)) = (args.write_spec, args.bare.spec(args.arch)?) {
-        write_spec(&args.model, &spec)?;
+    if let (Some(engine), Some(arch)) = (args.write_spec, args.arch) {
+        write_spec(&args.model, engine, arch)?;
     }
+    let model = super::load_model(&args.model)?;
     let target = args.target.unwrap_or(model.spec().rank_by);
     let forest = model
         .forest(target)
@@ -80,13 +78,21 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 }
 
 /// Writes a spec beside its forest; an existing one is not replaced.
-fn write_spec(directory: &Path, spec: &Value) -> Result<(), CliError> {
+fn write_spec(directory: &Path, engine: Engine, arch: Arch) -> Result<(), CliError> {
+    let spec = FeatureSpec::of_bare(engine, arch).ok_or_else(|| {
+        CliError::usage(format!(
+            "--write-spec {}: models of {} have a spec; only those of fmha68 come without",
+            engine.as_str(),
+            engine.op()
+        ))
+    })?;
     let path = directory.join("feature_spec.json");
     if !directory.is_dir() || path.exists() {
         let why =
             if path.exists() { "is there already" } else { "cannot be written: --model is not a directory" };
         return Err(CliError::failed(format!("{}: {why}", path.display())));
     }
+    Model::load_bare(directory, &spec)?;
     write_file(&path, &format!("{spec:#}\n"))
 }
 

@@ -30,9 +30,6 @@ pub(crate) struct Args {
     /// Fail, and write nothing, unless the logs together contain all rows of their plan
     #[arg(long)]
     complete: bool,
-    /// Replace an existing output
-    #[arg(long)]
-    overwrite: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -49,8 +46,11 @@ enum Conflict {
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     // A device or a pipe is written to, not overwritten.
-    if args.output.is_file() && !args.overwrite {
-        return Err(CliError::failed(format!("{} exists: --overwrite replaces it", args.output.display())));
+    if args.output.is_file() {
+        return Err(CliError::failed(format!(
+            "{} exists: remove it, or choose another name",
+            args.output.display()
+        )));
     }
     let rule = match args.on_conflict {
         Conflict::Error => OnConflict::Refuse,

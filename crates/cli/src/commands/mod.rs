@@ -3,8 +3,6 @@
 #[cfg(feature = "offline")]
 mod bench;
 #[cfg(feature = "offline")]
-mod compare;
-#[cfg(feature = "offline")]
 mod convert;
 #[cfg(feature = "offline")]
 mod data;
@@ -12,12 +10,11 @@ mod dev;
 mod doctor;
 #[cfg(feature = "offline")]
 mod enumerate;
-mod estimate;
 #[cfg(feature = "offline")]
 mod evaluate;
 mod explain;
+mod gpu;
 mod hardware;
-mod hardware_option;
 mod inspect;
 #[cfg(feature = "offline")]
 mod merge;
@@ -50,38 +47,65 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ck_select::embedded;
-use ck_select::features::{Engine, Uncoded};
+use ck_select::features::{Rules, Uncoded};
 use ck_select::kernel::KernelKind;
-use ck_select::model::{EmbeddedModel, FeatureSpec, Model, Target};
+use ck_select::model::{EmbeddedModel, Model, Target};
 use ck_select::nearest::{Hint, nearest};
 use ck_select::pool::{Folder, Pool};
 use ck_select::problem::{GemmRequest, Problem, ProblemDefaults, Splits};
 use ck_select::select::Ranker;
-use ck_select::vocab::{Arch, GemmLibrary, UnknownWord};
+use ck_select::vocab::{GemmLibrary, UnknownWord};
 use clap::ValueEnum;
-use serde_json::Value;
 
-use self::estimate::EstimateOption;
-use self::hardware_option::HardwareOption;
+pub(crate) use self::gpu::Gpu;
 use crate::error::CliError;
 
-/// What to do with words that the model's encoding has no number for.
+/// What a model does that it otherwise refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Unknown {
-    /// Refuse them, naming the accepted words
-    Error,
-    /// Use upstream's silent defaults
-    Upstream,
+pub(crate) enum Allowed {
+    /// Directions, types and architectures that the model was not trained for, where the quality of its predictions is
+    /// unknown
+    Untrained,
+    /// Words without a code in the model's encoding (pipelines, dtypes, layouts), with upstream's silent defaults
+    Words,
 }
 
-impl Unknown {
-    pub(crate) const fn uncoded(self) -> Uncoded {
-        match self {
-            Self::Error => Uncoded::Error,
-            Self::Upstream => Uncoded::Upstream,
+/// What a model is allowed.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct AllowOption {
+    /// Let the model answer what it otherwise refuses
+    #[arg(long, value_name = "WHAT,…", value_enum, value_delimiter = ',')]
+    allow: Vec<Allowed>,
+}
+
+impl AllowOption {
+    fn has(&self, what: Allowed) -> bool {
+        self.allow.contains(&what)
+    }
+
+    /// The model with what it is allowed.
+    pub(crate) fn apply(&self, model: Model) -> Model {
+        let model = if self.has(Allowed::Words) {
+            let rules = model.extractor().rules;
+            model.with_rules(Rules { uncoded: Uncoded::Upstream, ..rules })
+        } else {
+            model
+        };
+        if self.has(Allowed::Untrained) { model.forced() } else { model }
+    }
+
+    /// Whether the estimate is asked, which has nothing to allow.
+    pub(crate) fn asks_estimate(&self, model: Option<&Path>) -> Result<bool, CliError> {
+        let is_estimate = model == Some(Path::new(ESTIMATE));
+        if is_estimate && !self.allow.is_empty() {
+            return Err(CliError::usage("--allow is for models, not for the estimate"));
         }
+        Ok(is_estimate)
     }
 }
+
+/// What `--model` is without a model.
+pub(crate) const ESTIMATE: &str = "estimate";
 
 /// The model for any GPU, of the library.
 pub(crate) const UNIVERSAL: &str = "embedded:universal";
@@ -103,6 +127,60 @@ pub(crate) fn pairs(text: &str) -> Result<Vec<(&str, &str)>, String> {
         pairs.push((name, value));
     }
     Ok(pairs)
+}
+
+/// The words of `--params`, a name and a value each.
+pub(crate) struct Params<'a>(Vec<(&'a str, &'a str)>);
+
+impl<'a> Params<'a> {
+    /// Reads them; each name is one of these, once.
+    pub(crate) fn read(words: &'a [String], known: &[&str]) -> Result<Self, CliError> {
+        let mut read: Vec<(&str, &str)> = Vec::new();
+        for word in words {
+            let Some((name, value)) = word.split_once('=') else {
+                return Err(CliError::usage(format!("--params: found '{word}', expected NAME=VALUE")));
+            };
+            if !known.contains(&name) {
+                return Err(CliError::usage(format!("--params: {}", unknown_name(name, known))));
+            }
+            if read.iter().any(|(other, _)| *other == name) {
+                return Err(CliError::usage(format!(
+                    "--params: found {name} twice, expected each name once"
+                )));
+            }
+            read.push((name, value));
+        }
+        Ok(Self(read))
+    }
+
+    /// Whether a name has a value.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.iter().any(|(known, _)| *known == name)
+    }
+
+    /// Sets the value of a name, if it has one.
+    pub(crate) fn set<T>(
+        &self,
+        name: &str,
+        read: impl Fn(&str) -> Result<T, String>,
+        field: &mut T,
+    ) -> Result<(), CliError> {
+        if let Some((_, value)) = self.0.iter().find(|(known, _)| *known == name) {
+            *field = read(value)
+                .map_err(|error| CliError::usage(format!("--params {name}: found '{value}': {error}")))?;
+        }
+        Ok(())
+    }
+}
+
+/// A whole number of this range, as a value of `--params`.
+pub(crate) fn whole<T: std::str::FromStr + PartialOrd + std::fmt::Display>(
+    range: std::ops::RangeInclusive<T>,
+) -> impl Fn(&str) -> Result<T, String> {
+    move |value| {
+        let found = value.parse().ok().filter(|found| range.contains(found));
+        found.ok_or_else(|| format!("expected a whole number from {} to {}", range.start(), range.end()))
+    }
 }
 
 /// That a pair of a list has none of its names.
@@ -133,76 +211,13 @@ pub(crate) struct ModelAndPool {
     /// a CK registry, or a folder of libraries with a kernels.json (docs/uhd.md)
     #[arg(long, value_name = "FILE", required = true)]
     pool: Option<PathBuf>,
-    /// How to treat words without a code in the model's encoding (pipelines, dtypes, layouts); by default the
-    /// model's rule
-    #[arg(long, value_enum)]
-    unknown: Option<Unknown>,
-    /// Rank by another of the model's targets
-    #[arg(long, value_name = "TARGET", value_parser = target)]
-    rank_by: Option<Target>,
     #[command(flatten)]
-    force: Force,
-    #[command(flatten)]
-    hardware: HardwareOption,
-    #[command(flatten)]
-    pub(crate) bare: Bare,
-}
-
-/// What a model without a spec is.
-#[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Bare {
-    /// The schema of a model directory or forest file without feature_spec.json: fmha68. --arch is the
-    /// architecture that it was trained for
-    #[arg(long, value_name = "NAME", requires_all = ["model", "arch"], value_parser = word::<Engine>)]
-    pub(crate) schema: Option<Engine>,
-}
-
-impl Bare {
-    /// The spec that the options describe, if they are given.
-    pub(crate) fn spec(&self, arch: Option<Arch>) -> Result<Option<Value>, CliError> {
-        let (Some(engine), Some(arch)) = (self.schema, arch) else { return Ok(None) };
-        let no_trainer = || {
-            CliError::usage(format!(
-                "--schema {}: models of {} have a spec; only those of fmha68 come without",
-                engine.as_str(),
-                engine.op()
-            ))
-        };
-        FeatureSpec::of_bare(engine, arch).ok_or_else(no_trainer).map(Some)
-    }
-
-    /// Loads a model with the spec of the options, if they are given.
-    pub(crate) fn load(
-        &self,
-        path: &Path,
-        arch: Option<Arch>,
-        unknown: Option<Unknown>,
-    ) -> Result<Model, CliError> {
-        match self.spec(arch)? {
-            None => load_model(path, unknown),
-            Some(_) if path.join("feature_spec.json").exists() => Err(CliError::usage(format!(
-                "--schema: {} has a feature_spec.json, which says what its model is",
-                path.display()
-            ))),
-            Some(spec) => Ok(with_unknown(Model::load_bare(path, &spec)?, unknown)),
-        }
-    }
-}
-
-/// Whether a model is asked for what it is not for.
-#[derive(Debug, Clone, Copy, clap::Args)]
-pub(crate) struct Force {
-    /// Use the model even for directions, types and architectures that it was not trained for, which it
-    /// otherwise refuses. The quality of its predictions there is unknown
-    #[arg(long)]
-    force_model: bool,
-}
-
-impl Force {
-    /// The model, forced if requested.
-    pub(crate) fn apply(self, model: Model) -> Model {
-        if self.force_model { model.forced() } else { model }
-    }
+    allow: AllowOption,
+    /// The GPU to rank for: an architecture, or a file of constants (`ckselect hardware` writes one; ARCH:FILE if it is
+    /// based on another architecture). A universal model and the estimate need one unless the problem or all kernels
+    /// name it; for another model, its constants replace those of the training
+    #[arg(long, value_name = "ARCH|FILE", value_parser = Gpu::from_text, default_value = "", hide_default_value = true)]
+    arch: Gpu,
 }
 
 pub(crate) fn target(word: &str) -> Result<Target, String> {
@@ -210,11 +225,10 @@ pub(crate) fn target(word: &str) -> Result<Target, String> {
 }
 
 impl ModelAndPool {
-    /// Loads model and pool, and the defaults for what a problem leaves out. A universal model ranks for the
-    /// GPU of `on`; of a model without a spec, its architecture is the one that it was trained for.
-    pub(crate) fn load(&self, on: &EstimateOption) -> Result<(Ranker, ProblemDefaults), CliError> {
+    /// Loads model and pool, and the defaults for what a problem leaves out.
+    pub(crate) fn load(&self) -> Result<(Ranker, ProblemDefaults), CliError> {
         let directory = self.model.as_ref().ok_or_else(|| CliError::usage("give --model"))?;
-        self.load_other(directory, on, || self.read_pool())
+        self.load_other(directory, || self.read_pool())
     }
 
     /// The pool of the file.
@@ -227,18 +241,10 @@ impl ModelAndPool {
     pub(crate) fn load_other(
         &self,
         directory: &Path,
-        on: &EstimateOption,
         pool: impl FnOnce() -> Result<Pool, CliError>,
     ) -> Result<(Ranker, ProblemDefaults), CliError> {
-        let mut model = self.force.apply(self.bare.load(directory, on.arch, self.unknown)?);
-        if let Some(target) = self.rank_by {
-            model = model.ranking_by(target)?;
-        }
-        model = match self.bare.schema {
-            Some(_) => self.hardware.ask(model)?,
-            None => on.place(model, &self.hardware)?,
-        };
-        ranker(model, pool()?)
+        let model = self.allow.apply(load_model(directory)?);
+        ranker(self.arch.place(model)?, pool()?)
     }
 
     /// The model's place, for a page that names its inputs.
@@ -367,9 +373,9 @@ pub(crate) fn is_embedded(model: &Path) -> bool {
     embedded::named(model).is_some()
 }
 
-/// Loads a model directory or an embedded model; `unknown` overrides its rule for unknown words.
-pub(crate) fn load_model(directory: &Path, unknown: Option<Unknown>) -> Result<Model, CliError> {
-    let loaded = embedded::open(directory).map_err(|error| {
+/// Loads a model directory or an embedded model.
+pub(crate) fn load_model(directory: &Path) -> Result<Model, CliError> {
+    embedded::open(directory).map_err(|error| {
         // The name without its prefix, or misspelt.
         let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let names = || embedded::all().iter().map(EmbeddedModel::name);
@@ -378,18 +384,7 @@ pub(crate) fn load_model(directory: &Path, unknown: Option<Unknown>) -> Result<M
             Some(meant) => CliError::failed(format!("{error}; did you mean 'embedded:{meant}'?")),
             None => error.into(),
         }
-    })?;
-    Ok(with_unknown(loaded, unknown))
-}
-
-fn with_unknown(model: Model, unknown: Option<Unknown>) -> Model {
-    match unknown {
-        None => model,
-        Some(unknown) => {
-            let rules = model.extractor().rules;
-            model.with_rules(ck_select::features::Rules { uncoded: unknown.uncoded(), ..rules })
-        }
-    }
+    })
 }
 
 /// Sets the defaults to what all kernels of the pool share: the layout and, where the model does not record

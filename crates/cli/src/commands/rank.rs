@@ -10,7 +10,6 @@ use ck_select::select::{RankError, RankScratch, Ranker, TargetScorer};
 use clap::ValueEnum;
 use rayon::prelude::*;
 
-use super::estimate::EstimateOption;
 use super::rank_estimate::{self, Asked};
 use super::rank_notes::{Notes, say_misfits};
 use super::{ModelAndPool, SplitsOption};
@@ -26,11 +25,8 @@ const EXAMPLES: &str = "Examples:
   ckselect rank --model models/M --pool kernels.txt \\
       --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1' --top 5
   ckselect rank --model models/M --pool sweep.csv --problems shapes.csv --top 1 --format csv
-  ckselect rank --model fmha_fwd_gfx950 --schema fmha68 --arch gfx950 --pool fmha.txt \\
-      --problem 'seqlen_q=2048,nhead_q=32,nhead_k=8,hdim_q=128'
-  ckselect rank --estimate --arch gfx942 --family a8w8_bpreshuffle --problems untuned.csv \\
-      --format aiter
-  ckselect rank --estimate --arch gfx942 --pool kernels.txt \\
+  ckselect rank --arch gfx942 --pool a8w8_bpreshuffle --problems untuned.csv --format aiter
+  ckselect rank --model estimate --arch gfx942 --pool kernels.txt \\
       --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3,pad_h=1,pad_w=1'
 
 A grouped convolution needs C, K, Hi, Wi, Y, X; N, G, Di, Z, stride_d/h/w, pad_d/h/w (or pad_h_left, \
@@ -45,9 +41,10 @@ kernel has the same score, so that the model does not distinguish them; unmeasur
 suffixes that no kernel measured for the model had; out_of_range lists the fields that are outside the \
 model's training range.
 
-Without --model, the library's universal model ranks. It needs to know the GPU, from --arch, --hardware, the \
-problem's arch or that of all kernels. With --estimate, only the estimate ranks (docs/estimate.md): the \
-fastest kernel first, with its time and the terms that add up to it, in microseconds.
+Without --model, the library's universal model ranks. With --model estimate, only the estimate ranks \
+(docs/estimate.md): the fastest kernel first, with its time and the terms that add up to it, in microseconds. \
+--pool may be a family of AITER's kernels instead of a file (an unknown one lists them); problems are then those \
+of its tables.
 
 A problem with split_k=auto leaves open into how many parts its reduction is split. Then each kernel is ranked in \
 every number of --splits, and a column split_k has it; for problems in a file, give --splits.";
@@ -57,25 +54,11 @@ every number of --splits, and a column split_k has it; for problems in a file, g
 #[command(
     after_help = EXAMPLES,
     group = clap::ArgGroup::new("asked").required(true),
-    mut_arg("model", |model| model.required(false).conflicts_with_all(["estimate"])),
-    mut_arg("estimate", |estimate| {
-        estimate.conflicts_with_all(["unknown", "rank_by", "force_model", "schema"])
-    })
-)]
-#[cfg_attr(
-    feature = "offline",
-    command(mut_arg("pool", |pool| pool.required(false).required_unless_present("family")))
+    mut_arg("model", |model| model.required(false))
 )]
 pub(crate) struct Args {
     #[command(flatten)]
     ranker: ModelAndPool,
-    #[command(flatten)]
-    estimate: EstimateOption,
-    /// Choose from a family of AITER's kernels instead of a pool, for the architecture of --arch, --hardware or the
-    /// model (an unknown one lists them); problems are then those of its tables
-    #[cfg(feature = "offline")]
-    #[arg(long, value_name = "FAMILY", conflicts_with = "pool")]
-    family: Option<String>,
     /// One problem, as key=value pairs
     #[arg(long, value_name = "PAIRS", group = "asked")]
     problem: Option<String>,
@@ -109,7 +92,7 @@ enum RankFormat {
     Csv,
     /// A list of objects
     Json,
-    /// The tuned table that AITER reads, with the best kernel of each problem of a --family
+    /// The tuned table that AITER reads, with the best kernel of each problem of a family
     #[cfg(feature = "offline")]
     Aiter,
 }
@@ -130,7 +113,7 @@ impl RankFormat {
 /// The pool to choose from.
 fn pool(args: &Args) -> Result<Pool, CliError> {
     #[cfg(feature = "offline")]
-    if let Some(family) = &args.family {
+    if let Some(family) = args.ranker.pool.as_deref().and_then(super::tuned_table::family) {
         return aiter::pool(&super::tuned_table::kernels(family, aiter::arch(args)?)?);
     }
     args.ranker.read_pool()
@@ -139,7 +122,10 @@ fn pool(args: &Args) -> Result<Pool, CliError> {
 /// The model to use. By default this is an embedded one for a --family, else the universal model, which supports
 /// every GPU that the estimate knows, if it serves the pool's operation. `None` means the estimate.
 fn model(args: &Args) -> Result<Option<PathBuf>, CliError> {
-    if args.ranker.model.is_some() || args.estimate.estimate {
+    if args.ranker.allow.asks_estimate(args.ranker.model.as_deref())? {
+        return Ok(None);
+    }
+    if args.ranker.model.is_some() {
         return Ok(args.ranker.model.clone());
     }
     #[cfg(feature = "offline")]
@@ -170,9 +156,8 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let format = args.format.of_rows();
     let Some(model) = model(args)? else {
         return rank_estimate::run(Asked {
-            on: &args.estimate,
+            gpu: &args.ranker.arch,
             splits: args.splits,
-            hardware: &args.ranker.hardware,
             pool: pool(args)?,
             problem: args.problem.as_deref(),
             problems: args.problems.as_deref(),
@@ -181,7 +166,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             output: args.output.as_deref(),
         });
     };
-    let (ranker, defaults) = args.ranker.load_other(&model, &args.estimate, || pool(args))?;
+    let (ranker, defaults) = args.ranker.load_other(&model, || pool(args))?;
     let others = other_targets(&ranker)?;
     let one =
         args.problem.as_deref().map(|text| super::parse_problem(&ranker, text, &defaults)).transpose()?;

@@ -8,8 +8,7 @@ use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::Op;
 
-use super::estimate::{EstimateOption, check_arch};
-use super::hardware_option::HardwareOption;
+use super::gpu::{Gpu, check_arch};
 use super::rank::with_splits;
 use super::rank_notes::{self, Skipped};
 use super::{SplitsOption, take_what_is_common};
@@ -20,9 +19,8 @@ use crate::table::{Cell, Format, Rows};
 
 /// The request.
 pub(super) struct Asked<'a> {
-    pub(super) on: &'a EstimateOption,
+    pub(super) gpu: &'a Gpu,
     pub(super) splits: SplitsOption,
-    pub(super) hardware: &'a HardwareOption,
     pub(super) pool: Pool,
     pub(super) problem: Option<&'a str>,
     pub(super) problems: Option<&'a Path>,
@@ -54,7 +52,7 @@ pub(super) fn run(asked: Asked<'_>) -> Result<(), CliError> {
     let parse = |text| Problem::parse(op, text, &defaults);
     let one = asked.problem.map(parse).transpose();
     let one = one.map_err(|error| CliError::usage(format!("--problem: {error}")))?;
-    let Described { arch, device } = asked.on.device_for(one.as_ref(), pool.iter(), asked.hardware)?;
+    let Described { arch, device } = asked.gpu.device_for(one.as_ref(), pool.iter())?;
     let ranked = PoolEstimate::new(Estimator::new(device), Arc::new(pool));
     say_left_out(&ranked);
     let mut header: Vec<&str> = if asked.problems.is_some() { vec!["problem"] } else { Vec::new() };

@@ -48,37 +48,35 @@ macro_rules! record {
 }
 
 const RECORDS: &[Record] = &[
-    record!(Choose "rank" rank, "model pool problem problems estimate arch top format output"),
-    record!(Choose "explain" explain, "model pool problem arch first second top html"),
+    record!(Choose "rank" rank, "model pool problem problems arch top format output"),
+    record!(Choose "explain" explain, "model pool problem arch first second top output"),
     #[cfg(feature = "offline")]
-    record!(Choose "search" search, "model estimate arch problem pool strategy budget top"),
+    record!(Choose "search" search, "model arch problem pool strategy params top"),
     #[cfg(feature = "offline")]
-    record!(Measure "enumerate" enumerate, "arch op dtype layout filter valid-only list count-only export-json output"),
+    record!(Measure "enumerate" enumerate, "arch params filter valid-only list count output"),
     #[cfg(feature = "offline")]
-    record!(Measure "shapes" shapes, "set driver validation list direction dtype count seed output"),
+    record!(Measure "shapes" shapes, "set driver validation list direction dtype count output"),
     #[cfg(feature = "offline")]
-    record!(Measure "bench" bench, "pool problems output executables library runner resume cutoff order arch gpus budget dry-run"),
+    record!(Measure "bench" bench, "pool problems output runner resume cutoff order budget dry-run"),
     #[cfg(feature = "offline")]
     record!(Measure "merge" merge),
     #[cfg(feature = "offline")]
-    record!(Measure "report" report, "against arch html prune-pool keep"),
+    record!(Measure "report" report, "against arch output keep"),
     #[cfg(feature = "offline")]
     record!(Learn "convert" convert, "output arch where rejects strict"),
     #[cfg(feature = "offline")]
-    record!(Learn "train" train, "data extra-data out arch where universal objective warm-start folds overwrite"),
+    record!(Learn "train" train, "data output arch where objective params folds"),
     #[cfg(feature = "offline")]
-    record!(Learn "tune" tune, "simulate library runner pool problems arch model work budget measure output"),
+    record!(Learn "tune" tune, "simulate runner pool problems arch work budget measure output"),
     #[cfg(feature = "offline")]
-    record!(Learn "evaluate" evaluate, "model estimate predictions pool data arch require html problems"),
-    #[cfg(feature = "offline")]
-    record!(Learn "compare" compare, "data arch max-loss changes"),
+    record!(Learn "evaluate" evaluate, "model pool data arch against require output"),
     record!(Look "inspect" inspect),
     record!(Look "hardware" hardware),
     record!(Look "doctor" doctor),
     record!(Manage "store" store),
     #[cfg(feature = "offline")]
     record!(Manage "uhd" uhd),
-    record!(Developer "features" dev::features, "engine model input output list format"),
+    record!(Developer "features" dev::features, "engine model data output list"),
     record!(Developer "predict" dev::predict),
     #[cfg(feature = "offline")]
     record!(Developer "pack" dev::pack),
@@ -197,6 +195,18 @@ mod tests {
         assert!(help.lines().all(|line| line.chars().count() <= 100), "{help}");
     }
 
+    /// There were 290, in which the same thing had up to three names.
+    #[test]
+    fn all_commands_together_have_at_most_170_options() {
+        fn count(command: &Command) -> usize {
+            let shown = |arg: &&clap::Arg| arg.get_long().is_some() && !arg.is_hide_set();
+            let inner = command.get_subcommands().filter(|command| !command.is_hide_set());
+            command.get_arguments().filter(shown).count() + inner.map(count).sum::<usize>()
+        }
+        let found = count(&line());
+        assert!(found <= 170, "{found}");
+    }
+
     /// The help of `bench` had 95 lines, in which what one needs was hard to find.
     #[test]
     fn a_short_help_fits_on_a_screen() {
@@ -220,6 +230,24 @@ mod tests {
         }
     }
 
+    /// The command lines in the documents' blocks of code.
+    fn documented() -> Vec<String> {
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|file| file.unwrap().path());
+        let others = ["README.md", "CONTRIBUTING.md", "data/h100/README.md", "data/h200/README.md"];
+        let mut lines = Vec::new();
+        for file in docs.chain(others.map(|name| root.join(name))) {
+            let is_page = file.extension().is_some_and(|end| end == "md");
+            let Some(text) = is_page.then(|| std::fs::read_to_string(&file).ok()).flatten() else { continue };
+            let text = text.replace("\\\n", " ");
+            let commands = text.lines().map(|line| line.strip_prefix("$ ").unwrap_or(line));
+            // What the shell fills in, and its comments, are not ours.
+            let commands = commands.filter(|line| line.starts_with("ckselect ") && !line.contains("$("));
+            lines.extend(commands.map(|line| line.split(" #").next().unwrap_or_default().to_owned()));
+        }
+        lines
+    }
+
     /// An example must not go stale.
     #[test]
     fn every_example_is_a_command_line() {
@@ -234,7 +262,7 @@ mod tests {
             own.chain(command.get_subcommands().flat_map(all)).collect()
         }
         let words = |example: &str| -> Vec<String> {
-            let ends = [" | ", " > ", " && "].into_iter().filter_map(|end| example.find(end));
+            let ends = [" | ", " > ", " && ", " >"].into_iter().filter_map(|end| example.find(end));
             let example = &example[..ends.min().unwrap_or(example.len())];
             let mut quote = None;
             let is_gap = |c: char| match quote {
@@ -251,8 +279,10 @@ mod tests {
             let words = example.split(is_gap).map(|word| word.trim_matches(['\'', '"']).to_owned());
             words.filter(|word| !word.is_empty()).collect()
         };
-        let examples = all(&line());
+        let mut examples = all(&line());
         assert!(examples.len() > 60, "{}", examples.len());
+        examples.extend(documented());
+        assert!(examples.len() > 100, "{}", examples.len());
         for example in examples {
             // Models, pools and sweeps need not exist to be understood.
             if let Err(error) = line().try_get_matches_from(words(&example)) {

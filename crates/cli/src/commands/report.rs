@@ -17,10 +17,10 @@ use crate::timestamp::timestamp;
 
 const EXAMPLES: &str = "Examples:
   ckselect report sweep.csv
-  ckselect report sweep.csv --arch gfx942 --html sweep.html
-  ckselect report data/*.parquet --html all.html --format markdown
-  ckselect report sweep.csv --prune-pool pool.txt --keep 8
-  ckselect report warm.csv --against cold.csv --html cold.html
+  ckselect report sweep.csv --arch gfx942 --output sweep.html
+  ckselect report data/*.parquet --output all.html --format markdown
+  ckselect report sweep.csv --output pool.txt --keep 8
+  ckselect report warm.csv --against cold.csv --output cold.html
 
 Inputs are what `ckselect evaluate` reads. The files that `ckselect bench` writes beside its log, \
 FILE.details.jsonl and FILE.meta.json, are used if they exist: for the spread of samples, devices and time \
@@ -49,18 +49,23 @@ pub(crate) struct Args {
     /// The architecture of rows that do not record it; rows of other architectures are left out
     #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
     arch: Option<Arch>,
-    /// Write a page: one HTML file that needs no network
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-    /// Write the kernels that are worth keeping, one per line, the one that adds most first
-    #[arg(long, value_name = "FILE")]
-    prune_pool: Option<PathBuf>,
-    /// How many kernels --prune-pool keeps, such as 8, or what share of the fastest kernels' speed [default: 99%]
-    #[arg(long, value_name = "COUNT|PERCENT%", requires = "prune_pool", value_parser = keep)]
+    /// Also write a file: FILE.html, a page that needs no network, or FILE.txt, the kernels that are worth keeping, one per
+    /// line, the one that adds most first. May be given twice
+    #[arg(long, value_name = "FILE", value_parser = output)]
+    output: Vec<PathBuf>,
+    /// How many kernels FILE.txt keeps, such as 8, or what share of the fastest kernels' speed [default: 99%]
+    #[arg(long, value_name = "COUNT|PERCENT%", requires = "output", value_parser = keep)]
     keep: Option<Keep>,
     /// Output format of the figures
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+}
+
+fn output(text: &str) -> Result<PathBuf, String> {
+    match output::suffix(Path::new(text)) {
+        "html" | "txt" => Ok(text.into()),
+        _ => Err(format!("found '{text}', expected a name that ends in .html or .txt")),
+    }
 }
 
 fn keep(text: &str) -> Result<Keep, String> {
@@ -89,10 +94,11 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             CliError::failed("--against: no kernel ran on the same problem in both sweeps")
         })?),
     };
-    if let Some(path) = &args.prune_pool {
-        prune(args, path, &survey, &measurements)?;
-    }
-    if let Some(path) = &args.html {
+    for path in &args.output {
+        if output::suffix(path) == "txt" {
+            prune(args, path, &survey, &measurements)?;
+            continue;
+        }
         let (page_made, against_made) = (made(&measurements)?, second.as_ref().map(made).transpose()?);
         let against = match (&second, &change, &against_made) {
             (Some(measurements), Some(change), Some(made)) => Some(Against { measurements, made, change }),

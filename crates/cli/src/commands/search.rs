@@ -1,6 +1,6 @@
 //! `ckselect search`: kernels with good predictions, built or not.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ck_select::estimate::{Described, EstimateScratch, Estimated, Estimator, PoolEstimate};
@@ -13,21 +13,20 @@ use ck_select::select::{Ranked, Ranker};
 use ck_select::vocab::Op;
 use ck_select_study::surrogate::{By, Constraints, Found, Outcome, Settings, Strategy, search, search_pool};
 
-use super::estimate::EstimateOption;
-use super::hardware_option::HardwareOption;
+use super::gpu::Gpu;
 use super::rank_notes::Notes;
-use super::{Force, SplitsOption, Unknown, load_model, take_what_is_common};
+use super::{AllowOption, Params, SplitsOption, load_model, take_what_is_common, whole};
 use crate::error::CliError;
 use crate::progress::Progress;
 use crate::table::{Cell, Format, Table};
 
 const EXAMPLES: &str = "Examples:
   ckselect search --model models/gemm --problem 'M=128,N=1536,K=7168,layout=rcr'
-  ckselect search --model models/gemm --problem '…' --strategy de --budget 2000 --seed 7
+  ckselect search --model models/gemm --problem '…' --strategy de --params budget=2000 seed=7
   ckselect search --model models/gemm --problem 'M=128,N=1536,K=7168,arch=gfx950' \\
       --strategy exhaustive
-  ckselect search --model models/gemm --problem '…' --constraints memory
-  ckselect search --estimate --arch gfx942 --problem 'M=128,N=1536,K=7168,dtype=fp8'
+  ckselect search --model models/gemm --problem '…' --params constraints=memory
+  ckselect search --model estimate --arch gfx942 --problem 'M=128,N=1536,K=7168,dtype=fp8'
   ckselect search --model models/conv --problem 'C=64,K=64,Hi=56,Wi=56,Y=3,X=3' --pool kernels.txt
 
 Without a pool, the space is upstream's: 32 million combinations of tile, waves, instruction, pipeline, \
@@ -37,13 +36,14 @@ a universal one, needs one. The estimate's scores are times in microseconds. The
 
 /// Search for kernels that a model predicts to be fast
 #[derive(clap::Args)]
-#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("by").args(["model", "estimate"]).required(true))]
+#[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Model directory
+    /// Model directory, embedded:NAME, or `estimate`, which needs no model and no measurements (docs/estimate.md)
     #[arg(long, value_name = "DIR")]
-    model: Option<PathBuf>,
-    #[command(flatten)]
-    estimate: EstimateOption,
+    model: PathBuf,
+    /// The GPU, for the estimate and for a universal model: an architecture, or a file of constants
+    #[arg(long, value_name = "ARCH|FILE", value_parser = Gpu::from_text, default_value = "", hide_default_value = true)]
+    arch: Gpu,
     /// The problem, as key=value pairs
     #[arg(long, value_name = "PAIRS")]
     problem: String,
@@ -51,32 +51,22 @@ pub(crate) struct Args {
     splits: SplitsOption,
     /// Score all kernels of this pool instead of drawing from upstream's space: a list of names, or a CK
     /// export
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["strategy", "budget", "seed", "constraints"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["strategy", "params"])]
     pool: Option<PathBuf>,
     /// Search strategy: random, de (discrete differential evolution) or exhaustive
     #[arg(long, value_name = "STRATEGY", default_value = "random", value_parser = strategy)]
     strategy: Strategy,
-    /// Points to score, at most 100,000,000; exhaustive scores all
-    #[arg(long, value_name = "COUNT", default_value_t = 500, value_parser = budget)]
-    budget: usize,
-    /// The same seed finds the same kernels
-    #[arg(long, value_name = "NUMBER", default_value_t = 42)]
-    seed: u64,
     /// Only the best COUNT kernels
     #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = count)]
     top: usize,
-    /// Which kernels are allowed: buildable (accepted by the tile engine's validator for the architecture),
-    /// memory (fit into shared memory) or upstream (the same with one byte per element). The last two also
-    /// find kernels that no compiler accepts
-    #[arg(long, value_name = "RULES", default_value = "buildable", value_parser = constraints)]
-    constraints: Constraints,
-    /// How to treat words without a code in the model's encoding; by default the model's rule
-    #[arg(long, value_enum, conflicts_with = "estimate")]
-    unknown: Option<Unknown>,
+    /// How to search: budget=500 points to score, at most 100,000,000 (exhaustive scores all); seed=42, which finds the same
+    /// kernels again; constraints=buildable on kernels (accepted by the tile engine's validator for the architecture),
+    /// memory (fit into shared memory) or upstream (the same with one byte per element); the last two also find kernels that
+    /// no compiler accepts
+    #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
+    params: Vec<String>,
     #[command(flatten)]
-    force: Force,
-    #[command(flatten)]
-    hardware: HardwareOption,
+    allow: AllowOption,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -96,12 +86,6 @@ fn count(text: &str) -> Result<usize, String> {
         .ok_or_else(|| "expected a whole number, 1 or more".to_owned())
 }
 
-fn budget(text: &str) -> Result<usize, String> {
-    let most = 100_000_000;
-    let found = count(text).ok().filter(|count| *count <= most);
-    found.ok_or_else(|| format!("expected a whole number from 1 to {most}"))
-}
-
 fn strategy(word: &str) -> Result<Strategy, String> {
     one_of(word, &Strategy::WORDS)
 }
@@ -111,10 +95,8 @@ fn constraints(word: &str) -> Result<Constraints, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let (outcome, table) = match &args.model {
-        Some(path) => by_model(args, path)?,
-        None => by_estimate(args)?,
-    };
+    let is_estimate = args.allow.asks_estimate(Some(&args.model))?;
+    let (outcome, table) = if is_estimate { by_estimate(args)? } else { by_model(args)? };
     table.print(args.format)?;
     if args.format == Format::Table {
         say!("{} {} scored", outcome.scored, if args.pool.is_some() { "kernels" } else { "points" });
@@ -122,10 +104,10 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     Ok(())
 }
 
-fn by_model(args: &Args, path: &Path) -> Result<(Outcome, Table), CliError> {
-    let model = args.force.apply(load_model(path, args.unknown)?);
+fn by_model(args: &Args) -> Result<(Outcome, Table), CliError> {
+    let model = args.allow.apply(load_model(&args.model)?);
     let model = model.for_op(Problem::op_of(&args.problem)).unwrap_or(model);
-    let model = Arc::new(args.estimate.place(model, &args.hardware)?);
+    let model = Arc::new(args.arch.place(model)?);
     let (spec, mut defaults) = (model.spec(), model.spec().problem_defaults());
     let pool = args.pool.as_deref().map(Pool::read).transpose()?;
     if let Some(pool) = &pool {
@@ -151,8 +133,7 @@ fn by_estimate(args: &Args) -> Result<(Outcome, Table), CliError> {
         take_what_is_common(pool, &mut defaults, true, true);
     }
     let problem = parsed(args, op, &defaults)?;
-    let Described { arch, device } =
-        args.estimate.device_for(Some(&problem), pool.iter().flatten(), &args.hardware)?;
+    let Described { arch, device } = args.arch.device_for(Some(&problem), pool.iter().flatten())?;
     let (estimator, problem) = (Estimator::new(device), problem.on(Some(arch)));
     let outcome = match pool {
         Some(pool) => {
@@ -236,11 +217,14 @@ fn table(outcome: &Outcome, top: usize, model: &Arc<Model>, problem: &Problem) -
 
 /// Searches upstream's space.
 fn drawn(args: &Args, by: By<'_>, problem: &Problem) -> Result<Outcome, CliError> {
-    let Args { strategy, budget, seed, .. } = *args;
-    let settings = Settings { strategy, budget, top: one_more(args.top), seed };
+    let (mut budget, mut seed, mut rules) = (500, 42, Constraints::WORDS[0].1);
+    let params = Params::read(&args.params, &["budget", "seed", "constraints"])?;
+    params.set("budget", whole(1..=100_000_000), &mut budget)?;
+    params.set("seed", whole(0..=u64::MAX), &mut seed)?;
+    params.set("constraints", constraints, &mut rules)?;
+    let settings = Settings { strategy: args.strategy, budget, top: one_more(args.top), seed };
     let bar = Progress::new(0, "points");
-    let outcome =
-        search(by, checked(args, problem)?, args.constraints, &settings, &|done, all| bar.set_of(done, all));
+    let outcome = search(by, checked(args, problem)?, rules, &settings, &|done, all| bar.set_of(done, all));
     bar.end();
     Ok(outcome?)
 }

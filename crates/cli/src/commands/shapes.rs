@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::{Direction, Dtype, Op};
 use ck_select_enumerate::shapes::{self, Choice, Draw, Named, Set, driver};
-use clap::ValueEnum;
 
-use super::word;
+use super::{Params, whole, word};
 use crate::error::CliError;
-use crate::output::Output;
+use crate::output::{Output, suffix};
 use crate::problems::Problems;
 use crate::table::{Cell, Format, Table};
 
@@ -18,22 +17,14 @@ const EXAMPLES: &str = "Examples:
   ckselect shapes --set wide --set edge --output gemm.csv
   ckselect shapes --set synthetic --set networks --direction bwd_data --output bwd_data.csv
   ckselect shapes --driver driver_lines.txt --output miopen.csv
-  ckselect shapes --validation 300 --seed 42 --ndim 3 --apart-from miopen.csv --output holdout.csv
-  ckselect shapes --set conv-wide --set synthetic --stratify 400 --output some.csv";
+  ckselect shapes --validation 300 --params ndim=3 --apart-from miopen.csv --output unseen.csv
+  ckselect shapes --set conv-wide --set synthetic --count strata:400 --output some.csv";
 
 /// How many rejected driver lines are printed.
 const SHOWN: usize = 10;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Written {
-    /// One row per problem, as `rank --problems` reads it
-    Csv,
-    /// A list of objects
-    Json,
-}
-
 /// Generate the problems of a sweep
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("source").required(true).multiple(true))]
 pub(crate) struct Args {
     /// A set of problems; several are concatenated in order, each problem once. Upstream's names, such as
@@ -56,21 +47,27 @@ pub(crate) struct Args {
     /// List the sets with their sizes
     #[arg(long, group = "source", conflicts_with_all = ["set", "driver", "validation"])]
     list: bool,
-    /// The operation of --validation [default: grouped_conv]
-    #[arg(long, value_name = "OP", requires = "validation", value_parser = word::<Op>)]
+    /// How problems are drawn: op=grouped_conv of --validation; any_channels=1 there, including odd numbers;
+    /// most_gflop=GFLOP of each there, to bound the sweep's time; seed=42 of --validation and the set `holdout`; ndim=2 of the
+    /// sets `synthetic`, `holdout`, `conv-wide` and `conv-edge` (with 3, every sixth convolution of --validation has
+    /// three); batches=1,8,32 of the networks' layers
+    #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
+    params: Vec<String>,
+    #[arg(skip)]
     op: Option<Op>,
-    /// Draw any number of channels for --validation, including odd ones, instead of common ones
-    #[arg(long, requires = "validation")]
+    #[arg(skip)]
     any_channels: bool,
-    /// Only draw problems of at most this many GFLOP for --validation, to bound the sweep's time
-    #[arg(long, value_name = "GFLOP", requires = "validation")]
+    #[arg(skip)]
     most_gflop: Option<f64>,
+    #[arg(skip)]
+    seed: Option<u64>,
+    #[arg(skip)]
+    ndim: Option<u8>,
+    #[arg(skip)]
+    batches: Vec<i64>,
     /// Files of problems that --validation must avoid: as `rank --problems` reads them, or benchmark CSVs
     #[arg(long, value_name = "FILE", requires = "validation", num_args = 1..)]
     apart_from: Vec<PathBuf>,
-    /// Seed of --validation and the set `holdout`: the same seed draws the same problems [default: 42]
-    #[arg(long, value_name = "NUMBER")]
-    seed: Option<u64>,
     /// Direction of convolutions [default: forward]
     #[arg(long, value_name = "DIRECTION", value_parser = word::<Direction>)]
     direction: Option<Direction>,
@@ -78,35 +75,48 @@ pub(crate) struct Args {
     /// for attention. Upstream's sets of attention have types of their own; of these it takes those of this type
     #[arg(long, value_name = "TYPE", value_parser = word::<Dtype>)]
     dtype: Option<Dtype>,
-    /// Dimensions of the sets `synthetic`, `holdout`, `conv-wide` and `conv-edge`; with 3, every sixth convolution of
-    /// --validation has three [default: 2]
-    #[arg(long, value_parser = clap::value_parser!(u8).range(2..=3))]
-    ndim: Option<u8>,
-    /// Batch sizes of the networks' layers [default: 1,8,32]
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        value_parser = clap::value_parser!(i64).range(1..=65536)
-    )]
-    batches: Vec<i64>,
-    /// At most this many problems, evenly spaced
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1..))]
-    count: Option<u64>,
-    /// At most this many convolutions, evenly over the strata (filter, stride, groups, maps, channels)
-    #[arg(
-        long,
-        value_name = "COUNT",
-        conflicts_with = "count",
-        value_parser = clap::value_parser!(u64).range(1..)
-    )]
-    stratify: Option<u64>,
-    /// Output format; by default according to the output's name, else csv
-    #[arg(long, value_enum)]
-    format: Option<Written>,
-    /// Output file [default: standard output]
+    /// At most this many problems, evenly spaced; with strata:, convolutions evenly over the strata (filter, stride, groups,
+    /// maps, channels)
+    #[arg(long, value_name = "[strata:]COUNT", value_parser = count)]
+    count: Option<Count>,
+    /// Output file: a CSV, one row per problem, or if it ends in .json, a list of objects [default: standard output]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
+}
+
+impl Args {
+    /// The command line with what `--params` says.
+    fn with_params(&self) -> Result<Self, CliError> {
+        let mut all = self.clone();
+        let known = ["op", "any_channels", "most_gflop", "seed", "ndim", "batches"];
+        let params = Params::read(&self.params, &known)?;
+        params.set("op", |value| word(value).map(Some), &mut all.op)?;
+        params.set("any_channels", |value| Ok(whole(0..=1)(value)? == 1), &mut all.any_channels)?;
+        let gflop = |value: &str| value.parse().map(Some).map_err(|_| "expected a number".to_owned());
+        params.set("most_gflop", gflop, &mut all.most_gflop)?;
+        params.set("seed", |value| whole(0..=u64::MAX)(value).map(Some), &mut all.seed)?;
+        params.set("ndim", |value| whole(2..=3)(value).map(Some), &mut all.ndim)?;
+        let batches = |value: &str| value.split(',').map(whole(1..=65536)).collect();
+        params.set("batches", batches, &mut all.batches)?;
+        let of_validation = ["op", "any_channels", "most_gflop"].into_iter().find(|name| params.has(name));
+        match of_validation.filter(|_| all.validation.is_none()) {
+            Some(name) => Err(CliError::usage(format!("--params: {name} is for --validation"))),
+            None => Ok(all),
+        }
+    }
+}
+
+/// How many problems are taken.
+#[derive(Debug, Clone, Copy)]
+struct Count {
+    most: usize,
+    by_strata: bool,
+}
+
+fn count(text: &str) -> Result<Count, String> {
+    let (by_strata, digits) = text.strip_prefix("strata:").map_or((false, text), |digits| (true, digits));
+    let most = whole(1..=usize::MAX)(digits)?;
+    Ok(Count { most, by_strata })
 }
 
 fn set(word: &str) -> Result<Named, String> {
@@ -114,6 +124,7 @@ fn set(word: &str) -> Result<Named, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let args = &args.with_params()?;
     if args.list {
         return list(args);
     }
@@ -132,32 +143,24 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if problems.iter().any(|problem| problem.op() != problems[0].op()) {
         return Err(CliError::usage("the sources mix operations: one file has one"));
     }
-    let usize_of = |count: u64| usize::try_from(count).unwrap_or(usize::MAX);
     let found = problems.len();
-    for (option, count) in [("--count", args.count), ("--stratify", args.stratify)] {
-        if let Some(count) = count.filter(|&count| usize_of(count) > found) {
-            say!(
-                "ckselect: {option} {count}: the sources have only {found} problems, all of which are taken"
-            );
+    if let Some(Count { most, by_strata }) = args.count {
+        if most > found {
+            say!("ckselect: --count {most}: the sources have only {found} problems, all of which are taken");
         }
-    }
-    if let Some(count) = args.count {
-        problems = shapes::evenly(&problems, usize_of(count));
-    }
-    if let Some(count) = args.stratify {
-        if problems.iter().any(|problem| problem.op() != Op::GroupedConv) {
-            return Err(CliError::usage("--stratify: only convolutions have strata"));
+        if by_strata && problems.iter().any(|problem| problem.op() != Op::GroupedConv) {
+            return Err(CliError::usage("--count: only convolutions have strata"));
         }
-        problems = shapes::stratified(&problems, usize_of(count));
+        let take = if by_strata { shapes::stratified } else { shapes::evenly };
+        problems = take(&problems, most);
     }
     if problems.is_empty() {
         return Err(CliError::failed("no problem is left after all conditions"));
     }
-    let is_json = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "json");
-    let by_name = if args.output.as_ref().is_some_and(is_json) { Written::Json } else { Written::Csv };
-    Output::create(args.output.as_deref())?.filled(|out| match args.format.unwrap_or(by_name) {
-        Written::Csv => shapes::write_csv(&problems, out),
-        Written::Json => shapes::write_json(&problems, out),
+    let is_json = args.output.as_deref().is_some_and(|path| suffix(path) == "json");
+    Output::create(args.output.as_deref())?.filled(|out| match is_json {
+        false => shapes::write_csv(&problems, out),
+        true => shapes::write_json(&problems, out),
     })
 }
 
@@ -175,19 +178,24 @@ fn check(args: &Args) -> Result<(), CliError> {
         ("--direction", args.direction.is_some(), convs, "convolutions from --set, --driver or --validation"),
         ("--dtype", args.dtype.is_some(), typed, "--set, --validation and --apart-from"),
         (
-            "--ndim",
+            "--params ndim",
             args.ndim.is_some(),
             sets().any(Set::has_dimensions) || drawn == Some(Op::GroupedConv),
             "the sets synthetic, holdout, conv-wide and conv-edge, and --validation of convolutions",
         ),
-        ("--batches", !args.batches.is_empty(), batches, "sets of networks' layers"),
+        ("--params batches", !args.batches.is_empty(), batches, "sets of networks' layers"),
         (
-            "--seed",
+            "--params seed",
             args.seed.is_some(),
             args.validation.is_some() || sets().any(Set::is_drawn),
             "--validation and the set holdout",
         ),
-        ("--any-channels", args.any_channels, drawn == Some(Op::GroupedConv), "--validation of convolutions"),
+        (
+            "--params any_channels",
+            args.any_channels,
+            drawn == Some(Op::GroupedConv),
+            "--validation of convolutions",
+        ),
     ];
     match rules.into_iter().find(|(_, is_given, is_used, _)| *is_given && !is_used) {
         Some((option, _, _, what)) => Err(CliError::usage(format!("{option} is for {what}"))),
@@ -229,7 +237,7 @@ fn list(args: &Args) -> Result<(), CliError> {
         let asked = choice(args, set.op());
         let (choice, meaning) = match upstream {
             Some((direction, ndim)) => {
-                let meaning = format!("upstream's name: {} {direction}, --ndim {ndim}", set.name);
+                let meaning = format!("upstream's name: {} {direction}, --params ndim={ndim}", set.name);
                 (Choice { direction, ndim, ..asked }, meaning)
             }
             None => (asked, set.about.clone()),

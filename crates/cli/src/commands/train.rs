@@ -2,11 +2,8 @@
 
 use std::path::PathBuf;
 
-use ck_select::vocab::Arch;
-
 use super::data::{ChooseOption, WhereOption};
-use super::hardware_option::HardwareOption;
-use super::word;
+use super::gpu::Gpu;
 use crate::error::CliError;
 use crate::table::Format;
 
@@ -16,13 +13,14 @@ mod plan;
 mod run;
 
 const EXAMPLES: &str = "Examples:
-  ckselect train --data sweep.csv --out models/mine --arch gfx950
-  ckselect train --data oracle.csv --extra-data sweep.csv --out models/mine --arch gfx950 \\
+  ckselect train --data sweep.csv --output models/mine --arch gfx950
+  ckselect train --data oracle.csv --extra-data sweep.csv --output models/mine --arch gfx950 \\
       --params num_leaves=31
-  ckselect train --universal --data mi355x.csv --arch gfx950 --data data/h200 --holdout device \\
-      --out models/any
-  ckselect train --winners a8w8_tuned_gemm.csv --pool a8w8_rowwise --arch gfx942 --out models/mine
-  ckselect train --data parquet/ --out models/gemm --where op=gemm_universal,dtype=fp8 \\
+  ckselect train --universal --data mi355x.csv --arch gfx950 --data data/h200 --folds device \\
+      --output models/any
+  ckselect train --winners a8w8_tuned_gemm.csv --pool a8w8_rowwise --arch gfx942 \\
+      --output models/mine
+  ckselect train --data parquet/ --output models/gemm --where op=gemm_universal,dtype=fp8 \\
       --arch gfx942 --objective log1p --targets tflops,latency,bandwidth
 
 Objectives that only rank (lambdarank, listwise, relative) train model_relative.lgbm.gz, by which the model ranks, plus a forest for each of --targets. log1p and raw are \
@@ -45,7 +43,7 @@ pub(crate) struct Args {
         num_args = 1..,
         requires = "pool",
         conflicts_with_all = [
-            "data", "extra_data", "universal", "holdout", "warm_start", "filter", "targets", "rank_target",
+            "data", "extra_data", "universal", "warm_start", "targets",
         ]
     )]
     winners: Vec<PathBuf>,
@@ -62,19 +60,23 @@ pub(crate) struct Args {
     choose: ChooseOption,
     /// The model directory to write
     #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    output: PathBuf,
     /// Replace an existing model directory
     #[arg(long)]
     overwrite: bool,
-    /// The architecture that was measured, such as gfx950; with --universal, that of rows that record none
-    /// [default: the one that the rows record]
-    #[arg(long, value_parser = word::<Arch>)]
-    arch: Option<Arch>,
-    #[command(flatten)]
-    hardware: HardwareOption,
+    /// The GPU that was measured: an architecture such as gfx950, or a file of constants. With --universal, that of rows
+    /// that record none [default: what the rows record]
+    #[arg(
+        long = "arch",
+        value_name = "ARCH|FILE",
+        value_parser = Gpu::from_text,
+        default_value = "",
+        hide_default_value = true
+    )]
+    gpu: Gpu,
     /// Train a universal model (docs/estimate.md): one forest on data of any devices, directions and types,
     /// each row for the GPU that it names, with the estimate as prior. It only ranks
-    #[arg(long, conflicts_with_all = ["targets", "objective", "rank_target", "features"])]
+    #[arg(long, conflicts_with_all = ["targets", "objective", "features"])]
     universal: bool,
     /// Let the estimate take part: its columns before the features, and its order, with this weight, as the prior of
     /// --objective listwise or lambdarank. The model is for one architecture, and only ranks (docs/training.md)
@@ -83,89 +85,53 @@ pub(crate) struct Args {
         long,
         value_name = "WEIGHT",
         value_parser = prior_weight,
-        conflicts_with_all = ["universal", "targets", "rank_target", "warm_start"]
+        conflicts_with_all = ["universal", "targets", "warm_start"]
     )]
     prior: Option<f64>,
-    /// Instead of folds, hold out each device, each direction, each type, or the problems of one file of
-    /// --data
-    #[arg(
-        long,
-        value_name = "device|direction|dtype|FILE",
-        conflicts_with_all = ["folds", "fold_seed", "group_by"]
-    )]
-    holdout: Option<String>,
-    /// Values to predict: tflops, latency, bandwidth
+    /// Values to predict: tflops, latency, bandwidth. The first ranks, unless the objective only ranks
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "tflops")]
     targets: Vec<String>,
     /// lambdarank, listwise, relative, log1p or raw; by default lambdarank, or that of --warm-start
     #[arg(long, value_name = "NAME")]
     objective: Option<String>,
-    /// The target that ranks: relative if it is trained, else tflops
-    #[arg(long, value_name = "TARGET")]
-    rank_target: Option<String>,
     /// A feature engine (see `ckselect dev features --help`), or feature names separated by commas
     #[arg(long, value_name = "ENGINE|NAMES")]
     features: Option<String>,
-    /// Training parameters; others have the defaults of the objective
+    /// Parameters of LightGBM and of the training. Those of LightGBM default to the objective's; the training's are seed=42,
+    /// fold_seed (shuffles groups of equal size among the folds), threads (folds at a time), hard_examples (rounds of more
+    /// weight for badly chosen problems), early_stopping=inner, held-out or off (which problems decide when to stop), and
+    /// group_by, what stays on one side of a fold: problem, sizes (whatever their direction, type and architecture), pair
+    /// (GEMMs of the same N and K) or upstream (its keys, which pool strides and padding)
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     params: Vec<String>,
-    /// Folds of the cross-validation; 1 for none
-    #[arg(
-        long,
-        value_name = "COUNT",
-        default_value = "5",
-        value_parser = clap::value_parser!(u8).range(1..=100)
-    )]
-    folds: u8,
-    /// What stays on one side of a fold: equal problems; problems of the same sizes, whatever their direction,
-    /// type and architecture; GEMMs of the same N and K; or upstream's keys, which pool strides and padding
-    /// [default: problem; with --universal: sizes, with --winners: pair]
-    #[arg(long, value_enum)]
-    group_by: Option<Group>,
-    /// Shuffle groups of equal size among the folds
-    #[arg(long, value_name = "SEED")]
-    fold_seed: Option<u64>,
-    /// Which problems decide when to stop: a part of the training problems, the held-out ones (upstream's
-    /// way), or none. By default off for lambdarank, inner for others that only rank, and held-out for the
-    /// rest
-    #[arg(long, value_enum)]
-    early_stopping: Option<Stopping>,
-    /// Rounds of increasing the weight of badly chosen problems
-    #[arg(
-        long,
-        value_name = "ROUNDS",
-        default_value = "0",
-        value_parser = clap::value_parser!(u8).range(..=20)
-    )]
-    hard_examples: u8,
+    /// Folds of the cross-validation, 1 for none; or what is held out instead: each device, each direction, each type, or
+    /// the problems of one file of --data
+    #[arg(long, value_name = "COUNT|device|direction|dtype|FILE", default_value = "5", value_parser = folds)]
+    folds: Folds,
     /// Continue the forests of this model, a directory or embedded:NAME, but not a universal one, with --params
     /// n_estimators further trees (default 500)
     #[arg(long, value_name = "MODEL")]
     warm_start: Option<PathBuf>,
-    /// Seed of all randomness
-    #[arg(long, default_value = "42", value_parser = clap::value_parser!(u64).range(..=1_000_000_000))]
-    seed: u64,
-    /// Folds to train at the same time; each training uses one thread. 0: one per processor
-    #[arg(long, value_name = "COUNT", default_value = "0")]
-    threads: usize,
     /// Output format of the cross-validation's figures
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Group {
-    Problem,
-    Sizes,
-    Pair,
-    Upstream,
+/// What is held out.
+#[derive(Debug, Clone)]
+#[cfg_attr(not(feature = "train"), allow(dead_code))]
+enum Folds {
+    Count(u8),
+    Each(String),
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Stopping {
-    Inner,
-    HeldOut,
-    Off,
+fn folds(text: &str) -> Result<Folds, String> {
+    match text.parse() {
+        Ok(count @ 1..=100) => Ok(Folds::Count(count)),
+        Ok(_) => Err("expected 1 to 100 folds".to_owned()),
+        Err(_) if text.parse::<f64>().is_ok() => Err("expected 1 to 100 folds".to_owned()),
+        Err(_) => Ok(Folds::Each(text.to_owned())),
+    }
 }
 
 fn prior_weight(text: &str) -> Result<f64, String> {

@@ -6,8 +6,9 @@ use std::time::Duration;
 use ck_select::vocab::Arch;
 
 use super::data::WhereOption;
-use super::hardware_option::HardwareOption;
-use super::word;
+use super::gpu::Gpu;
+#[cfg(feature = "train")]
+use super::{Params, whole};
 use crate::error::CliError;
 use crate::table::Format;
 
@@ -27,12 +28,12 @@ mod sweep;
 mod work;
 
 const EXAMPLES: &str = "Examples:
-  ckselect tune --arch gfx942 --pool kernels.txt --problems captured.txt --library ./libkernels.so \\
+  ckselect tune --arch gfx942 --pool kernels.txt --problems captured.txt --runner ./libkernels.so \\
       --budget 10m --work tuning --output models/mine
-  ckselect tune --simulate oracle.csv --measure 10 --draws 10
+  ckselect tune --simulate oracle.csv --measure 10 --params draws=10
   ckselect tune --simulate oracle.csv --measure 40 --output models/mine
   ckselect tune --simulate oracle.csv --counts
-  ckselect tune --simulate oracle.csv --counts 0,10,40,all --ways tuned,alone --draws 10
+  ckselect tune --simulate oracle.csv --counts 0,10,40,all --params ways=tuned,alone draws=10
 
 Problems far from each other are measured first, in an order that depends on the seed. Of each problem, only \
 promising kernels are measured: three problems of which ten kernels are measured teach more than one of which \
@@ -52,29 +53,31 @@ each problem out once, in folds. tuned: a universal model that is continued; alo
 problems alone; upstream: upstream's features, parameters and target. Figures are medians of the draws.";
 
 /// Adapt a universal model to a GPU, a library and problems with a few measurements
-#[derive(clap::Args)]
+#[derive(Clone, clap::Args)]
 #[command(after_help = EXAMPLES, group = clap::ArgGroup::new("who").required(true))]
-#[command(mut_arg("filter", |filter| filter.conflicts_with_all(["library", "runner"])))]
+#[command(mut_arg("filter", |filter| filter.conflicts_with("runner")))]
 #[cfg_attr(not(feature = "train"), allow(dead_code))]
 pub(crate) struct Args {
     /// The universal model to continue: a directory, or embedded:NAME
     #[arg(long, value_name = "MODEL", default_value = "embedded:universal")]
     model: PathBuf,
-    /// The architecture that is measured [default: with --simulate, the one that the rows record]
-    #[arg(long, value_parser = word::<Arch>, required_unless_present = "simulate")]
-    arch: Option<Arch>,
-    #[command(flatten)]
-    hardware: HardwareOption,
+    /// The GPU that is measured: an architecture, or a file of constants [default: with --simulate, the architecture that
+    /// the rows record]
+    #[arg(
+        long = "arch",
+        value_name = "ARCH|FILE",
+        value_parser = Gpu::from_text,
+        default_value = "",
+        hide_default_value = true
+    )]
+    gpu: Gpu,
     /// Measure nothing: take the times from recorded sweeps
     #[arg(long, value_name = "FILE", group = "who", num_args = 1..)]
     simulate: Vec<PathBuf>,
-    /// Measure with the kernels of a shared library, as `ckselect bench` does
-    #[arg(long, value_name = "FILE.so", group = "who", requires_all = ["pool", "problems", "work", "output"])]
-    library: Option<PathBuf>,
-    /// Measure with what a configuration describes, as `ckselect bench` does
+    /// Measure as `ckselect bench --runner` does
     #[arg(
         long,
-        value_name = "CONFIG.json",
+        value_name = "DIR|FILE.so|CONFIG.json",
         group = "who",
         requires_all = ["pool", "problems", "work", "output"]
     )]
@@ -91,23 +94,14 @@ pub(crate) struct Args {
     /// Measure no longer than this: 90s, 30m, 2h
     #[arg(long, value_name = "TIME", value_parser = super::bench::duration, conflicts_with = "simulate")]
     budget: Option<Duration>,
-    /// Measure this many problems, with a library or a runner rounded up to a multiple of five [default: 10
-    /// in a simulation, else until more change little]
+    /// Measure this many problems. With a runner, rounded up to a multiple of five [default: 10 in a simulation, else until
+    /// more change little]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     measure: Option<u32>,
     /// Measure only the first COUNT kernels of each problem in the order of the universal model [default: 10,
     /// or a tenth of the pool if that is more, but 30 at most; in a simulation, all]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     first: Option<u32>,
-    /// Number of simulations, each with another seed; the last line has the medians. 1 with --output [default: 1;
-    /// with --counts 5]
-    #[arg(
-        long,
-        value_name = "COUNT",
-        conflicts_with_all = ["library", "runner"],
-        value_parser = clap::value_parser!(u32).range(1..=1000)
-    )]
-    draws: Option<u32>,
     /// Compute the learning curve: the quality of choices by the number of measured problems, for these numbers
     /// [default: those of 0, 5, 10, 20, 40, 80 that are below the number of problems, and all]
     #[arg(
@@ -120,33 +114,18 @@ pub(crate) struct Args {
         conflicts_with_all = ["measure", "output"]
     )]
     counts: Option<Vec<Count>>,
-    /// Ways of learning to compare: tuned, alone, upstream
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_value = "tuned,alone,upstream",
-        requires = "counts"
-    )]
-    ways: Vec<String>,
     /// A file of --simulate whose problems are evaluated and never measured
     #[arg(long, value_name = "FILE", requires = "counts")]
     holdout: Option<PathBuf>,
-    /// Folds in which all problems are held out: more folds leave more problems to learn from
-    #[arg(
-        long,
-        value_name = "COUNT",
-        default_value = "5",
-        requires = "counts",
-        conflicts_with = "holdout",
-        value_parser = clap::value_parser!(u32).range(2..=1000)
-    )]
-    folds: u32,
     #[command(flatten)]
     rows: WhereOption,
-    /// The seed for the first problem and for the training
-    #[arg(long, default_value = "1")]
-    seed: u64,
+    /// seed=1 for the first problem and the training; draws=1 simulations, each with another seed, the last line of which has
+    /// the medians (5 with --counts); with --counts, ways=tuned,alone,upstream of learning to compare, and folds=5 in which
+    /// all problems are held out: more folds leave more problems to learn from
+    #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
+    params: Vec<String>,
+    #[arg(skip)]
+    settings: Settings,
     /// The model directory to write
     #[arg(long, value_name = "DIR")]
     output: Option<PathBuf>,
@@ -156,6 +135,23 @@ pub(crate) struct Args {
     /// Output format of the figures
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+}
+
+/// What `--params` says.
+#[derive(Clone)]
+#[cfg_attr(not(feature = "train"), allow(dead_code))]
+struct Settings {
+    seed: u64,
+    draws: Option<u32>,
+    ways: Vec<String>,
+    folds: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let ways = ["tuned", "alone", "upstream"].map(str::to_owned).to_vec();
+        Self { seed: 1, draws: None, ways, folds: 5 }
+    }
 }
 
 /// A number of problems to measure.
@@ -184,15 +180,47 @@ impl std::fmt::Display for Count {
 
 #[cfg(feature = "train")]
 impl Args {
+    /// The command line with what `--params` says.
+    fn with_params(&self) -> Result<Self, CliError> {
+        let mut all = self.clone();
+        let params = Params::read(&self.params, &["seed", "draws", "ways", "folds"])?;
+        let settings = &mut all.settings;
+        params.set("seed", whole(0..=u64::MAX), &mut settings.seed)?;
+        params.set("draws", |value| whole(1..=1000)(value).map(Some), &mut settings.draws)?;
+        params.set("ways", |value| Ok(value.split(',').map(str::to_owned).collect()), &mut settings.ways)?;
+        params.set("folds", whole(2..=1000), &mut settings.folds)?;
+        let curve = ["ways", "folds"].into_iter().find(|name| params.has(name));
+        match curve {
+            Some(name) if self.counts.is_none() => {
+                Err(CliError::usage(format!("--params: {name} is for --counts")))
+            }
+            _ if params.has("folds") && self.holdout.is_some() => {
+                Err(CliError::usage("--params: folds has no use with --holdout"))
+            }
+            _ if params.has("draws") && self.runner.is_some() => {
+                Err(CliError::usage("--params: draws is for --simulate"))
+            }
+            _ => Ok(all),
+        }
+    }
+
     /// The architecture, by default that of the recorded rows.
     fn arch(&self) -> Result<Arch, CliError> {
-        self.arch.map_or_else(|| self.rows.filter.first_rows(&self.simulate)?.measured_arch(), Ok)
+        if let Some(arch) = self.gpu.arch {
+            return Ok(arch);
+        }
+        if self.simulate.is_empty() {
+            return self.gpu.named_arch()?.ok_or_else(|| CliError::usage("--arch is missing"));
+        }
+        let rows = self.rows.filter.first_rows(&self.simulate)?;
+        let named = if self.gpu.is_given() { rows.arch()?.or(self.gpu.named_arch()?) } else { None };
+        named.map_or_else(|| rows.measured_arch(), Ok)
     }
 }
 
 #[cfg(feature = "train")]
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    run::run(args)
+    run::run(&args.with_params()?)
 }
 
 #[cfg(not(feature = "train"))]

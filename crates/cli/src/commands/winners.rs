@@ -8,8 +8,8 @@ use ck_select::pool::Pool;
 use ck_select::vocab::Arch;
 use ck_select_data::measurements::Winners;
 use ck_select_data::places::GpuFigures;
-use ck_select_enumerate::rules::Rules;
 
+use super::tuned_table;
 use crate::error::CliError;
 use crate::table::Table;
 
@@ -35,12 +35,10 @@ pub(super) fn read(files: &[PathBuf], pools: &[Arc<Pool>], arch: Option<Arch>) -
 
 /// The pool of --pool: a file, or else a family of AITER's kernels on an architecture.
 pub(super) fn pool(word: &Path, arch: Option<Arch>) -> Result<Arc<Pool>, CliError> {
-    let (Some(arch), Some(family), false) = (arch, word.to_str(), word.exists()) else {
+    let (Some(arch), Some(family)) = (arch, tuned_table::family(word)) else {
         return Ok(Arc::new(Pool::read(word)?));
     };
-    let kernels = Rules::built_in()?.aiter.kernels(family, arch);
-    let mut kernels =
-        kernels.map_err(|error| CliError::usage(format!("--pool: no such file, and {error}")))?;
+    let mut kernels = tuned_table::kernels(family, arch)?;
     let mut names = HashSet::new();
     kernels.retain(|(kernel, _)| names.insert(kernel.name.clone()));
     Ok(Arc::new(Pool::new(kernels.into_iter().map(|(kernel, _)| kernel).collect())?))

@@ -24,7 +24,7 @@ fn what_spreads_too_much_is_flagged_and_measured_again_if_asked() {
     let fakes = Fakes::library(3, 2);
     let bench = |words: &str, unsteady: &str| {
         let line =
-            "--runner runner.json --output a.csv --overwrite --warmup 0 --repeat 4 --batch 1 --format csv";
+            "--runner runner.json --output a.csv --overwrite --params warmup=0 repeat=4 batch=1 --format csv";
         // The first runs of a worker take by turns half as long again.
         let mut command = fakes.bench(&format!("{line} {words}"));
         let summary = succeeded(&command.env("FAKE_UNSTEADY_RUNS", unsteady).output().unwrap());
@@ -44,7 +44,7 @@ fn what_spreads_too_much_is_flagged_and_measured_again_if_asked() {
     assert_eq!(bench("", "0"), 0);
     assert_eq!(bench("", "1000"), 6, "a spread of about a quarter is above the usual 10 %");
     // Each kernel has a worker of its own, which is steady from its fifth run on.
-    assert_eq!(bench("--remeasure 1", "4"), 0);
+    assert_eq!(bench("--params remeasure=1", "4"), 0);
     let steady = ["", "crash", "timeout", "launch", "launch", "exit", "not_a_time", "unsupported"];
     assert_same(&found(&fakes.path("a.csv")), &fakes.expected(0, &steady));
 }
@@ -62,7 +62,10 @@ fn a_first_look_is_quick() {
     assert_eq!(settings["cutoff"], 3.0);
     // What is said counts.
     succeeded(
-        &fakes.bench("--runner runner.json --output b.csv --quick --repeat 5 --cutoff 9x").output().unwrap(),
+        &fakes
+            .bench("--runner runner.json --output b.csv --quick --params repeat=5 --cutoff 9x")
+            .output()
+            .unwrap(),
     );
     let settings = &meta(&fakes, "b.csv")["how"]["settings"];
     assert_eq!((&settings["repeat"], &settings["cutoff"]), (&5.into(), &9.0.into()));

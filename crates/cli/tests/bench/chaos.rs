@@ -45,8 +45,8 @@ fn whole_rows(fakes: &Fakes) -> Rows {
 #[test]
 fn fifty_kills_and_as_many_resumes_give_the_undisturbed_log() {
     let fakes = Fakes::library(40, 25);
-    let line = "--runner runner.json --output sweep.csv --resume --batch 6 --warmup 0 --repeat 1 \
-                --kernel-timeout 20s";
+    let line = "--runner runner.json --output sweep.csv --resume --params batch=6 warmup=0 repeat=1 \
+                --params timeout=20s";
     let mut random = Lcg(20);
     let mut before = Rows::new();
     let mut progressed = 0;
@@ -88,7 +88,7 @@ fn fifty_kills_and_as_many_resumes_give_the_undisturbed_log() {
 #[test]
 fn no_pair_is_measured_twice_but_the_one_in_flight() {
     let fakes = Fakes::executables(20, 10);
-    let line = "--executables bin --output sweep.csv --resume";
+    let line = "--runner bin --output sweep.csv --resume";
     let kills = 10;
     for _ in 0..kills {
         let mut command = fakes.bench(line);
@@ -109,7 +109,7 @@ fn no_pair_is_measured_twice_but_the_one_in_flight() {
 fn signals_end_a_sweep_cleanly() {
     for (signal, code) in [("-INT", 130), ("-TERM", 143)] {
         let fakes = Fakes::executables(20, 20);
-        let mut command = fakes.bench("--executables bin --output sweep.csv");
+        let mut command = fakes.bench("--runner bin --output sweep.csv");
         command.env("FAKE_SLEEP_MS", "20").stdout(Stdio::null()).stderr(Stdio::piped());
         let sweep = command.spawn().unwrap();
         let log = fakes.path("sweep.csv");

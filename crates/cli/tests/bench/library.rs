@@ -12,7 +12,7 @@ const CLASSES: Classes = ["", "crash", "timeout", "launch", "launch", "exit", "n
 fn a_crash_or_a_hang_costs_one_kernel() {
     let fakes = Fakes::library(60, 20);
     let mut command =
-        fakes.bench("--runner runner.json --output sweep.csv --kernel-timeout 1s --batch 7 --gpus 0,1");
+        fakes.bench("--runner runner.json --output sweep.csv --params timeout=1s batch=7 --gpus 0,1");
     succeeded(&command.env("FAKE_FAULTS", "50").output().unwrap());
     let expected = fakes.expected(50, &CLASSES);
     let crashes = expected.values().filter(|value| **value == Expected::Class("crash")).count();
@@ -30,7 +30,7 @@ fn a_crash_or_a_hang_costs_one_kernel() {
 #[test]
 fn attention_is_measured_and_what_was_measured_is_a_model() {
     let fakes = Fakes::attention(12, 10);
-    let bench = "--runner runner.json --output sweep.csv --kernel-timeout 1s";
+    let bench = "--runner runner.json --output sweep.csv --params timeout=1s";
     succeeded(&fakes.bench(bench).env("FAKE_FAULTS", "50").output().unwrap());
     assert_same(&found(&fakes.path("sweep.csv")), &fakes.expected(50, &CLASSES));
     let log = fs::read_to_string(fakes.path("sweep.csv")).unwrap();
@@ -44,8 +44,18 @@ fn attention_is_measured_and_what_was_measured_is_a_model() {
     };
     assert_eq!(times("again.csv"), times("sweep.csv"));
     // Two problems of each size, one for each mask, of six kernels.
-    let judge =
-        ["--estimate", "--where", "op=fmha", "--arch", "gfx942", "--data", "sweep.csv", "--format", "csv"];
+    let judge = [
+        "--model",
+        "estimate",
+        "--where",
+        "op=fmha",
+        "--arch",
+        "gfx942",
+        "--data",
+        "sweep.csv",
+        "--format",
+        "csv",
+    ];
     let judged = succeeded(&fakes.command("evaluate").args(judge).output().unwrap());
     assert!(judged.contains("\nefficiency,20,"), "{judged}");
 }
@@ -63,7 +73,7 @@ fn problems_that_share_a_worker_have_a_best_time_each() {
 /// Batches of less than a problem, or of several.
 fn cut_off(batch: usize) {
     let fakes = Fakes::library(40, 3);
-    let sweep = format!("--runner runner.json --output sweep.csv --cutoff 2x --batch {batch}");
+    let sweep = format!("--runner runner.json --output sweep.csv --cutoff 2x --params batch={batch}");
     succeeded(&fakes.bench(&sweep).output().unwrap());
     let rows = found(&fakes.path("sweep.csv"));
     let exact = fakes.expected(0, &CLASSES);
@@ -141,7 +151,7 @@ fn libraries_are_built_once_and_errors_are_kept() {
 #[test]
 fn a_worker_without_a_device_is_an_error_and_no_row() {
     let fakes = Fakes::library(2, 1);
-    let mut command = fakes.bench("--library fakes.so --output a.csv");
+    let mut command = fakes.bench("--runner fakes.so --output a.csv");
     let failed = command.env("CK_SELECT_HIP_LIBRARY", "/nowhere/libamdhip64.so").output().unwrap();
     assert_eq!(failed.status.code(), Some(1));
     let stderr = String::from_utf8(failed.stderr).unwrap();
@@ -202,7 +212,7 @@ fn other_programs_are_workers_too() {
     fs::write(fakes.path("other/worker.sh"), worker).unwrap();
     let config = r#"{"runner": "worker", "command": ["sh", "worker.sh"], "environment": {"MS": "0.5"}}"#;
     fs::write(fakes.path("other/runner.json"), config).unwrap();
-    let bench = "--runner other/runner.json --batch 100 --output";
+    let bench = "--runner other/runner.json --params batch=100 --output";
     succeeded(&fakes.bench(&format!("{bench} a.csv")).output().unwrap());
     let rows = found(&fakes.path("a.csv"));
     assert!(rows.len() == 2 && rows.values().all(|value| *value == Expected::Ms(0.5)), "{rows:?}");

@@ -10,7 +10,7 @@ type Rows = BTreeMap<(u64, String), Expected>;
 /// A log of the library with failures of every kind, and the table that `convert` makes of it.
 fn measured() -> Fakes {
     let fakes = Fakes::library(6, 5);
-    let line = "--runner runner.json --output a.csv --kernel-timeout 2s";
+    let line = "--runner runner.json --output a.csv --params timeout=2s";
     succeeded(&fakes.bench(line).env("FAKE_FAULTS", "300").output().unwrap());
     convert(&fakes, "a.csv --output a.parquet --arch gfx950");
     fakes
@@ -159,7 +159,7 @@ fn a_log_whose_rows_are_of_other_problems_is_not_resumed() {
 #[test]
 fn a_sweep_whose_log_is_removed_ends() {
     let fakes = Fakes::library(40, 25);
-    let mut command = fakes.bench("--runner runner.json --output a.csv --batch 6");
+    let mut command = fakes.bench("--runner runner.json --output a.csv --params batch=6");
     command.env("FAKE_SLEEP_US", "2000");
     let sweep = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
     let log = fakes.path("a.csv");

@@ -25,7 +25,7 @@ fn an_output_is_never_lost_by_accident() {
     succeeded(&fakes.bench(&format!("{line} --resume")).output().unwrap());
     assert_eq!(fs::read(fakes.path("a.csv")).unwrap(), first);
     // Rows that were measured otherwise do not go into the same log.
-    let other = fails(&mut fakes.bench(&format!("{line} --resume --repeat 77")), 1);
+    let other = fails(&mut fakes.bench(&format!("{line} --resume --params repeat=77")), 1);
     assert!(other.contains("runner and settings: the log has"), "{other}");
     fs::write(fakes.path("pool.txt"), fakes.kernels[..3].join("\n")).unwrap();
     let other = fails(&mut fakes.bench(&format!("{line} --resume")), 1);
@@ -41,12 +41,12 @@ fn an_output_is_never_lost_by_accident() {
 fn wrong_use_is_told() {
     let fakes = Fakes::library(2, 1);
     for (words, message) in [
-        ("--output a.csv", "--executables <DIR>"),
+        ("--output a.csv", "--runner <DIR|FILE.so|CONFIG.json>"),
         ("--output a.csv --simulate analytic --shard 3/2", "expected I/N with 1 <= I <= N"),
         ("--output a.csv --simulate analytic --cutoff 0.5", "expected a factor of 1 or more"),
         ("--output a.csv --simulate analytic --budget soon", "expected a time such as"),
         ("--output a.csv --simulate analytic --gpus x", "--gpus: found 'x'"),
-        ("--output a.csv --executables bin", "executables of convolutions have no standard flags"),
+        ("--output a.csv --runner bin", "executables of convolutions have no standard flags"),
         (
             "--output a.csv --simulate analytic --arch gfx942 --order pool",
             "--order estimate or --order model",
@@ -83,7 +83,7 @@ fn a_plan_is_shown_and_nothing_is_done() {
 #[test]
 fn a_spent_budget_is_no_failure_and_can_be_gone_on_with() {
     let fakes = Fakes::executables(20, 5);
-    let line = "--executables bin --output a.csv --resume";
+    let line = "--runner bin --output a.csv --resume";
     let output = fakes.bench(&format!("{line} --budget 300ms")).env("FAKE_SLEEP_MS", "30").output().unwrap();
     succeeded(&output);
     assert!(String::from_utf8_lossy(&output.stderr).contains("the budget is spent"));
@@ -98,7 +98,7 @@ fn a_gpu_in_use_is_waited_for_and_a_log_in_use_is_refused() {
     let fakes = Fakes::executables(5, 2);
     let gpu = fs::File::create(fakes.path("ck-select-gpu-0.lock")).unwrap();
     gpu.lock().unwrap();
-    let mut command = fakes.bench("--executables bin --output a.csv");
+    let mut command = fakes.bench("--runner bin --output a.csv");
     let mut waiting = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = BufReader::new(waiting.stderr.take().unwrap()).lines().map(Result::unwrap);
     let told = said.next().unwrap();
@@ -106,9 +106,9 @@ fn a_gpu_in_use_is_waited_for_and_a_log_in_use_is_refused() {
     assert_eq!(found(&fakes.path("a.csv")).len(), 0);
     // The waiting sweep has its log already.
     let running = format!("a.csv: another run is writing it: process {} on ", waiting.id());
-    let refused = fails(&mut fakes.bench("--executables bin --output a.csv --resume"), 1);
+    let refused = fails(&mut fakes.bench("--runner bin --output a.csv --resume"), 1);
     assert!(refused.contains(&running), "{refused}");
-    let refused = fails(&mut fakes.bench("--executables bin --output a.csv --overwrite"), 1);
+    let refused = fails(&mut fakes.bench("--runner bin --output a.csv --overwrite"), 1);
     assert!(refused.contains(&running), "{refused}");
     drop(gpu);
     assert_eq!(said.next(), None);
@@ -161,7 +161,7 @@ fn failed_rows_are_measured_again_when_asked_and_count_until_then() {
     };
     let (summary, said) = bench("", 1);
     has(&summary, &["rows_written,6", "rows_earlier,0", "measured,0", "failed,6", "load,6"]);
-    assert!(said.contains("a.csv: nothing could be measured (6 load): --resume --retry-failed"), "{said}");
+    assert!(said.contains("a.csv: nothing could be measured (6 load): --resume=failed"), "{said}");
     // Nothing remains, and nothing has succeeded either.
     let (summary, said) = bench("--resume", 1);
     has(
@@ -169,19 +169,16 @@ fn failed_rows_are_measured_again_when_asked_and_count_until_then() {
         &["rows_written,0", "rows_earlier,6", "rows_remaining,0", "measured,0", "failed,6", "load,6"],
     );
     assert!(said.contains("nothing could be measured"), "{said}");
-    let (summary, _) = bench("--resume --retry-failed crash,timeout", 1);
+    let (summary, _) = bench("--resume=crash,timeout", 1);
     has(&summary, &["rows_written,0", "load,6"]);
     // Once the variable is set, one class or all of them are measured again.
     let log = fs::read_to_string(fakes.path("a.csv")).unwrap();
     let again = |words: &str| {
         fs::write(fakes.path("a.csv"), log.replacen("load:", "crash:", 1)).unwrap();
-        succeeded(&fakes.bench(&format!("{line} --resume {words}")).output().unwrap())
+        succeeded(&fakes.bench(&format!("{line} {words}")).output().unwrap())
     };
-    has(
-        &again("--retry-failed load"),
-        &["rows_written,5", "rows_earlier,1", "measured,5", "failed,1", "crash,1"],
-    );
-    has(&again("--retry-failed"), &["rows_written,6", "rows_earlier,0", "measured,6", "failed,0"]);
+    has(&again("--resume=load"), &["rows_written,5", "rows_earlier,1", "measured,5", "failed,1", "crash,1"]);
+    has(&again("--resume=failed"), &["rows_written,6", "rows_earlier,0", "measured,6", "failed,0"]);
     assert_eq!(found(&fakes.path("a.csv")).len(), 6);
     // The details remember both, and the last line counts.
     let details = fs::read_to_string(fakes.path("a.csv.details.jsonl")).unwrap();
@@ -190,9 +187,8 @@ fn failed_rows_are_measured_again_when_asked_and_count_until_then() {
         &succeeded(&fakes.bench(&format!("{line} --resume")).output().unwrap()),
         &["measured,6", "rows_written,0"],
     );
-    let wrong = fails(&mut fakes.bench(&format!("{line} --resume --retry-failed laod")), 2);
+    let wrong = fails(&mut fakes.bench(&format!("{line} --resume=laod")), 2);
     assert!(wrong.contains("expected one of: missing, not_recorded"), "{wrong}");
-    fails(&mut fakes.bench(&format!("{line} --retry-failed")), 2);
 }
 
 /// Nobody reads the messages, or nobody can write them.
@@ -206,7 +202,7 @@ fn messages_that_cannot_be_written_end_nothing() {
     drop(reader);
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     for stderr in [Stdio::from(closed), Stdio::from(full)] {
-        let mut command = fakes.bench("--executables bin --output a.csv --overwrite");
+        let mut command = fakes.bench("--runner bin --output a.csv --overwrite");
         assert_eq!(command.stdout(Stdio::null()).stderr(stderr).status().unwrap().code(), Some(0));
         assert_eq!(found(&fakes.path("a.csv")).len(), 60);
     }
@@ -221,7 +217,7 @@ fn a_dry_run_finds_what_a_run_would_fail_for() {
         ("--runner nope.json", 1, "nope.json: No such file"),
         ("--runner wrong.json", 1, "wrong.json: unknown field `librari`"),
         ("--runner gone.json", 1, "none of the kernels has a library: "),
-        ("--library nope.so", 1, "none of the kernels has a library: "),
+        ("--runner nope.so", 1, "none of the kernels has a library: "),
         ("--simulate nope.csv", 1, "nope.csv: No such file"),
         ("--simulate analytic --gpus x", 2, "--gpus: found 'x'"),
     ] {
@@ -273,5 +269,5 @@ fn a_model_says_what_is_measured_first() {
     assert!(stderr.contains("gfx900"), "{stderr}");
     let other =
         fails(&mut fakes.bench(&format!("{line} --model embedded:grouped_conv_forward_bf16_gfx950")), 2);
-    assert!(other.contains("--arch is for the estimate and for universal models"), "{other}");
+    assert!(other.contains("--arch: found gfx942, but the model is for gfx950"), "{other}");
 }

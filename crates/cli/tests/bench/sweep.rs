@@ -21,7 +21,7 @@ fn usage(process: u32) -> Option<(usize, usize)> {
 #[test]
 fn a_sweep_of_faulty_executables_ends_with_every_row_right() {
     let fakes = Fakes::executables(300, 50);
-    let mut command = fakes.bench("--executables bin --output sweep.csv --gpus 0,1,2,3 --kernel-timeout 2s");
+    let mut command = fakes.bench("--runner bin --output sweep.csv --gpus 0,1,2,3 --params timeout=2s");
     command.env("FAKE_FAULTS", FAULTS.to_string()).stderr(Stdio::null()).stdout(Stdio::null());
     let mut sweep = command.spawn().unwrap();
     let mut usages = Vec::new();
@@ -60,11 +60,11 @@ fn a_sweep_of_faulty_executables_ends_with_every_row_right() {
 fn missing_executables_are_rows_but_none_at_all_is_an_error() {
     let fakes = Fakes::executables(3, 2);
     fs::remove_file(fakes.path("bin").join(format!("benchmark_{}", fakes.kernels[1]))).unwrap();
-    succeeded(&fakes.bench("--executables bin --output a.csv").output().unwrap());
+    succeeded(&fakes.bench("--runner bin --output a.csv").output().unwrap());
     let log = fs::read_to_string(fakes.path("a.csv")).unwrap();
     assert_eq!(log.matches(",missing: ").count(), 2, "{log}");
     assert_eq!(log.lines().count(), 7);
-    let failed = fakes.bench("--executables nowhere --output b.csv").output().unwrap();
+    let failed = fakes.bench("--runner nowhere --output b.csv").output().unwrap();
     assert_eq!(failed.status.code(), Some(1));
     let stderr = String::from_utf8(failed.stderr).unwrap();
     assert!(stderr.contains("none of the kernels has an executable: nowhere/benchmark_gemm"), "{stderr}");
@@ -77,7 +77,7 @@ fn samples_have_a_median_and_flags_are_templates() {
         "arguments": ["-k={k}", "-n={n}", "-m={m}", "-warmup={warmup}", "-repeat={repeat}",
             "-who={kernel}"]}"#;
     fs::write(fakes.path("runner.json"), config).unwrap();
-    succeeded(&fakes.bench("--runner runner.json --samples 3 --output a.csv").output().unwrap());
+    succeeded(&fakes.bench("--runner runner.json --params samples=3 --output a.csv").output().unwrap());
     assert_same(&found(&fakes.path("a.csv")), &fakes.expected(0, &CLASSES));
     assert_eq!(fs::read_to_string(fakes.path("starts")).unwrap().lines().count(), 6);
     let details = fs::read_to_string(fakes.path("a.csv.details.jsonl")).unwrap();

@@ -37,9 +37,9 @@ fn report(folder: &Path) -> [PathBuf; 2] {
         .arg(model)
         .arg("--data")
         .arg(&csv)
-        .arg("--html")
+        .arg("--output")
         .arg(&html)
-        .arg("--json")
+        .arg("--output")
         .arg(&json)
         .output()
         .unwrap();
@@ -88,7 +88,7 @@ fn figures_on_training_data_come_after_a_warning() {
         .arg(root().join("models/grouped_conv_forward_bf16_sm90"))
         .arg("--data")
         .arg(root().join("data/h200/forward.parquet"))
-        .arg("--html")
+        .arg("--output")
         .arg(&html)
         .output()
         .unwrap();

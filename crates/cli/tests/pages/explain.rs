@@ -19,7 +19,7 @@ fn explained(folder: &Path) -> (PathBuf, Value) {
         .arg(root().join("models/grouped_conv_forward_bf16_gfx950"))
         .arg("--pool")
         .arg(root().join("configs/forward_bf16.txt"))
-        .arg("--html")
+        .arg("--output")
         .arg(&html)
         .output()
         .unwrap();
@@ -97,7 +97,7 @@ fn equals_are_not_explained_but_named() {
                 "twins.txt",
                 "--problem",
                 PROBLEM,
-                "--html",
+                "--output",
                 "choice.html",
                 "--model",
             ])

@@ -21,7 +21,7 @@ fn the_page_of_a_sweep_says_how_far_it_came() {
         .arg("--pool")
         .arg(root().join("configs/forward_bf16.txt"))
         .args(["--problems", "problems.txt", "--simulate", "analytic", "--output", "sweep.csv"])
-        .args(["--html", "sweep.html"])
+        .args(["--output", "sweep.html"])
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -74,7 +74,17 @@ fn the_page_of_a_sweep_that_runs_has_a_map() {
 fn page_after(folder: &Path, html: &str, how: &str) -> (String, Option<String>) {
     let mut process = Command::new(env!("CARGO_BIN_EXE_ckselect"))
         .current_dir(folder)
-        .args(["bench-page", "--log", "sweep.csv", "--op", "grouped_conv", "--planned", "30", "--html", html])
+        .args([
+            "bench-page",
+            "--log",
+            "sweep.csv",
+            "--op",
+            "grouped_conv",
+            "--planned",
+            "30",
+            "--output",
+            html,
+        ])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

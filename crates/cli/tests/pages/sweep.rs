@@ -59,7 +59,7 @@ fn run(log: &Path, html: &Path, more: &[&str]) -> PathBuf {
         .env("SOURCE_DATE_EPOCH", "951782400")
         .arg("report")
         .arg(log)
-        .args(["--arch", "gfx942", "--html"])
+        .args(["--arch", "gfx942", "--output"])
         .arg(html)
         .args(more)
         .output()

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The loops over blocks are also compiled for AVX2; a version for AVX-512 was not worth its code
-//! (`docs/what-did-not-work.md`). Vector operations follow IEEE, too, and nothing is contracted: the bits are
+//!. Vector operations follow IEEE, too, and nothing is contracted: the bits are
 //! the same as for a single pair.
 
 use super::axis::{Axis, AxisBlock, Cut};

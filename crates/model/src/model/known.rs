@@ -65,10 +65,10 @@ const KNOWN: [Known; 3] = [
 const OF_CONSTRUCTOR: &str = "gfx950";
 
 const CONVERTER: &str = "CK DSL's convert_dsl_csv_to_parquet.py, by the model's name";
-const CONSTRUCTOR: &str = "upstream's constructor, as the spec says none; --hardware takes others";
-const PROFILE: &str = "the profile of its architecture, as the spec says none; --hardware takes others";
+const CONSTRUCTOR: &str = "upstream's constructor, as the spec says none; --arch takes others";
+const PROFILE: &str = "the profile of its architecture, as the spec says none; --arch takes others";
 const NOT_ASKED_WITH: &str = "upstream's constructor, whose constants are gfx950's, so that the model does \
-                              not rank until --hardware gives those that it was trained with";
+                              not rank until --arch gives those that it was trained with";
 
 impl FeatureSpec {
     /// The name in the table of known models by which missing values were filled in. A copy under another
@@ -127,7 +127,7 @@ impl FeatureSpec {
         let arch = self.arch.map_or_else(String::new, |arch| format!(" ({arch})"));
         let expected = format!(
             "the constants of the GPU that the model was trained on{arch}, such as num_cus, on which its \
-             features depend: in the spec, or from the caller (`--hardware` of ckselect, `hardware` of \
+             features depend: in the spec, or from the caller (`--arch` of ckselect, `hardware` of \
              ck_model_options and of Python's Predictor, `Model::with_hardware`)"
         );
         Err(InvalidField::new("hardware", "nothing", expected))
@@ -208,7 +208,7 @@ mod tests {
         assert!(!asks(read("gfx942", r#""hw_num_cus""#, r#", "ck_select": {"uncoded": "upstream"}"#)));
         let error = read("gfx942", r#""hw_num_cus""#, "").check_hardware().unwrap_err().to_string();
         assert!(error.starts_with("hardware: found nothing, expected the constants of the GPU"), "{error}");
-        assert!(error.contains("(gfx942)") && error.contains("`--hardware` of ckselect"), "{error}");
+        assert!(error.contains("(gfx942)") && error.contains("`--arch` of ckselect"), "{error}");
     }
 
     #[test]

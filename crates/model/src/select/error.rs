@@ -27,7 +27,7 @@ pub enum RankError {
     /// The model is for other problems.
     #[error(
         "the model is for {}, not for this problem: {}; use a model for it, the universal model or the \
-         estimate, or force this one (`--force-model` of ckselect, `force` of ck_model_options, \
+         estimate, or force this one (`--allow untrained` of ckselect, `force` of ck_model_options, \
          `Model::forced`)",
         .key, listed(.misfits)
     )]

@@ -417,7 +417,7 @@ fn check_hardware(hardware: &Hardware, row: &dyn Fields) -> Result<(), InvalidFi
     for (name, column) in Hardware::NAMES.into_iter().zip(Hardware::COLUMNS) {
         let (Some(cell), Some(own)) = (row.get(column), hardware.get(name)) else { continue };
         if cell.parse() != Ok(own as f64) {
-            let expected = format!("{own}, with which kernels are ranked (see --hardware)");
+            let expected = format!("{own}, with which kernels are ranked (see --arch)");
             return Err(InvalidField::new(column, cell, expected));
         }
     }

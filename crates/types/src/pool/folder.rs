@@ -57,6 +57,11 @@ pub struct Folder {
 }
 
 impl Folder {
+    /// Whether there is a manifest.
+    pub fn is_at(path: &Path) -> bool {
+        path.join(MANIFEST).exists()
+    }
+
     /// Reads a folder's manifest and looks at its libraries; none is loaded. Entries are objects with `file`, `symbol`
     /// and `signature`; `name` is the kernel's, by default the file's without `lib` and `.so`.
     pub fn read(path: &Path) -> Result<Self, PoolError> {

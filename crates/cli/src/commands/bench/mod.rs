@@ -16,8 +16,7 @@ use std::time::Duration;
 use ck_select::estimate::{Described, Estimator};
 use ck_select::kernel::Kernel;
 use ck_select::nearest::Hint;
-use ck_select::pool::Pool;
-use ck_select::vocab::Arch;
+use ck_select::pool::{Folder, Pool};
 use ck_select_measure::config::{ExecutableConfig, LibraryConfig, RunnerConfig};
 use ck_select_measure::error::MeasureError;
 use ck_select_measure::gpu::{self, Gpu};
@@ -36,31 +35,32 @@ use clap::Parser as _;
 use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use super::estimate::{EstimateOption, check_arch};
-use super::hardware_option::HardwareOption;
+use super::gpu::{Gpu as NamedGpu, check_arch};
+use super::{Params, whole};
 use crate::error::CliError;
+use crate::output::suffix;
 use crate::table::Format;
 use progress::Bar;
 
 const EXAMPLES: &str = "Examples:
-  ckselect bench --pool kernels.txt --problems shapes.csv --executables build/bin --output sweep.csv
+  ckselect bench --pool kernels.txt --problems shapes.csv --runner build/bin --output sweep.csv
   ckselect bench --pool kernels.txt --problems captured.txt --runner runner.json \\
       --output sweep.csv --resume
   ckselect bench --pool kernels.txt --problems captured.txt --runner runner.json \\
-      --output sweep.csv --resume --retry-failed load,build
+      --output sweep.csv --resume=load,build
   ckselect bench --pool kernels.txt --problems shapes.csv --simulate analytic --output dry.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --simulate data/sweep.parquet \\
       --output again.csv
   ckselect bench --pool kernels.txt --problems sweep.csv --simulate sweep.csv \\
       --order estimate:1.35x --arch gfx950 --output part.csv
-  ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so --gpus 0,1 \\
+  ckselect bench --pool kernels.txt --problems shapes.csv --runner ./libkernels.so --gpus 0,1 \\
       --cutoff 5x --budget 30m --output sweep.csv
-  ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so \\
+  ckselect bench --pool kernels.txt --problems shapes.csv --runner ./libkernels.so \\
       --order model:10 --arch gfx942 --cutoff 2x --output sweep.csv
-  ckselect bench --pool kernels.txt --problems shapes.csv --library ./libkernels.so \\
-      --output sweep.csv --html sweep.html
+  ckselect bench --pool kernels.txt --problems shapes.csv --runner ./libkernels.so \\
+      --output sweep.csv sweep.html
   ckselect bench --pool kernels.txt --problems shapes.csv --runner runner.json --output sweep.csv \\
-      --slurm 16 --slurm-option=--partition=gpu --slurm-option=--gpus=1
+      --slurm '16 --partition=gpu --gpus=1'
 
 The output is an append-only CSV. Beside it are <FILE>.meta.json (plan, settings and sessions) and \
 <FILE>.details.jsonl (details of each row). After a crash, a kill or a power failure, --resume continues the \
@@ -76,59 +76,53 @@ pub(crate) struct Args {
     /// Kernels to measure: any file that `ckselect rank --pool` accepts
     #[arg(long, value_name = "FILE")]
     pool: PathBuf,
-    /// Problems: a CSV as for `ckselect rank --problems`, or text with one problem per line, as
+    /// Problems to measure. A CSV as for `ckselect rank --problems`, or text with one problem per line, as
     /// CK_SELECT_CAPTURE writes it
     #[arg(long, value_name = "FILE")]
     problems: PathBuf,
-    /// Output file for the measurements
-    #[arg(long, value_name = "FILE")]
-    output: PathBuf,
-    /// Run upstream's benchmark executables, <DIR>/benchmark_<kernel>
-    #[arg(long, value_name = "DIR", group = "who")]
-    executables: Option<PathBuf>,
-    /// Run the kernels of a shared library (include/ck_select_bench.h), or of a folder of them with a kernels.json
-    #[arg(long, value_name = "FILE.so", group = "who")]
-    library: Option<PathBuf>,
-    /// Run what a configuration describes: executables with other flags, libraries built just in time
-    #[arg(long, value_name = "CONFIG.json", group = "who")]
+    /// The log of the measurements. A second name, which ends in .html, is a page of the running sweep that is kept up to
+    /// date: progress, time left, failures, the best so far
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    output: Vec<PathBuf>,
+    /// What runs the kernels: a folder, a shared library or a configuration. The folder has upstream's executables,
+    /// benchmark_<kernel>, or a kernels.json and the libraries that it names; the library is one of
+    /// include/ck_select_bench.h; the configuration has executables with other flags, or libraries built just in time
+    #[arg(long, value_name = "DIR|FILE.so|CONFIG.json", group = "who")]
     runner: Option<PathBuf>,
     /// Measure nothing: answer from measurements in any format that `ckselect convert` reads, from a model
     /// directory, or by the formula `analytic`
     #[arg(long, value_name = "FROM", group = "who")]
     simulate: Option<PathBuf>,
-    /// Continue an existing output, or start a new one if there is none
-    #[arg(long, conflicts_with = "overwrite")]
-    resume: bool,
-    /// With --resume: measure failed rows again, all or only those of some classes, such as load,timeout
+    /// Continue an existing output, or start a new one if there is none. With =failed, measure failed rows again, or those
+    /// of some classes, such as =load,timeout
     #[arg(
         long,
-        value_name = "CLASS",
-        requires = "resume",
+        value_name = "CLASS,…",
         num_args = 0..=1,
-        value_delimiter = ',',
-        value_parser = class
+        require_equals = true,
+        default_missing_value = "",
+        value_parser = retry,
+        conflicts_with = "overwrite"
     )]
-    retry_failed: Option<Vec<FailureClass>>,
+    resume: Option<Retry>,
     /// Discard an existing output
     #[arg(long)]
     overwrite: bool,
     #[command(flatten)]
     care: Care,
     /// The order in which a problem's kernels are measured: `pool`; or, most promising first, `estimate` or
-    /// `model`, which need --arch or --hardware unless the model is for one GPU. `estimate:10` and `model:10`
+    /// `model`, which need --arch unless the model is for one GPU. `estimate:10` and `model:10`
     /// measure only the first ten; `estimate:1.35x` leaves out kernels that are more than 1.35 times slower than
     /// the fastest by the estimate, but keeps seven, or a quarter of fewer than 28. Of 30 kernels, either has
-    /// 99.8 % of the best speed (docs/results.md) [default: model:30 with --arch or --hardware, else pool]
+    /// 99.8 % of the best speed (docs/results.md) [default: model:30 with --arch, else pool]
     #[arg(long, value_name = "ORDER[:KEEP]", value_parser = order)]
     order: Option<Order>,
     /// The model of --order model: a directory, or embedded:NAME [default: embedded:universal]
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
-    /// The architecture that the estimate or a universal model is for
-    #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
-    arch: Option<Arch>,
-    #[command(flatten)]
-    hardware: HardwareOption,
+    /// The GPU, for the estimate and for a universal model: an architecture, or a file of constants
+    #[arg(long, value_name = "ARCH|FILE", value_parser = NamedGpu::from_text, default_value = "", hide_default_value = true)]
+    arch: NamedGpu,
     /// GPUs to measure on, all at once, by their indices among the visible ones; by default all that
     /// HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES name, or the first
     #[arg(long, value_name = "LIST")]
@@ -142,10 +136,10 @@ pub(crate) struct Args {
     /// Only print what would be measured, or the scripts of --slurm
     #[arg(long)]
     dry_run: bool,
-    #[command(flatten)]
-    watch: watch::PageOptions,
-    #[command(flatten)]
-    slurm: slurm::Options,
+    /// Submit a Slurm job array of this many shards, with these options of sbatch, and a job that merges them; with
+    /// --resume only the unfinished shards
+    #[arg(long, value_name = "SHARDS [OPTION…]", value_parser = slurm::Array::from_text)]
+    slurm: Option<slurm::Array>,
     /// Output format of the summary
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -202,37 +196,14 @@ fn order(text: &str) -> Result<Order, String> {
 /// How carefully to measure
 #[derive(clap::Args)]
 struct Care {
-    /// Warm-up runs of each kernel [default: 3]
-    #[arg(long, value_name = "COUNT")]
-    warmup: Option<u32>,
-    /// Timed runs of each kernel; their median is the result [default: 10]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
-    repeat: Option<u32>,
-    /// How often to run an executable, which itself averages over --repeat; the median counts
-    #[arg(
-        long,
-        value_name = "COUNT",
-        default_value = "1",
-        value_parser = clap::value_parser!(u32).range(1..)
-    )]
-    samples: u32,
     /// Abandon kernels that are this many times slower than the problem's best: 5x
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     cutoff: Option<f64>,
-    /// Repeat measurements that vary by more than 10 % up to this many times; the most stable result counts
-    #[arg(long, value_name = "TIMES", default_value = "0")]
-    remeasure: u32,
-    /// Time limit for one kernel on one problem
-    #[arg(long, value_name = "TIME", default_value = "30s", value_parser = duration)]
-    kernel_timeout: Duration,
-    /// Number of kernels that one worker process measures
-    #[arg(
-        long,
-        value_name = "COUNT",
-        default_value = "20",
-        value_parser = clap::value_parser!(u64).range(1..)
-    )]
-    batch: u64,
+    /// How to measure: warmup=3 runs of each kernel, repeat=10 timed runs, whose median is the result, samples=1 runs of an
+    /// executable, which itself averages over repeat, remeasure=0 times if a measurement varies by more than 10 % (the most
+    /// stable result counts), timeout=30s for one kernel on one problem, batch=20 kernels for one worker process
+    #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
+    params: Vec<String>,
     /// A first look: 1 warm-up run, 3 timed runs, a cut-off of 3x, 10 problems evenly over the file
     #[arg(long)]
     quick: bool,
@@ -241,20 +212,24 @@ struct Care {
 impl Care {
     const QUICK_PROBLEMS: usize = 10;
 
-    fn settings(&self) -> Settings {
+    fn settings(&self) -> Result<Settings, CliError> {
         let usual = Settings::default();
-        let (warmup, repeat, cutoff) =
-            if self.quick { (1, 3, Some(3.0)) } else { (usual.warmup, usual.repeat, None) };
-        Settings {
-            warmup: self.warmup.unwrap_or(warmup),
-            repeat: self.repeat.unwrap_or(repeat),
-            samples: self.samples,
-            timeout_s: self.kernel_timeout.as_secs_f64(),
-            cutoff: self.cutoff.or(cutoff),
-            remeasure: self.remeasure,
-            batch: usize::try_from(self.batch).unwrap_or(usize::MAX),
-            ..usual
-        }
+        let mut settings = if self.quick {
+            Settings { warmup: 1, repeat: 3, cutoff: Some(3.0), ..usual }
+        } else {
+            Settings { cutoff: None, ..usual }
+        };
+        settings.cutoff = self.cutoff.or(settings.cutoff);
+        let params =
+            Params::read(&self.params, &["warmup", "repeat", "samples", "remeasure", "timeout", "batch"])?;
+        let set = |name, least, field: &mut u32| params.set(name, whole(least..=u32::MAX), field);
+        set("warmup", 0, &mut settings.warmup)?;
+        set("repeat", 1, &mut settings.repeat)?;
+        set("samples", 1, &mut settings.samples)?;
+        set("remeasure", 0, &mut settings.remeasure)?;
+        params.set("batch", whole(1..=usize::MAX), &mut settings.batch)?;
+        params.set("timeout", |value| Ok(duration(value)?.as_secs_f64()), &mut settings.timeout_s)?;
+        Ok(settings)
     }
 }
 
@@ -274,6 +249,15 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     duration
         .filter(|duration| *duration <= Duration::from_secs(366 * 86400))
         .ok_or_else(|| "expected a time such as 500ms, 90s, 30m, 2h".to_owned())
+}
+
+/// Reads which failed rows are measured again.
+fn retry(text: &str) -> Result<Retry, String> {
+    match text {
+        "" => Ok(Retry::Nothing),
+        "failed" => Ok(Retry::Failed),
+        _ => text.split(',').map(class).collect::<Result<_, _>>().map(Retry::Classes),
+    }
 }
 
 /// Reads the word of a failure class.
@@ -308,21 +292,20 @@ fn say_without_estimate(estimator: &Estimator, pool: &Pool) -> Result<(), CliErr
 
 /// The plan in the order that is asked for, without the kernels that it leaves out.
 fn in_order(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Result<Plan, CliError> {
-    let names_gpu = args.arch.is_some() || args.hardware.is_given();
+    let names_gpu = args.arch.is_given();
     let usual = if names_gpu { Order::Model(Keep::First(PROMISING)) } else { Order::Pool };
     let order = args.order.unwrap_or(usual);
     if args.model.is_some() && !matches!(order, Order::Model(_)) {
         return Err(CliError::usage("--model needs --order model"));
     }
-    let asked = EstimateOption { estimate: matches!(order, Order::Estimate(_)), arch: args.arch };
     let (plan, keep) = match order {
         Order::Pool if names_gpu => {
-            let message = "--arch and --hardware need --order estimate or --order model";
+            let message = "--arch needs --order estimate or --order model";
             return Err(CliError::usage(message));
         }
         Order::Pool => (plan, Keep::All),
         Order::Estimate(keep) => {
-            let Described { arch, device } = asked.device(&args.hardware)?;
+            let Described { arch, device } = args.arch.device()?;
             for one in &problems.problems {
                 check_arch(arch, &one.problem)
                     .map_err(|reason| CliError::failed(format!("{}: {reason}", one.problem)))?;
@@ -343,10 +326,10 @@ fn in_order(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Resu
         }
         Order::Model(keep) => {
             let universal = Path::new(super::UNIVERSAL);
-            let model = super::load_model(args.model.as_deref().unwrap_or(universal), None)?;
-            let model = asked.place(model, &args.hardware)?;
+            let model = super::load_model(args.model.as_deref().unwrap_or(universal))?;
+            let model = args.arch.place(model)?;
             let problems = problems.problems.iter().map(|asked| &asked.problem);
-            asked.check_known(&model, problems, pool.iter())?;
+            args.arch.check_known(&model, problems, pool.iter())?;
             (plan.by_model(model)?, keep)
         }
     };
@@ -368,7 +351,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         let count = plan.left_out();
         say!("ckselect: note: {count} pairs were left out: the kernel computes something else");
     }
-    say_how_it_ended(&ran, &args.output)
+    say_how_it_ended(&ran, args.outputs()?.0)
 }
 
 /// What the command measures with these arguments, without its report.
@@ -451,7 +434,7 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
     if args.care.quick {
         problems = problems.thinned(Care::QUICK_PROBLEMS);
     }
-    let settings = args.care.settings();
+    let settings = args.care.settings()?;
     let all = Plan::new(&pool, &problems);
     let whole = in_order(args, all.clone(), &pool, &problems)?;
     if whole.is_empty() {
@@ -470,27 +453,30 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
     let environment = |name: &str| std::env::var(name).ok();
     let gpus =
         Gpu::choose(args.gpus.as_deref(), environment).map_err(|error| CliError::usage(error.to_string()))?;
-    let retry = args.retry();
-    if args.slurm.is_asked() {
-        if args.watch.is_asked() {
-            return Err(CliError::usage("--html shows a sweep of this process, not jobs of --slurm"));
+    let retry = args.resume.clone().unwrap_or(Retry::Nothing);
+    let (log, page) = args.outputs()?;
+    if let Some(array) = &args.slurm {
+        if page.is_some() {
+            return Err(CliError::usage(
+                "--output: a page shows a sweep of this process, not jobs of --slurm",
+            ));
         }
-        return slurm::run(args, &whole, cost, settings.batch, &retry).map(|()| None);
+        return slurm::run(args, log, array, &whole, cost, settings.batch).map(|()| None);
     }
-    if args.output == Path::new("-") {
+    if log == Path::new("-") {
         return Err(CliError::usage(
             "--output: found '-', expected a file: a sweep keeps a log that can be resumed",
         ));
     }
     let plan = args.shard.of(&whole, cost, settings.batch);
-    let start = match (args.resume, args.overwrite) {
+    let start = match (args.resume.is_some(), args.overwrite) {
         (true, _) => Start::Resume,
         (_, true) => Start::Overwrite,
         _ => Start::Fresh,
     };
     if args.dry_run {
         if start == Start::Fresh {
-            check_free(&args.output)?;
+            check_free(log)?;
         }
         runner.check(&plan.used_kernels())?;
         summary::plan(&plan, args.shard, cost, &settings, args.format)?;
@@ -504,7 +490,7 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
         plan: &plan,
         whole: &whole,
         shard: args.shard,
-        output: &args.output,
+        output: log,
         start,
         retry: &retry,
         gpus: &gpus,
@@ -512,7 +498,7 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
         source: PathBuf::from("."),
         version: env!("CARGO_PKG_VERSION"),
     };
-    let watch = args.watch.start(hidden("bench-page")?, &args.output, pool.op(), plan.len())?;
+    let watch = watch::start(page, hidden("bench-page")?, log, pool.op(), plan.len())?;
     let bar = Bar::new(&plan);
     let ran = sweep.run(&mut *runner, context, &bar);
     bar.finish();
@@ -535,11 +521,16 @@ fn how_it_ended(ran: &Result<Summary, MeasureError>) -> String {
 }
 
 impl Args {
-    fn retry(&self) -> Retry {
-        match &self.retry_failed {
-            None => Retry::Nothing,
-            Some(classes) if classes.is_empty() => Retry::Failed,
-            Some(classes) => Retry::Classes(classes.clone()),
+    /// The log, and the page of the running sweep.
+    fn outputs(&self) -> Result<(&Path, Option<&Path>), CliError> {
+        let is_page = |path: &&PathBuf| suffix(path) == "html";
+        let (pages, logs): (Vec<_>, Vec<_>) = self.output.iter().partition(is_page);
+        match (&logs[..], &pages[..]) {
+            ([log], []) => Ok((log, None)),
+            ([log], [page]) => Ok((log, Some(page))),
+            _ => Err(CliError::usage(
+                "--output: expected one log, and at most one page, whose name ends in .html",
+            )),
         }
     }
 }
@@ -570,9 +561,7 @@ fn nothing_measured(ran: &Summary, output: &std::path::Display<'_>) -> CliError 
     let classes: Vec<String> =
         ran.tally.failed.iter().map(|(class, count)| format!("{count} {class}")).collect();
     let classes = classes.join(", ");
-    CliError::failed(format!(
-        "{output}: nothing could be measured ({classes}): --resume --retry-failed tries again"
-    ))
+    CliError::failed(format!("{output}: nothing could be measured ({classes}): --resume=failed tries again"))
 }
 
 fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {
@@ -584,20 +573,21 @@ fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {
         let worker = vec![std::env::current_exe()?, PathBuf::from("bench-worker")];
         Ok(Box::new(LibraryRunner::new(config, worker)))
     };
-    if let Some(directory) = &args.executables {
-        return executable(ExecutableConfig::of(directory.clone()));
-    }
-    if let Some(path) = &args.library {
-        return library(LibraryConfig::of(path)?);
-    }
-    if let Some(path) = &args.runner {
+    let Some(path) = &args.runner else { return Err(CliError::usage("give --runner or --simulate")) };
+    if suffix(path) == "json" {
         return match RunnerConfig::read(path)? {
             RunnerConfig::Executable(config) => executable(config),
             RunnerConfig::Library(config) => library(config),
             RunnerConfig::Worker(config) => Ok(Box::new(WorkerRunner::new(config))),
         };
     }
-    Err(CliError::usage("give --executables, --library, --runner or --simulate"))
+    let is_library =
+        path.to_string_lossy().contains(".so") || path.exists() && (!path.is_dir() || Folder::is_at(path));
+    if is_library {
+        library(LibraryConfig::of(path)?)
+    } else {
+        executable(ExecutableConfig::of(path.clone()))
+    }
 }
 
 /// What --simulate takes the place of a GPU with.

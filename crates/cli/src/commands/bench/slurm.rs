@@ -1,6 +1,7 @@
 //! `ckselect bench --slurm`: runs shards as a job array on an existing cluster.
 
 use std::io::Write as _;
+use std::path::Path;
 
 use ck_select_measure::plan::{Cost, Plan};
 use ck_select_measure::shard::Shard;
@@ -11,28 +12,34 @@ use super::Args;
 use crate::error::CliError;
 use crate::output::Output;
 
-/// Beyond one machine
-#[derive(clap::Args)]
-pub(super) struct Options {
-    /// Submit a Slurm job array of this many shards, and a job that merges them; with --resume only the
-    /// unfinished shards
-    #[arg(long, value_name = "SHARDS", value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    slurm: Option<u32>,
-    /// Option for sbatch, such as --slurm-option=--partition=gpu; may be given several times
-    #[arg(long, value_name = "OPTION", requires = "slurm", allow_hyphen_values = true)]
-    slurm_option: Vec<String>,
+/// A job array.
+#[derive(Debug, Clone)]
+pub(super) struct Array {
+    shards: u32,
+    /// Options of sbatch.
+    options: Vec<String>,
 }
 
-impl Options {
-    pub(super) const fn is_asked(&self) -> bool {
-        self.slurm.is_some()
+impl Array {
+    /// Reads the number of shards, and the options that follow.
+    pub(super) fn from_text(text: &str) -> Result<Self, String> {
+        let mut words = text.split_whitespace();
+        let shards =
+            words.next().and_then(|word| word.parse().ok()).filter(|count| (1..=10_000).contains(count));
+        let shards = shards.ok_or("expected a number of shards from 1 to 10000, and options of sbatch")?;
+        let options: Vec<String> = words.map(str::to_owned).collect();
+        match options.iter().find(|option| !option.starts_with('-')) {
+            Some(other) => {
+                Err(format!("found '{other}', expected options of sbatch, such as --partition=gpu"))
+            }
+            None => Ok(Self { shards, options }),
+        }
     }
 }
 
 /// Arguments that are not passed on to tasks, and whether a value follows.
-const OURS: [(&str, bool); 7] = [
+const OURS: [(&str, bool); 6] = [
     ("--slurm", true),
-    ("--slurm-option", true),
     ("--output", true),
     ("--shard", true),
     ("--dry-run", false),
@@ -64,9 +71,16 @@ fn shared_arguments(words: impl IntoIterator<Item = String>) -> Vec<String> {
     shared
 }
 
-pub(super) fn run(args: &Args, plan: &Plan, cost: Cost, batch: usize, retry: &Retry) -> Result<(), CliError> {
-    let options = &args.slurm;
-    let shards = options.slurm.unwrap_or(1);
+pub(super) fn run(
+    args: &Args,
+    output: &Path,
+    Array { shards, options }: &Array,
+    plan: &Plan,
+    cost: Cost,
+    batch: usize,
+) -> Result<(), CliError> {
+    let shards = *shards;
+    let retry = args.resume.clone().unwrap_or(Retry::Nothing);
     if args.shard != Shard::WHOLE {
         return Err(CliError::usage("--shard and --slurm exclude each other: every task has its own shard"));
     }
@@ -77,8 +91,8 @@ pub(super) fn run(args: &Args, plan: &Plan, cost: Cost, batch: usize, retry: &Re
     }
     let (mut parts, mut open) = (Vec::new(), Vec::new());
     for shard in (1..=shards).filter_map(|index| Shard::new(index, shards)) {
-        let log = shard_log(&args.output, shard);
-        if log.exists() && !args.resume {
+        let log = shard_log(output, shard);
+        if log.exists() && args.resume.is_none() {
             let log = log.display();
             return Err(CliError::failed(format!("{log} exists: --resume submits the unfinished shards")));
         }
@@ -86,7 +100,7 @@ pub(super) fn run(args: &Args, plan: &Plan, cost: Cost, batch: usize, retry: &Re
             continue;
         }
         parts.push(shard.index());
-        if !is_done(&log, retry)? {
+        if !is_done(&log, &retry)? {
             open.push(shard.index());
         }
     }
@@ -94,16 +108,21 @@ pub(super) fn run(args: &Args, plan: &Plan, cost: Cost, batch: usize, retry: &Re
         say!("ckselect: all {shards} shards are done: `ckselect merge` combines them");
         return Ok(());
     }
-    let folder = std::env::current_dir()?;
+    let (folder, words) = (std::env::current_dir()?, utf8_words()?);
     let job = SlurmJob {
         program: std::env::current_exe()?,
         // The first word is the program, the second the subcommand.
-        arguments: shared_arguments(utf8_words()?.into_iter().skip(2)),
-        output: std::path::absolute(&args.output)?,
+        arguments: shared_arguments(words.iter().skip(2).cloned()),
+        output: std::path::absolute(output)?,
         shards,
         parts,
         open,
-        options: options.slurm_option.clone(),
+        options: options.clone(),
+        resume: words
+            .iter()
+            .find(|word| word.starts_with("--resume="))
+            .cloned()
+            .unwrap_or_else(|| "--resume".to_owned()),
         folder,
     };
     job.check().map_err(CliError::usage)?;
@@ -128,8 +147,7 @@ mod tests {
 
     #[test]
     fn tasks_get_what_is_not_about_slurm() {
-        let line = "--pool p --slurm 4 --slurm-option=--gpus=1 --slurm-option --time=1 --output o --resume \
-                    --cutoff=5x";
+        let line = "--pool p --slurm=4 --output o --resume=load --cutoff=5x";
         let shared = shared_arguments(line.split(' ').map(str::to_owned));
         assert_eq!(shared, ["--pool", "p", "--cutoff=5x"]);
     }

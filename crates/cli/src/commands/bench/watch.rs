@@ -28,62 +28,35 @@ use crate::timestamp::timestamp;
 const LEAST: Duration = Duration::from_secs(5);
 /// Building pages takes at most this fraction (one in `SHARE`) of a core's time.
 const SHARE: u32 = 50;
-/// What is watched, and how it is shown.
-#[derive(clap::Args)]
-pub(super) struct PageOptions {
-    /// Write a page of the running sweep and keep it up to date: progress, time left, failures, the best so
-    /// far
-    #[arg(long, value_name = "FILE")]
-    html: Option<PathBuf>,
-}
 
-impl PageOptions {
-    pub(super) const fn is_asked(&self) -> bool {
-        self.html.is_some()
+/// Starts the process that watches a log with this many planned rows. The log need not exist yet.
+/// `command` must call [`run`].
+pub(super) fn start(
+    page: Option<&Path>,
+    mut command: Command,
+    log: &Path,
+    op: Op,
+    planned: usize,
+) -> Result<Option<Watch>, CliError> {
+    let Some(page) = page else { return Ok(None) };
+    command.arg("--log").arg(log).args(["--op", op.as_str(), "--planned", &planned.to_string()]);
+    command.arg("--output").arg(page);
+    // A group of its own: Ctrl-C is for the sweep, and the page then shows how the sweep ended.
+    command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut process = command.spawn()?;
+    let over = process.stdin.take();
+    let mut said = String::new();
+    if let Some(stdout) = process.stdout.take() {
+        BufReader::new(stdout).read_line(&mut said)?;
     }
-
-    /// Starts the process that watches a log with this many planned rows. The log need not exist yet.
-    /// `command` must call [`run`].
-    pub(super) fn start(
-        &self,
-        mut command: Command,
-        log: &Path,
-        op: Op,
-        planned: usize,
-    ) -> Result<Option<Watch>, CliError> {
-        if !self.is_asked() {
-            return Ok(None);
-        }
-        command.arg("--log").arg(log).args(["--op", op.as_str(), "--planned", &planned.to_string()]);
-        if let Some(html) = &self.html {
-            command.arg("--html").arg(html);
-        }
-        // A group of its own: Ctrl-C is for the sweep, and the page then shows how the sweep ended.
-        command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut process = command.spawn()?;
-        let over = process.stdin.take();
-        let mut said = String::new();
-        if let Some(stdout) = process.stdout.take() {
-            BufReader::new(stdout).read_line(&mut said)?;
-        }
-        if said.trim_end() != READY {
-            let ended = process.wait()?;
-            return Err(CliError::failed(match said.trim_end() {
-                "" => format!("the page of the sweep: its process ended before the first page, with {ended}"),
-                said => said.to_owned(),
-            }));
-        }
-        Ok(Some(Watch { process, over }))
+    if said.trim_end() != READY {
+        let ended = process.wait()?;
+        return Err(CliError::failed(match said.trim_end() {
+            "" => format!("the page of the sweep: its process ended before the first page, with {ended}"),
+            said => said.to_owned(),
+        }));
     }
-
-    /// The thread that makes pages until it is told how the sweep ended.
-    fn begin(&self, log: PathBuf, op: Op, planned: usize) -> Result<Pages, CliError> {
-        let mut maker = Maker { log, op, planned, html: self.html.clone(), first: None };
-        // If the file cannot be written, this is reported before anything is measured.
-        maker.make(None)?;
-        let (over, is_over) = channel();
-        Ok(Pages { over, maker: std::thread::spawn(move || maker.run(&is_over)) })
-    }
+    Ok(Some(Watch { process, over }))
 }
 
 /// The process that makes pages.
@@ -118,8 +91,9 @@ pub(crate) struct Args {
     /// Rows of the plan
     #[arg(long)]
     planned: usize,
-    #[command(flatten)]
-    options: PageOptions,
+    /// The page
+    #[arg(long)]
+    output: PathBuf,
 }
 
 /// `ckselect bench-page`: shows a log until standard input ends. The input says how the sweep ended; if it is
@@ -131,7 +105,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     // Measuring has priority.
     let _ = rustix::process::nice(10);
-    let pages = args.options.begin(args.log.clone(), args.op, args.planned);
+    let pages = begin(args);
     let said = match &pages {
         Ok(_) => READY,
         Err(CliError::Usage(message) | CliError::Failed(message) | CliError::Judged(message)) => message,
@@ -145,6 +119,16 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         pages.finish(how);
     }
     Ok(())
+}
+
+/// Starts the thread that makes pages until it is told how the sweep ended.
+fn begin(args: &Args) -> Result<Pages, CliError> {
+    let Args { log, op, planned, output } = args;
+    let mut maker = Maker { log: log.clone(), op: *op, planned: *planned, html: output.clone(), first: None };
+    // If the file cannot be written, this is reported before anything is measured.
+    maker.make(None)?;
+    let (over, is_over) = channel();
+    Ok(Pages { over, maker: std::thread::spawn(move || maker.run(&is_over)) })
 }
 
 /// The thread that makes pages.
@@ -166,7 +150,7 @@ struct Maker {
     log: PathBuf,
     op: Op,
     planned: usize,
-    html: Option<PathBuf>,
+    html: PathBuf,
     /// When the log was first read, and how many rows it had then.
     first: Option<(Instant, usize)>,
 }
@@ -225,10 +209,7 @@ impl Maker {
         };
         let survey = measurements.as_ref().and_then(|measurements| Survey::of(measurements, sidecars));
         let page = page::progress(&progress, survey.as_ref().zip(measurements.as_ref()));
-        if let Some(path) = &self.html {
-            output::write_file(path, &page)?;
-        }
-        Ok(())
+        output::write_file(&self.html, &page)
     }
 }
 
@@ -250,26 +231,30 @@ mod tests {
     fn the_first_page_is_there_before_the_log_and_the_last_says_how_it_ended() {
         let folder = tempfile::tempdir().unwrap();
         let html = folder.path().join("page.html");
-        let options = PageOptions { html: Some(html.clone()) };
-        let watch = options.begin(folder.path().join("log.csv"), Op::GroupedConv, 30).unwrap();
+        let args = |output: PathBuf| Args {
+            log: folder.path().join("log.csv"),
+            op: Op::GroupedConv,
+            planned: 30,
+            output,
+        };
+        let watch = begin(&args(html.clone())).unwrap();
         let page = || std::fs::read_to_string(&html).unwrap();
         assert!(page().contains("http-equiv=\"refresh\"") && page().contains("0 of 30"), "{}", page());
         watch.finish("the budget is spent, 30 rows remain".to_owned());
         assert!(page().contains("It ended: the budget is spent, 30 rows remain."), "{}", page());
         assert!(!page().contains("http-equiv=\"refresh\""));
 
-        let nowhere = PageOptions { html: Some(folder.path().join("none/page.html")) };
-        assert!(nowhere.begin(folder.path().join("log.csv"), Op::GroupedConv, 30).is_err());
+        assert!(begin(&args(folder.path().join("none/page.html"))).is_err());
     }
 
     /// The message was empty.
     #[test]
     fn a_process_that_dies_before_its_first_page_is_an_error_that_says_so() {
         let folder = tempfile::tempdir().unwrap();
-        let options = PageOptions { html: Some(folder.path().join("page.html")) };
+        let page = folder.path().join("page.html");
         let mut dies = Command::new("sh");
         dies.args(["-c", "exit 7"]);
-        let Err(CliError::Failed(said)) = options.start(dies, Path::new("log.csv"), Op::GroupedConv, 30)
+        let Err(CliError::Failed(said)) = start(Some(&page), dies, Path::new("log.csv"), Op::GroupedConv, 30)
         else {
             panic!("it has no page")
         };

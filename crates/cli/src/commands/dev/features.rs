@@ -2,20 +2,20 @@
 
 use std::path::PathBuf;
 
-use ck_select::features::{Engine, Extractor, RowInputs};
+use ck_select::features::{Engine, Extractor, RowInputs, Uncoded};
 use ck_select::inputs;
 use csv::StringRecord;
 
-use super::super::Unknown;
-use super::super::hardware_option::HardwareOption;
+use super::super::gpu::Gpu;
+use super::super::{AllowOption, Allowed};
 use crate::error::CliError;
 use crate::input::{CsvFile, NamedRow};
 use crate::output::Output;
 use crate::table::{Cell, Format, Rows, Table};
 
 const EXAMPLES: &str = "Examples:
-  ckselect dev features --engine conv97 --input rows.csv --output features.csv
-  ckselect dev features --model models/M --input rows.csv --output features.csv
+  ckselect dev features --engine conv97 --data rows.csv --output features.csv
+  ckselect dev features --model models/M --data rows.csv --output features.csv
   ckselect dev features --engine gemm72 --list
 
 Input columns of convolutions: N, C, K, G, Hi, Wi, Y, X, Di, Z, stride_d/h/w, pad_d/h/w, dilation_d/h/w, \
@@ -30,7 +30,7 @@ tile_m0/n0/k0/n1/k1/k0max, pad_s/sk/d/dv, mask, bias, lse, dropout, logits, sink
 upstream's C++ names of these (data_type, mask_type, has_lse and so on).
 
 A kernel's name under kernel_name or kernel replaces the kernel's columns; those that are present must agree \
-with it. Columns hw_<name> override the hardware, even --hardware. Where absent cells are errors, problems \
+with it. Columns hw_<name> override the hardware, even --arch. Where absent cells are errors, problems \
 are validated, too: pad_h/w/d_right count, and variant, ndim_spatial, dtype_in and op_type must agree. \
 Columns close to one of these names are refused as misspelt; other unknown columns are named and ignored.";
 
@@ -47,21 +47,18 @@ pub(crate) struct Args {
     model: Option<PathBuf>,
     /// CSV with the input columns; - is standard input
     #[arg(long, value_name = "IN.csv", required_unless_present = "list")]
-    input: Option<PathBuf>,
+    data: Option<PathBuf>,
     /// Output file for the columns f:<name> [default: standard output]
     #[arg(long, value_name = "OUT.csv")]
     output: Option<PathBuf>,
-    /// How to treat absent cells, and words without a code in the encoding
-    #[arg(long, value_enum)]
-    unknown: Option<Unknown>,
     #[command(flatten)]
-    hardware: HardwareOption,
+    allow: AllowOption,
+    /// GPU constants to use instead of the model's or the schema's: an architecture, or a file of single constants
+    #[arg(long, value_name = "ARCH|FILE", value_parser = Gpu::from_text, default_value = "", hide_default_value = true)]
+    arch: Gpu,
     /// List the features with their dependencies and meanings; reads no input
     #[arg(long)]
     list: bool,
-    /// Output format; by default csv for rows and a table for --list
-    #[arg(long, value_enum)]
-    format: Option<Format>,
 }
 
 fn engine(word: &str) -> Result<Engine, String> {
@@ -73,7 +70,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     if args.list {
         return list(&extractor, args);
     }
-    let Some(input) = &args.input else { return Err(CliError::usage("--input is missing")) };
+    let Some(input) = &args.data else { return Err(CliError::usage("--data is missing")) };
     let mut file = CsvFile::open(input, true)?;
     let columns = file.columns()?;
     let op = extractor.schema.op();
@@ -84,7 +81,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let names = extractor.schema.names();
     let out = Output::create(args.output.as_deref())?;
     let header = names.iter().map(|name| format!("f:{name}"));
-    let mut rows = Rows::new(args.format.unwrap_or(Format::Csv), out, header);
+    let mut rows = Rows::new(Format::Csv, out, header);
     let mut row = vec![0.0; names.len()];
     let mut record = StringRecord::new();
     let mut any = false;
@@ -104,15 +101,15 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 fn extractor(args: &Args) -> Result<Extractor, CliError> {
     let mut extractor = match (&args.model, args.engine) {
         (Some(directory), None) => {
-            args.hardware.ask(super::super::load_model(directory, args.unknown)?)?.extractor().clone()
+            args.arch.constants(args.allow.apply(super::super::load_model(directory)?))?.extractor().clone()
         }
         (None, Some(engine)) => {
             let extractor = Extractor::of_engine(engine);
-            Extractor { hardware: args.hardware.over(extractor.hardware)?, ..extractor }
+            Extractor { hardware: args.arch.over(extractor.hardware)?, ..extractor }
         }
         // With both, rules and hardware are the model's, and columns are the engine's.
         (Some(directory), Some(engine)) => {
-            let model = args.hardware.ask(super::super::load_model(directory, args.unknown)?)?;
+            let model = args.arch.constants(args.allow.apply(super::super::load_model(directory)?))?;
             if model.spec().op() != engine.op() {
                 return Err(CliError::usage(format!(
                     "--engine {} is for {}, the model is for {}",
@@ -126,8 +123,8 @@ fn extractor(args: &Args) -> Result<Extractor, CliError> {
         }
         (None, None) => return Err(CliError::usage("give --engine or --model")),
     };
-    if let Some(unknown) = args.unknown {
-        extractor.rules.uncoded = unknown.uncoded();
+    if args.allow.has(Allowed::Words) {
+        extractor.rules.uncoded = Uncoded::Upstream;
     }
     Ok(extractor)
 }
@@ -138,6 +135,6 @@ fn list(extractor: &Extractor, args: &Args) -> Result<(), CliError> {
     for ((name, scope), doc) in schema.names().into_iter().zip(schema.scopes()).zip(schema.docs()) {
         table.push(vec![name.into(), scope.into(), doc.into()]);
     }
-    let format = args.format.unwrap_or(Format::Table);
+    let format = if args.output.is_some() { Format::Csv } else { Format::Table };
     Output::create(args.output.as_deref())?.filled(|out| table.write(format, out))
 }

@@ -16,14 +16,14 @@ use crate::output::Output;
 use crate::table::{Format, Rows};
 
 const EXAMPLES: &str = "Examples:
-  ckselect dev predict --model models/M --matrix rows.csv --output predictions.csv
-  ckselect dev predict --model model_tflops.lgbm.gz --matrix rows.csv
+  ckselect dev predict --model models/M --data rows.csv --output predictions.csv
+  ckselect dev predict --model model_tflops.lgbm.gz --data rows.csv
 
 Output columns: `raw` is the forest's prediction, LightGBM's predict() bit for bit; `value` is `raw` after \
 the inverse transform of the spec (expm1 for log targets, otherwise clamped at 0). A LightGBM file without a \
 spec has no transform, so both are equal.
 
-Rows contain the constants of their GPU; `ckselect dev features --hardware` computes rows for another GPU. \
+Rows contain the constants of their GPU; `ckselect dev features --arch` computes rows for another GPU. \
 `ckselect rank` predicts for kernels and problems by their names and fields.";
 
 /// Predict from raw feature rows
@@ -33,22 +33,16 @@ pub(crate) struct Args {
     /// Model directory, embedded:NAME, or one LightGBM file (.lgbm, .txt or .gz)
     #[arg(long, value_name = "DIR|FILE")]
     model: PathBuf,
-    /// The feature_spec.json of a single LightGBM file
-    #[arg(long, value_name = "FILE")]
-    spec: Option<PathBuf>,
     /// The target whose forest predicts; by default the one that ranks
     #[arg(long, value_name = "TARGET", value_parser = super::super::target)]
     target: Option<Target>,
     /// CSV of feature rows; an empty cell is NaN. With a header of feature names (with or without f:) the
     /// columns are found by name, otherwise they are in the model's order
     #[arg(long, value_name = "IN.csv")]
-    matrix: PathBuf,
+    data: PathBuf,
     /// Output file for the columns raw and value [default: standard output]
     #[arg(long, value_name = "OUT.csv")]
     output: Option<PathBuf>,
-    /// Output format
-    #[arg(long, value_enum, default_value = "csv")]
-    format: Format,
 }
 
 /// A forest, with its model if there is one.
@@ -60,11 +54,6 @@ enum Source {
 impl Source {
     fn load(args: &Args) -> Result<Self, CliError> {
         if args.model.is_dir() || is_embedded(&args.model) {
-            if args.spec.is_some() {
-                return Err(CliError::usage(
-                    "--spec goes with a single LightGBM file, a directory has its own",
-                ));
-            }
             let model = embedded::open(&args.model)?;
             let target = args.target.unwrap_or(model.spec().rank_by);
             if model.forest(target).is_none() {
@@ -72,11 +61,10 @@ impl Source {
             }
             return Ok(Self::Model(Box::new(model), target));
         }
-        let target = args.target.unwrap_or(Target::Tflops);
-        match &args.spec {
-            Some(spec) => Ok(Self::Model(Box::new(Model::load_files(target, &args.model, spec)?), target)),
-            None => Ok(Self::Bare(Box::new(Forest::load(&args.model)?))),
+        if args.target.is_some() {
+            return Err(CliError::usage("--target: a single LightGBM file has one forest"));
         }
+        Ok(Self::Bare(Box::new(Forest::load(&args.model)?)))
     }
 
     fn forest(&self) -> Result<&Forest, CliError> {
@@ -111,8 +99,8 @@ impl Source {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let source = Source::load(args)?;
     let forest = source.forest()?;
-    let mut file = CsvFile::open(&args.matrix, false)?;
-    let mut rows = Rows::new(args.format, Output::create(args.output.as_deref())?, ["raw", "value"]);
+    let mut file = CsvFile::open(&args.data, false)?;
+    let mut rows = Rows::new(Format::Csv, Output::create(args.output.as_deref())?, ["raw", "value"]);
 
     let mut record = StringRecord::new();
     let mut row = vec![0.0; forest.num_features()];
@@ -121,7 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         let order = match &order {
             Some(order) => order,
             None if is_header(&record) => {
-                order = Some(columns(&record, &source.names()?, &args.matrix)?);
+                order = Some(columns(&record, &source.names()?, &args.data)?);
                 continue;
             }
             None if record.len() == row.len() => order.insert((0..row.len()).collect()),

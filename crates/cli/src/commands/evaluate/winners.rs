@@ -17,9 +17,9 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     let Some(pool) = &args.pool else {
         return Err(CliError::usage("--winners needs --pool: the kernels among which they won"));
     };
-    let model = args.model.as_deref().map(|place| load_model(place, args.unknown)).transpose()?;
-    let model = model.map(|model| args.force.apply(model));
-    let asked = args.estimate.arch.or(model.as_ref().and_then(|model| model.key().arch));
+    let is_estimate = args.allow.asks_estimate(Some(&args.model))?;
+    let model = if is_estimate { None } else { Some(args.allow.apply(load_model(&args.model)?)) };
+    let asked = args.arch.named_arch()?.or(model.as_ref().and_then(|model| model.key().arch));
     let pools = [winners::pool(pool, asked)?];
     let pool = &pools[0];
     let tables = winners::read(&args.winners, &pools, asked)?;
@@ -31,7 +31,9 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
             ));
         };
         let mut device = gpu.device(arch)?;
-        device.hardware = args.hardware.over(device.hardware)?;
+        if args.arch.file().is_some() {
+            device.hardware = args.arch.over(device.hardware)?;
+        }
         let model = match &model {
             None => Model::of_estimate(pool.op(), device)?.of_arch(arch),
             Some(model) if model.spec().prior.is_some() => model.clone().on_device(device, Some(arch)),
@@ -46,7 +48,10 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     }
     let json =
         || format!("{:#}\n", json!({"gpus": all.iter().map(GpuFigures::to_json).collect::<Vec<Value>>()}));
-    if let Some(path) = &args.json {
+    for path in &args.output {
+        if output::suffix(path) != "json" {
+            return Err(CliError::usage(format!("--output {}: --winners writes .json", path.display())));
+        }
         output::write_file(path, &json())?;
     }
     match args.format {

@@ -2,7 +2,7 @@
 //! AITER keeps the row with the least time, so with `inf`, any measured one replaces these.
 
 use std::collections::HashSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ck_select::embedded;
 use ck_select::kernel::Kernel;
@@ -12,23 +12,20 @@ use ck_select::problem::{Problem, Splits};
 use ck_select::select::{RankError, RankScratch, Ranker};
 use ck_select::vocab::{Arch, Op};
 
-use super::super::load_model;
-use super::super::tuned_table::{TunedTable, kernels};
+use super::super::tuned_table::{TunedTable, family, kernels};
+use super::super::{ESTIMATE, load_model};
 use super::{Args, Problems};
 use crate::error::CliError;
 use crate::output::Output;
 
 /// The architecture whose kernels are asked for.
 pub(super) fn arch(args: &Args) -> Result<Arch, CliError> {
-    let own = match (&args.ranker.model, args.estimate.arch) {
-        (Some(model), None) => load_model(model, None)?.key().arch,
-        (_, asked) => asked,
+    let named = args.ranker.arch.named_arch()?;
+    let own = match &args.ranker.model {
+        Some(model) if named.is_none() && model != Path::new(ESTIMATE) => load_model(model)?.key().arch,
+        _ => named,
     };
-    match own {
-        Some(arch) => Ok(arch),
-        None if args.ranker.hardware.is_given() => Ok(args.estimate.device(&args.ranker.hardware)?.arch),
-        None => Err(CliError::usage("--family: give --arch")),
-    }
+    own.ok_or_else(|| CliError::usage("--pool: a family needs --arch"))
 }
 
 /// The kernels, each once.
@@ -50,22 +47,22 @@ pub(super) fn model(pool: &Pool) -> Result<Option<PathBuf>, CliError> {
 }
 
 pub(super) fn run(args: &Args) -> Result<(), CliError> {
-    let Some(family) = &args.family else {
-        return Err(CliError::usage("--format aiter: give the --family whose table it is"));
+    let Some(family) = args.ranker.pool.as_deref().and_then(family) else {
+        return Err(CliError::usage("--format aiter: --pool has to be the family whose table it is"));
     };
     let arch = arch(args)?;
     let kernels = kernels(family, arch)?;
     let pool = pool(&kernels)?;
     let (ranker, defaults) = match super::model(args)? {
-        Some(model) => args.ranker.load_other(&model, &args.estimate, || Ok(pool))?,
-        None => super::super::ranker(args.estimate.model(Op::Gemm, &args.ranker.hardware)?, pool)?,
+        Some(model) => args.ranker.load_other(&model, || Ok(pool))?,
+        None => super::super::ranker(args.ranker.arch.estimate(Op::Gemm)?, pool)?,
     };
     let model = ranker.model();
     let is_of_any = model.device().is_some() || model.spec().prior.is_some();
-    if arch.as_str() == "gfx942" && is_of_any && !args.ranker.hardware.is_given() {
+    if arch.as_str() == "gfx942" && is_of_any && args.ranker.arch.file().is_none() {
         return Err(CliError::usage(
             "--format aiter: rows are for a number of compute units, and gfx942's GPUs have different ones: give \
-             --hardware FILE with {\"based_on\": \"gfx942\", \"num_cus\": 304} (MI300X, MI325X; MI308X has 80)",
+             --arch FILE with {\"based_on\": \"gfx942\", \"num_cus\": 304} (MI300X, MI325X; MI308X has 80)",
         ));
     }
     let hardware = model.device().map_or(model.extractor().hardware, |(device, _)| device.hardware);

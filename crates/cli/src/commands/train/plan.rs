@@ -9,7 +9,7 @@ use ck_select::vocab::{Direction, Op};
 use ck_select_data::measurements::{Measurements, files_of};
 use ck_select_train::{Goal, GroupBy, Holdout, Objective, Params, Plan, Role, Stop, TrainError, WarmStart};
 
-use super::{Args, Group, Stopping};
+use super::{Args, Folds};
 use crate::error::CliError;
 
 /// The features for winners: those that need no number of a word, because tables have kernels of pipelines that no
@@ -112,6 +112,70 @@ fn params(pairs: &[String]) -> Result<Vec<Param<'_>>, CliError> {
     Ok(read)
 }
 
+/// What a training is told by `--params` beside the parameters of its forests.
+pub(super) struct Settings {
+    seed: u64,
+    fold_seed: Option<u64>,
+    /// Folds to train at the same time; 0: one per processor.
+    pub(super) threads: usize,
+    hard_examples: u8,
+    stop: Option<Stop>,
+    group_by: Option<GroupBy>,
+}
+
+impl Settings {
+    const NAMES: [&str; 6] = ["seed", "fold_seed", "threads", "hard_examples", "early_stopping", "group_by"];
+
+    pub(super) fn of(words: &[String]) -> Result<Self, CliError> {
+        fn whole<T: std::str::FromStr + PartialOrd>(value: &str, most: T) -> Option<T> {
+            value.parse().ok().filter(|found| *found <= most)
+        }
+        let mut all =
+            Self { seed: 42, fold_seed: None, threads: 0, hard_examples: 0, stop: None, group_by: None };
+        for Param { text, only, name, value } in params(words)? {
+            if only.is_some() {
+                continue;
+            }
+            let (is_read, expected) = match name {
+                "seed" => (whole(value, 1_000_000_000).map(|seed| all.seed = seed), "0 to 1000000000"),
+                "fold_seed" => {
+                    (whole(value, u64::MAX).map(|seed| all.fold_seed = Some(seed)), "a whole number")
+                }
+                "threads" => (whole(value, 1 << 16).map(|count| all.threads = count), "a number of threads"),
+                "hard_examples" => (whole(value, 20).map(|rounds| all.hard_examples = rounds), "0 to 20"),
+                "early_stopping" => (stop(value).map(|stop| all.stop = Some(stop)), "inner, held-out or off"),
+                "group_by" => (
+                    group_by(value).map(|group| all.group_by = Some(group)),
+                    "problem, sizes, pair or upstream",
+                ),
+                _ => continue,
+            };
+            is_read
+                .ok_or_else(|| CliError::usage(format!("--params: found '{text}', expected {expected}")))?;
+        }
+        Ok(all)
+    }
+}
+
+fn group_by(word: &str) -> Option<GroupBy> {
+    match word {
+        "problem" => Some(GroupBy::Problem),
+        "sizes" => Some(GroupBy::Sizes),
+        "pair" => Some(GroupBy::Pair),
+        "upstream" => Some(GroupBy::Upstream),
+        _ => None,
+    }
+}
+
+fn stop(word: &str) -> Option<Stop> {
+    match word {
+        "inner" => Some(Stop::Inner),
+        "held-out" => Some(Stop::HeldOut),
+        "off" => Some(Stop::Never),
+        _ => None,
+    }
+}
+
 /// The forests to train.
 pub(super) fn goals(args: &Args, warm_start: Option<&WarmStart>) -> Result<(Vec<Goal>, Target), CliError> {
     let objective: Objective = match &args.objective {
@@ -162,6 +226,9 @@ pub(super) fn goals(args: &Args, warm_start: Option<&WarmStart>) -> Result<(Vec<
         }
     }
     for Param { text, only, name, value } in params(&args.params)? {
+        if only.is_none() && Settings::NAMES.contains(&name) {
+            continue;
+        }
         let mut used = false;
         for goal in goals.iter_mut().filter(|goal| only.is_none_or(|only| only == goal.target)) {
             // Parameters of our own objectives do not apply to the other forests.
@@ -178,16 +245,7 @@ pub(super) fn goals(args: &Args, warm_start: Option<&WarmStart>) -> Result<(Vec<
     for goal in &goals {
         goal.params.validate().map_err(usage)?;
     }
-    let rank_by = match &args.rank_target {
-        Some(word) => word.parse().map_err(|error| CliError::usage(format!("--rank-target: {error}")))?,
-        None if ranks => Target::Relative,
-        None => Target::Tflops,
-    };
-    if !goals.iter().any(|goal| goal.target == rank_by) {
-        return Err(CliError::usage(format!(
-            "{rank_by} ranks, but it is not trained: see --targets and --rank-target"
-        )));
-    }
+    let rank_by = goals.first().map_or(Target::Tflops, |goal| goal.target);
     Ok((goals, rank_by))
 }
 
@@ -232,7 +290,14 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
         rules.mem_pads = MemPads::All;
     }
     let direction = args.rows.filter.direction.unwrap_or(Direction::Forward);
-    Ok(Extractor { schema, rules, hardware: Hardware::default(), arch: args.arch, direction, is_ours: true })
+    Ok(Extractor {
+        schema,
+        rules,
+        hardware: Hardware::default(),
+        arch: args.gpu.arch,
+        direction,
+        is_ours: true,
+    })
 }
 
 /// The operation, which [`super::run`] takes from the data where the options have none.
@@ -246,7 +311,17 @@ fn categories(op: Op, names: &[&str]) -> Vec<String> {
 }
 
 /// Everything except what the data itself records.
-pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
+pub(super) fn plan(args: &Args, settings: &Settings, roles: Vec<Role>) -> Result<Plan, CliError> {
+    let holdout = match &args.folds {
+        Folds::Count(_) => None,
+        Folds::Each(_) if settings.fold_seed.is_some() || settings.group_by.is_some() => {
+            return Err(CliError::usage("--params: fold_seed and group_by are for a number of --folds"));
+        }
+        Folds::Each(word) if !args.winners.is_empty() => {
+            return Err(CliError::usage(format!("--folds: found {word}, expected a number with --winners")));
+        }
+        Folds::Each(word) => Some(Holdout::from_word(word)),
+    };
     let warm_start = args.warm_start.as_deref().map(super::super::to_continue).transpose()?;
     let (goals, rank_by) = goals(args, warm_start.as_ref())?;
     let ranks = goals.iter().any(|goal| goal.target == Target::Relative);
@@ -256,11 +331,11 @@ pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
             .map_err(|error| CliError::usage(format!("--prior: {error}")))?;
         extractor.schema = columns.followed_by(extractor.schema);
     }
-    extractor.hardware = args.arch.and_then(|arch| Hardware::for_arch(&arch)).unwrap_or_default();
+    extractor.hardware = args.gpu.arch.and_then(|arch| Hardware::for_arch(&arch)).unwrap_or_default();
     if let (Some(warm), None) = (&warm_start, &args.features) {
         // Forests continue with the features that they were trained with.
         let old = warm.extractor();
-        extractor = Extractor { arch: args.arch, ..old.clone() };
+        extractor = Extractor { arch: args.gpu.arch, ..old.clone() };
     }
     let schema = &extractor.schema;
     let sees_split = schema.universal_columns().is_some() || schema.names().contains(&"split_k");
@@ -270,49 +345,41 @@ pub(super) fn plan(args: &Args, roles: Vec<Role>) -> Result<Plan, CliError> {
     }
     // LightGBM's ranking losses are too coarse to say when to stop.
     let coarse = goals.iter().any(|goal| goal.objective.needs_groups());
-    let usual = match (args.universal || coarse, ranks) {
-        (true, _) => Stopping::Off,
-        (false, true) => Stopping::Inner,
-        (false, false) => Stopping::HeldOut,
-    };
+    let stop = settings.stop.unwrap_or(match (args.universal || coarse, ranks) {
+        (true, _) => Stop::Never,
+        (false, true) => Stop::Inner,
+        (false, false) => Stop::HeldOut,
+    });
     let of_universal = goals.first().filter(|_| args.universal).map(|goal| goal.params.sharpness());
     let prior = of_universal.or(args.prior);
     if warm_start.as_ref().is_some_and(|warm| args.universal || warm.prior().is_some()) {
         return Err(CliError::usage("--warm-start: a universal model is adapted by `ckselect tune`"));
     }
-    let stop = match args.early_stopping.unwrap_or(usual) {
-        Stopping::Inner => Stop::Inner,
-        Stopping::HeldOut => Stop::HeldOut,
-        Stopping::Off => Stop::Never,
-    };
     Ok(Plan {
         categories: categories(op(args), &extractor.schema.names()),
         extractor,
         goals,
         rank_by,
-        folds: args.folds.into(),
-        holdout: args.holdout.as_deref().map(Holdout::from_word),
+        folds: if let Folds::Count(count) = args.folds { count.into() } else { 5 },
+        holdout,
         prior,
-        group_by: match args.group_by {
-            None if args.universal => GroupBy::Sizes,
-            None if !args.winners.is_empty() => GroupBy::Pair,
-            None | Some(Group::Problem) => GroupBy::Problem,
-            Some(Group::Sizes) => GroupBy::Sizes,
-            Some(Group::Pair) => GroupBy::Pair,
-            Some(Group::Upstream) => GroupBy::Upstream,
-        },
-        fold_seed: args.fold_seed,
+        group_by: settings.group_by.unwrap_or(match args.winners.is_empty() {
+            true if args.universal => GroupBy::Sizes,
+            true => GroupBy::Problem,
+            false => GroupBy::Pair,
+        }),
+        fold_seed: settings.fold_seed,
         stop,
-        hard_rounds: args.hard_examples.into(),
-        seed: args.seed,
+        hard_rounds: settings.hard_examples.into(),
+        seed: settings.seed,
         roles,
         warm_start,
         adapts: false,
     })
 }
 
-/// Features are computed with the GPU constants of --hardware, else with those that the data records, else with
-/// the profile of `--arch`.
+/// Features are computed with the GPU constants of a file, else with those that the data records, else with
+/// the profile of the architecture.
 pub(super) fn adopt_hardware(
     plan: &mut Plan,
     measurements: &Measurements,
@@ -322,21 +389,21 @@ pub(super) fn adopt_hardware(
     if args.universal || !args.winners.is_empty() {
         return Ok(());
     }
-    if let (Some(arch), Some(_)) = (args.arch, plan.prior) {
+    if let (Some(arch), Some(_)) = (args.gpu.arch, plan.prior) {
         plan.extractor.hardware = measurements.device(arch)?.hardware;
         return Ok(());
     }
-    if args.hardware.is_given() {
-        plan.extractor.hardware = args.hardware.over(plan.extractor.hardware)?;
+    if args.gpu.file().is_some() {
+        plan.extractor.hardware = args.gpu.over(plan.extractor.hardware)?;
         return Ok(());
     }
-    match (measurements.hardware(), args.arch) {
+    match (measurements.hardware(), args.gpu.arch) {
         (Some(hardware), _) => plan.extractor.hardware = hardware,
         (None, Some(arch)) if plan.warm_start.is_none() && Hardware::for_arch(&arch).is_none() => {
             let known = Hardware::PROFILES.join(", ");
             return Err(CliError::failed(format!(
                 "--arch: there is no profile of {arch}, only of {known}, and the data records no constants \
-                 of the GPU: give --hardware a file, which `ckselect hardware` writes"
+                 of the GPU: give --arch a file, which `ckselect hardware` writes"
             )));
         }
         _ => {}

@@ -15,7 +15,6 @@ use ck_select_train::{CardInputs, Directory, Role, TrainError, Trained, Watcher,
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use super::super::data::check_choice;
-use super::super::estimate::EstimateOption;
 use super::super::winners;
 use super::{Args, plan};
 use crate::error::CliError;
@@ -26,10 +25,11 @@ use crate::timestamp::timestamp;
 pub(super) fn run(given: &Args) -> Result<(), CliError> {
     let (files, roles) = plan::files(given)?;
     let args = &with_first_rows(given, &files)?;
-    let mut plan = plan::plan(args, roles)?;
-    Directory::check_free(&args.out, args.overwrite)?;
+    let settings = plan::Settings::of(&args.params)?;
+    let mut plan = plan::plan(args, &settings, roles)?;
+    Directory::check_free(&args.output, args.overwrite)?;
     let tables = tables(args)?;
-    let (arch, assumed) = if args.universal { (None, args.arch) } else { (args.arch, None) };
+    let (arch, assumed) = if args.universal { (None, args.gpu.arch) } else { (args.gpu.arch, None) };
     let wanted = args.rows.filter.wanted(plan::op(args), arch)?;
     let chooses = args.choose.chooses_split(wanted.op)?;
     let mut measurements = args.rows.filter.measurements(wanted).assuming(assumed).choosing_split(chooses);
@@ -40,8 +40,7 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
         measurements = measurements.of_several_ops();
     }
     if args.universal || args.prior.is_some() {
-        let asked = EstimateOption { estimate: false, arch: args.arch };
-        measurements = measurements.on_gpu(asked.described(&args.hardware)?);
+        measurements = measurements.on_gpu(args.gpu.described()?);
     }
     measurements.add_all(&files)?;
     let completed = tables.as_ref().map(|tables| tables.completed(wanted)).transpose()?;
@@ -49,7 +48,7 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
         measurements = completed.measurements.clone();
         plan.roles = vec![Role::default(); measurements.sources().len()];
     }
-    check_choice(&measurements, given.rows.filter.op, given.arch)?;
+    check_choice(&measurements, given.rows.filter.op, given.gpu.arch)?;
     check_described(&measurements)?;
     let gpus = super::super::data::look_over(&measurements)?;
     if gpus.len() > 1 && !args.universal && tables.is_none() {
@@ -74,7 +73,7 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
         warm.check(&plan, Some(&dtype))?;
     }
     let mut inputs = CardInputs {
-        name: file_name(&args.out),
+        name: file_name(&args.output),
         dtype,
         direction,
         command: command(words()),
@@ -83,9 +82,9 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
         curve: Vec::new(),
         places: Vec::new(),
     };
-    let space = Directory::reserve(&args.out, args.overwrite, &plan, measurements.rows().len())?;
+    let space = Directory::reserve(&args.output, args.overwrite, &plan, measurements.rows().len())?;
     let workers = rayon::ThreadPoolBuilder::new()
-        .num_threads(args.threads)
+        .num_threads(settings.threads)
         .build()
         .map_err(|error| TrainError::Threads(error.to_string()))?;
     let bar = Bar::default();
@@ -111,8 +110,8 @@ fn tables(args: &Args) -> Result<Option<Tables>, CliError> {
     if args.winners.is_empty() {
         return Ok(None);
     }
-    let pools = winners::pools(&args.pool, args.winners.len(), args.arch)?;
-    let winners = winners::read(&args.winners, &pools, args.arch)?.thinned(MOST_SHAPES);
+    let pools = winners::pools(&args.pool, args.winners.len(), args.gpu.arch)?;
+    let winners = winners::read(&args.winners, &pools, args.gpu.arch)?.thinned(MOST_SHAPES);
     Ok(Some(Tables { winners, pools }))
 }
 
@@ -172,7 +171,11 @@ impl Tables {
 fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
     let mut args = given.clone();
     if !args.winners.is_empty() {
-        if args.arch.is_none() {
+        args.gpu = args.gpu.on(args.gpu.named_arch()?);
+        if args.rows.filter.run_id.is_some() {
+            return Err(CliError::usage("--where: found run_id, which --winners does not have"));
+        }
+        if args.gpu.arch.is_none() {
             return Err(CliError::usage(
                 "--winners needs --arch: a model of winners is for one architecture",
             ));
@@ -181,23 +184,24 @@ fn with_first_rows(given: &Args, files: &[PathBuf]) -> Result<Args, CliError> {
         args.prior = args.prior.or(Some(1.0));
         return Ok(args);
     }
-    if args.rows.filter.op.is_some() && (args.arch.is_some() || args.universal) {
+    if args.rows.filter.op.is_some() && (args.gpu.arch.is_some() || args.universal) {
         return Ok(args);
     }
     let rows = args.rows.filter.first_rows(files)?;
     if args.rows.filter.op.is_none() {
         args.rows.filter.op = Some(if args.universal { rows.op_of_universal()? } else { rows.op()? });
     }
-    if args.arch.is_none() && !args.universal {
-        args.arch = Some(rows.measured_arch()?);
+    if args.gpu.arch.is_none() && !args.universal {
+        let named = if args.gpu.is_given() { rows.arch()?.or(args.gpu.named_arch()?) } else { None };
+        args.gpu.arch = Some(named.map_or_else(|| rows.measured_arch(), Ok)?);
     }
     Ok(args)
 }
 
 /// Writes the model; one that finds no place in spite of its space is kept elsewhere, since it may have taken hours.
 fn write(directory: &Directory, args: &Args) -> Result<(), CliError> {
-    let Err(error) = directory.write(&args.out, args.overwrite) else { return Ok(()) };
-    let name = format!("ckselect-{}-{}", file_name(&args.out), std::process::id());
+    let Err(error) = directory.write(&args.output, args.overwrite) else { return Ok(()) };
+    let name = format!("ckselect-{}-{}", file_name(&args.output), std::process::id());
     let aside = std::env::temp_dir().join(name);
     match directory.write(&aside, false) {
         Ok(()) => Err(CliError::failed(format!("{error}; the trained model is in {}", aside.display()))),
@@ -205,14 +209,14 @@ fn write(directory: &Directory, args: &Args) -> Result<(), CliError> {
     }
 }
 
-/// Refuses a GPU of --hardware that no row was measured on.
+/// Refuses a GPU of --arch that no row was measured on.
 fn check_described(measurements: &Measurements) -> Result<(), CliError> {
     let archs: BTreeSet<_> = measurements.problems().iter().filter_map(Problem::arch).collect();
     match measurements.described() {
         Some(described) if !archs.is_empty() && !archs.contains(&described.arch) => {
             let archs: Vec<_> = archs.iter().map(ToString::to_string).collect();
             let (arch, archs) = (described.arch, archs.join(", "));
-            Err(CliError::failed(format!("--hardware: found a GPU of {arch}, but the rows are of {archs}")))
+            Err(CliError::failed(format!("--arch: found a GPU of {arch}, but the rows are of {archs}")))
         }
         _ => Ok(()),
     }
@@ -319,9 +323,9 @@ pub(super) fn command(words: impl Iterator<Item = String>) -> String {
         if skip {
             skip = false;
         } else if word == "--overwrite" {
-        } else if word == "--threads" || word == "--format" {
+        } else if word == "--format" {
             skip = true;
-        } else if word.starts_with("--threads=") || word.starts_with("--format=") {
+        } else if word.starts_with("threads=") || word.starts_with("--format=") {
         } else if word.contains('/') && !word.starts_with("--") {
             line.push(quoted(&file_name(Path::new(&word))));
         } else {

@@ -14,22 +14,22 @@ use crate::table::{Cell, Table};
 const USUAL: [usize; 6] = [0, 5, 10, 20, 40, 80];
 
 pub(super) fn run(args: &Args, counts: &[Count]) -> Result<(), CliError> {
-    refuse_repeats("--ways", &args.ways)?;
-    let ways = args.ways.iter().map(|word| way(word)).collect::<Result<Vec<_>, _>>()?;
+    refuse_repeats("--params ways", &args.settings.ways)?;
+    let ways = args.settings.ways.iter().map(|word| way(word)).collect::<Result<Vec<_>, _>>()?;
     refuse_repeats("--counts", counts)?;
     let recorded = Recorded::read(args)?;
     let mut points = Vec::new();
     for way in ways {
         let simulation = recorded.simulation(way)?.holding_back(args.holdout.as_deref())?;
-        let simulation = simulation.in_folds(args.folds as usize);
+        let simulation = simulation.in_folds(args.settings.folds as usize);
         for measured in numbers(counts, &simulation)? {
             // Without measurements there is nothing to learn from except the universal model.
             if measured == 0 && way != Method::Tuned {
                 continue;
             }
-            let draws = if measured == 0 { 1 } else { u64::from(args.draws.unwrap_or(5)) };
+            let draws = if measured == 0 { 1 } else { u64::from(args.settings.draws.unwrap_or(5)) };
             let draws = (0..draws)
-                .map(|draw| simulation.draw(measured, args.seed + draw))
+                .map(|draw| simulation.draw(measured, args.settings.seed + draw))
                 .collect::<Result<Vec<Draw>, _>>()?;
             points.push(point(way, measured, &draws));
         }
@@ -46,7 +46,7 @@ pub(super) fn run(args: &Args, counts: &[Count]) -> Result<(), CliError> {
 fn way(word: &str) -> Result<Method, CliError> {
     Method::ALL.into_iter().find(|way| way.as_str() == word).ok_or_else(|| {
         let known = Method::ALL.map(Method::as_str).join(", ");
-        CliError::usage(format!("--ways: found '{word}', expected some of {known}"))
+        CliError::usage(format!("--params ways: found '{word}', expected some of {known}"))
     })
 }
 

@@ -51,7 +51,7 @@ pub(super) fn measure(
     }
     let usual = (kernels.len() / 10).clamp(*USUAL.start(), *USUAL.end());
     let first = args.first.map_or(usual, |count| count as usize).min(kernels.len());
-    let order = spread_order(&all, all.len(), args.seed);
+    let order = spread_order(&all, all.len(), args.settings.seed);
     claim(work, args.arch()?, first)?;
     let sweep = Sweep::new(args, pool, kernels);
     let mut files = Vec::new();

@@ -10,7 +10,6 @@ use ck_select_data::measurements::Measurements;
 use ck_select_train::{CurvePoint, Draw, Efficiency, Method, Promising, Simulation, TrainError, WarmStart};
 
 use super::super::data::{check_choice, look_over, say_trained_on};
-use super::super::estimate::EstimateOption;
 use super::Args;
 use crate::error::CliError;
 
@@ -50,7 +49,7 @@ pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurement
     let mut measurements = args.rows.filter.measurements(wanted).on_gpu(described(args)?);
     measurements.add_all(files)?;
     if !args.simulate.is_empty() {
-        check_choice(&measurements, args.rows.filter.op, args.arch)?;
+        check_choice(&measurements, args.rows.filter.op, args.gpu.arch)?;
     }
     let gpus = if args.simulate.is_empty() { measured_on(&measurements)? } else { look_over(&measurements)? };
     super::super::data::check_any(&measurements)?;
@@ -61,9 +60,9 @@ pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurement
     Ok(measurements)
 }
 
-/// The GPU of --hardware.
+/// The GPU that a file describes.
 pub(super) fn described(args: &Args) -> Result<Option<Described>, CliError> {
-    EstimateOption { estimate: false, arch: Some(args.arch()?) }.described(&args.hardware)
+    args.gpu.on(Some(args.arch()?)).described()
 }
 
 /// The features of a model for one GPU, which is the one that was measured.
@@ -80,7 +79,7 @@ pub(super) fn draw_all(
     base: &WarmStart,
 ) -> Result<Option<Draw>, CliError> {
     let simulation = simulation(args, measured, base)?;
-    match simulation.draw(simulation.problems(), args.seed) {
+    match simulation.draw(simulation.problems(), args.settings.seed) {
         Ok(draw) => Ok(Some(draw)),
         Err(TrainError::NothingHeldBack { .. }) => Ok(None),
         Err(error) => Err(error.into()),

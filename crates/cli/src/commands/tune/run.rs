@@ -35,10 +35,10 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
 }
 
 fn simulate(args: &Args, recorded: Recorded) -> Result<(), CliError> {
-    let draws = args.draws.unwrap_or(1);
+    let draws = args.settings.draws.unwrap_or(1);
     if draws > 1 && args.output.is_some() {
         return Err(CliError::usage(format!(
-            "--draws: found {draws}, expected 1 with --output: a model is of one simulation, which --seed chooses"
+            "--params draws: found {draws}, expected 1 with --output: a model is of one simulation, which --params seed chooses"
         )));
     }
     let simulation = recorded.simulation(Method::Tuned)?;
@@ -54,12 +54,12 @@ fn simulate(args: &Args, recorded: Recorded) -> Result<(), CliError> {
         }
     };
     let draws = (0..u64::from(draws))
-        .map(|draw| simulation.draw(count, args.seed + draw))
+        .map(|draw| simulation.draw(count, args.settings.seed + draw))
         .collect::<Result<Vec<Draw>, _>>()?;
     report(args, &draws)?;
     if let (Some(_), Some(first)) = (&args.output, draws.first()) {
         check(first)?;
-        let mut curve = vec![point("found", 0, &simulation.draw(0, args.seed)?.found)];
+        let mut curve = vec![point("found", 0, &simulation.draw(0, args.settings.seed)?.found)];
         let learned = [("expected", first.expected.as_ref()), ("found", Some(&first.found))];
         curve.extend(learned.into_iter().filter_map(|(way, of)| Some(point(way, first.measured.len(), of?))));
         let Recorded { base, measurements, promising, .. } = recorded;
@@ -84,7 +84,7 @@ fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
             "ckselect: found {problems} measured problems, expected at least 10 to say what to expect of others"
         ),
     }
-    let before = simulation(args, &measured, &base)?.draw(0, args.seed)?;
+    let before = simulation(args, &measured, &base)?.draw(0, args.settings.seed)?;
     curve.insert(0, point("expected", 0, &before.found));
     let figures = curve::table(&curve);
     if let Err(misled) = drawn.as_ref().map_or(Ok(()), check) {
@@ -178,7 +178,7 @@ fn write(
         fold_seed: None,
         stop: Stop::Never,
         hard_rounds: 0,
-        seed: args.seed,
+        seed: args.settings.seed,
         roles: Vec::new(),
         warm_start: Some(base),
         adapts: true,

@@ -78,34 +78,26 @@ impl<'a> Sweep<'a> {
         // A worker process starts once for a file, not once for twenty kernels.
         let together = (first + 1).min(self.kernels.len()) * BATCH;
         let mut words: Vec<OsString> = Vec::new();
+        words.push("--params".into());
+        words.extend([format!("remeasure={AGAIN}").into(), format!("batch={together}").into()]);
         let mut add = |option: &str, value: &dyn AsRef<OsStr>| {
             words.extend([option.into(), value.as_ref().to_owned()]);
         };
-        add("--remeasure", &AGAIN);
-        add("--batch", &together.to_string());
-        add("--arch", &args.arch()?.as_str());
+        add("--arch", &args.gpu.on(Some(args.arch()?)).word().unwrap_or_default());
         add("--order", &format!("model:{first}"));
-        if let Some(described) = args.hardware.asked() {
-            add("--hardware", &described);
-        }
         add("--model", &args.model);
         add("--pool", &self.pool);
         add("--problems", &list);
         add("--output", &file);
-        match (&args.library, &args.runner) {
-            (Some(library), _) => add("--library", library),
-            (None, Some(runner)) => add("--runner", runner),
-            (None, None) => return Err(CliError::usage("give --library, --runner or --simulate")),
-        }
+        let Some(runner) = &args.runner else { return Err(CliError::usage("give --runner or --simulate")) };
+        add("--runner", runner);
         if let Some(left) = self.left() {
             add("--budget", &format!("{}ms", left.as_millis().max(1)));
         }
-        words.push("--resume".into());
-        // A row that was cut off in the middle cannot be read yet; the sweep cuts the rest of it.
-        if rows(file) > 0 && !self.has_a_time(file).unwrap_or(true) {
-            // Whatever made all of it fail may be mended.
-            words.push("--retry-failed".into());
-        }
+        // A row that was cut off in the middle cannot be read yet; the sweep cuts the rest of it. Whatever made all of
+        // it fail may be mended.
+        let all_failed = rows(file) > 0 && !self.has_a_time(file).unwrap_or(true);
+        words.push(if all_failed { "--resume=failed" } else { "--resume" }.into());
         // Problems on which all kernels fail are no reason to lose the others.
         match bench::measure(words)?.stopped {
             Some(StopReason::Signal(_)) => {

@@ -61,7 +61,7 @@ pub(super) fn claim_list(list: &Path, text: &str) -> Result<(), CliError> {
         Ok(_) => {
             let list = list.display();
             Err(CliError::failed(format!(
-                "{list}: found other problems than --problems and --seed give; expected those with which the \
+                "{list}: found other problems than --problems and --params seed give; expected those with which the \
                  folder was begun, or a new folder"
             )))
         }

@@ -171,7 +171,7 @@ impl Narrow {
         if let Some(rungs) = &self.rungs {
             rungs.fetch();
         }
-        // Small trees are read in order, and prefetching them disturbs that (docs/what-did-not-work.md).
+        // Small trees are read in order, and prefetching them disturbs that.
         if matches!(self.form, Form::Walk) {
             cells.fetch(0);
         }

@@ -1,4 +1,4 @@
-//! `ckselect compare`: whether a new model may replace the old one.
+//! `ckselect evaluate --against`: whether a new model may replace the old one.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use ck_select::embedded;
 use ck_select::model::Model;
-use ck_select::vocab::Arch;
 use ck_select_data::measurements::Measurements;
 use ck_select_study::candidates::{Trial, trials};
 use ck_select_study::compare::{Comparison, Limits};
@@ -14,56 +13,15 @@ use ck_select_study::evaluate::Outcome;
 use ck_select_study::judge::{Judge, Order};
 use serde_json::json;
 
-use super::data::{Data, as_measured, serving};
-use super::estimate::EstimateOption;
-use super::hardware_option::HardwareOption;
-use super::{Force, is_embedded};
+use super::super::data::{Data, as_measured, serving};
+use super::super::{ESTIMATE, is_embedded};
+use super::Args;
 use crate::error::CliError;
-use crate::output::Output;
+use crate::output::{Output, suffix, write_file};
 use crate::table::{Cell, Format, Table};
 
-const EXAMPLES: &str = "Examples:
-  ckselect compare models/old models/new --data oracle.csv
-  ckselect compare estimate models/new --arch gfx950 --data oracle.csv
-  ckselect compare old_picks.csv new_picks.csv --data oracle.csv --changes changes.csv
-
-A new ranking is accepted, with exit code 0, if its mean and median efficiency are at most 0.5 percentage \
-points lower than the old one's, its P10 is at most 2 points lower, and it loses at most 10 points on any \
-problem. Otherwise the exit code is 3.";
-
-/// Compare two models, or two files of choices, on the same measurements
-#[derive(clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
-    /// The old model: a directory, embedded:NAME, a CSV of choices, or `estimate`, which needs --arch or
-    /// --hardware
-    #[arg(value_name = "OLD")]
-    old: PathBuf,
-    /// The new one
-    #[arg(value_name = "NEW")]
-    new: PathBuf,
-    #[command(flatten)]
-    data: Data,
-    /// The architecture for the estimate or for a universal model
-    #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
-    arch: Option<Arch>,
-    #[command(flatten)]
-    hardware: HardwareOption,
-    /// How much lower mean, median, p10 and any problem's efficiency may be, each as a share
-    #[arg(long, value_name = "FIGURE=SHARE,…", value_parser = loss, value_delimiter = ',')]
-    max_loss: Vec<(&'static str, f64)>,
-    #[command(flatten)]
-    force: Force,
-    /// Write the problems with different choices as CSV, largest loss first
-    #[arg(long, value_name = "FILE")]
-    changes: Option<PathBuf>,
-    /// Output format of the figures
-    #[arg(long, value_enum, default_value = "table")]
-    format: Format,
-}
-
-fn loss(text: &str) -> Result<(&'static str, f64), String> {
-    super::share_of(text, &["mean", "median", "p10", "problem"])
+pub(super) fn loss(text: &str) -> Result<(&'static str, f64), String> {
+    super::super::share_of(text, &["mean", "median", "p10", "problem"])
 }
 
 fn limits(args: &Args) -> Limits {
@@ -87,11 +45,11 @@ enum Chooser {
 
 impl Chooser {
     /// Both sides. The estimate takes its operation from the other side.
-    fn both(args: &Args) -> Result<(Self, Self), CliError> {
+    fn both(args: &Args, old: &Path) -> Result<(Self, Self), CliError> {
         let named = |path: &Path| -> Result<Option<Self>, CliError> {
-            if path == Path::new("estimate") { Ok(None) } else { Self::open(path, args).map(Some) }
+            if path == Path::new(ESTIMATE) { Ok(None) } else { Self::open(path, args).map(Some) }
         };
-        let (old, new) = (named(&args.old)?, named(&args.new)?);
+        let (old, new) = (named(old)?, named(&args.model)?);
         let op = [&old, &new].into_iter().find_map(|side| match side {
             Some(Self::Model(model)) => Some(model.spec().op()),
             _ => None,
@@ -101,26 +59,24 @@ impl Chooser {
             Some(Self::File(_)) => false,
             None => true,
         };
-        if args.arch.is_some() && ![&old, &new].into_iter().any(is_on_a_gpu) {
+        if args.arch.is_given() && ![&old, &new].into_iter().any(is_on_a_gpu) {
             return Err(CliError::usage("--arch is for the estimate and for universal models"));
         }
         let estimate = || -> Result<Self, CliError> {
-            let arch = args.data.arch(args.arch, &args.hardware)?;
             let op = op.map_or_else(|| args.data.op(), Ok)?;
-            Ok(Self::Model(Arc::new(EstimateOption { estimate: true, arch }.model(op, &args.hardware)?)))
+            Ok(Self::Model(Arc::new(args.data.gpu(&args.arch)?.estimate(op)?)))
         };
         Ok((old.map_or_else(estimate, Ok)?, new.map_or_else(estimate, Ok)?))
     }
 
     fn open(path: &Path, args: &Args) -> Result<Self, CliError> {
         if path.is_dir() || is_embedded(path) {
-            let model = serving(args.force.apply(embedded::open(path)?), &args.data)?;
-            let asked = EstimateOption { estimate: true, arch: args.arch };
+            let model = serving(args.allow.apply(embedded::open(path)?), &args.data)?;
             // The options' GPU is for the other side; this model has its own.
             if model.spec().prior.is_none() {
                 return Ok(Self::Model(Arc::new(model)));
             }
-            return Ok(Self::Model(Arc::new(asked.place(model, &args.hardware)?)));
+            return Ok(Self::Model(Arc::new(args.arch.place(model)?)));
         }
         if !path.exists() {
             return Err(CliError::failed(format!("{}: no such model directory or file", path.display())));
@@ -130,8 +86,7 @@ impl Chooser {
 
     fn on_measured(self, args: &Args, measurements: &Measurements) -> Result<Self, CliError> {
         let Self::Model(model) = self else { return Ok(self) };
-        let asked = EstimateOption { estimate: true, arch: args.arch };
-        let model = as_measured(Arc::unwrap_or_clone(model), &asked, &args.hardware, measurements)?;
+        let model = as_measured(Arc::unwrap_or_clone(model), &args.arch, measurements)?;
         Ok(Self::Model(Arc::new(model)))
     }
 
@@ -144,7 +99,7 @@ impl Chooser {
         match self {
             Self::Model(model) => Ok(Judge::new(model, measurements)?.orders(measurements, trials)?),
             Self::File(path) => {
-                let predictions = super::evaluate::read_predictions(path, data, measurements)?;
+                let predictions = super::read_predictions(path, data, measurements)?;
                 // Two rankings are compared by the kernels that were measured.
                 let order = |trial| {
                     predictions.order(measurements, trial).map(|order| Order { unmeasured: None, ..order })
@@ -155,14 +110,16 @@ impl Chooser {
     }
 }
 
-pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let (old, new) = Chooser::both(args)?;
+pub(super) fn run(args: &Args, old: &Path) -> Result<(), CliError> {
+    let (old, new) = Chooser::both(args, old)?;
     let measurements = match (&old, &new) {
         // Problems that one side does not support are not compared.
         (Chooser::Model(old), Chooser::Model(new)) if new.spec().prior.is_some() => {
-            args.data.read_for(old, args.arch)?
+            args.data.read_for(old, args.arch.named_arch()?)?
         }
-        (_, Chooser::Model(model)) | (Chooser::Model(model), _) => args.data.read_for(model, args.arch)?,
+        (_, Chooser::Model(model)) | (Chooser::Model(model), _) => {
+            args.data.read_for(model, args.arch.named_arch()?)?
+        }
         _ => args.data.read_all(args.data.rows.filter.op, None)?,
     };
     let trials = trials(&measurements);
@@ -187,9 +144,19 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         return Err(CliError::failed("none of the measured problems is ranked by both"));
     }
     let comparison = Comparison { lost, ..Comparison::new(&old, &new, &limits(args)) };
-    if let Some(path) = &args.changes {
-        let table = changes(&comparison, &measurements);
-        Output::create(Some(path))?.filled(|out| table.write(Format::Csv, out))?;
+    for path in &args.output {
+        match suffix(path) {
+            "csv" => {
+                super::refuse_other_table(path, CHANGES)?;
+                let table = changes(&comparison, &measurements);
+                Output::create(Some(path))?.filled(|out| table.write(Format::Csv, out))?;
+            }
+            "json" => write_file(path, &format!("{:#}\n", document(&comparison)))?,
+            _ => {
+                let message = format!("--output {}: --against writes .csv or .json", path.display());
+                return Err(CliError::usage(message));
+            }
+        }
     }
     Output::report()?.filled(|out| match args.format {
         Format::Json => writeln!(out, "{:#}", document(&comparison)),
@@ -255,6 +222,9 @@ fn document(comparison: &Comparison) -> serde_json::Value {
         "criteria": criteria(comparison).to_json(),
     })
 }
+
+/// How a table of changes begins.
+const CHANGES: &str = "problem,old_kernel,";
 
 fn changes(comparison: &Comparison, measurements: &Measurements) -> Table {
     let mut table =

@@ -1,0 +1,235 @@
+//! The GPU of `--arch`: an architecture with its profile, or a file of constants.
+
+use std::path::{Path, PathBuf};
+
+use ck_select::estimate::{Described, Device, constants_of};
+use ck_select::hardware::Hardware;
+use ck_select::kernel::Kernel;
+use ck_select::model::Model;
+use ck_select::nearest::Hint;
+use ck_select::problem::Problem;
+use ck_select::vocab::{Arch, Op};
+
+use crate::error::CliError;
+
+/// A GPU: `ARCH`, `FILE`, or `ARCH:FILE` for a file that is based on another architecture. Without either, none is
+/// named.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Gpu {
+    pub(crate) arch: Option<Arch>,
+    file: Option<PathBuf>,
+}
+
+impl Gpu {
+    /// Reads the option's value.
+    pub(crate) fn from_text(text: &str) -> Result<Self, String> {
+        if text.is_empty() {
+            return Ok(Self::default());
+        }
+        // A file need not exist to be one: what reads it says that it is missing.
+        let is_file = |text: &str| text.contains(['/', '.']) || Path::new(text).is_file();
+        let file = text.split_once(':').map(|(_, file)| file).filter(|file| is_file(file));
+        let suffix = text.split_once(':').map_or("", |(_, suffix)| suffix);
+        match text.parse() {
+            Ok(arch) if file.is_some() || suffix.is_empty() || suffix.ends_with(['+', '-']) => {
+                Ok(Self { arch: Some(arch), file: file.map(PathBuf::from) })
+            }
+            _ if is_file(text) => Ok(Self { arch: None, file: Some(text.into()) }),
+            _ => Err(format!(
+                "found '{text}', which is neither an architecture nor a file{}",
+                Hint::new(text, Hardware::PROFILES)
+            )),
+        }
+    }
+
+    /// A GPU of an architecture's profile.
+    pub(crate) const fn of(arch: Option<Arch>) -> Self {
+        Self { arch, file: None }
+    }
+
+    /// The same GPU, of an architecture.
+    #[cfg(feature = "train")]
+    pub(crate) fn on(&self, arch: Option<Arch>) -> Self {
+        Self { arch, file: self.file.clone() }
+    }
+
+    pub(crate) const fn is_given(&self) -> bool {
+        self.arch.is_some() || self.file.is_some()
+    }
+
+    /// The file of constants, if there is one.
+    pub(crate) fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// The option's value.
+    pub(crate) fn word(&self) -> Option<String> {
+        let file = self.file.as_ref().map(|file| file.display().to_string());
+        match (self.arch, file) {
+            (Some(arch), Some(file)) => Some(format!("{arch}:{file}")),
+            (arch, file) => arch.map(|arch| arch.to_string()).or(file),
+        }
+    }
+
+    /// The architecture, which a file may name.
+    #[cfg(feature = "offline")]
+    pub(crate) fn named_arch(&self) -> Result<Option<Arch>, CliError> {
+        match (self.arch, &self.file) {
+            (None, Some(_)) => Ok(Some(self.device()?.arch)),
+            (arch, _) => Ok(arch),
+        }
+    }
+
+    /// The constants of the GPU, or changes to `own`, which are those of a model or a schema.
+    pub(crate) fn over(&self, own: Hardware) -> Result<Hardware, CliError> {
+        if let Some(file) = &self.file {
+            return read(file, own);
+        }
+        let Some(arch) = self.arch else { return Ok(own) };
+        Hardware::for_arch(&arch).ok_or_else(|| {
+            let known = Hardware::PROFILES.join(", ");
+            CliError::usage(format!(
+                "--arch: there is no profile of {arch}, only of {known}; a file gives constants"
+            ))
+        })
+    }
+
+    /// The model with the GPU's constants. Differences from its training are printed: it has never seen such a GPU.
+    pub(crate) fn constants(&self, model: Model) -> Result<Model, CliError> {
+        let own = model.extractor().hardware;
+        let hardware = self.over(own)?;
+        let differs = |name: &&str| hardware.get(name) != own.get(name);
+        let shown = |hardware: Hardware, name| hardware.get(name).unwrap_or_default();
+        let differences = Hardware::NAMES.into_iter().filter(differs);
+        let differences: Vec<String> = differences
+            .map(|name| format!("{name} {} instead of {}", shown(hardware, name), shown(own, name)))
+            .collect();
+        if differences.is_empty() {
+            // A model whose own constants are not known asks for them, even if they are the default.
+            let asks = self.is_given() && model.spec().check_hardware().is_err();
+            return Ok(if asks { model.with_hardware(hardware) } else { model });
+        }
+        if model.spec().check_hardware().is_err() {
+            return Ok(model.with_hardware(hardware));
+        }
+        say!("ckselect: --arch: not what the model was trained with: {}", differences.join(", "));
+        Ok(model.with_hardware(hardware))
+    }
+
+    /// The estimate for the GPU, as a model.
+    pub(crate) fn estimate(&self, op: Op) -> Result<Model, CliError> {
+        let Described { arch, device } = self.device()?;
+        Ok(Model::of_estimate(op, device)?.of_arch(arch))
+    }
+
+    /// A model on the GPU: a universal one for it, another one with its constants.
+    pub(crate) fn place(&self, model: Model) -> Result<Model, CliError> {
+        let refused = |arch: Arch, own: Arch| {
+            let message =
+                format!("--arch: found {arch}, but the model is for {own}; --allow untrained uses it anyway");
+            CliError::usage(message)
+        };
+        if model.spec().prior.is_none() {
+            return match (self.arch, model.key().arch) {
+                (Some(arch), Some(own)) if arch != own => Err(refused(arch, own)),
+                _ => self.constants(model),
+            };
+        }
+        if !self.is_given() {
+            return Ok(model);
+        }
+        let Described { arch, device } = self.device()?;
+        let model = model.on_device(device, Some(arch));
+        match model.key().arch {
+            Some(own) if arch != own => Err(refused(arch, own)),
+            // A model that may rank what it was not trained for accepts architectures that its spec does not.
+            None if model.spec().arch.is_none() => Ok(model.of_arch(arch)),
+            _ => Ok(model),
+        }
+    }
+
+    /// Refuses to use a universal model for a GPU that nothing names.
+    #[cfg(feature = "offline")]
+    pub(crate) fn check_known<'a>(
+        &self,
+        model: &Model,
+        mut problems: impl Iterator<Item = &'a Problem>,
+        mut kernels: impl Iterator<Item = &'a Kernel>,
+    ) -> Result<(), CliError> {
+        let named = model.spec().prior.is_none()
+            || self.arch.is_some()
+            || model.device().is_some()
+            || model.spec().arch.is_some()
+            || problems.any(|problem| problem.arch().is_some())
+            || kernels.any(|kernel| kernel.kind.arch().is_some());
+        if named { Ok(()) } else { Err(no_gpu("a universal model")) }
+    }
+
+    /// The GPU that a file describes, for the rows of an architecture, by default that of the file's base.
+    #[cfg(feature = "train")]
+    pub(crate) fn described(&self) -> Result<Option<Described>, CliError> {
+        self.file.is_some().then(|| self.device()).transpose()
+    }
+
+    /// The GPU, which must be the problem's. If none is named, it is that of the problem's architecture, else of the
+    /// one that all kernels name.
+    pub(crate) fn device_for<'k>(
+        &self,
+        problem: Option<&Problem>,
+        kernels: impl Iterator<Item = &'k Kernel>,
+    ) -> Result<Described, CliError> {
+        if self.is_given() {
+            let given = self.device()?;
+            problem.map_or(Ok(()), |problem| check_arch(given.arch, problem)).map_err(CliError::Failed)?;
+            return Ok(given);
+        }
+        let mut named = kernels.map(|kernel| kernel.kind.arch());
+        let first = named.next().flatten().filter(|&first| named.all(|other| other == Some(first)));
+        Self::of(problem.and_then(Problem::arch).or(first)).device()
+    }
+
+    /// The GPU, which has to be named.
+    pub(crate) fn device(&self) -> Result<Described, CliError> {
+        match (&self.file, self.arch) {
+            (Some(file), arch) => {
+                Described::read(file, arch).map_err(|error| CliError::failed(error.to_string()))
+            }
+            (None, Some(arch)) => {
+                let device = Device::for_arch(arch);
+                let device = device.map_err(|error| CliError::usage(format!("--arch: {error}")))?;
+                Ok(Described { arch, device })
+            }
+            (None, None) => Err(no_gpu("the estimate")),
+        }
+    }
+}
+
+/// Refuses a problem of another architecture than the GPU that is named.
+pub(crate) fn check_arch(given: Arch, problem: &Problem) -> Result<(), String> {
+    match problem.arch() {
+        Some(named) if given != named => {
+            Err(format!("the problem's arch is {named}, but the GPU of --arch is {given}"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn no_gpu(who: &str) -> CliError {
+    let known = Device::PROFILES.join(", ");
+    CliError::usage(format!("{who} needs a GPU: give --arch (one of {known}, or a file)"))
+}
+
+fn read(path: &Path, own: Hardware) -> Result<Hardware, CliError> {
+    let name = path.display();
+    let fields = constants_of(path).map_err(|error| CliError::failed(error.to_string()))?;
+    if fields.is_empty() {
+        let known = Hardware::NAMES.join(", ");
+        return Err(CliError::failed(format!("{name}: found no constants, expected some of {known}")));
+    }
+    let wrong = |error| CliError::failed(format!("{name}: {error}"));
+    let hardware = own.overridden_by(&fields).map_err(wrong)?;
+    for name in fields.keys() {
+        Hardware::check_plausible(name, hardware.get(name).unwrap_or(1)).map_err(wrong)?;
+    }
+    Ok(hardware)
+}
