@@ -310,14 +310,14 @@ fn untuned_shapes_become_a_table_of_aiters() {
     }
     // The shipped model of the family's kernels on the GPU chooses, unless another is given.
     let with = |model: &str| {
-        let options = format!("--hardware {gpu} --problems {log}");
-        good(&format!("rank --format aiter --family a8w8_rowwise {model} {options}"))
+        let options = format!("--arch {gpu} --problems {log}");
+        good(&format!("rank --format aiter --pool a8w8_rowwise {model} {options}"))
     };
     let own = "embedded:gemm_fp8_gfx942";
     if ck_select::embedded::find("gemm_fp8_gfx942").is_ok() {
         assert_eq!(with(""), with(&format!("--model {own}")));
         let (code, _, error) =
-            run(&format!("rank --format aiter --family a8w8_rowwise --model {own} --problems {log}"));
+            run(&format!("rank --format aiter --pool a8w8_rowwise --model {own} --problems {log}"));
         assert!(code == Some(2) && error.contains("\"num_cus\": 304} (MI300X"), "{error}");
     }
     let bad = file("bad.csv", "M,N,K\n16,7168,20.5\n");

@@ -37,14 +37,14 @@ fn an_exported_model_checks_clean_and_comes_back_the_same() {
         ("gemm_small", "M=512,N=768,K=1024"),
         ("fmha_small", "seqlen_q=2048,seqlen_k=2048,nhead_q=32,hdim_q=128,hdim_v=128"),
     ] {
-        done(folder, &["uhd", "export", "--model", &golden(model), "--out", "m"]);
+        done(folder, &["uhd", "export", "--model", &golden(model), "--output", "m"]);
         let report: Value =
             serde_json::from_str(&done(folder, &["uhd", "check", "m.uhd.json", "--format", "json"])).unwrap();
         assert_eq!(
             (&report[0]["generation"], &report[0]["trees"], &report[0]["lightgbm"]),
             (&json!("C"), &json!(120), &json!("yes"))
         );
-        done(folder, &["uhd", "import", "m.uhd.json", "--out", model]);
+        done(folder, &["uhd", "import", "m.uhd.json", "--output", model]);
         let pool = golden(model) + "/pool.txt";
         let rank = |model: &str| {
             let rank = ["rank", "--model", model, "--pool", &pool, "--problem", problem, "--format", "csv"];
@@ -61,7 +61,7 @@ fn an_exported_model_checks_clean_and_comes_back_the_same() {
 fn files_that_do_not_belong_together_are_refused_by_name() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
-    done(folder, &["uhd", "export", "--model", &golden("gemm_small"), "--out", "m.uhd.json"]);
+    done(folder, &["uhd", "export", "--model", &golden("gemm_small"), "--output", "m.uhd.json"]);
     let path = folder.join("m.uhd.json");
     let document: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     let with = |place: &str, value: Value| {
@@ -82,12 +82,12 @@ fn files_that_do_not_belong_together_are_refused_by_name() {
     let text = document.to_string();
     let keys = json!({"features_signature": ["$graph.flops"]});
     fs::write(folder.join("keys.json"), keys.to_string()).unwrap();
-    let export = ["uhd", "export", "--model", &golden("gemm_small"), "--out", "n", "--keys", "keys.json"];
+    let export = ["uhd", "export", "--model", &golden("gemm_small"), "--output", "n", "--keys", "keys.json"];
     let error = refused(folder, &export);
     assert!(error.contains("artifact: num_features: found 72, expected 1, the entries"), "{error}");
     assert!(!folder.join("n.bin").exists() && !folder.join("n.uhd.json").exists());
     let universal = root().join("models/universal").display().to_string();
-    let error = refused(folder, &["uhd", "export", "--model", &universal, "--out", "n"]);
+    let error = refused(folder, &["uhd", "export", "--model", &universal, "--output", "n"]);
     assert!(error.contains("a universal model ranks relative to a pool"), "{error}");
 
     // Without our own notes, it is somebody else's: a forest, whose features nobody here knows.
@@ -95,10 +95,10 @@ fn files_that_do_not_belong_together_are_refused_by_name() {
     foreign.as_object_mut().unwrap().remove("provenance");
     foreign["score"]["transform"] = "identity".into();
     fs::write(&path, foreign.to_string()).unwrap();
-    let ran = ckselect(folder, &["uhd", "import", "m.uhd.json", "--out", "foreign"]);
+    let ran = ckselect(folder, &["uhd", "import", "m.uhd.json", "--output", "foreign"]);
     assert!(ran.code == Some(0) && ran.stderr.contains("only a forest"), "{}", ran.stderr);
     let names = fs::read_to_string(folder.join("foreign/model_tflops.lgbm")).unwrap();
     assert!(names.contains("feature_names=ck.") && names.contains(" kernel.tile_m "), "{}", &names[..400]);
-    let error = refused(folder, &["uhd", "import", "m.uhd.json", "--out", "foreign"]);
+    let error = refused(folder, &["uhd", "import", "m.uhd.json", "--output", "foreign"]);
     assert!(error.contains("already exists"), "{error}");
 }

@@ -119,7 +119,7 @@ fn pool(args: &Args) -> Result<Pool, CliError> {
     args.ranker.read_pool()
 }
 
-/// The model to use. By default this is an embedded one for a --family, else the universal model, which supports
+/// The model to use. By default this is the built-in one of a family, else the universal model, which supports
 /// every GPU that the estimate knows, if it serves the pool's operation. `None` means the estimate.
 fn model(args: &Args) -> Result<Option<PathBuf>, CliError> {
     if args.ranker.allow.asks_estimate(args.ranker.model.as_deref())? {
@@ -129,7 +129,7 @@ fn model(args: &Args) -> Result<Option<PathBuf>, CliError> {
         return Ok(args.ranker.model.clone());
     }
     #[cfg(feature = "offline")]
-    if args.family.is_some()
+    if args.ranker.pool.as_deref().and_then(super::tuned_table::family).is_some()
         && let Some(own) = aiter::model(&pool(args)?)?
     {
         return Ok(Some(own));

@@ -48,7 +48,7 @@ pub(crate) struct Args {
     )]
     winners: Vec<PathBuf>,
     /// The kernels among which winners won: one pool for all tables, or one for each, in their order:
-    /// files, or families of AITER's kernels (`ckselect enumerate --family`)
+    /// files, or families of AITER's kernels (`ckselect enumerate FAMILY`)
     #[arg(long, value_name = "FILE|FAMILY", num_args = 1.., requires = "winners")]
     pool: Vec<PathBuf>,
     /// Measurements only for training, never held out by cross-validation

@@ -17,9 +17,9 @@ use crate::error::CliError;
 use crate::table::{Cell, Format, Table};
 
 const EXAMPLES: &str = "Examples:
-  ckselect uhd export --model models/M --out heuristics/conv
+  ckselect uhd export --model models/M --output heuristics/conv
   ckselect uhd check heuristics/conv.uhd.json
-  ckselect uhd import heuristics/conv.uhd.json --out models/back
+  ckselect uhd import heuristics/conv.uhd.json --output models/back
 
 docs/uhd.md says what is proved of these files, and what is not.";
 
@@ -41,10 +41,10 @@ enum Action {
 /// Write a model's ranking forest with its descriptor, exactly, or refuse it
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  ckselect uhd export --model models/M --out heuristics/conv
-  ckselect uhd export --model models/M --keys engine.json --out heuristics/conv
+  ckselect uhd export --model models/M --output heuristics/conv
+  ckselect uhd export --model models/M --keys engine.json --output heuristics/conv
 
-  ckselect uhd export --model models/M --library /usr/lib/libck_select.so --out heuristics/conv
+  ckselect uhd export --model models/M --library /usr/lib/libck_select.so --output heuristics/conv
 
 Writes NAME.uhd.json and NAME.bin, or with --library NAME.so. Features of a kernel are called $kernel.NAME, others $ck.NAME, for an \
 engine that publishes them so; --keys says what they are for another engine.")]
@@ -54,7 +54,7 @@ struct ExportArgs {
     model: PathBuf,
     /// The files' name without .uhd.json
     #[arg(long, value_name = "NAME")]
-    out: PathBuf,
+    output: PathBuf,
     /// Make a scorer of the adapter custom_library instead: a copy of this libck_select.so that carries the forest
     #[arg(long, value_name = "FILE")]
     library: Option<PathBuf>,
@@ -83,7 +83,7 @@ struct CheckArgs {
 /// Write a model directory with the forest of a descriptor
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  ckselect uhd import heuristics/conv.uhd.json --out models/conv
+  ckselect uhd import heuristics/conv.uhd.json --output models/conv
 
 A descriptor of `export` gives back the model with its spec. Of another, only the forest is written: its rows \
 can be scored, but ck-select does not know its features.")]
@@ -93,7 +93,7 @@ struct ImportArgs {
     file: PathBuf,
     /// The model, a directory that does not exist yet
     #[arg(long, value_name = "DIR")]
-    out: PathBuf,
+    output: PathBuf,
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
@@ -127,7 +127,7 @@ fn run_export(args: &ExportArgs) -> Result<(), CliError> {
             &"a universal model ranks relative to a pool, for which descriptors have no words",
         ));
     };
-    let name = args.out.to_string_lossy();
+    let name = args.output.to_string_lossy();
     let stem = name.strip_suffix(".uhd.json").unwrap_or(&name);
     let (ending, adapter, member) = match &args.library {
         Some(_) => ("so", "custom_library", "library"),
@@ -302,8 +302,8 @@ fn run_check(args: &CheckArgs) -> Result<(), CliError> {
 }
 
 fn run_import(args: &ImportArgs) -> Result<(), CliError> {
-    if args.out.symlink_metadata().is_ok() {
-        return Err(of_file(&args.out, "already exists"));
+    if args.output.symlink_metadata().is_ok() {
+        return Err(of_file(&args.output, "already exists"));
     }
     let fault = |error: &dyn std::fmt::Display| of_file(&args.file, error);
     let (descriptor, trees) = opened(&args.file)?;
@@ -330,8 +330,8 @@ fn run_import(args: &ImportArgs) -> Result<(), CliError> {
         None => names(&descriptor),
     };
     let text = trees.to_text(objective, &columns).map_err(|error| fault(&error))?;
-    let io = |error| CliError::io(args.out.display(), &error);
-    let staged = Staged::create(&args.out).map_err(io)?;
+    let io = |error| CliError::io(args.output.display(), &error);
+    let staged = Staged::create(&args.output).map_err(io)?;
     staged.write(&target.file_name(), text.as_bytes()).map_err(io)?;
     match spec {
         Some(spec) => {
@@ -343,7 +343,7 @@ fn run_import(args: &ImportArgs) -> Result<(), CliError> {
             say!(
                 "ckselect: {}: only a forest, without {SPEC}: ck-select does not know these features (transform of \
                  its scores: {transform})",
-                args.out.display()
+                args.output.display()
             );
         }
     }

@@ -269,7 +269,7 @@ fn a_folder_of_libraries_is_a_pool_and_is_measured() {
     fs::write(folder.join("kernels.json"), manifest.to_string()).unwrap();
     fakes.kernels = vec![name("128x128"), name("64x64")];
 
-    let rank = "--estimate --arch gfx950 --pool kernels --problem M=64,N=64,K=64 --format csv";
+    let rank = "--model estimate --arch gfx950 --pool kernels --problem M=64,N=64,K=64 --format csv";
     let ranked = fakes.command("rank").args(rank.split(' ')).output().unwrap();
     let said = String::from_utf8_lossy(&ranked.stderr).into_owned();
     assert!(said.contains("left out: libforeign.so: not in kernels.json"), "{said}");
