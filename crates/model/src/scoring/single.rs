@@ -1,5 +1,8 @@
 //! One row or one kernel, down several trees at once: a step of one tree does not wait for the other trees'.
 
+// Iterators over arrays are functions, which are not always inlined where the CPU's features differ.
+#![allow(clippy::needless_range_loop)]
+
 use std::hint::select_unpredictable;
 use std::ops::Range;
 
@@ -145,7 +148,9 @@ impl Single {
         let (mut answers, mut known) = (vec![false; questions], vec![false; questions]);
         let of_kernel: Vec<Stair> = stairs.extract_if(.., |stair| stair.scope == Column::Kernel).collect();
         answer(&of_kernel, |stair| lanes.value(0, stair.column), &mut answers);
-        of_kernel.iter().for_each(|stair| known[stair.questions.clone()].fill(true));
+        for stair in &of_kernel {
+            known[stair.questions.clone()].fill(true);
+        }
         let walks =
             Walks::new(forest, numbers, questions, |question| known[question].then(|| answers[question]))?;
         Some(Single { stairs, questions, class: lanes.classes[0] as usize, walks })

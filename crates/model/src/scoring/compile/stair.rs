@@ -24,6 +24,10 @@ pub(in crate::scoring) struct Stair {
     ladder: Ladder,
 }
 
+/// Bits of numbers without a sign, which are compared as integers because that is done for several at once.
+const ZERO: i64 = ZERO_THRESHOLD.to_bits() as i64;
+const INFINITY: i64 = f64::INFINITY.to_bits() as i64;
+
 /// Above and below the keys of all numbers.
 const ABOVE: u64 = u64::MAX;
 const BELOW: u64 = 0;
@@ -94,9 +98,6 @@ impl Stair {
             }
             return;
         }
-        // Compared as integers, which is done for several at once.
-        const ZERO: i64 = ZERO_THRESHOLD.to_bits() as i64;
-        const INFINITY: i64 = f64::INFINITY.to_bits() as i64;
         let (keys, zero, nan) = (&mut keys[..values.len()], self.zero, self.nan);
         for at in 0..values.len() {
             let (size, number) = (values[at].abs().to_bits() as i64, key(values[at]));

@@ -104,10 +104,8 @@ impl Form {
         let lanes = Lanes::unknown();
         let answers = KernelAnswers::new(ladders, &lanes);
         let cells = is_small.then(|| Cells::new(forest, numbers, &lanes, &answers, BATCH))??;
-        match Form::new(isa, &cells, &answers, LANES) {
-            Form::Walk => None,
-            form => Some(form),
-        }
+        let form = Form::new(isa, &cells, &answers, LANES);
+        (!matches!(form, Form::Walk)).then_some(form)
     }
 
     /// Adds small trees to `scratch.sums`, for this many lanes whose answers are in the scratch. False for a
