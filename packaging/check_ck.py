@@ -2,8 +2,9 @@
 
     make check-ck CK=DIR
 
-What the stand-ins declare (members, functions, enumerators) is looked up in CK's headers by the compiler, type by type. Then the
-examples and the adapters' tests are compiled against CK with -Werror, by each compiler that is there.
+What the stand-ins declare (members, functions, enumerators) is looked up in CK's headers by the compiler, type
+by type. Then the examples and the adapters' tests are compiled against CK with -Werror, by each compiler that is
+there.
 """
 
 import re
@@ -28,7 +29,9 @@ TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|\'(?:\\.|[^\'\\])*\'|[A-Za-z_]\w*|::|->|[
 
 
 def run(arguments, text=""):
-    done = subprocess.run([str(one) for one in arguments], input=text, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [str(one) for one in arguments], input=text, capture_output=True, text=True, check=False
+    )
     return done.returncode, done.stdout, done.stderr
 
 
@@ -39,7 +42,9 @@ def first_error(text):
 
 def tokens(compiler, include, header):
     """The tokens of the stand-ins that a header includes, without those of the standard library."""
-    _, text, _ = run([compiler, "-std=c++20", "-E", "-I", include, "-x", "c++", "-"], f"#include <{header}>\n")
+    _, text, _ = run(
+        [compiler, "-std=c++20", "-E", "-I", include, "-x", "c++", "-"], f"#include <{header}>\n"
+    )
     ours, kept = False, []
     for line in text.splitlines():
         marker = re.match(r'# \d+ "(.*?)"', line)
@@ -52,7 +57,11 @@ def tokens(compiler, include, header):
 
 def names(statement, owner):
     """The names that a statement of a class declares. Those that end with _ are the stand-in's own."""
-    if not statement or statement[0] in {"using", "typedef", "friend", "template", "static_assert"} or "operator" in statement:
+    if (
+        not statement
+        or statement[0] in {"using", "typedef", "friend", "template", "static_assert"}
+        or "operator" in statement
+    ):
         return []
     depth, parts = 0, [[]]
     for at, token in enumerate(statement):
@@ -98,7 +107,12 @@ def declared(stream):
             words = "".join(word for word in statement if word not in {"inline", "namespace"})
             scopes.append(("namespace", "::".join(filter(None, [name, words])), False))
             statement.clear()
-        elif "(" not in statement and "=" not in statement and {"class", "struct"} & set(statement) and "enum" not in statement:
+        elif (
+            "(" not in statement
+            and "=" not in statement
+            and {"class", "struct"} & set(statement)
+            and "enum" not in statement
+        ):
             key = next(index for index, word in enumerate(statement) if word in {"class", "struct"})
             inner = "::".join(filter(None, [name, statement[key + 1] if key + 1 < len(statement) else ""]))
             is_plain = "template" not in statement and (kind != "class" or public)
@@ -114,7 +128,9 @@ def declared(stream):
                 body.append(stream[at])
                 at += 1
             if is_enum:
-                label = statement[statement.index("class") + 1 if "class" in statement else statement.index("enum") + 1]
+                label = statement[
+                    statement.index("class") + 1 if "class" in statement else statement.index("enum") + 1
+                ]
                 words = [part.split("=")[0].strip() for part in " ".join(body[:-1]).split(",")]
                 found["::".join(filter(None, [name, label]))] = [f"={word}" for word in words if word]
             if "(" in statement and not is_value:
@@ -166,7 +182,9 @@ def differences(compiler, includes, header, generation, folder):
     for member, told in own.items():
         # The compiler spells one type in several ways, but mangles it in one.
         if theirs[member] is not None and theirs[member].split()[0] != told.split()[0]:
-            short = [re.sub(r".*\[with T = (.*)\]|.*\[T = (.*)\]", r"\1\2", one) for one in (told, theirs[member])]
+            short = [
+                re.sub(r".*\[with T = (.*)\]|.*\[T = (.*)\]", r"\1\2", one) for one in (told, theirs[member])
+            ]
             found.append(f"{member}: the stand-in has {short[0]}, CK has {short[1]}")
     return found
 
@@ -182,7 +200,10 @@ def main():
         raise SystemExit("check-ck: no compiler")
     bad = missing = 0
     for header, generations, operation in OPERATIONS:
-        root = next((path.parents[1] for path in sorted(checkout.rglob(Path(header).name)) if path.match(header)), None)
+        root = next(
+            (path.parents[1] for path in sorted(checkout.rglob(Path(header).name)) if path.match(header)),
+            None,
+        )
         if root is None:
             print(f"check-ck: {operation}: no {header} in {checkout}")
             missing += 1
@@ -201,13 +222,26 @@ def main():
         for line in found:
             print(f"  {line}")
         bad += len(found)
-        sources = [ROOT / f"tests/cpp/dispatcher_{operation}.cpp", ROOT / f"cpp_examples/dispatcher_{generation}.cpp"]
+        sources = [
+            ROOT / f"tests/cpp/dispatcher_{operation}.cpp",
+            ROOT / f"cpp_examples/dispatcher_{generation}.cpp",
+        ]
         for source in filter(Path.exists, sources):
             for compiler in compilers:
                 flags = [flag for include in includes for flag in ("-isystem", include)]
-                flags += ["-I", ROOT / "include", *FLAGS.get(generation, []), "-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
+                flags += [
+                    "-I",
+                    ROOT / "include",
+                    *FLAGS.get(generation, []),
+                    "-Wall",
+                    "-Wextra",
+                    "-Werror",
+                    "-fsyntax-only",
+                ]
                 code, _, error = run([compiler, "-std=c++17", *flags, source])
-                print(f"check-ck: {compiler} {source.name}: {'compiles' if code == 0 else first_error(error)}")
+                print(
+                    f"check-ck: {compiler} {source.name}: {'compiles' if code == 0 else first_error(error)}"
+                )
                 bad += code != 0
     raise SystemExit(1 if bad or missing == len(OPERATIONS) else 0)
 

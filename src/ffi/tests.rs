@@ -127,7 +127,9 @@ fn a_folder_of_libraries_is_registered_by_its_manifest() {
     let folder = tempfile::tempdir().unwrap();
     let name = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
     let files = [("liba.so", "\x7fELF"), ("libb.so", "text"), ("libc.so", "\x7fELF")];
-    files.iter().for_each(|(file, bytes)| std::fs::write(folder.path().join(file), bytes).unwrap());
+    for (file, bytes) in files {
+        std::fs::write(folder.path().join(file), bytes).unwrap();
+    }
     let entry = |file: &str| serde_json::json!({ "file": file, "name": name, "symbol": "run", "signature": "ck_bench" });
     let manifest =
         serde_json::json!({ "kernels": [entry("liba.so"), entry("libb.so"), entry("../liba.so")] });

@@ -159,7 +159,8 @@ fn a_checkout_of_ck_is_compared_with_the_stand_ins() {
         std::fs::create_dir_all(to.parent().unwrap()).unwrap();
         std::fs::write(to, text.replacen("  int split_k = 1;", "  long split_k = 1;", 1)).unwrap();
     };
-    ["base.hpp", "conv_registry.hpp"].map(|file| copy(file, file));
+    copy("base.hpp", "base.hpp");
+    copy("conv_registry.hpp", "conv_registry.hpp");
     for file in ["dispatcher_conv.hpp", "dispatcher/grouped_conv_registry.hpp"] {
         copy(&format!("v3/ck_tile/{file}"), &format!("own/ck_tile/{file}"));
     }

@@ -171,7 +171,7 @@ fn members(words: &[u32]) -> Vec<Step> {
         Some(last) => last.to[1] = To::Right,
         // Of an empty set, nothing is a member.
         None => {
-            steps.push(Step { threshold: 0.0, less: false, default_left: true, to: [To::Right, To::Right] })
+            steps.push(Step { threshold: 0.0, less: false, default_left: true, to: [To::Right, To::Right] });
         }
     }
     steps

@@ -1,4 +1,4 @@
-//! Reading FlatBuffers, as far as these files need it: tables of numbers, strings, vectors and tables.
+//! Reading `FlatBuffers`, as far as these files need it: tables of numbers, strings, vectors and tables.
 //!
 //! Every offset that is followed is checked: inside of the file, and aligned. Nothing is copied, so that a hostile
 //! file cannot claim memory.

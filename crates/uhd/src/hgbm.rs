@@ -1,4 +1,4 @@
-//! The artifact of `tree_data`: trees in a FlatBuffer that is called `HGBM`.
+//! The artifact of `tree_data`: trees in a `FlatBuffer` that is called `HGBM`.
 
 use ck_select_types::problem::InvalidField;
 use flatbuffers::{FlatBufferBuilder, TableFinishedWIPOffset, VOffsetT, WIPOffset};
@@ -87,7 +87,8 @@ impl Hgbm {
             return refused("base_score", base_score, "a finite number");
         }
         // What nothing here uses is checked, too.
-        (root.number::<8>(4)?, root.number::<8>(7)?);
+        root.number::<8>(4)?;
+        root.number::<8>(7)?;
         [5, 6, 8, 10].into_iter().try_for_each(|id| root.text(id).map(drop))?;
         let features_hash = root.text(2)?.to_owned();
         let training_arches = root.texts(9)?;
@@ -255,7 +256,9 @@ fn parents(tree: &[Node]) -> Vec<u32> {
     let mut parents = vec![0; tree.len()];
     for node in tree {
         if let Node::Split { children, .. } = node {
-            children.iter().for_each(|&child| parents[child as usize] += 1);
+            for &child in children {
+                parents[child as usize] += 1;
+            }
         }
     }
     parents

@@ -122,7 +122,9 @@ fn skipped(tree: &[Node], start: u32, skips: &mut [u32]) -> u32 {
         way.push(node);
         node = next(node, skips);
     }
-    way.into_iter().for_each(|passed| skips[passed as usize] = node);
+    for passed in way {
+        skips[passed as usize] = node;
+    }
     node
 }
 

@@ -95,7 +95,8 @@ impl Folder {
         let mut others: Vec<String> = fs::read_dir(path)
             .map_err(unreadable)?
             .filter_map(|file| file.ok()?.file_name().into_string().ok())
-            .filter(|name| name.ends_with(".so") && !listed.contains(&name.as_str()))
+            .filter(|name| Path::new(name).extension().is_some_and(|ending| ending == "so"))
+            .filter(|name| !listed.contains(&name.as_str()))
             .map(|name| format!("{name}: not in {MANIFEST}"))
             .collect();
         others.sort();
