@@ -34,7 +34,8 @@ def test_options_are_words():
 
     begin = ["x", "--format", "json"]
     assert called("x") == begin
-    assert called("x", max_loss="p10=0", top=3, strict=True, where={"op": "fmha", "dtype": "fp8"}, params={"seed": 7, "a": 1}) == [
+    pairs = {"where": {"op": "fmha", "dtype": "fp8"}, "params": {"seed": 7, "a": 1}}
+    assert called("x", max_loss="p10=0", top=3, strict=True, **pairs) == [
         *begin,
         *("--max-loss", "p10=0", "--top", "3", "--strict", "--where", "op=fmha,dtype=fp8", "--params", "seed=7", "a=1"),
     ]

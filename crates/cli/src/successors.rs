@@ -3,8 +3,8 @@
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Commands, words that they do not accept, and our option for upstream's, or how the sentence about the word goes
-/// on. A command without words is not accepted itself.
+/// Commands, words that they do not accept, and our option for upstream's, or how the sentence about the word
+/// goes on. A command without words is not accepted itself.
 type Successor = (&'static str, &'static str, &'static str);
 
 const SUCCESSORS: &[Successor] = &[
@@ -101,7 +101,8 @@ const SUCCESSORS: &[Successor] = &[
     ("report", "--against-arch", "is removed: --against takes rows of any architecture"),
     ("report", "--prune-pool", "is now --output FILE.txt"),
     ("report", "--keep-kernels --keep-share", "is now --keep COUNT or --keep SHARE, such as 8 or 99%"),
-    ("inspect", "--memory --pool", "is removed"),
+    ("inspect", "--memory --pool --target", "is removed"),
+    ("tune", "--holdout", "is now --params folds=FILE"),
     ("features", "--input", "is now --data"),
     ("features", "--format", "is removed: rows are CSV"),
     ("predict", "--matrix", "is now --data"),

@@ -352,7 +352,7 @@ fn explain_adds_up_and_inspect_shows_what_is_inside() {
     assert_eq!(json["features"].as_array().unwrap().len(), 72);
     let table = good(inspect);
     assert!(table.contains("rank_by") && table.contains("tile_eff_m"), "{table}");
-    assert_eq!(good(&format!("{inspect} --format csv --target latency")).lines().count(), 73);
+    assert_eq!(good(&format!("{inspect} --format csv")).lines().count(), 73);
 }
 
 #[test]

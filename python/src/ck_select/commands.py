@@ -43,7 +43,8 @@ def ckselect(name: str, *arguments: Place, **options: Value) -> list[Row]:
 
     Arguments without a name come first, as in ``ckselect("report", "sweep.csv")``. ``max_loss="mean=0.01"`` is
     ``--max-loss mean=0.01``, True is an option without a value, a list an option with several, a dict its pairs:
-    ``where={"dtype": "bf16"}``, ``params={"seed": 7}``, ``problem={"M": 128, …}``; None and False omit the option. Where the command expects a file of measurements, problems or kernels, a frame of pandas or polars or a list
+    ``where={"dtype": "bf16"}``, ``params={"seed": 7}``, ``problem={"M": 128, …}``; None and False omit the
+    option. Where the command expects a file of measurements, problems or kernels, a frame of pandas or polars or a list
     of dicts will do. Messages go to standard error as they are printed. A failure raises a :class:`CommandError` with
     them. What is not a table, such as the text of ``--help``, goes to standard output, and there are no rows.
     """

@@ -30,8 +30,8 @@ pub(crate) struct Data {
 /// What is chosen besides the kernel.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
 pub(crate) struct ChooseOption {
-    /// Choose the number of parts into which a reduction is split, too: rows that differ only in it are of one
-    /// problem
+    /// Choose the number of parts into which a reduction is split, too: rows that differ only in it are of
+    /// one problem
     #[arg(long, value_name = "FIELD", value_enum)]
     choose: Option<Choose>,
 }
@@ -55,8 +55,9 @@ impl ChooseOption {
 /// Which measured rows count.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub(crate) struct WhereOption {
-    /// Only rows with these values. Fields are op (gemm_universal, grouped_conv, fmha), direction (forward, bwd_data, bwd_weight),
-    /// dtype and run_id [default: those of the model, if there is one; else all of the first rows' op]
+    /// Only rows with these values. Fields are op (gemm_universal, grouped_conv, fmha), direction (forward,
+    /// bwd_data, bwd_weight), dtype and run_id [default: those of the model, if there is one; else all of the
+    /// first rows' op]
     #[arg(
         long = "where",
         value_name = "FIELD=VALUE,…",
@@ -269,7 +270,8 @@ impl Data {
         Ok(Gpu::of(self.rows.filter.first_rows(&self.files)?.arch()?))
     }
 
-    /// Reads rows for the estimate on a GPU: that of the options, else of the architecture that the rows record.
+    /// Reads rows for the estimate on a GPU: that of the options, else of the architecture that the rows
+    /// record.
     pub(crate) fn read_on(&self, given: &Gpu) -> Result<(Measurements, Described), CliError> {
         let mut described = self.gpu(given)?.device()?;
         let measurements = self.read_all(self.rows.filter.op, Some(described.arch))?;
@@ -305,8 +307,8 @@ pub(crate) fn as_measured(model: Model, gpu: &Gpu, measurements: &Measurements) 
     }
 }
 
-/// Prints which columns and rows of the files are left out or count as one, and refuses files that were measured on
-/// another architecture than their rows are taken for. Returns the GPUs of the files.
+/// Prints which columns and rows of the files are left out or count as one, and refuses files that were
+/// measured on another architecture than their rows are taken for. Returns the GPUs of the files.
 pub(crate) fn look_over(measurements: &Measurements) -> Result<Vec<MeasuredOn>, CliError> {
     say_left_out(measurements);
     for (source, unusable) in measurements.unusable().filter(|(_, unusable)| *unusable > 0) {

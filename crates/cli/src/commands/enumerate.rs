@@ -31,16 +31,16 @@ number of kernels that they give.";
 #[derive(Clone, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// The configuration, upstream's JSON: traits of a convolution sweep, a list of convolution instances, or ranges of
-    /// GEMM tiles; or a family of AITER's GEMM kernels, whose names are written unless something else is asked for (an
-    /// unknown one lists them)
+    /// The configuration, upstream's JSON: traits of a convolution sweep, a list of convolution instances, or
+    /// ranges of GEMM tiles; or a family of AITER's GEMM kernels, whose names are written unless something
+    /// else is asked for (an unknown one lists them)
     #[arg(value_name = "CONFIG.json|FAMILY", required_unless_present = "fields")]
     config: Option<PathBuf>,
     /// The architecture
     #[arg(long, default_value = "gfx950")]
     arch: String,
-    /// What the configuration leaves open: op, if it could be for several (gemm_universal, grouped_conv, fmha); ndim=2 or
-    /// 3 of convolutions; dtype=fp8 of A and B and layout=rcr of A, B and C of GEMMs
+    /// What the configuration leaves open: op, if it could be for several (gemm_universal, grouped_conv,
+    /// fmha); ndim=2 or 3 of convolutions; dtype=fp8 of A and B and layout=rcr of A, B and C of GEMMs
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     params: Vec<String>,
     #[arg(skip)]
@@ -66,8 +66,8 @@ pub(crate) struct Args {
     /// Write the fields that filters can use
     #[arg(long, group = "shown")]
     fields: bool,
-    /// Write the names, one per line, for `--pool`; or if FILE ends in .json, the kernels as JSON, for CK's tools and
-    /// `--pool`; - is standard output. May be given twice
+    /// Write the names, one per line, for `--pool`; or if FILE ends in .json, the kernels as JSON, for CK's
+    /// tools and `--pool`; - is standard output. May be given twice
     #[arg(long, value_name = "FILE")]
     output: Vec<PathBuf>,
     /// Replace rule files with those in this directory (arch.json, conv.json, gemm.json, …)
@@ -195,17 +195,13 @@ fn request(args: &Args, op: Op) -> Result<Request, CliError> {
     request.layout = args.layout.unwrap_or(request.layout);
     request.valid_only = args.valid_only;
     for text in &args.filter {
-        let (name, filter) = match text.strip_prefix('@') {
-            Some(name) => {
-                let text =
-                    ck_select::files::read_to_string(name).map_err(|error| CliError::io(name, &error))?;
-                let filter = Filter::parse_file(op, &text);
-                (name, filter.map_err(|error| CliError::failed(format!("{name}: {error}")))?)
-            }
-            None => {
-                let filter = Filter::parse(op, text);
-                ("--filter", filter.map_err(|error| CliError::usage(format!("--filter: {error}")))?)
-            }
+        let (name, filter) = if let Some(name) = text.strip_prefix('@') {
+            let text = ck_select::files::read_to_string(name).map_err(|error| CliError::io(name, &error))?;
+            let filter = Filter::parse_file(op, &text);
+            (name, filter.map_err(|error| CliError::failed(format!("{name}: {error}")))?)
+        } else {
+            let filter = Filter::parse(op, text);
+            ("--filter", filter.map_err(|error| CliError::usage(format!("--filter: {error}")))?)
         };
         request.filters.push((name.to_owned(), filter));
     }

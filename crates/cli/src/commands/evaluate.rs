@@ -42,8 +42,8 @@ Efficiency is the measured speed of the kernel that the model chooses divided by
 measured one; only valid rows count. A choice from a pool or a file that was not measured has efficiency 0. \
 Problems and kernels are joined by their fields, not by number. Rows that the model was trained on say \
 little about its quality: hold some back, or use the cross-validation of `ckselect train`. With --require, \
-the exit code is 3 if a figure is lower, or if a measured problem has no choice. With --against, it is 3 if a figure \
-fell by more than --max-loss allows.";
+the exit code is 3 if a figure is lower, or if a measured problem has no choice. With --against, it is 3 if a \
+figure fell by more than --max-loss allows.";
 
 /// Evaluate choices against measurements: those of a model, of the estimate or of a file
 #[derive(clap::Args)]
@@ -52,14 +52,14 @@ fell by more than --max-loss allows.";
     mut_arg("files", |files| files.required(false).required_unless_present("winners"))
 )]
 pub(crate) struct Args {
-    /// Model directory, embedded:NAME, or `estimate`, which needs no model (docs/estimate.md); or choices in a CSV:
-    /// `kernel`, perhaps with a `rank`, and the problem with all its fields or by its number (`problem_idx`) in the first
-    /// file of --data
+    /// Model directory, embedded:NAME, or `estimate`, which needs no model (docs/estimate.md); or choices in
+    /// a CSV: `kernel`, perhaps with a `rank`, and the problem with all its fields or by its number
+    /// (`problem_idx`) in the first file of --data
     #[arg(long, value_name = "DIR|FILE.csv")]
     model: PathBuf,
-    /// Instead of --data, tuned tables, AITER's or a CSV of problems and kernels: rows say which kernel of --pool
-    /// won. Prints the winners' places in its order, by shape and by pair of N and K (docs/aiter.md). --pool may be a
-    /// family of AITER's kernels, too
+    /// Instead of --data, tuned tables, AITER's or a CSV of problems and kernels: rows say which kernel of
+    /// --pool won. Prints the winners' places in its order, by shape and by pair of N and K (docs/aiter.md).
+    /// --pool may be a family of AITER's kernels, too
     #[arg(
         long,
         value_name = "FILE",
@@ -70,9 +70,15 @@ pub(crate) struct Args {
     /// Kernels to choose from, measured or not; by default those that were measured on the problem
     #[arg(long, value_name = "FILE")]
     pool: Option<PathBuf>,
-    /// The GPU, for the estimate and for a universal model: an architecture, or a file of constants [default: what the
-    /// rows record]
-    #[arg(long, value_name = "ARCH|FILE", value_parser = Gpu::from_text, default_value = "", hide_default_value = true)]
+    /// The GPU, for the estimate and for a universal model: an architecture, or a file of constants [default:
+    /// what the rows record]
+    #[arg(
+        long,
+        value_name = "ARCH|FILE",
+        value_parser = Gpu::from_text,
+        default_value = "",
+        hide_default_value = true
+    )]
     arch: Gpu,
     #[command(flatten)]
     data: Data,
@@ -85,12 +91,19 @@ pub(crate) struct Args {
     /// Compare with another model: a directory, embedded:NAME, `estimate`, or a CSV of choices
     #[arg(long, value_name = "OLD", conflicts_with_all = ["pool", "require", "winners"])]
     against: Option<PathBuf>,
-    /// With --against, how much lower mean, median, p10 and any problem's efficiency may be, each as a share [default:
-    /// mean=0.005,median=0.005,p10=0.02,problem=0.1]
-    #[arg(long, value_name = "FIGURE=SHARE,…", requires = "against", value_parser = against::loss, value_delimiter = ',')]
+    /// With --against, how much lower mean, median, p10 and any problem's efficiency may be, each as a share
+    /// [default: mean=0.005,median=0.005,p10=0.02,problem=0.1]
+    #[arg(
+        long,
+        value_name = "FIGURE=SHARE,…",
+        requires = "against",
+        value_parser = against::loss,
+        value_delimiter = ','
+    )]
     max_loss: Vec<(&'static str, f64)>,
-    /// Also write a file, by its suffix: .html is a report, one page that needs no network; .json has everything; .csv
-    /// each problem's outcome, worst first, or with --against those with another choice. May be given several times
+    /// Also write a file, by its suffix: .html is a report, one page that needs no network; .json has
+    /// everything; .csv each problem's outcome, worst first, or with --against those with another choice. May
+    /// be given several times
     #[arg(long, value_name = "FILE", value_parser = output::with_suffix)]
     output: Vec<PathBuf>,
     /// Output format of the figures

@@ -48,8 +48,8 @@ pub(crate) struct Args {
     /// Only the COUNT most important features
     #[arg(long, value_name = "COUNT")]
     top: Option<usize>,
-    /// Also write a page, FILE.html: the ranking, why the first kernel ranks above the second, what the estimate says, and
-    /// whether the problem is within the training range
+    /// Also write a page, FILE.html: the ranking, why the first kernel ranks above the second, what the
+    /// estimate says, and whether the problem is within the training range
     #[cfg(feature = "offline")]
     #[arg(long, value_name = "FILE", value_parser = page_file)]
     output: Option<PathBuf>,

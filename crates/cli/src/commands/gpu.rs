@@ -12,8 +12,8 @@ use ck_select::vocab::{Arch, Op};
 
 use crate::error::CliError;
 
-/// A GPU: `ARCH`, `FILE`, or `ARCH:FILE` for a file that is based on another architecture. Without either, none is
-/// named.
+/// A GPU: `ARCH`, `FILE`, or `ARCH:FILE` for a file that is based on another architecture. Without either,
+/// none is named.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Gpu {
     pub(crate) arch: Option<Arch>,
@@ -94,7 +94,8 @@ impl Gpu {
         })
     }
 
-    /// The model with the GPU's constants. Differences from its training are printed: it has never seen such a GPU.
+    /// The model with the GPU's constants. Differences from its training are printed: it has never seen such
+    /// a GPU.
     pub(crate) fn constants(&self, model: Model) -> Result<Model, CliError> {
         let own = model.extractor().hardware;
         let hardware = self.over(own)?;
@@ -171,8 +172,8 @@ impl Gpu {
         self.file.is_some().then(|| self.device()).transpose()
     }
 
-    /// The GPU, which must be the problem's. If none is named, it is that of the problem's architecture, else of the
-    /// one that all kernels name.
+    /// The GPU, which must be the problem's. If none is named, it is that of the problem's architecture, else
+    /// of the one that all kernels name.
     pub(crate) fn device_for<'k>(
         &self,
         problem: Option<&Problem>,

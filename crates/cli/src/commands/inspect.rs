@@ -34,9 +34,6 @@ pub(crate) struct Args {
     /// The architecture that a model without a spec was trained for
     #[arg(long, value_name = "ARCH", requires = "write_spec", value_parser = super::word::<Arch>)]
     arch: Option<Arch>,
-    /// The target whose importances are shown; by default the one that ranks
-    #[arg(long, value_name = "TARGET", value_parser = super::target)]
-    target: Option<Target>,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -47,7 +44,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         write_spec(&args.model, engine, arch)?;
     }
     let model = super::load_model(&args.model)?;
-    let target = args.target.unwrap_or(model.spec().rank_by);
+    let target = model.spec().rank_by;
     let forest = model
         .forest(target)
         .ok_or_else(|| CliError::failed(format!("{}: no forest for {target}", model.name())))?;

@@ -63,10 +63,11 @@ use crate::error::CliError;
 /// What a model does that it otherwise refuses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Allowed {
-    /// Directions, types and architectures that the model was not trained for, where the quality of its predictions is
-    /// unknown
+    /// Directions, types and architectures that the model was not trained for, where the quality of its
+    /// predictions is unknown
     Untrained,
-    /// Words without a code in the model's encoding (pipelines, dtypes, layouts), with upstream's silent defaults
+    /// Words without a code in the model's encoding (pipelines, dtypes, layouts), with upstream's silent
+    /// defaults
     Words,
 }
 
@@ -213,10 +214,16 @@ pub(crate) struct ModelAndPool {
     pool: Option<PathBuf>,
     #[command(flatten)]
     allow: AllowOption,
-    /// The GPU to rank for: an architecture, or a file of constants (`ckselect hardware` writes one; ARCH:FILE if it is
-    /// based on another architecture). A universal model and the estimate need one unless the problem or all kernels
-    /// name it; for another model, its constants replace those of the training
-    #[arg(long, value_name = "ARCH|FILE", value_parser = Gpu::from_text, default_value = "", hide_default_value = true)]
+    /// The GPU to rank for: an architecture, or a file of constants (`ckselect hardware` writes one;
+    /// ARCH:FILE if it is based on another architecture). A universal model and the estimate need one unless
+    /// the problem or all kernels name it; for another model, its constants replace those of the training
+    #[arg(
+        long,
+        value_name = "ARCH|FILE",
+        value_parser = Gpu::from_text,
+        default_value = "",
+        hide_default_value = true
+    )]
     arch: Gpu,
 }
 

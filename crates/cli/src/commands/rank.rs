@@ -63,9 +63,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "PAIRS", group = "asked")]
     problem: Option<String>,
     /// Many problems: a CSV with a column per field, JSON objects, or a list with one problem per line, with
-    /// or without its operation as `op=…` (as CK_SELECT_CAPTURE writes it). Repeated problems in a list, or in
-    /// a benchmark CSV (with a `kernel` column), count once. Misspelt columns are refused; problems that the
-    /// pool cannot compute are left out and counted. Rows are written while problems are still being read
+    /// or without its operation as `op=…` (as CK_SELECT_CAPTURE writes it). Repeated problems in a list, or
+    /// in a benchmark CSV (with a `kernel` column), count once. Misspelt columns are refused; problems that
+    /// the pool cannot compute are left out and counted. Rows are written while problems are still being read
     #[arg(long, value_name = "FILE", group = "asked")]
     problems: Option<PathBuf>,
     #[command(flatten)]

@@ -49,8 +49,8 @@ pub(crate) struct Args {
     /// The architecture of rows that do not record it; rows of other architectures are left out
     #[arg(long, value_name = "ARCH", value_parser = super::word::<Arch>)]
     arch: Option<Arch>,
-    /// Also write a file: FILE.html, a page that needs no network, or FILE.txt, the kernels that are worth keeping, one per
-    /// line, the one that adds most first. May be given twice
+    /// Also write a file: FILE.html, a page that needs no network, or FILE.txt, the kernels that are worth
+    /// keeping, one per line, the one that adds most first. May be given twice
     #[arg(long, value_name = "FILE", value_parser = output)]
     output: Vec<PathBuf>,
     /// How many kernels FILE.txt keeps, such as 8, or what share of the fastest kernels' speed [default: 99%]

@@ -38,11 +38,18 @@ a universal one, needs one. The estimate's scores are times in microseconds. The
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Model directory, embedded:NAME, or `estimate`, which needs no model and no measurements (docs/estimate.md)
+    /// Model directory, embedded:NAME, or `estimate`, which needs no model and no measurements
+    /// (docs/estimate.md)
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
     /// The GPU, for the estimate and for a universal model: an architecture, or a file of constants
-    #[arg(long, value_name = "ARCH|FILE", value_parser = Gpu::from_text, default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "ARCH|FILE",
+        value_parser = Gpu::from_text,
+        default_value = "",
+        hide_default_value = true
+    )]
     arch: Gpu,
     /// The problem, as key=value pairs
     #[arg(long, value_name = "PAIRS")]
@@ -59,10 +66,10 @@ pub(crate) struct Args {
     /// Only the best COUNT kernels
     #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = count)]
     top: usize,
-    /// How to search: budget=500 points to score, at most 100,000,000 (exhaustive scores all); seed=42, which finds the same
-    /// kernels again; constraints=buildable on kernels (accepted by the tile engine's validator for the architecture),
-    /// memory (fit into shared memory) or upstream (the same with one byte per element); the last two also find kernels that
-    /// no compiler accepts
+    /// How to search: budget=500 points to score, at most 100,000,000 (exhaustive scores all); seed=42, which
+    /// finds the same kernels again; constraints=buildable on kernels (accepted by the tile engine's
+    /// validator for the architecture), memory (fit into shared memory) or upstream (the same with one byte
+    /// per element); the last two also find kernels that no compiler accepts
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     params: Vec<String>,
     #[command(flatten)]

@@ -48,9 +48,9 @@ pub(crate) struct Args {
     #[arg(long, group = "source", conflicts_with_all = ["set", "driver", "validation"])]
     list: bool,
     /// How problems are drawn: op=grouped_conv of --validation; any_channels=1 there, including odd numbers;
-    /// most_gflop=GFLOP of each there, to bound the sweep's time; seed=42 of --validation and the set `holdout`; ndim=2 of the
-    /// sets `synthetic`, `holdout`, `conv-wide` and `conv-edge` (with 3, every sixth convolution of --validation has
-    /// three); batches=1,8,32 of the networks' layers
+    /// most_gflop=GFLOP of each there, to bound the sweep's time; seed=42 of --validation and the set
+    /// `holdout`; ndim=2 of the sets `synthetic`, `holdout`, `conv-wide` and `conv-edge` (with 3, every sixth
+    /// convolution of --validation has three); batches=1,8,32 of the networks' layers
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     params: Vec<String>,
     #[arg(skip)]
@@ -72,14 +72,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIRECTION", value_parser = word::<Direction>)]
     direction: Option<Direction>,
     /// Element type; by default upstream's: bf16 for convolutions, fp8 for GEMMs, as `enumerate` has it, fp16
-    /// for attention. Upstream's sets of attention have types of their own; of these it takes those of this type
+    /// for attention. Upstream's sets of attention have types of their own; of these it takes those of this
+    /// type
     #[arg(long, value_name = "TYPE", value_parser = word::<Dtype>)]
     dtype: Option<Dtype>,
-    /// At most this many problems, evenly spaced; with strata:, convolutions evenly over the strata (filter, stride, groups,
-    /// maps, channels)
+    /// At most this many problems, evenly spaced; with strata:, convolutions evenly over the strata (filter,
+    /// stride, groups, maps, channels)
     #[arg(long, value_name = "[strata:]COUNT", value_parser = count)]
     count: Option<Count>,
-    /// Output file: a CSV, one row per problem, or if it ends in .json, a list of objects [default: standard output]
+    /// Output file: a CSV, one row per problem, or if it ends in .json, a list of objects [default: standard
+    /// output]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
@@ -158,9 +160,8 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         return Err(CliError::failed("no problem is left after all conditions"));
     }
     let is_json = args.output.as_deref().is_some_and(|path| suffix(path) == "json");
-    Output::create(args.output.as_deref())?.filled(|out| match is_json {
-        false => shapes::write_csv(&problems, out),
-        true => shapes::write_json(&problems, out),
+    Output::create(args.output.as_deref())?.filled(|out| {
+        if is_json { shapes::write_json(&problems, out) } else { shapes::write_csv(&problems, out) }
     })
 }
 

@@ -143,8 +143,9 @@ struct PathArgs {
 /// Which winners are meant.
 #[derive(clap::Args, Clone, Default, PartialEq)]
 struct FilterArgs {
-    /// Only winners with these values of arch, device, pool (its hash), library, driver, op and kernel; `pool!=HASH`
-    /// means other pools, and `older_than=AGE` winners measured longer ago: a number with s, m, h, d or w
+    /// Only winners with these values of arch, device, pool (its hash), library, driver, op and kernel;
+    /// `pool!=HASH` means other pools, and `older_than=AGE` winners measured longer ago: a number with s, m,
+    /// h, d or w
     #[arg(long = "where", value_name = "FIELD=VALUE,…", value_parser = Filter::from_text)]
     filter: Option<Filter>,
 }

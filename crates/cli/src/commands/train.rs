@@ -35,8 +35,9 @@ pub(crate) struct Args {
     /// Measurements: benchmark CSVs, parquet, JSON, logs; a folder stands for its *.parquet files
     #[arg(long, value_name = "PATH", required_unless_present = "winners", num_args = 1..)]
     data: Vec<PathBuf>,
-    /// Instead of --data, tuned tables, AITER's or a CSV of problems and kernels: rows say which kernel of --pool won,
-    /// on any GPUs of --arch. The estimate takes part, see --prior, and what is held out are pairs of N and K
+    /// Instead of --data, tuned tables, AITER's or a CSV of problems and kernels: rows say which kernel of
+    /// --pool won, on any GPUs of --arch. The estimate takes part, see --prior, and what is held out are
+    /// pairs of N and K
     #[arg(
         long,
         value_name = "FILE",
@@ -64,8 +65,8 @@ pub(crate) struct Args {
     /// Replace an existing model directory
     #[arg(long)]
     overwrite: bool,
-    /// The GPU that was measured: an architecture such as gfx950, or a file of constants. With --universal, that of rows
-    /// that record none [default: what the rows record]
+    /// The GPU that was measured: an architecture such as gfx950, or a file of constants. With --universal,
+    /// that of rows that record none [default: what the rows record]
     #[arg(
         long = "arch",
         value_name = "ARCH|FILE",
@@ -97,19 +98,20 @@ pub(crate) struct Args {
     /// A feature engine (see `ckselect dev features --help`), or feature names separated by commas
     #[arg(long, value_name = "ENGINE|NAMES")]
     features: Option<String>,
-    /// Parameters of LightGBM and of the training. Those of LightGBM default to the objective's; the training's are seed=42,
-    /// fold_seed (shuffles groups of equal size among the folds), threads (folds at a time), hard_examples (rounds of more
-    /// weight for badly chosen problems), early_stopping=inner, held-out or off (which problems decide when to stop), and
-    /// group_by, what stays on one side of a fold: problem, sizes (whatever their direction, type and architecture), pair
-    /// (GEMMs of the same N and K) or upstream (its keys, which pool strides and padding)
+    /// Parameters of LightGBM and of the training. Those of LightGBM default to the objective's; the
+    /// training's are seed=42, fold_seed (shuffles groups of equal size among the folds), threads (folds at a
+    /// time), hard_examples (rounds of more weight for badly chosen problems), early_stopping=inner, held-out
+    /// or off (which problems decide when to stop), and group_by, what stays on one side of a fold: problem,
+    /// sizes (whatever their direction, type and architecture), pair (GEMMs of the same N and K) or upstream
+    /// (its keys, which pool strides and padding)
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     params: Vec<String>,
-    /// Folds of the cross-validation, 1 for none; or what is held out instead: each device, each direction, each type, or
-    /// the problems of one file of --data
+    /// Folds of the cross-validation, 1 for none; or what is held out instead: each device, each direction,
+    /// each type, or the problems of one file of --data
     #[arg(long, value_name = "COUNT|device|direction|dtype|FILE", default_value = "5", value_parser = folds)]
     folds: Folds,
-    /// Continue the forests of this model, a directory or embedded:NAME, but not a universal one, with --params
-    /// n_estimators further trees (default 500)
+    /// Continue the forests of this model, a directory or embedded:NAME, but not a universal one, with
+    /// --params n_estimators further trees (default 500)
     #[arg(long, value_name = "MODEL")]
     warm_start: Option<PathBuf>,
     /// Output format of the cross-validation's figures

@@ -61,8 +61,8 @@ pub(crate) struct Args {
     /// The universal model to continue: a directory, or embedded:NAME
     #[arg(long, value_name = "MODEL", default_value = "embedded:universal")]
     model: PathBuf,
-    /// The GPU that is measured: an architecture, or a file of constants [default: with --simulate, the architecture that
-    /// the rows record]
+    /// The GPU that is measured: an architecture, or a file of constants [default: with --simulate, the
+    /// architecture that the rows record]
     #[arg(
         long = "arch",
         value_name = "ARCH|FILE",
@@ -94,16 +94,16 @@ pub(crate) struct Args {
     /// Measure no longer than this: 90s, 30m, 2h
     #[arg(long, value_name = "TIME", value_parser = super::bench::duration, conflicts_with = "simulate")]
     budget: Option<Duration>,
-    /// Measure this many problems. With a runner, rounded up to a multiple of five [default: 10 in a simulation, else until
-    /// more change little]
+    /// Measure this many problems. With a runner, rounded up to a multiple of five [default: 10 in a
+    /// simulation, else until more change little]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     measure: Option<u32>,
     /// Measure only the first COUNT kernels of each problem in the order of the universal model [default: 10,
     /// or a tenth of the pool if that is more, but 30 at most; in a simulation, all]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
     first: Option<u32>,
-    /// Compute the learning curve: the quality of choices by the number of measured problems, for these numbers
-    /// [default: those of 0, 5, 10, 20, 40, 80 that are below the number of problems, and all]
+    /// Compute the learning curve: the quality of choices by the number of measured problems, for these
+    /// numbers [default: those of 0, 5, 10, 20, 40, 80 that are below the number of problems, and all]
     #[arg(
         long,
         value_name = "LIST",
@@ -114,14 +114,12 @@ pub(crate) struct Args {
         conflicts_with_all = ["measure", "output"]
     )]
     counts: Option<Vec<Count>>,
-    /// A file of --simulate whose problems are evaluated and never measured
-    #[arg(long, value_name = "FILE", requires = "counts")]
-    holdout: Option<PathBuf>,
     #[command(flatten)]
     rows: WhereOption,
-    /// seed=1 for the first problem and the training; draws=1 simulations, each with another seed, the last line of which has
-    /// the medians (5 with --counts); with --counts, ways=tuned,alone,upstream of learning to compare, and folds=5 in which
-    /// all problems are held out: more folds leave more problems to learn from
+    /// seed=1 for the first problem and the training; draws=1 simulations, each with another seed, the last
+    /// line of which has the medians (5 with --counts); with --counts, ways=tuned,alone,upstream of learning
+    /// to compare, and folds=5 in which all problems are held out (more folds leave more problems to learn
+    /// from), or a file of --simulate whose problems are held out and never measured
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     params: Vec<String>,
     #[arg(skip)]
@@ -145,12 +143,14 @@ struct Settings {
     draws: Option<u32>,
     ways: Vec<String>,
     folds: u32,
+    /// A file that is held out instead.
+    holdout: Option<PathBuf>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let ways = ["tuned", "alone", "upstream"].map(str::to_owned).to_vec();
-        Self { seed: 1, draws: None, ways, folds: 5 }
+        Self { seed: 1, draws: None, ways, folds: 5, holdout: None }
     }
 }
 
@@ -188,14 +188,16 @@ impl Args {
         params.set("seed", whole(0..=u64::MAX), &mut settings.seed)?;
         params.set("draws", |value| whole(1..=1000)(value).map(Some), &mut settings.draws)?;
         params.set("ways", |value| Ok(value.split(',').map(str::to_owned).collect()), &mut settings.ways)?;
-        params.set("folds", whole(2..=1000), &mut settings.folds)?;
+        let is_number = |value: &str| value.bytes().all(|byte| byte.is_ascii_digit());
+        let holdout = |value: &str| Ok((!is_number(value)).then(|| PathBuf::from(value)));
+        params.set("folds", holdout, &mut settings.holdout)?;
+        if settings.holdout.is_none() {
+            params.set("folds", whole(2..=1000), &mut settings.folds)?;
+        }
         let curve = ["ways", "folds"].into_iter().find(|name| params.has(name));
         match curve {
             Some(name) if self.counts.is_none() => {
                 Err(CliError::usage(format!("--params: {name} is for --counts")))
-            }
-            _ if params.has("folds") && self.holdout.is_some() => {
-                Err(CliError::usage("--params: folds has no use with --holdout"))
             }
             _ if params.has("draws") && self.runner.is_some() => {
                 Err(CliError::usage("--params: draws is for --simulate"))

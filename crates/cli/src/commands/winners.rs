@@ -13,8 +13,8 @@ use super::tuned_table;
 use crate::error::CliError;
 use crate::table::Table;
 
-/// Reads the shapes of tuned tables on an architecture, if one is given, with winners of these pools. Rows that record
-/// none are of it.
+/// Reads the shapes of tuned tables on an architecture, if one is given, with winners of these pools. Rows
+/// that record none are of it.
 pub(super) fn read(files: &[PathBuf], pools: &[Arc<Pool>], arch: Option<Arch>) -> Result<Winners, CliError> {
     let of: Vec<&Pool> = pools.iter().map(AsRef::as_ref).collect();
     let winners = Winners::read(files, of[0].op(), arch)?;

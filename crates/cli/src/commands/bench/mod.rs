@@ -80,21 +80,22 @@ pub(crate) struct Args {
     /// CK_SELECT_CAPTURE writes it
     #[arg(long, value_name = "FILE")]
     problems: PathBuf,
-    /// The log of the measurements. A second name, which ends in .html, is a page of the running sweep that is kept up to
-    /// date: progress, time left, failures, the best so far
+    /// The log of the measurements. A second name, which ends in .html, is a page of the running sweep that
+    /// is kept up to date: progress, time left, failures, the best so far
     #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
     output: Vec<PathBuf>,
-    /// What runs the kernels: a folder, a shared library or a configuration. The folder has upstream's executables,
-    /// benchmark_<kernel>, or a kernels.json and the libraries that it names; the library is one of
-    /// include/ck_select_bench.h; the configuration has executables with other flags, or libraries built just in time
+    /// What runs the kernels: a folder, a shared library or a configuration. The folder has upstream's
+    /// executables, benchmark_<kernel>, or a kernels.json and the libraries that it names; the library is one
+    /// of include/ck_select_bench.h; the configuration has executables with other flags, or libraries built
+    /// just in time
     #[arg(long, value_name = "DIR|FILE.so|CONFIG.json", group = "who")]
     runner: Option<PathBuf>,
     /// Measure nothing: answer from measurements in any format that `ckselect convert` reads, from a model
     /// directory, or by the formula `analytic`
     #[arg(long, value_name = "FROM", group = "who")]
     simulate: Option<PathBuf>,
-    /// Continue an existing output, or start a new one if there is none. With =failed, measure failed rows again, or those
-    /// of some classes, such as =load,timeout
+    /// Continue an existing output, or start a new one if there is none. With =failed, measure failed rows
+    /// again, or those of some classes, such as =load,timeout
     #[arg(
         long,
         value_name = "CLASS,…",
@@ -111,9 +112,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     care: Care,
     /// The order in which a problem's kernels are measured: `pool`; or, most promising first, `estimate` or
-    /// `model`, which need --arch unless the model is for one GPU. `estimate:10` and `model:10`
-    /// measure only the first ten; `estimate:1.35x` leaves out kernels that are more than 1.35 times slower than
-    /// the fastest by the estimate, but keeps seven, or a quarter of fewer than 28. Of 30 kernels, either has
+    /// `model`, which need --arch unless the model is for one GPU. `estimate:10` and `model:10` measure only
+    /// the first ten; `estimate:1.35x` leaves out kernels that are more than 1.35 times slower than the
+    /// fastest by the estimate, but keeps seven, or a quarter of fewer than 28. Of 30 kernels, either has
     /// 99.8 % of the best speed (docs/results.md) [default: model:30 with --arch, else pool]
     #[arg(long, value_name = "ORDER[:KEEP]", value_parser = order)]
     order: Option<Order>,
@@ -121,7 +122,13 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
     /// The GPU, for the estimate and for a universal model: an architecture, or a file of constants
-    #[arg(long, value_name = "ARCH|FILE", value_parser = NamedGpu::from_text, default_value = "", hide_default_value = true)]
+    #[arg(
+        long,
+        value_name = "ARCH|FILE",
+        value_parser = NamedGpu::from_text,
+        default_value = "",
+        hide_default_value = true
+    )]
     arch: NamedGpu,
     /// GPUs to measure on, all at once, by their indices among the visible ones; by default all that
     /// HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES name, or the first
@@ -162,8 +169,8 @@ enum Keep {
     Within(f64),
 }
 
-/// How many kernels of a problem are measured by default where the GPU is known: of 546, they have 99.9 % of the
-/// best speed (docs/results.md).
+/// How many kernels of a problem are measured by default where the GPU is known: of 546, they have 99.9 % of
+/// the best speed (docs/results.md).
 const PROMISING: u32 = 30;
 
 /// Reads `pool`, or `estimate` and `model` with what they keep.
@@ -199,9 +206,10 @@ struct Care {
     /// Abandon kernels that are this many times slower than the problem's best: 5x
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     cutoff: Option<f64>,
-    /// How to measure: warmup=3 runs of each kernel, repeat=10 timed runs, whose median is the result, samples=1 runs of an
-    /// executable, which itself averages over repeat, remeasure=0 times if a measurement varies by more than 10 % (the most
-    /// stable result counts), timeout=30s for one kernel on one problem, batch=20 kernels for one worker process
+    /// How to measure: warmup=3 runs of each kernel, repeat=10 timed runs, whose median is the result,
+    /// samples=1 runs of an executable, which itself averages over repeat, remeasure=0 times if a measurement
+    /// varies by more than 10 % (the most stable result counts), timeout=30s for one kernel on one problem,
+    /// batch=20 kernels for one worker process
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     params: Vec<String>,
     /// A first look: 1 warm-up run, 3 timed runs, a cut-off of 3x, 10 problems evenly over the file

@@ -86,7 +86,8 @@ pub(super) fn run(args: &Args) -> Result<(), CliError> {
     table.finish()
 }
 
-/// Adds the best kernel of a problem that a table can name, in the best of these splits if the problem leaves it open.
+/// Adds the best kernel of a problem that a table can name, in the best of these splits if the problem leaves
+/// it open.
 fn push(
     table: &mut TunedTable<'_>,
     ranker: &Ranker,

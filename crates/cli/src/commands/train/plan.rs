@@ -9,11 +9,12 @@ use ck_select::vocab::{Direction, Op};
 use ck_select_data::measurements::{Measurements, files_of};
 use ck_select_train::{Goal, GroupBy, Holdout, Objective, Params, Plan, Role, Stop, TrainError, WarmStart};
 
+use super::super::whole;
 use super::{Args, Folds};
 use crate::error::CliError;
 
-/// The features for winners: those that need no number of a word, because tables have kernels of pipelines that no
-/// trainer numbers, and not N and K, by which a forest would know its pairs by heart.
+/// The features for winners: those that need no number of a word, because tables have kernels of pipelines
+/// that no trainer numbers, and not N and K, by which a forest would know its pairs by heart.
 const OF_WINNERS: [&str; 41] = [
     "M",
     "log2_M",
@@ -127,9 +128,6 @@ impl Settings {
     const NAMES: [&str; 6] = ["seed", "fold_seed", "threads", "hard_examples", "early_stopping", "group_by"];
 
     pub(super) fn of(words: &[String]) -> Result<Self, CliError> {
-        fn whole<T: std::str::FromStr + PartialOrd>(value: &str, most: T) -> Option<T> {
-            value.parse().ok().filter(|found| *found <= most)
-        }
         let mut all =
             Self { seed: 42, fold_seed: None, threads: 0, hard_examples: 0, stop: None, group_by: None };
         for Param { text, only, name, value } in params(words)? {
@@ -137,12 +135,18 @@ impl Settings {
                 continue;
             }
             let (is_read, expected) = match name {
-                "seed" => (whole(value, 1_000_000_000).map(|seed| all.seed = seed), "0 to 1000000000"),
-                "fold_seed" => {
-                    (whole(value, u64::MAX).map(|seed| all.fold_seed = Some(seed)), "a whole number")
+                "seed" => {
+                    (whole(0..=1_000_000_000)(value).ok().map(|seed| all.seed = seed), "0 to 1000000000")
                 }
-                "threads" => (whole(value, 1 << 16).map(|count| all.threads = count), "a number of threads"),
-                "hard_examples" => (whole(value, 20).map(|rounds| all.hard_examples = rounds), "0 to 20"),
+                "fold_seed" => {
+                    (whole(0..=u64::MAX)(value).ok().map(|seed| all.fold_seed = Some(seed)), "a whole number")
+                }
+                "threads" => {
+                    (whole(0..=1 << 16)(value).ok().map(|count| all.threads = count), "a number of threads")
+                }
+                "hard_examples" => {
+                    (whole(0..=20)(value).ok().map(|rounds| all.hard_examples = rounds), "0 to 20")
+                }
                 "early_stopping" => (stop(value).map(|stop| all.stop = Some(stop)), "inner, held-out or off"),
                 "group_by" => (
                     group_by(value).map(|group| all.group_by = Some(group)),

@@ -20,7 +20,7 @@ pub(super) fn run(args: &Args, counts: &[Count]) -> Result<(), CliError> {
     let recorded = Recorded::read(args)?;
     let mut points = Vec::new();
     for way in ways {
-        let simulation = recorded.simulation(way)?.holding_back(args.holdout.as_deref())?;
+        let simulation = recorded.simulation(way)?.holding_back(args.settings.holdout.as_deref())?;
         let simulation = simulation.in_folds(args.settings.folds as usize);
         for measured in numbers(counts, &simulation)? {
             // Without measurements there is nothing to learn from except the universal model.

@@ -110,7 +110,8 @@ fn check(draw: &Draw) -> Result<(), CliError> {
     }
 }
 
-/// Adds the last point, in the place of one of as many problems: their other kernels may have been measured since.
+/// Adds the last point, in the place of one of as many problems: their other kernels may have been measured
+/// since.
 fn end_with(curve: &mut Vec<CurvePoint>, last: CurvePoint) {
     curve.retain(|point| point.measured < last.measured);
     curve.push(last);

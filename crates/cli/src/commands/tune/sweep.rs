@@ -48,8 +48,8 @@ impl<'a> Sweep<'a> {
         self.left().is_some_and(|left| left.is_zero())
     }
 
-    /// Measures all kernels on the problems of each file, as long as there is time, into a file that takes its
-    /// place once it is complete.
+    /// Measures all kernels on the problems of each file, as long as there is time, into a file that takes
+    /// its place once it is complete.
     pub(super) fn measure_the_rest(&self, work: &Path, files: &mut [PathBuf]) -> Result<(), CliError> {
         if !self.is_over() {
             say!("ckselect: the promising kernels are measured; with the time that is left, all kernels are");
@@ -116,8 +116,8 @@ impl<'a> Sweep<'a> {
         Ok(self.read(file)?.rows().iter().any(|row| row.is_valid))
     }
 
-    /// Refuses another GPU than the architecture's, and than that of the files before, as soon as it has measured
-    /// a file.
+    /// Refuses another GPU than the architecture's, and than that of the files before, as soon as it has
+    /// measured a file.
     fn check_gpu(&self, file: &Path) -> Result<(), CliError> {
         if rows(file) == 0 {
             return Ok(());
