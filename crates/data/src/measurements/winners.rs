@@ -228,7 +228,7 @@ impl Winners {
                     assumed,
                 )
                 .map_err(|message| row_error(file, line, message))?;
-            let shape = *known.entry(key.clone()).or_insert_with(|| {
+            let shape = *known.entry(key).or_insert_with(|| {
                 let (problem, units) = key;
                 self.shapes.push(TunedShape {
                     problem,
