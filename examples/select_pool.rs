@@ -6,9 +6,9 @@
 //! $ cargo run --release --example select_pool -- models/mine triton.csv sm_90 auto
 //! ```
 //!
-//! With `auto`, the number of parts is chosen, too. Prints the kernels and microseconds a problem: the least and the
-//! median of 15 rounds of 200 problems on one thread. On a busy machine, count instructions instead: `perf stat -e
-//! instructions:u`.
+//! With `auto`, the number of parts is chosen, too. Prints the kernels and microseconds a problem: the least
+//! and the median of 15 rounds of 200 problems on one thread. On a busy machine, count instructions instead:
+//! `perf stat -e instructions:u`.
 
 use std::hint::black_box;
 use std::sync::Arc;

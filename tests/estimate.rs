@@ -340,8 +340,8 @@ fn a_universal_model_ranks_gemms() {
     assert!(text.contains("embedded:universal (gemm_universal, generic)"), "{text}");
 }
 
-/// Sums of leaf values are the forest's own bits, the score is theirs, as far as it counts, less the prior, and nothing
-/// is allocated once warm.
+/// Sums of leaf values are the forest's own bits, the score is theirs, as far as it counts, less the prior,
+/// and nothing is allocated once warm.
 #[test]
 fn a_universal_score_is_the_forests_and_the_priors() {
     let model = Arc::new(Model::load(root("models/universal")).unwrap());

@@ -308,8 +308,8 @@ impl Ranker {
         Ok(())
     }
 
-    /// Ranks a shortlist by a universal model, which has none if the places of other numbers of parts are better;
-    /// `false` if all kernels have to be ranked.
+    /// Ranks a shortlist by a universal model, which has none if the places of other numbers of parts are
+    /// better; `false` if all kernels have to be ranked.
     fn shortlist_universal(
         &self,
         universal: &Universal,
@@ -340,7 +340,8 @@ impl Ranker {
         Ok(true)
     }
 
-    /// Whether a universal model may choose a kernel: it serves all types and layouts, but a kernel only its own.
+    /// Whether a universal model may choose a kernel: it serves all types and layouts, but a kernel only its
+    /// own.
     fn counts<'c>(
         &'c self,
         universal: &Universal,

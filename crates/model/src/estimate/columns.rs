@@ -36,7 +36,8 @@ const GEMM_COLUMNS: &[UniversalColumn] = columns! { Gemm:
     Pair est_rounds = |s| s.cycles.flowing.clamp(1.0 / ROUNDS, ROUNDS),
         "rounds of workgroups, as if they could be divided";
     Pair est_whole_rounds = |s| s.cycles.rounds.min(8.0), "whole rounds, 8 at most";
-    Pair est_last_round = |s| s.cycles.last / s.cycles.resident, "share of the device that the last round fills";
+    Pair est_last_round = |s| s.cycles.last / s.cycles.resident,
+        "share of the device that the last round fills";
     Pair est_uneven = |s| ratio(s.cycles.rounds + s.cycles.last / s.cycles.resident, s.cycles.flowing),
         "rounds over those as if they could be divided";
     Kernel est_resident = |s| s.cycles.resident.min(8.0), "workgroups that a compute unit holds, 8 at most";
@@ -47,7 +48,8 @@ const GEMM_COLUMNS: &[UniversalColumn] = columns! { Gemm:
     Pair est_filled_n = |s| s.cycles.filled[1], "share of the tiles' columns";
     Pair est_filled_k = |s| s.cycles.filled[2], "share of the steps' depth";
     Pair est_filled = |s| s.cycles.filled.iter().product(), "the three together";
-    Pair est_tiles_m = |s| (s.load.extents[0] / s.shape.tile[0]).ceil().min(64.0), "tiles along m, 64 at most";
+    Pair est_tiles_m = |s| (s.load.extents[0] / s.shape.tile[0]).ceil().min(64.0),
+        "tiles along m, 64 at most";
     Kernel est_staged = |s| (s.shape.staged / 1024.0).min(512.0), "KiB that a step stages, 512 at most";
     Kernel est_tile_m = |s| s.shape.tile[0].min(256.0), "rows of a tile, 256 at most";
     Kernel est_tile_n = |s| s.shape.tile[1].min(256.0), "columns of a tile";
@@ -56,7 +58,8 @@ const GEMM_COLUMNS: &[UniversalColumn] = columns! { Gemm:
     Kernel est_ahead = |s| s.shape.ahead, "how far loads run ahead: not, a step, a step with a second buffer";
     Kernel est_compv5 = |s| f64::from(u8::from(s.shape.compv5)),
         "whether the pipeline is compv5, which the estimate takes for compv3";
-    Kernel est_two_stage = |s| f64::from(u8::from(s.shape.two_stage)), "whether a second kernel adds up parts";
+    Kernel est_two_stage = |s| f64::from(u8::from(s.shape.two_stage)),
+        "whether a second kernel adds up parts";
     Pair est_width_a = |s| s.width(0), "elements of an access to A, 16 at most";
     Pair est_width_b = |s| s.width(1), "elements of an access to B";
     Pair est_width_c = |s| s.width(2), "elements of an access to the result";
@@ -82,7 +85,8 @@ const GEMM_COLUMNS: &[UniversalColumn] = columns! { Gemm:
         "multiply-adds of 16 bits that the device does while a byte comes from memory, 16 to 512";
 };
 
-/// The kernels of a pool on a device, for universal models. Those that the estimate cannot tell apart are a class.
+/// The kernels of a pool on a device, for universal models. Those that the estimate cannot tell apart are a
+/// class.
 #[derive(Debug)]
 pub struct UniversalPool {
     estimator: Estimator,
@@ -102,8 +106,8 @@ enum Shapes {
 const BLOCK: usize = 32;
 
 impl UniversalPool {
-    /// Computes what depends on device and kernels alone. Kernels with different values of `apart` are of different
-    /// classes.
+    /// Computes what depends on device and kernels alone. Kernels with different values of `apart` are of
+    /// different classes.
     pub fn new<'k>(
         estimator: Estimator,
         kernels: impl Iterator<Item = &'k KernelKind>,
@@ -138,9 +142,10 @@ impl UniversalPool {
         self.classes().flat_map(row).copied().collect()
     }
 
-    /// Fills in the columns of the kernels that `counts` that depend on the problem, too: column after column, with a
-    /// value for each class. `log_times` receives the logarithm of each kernel's estimated microseconds. It is NaN for
-    /// kernels that do not count or have no estimate; their columns are meaningless. `of_classes` is working memory.
+    /// Fills in the columns of the kernels that `counts` that depend on the problem, too: column after
+    /// column, with a value for each class. `log_times` receives the logarithm of each kernel's estimated
+    /// microseconds. It is NaN for kernels that do not count or have no estimate; their columns are
+    /// meaningless. `of_classes` is working memory.
     pub fn fill(
         &self,
         columns: &[&'static UniversalColumn],

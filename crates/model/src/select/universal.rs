@@ -25,7 +25,8 @@ pub(super) struct Universal {
     /// The most that the forest adds to a score.
     most: f64,
     forest: Arc<Forest>,
-    /// For pools that are too large for a [`PoolScorer`] of few lanes: their classes have nearly nothing in common.
+    /// For pools that are too large for a [`PoolScorer`] of few lanes: their classes have nearly nothing in
+    /// common.
     rows: RowScorer,
     /// Columns, with the features that may follow.
     extractor: Extractor,
@@ -219,8 +220,9 @@ const SHORTLIST_FROM: usize = 2 * FEW;
 /// How many of the best by the estimate are scored before the others that can be better than them.
 const FIRST: usize = 4;
 
-/// How much faster than estimated a forest can make a kernel, so that those with far longer estimates need no score.
-/// Of 159 shapes with 546 kernels, it makes the best of one that much faster, and most by less than 1.25.
+/// How much faster than estimated a forest can make a kernel, so that those with far longer estimates need no
+/// score. Of 159 shapes with 546 kernels, it makes the best of one that much faster, and most by less than
+/// 1.25.
 const MOST: f64 = 1.5;
 
 /// The most that the forest of a universal model adds to a score, unless it was adapted to a GPU.
@@ -268,7 +270,8 @@ impl Universal {
         device.columns.fill(schema, problem, counts, values).map_err(RankError::ProblemSide)
     }
 
-    /// Scores all kernels from the values that were filled in; `finish` ends the forest's sum. `false` if none counts.
+    /// Scores all kernels from the values that were filled in; `finish` ends the forest's sum. `false` if
+    /// none counts.
     pub(super) fn score_all(
         &self,
         device: &OnDevice,
@@ -300,8 +303,9 @@ impl Universal {
         Ok(true)
     }
 
-    /// Scores the kernels that can be among the `count` best, if these are better than `floor`: others cannot, even if
-    /// the forest adds the most that it can. The other scores are NaN. `false` if all have to be scored.
+    /// Scores the kernels that can be among the `count` best, if these are better than `floor`: others
+    /// cannot, even if the forest adds the most that it can. The other scores are NaN. `false` if all have to
+    /// be scored.
     pub(super) fn shortlist(
         &self,
         (problem, arch): (&Problem, Option<Arch>),
@@ -494,8 +498,9 @@ mod tests {
         internal_value=0 0 0\ninternal_weight=0 0 0\ninternal_count=4 3 2\nis_linear=0\nshrinkage=1\n\n\n\
         end of trees\n";
 
-    /// The first places of a large pool are those of all, to the bit, and the rest follows when it is asked for: with
-    /// equal kernels, on a GPU that was seen and on others, for one number of parts and for several.
+    /// The first places of a large pool are those of all, to the bit, and the rest follows when it is asked
+    /// for: with equal kernels, on a GPU that was seen and on others, for one number of parts and for
+    /// several.
     #[test]
     #[cfg_attr(miri, ignore = "reads files")]
     fn a_shortlist_begins_as_the_whole_ranking() {

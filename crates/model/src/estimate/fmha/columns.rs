@@ -9,7 +9,8 @@ pub(in crate::estimate) const FMHA_COLUMNS: &[UniversalColumn] = columns! { Fmha
     Pair est_rounds = |s| s.cycles.flowing.clamp(1.0 / ROUNDS, ROUNDS),
         "rounds of workgroups, as if they could be divided";
     Pair est_whole_rounds = |s| s.cycles.flowing.floor().min(8.0), "whole rounds, 8 at most";
-    Pair est_last_round = |s| s.cycles.last / s.cycles.resident, "share of the device that the last round fills";
+    Pair est_last_round = |s| s.cycles.last / s.cycles.resident,
+        "share of the device that the last round fills";
     Pair est_resident = |s| s.cycles.resident.min(8.0), "workgroups that a compute unit holds, 8 at most";
     Pair est_occupied = |s| s.cycles.occupied, "share of a compute unit's SIMDs that a workgroup occupies";
     Pair est_steps = |s| s.cycles.steps.mean.min(256.0), "tiles of keys of a workgroup, 256 at most";
@@ -37,7 +38,8 @@ pub(in crate::estimate) const FMHA_COLUMNS: &[UniversalColumn] = columns! { Fmha
         "cycles of accesses over those of the products";
     Pair est_cache_share = |s| (s.cycles.cache / s.time).min(1.0), "what the caches need of the time";
     Pair est_memory_share = |s| (s.cycles.memory / s.time).min(1.0), "what the memory needs of the time";
-    Pair est_second_stage_share = |s| (s.cycles.second_stage / s.time).min(1.0), "what parts need of the time";
+    Pair est_second_stage_share = |s| (s.cycles.second_stage / s.time).min(1.0),
+        "what parts need of the time";
     Kernel est_compute_units = |s| compute_units(s.device), "compute units, 16 to 512";
     Kernel est_wave_size = |s| s.device.hardware.wavefront_size as f64, "threads of a wave";
     Kernel est_balance = |s| balance(s.device),
