@@ -11,11 +11,10 @@ use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select::registry::{Hooks, Mode, NewKernel, Options, Priority, Registry, Source, UserData};
-use ck_select::select::{RankScratch, Ranker, universal_rows};
+use ck_select::select::{RankScratch, Ranker, most_of_forest, universal_rows};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
-use ck_select::vocab::Op;
 
 /// Counts the allocations of each thread.
 struct Counting;
@@ -329,8 +328,8 @@ fn a_universal_model_ranks_gemms() {
     let chosen = registry.select(&problem).unwrap();
     assert_eq!((chosen.source, chosen.generic), (Source::Model, true));
     assert_ne!(chosen.entry.name(), names[0], "a large problem wants a large tile");
-    // It was trained on bf16 and fp16.
-    assert_eq!(chosen.outside.names(Op::Gemm).collect::<Vec<_>>(), ["dtype_a", "dtype_b"]);
+    // It was trained on GEMMs of this type, on another GPU.
+    assert!(!chosen.out_of_range());
     // The same scores as with the model and the pool alone.
     let model = Arc::new(Model::load(root("models/universal")).unwrap());
     let gfx942 = "gfx942".parse().unwrap();
@@ -364,13 +363,13 @@ fn a_model_of_a_librarys_kernels_is_asked_where_one_computes_the_problem() {
     assert!(!registry.select(&scaled).unwrap().generic);
 }
 
-/// Sums of leaf values are the forest's own bits, the score is theirs less the prior, and nothing is
-/// allocated once warm.
+/// Sums of leaf values are the forest's own bits, the score is theirs, as far as it counts, less the prior,
+/// and nothing is allocated once warm.
 #[test]
 fn a_universal_score_is_the_forests_and_the_priors() {
     let model = Arc::new(Model::load(root("models/universal")).unwrap());
     // It has seen no gfx942, so that the estimate counts twice.
-    let prior = 2.0 * model.spec().prior.unwrap();
+    let (most, prior) = (most_of_forest(model.spec().prior.unwrap()), 2.0 * model.spec().prior.unwrap());
     let gfx942 = "gfx942".parse().unwrap();
     let device = Device::for_arch(gfx942).unwrap();
     let pool = Arc::new(pool());
@@ -387,7 +386,7 @@ fn a_universal_score_is_the_forests_and_the_priors() {
         assert_eq!(scratch.ranking().len(), 30);
         for place in scratch.ranking() {
             let row = &rows[place.index * width..][..width];
-            let expected = forest.predict(row).unwrap() - prior * log_times[place.index];
+            let expected = forest.predict(row).unwrap().min(most) - prior * log_times[place.index];
             assert_eq!(place.score.to_bits(), expected.to_bits(), "{n} {}", place.index);
             assert_eq!(ranker.features(problem.checked().unwrap(), place.index).unwrap(), row);
         }

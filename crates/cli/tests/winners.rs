@@ -107,6 +107,8 @@ fn places_are_counted_by_shape_and_by_pair_on_each_gpu() {
         ("winner_top1", 0.75),
         ("winner_top1_by_pair", 0.5),
         ("winner_top3", 1.0),
+        ("winner_first_hundredth", 0.75),
+        ("winner_first_twentieth", 0.75),
         ("winner_first_tenth", 0.75),
         ("timed_efficiency", (3.0 + 0.8) / 4.0),
         ("timed_share", 1.0),

@@ -53,6 +53,8 @@ impl GpuFigures {
             ("winner_top1", "winner_top1_by_pair", 1),
             ("winner_top3", "winner_top3_by_pair", 3),
             ("winner_top5", "winner_top5_by_pair", 5),
+            ("winner_first_hundredth", "winner_first_hundredth_by_pair", kernels.div_ceil(100)),
+            ("winner_first_twentieth", "winner_first_twentieth_by_pair", kernels.div_ceil(20)),
             ("winner_first_tenth", "winner_first_tenth_by_pair", kernels.div_ceil(10)),
         ] {
             let within = |one: &Placed| f64::from(u8::from(one.rank.is_some_and(|rank| rank < first)));

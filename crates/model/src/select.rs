@@ -14,7 +14,7 @@ pub use error::{LeftOut, LeftOutReason, RankError};
 pub use outside::OutOfRange;
 pub use ranking::{RankScratch, Ranking};
 pub use targets::TargetScorer;
-pub use universal::{universal_prior, universal_rows, universal_score};
+pub use universal::{most_of_forest, universal_prior, universal_rows, universal_score};
 
 use std::sync::Arc;
 
@@ -96,8 +96,9 @@ pub struct Ranker {
     /// Empty for a universal model, which has columns of its own.
     sides: Vec<KernelSide>,
     features: Option<PoolFeatures>,
+    /// `None` for a universal model, which has one for each GPU.
+    scorer: Option<PoolScorer>,
     universal: Option<Universal>,
-    scorer: PoolScorer,
     known: Known,
     ties: Ties,
     /// The kernels of the pool on each GPU, for their times. A universal model has them already.
@@ -140,7 +141,8 @@ impl Ranker {
 
     /// Compiles what [`Ranker::deferred`] postponed.
     pub fn prepare(&self) {
-        self.scorer.prepare();
+        self.scorer.iter().for_each(PoolScorer::prepare);
+        self.universal.iter().for_each(Universal::prepare);
     }
 
     /// [`Ranker::new`] with `key` instead of the model's, and with compilation postponed to the second
@@ -183,13 +185,9 @@ impl Ranker {
             });
         }
         let sides_of_universal = if is_universal { std::mem::take(&mut sides) } else { Vec::new() };
-        let universal = Universal::new(&model, described, &pool, &places, sides_of_universal);
-        let (features, scorer) = if let Some(universal) = &universal {
-            (None, universal.scorer(model.ranking_forest().ok_or(RankError::NoForest)?)?)
-        } else {
-            let (features, scorer) = compile(&model, &sides)?;
-            (Some(features), scorer)
-        };
+        let universal = Universal::new(&model, described, &pool, &places, sides_of_universal).transpose()?;
+        let own = if universal.is_some() { None } else { Some(compile(&model, &sides)?) };
+        let (features, scorer) = own.unzip();
         let trained = model.spec().trained_on.as_ref();
         let unmeasured = |kernel: &Kernel| trained.and_then(|trained| trained.unmeasured(&kernel.kind));
         let unmeasured: Vec<String> =
@@ -206,8 +204,8 @@ impl Ranker {
             unmeasured,
             sides,
             features,
-            universal,
             scorer,
+            universal,
             known,
             ties,
             estimated,
@@ -273,6 +271,7 @@ impl Ranker {
         scratch: &'w mut RankScratch,
     ) -> Result<Ranking<'r, 'w>, RankError> {
         self.check_key(&problem, arch)?;
+        scratch.floor = f64::NEG_INFINITY;
         if problem.chooses_split() {
             self.rank_splits(problem, arch, count, scratch)?;
         } else {
@@ -290,10 +289,16 @@ impl Ranker {
         count: usize,
         scratch: &mut RankScratch,
     ) -> Result<(), RankError> {
+        if let Some(universal) = &self.universal
+            && self.shortlist_universal(universal, (problem, arch), count, scratch)?
+        {
+            return Ok(());
+        }
         self.fill(problem, arch, scratch)?;
-        // Shortlists do not take the estimate into account.
-        let shortlists = self.universal.is_none() && self.scorer.distinct_kernels() >= SHORTLIST_FROM;
-        if shortlists && self.shortlist(problem, count, scratch)? {
+        let scorer = self.scorer.as_ref().filter(|scorer| scorer.distinct_kernels() >= SHORTLIST_FROM);
+        if let Some(scorer) = scorer
+            && self.shortlist(scorer, problem, count, scratch)?
+        {
             scratch.is_shortlist = true;
             scratch.truncate(count);
         } else {
@@ -301,6 +306,53 @@ impl Ranker {
             self.order(problem, count, scratch);
         }
         Ok(())
+    }
+
+    /// Ranks a shortlist by a universal model, which has none if the places of other numbers of parts are
+    /// better; `false` if all kernels have to be ranked.
+    fn shortlist_universal(
+        &self,
+        universal: &Universal,
+        (problem, arch): (Checked<'_>, Option<Arch>),
+        count: usize,
+        scratch: &mut RankScratch,
+    ) -> Result<bool, RankError> {
+        let counts = self.counts(universal, &problem, arch);
+        let (wanted, finish) = ((count, scratch.floor), |sum| self.score(sum));
+        if !universal.shortlist((&problem, arch), counts, wanted, finish, &mut scratch.universal)? {
+            return Ok(false);
+        }
+        (scratch.arch, scratch.is_shortlist) = (arch, true);
+        scratch.outside = self.known.outside(&problem, arch, &[]);
+        let scores =
+            self.places.iter().zip(universal.scores(universal.on(&problem, arch)?, &scratch.universal));
+        scratch.ranking.clear();
+        scratch.ranking.extend(scores.filter(|(_, score)| !score.is_nan()).map(|(&index, score)| Ranked {
+            index,
+            split_k: problem.split_k(),
+            score,
+        }));
+        if scratch.ranking.is_empty() && scratch.universal.log_times.iter().all(|time| time.is_nan()) {
+            return Err(self.no_kernel(&problem));
+        }
+        self.order(problem, count, scratch);
+        scratch.truncate(count);
+        Ok(true)
+    }
+
+    /// Whether a universal model may choose a kernel: it serves all types and layouts, but a kernel only its
+    /// own.
+    fn counts<'c>(
+        &'c self,
+        universal: &Universal,
+        problem: &'c Problem,
+        arch: Option<Arch>,
+    ) -> impl Fn(usize) -> bool + 'c {
+        let arch_of_gpu = universal.arch_for(problem, arch);
+        move |at| {
+            let kernel = self.places.get(at).and_then(|&index| self.pool.get(index));
+            kernel.is_some_and(|kernel| kernel.computes(problem) && kernel.runs_on(arch_of_gpu))
+        }
     }
 
     /// Ranks the first `count` of all pairs of a kernel and a number of parts: as many of each number, merged. The
@@ -323,6 +375,9 @@ impl Ranker {
                 continue;
             }
             is_part |= scratch.is_shortlist || scratch.ordered < scratch.ranking.len();
+            if let Some(last) = count.checked_sub(1).and_then(|last| scratch.ranking().get(last)) {
+                scratch.floor = scratch.floor.max(last.score);
+            }
             let first = scratch.ranking().first().copied();
             if first.is_some_and(|first| best.is_none_or(|best| before(&first, &best).is_lt())) {
                 (best, outside) = (first, scratch.outside);
@@ -348,9 +403,13 @@ impl Ranker {
     /// Ranks all places, after a ranking of the first ones left its values in the scratch. They begin with those.
     fn rank_rest(&self, problem: Checked<'_>, scratch: &mut RankScratch) -> Result<(), RankError> {
         if problem.chooses_split() {
+            scratch.floor = f64::NEG_INFINITY;
             return self.rank_splits(problem, scratch.arch, usize::MAX, scratch);
         }
         if scratch.is_shortlist {
+            if self.universal.is_some() {
+                self.fill(problem, scratch.arch, scratch)?;
+            }
             self.score_all(problem, scratch)?;
         }
         self.order(problem, usize::MAX, scratch);
@@ -374,26 +433,25 @@ impl Ranker {
     /// Scores all kernels that compute the problem from the values in the scratch.
     fn score_all(&self, problem: Checked<'_>, scratch: &mut RankScratch) -> Result<(), RankError> {
         (scratch.is_shortlist, scratch.ordered) = (false, 0);
-        let RankScratch { values, scratch, scores, ranking, log_times, prior, .. } = scratch;
-        let CallValues { uniform, pair, .. } = values;
+        let RankScratch { values, universal, scratch, scores, ranking, arch, .. } = scratch;
         scores.resize(self.places.len(), 0.0);
-        self.scorer.score(uniform, pair, scratch, scores)?;
         ranking.clear();
-        for (at, (&index, &sum)) in self.places.iter().zip(&*scores).enumerate() {
-            let score = match &self.universal {
-                // A kernel that does not answer the problem, or has no estimate, has no time.
-                Some(_) => match log_times.get(at) {
-                    Some(&log_time) if !log_time.is_nan() => {
-                        universal_score(self.score(sum), *prior, log_time)
-                    }
-                    _ => continue,
-                },
-                None if self.pool.get(index).is_some_and(|kernel| self.ranks(kernel, &problem)) => {
-                    self.score(sum)
+        let mut push = |index, score| ranking.push(Ranked { index, split_k: problem.split_k(), score });
+        if let Some(own) = &self.universal {
+            let device = own.on(&problem, *arch)?;
+            if own.score_all(device, |sum| self.score(sum), universal, scratch)? {
+                let scores = self.places.iter().zip(own.scores(device, universal));
+                // A kernel that does not answer the problem, or has no estimate, has none.
+                let timed = scores.zip(&universal.log_times).filter(|(_, time)| !time.is_nan());
+                timed.for_each(|((&index, score), _)| push(index, score));
+            }
+        } else if let Some(scorer) = &self.scorer {
+            scorer.score(&values.uniform, &values.pair, scratch, scores)?;
+            for (&index, &sum) in self.places.iter().zip(&*scores) {
+                if self.pool.get(index).is_some_and(|kernel| self.ranks(kernel, &problem)) {
+                    push(index, self.score(sum));
                 }
-                None => continue,
-            };
-            ranking.push(Ranked { index, split_k: problem.split_k(), score });
+            }
         }
         if ranking.is_empty() { Err(self.no_kernel(&problem)) } else { Ok(()) }
     }
@@ -433,21 +491,14 @@ impl Ranker {
         arch: Option<Arch>,
         scratch: &mut RankScratch,
     ) -> Result<(), RankError> {
-        self.scorer.fetch();
         scratch.arch = arch;
         if let Some(universal) = &self.universal {
-            // A universal model serves all types and layouts, but a kernel only its own.
-            let arch_of_gpu = universal.arch_for(&problem, arch);
-            let counts = |at: usize| {
-                let kernel = self.places.get(at).and_then(|&index| self.pool.get(index));
-                kernel.is_some_and(|kernel| kernel.computes(&problem) && kernel.runs_on(arch_of_gpu))
-            };
             // Its columns are ratios and have no range.
             scratch.outside = self.known.outside(&problem, arch, &[]);
-            scratch.prior =
-                universal.fill(&problem, arch, counts, &mut scratch.values, &mut scratch.log_times)?;
-            return Ok(());
+            let counts = self.counts(universal, &problem, arch);
+            return universal.fill(&problem, arch, counts, &mut scratch.universal);
         }
+        self.scorer.iter().for_each(PoolScorer::fetch);
         if let Some(features) = &self.features {
             features.fill(&self.problem_side(&problem)?, &mut scratch.values);
         }
@@ -466,9 +517,9 @@ impl Ranker {
     /// Puts the `count` best of the scratch in order.
     fn order(&self, problem: Checked<'_>, count: usize, scratch: &mut RankScratch) {
         let higher_is_better = self.model.spec().rank_by.higher_is_better();
-        let RankScratch { ranking, ordered, log_times, arch, times, .. } = scratch;
+        let RankScratch { ranking, ordered, universal, arch, times, .. } = scratch;
         self.ties.rank(ranking, count, higher_is_better, times, |tied, times| {
-            self.fill_times(&problem, *arch, tied, log_times, times);
+            self.fill_times(&problem, *arch, tied, &universal.log_times, times);
         });
         *ordered = count.min(ranking.len());
     }
@@ -508,6 +559,7 @@ impl Ranker {
     /// Ranks a shortlist from the values in the scratch, if there is one that is sure to contain the best.
     fn shortlist(
         &self,
+        scorer: &PoolScorer,
         problem: Checked<'_>,
         count: usize,
         scratch: &mut RankScratch,
@@ -520,7 +572,7 @@ impl Ranker {
         let may = |kernel| {
             index(kernel).and_then(|at| self.pool.get(at)).is_some_and(|one| self.ranks(one, &problem))
         };
-        if !self.scorer.shortlist(uniform, pair, wanted, may, of_scorer)? {
+        if !scorer.shortlist(uniform, pair, wanted, may, of_scorer)? {
             return Ok(false);
         }
         ranking.clear();
@@ -558,11 +610,13 @@ impl Ranker {
         let mut scratch = RankScratch::default();
         self.fill(problem, None, &mut scratch)?;
         let place = self.places.binary_search(&index).map_err(|_| self.not_ranked(index))?;
-        let Some(&time) = scratch.log_times.get(place).filter(|time| !time.is_nan()) else {
+        let values = &scratch.universal;
+        let time = values.log_times.get(place).filter(|time| !time.is_nan());
+        let (Some(_), Some(universal)) = (time, &self.universal) else {
             return Err(self.no_kernel(&problem));
         };
-        let row = scratch.values.pair.iter().skip(place).step_by(self.places.len()).copied().collect();
-        Ok((row, universal_score(0.0, scratch.prior, time)))
+        let device = universal.on(&problem, None)?;
+        Ok(device.row(place, values))
     }
 
     fn problem_side(&self, problem: &Problem) -> Result<ProblemSide, RankError> {

@@ -31,6 +31,8 @@ pub(super) struct Task<'a> {
     pub(super) start: Option<String>,
     /// The weight of the estimate, for a universal model.
     pub(super) prior: Option<f64>,
+    /// The most that the forest adds to a score.
+    pub(super) most: f64,
     /// The architectures that the forest to continue has seen.
     pub(super) seen: Vec<Arch>,
     /// Whether the forest to continue is of other devices, so that one of these problems alone is added.
@@ -78,6 +80,7 @@ impl<'a> Task<'a> {
             seed: 0,
             start: None,
             prior: None,
+            most: f64::INFINITY,
             seen: Vec::new(),
             adapts: false,
         }
@@ -254,7 +257,7 @@ impl<'a> Task<'a> {
             .flat_map(|&problem| self.data.problems[problem].span.clone().map(move |row| (row, problem)));
         rows.map(|(row, problem)| {
             let raw = forest.predict(self.data.row(row)).map_err(|error| wrong(error.to_string()))?;
-            let score = |prior| universal_score(raw, prior, self.data.log_time(row));
+            let score = |prior| universal_score(raw.min(self.most), prior, self.data.log_time(row));
             Ok(prior_of(problem).map_or(raw, score))
         })
         .collect()

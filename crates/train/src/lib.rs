@@ -51,6 +51,7 @@ use ck_select_data::measurements::Measurements;
 use ck_select_model::features::Extractor;
 use ck_select_model::forest::Forest;
 use ck_select_model::model::Target;
+use ck_select_model::select::most_of_forest;
 
 use decide::Decisions;
 use fit::{Recipe, Task};
@@ -186,6 +187,9 @@ fn one(
     let given = Recipe { params, weights: data.problems.iter().map(weight).collect() };
     let decisions = Decisions { hard_rounds: plan.hard_rounds, seed: plan.seed };
     task.prior = plan.prior;
+    if let (Some(prior), None) = (plan.prior, plan.extractor.arch) {
+        task.most = most_of_forest(prior);
+    }
     let (fold_of, names) = match &plan.holdout {
         Some(holdout) => {
             let left_out = holdout.folds(measurements, &data.problems)?;

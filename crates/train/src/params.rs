@@ -115,10 +115,11 @@ impl Params {
     pub fn universal() -> Self {
         let mut params = Self::of(Objective::Listwise);
         for (name, value) in [
-            ("n_estimators", 400.0),
+            ("n_estimators", 500.0),
+            ("learning_rate", 0.15),
             ("num_leaves", 31.0),
             ("sharpness", 10.0),
-            ("problems_a_tree", 5.0),
+            ("problems_a_tree", 8.0),
             ("min_child_samples", 100.0),
             ("colsample_bytree", 0.3),
             ("reg_lambda", 5.0),

@@ -4,6 +4,7 @@ use super::device::Device;
 use super::fmha::{FmhaCycles, FmhaLoad, FmhaShape};
 use super::terms::Cycles;
 use super::{load, shape};
+use crate::scoring::Column;
 
 /// A column of universal models.
 pub struct UniversalColumn {
@@ -11,17 +12,20 @@ pub struct UniversalColumn {
     pub name: &'static str,
     /// What it means.
     pub doc: &'static str,
+    /// Whether it depends on kernel and device alone, or on the problem, too.
+    pub(crate) scope: Column,
     pub(super) value: Value,
 }
 
-/// What computes a column, by the operation of the kernels.
+/// What computes a column of some kernels, by their operation.
 #[derive(Clone, Copy)]
 pub(super) enum Value {
-    Gemm(fn(&GemmSeen<'_>) -> f64),
-    Fmha(fn(&FmhaSeen<'_>) -> f64),
+    Gemm(fn(&[GemmSeen<'_>], &mut [f64])),
+    Fmha(fn(&[FmhaSeen<'_>], &mut [f64])),
 }
 
 /// A kernel on a problem, as the estimate sees it.
+#[derive(Clone, Copy)]
 pub(super) struct Seen<'a, L, S, P> {
     pub(super) cycles: P,
     pub(super) load: &'a L,
@@ -39,11 +43,16 @@ pub(super) type FmhaSeen<'a> = Seen<'a, FmhaLoad, FmhaShape, FmhaCycles>;
 pub(super) const ROUNDS: f64 = 64.0;
 
 macro_rules! columns {
-    ($of:ident: $($name:ident = $value:expr, $doc:literal;)+) => {
+    ($of:ident: $($scope:ident $name:ident = |$kernel:ident| $value:expr, $doc:literal;)+) => {
         &[$($crate::estimate::UniversalColumn {
             name: stringify!($name),
             doc: $doc,
-            value: $crate::estimate::column::Value::$of($value),
+            scope: $crate::scoring::Column::$scope,
+            value: $crate::estimate::column::Value::$of(|seen, cells| {
+                for (cell, $kernel) in cells.iter_mut().zip(seen) {
+                    *cell = $value;
+                }
+            }),
         }),+]
     };
 }

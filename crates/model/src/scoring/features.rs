@@ -161,6 +161,11 @@ impl PoolFeatures {
         }
     }
 
+    /// How many classes it has.
+    pub(crate) fn classes(&self) -> usize {
+        self.classes.iter().max().map_or(0, |&last| last as usize + 1)
+    }
+
     /// The pool, to be compiled with a forest.
     pub fn table(&self) -> PoolTable<'_> {
         PoolTable { columns: &self.columns, classes: &self.classes, kernel_values: &self.kernel_values }

@@ -1,5 +1,6 @@
 //! Why the ranking forest distinguishes two kernels.
 
+use super::universal::Universal;
 use super::{RankError, Ranker};
 use crate::forest::Contributions;
 use crate::problem::Problem;
@@ -11,6 +12,8 @@ pub struct Comparison {
     pub raw: [f64; 2],
     /// What the estimated times add to them, if the model is a universal one.
     pub estimate: Option<[f64; 2]>,
+    /// The most of a raw score that counts.
+    pub most: f64,
     /// Each kernel's contributions; they add up to its raw score exactly.
     pub parts: [Contributions; 2],
     /// The same by feature, the largest difference first.
@@ -21,7 +24,7 @@ impl Comparison {
     /// What orders the two kernels: the raw scores, and what the estimate adds to them.
     pub fn scores(&self) -> [f64; 2] {
         let estimate = self.estimate.unwrap_or_default();
-        [0, 1].map(|kernel| self.raw[kernel] + estimate[kernel])
+        [0, 1].map(|kernel| self.raw[kernel].min(self.most) + estimate[kernel])
     }
 }
 
@@ -82,6 +85,7 @@ impl Ranker {
         Ok(Comparison {
             raw: [first.raw_score(), second.raw_score()],
             estimate,
+            most: self.universal.as_ref().map_or(f64::INFINITY, Universal::most),
             parts: [first, second],
             terms,
         })

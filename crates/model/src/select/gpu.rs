@@ -61,6 +61,17 @@ impl<T> PerGpu<T> {
         }
     }
 
+    /// Calls `of_each` with the values of the GPUs in use, and of the one of problems that name none.
+    pub(crate) fn each(&self, make: impl Fn(Device, Option<Arch>) -> T, of_each: impl Fn(&T)) {
+        if let Some((device, value)) = &self.given {
+            return of_each(value.get_or_init(|| make(*device, self.given_arch)));
+        }
+        for arch in self.devices.known().chain(self.arch) {
+            // An architecture without a profile has no value.
+            let _ = self.on(arch, &make).map(&of_each);
+        }
+    }
+
     fn on(&self, arch: Arch, make: impl FnOnce(Device, Option<Arch>) -> T) -> Result<&T, DeviceError> {
         self.devices.get(arch, |mut device| {
             device.hardware = self.constants.unwrap_or(device.hardware);

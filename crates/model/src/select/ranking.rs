@@ -1,6 +1,6 @@
 //! A ranking, read place by place.
 
-use super::Ranker;
+use super::{Ranker, universal};
 use crate::problem::{Checked, FieldSet};
 use crate::scoring::{CallValues, Scratch};
 use crate::ties::Ranked;
@@ -54,9 +54,10 @@ pub struct RankScratch {
     pub(super) outside: FieldSet,
     /// Kernels with numbers of parts, where these are chosen, each with its place among those of its number.
     pub(super) pairs: Vec<(u32, Ranked)>,
-    /// By kernel, for universal models, and the weight of the estimate.
-    pub(super) log_times: Vec<f64>,
-    pub(super) prior: f64,
+    /// Places with lower scores are not wanted.
+    pub(super) floor: f64,
+    /// For universal models.
+    pub(super) universal: universal::Values,
     /// The architecture that the caller named for the problem, and the times of kernels of equal scores, by
     /// index in the pool.
     pub(super) arch: Option<Arch>,

@@ -11,7 +11,9 @@ use crate::kernel::{Kernel, KernelKind};
 use crate::model::{Model, TrainedOn};
 use crate::pool::Pool;
 use crate::problem::Problem;
-use crate::scoring::{CallValues, Column, PoolError, PoolScorer, PoolTable};
+use crate::scoring::{
+    CallValues, Column, MixedPool, PoolFeatures, PoolScorer, PoolTable, RowMajor, RowScorer, Rows, Scratch,
+};
 use crate::vocab::Arch;
 
 /// What a [`super::Ranker`] has for a universal model.
@@ -20,63 +22,211 @@ pub(super) struct Universal {
     /// The weight of the estimate, and what the forest was trained on.
     prior: f64,
     trained_on: Option<TrainedOn>,
+    /// The most that the forest adds to a score.
+    most: f64,
+    forest: Arc<Forest>,
+    /// For pools that are too large for a [`PoolScorer`] of few lanes: their classes have nearly nothing in
+    /// common.
+    rows: RowScorer,
     /// Columns, with the features that may follow.
     extractor: Extractor,
     /// The ranked kernels, by index, and the inputs of the features that follow for each.
     kernels: Vec<Arc<Kernel>>,
     sides: Vec<KernelSide>,
-    devices: PerGpu<OnDevice>,
+    devices: PerGpu<Result<OnDevice, RankError>>,
 }
 
-/// What columns need of a GPU.
+/// A model on a GPU.
 #[derive(Debug)]
-struct OnDevice {
-    pool: UniversalPool,
-    /// The extractor of the features that follow.
-    own: Option<Extractor>,
+pub(super) struct OnDevice {
+    columns: Columns,
     /// The weight of the estimate there.
     prior: f64,
+    /// For few kernels.
+    scorer: Option<PoolScorer>,
 }
 
-impl OnDevice {
+/// The columns of some kernels on a GPU.
+#[derive(Debug)]
+struct Columns {
+    pool: UniversalPool,
+    own: Option<OwnFeatures>,
+    /// What [`PoolTable`] has.
+    scopes: Vec<Column>,
+    classes: Vec<u32>,
+    kernel_values: Vec<f64>,
+    /// The place of each column among those of its scope, and the first kernel of each class.
+    places: Vec<usize>,
+    firsts: Vec<usize>,
+}
+
+/// The features that follow. Each kernel is then a class of its own.
+#[derive(Debug)]
+struct OwnFeatures {
+    extractor: Extractor,
+    features: PoolFeatures,
+    /// The class of the features that each kernel is of.
+    class_of: Vec<u32>,
+}
+
+/// The values of a problem.
+#[derive(Debug, Default)]
+pub(super) struct Values {
+    /// Of the features that follow.
+    own: CallValues,
+    /// The pair values of both, with a value for each class.
+    pair: Vec<f64>,
+    /// By kernel: the logarithm of its estimated microseconds, NaN if it does not count.
+    pub(super) log_times: Vec<f64>,
+    /// The same by class.
+    of_classes: Vec<f64>,
+    /// Scores by class; NaN for those that are not among the best.
+    scores: Vec<f64>,
+    /// Of a shortlist: what the estimate takes from each class's score.
+    candidates: Vec<(f64, u32)>,
+    listed: Vec<u32>,
+    sums: Vec<f64>,
+    best: Vec<f64>,
+}
+
+impl Columns {
     fn new<'k>(
         estimator: Estimator,
         extractor: &Extractor,
-        prior: f64,
-        kernels: impl Iterator<Item = &'k KernelKind>,
-    ) -> Self {
+        kernels: impl Iterator<Item = &'k KernelKind> + Clone,
+        sides: &[KernelSide],
+    ) -> Result<Self, SideError> {
+        let columns = extractor.schema.universal_columns().unwrap_or_default();
         let own = extractor.of_own_features(&estimator.device().hardware);
-        Self { pool: UniversalPool::new(estimator, kernels), own, prior }
+        let own = own.map(|own| match PoolFeatures::new(&own, sides) {
+            Ok(features) => Ok((features, own)),
+            Err(MixedPool { kernel }) => {
+                let found = kernels.clone().nth(kernel).map_or(own.schema.op(), KernelKind::op);
+                Err(SideError::Op { model: own.schema.op(), what: "kernel", found })
+            }
+        });
+        let own = own.transpose()?;
+        let none = PoolTable { columns: &[], classes: &[], kernel_values: &[] };
+        let table = own.as_ref().map_or(none, |(features, _)| features.table());
+        let is_alone = own.is_some();
+        let pool = UniversalPool::new(estimator, kernels, |kernel| if is_alone { kernel as u32 } else { 0 });
+        let scopes: Vec<Column> =
+            columns.iter().map(|column| column.scope).chain(table.columns.iter().copied()).collect();
+        let classes: Vec<u32> = pool.classes().collect();
+        let of_columns = pool.of_kernels(columns);
+        let width = |values: &[f64]| values.len() / classes.len().max(1);
+        let (first, second) = (width(&of_columns), width(table.kernel_values));
+        let both = |kernel: usize| {
+            let rest = &table.kernel_values[kernel * second..][..second];
+            of_columns[kernel * first..][..first].iter().chain(rest).copied()
+        };
+        let kernel_values = (0..classes.len()).flat_map(both).collect();
+        let place =
+            |(at, scope): (usize, &Column)| scopes[..at].iter().filter(|other| *other == scope).count();
+        let places = scopes.iter().enumerate().map(place).collect();
+        let mut firsts = vec![0; pool.distinct()];
+        for (kernel, &class) in classes.iter().enumerate().rev() {
+            if let Some(first) = firsts.get_mut(class as usize) {
+                *first = kernel;
+            }
+        }
+        let class_of = table.classes.to_vec();
+        let own = own.map(|(features, extractor)| OwnFeatures { extractor, features, class_of });
+        Ok(Self { pool, own, scopes, classes, kernel_values, places, firsts })
     }
 
-    /// Fills in all columns of the kernels that `counts`, as [`UniversalPool::fill`] does. `row` is working
-    /// memory.
+    /// Fills in what depends on the problem, for the kernels that `counts`.
     fn fill(
         &self,
         schema: &Schema,
-        sides: &[KernelSide],
         problem: &Problem,
         counts: impl Fn(usize) -> bool,
-        (values, log_times): (&mut Vec<f64>, &mut Vec<f64>),
-        row: &mut Vec<f64>,
+        values: &mut Values,
     ) -> Result<(), SideError> {
+        let Values { own, pair, log_times, of_classes, .. } = values;
         let columns = schema.universal_columns().unwrap_or_default();
-        self.pool.fill(columns, problem, counts, values, log_times);
-        let Some(own) = &self.own else { return Ok(()) };
-        let (problem, kernels, before) = (own.problem_side(problem)?, log_times.len(), values.len());
-        row.resize(own.schema.len(), 0.0);
-        values.resize(before + row.len() * kernels, 0.0);
-        for (kernel, (side, time)) in sides.iter().zip(&*log_times).enumerate() {
-            if time.is_nan() {
-                continue;
-            }
-            own.fill(&problem, side, row);
-            for (cell, value) in values[before + kernel..].iter_mut().step_by(kernels).zip(&*row) {
-                *cell = *value;
-            }
+        self.pool.fill(columns, problem, counts, pair, (log_times, of_classes));
+        let Some(OwnFeatures { extractor, features, class_of }) = &self.own else {
+            own.uniform.clear();
+            return Ok(());
+        };
+        features.fill(&extractor.problem_side(problem)?, own);
+        for column in own.pair.chunks_exact(features.classes().max(1)) {
+            pair.extend(self.firsts.iter().map(|&kernel| column[class_of[kernel] as usize]));
         }
         Ok(())
     }
+
+    /// All columns of a kernel.
+    fn row(&self, kernel: usize, values: &Values) -> Vec<f64> {
+        let class = self.classes.get(kernel).copied().unwrap_or_default();
+        let rows = Listed { columns: self, classes: None, values };
+        let mut row = vec![f64::NAN; self.scopes.len()];
+        for (feature, value) in row.iter_mut().enumerate() {
+            rows.column(feature, class as usize, std::slice::from_mut(value));
+        }
+        row
+    }
+}
+
+/// The rows of some classes, or of all.
+struct Listed<'a> {
+    columns: &'a Columns,
+    classes: Option<&'a [u32]>,
+    values: &'a Values,
+}
+
+impl Rows for Listed<'_> {
+    fn len(&self) -> usize {
+        self.classes.map_or(self.columns.pool.distinct(), <[u32]>::len)
+    }
+
+    fn column(&self, feature: usize, first: usize, values: &mut [f64]) {
+        let Columns { scopes, places, kernel_values, classes, firsts, .. } = self.columns;
+        let place = places[feature];
+        match scopes[feature] {
+            Column::Uniform => values.fill(self.values.own.uniform[place]),
+            Column::Pair => {
+                values.copy_from_slice(&self.values.pair[place * self.len() + first..][..values.len()]);
+            }
+            Column::Kernel => {
+                let width = kernel_values.len() / classes.len().max(1);
+                for (row, value) in (first..).zip(values) {
+                    let class = self.classes.map_or(row, |classes| classes[row] as usize);
+                    *value = kernel_values[firsts[class] * width + place];
+                }
+            }
+        }
+    }
+}
+
+impl OnDevice {
+    /// All columns of a kernel, and what the estimate adds to its score.
+    pub(super) fn row(&self, kernel: usize, values: &Values) -> (Vec<f64>, f64) {
+        let time = values.log_times.get(kernel).copied().unwrap_or(f64::NAN);
+        (self.columns.row(kernel, values), universal_score(0.0, self.prior, time))
+    }
+}
+
+/// Kernels that are scored in any order of a pool of that many.
+const FEW: usize = 32;
+
+/// Most places that a shortlist finds.
+const MOST_PLACES: usize = FEW;
+
+/// The kernels of a pool from which on a shortlist is worth it.
+const SHORTLIST_FROM: usize = 2 * FEW;
+
+/// How many of the best by the estimate are scored before the others that can be better than them.
+const FIRST: usize = 4;
+
+/// How much faster than estimated a forest can make a kernel, so that those with far longer estimates need no
+/// score. It changes the choice for 2 of 159 shapes with 546 kernels.
+const MOST: f64 = 1.5;
+
+/// The most that the forest of a universal model adds to a score, unless it was adapted to a GPU.
+pub fn most_of_forest(prior: f64) -> f64 {
+    prior * MOST.ln()
 }
 
 impl Universal {
@@ -88,7 +238,7 @@ impl Universal {
         pool: &Pool,
         places: &[usize],
         sides: Vec<KernelSide>,
-    ) -> Option<Self> {
+    ) -> Option<Result<Self, RankError>> {
         model.extractor().schema.universal_columns()?;
         let kernels: Vec<Arc<Kernel>> =
             places.iter().filter_map(|&index| pool.kernels().get(index).cloned()).collect();
@@ -96,33 +246,144 @@ impl Universal {
         let prior = model.spec().prior.unwrap_or_default();
         let trained_on = model.spec().trained_on.clone();
         let devices = PerGpu::new(model, described, kernels.iter().map(|kernel| kernel.kind.arch()));
-        Some(Self { prior, trained_on, extractor, kernels, sides, devices })
+        let forest = model.ranking_forest().map(Arc::clone).ok_or(RankError::NoForest);
+        // What was adapted to a GPU knows more than the estimate.
+        let most = if model.is_generic() { most_of_forest(prior) } else { f64::INFINITY };
+        Some(forest.map(|forest| {
+            let rows = RowScorer::new(Arc::clone(&forest));
+            Self { prior, trained_on, most, forest, rows, extractor, kernels, sides, devices }
+        }))
     }
 
-    /// The forest's scorer, deferred like others'. Only the estimate distinguishes kernels, so that each is a
-    /// class of its own.
-    pub(super) fn scorer(&self, forest: &Arc<Forest>) -> Result<PoolScorer, PoolError> {
-        let columns = vec![Column::Pair; self.extractor.schema.len()];
-        let classes: Vec<u32> = (0..self.kernels.len() as u32).collect();
-        PoolScorer::deferred(forest, &PoolTable { columns: &columns, classes: &classes, kernel_values: &[] })
-    }
-
-    /// Fills in the columns of the kernels that count for a problem, and returns the weight of the estimate.
+    /// Fills in the columns of the kernels that count for a problem.
     pub(super) fn fill(
         &self,
         problem: &Problem,
         arch: Option<Arch>,
         counts: impl Fn(usize) -> bool,
-        values: &mut CallValues,
-        log_times: &mut Vec<f64>,
-    ) -> Result<f64, RankError> {
+        values: &mut Values,
+    ) -> Result<(), RankError> {
         let device = self.on(problem, arch)?;
-        let CallValues { uniform: row, pair, .. } = values;
-        device
-            .fill(&self.extractor.schema, &self.sides, problem, counts, (pair, log_times), row)
-            .map_err(RankError::ProblemSide)?;
-        row.clear();
-        Ok(device.prior)
+        device.scorer.iter().for_each(PoolScorer::fetch);
+        let schema = &self.extractor.schema;
+        device.columns.fill(schema, problem, counts, values).map_err(RankError::ProblemSide)
+    }
+
+    /// Scores all kernels from the values that were filled in; `finish` ends the forest's sum. `false` if
+    /// none counts.
+    pub(super) fn score_all(
+        &self,
+        device: &OnDevice,
+        finish: impl Fn(f64) -> f64,
+        values: &mut Values,
+        scratch: &mut Scratch,
+    ) -> Result<bool, RankError> {
+        if values.of_classes.iter().all(|time| time.is_nan()) {
+            return Ok(false);
+        }
+        let mut sums = std::mem::take(&mut values.sums);
+        if let Some(scorer) = &device.scorer {
+            sums.resize(device.columns.classes.len(), 0.0);
+            scorer.score(&values.own.uniform, &values.pair, scratch, &mut sums)?;
+            values.scores.resize(values.of_classes.len(), 0.0);
+            for (&class, &sum) in device.columns.classes.iter().zip(&sums) {
+                values.scores[class as usize] = sum;
+            }
+        } else {
+            sums.resize(values.of_classes.len(), 0.0);
+            let rows = Listed { columns: &device.columns, classes: None, values };
+            self.rows.score(&rows, 0..usize::MAX, &mut sums);
+            values.scores.clone_from(&sums);
+        }
+        for (score, &time) in values.scores.iter_mut().zip(&values.of_classes) {
+            *score = self.score(device, finish(*score), time);
+        }
+        values.sums = sums;
+        Ok(true)
+    }
+
+    /// Scores the kernels that can be among the `count` best, if these are better than `floor`: others
+    /// cannot, even if the forest adds the most that it can. The other scores are NaN. `false` if all have to
+    /// be scored.
+    pub(super) fn shortlist(
+        &self,
+        (problem, arch): (&Problem, Option<Arch>),
+        counts: impl Fn(usize) -> bool,
+        (count, floor): (usize, f64),
+        finish: impl Fn(f64) -> f64,
+        values: &mut Values,
+    ) -> Result<bool, RankError> {
+        let device = self.on(problem, arch)?;
+        let classes = device.columns.pool.distinct();
+        if !(1..=MOST_PLACES).contains(&count) || classes < SHORTLIST_FROM || self.most == f64::INFINITY {
+            return Ok(false);
+        }
+        let columns = self.extractor.schema.universal_columns().unwrap_or_default();
+        let Values { pair, log_times, of_classes, scores, candidates, best, .. } = values;
+        best.clear();
+        device.columns.pool.fill(&[], problem, counts, pair, (log_times, of_classes));
+        scores.clear();
+        scores.resize(classes, f64::NAN);
+        let timed = (0..).zip(&*of_classes).filter(|(_, time)| !time.is_nan());
+        candidates.clear();
+        candidates.extend(timed.map(|(class, &time)| (self.score(device, f64::INFINITY, time), class)));
+        let mut candidates = std::mem::take(candidates);
+        let first = FIRST.max(count).min(candidates.len());
+        if first < candidates.len() {
+            candidates.select_nth_unstable_by(first, |a, b| b.0.total_cmp(&a.0));
+        }
+        let mut last = floor;
+        // A row alone walks down several trees at a time; one of a few costs as much as one of 64.
+        let (alone, rest) = candidates.split_at(first);
+        for part in alone.chunks(1).chain([rest]) {
+            values.listed.clear();
+            values.listed.extend(part.iter().filter(|(most, _)| *most >= last).map(|one| one.1));
+            device.columns.pool.fill_some(columns, problem, &values.listed, &mut values.pair);
+            values.sums.resize(values.listed.len(), 0.0);
+            let mut sums = std::mem::take(&mut values.sums);
+            let rows = Listed { columns: &device.columns, classes: Some(&values.listed), values };
+            self.rows.score(&rows, 0..usize::MAX, &mut sums);
+            for (&class, &sum) in values.listed.iter().zip(&sums) {
+                let score = self.score(device, finish(sum), values.of_classes[class as usize]);
+                values.scores[class as usize] = score;
+                values.best.push(score);
+            }
+            values.sums = sums;
+            if values.best.len() >= count {
+                let (_, least, _) = values.best.select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a));
+                last = last.max(*least);
+            }
+        }
+        values.candidates = candidates;
+        values.scores.iter_mut().filter(|score| **score < last).for_each(|score| *score = f64::NAN);
+        Ok(true)
+    }
+
+    /// The score of a kernel.
+    fn score(&self, device: &OnDevice, raw: f64, log_time: f64) -> f64 {
+        let raw = if raw > self.most { self.most } else { raw };
+        universal_score(raw, device.prior, log_time)
+    }
+
+    /// The scores that were found, by kernel; NaN for those that do not count, or were left out.
+    pub(super) fn scores<'v>(
+        &self,
+        device: &'v OnDevice,
+        values: &'v Values,
+    ) -> impl Iterator<Item = f64> + 'v {
+        let of_kernel = |(&class, time): (&u32, &f64)| {
+            if time.is_nan() {
+                f64::NAN
+            } else {
+                values.scores.get(class as usize).copied().unwrap_or(f64::NAN)
+            }
+        };
+        device.columns.classes.iter().zip(&values.log_times).map(of_kernel)
+    }
+
+    /// The most that the forest adds to a score.
+    pub(super) const fn most(&self) -> f64 {
+        self.most
     }
 
     /// The architecture of the GPU that a problem is ranked for, as far as anything names it.
@@ -130,8 +391,12 @@ impl Universal {
         self.devices.arch_for(problem, arch)
     }
 
-    fn on(&self, problem: &Problem, arch: Option<Arch>) -> Result<&OnDevice, RankError> {
-        self.devices.get(problem, arch, |device, arch| self.make(device, arch))
+    /// The model on a problem's GPU.
+    pub(super) fn on(&self, problem: &Problem, arch: Option<Arch>) -> Result<&OnDevice, RankError> {
+        self.devices
+            .get(problem, arch, |device, arch| self.make(device, arch))?
+            .as_ref()
+            .map_err(Clone::clone)
     }
 
     /// Prepares the GPUs that another one was used on.
@@ -139,11 +404,31 @@ impl Universal {
         self.devices.make_those_of(&other.devices, |device, arch| self.make(device, arch));
     }
 
-    fn make(&self, device: Device, arch: Option<Arch>) -> OnDevice {
+    /// Compiles the forest for the GPUs in use, and for the one of problems that name none.
+    pub(super) fn prepare(&self) {
+        self.devices.each(
+            |device, arch| self.make(device, arch),
+            |made| made.iter().filter_map(|made| made.scorer.as_ref()).for_each(PoolScorer::prepare),
+        );
+        if self.kernels.len() > FEW {
+            // More rows than a forest is walked for as it was read.
+            let width = self.forest.num_features().max(1);
+            let rows = RowMajor { values: &vec![0.0; FEW * width], width };
+            self.rows.score(&rows, 0..1, &mut [0.0; FEW]);
+        }
+    }
+
+    fn make(&self, device: Device, arch: Option<Arch>) -> Result<OnDevice, RankError> {
         let kernels = || self.kernels.iter().map(|kernel| &kernel.kind);
         let estimator = Estimator::new(device);
         let prior = prior_on(self.prior, self.trained_on.as_ref(), arch, &estimator, kernels());
-        OnDevice::new(estimator, &self.extractor, prior, kernels())
+        let columns = Columns::new(estimator, &self.extractor, kernels(), &self.sides)
+            .map_err(RankError::ProblemSide)?;
+        let Columns { scopes, classes, kernel_values, .. } = &columns;
+        let table = PoolTable { columns: scopes, classes, kernel_values };
+        let few = columns.pool.distinct() <= FEW;
+        let scorer = few.then(|| PoolScorer::deferred(&self.forest, &table)).transpose()?;
+        Ok(OnDevice { columns, prior, scorer })
     }
 }
 
@@ -181,23 +466,14 @@ pub fn universal_rows<'k>(
     problem: &Problem,
     kernels: impl Iterator<Item = &'k KernelKind> + Clone,
 ) -> Result<(Vec<f64>, Vec<f64>), SideError> {
-    let device = OnDevice::new(estimator, extractor, 0.0, kernels.clone());
-    let sides = match &device.own {
-        Some(own) => kernels.map(|kernel| own.kernel_side(kernel)).collect::<Result<_, _>>()?,
-        None => Vec::new(),
-    };
-    let (mut values, mut log_times) = (Vec::new(), Vec::new());
-    device.fill(
-        &extractor.schema,
-        &sides,
-        problem,
-        |_| true,
-        (&mut values, &mut log_times),
-        &mut Vec::new(),
-    )?;
-    let (height, width) = (log_times.len(), extractor.schema.len());
-    let rows = (0..height).flat_map(|row| (0..width).map(move |column| (row, column)));
-    Ok((rows.map(|(row, column)| values[column * height + row]).collect(), log_times))
+    let own = extractor.of_own_features(&estimator.device().hardware);
+    let sides = own.iter().flat_map(|own| kernels.clone().map(|kernel| own.kernel_side(kernel)));
+    let sides: Vec<KernelSide> = sides.collect::<Result<_, _>>()?;
+    let columns = Columns::new(estimator, extractor, kernels, &sides)?;
+    let mut values = Values::default();
+    columns.fill(&extractor.schema, problem, |_| true, &mut values)?;
+    let rows = (0..values.log_times.len()).flat_map(|kernel| columns.row(kernel, &values)).collect();
+    Ok((rows, values.log_times))
 }
 
 #[cfg(test)]
@@ -220,6 +496,48 @@ mod tests {
         leaf_count=1 1 1 1\n\
         internal_value=0 0 0\ninternal_weight=0 0 0\ninternal_count=4 3 2\nis_linear=0\nshrinkage=1\n\n\n\
         end of trees\n";
+
+    /// The first places of a large pool are those of all, to the bit, and the rest follows when it is asked
+    /// for: with equal kernels, on a GPU that was seen and on others, for one number of parts and for
+    /// several.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads files")]
+    fn a_shortlist_begins_as_the_whole_ranking() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/universal");
+        let tiles = [16, 32, 64, 128, 256];
+        let shapes = tiles.iter().flat_map(|m| tiles.iter().flat_map(move |n| [32, 64].map(|k| (m, n, k))));
+        let names = shapes.flat_map(|(m, n, k)| {
+            ["compv3_default", "compv4_default", "compv4_cshuffle"].map(|pipeline| {
+                format!(
+                    "gemm_universal_fp16_rcr_{pipeline}_intrawave_False_False_False_False_{m}x{n}x{k}\
+                     _2x2x1_16x16x16"
+                )
+            })
+        });
+        let kernels = names.map(|name| crate::kernel::Kernel::from_name(&name).unwrap()).collect();
+        let pool = Arc::new(Pool::new(kernels).unwrap());
+        let ranker = Ranker::new(Arc::new(Model::load(folder).unwrap()), pool).unwrap();
+        let (mut part, mut whole) = (RankScratch::default(), RankScratch::default());
+        let bits = |one: &crate::ties::Ranked| (one.index, one.split_k, one.score.to_bits());
+        for (m, n, k) in [(1, 4096, 4096), (300, 5000, 700), (4096, 4096, 4096), (64, 64, 65536)] {
+            let fp16 = "fp16".parse().unwrap();
+            let sizes = crate::problem::GemmProblem::new(m, n, k);
+            let one: Problem =
+                crate::problem::GemmProblem { dtype_a: fp16, dtype_b: fp16, dtype_c: fp16, ..sizes }.into();
+            for (problem, arch) in [(one, "sm_90"), (one, "gfx942"), (one.leaving_split(), "sm_90")] {
+                let arch = Some(arch.parse().unwrap());
+                let checked = || problem.checked().unwrap();
+                ranker.ranking(checked(), arch, usize::MAX, &mut whole).unwrap();
+                let all: Vec<_> = whole.ranking().iter().map(bits).collect();
+                for count in [1, 4, 32] {
+                    let ranking = ranker.ranking(checked(), arch, count, &mut part).unwrap();
+                    assert_eq!(ranking.scratch.ranking().len(), count);
+                    let found: Vec<_> = ranking.map(|one| bits(&one)).collect();
+                    assert_eq!(found, all, "{problem} {count}");
+                }
+            }
+        }
+    }
 
     /// The features that follow are the same as in training, even if kernels are left out.
     #[test]

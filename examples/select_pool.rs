@@ -1,0 +1,72 @@
+//! How long a choice among the kernels of a pool takes for a problem that was not asked before.
+//!
+//! ```console
+//! $ ckselect convert data/h100/gemm_triton.parquet --output triton.csv
+//! $ cargo run --release --example select_pool -- embedded:universal triton.csv sm_90
+//! $ cargo run --release --example select_pool -- models/mine triton.csv sm_90 auto
+//! ```
+//!
+//! With `auto`, the number of parts is chosen, too. Prints the kernels and microseconds a problem: the least
+//! and the median of 15 rounds of 200 problems on one thread. On a busy machine, count instructions instead:
+//! `perf stat -e instructions:u`.
+
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Instant;
+
+use ck_select::embedded;
+use ck_select::estimate::Device;
+use ck_select::kernel::{GemmKernel, KernelKind};
+use ck_select::pool::Pool;
+use ck_select::problem::{GemmProblem, Problem};
+use ck_select::select::{RankScratch, Ranker};
+
+const PROBLEMS: i64 = 200;
+const ROUNDS: i64 = 15;
+
+/// A problem of the kernel's types and layout.
+fn gemm(kernel: &GemmKernel, number: i64, auto: bool) -> Problem {
+    let (m, n, k) = (1 + number * 37 % 4000, 64 * (1 + number % 61), 64 * (1 + number % 53));
+    let &GemmKernel { dtype_a, dtype_b, dtype_c, layout, .. } = kernel;
+    let problem: Problem =
+        GemmProblem { dtype_a, dtype_b, dtype_c, layout, ..GemmProblem::new(m, n, k) }.into();
+    if auto { problem.leaving_split() } else { problem }
+}
+
+fn run(arguments: &[String]) -> Result<(), Box<dyn std::error::Error>> {
+    let [model, pool, arch, rest @ ..] = arguments else {
+        return Err("expected a model, a pool, an architecture, and perhaps auto".into());
+    };
+    let auto = matches!(rest, [word] if word == "auto");
+    let model = embedded::open(model)?;
+    let pool = Arc::new(Pool::read(pool)?);
+    let Some(KernelKind::Gemm(kernel)) = pool.get(0).map(|kernel| &kernel.kind) else {
+        return Err("expected a pool of GEMMs".into());
+    };
+    let arch = arch.parse()?;
+    let model = if model.is_generic() { model.on_device(Device::for_arch(arch)?, Some(arch)) } else { model };
+    let ranker = Ranker::new(Arc::new(model), Arc::clone(&pool))?;
+    let mut scratch = RankScratch::default();
+    let mut rounds = Vec::new();
+    for round in 0..ROUNDS {
+        let problems: Vec<Problem> =
+            (0..PROBLEMS).map(|at| gemm(kernel, round * PROBLEMS + at, auto)).collect();
+        let start = Instant::now();
+        for problem in &problems {
+            black_box(ranker.ranking(problem.checked()?, Some(arch), 4, &mut scratch)?.next());
+        }
+        rounds.push(start.elapsed().as_secs_f64() * 1e6 / PROBLEMS as f64);
+    }
+    rounds.sort_by(f64::total_cmp);
+    let (least, median) = (rounds[0], rounds[rounds.len() / 2]);
+    println!("{} kernels: {least:.1} us at least, {median:.1} in the median", pool.len());
+    Ok(())
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let Err(error) = run(&arguments) {
+        eprintln!("select_pool: {error}");
+        std::process::exit(1);
+    }
+}
