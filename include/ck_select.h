@@ -163,7 +163,7 @@ typedef enum {
 /** An operation. */
 typedef enum {
   CK_OP_GEMM = 0,         /**< A GEMM. */
-  CK_OP_GROUPED_CONV = 1, /**< A grouped convolution. */
+  CK_OP_CONV = 1, /**< A grouped convolution. */
   CK_OP_FMHA = 2,         /**< Attention. */
 } ck_op;
 

@@ -197,7 +197,7 @@ fn a_model_is_asked_only_for_what_it_is_for_unless_it_is_forced() {
     let forced = Ranker::new(forced, ranker.pool().clone()).unwrap();
     let mut scratch = RankScratch::default();
     forced.rank_with(&parse(&forced, &format!("{base},arch=gfx942")), &mut scratch).unwrap();
-    let outside: Vec<_> = scratch.outside().names(ck_select::vocab::Op::GroupedConv).collect();
+    let outside: Vec<_> = scratch.outside().names(ck_select::vocab::Op::Conv).collect();
     assert_eq!(outside, ["arch"]);
     let expected = ranker.rank(&parse(&ranker, base)).unwrap();
     assert_eq!(scratch.ranking(), expected, "an architecture changes no feature");

@@ -400,7 +400,7 @@ fn a_selection_says_in_which_fields_a_problem_is_out_of_range_and_remembers_it()
     for _ in 0..2 {
         assert!(!registry.select(&resnet()).unwrap().out_of_range());
         let selection = registry.select(&far.into()).unwrap();
-        let fields: Vec<_> = selection.outside.names(Op::GroupedConv).collect();
+        let fields: Vec<_> = selection.outside.names(Op::Conv).collect();
         assert_eq!(fields[..3], ["G", "pad_w_right", "split_k"]);
         assert!(selection.out_of_range() && !selection.arch_unknown && !selection.no_model);
         assert_eq!(selection.unmeasured, !selection.entry.name().contains("compv3"));
@@ -412,7 +412,7 @@ fn a_selection_says_in_which_fields_a_problem_is_out_of_range_and_remembers_it()
     );
     assert!(text.contains("compv5 was never measured for the model"), "{text}");
     let ranking = registry.rank(&far.into()).unwrap();
-    assert_eq!(ranking.outside.names(Op::GroupedConv).next(), Some("G"));
+    assert_eq!(ranking.outside.names(Op::Conv).next(), Some("G"));
     assert!(
         ranking
             .places
@@ -457,7 +457,7 @@ fn a_model_that_does_not_fit_says_why_and_answers_when_it_is_forced() {
     registry.set_model(Arc::new(Model::clone(&model()).forced()), None);
     let forced = registry.select(&other).unwrap();
     assert_eq!((forced.source, forced.out_of_range()), (Source::Model, true));
-    assert_eq!(forced.outside.names(Op::GroupedConv).collect::<Vec<_>>(), ["arch"]);
+    assert_eq!(forced.outside.names(Op::Conv).collect::<Vec<_>>(), ["arch"]);
     let fitting = registry.select(&resnet()).unwrap();
     assert!(!fitting.out_of_range() && fitting.arch_unknown, "nobody named an architecture");
 }
@@ -863,7 +863,7 @@ fn exports_count_kernels_and_tell_the_time_when_asked() {
         statistics: true,
         ..ExportOptions::default()
     };
-    let conv = json(Op::GroupedConv, &full);
+    let conv = json(Op::Conv, &full);
     assert_eq!(conv["metadata"], serde_json::json!({ "registry_name": "default", "total_kernels": 30 }));
     assert_eq!(conv["statistics"]["by_datatype"], serde_json::json!({ "bf16_bf16_bf16": 30 }));
     let pipelines = conv["statistics"]["by_pipeline"].as_object().unwrap();
@@ -875,7 +875,7 @@ fn exports_count_kernels_and_tell_the_time_when_asked() {
     let plain = json(Op::Gemm, &ExportOptions::default());
     assert_eq!((plain.get("statistics"), plain["metadata"].get("timestamp")), (None, None));
     registry.retain(|_| false);
-    assert_eq!(json(Op::GroupedConv, &full).get("statistics"), None, "nothing to count");
+    assert_eq!(json(Op::Conv, &full).get("statistics"), None, "nothing to count");
 }
 
 #[test]
@@ -884,7 +884,7 @@ fn exports_read_back_as_the_same_kernels() {
     let registry = filled(Options::default());
     let gemms = Pool::read(root("tests/golden/models/gemm_small/pool.txt")).unwrap();
     registry.add_all(plain(gemms.iter().cloned().collect())).unwrap();
-    for (op, count) in [(Op::GroupedConv, 30), (Op::Gemm, gemms.len())] {
+    for (op, count) in [(Op::Conv, 30), (Op::Gemm, gemms.len())] {
         let text = registry.export_json(op, &named).unwrap();
         let pool = Pool::from_bytes("export", text.as_bytes()).unwrap();
         assert_eq!((pool.op(), pool.len()), (op, count));

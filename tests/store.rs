@@ -424,10 +424,10 @@ fn figures() {
     eprintln!("load of {count} winners: {:?}", start.elapsed());
 
     let texts: Vec<String> = (1..=count).map(|n| conv(n).to_string()).collect();
-    let defaults = ck_select::problem::ProblemDefaults::of(ck_select::vocab::Op::GroupedConv);
+    let defaults = ck_select::problem::ProblemDefaults::of(ck_select::vocab::Op::Conv);
     let start = Instant::now();
     for text in &texts {
-        black_box(Problem::parse(ck_select::vocab::Op::GroupedConv, text, &defaults)).unwrap();
+        black_box(Problem::parse(ck_select::vocab::Op::Conv, text, &defaults)).unwrap();
     }
     eprintln!("of which parsing problems: {:?}", start.elapsed());
     for (what, first, last) in [("hit, one problem", 7, 7), ("hit, 64 problems", 1, 64), ("miss", -64, -1)] {

@@ -13,7 +13,7 @@ const KERNEL: &str = "grouped_conv_forward_bf16_2d_64x128x64_compv3_intrawave_gm
 
 fuzz_target!(|text: &str| {
     let kernel = Kernel::from_name(KERNEL).expect("a good name");
-    let result = Filter::parse_file(Op::GroupedConv, text).and_then(|filter| filter.keeps(&kernel));
+    let result = Filter::parse_file(Op::Conv, text).and_then(|filter| filter.keeps(&kernel));
     if let Err(error) = result {
         let line = text.split('\n').nth(error.line - 1).expect("a line of the text");
         assert!(error.column <= line.chars().count() + 1);

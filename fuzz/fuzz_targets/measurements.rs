@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
     for name in ["fuzz.csv", "fuzz.json", "fuzz.log", "fuzz"] {
-        for op in [Op::GroupedConv, Op::Gemm] {
+        for op in [Op::Conv, Op::Gemm] {
             let mut data = Measurements::new(Wanted::all(op));
             if let Err(error) = data.add_text(name, bytes) {
                 assert!(error.to_string().starts_with(name));

@@ -15,7 +15,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     for (op, engine) in
-        [(Op::GroupedConv, Engine::ConvSuperset), (Op::Gemm, Engine::Gemm78Vec), (Op::Fmha, Engine::Fmha68)]
+        [(Op::Conv, Engine::ConvSuperset), (Op::Gemm, Engine::Gemm78Vec), (Op::Fmha, Engine::Fmha68)]
     {
         let defaults = ProblemDefaults::of(op);
         if let Ok(problem) = Problem::parse(op, text, &defaults) {

@@ -20,7 +20,7 @@ const FMHA: &str =
     "fmha_fwd_fp16_batch_h128_qr_async_t128x128x32x128x32x128_w32x32x16_pad1111_mask=no_bias=no_bpc=-1";
 
 fuzz_target!(|bytes: &[u8]| {
-    for (op, name) in [(Op::GroupedConv, CONV), (Op::Gemm, GEMM), (Op::Fmha, FMHA)] {
+    for (op, name) in [(Op::Conv, CONV), (Op::Gemm, GEMM), (Op::Fmha, FMHA)] {
         let kernel = Kernel::from_name(name).expect("a good name");
         let problems = match ProblemSet::from_bytes(Path::new("fuzz"), bytes, op) {
             Ok(set) => set.problems,

@@ -61,7 +61,7 @@ struct Options {
 
 /// The problems that a model serves, see ck_model_key. Empty fields match anything.
 struct ModelKey {
-  Op op = Op::grouped_conv;
+  Op op = Op::conv;
   std::optional<Direction> direction;
   std::optional<Dtype> dtype;
   std::string arch;

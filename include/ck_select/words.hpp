@@ -49,7 +49,7 @@ enum class Mode : std::int32_t {
   priority = CK_MODE_PRIORITY,
 };
 
-enum class Op : std::int32_t { gemm = CK_OP_GEMM, grouped_conv = CK_OP_GROUPED_CONV, fmha = CK_OP_FMHA };
+enum class Op : std::int32_t { gemm = CK_OP_GEMM, conv = CK_OP_CONV, fmha = CK_OP_FMHA };
 
 enum class Source : std::int32_t {
   override_file = CK_SOURCE_OVERRIDE,

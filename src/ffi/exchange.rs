@@ -23,7 +23,7 @@ pub enum CkOp {
     /// A GEMM.
     Gemm = 0,
     /// A grouped convolution.
-    GroupedConv = 1,
+    Conv = 1,
     /// Attention.
     Fmha = 2,
 }

@@ -7,7 +7,7 @@ use super::entry::Priority;
 use super::index::KernelIndex;
 use super::kernels::Kernels;
 use super::pool_file;
-use crate::estimate::{Described, DeviceError, EstimatedKernels, PerDevice};
+use crate::estimate::{DeviceError, EstimatedKernels, GpuOverride, PerDevice};
 use crate::problem::Problem;
 use crate::ties::Ties;
 use crate::vocab::{Arch, Op};
@@ -36,7 +36,7 @@ impl Estimates {
     /// prepared, so that selections do not wait for it.
     pub(super) fn new(
         kernels: &Arc<Kernels>,
-        described: Option<Described>,
+        described: Option<GpuOverride>,
         earlier: Option<&Arc<Self>>,
     ) -> Arc<Self> {
         let has_same_device = |earlier: &&Arc<Self>| earlier.devices.described().copied() == described;

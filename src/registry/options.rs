@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::overrides::{OverrideError, Overrides};
 use crate::capture::Capture;
-use crate::estimate::{Described, DescribedError};
+use crate::estimate::{GpuOverride, GpuOverrideError};
 use crate::log::{self, Level};
 use crate::model::ModelError;
 use crate::nearest::Hint;
@@ -145,7 +145,7 @@ pub enum OptionsError {
     },
     /// A file that describes the GPU and cannot be used.
     #[error("hardware: {0}")]
-    Hardware(#[from] DescribedError),
+    Hardware(#[from] GpuOverrideError),
     /// The word for the runtime with a base that does not exist, or with another architecture than that of the
     /// GPU.
     #[error("hardware: {reason}")]
@@ -227,7 +227,7 @@ impl Options {
     pub(super) fn described(
         &self,
         facts: impl FnOnce() -> Result<DeviceFacts, String>,
-    ) -> Result<Option<Described>, OptionsError> {
+    ) -> Result<Option<GpuOverride>, OptionsError> {
         let wrong = |reason| OptionsError::HardwareWord { reason };
         match self.hardware.as_deref() {
             None => Ok(None),
@@ -243,10 +243,10 @@ impl Options {
                     FactsError::Unreported { .. } => OptionsError::Runtime { reason: error.to_string() },
                     _ => wrong(error.to_string()),
                 })?;
-                let described = Described::from_json(&fields, self.arch.or(facts.arch()));
+                let described = GpuOverride::from_json(&fields, self.arch.or(facts.arch()));
                 described.map(Some).map_err(|error| wrong(error.to_string()))
             }
-            Some(path) => Ok(Some(Described::read(path, self.arch)?)),
+            Some(path) => Ok(Some(GpuOverride::read(path, self.arch)?)),
         }
     }
 

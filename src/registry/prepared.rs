@@ -13,7 +13,7 @@ use super::kernels::Kernels;
 use super::model_name::ModelName;
 use super::options::Options;
 use super::pool_file;
-use crate::estimate::Described;
+use crate::estimate::GpuOverride;
 use crate::kernel::Kernel;
 use crate::log::{self, Level};
 use crate::model::Model;
@@ -38,7 +38,7 @@ pub(super) struct Inputs<'s> {
     pub(super) kernels: &'s Arc<Kernels>,
     pub(super) models: &'s [LoadedModel],
     /// The GPU in the place of its architecture's profile.
-    pub(super) described: Option<Described>,
+    pub(super) described: Option<GpuOverride>,
     pub(super) options: &'s Options,
     /// Whether winners are measured: by selections, or between them.
     pub(super) measures: bool,
@@ -64,7 +64,7 @@ pub(super) struct PreparedModel {
     pub(super) name: ModelName,
     key: ModelKey,
     /// The GPU that it was prepared for, if it is not a profile.
-    described: Option<Described>,
+    described: Option<GpuOverride>,
     /// The kernels that it was prepared for.
     kernels: Arc<Kernels>,
     /// `None` if the model can rank none of the kernels. States share it while kernels are only removed.
@@ -137,7 +137,7 @@ impl Prepared {
 }
 
 impl PreparedModel {
-    fn new(loaded: &LoadedModel, described: Option<Described>, kernels: &Arc<Kernels>) -> Self {
+    fn new(loaded: &LoadedModel, described: Option<GpuOverride>, kernels: &Arc<Kernels>) -> Self {
         let (model, key) = (loaded.model.clone(), loaded.key);
         let (mut pool, mut priorities, mut of_pool) = (Vec::new(), Vec::new(), Vec::new());
         for (index, entry) in kernels.by_name().filter(|(_, entry)| entry.kernel().op() == key.op) {

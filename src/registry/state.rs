@@ -10,7 +10,7 @@ use super::overrides::Overrides;
 use super::prepared::{Inputs, LoadedModel, Prepared};
 use crate::capture::Capture;
 use crate::embedded;
-use crate::estimate::Described;
+use crate::estimate::GpuOverride;
 use crate::model::ModelKey;
 use crate::model::{Model, ModelError};
 use crate::problem::{Checked, Problem};
@@ -21,7 +21,7 @@ use crate::vocab::{Arch, Op};
 pub(super) struct Files {
     overrides: Arc<Overrides>,
     capture: Option<Arc<Capture>>,
-    described: Option<Described>,
+    described: Option<GpuOverride>,
 }
 
 impl Files {
@@ -57,19 +57,19 @@ pub(super) struct State {
     options: Options,
     overrides: Arc<Overrides>,
     capture: Option<Arc<Capture>>,
-    described: Option<Described>,
+    described: Option<GpuOverride>,
 }
 
 /// The options, whose architecture is that of the described GPU if they name none: it decides about kernels and
 /// models, too.
-fn of_described(options: Options, described: Option<Described>) -> Options {
+fn on_gpu(options: Options, described: Option<GpuOverride>) -> Options {
     Options { arch: options.arch.or(described.map(|described| described.arch)), ..options }
 }
 
 impl State {
     pub(super) fn new(options: Options, files: Files) -> Result<Self, OptionsError> {
         let Files { overrides, capture, described } = files;
-        let options = of_described(options, described);
+        let options = on_gpu(options, described);
         let models = if options.embedded_models { embedded()? } else { Vec::new() };
         Ok(Self {
             generation: 0,
@@ -132,7 +132,7 @@ impl State {
     }
 
     /// The GPU in the place of its architecture's profile.
-    pub(super) const fn described(&self) -> Option<Described> {
+    pub(super) const fn described(&self) -> Option<GpuOverride> {
         self.described
     }
 
@@ -174,7 +174,7 @@ impl State {
             self.models.retain(|known| !known.embedded);
             self.models.extend(embedded);
         }
-        self.options = of_described(options, files.described);
+        self.options = on_gpu(options, files.described);
         (self.overrides, self.capture, self.described) = (files.overrides, files.capture, files.described);
         self.unprepare();
         // Compiled models are reused; the winners may have to come from elsewhere.

@@ -82,7 +82,7 @@ impl DeviceFacts {
             .filter(|bandwidth| Rates::PLAUSIBLE_MEMORY_GB_S.contains(bandwidth))
     }
 
-    /// What the runtime reports, as a JSON object for [`Described`](crate::estimate::Described). Everything
+    /// What the runtime reports, as a JSON object for [`GpuOverride`](crate::estimate::GpuOverride). Everything
     /// else is from the profile of `based_on`, by default the GPU's own: runtimes do not report rates.
     pub fn constants(&self, based_on: Option<Arch>) -> Result<Map<String, Value>, FactsError> {
         let own = self.arch();
@@ -128,7 +128,7 @@ impl DeviceFacts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::estimate::Described;
+    use crate::estimate::GpuOverride;
 
     fn facts(target: &str) -> DeviceFacts {
         DeviceFacts {
@@ -151,7 +151,7 @@ mod tests {
     fn described(facts: &DeviceFacts, based_on: Option<&str>) -> Result<String, String> {
         let based_on = based_on.map(|word| word.parse().unwrap());
         let fields = facts.constants(based_on).map_err(|error| error.to_string())?;
-        Described::from_json(&fields, facts.arch()).map_err(|error| error.to_string())?;
+        GpuOverride::from_json(&fields, facts.arch()).map_err(|error| error.to_string())?;
         Ok(Value::Object(fields).to_string())
     }
 

@@ -791,7 +791,7 @@ static void models_have_keys(const char *repository) {
     ck_model_key key;
     memset(&key, 0, sizeof key);
     key.struct_size = sizeof key;
-    key.op = CK_OP_GROUPED_CONV;
+    key.op = CK_OP_CONV;
     key.direction = CK_DIRECTION_BWD_DATA;
     key.dtype = CK_ANY;
     ck_model_options options;
@@ -833,7 +833,7 @@ static void models_have_keys(const char *repository) {
     CHECK(selection.source == CK_SOURCE_MODEL && selection.out_of_range == 1 && selection.no_model == 0);
     size_t outside = 0;
     const char *field = NULL;
-    for (size_t bit = 0; ck_problem_field_name(CK_OP_GROUPED_CONV, bit, &field) == CK_STATUS_OK; ++bit)
+    for (size_t bit = 0; ck_problem_field_name(CK_OP_CONV, bit, &field) == CK_STATUS_OK; ++bit)
         if (selection.out_of_range_fields >> bit & 1) {
             CHECK(strcmp(field, "arch") == 0);
             ++outside;
@@ -842,7 +842,7 @@ static void models_have_keys(const char *repository) {
     ck_model_key any;
     memset(&any, 0, sizeof any);
     any.struct_size = sizeof any;
-    any.op = CK_OP_GROUPED_CONV;
+    any.op = CK_OP_CONV;
     any.direction = any.dtype = CK_ANY;
     ANSWERS(CK_STATUS_OK, ck_registry_remove_model(registry, &any));
     problem.arch = "gfx950";
@@ -1432,7 +1432,7 @@ static void measuring_falls_through(void) {
     mine.registry_name = "mine";
     mine.timestamp = "2026-01-31T12:00:00";
     mine.statistics = 1;
-    ANSWERS(CK_STATUS_OK, ck_registry_export_json(registry, CK_OP_GROUPED_CONV, &mine, &text));
+    ANSWERS(CK_STATUS_OK, ck_registry_export_json(registry, CK_OP_CONV, &mine, &text));
     CHECK(text != NULL && strstr(text, KERNELS[0]) != NULL && strstr(text, "\"mine\"") != NULL);
     CHECK(strstr(text, "\"by_pipeline\"") != NULL);
     ck_registry *copy = new_registry();

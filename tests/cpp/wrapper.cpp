@@ -166,7 +166,7 @@ void described_kernels() {
   ExportOptions options;
   options.registry_name = "quoted \" name";
   options.statistics = true;
-  const std::string json = registry.export_json(Op::grouped_conv, options);
+  const std::string json = registry.export_json(Op::conv, options);
   CHECK(json.find("quoted \\\" name") != std::string::npos && json.find("by_pipeline") != std::string::npos);
   Registry copy(quiet());
   copy.import_json(json, [&](std::string_view name) {

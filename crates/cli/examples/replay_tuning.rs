@@ -55,7 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let (requests, share): (u32, f64) = (requests.parse()?, share.parse()?);
     let most: usize = problems.first().map_or(Ok(usize::MAX), |count| count.parse())?;
-    let measurements = Measurements::read(&[table], Wanted::all(Op::GroupedConv))?;
+    let measurements = Measurements::read(&[table], Wanted::all(Op::Conv))?;
     let problems = measurements.problems().get(..most).unwrap_or(measurements.problems());
     let mut recorded = vec![HashMap::new(); measurements.kernels().len()];
     let mut fastest: HashMap<Problem, f64> = HashMap::new();

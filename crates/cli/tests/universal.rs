@@ -295,7 +295,7 @@ fn a_model_goes_on_with_measurements() {
     assert!(spec.contains("\"est_over_least\"") && spec.contains("\"staged_ratio\""), "{spec}");
     folder.bad("evaluate --model mine --data back.parquet", "no row to evaluate");
     folder.bad(&format!("{line} --output mine"), "already exists");
-    folder.bad(&line.replace("here.csv", "here.csv back.csv"), "choose one with the direction (--variant)");
+    folder.bad(&line.replace("here.csv", "here.csv back.csv"), "choose one with --where direction=");
 
     // On a GPU that the universal model has not seen, the estimate counts more: the less, the more is measured.
     folder.good(&format!("train --universal --data back.parquet --output back --folds 1 {SMALL}"));

@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::args().nth(1).ok_or("which table?")?;
     let whole = std::env::args().nth(2).as_deref() == Some("--matrix");
     let begun = Instant::now();
-    let measurements = Measurements::read_pairs(&[path], Wanted::all(Op::GroupedConv))?;
+    let measurements = Measurements::read_pairs(&[path], Wanted::all(Op::Conv))?;
     let read = begun.elapsed();
     let extractor = Extractor {
         hardware: measurements.hardware().unwrap_or_default(),

@@ -114,7 +114,7 @@ mod tests {
         let read = |names: &[&str], arch: Option<&str>| {
             let files: Vec<_> = names.iter().map(|name| file(name)).collect();
             let arch = arch.map(|word| word.parse::<Arch>().unwrap());
-            Measurements::read(&files, Wanted { arch, ..Wanted::all(Op::GroupedConv) }).unwrap()
+            Measurements::read(&files, Wanted { arch, ..Wanted::all(Op::Conv) }).unwrap()
         };
         let on = |names: &[&str], arch| measured_on(&read(names, arch));
 
@@ -145,7 +145,7 @@ mod tests {
         fs::write(folder.path().join("a.csv.meta.json"), meta("NVIDIA H200", "sm_90")).unwrap();
         fs::write(&files[1], ROWS).unwrap();
         let mut measurements =
-            Measurements::new(Wanted::all(Op::GroupedConv)).assuming(Some("gfx950".parse().unwrap()));
+            Measurements::new(Wanted::all(Op::Conv)).assuming(Some("gfx950".parse().unwrap()));
         measurements.add_all(&files).unwrap();
         assert_eq!(measured_on(&measurements).unwrap()[0].gpu, "NVIDIA H200");
     }

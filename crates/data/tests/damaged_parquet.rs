@@ -110,7 +110,7 @@ fn no_mutant_panics_or_takes_memory() {
             _ => bytes[at] ^= 1 << draw.below(8),
         }
         fs::write(&path, &bytes).unwrap();
-        let read = Measurements::read(&[&path], Wanted::all(Op::GroupedConv));
+        let read = Measurements::read(&[&path], Wanted::all(Op::Conv));
         if let Err(error) = read {
             let error = error.to_string();
             assert!(error.contains("mutant.parquet: ") || error.contains("the data mixes"), "{error}");

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ck_select_enumerate::config::Config;
 use ck_select_enumerate::rules::Rules;
 use ck_select_enumerate::{Request, enumerate};
-use ck_select_model::features::{Engine, Extractor, KernelSide, Uncoded};
+use ck_select_model::features::{Engine, Extractor, KernelTerms, Uncoded};
 use ck_select_model::model::FeatureSpec;
 use ck_select_model::rows::describe_name;
 use ck_select_types::cells::{Cell, Fields};
@@ -81,8 +81,8 @@ impl Fields for Row<'_> {
     }
 }
 
-fn side(extractor: &Extractor, cells: &Map<String, Value>) -> Result<KernelSide, String> {
-    KernelSide::read(extractor, &Row(cells)).map_err(|error| error.to_string())
+fn side(extractor: &Extractor, cells: &Map<String, Value>) -> Result<KernelTerms, String> {
+    KernelTerms::read(extractor, &Row(cells)).map_err(|error| error.to_string())
 }
 
 fn cells(name: &str) -> Map<String, Value> {
@@ -125,7 +125,8 @@ fn every_description_of_a_kernel_is_of_that_kernel() {
                     compared[1] += 1;
                     let mut found = side(extractor, &unnamed);
                     // What no cells have, and no engine of upstream's reads.
-                    if let (Ok(KernelSide::Gemm(found)), KernelSide::Gemm(expected)) = (&mut found, &expected)
+                    if let (Ok(KernelTerms::Gemm(found)), KernelTerms::Gemm(expected)) =
+                        (&mut found, &expected)
                     {
                         found.build = expected.build;
                     }
@@ -149,7 +150,7 @@ fn by_tile(
     extractor: &Extractor,
     kernel: &ConvKernel,
     unnamed: &Map<String, Value>,
-    expected: &KernelSide,
+    expected: &KernelTerms,
 ) -> usize {
     // Upstream's models give upstream's answers, whatever their cells were meant for.
     if !extractor.is_ours && extractor.rules.uncoded == Uncoded::Upstream {

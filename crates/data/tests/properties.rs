@@ -117,7 +117,7 @@ proptest! {
         let options = Options { arch: "gfx942".parse().ok(), ..Options::default() };
         convert(std::slice::from_ref(&csv), &parquet, &options, &AtomicBool::new(false), &mut Silent)
             .unwrap();
-        let wanted = Wanted { arch: options.arch, ..Wanted::all(Op::GroupedConv) };
+        let wanted = Wanted { arch: options.arch, ..Wanted::all(Op::Conv) };
         let before = Measurements::read(&[&csv], wanted).unwrap();
         let after = Measurements::read(&[&parquet], wanted).unwrap();
         prop_assert_eq!(before.rows().len(), rows.len());
@@ -148,7 +148,7 @@ proptest! {
                 convert(
                     std::slice::from_ref(&path), &target, &options, &AtomicBool::new(false), &mut rejects
                 );
-            let wanted = Wanted { arch: options.arch, ..Wanted::all(Op::GroupedConv) };
+            let wanted = Wanted { arch: options.arch, ..Wanted::all(Op::Conv) };
             let table = reports.is_ok().then(|| said(&Measurements::read(&[&target], wanted).unwrap()));
             found.push((reports.map_err(|error| error.to_string()), rejects.0, table));
         }

@@ -72,7 +72,7 @@ fn tables_of_pandas_are_read() {
     let (mut conv, mut gemm) = (0, 0);
     for file in files {
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
-        let op = if name.starts_with("conv") { Op::GroupedConv } else { Op::Gemm };
+        let op = if name.starts_with("conv") { Op::Conv } else { Op::Gemm };
         let data = Measurements::read(&[&file], Wanted::all(op)).unwrap_or_else(|error| panic!("{error}"));
         let rows: Vec<(f64, bool)> = data.rows().iter().map(|row| (row.tflops, row.is_valid)).collect();
         assert_eq!(rows, [(300.25, true), (0.0, false), (12.5, true)], "{name}");

@@ -104,7 +104,7 @@ fn failed_rows_are_kept_and_not_valid() {
         "{HEADER}\n{CONV},0,{CELLS},0.02,300.5,100\n{CONV}_dsb,0,{CELLS},N/A,0,0\n{CONV}_si,0,{CELLS},,,\n\
          {CONV}_gm2,0,{CELLS},0.01,900,0\n{CONV}_dsb_si,0,{CELLS},-1.0,-1.0,5\n"
     );
-    let data = measured(&file(&folder, "a.csv", &text), Op::GroupedConv);
+    let data = measured(&file(&folder, "a.csv", &text), Op::Conv);
     let valid: Vec<bool> = data.rows().iter().map(|row| row.is_valid).collect();
     // The fourth wrote nothing but zeros: fast at nothing.
     assert_eq!(valid, [true, false, false, false, false]);
@@ -124,7 +124,7 @@ fn a_csv_may_leave_out_what_2d_does_not_need() {
         ),
     );
     let long = file(&folder, "long.csv", &format!("{HEADER}\n\"{CONV}\",0,{CELLS},0.02,300.5,1\n"));
-    let (short, long) = (measured(&short, Op::GroupedConv), measured(&long, Op::GroupedConv));
+    let (short, long) = (measured(&short, Op::Conv), measured(&long, Op::Conv));
     assert_eq!(said(&short), said(&long));
     assert_eq!(short.problems()[0].to_string().split(',').next(), Some("direction=forward"));
 }
@@ -134,13 +134,13 @@ fn the_name_says_direction_type_and_dimensions() {
     let folder = TempDir::new().unwrap();
     let three = "grouped_conv_bwd_weight_fp16_3d_16x64x64_wavelet_intrawave_2stage";
     let path = file(&folder, "a.csv", &format!("{HEADER}\n{three},0,{CELLS},0.02,300.5,1\n"));
-    let data = measured(&path, Op::GroupedConv);
+    let data = measured(&path, Op::Conv);
     let Problem::Conv(problem) = data.problems()[0] else { panic!() };
     assert_eq!((problem.direction, problem.ndim, problem.dtype_in), (Direction::BwdWeight, 3, Dtype::Fp16));
     assert_eq!(data.common_direction().unwrap(), Some(Direction::BwdWeight));
     let deep = CELLS.replacen("1,28,28", "4,28,28", 1);
     let path = file(&folder, "b.csv", &format!("{HEADER}\n{CONV},0,{deep},0.02,300.5,1\n"));
-    let error = fails(&path, Op::GroupedConv);
+    let error = fails(&path, Op::Conv);
     assert!(error.ends_with("b.csv: line 2: Di: found 4, expected 1 in a 2D problem"), "{error}");
 }
 
@@ -155,14 +155,14 @@ fn bad_rows_are_located() {
         (format!("{CONV},0,{},1,1,1", CELLS.replacen("256", "257x", 1)), "line 3: C: found '257x'"),
         (format!(",0,{CELLS},1,1,1"), "line 3: kernel name: found nothing"),
     ] {
-        let error = fails(&file(&folder, "a.csv", &format!("{HEADER}\n{good}\n{row}\n")), Op::GroupedConv);
+        let error = fails(&file(&folder, "a.csv", &format!("{HEADER}\n{good}\n{row}\n")), Op::Conv);
         assert!(error.contains(message), "{error}");
     }
-    let error = fails(&file(&folder, "b.csv", "kernel,tflops\n"), Op::GroupedConv);
+    let error = fails(&file(&folder, "b.csv", "kernel,tflops\n"), Op::Conv);
     assert!(error.contains("no column 'latency_ms'; the columns are kernel, tflops"), "{error}");
-    let error = fails(&file(&folder, "c.csv", "kernel,tflops,tflops,latency_ms\n"), Op::GroupedConv);
+    let error = fails(&file(&folder, "c.csv", "kernel,tflops,tflops,latency_ms\n"), Op::Conv);
     assert!(error.contains("column 'tflops' appears twice"), "{error}");
-    assert!(fails(&file(&folder, "d.csv", ""), Op::GroupedConv).contains("the file is empty"));
+    assert!(fails(&file(&folder, "d.csv", ""), Op::Conv).contains("the file is empty"));
     assert!(fails(&file(&folder, "d.parquet", "text"), Op::Gemm).contains("does not begin with PAR1"));
     assert!(fails(&folder.path().join("none.csv"), Op::Gemm).contains("none.csv: No such file"));
 }
@@ -177,7 +177,7 @@ fn conversion_takes_what_is_good_and_reports_the_rest() {
     let (reports, rejects) = converted(&[input], &output, &options());
     assert_eq!((reports[0].rows, reports[0].invalid, reports[0].rejected), (2, 1, 1));
     assert_eq!(rejects[0].place, "line 3");
-    let data = measured(&output, Op::GroupedConv);
+    let data = measured(&output, Op::Conv);
     assert_eq!(data.rows().len(), 2);
     assert_eq!(data.common_arch().unwrap().unwrap().as_str(), "gfx950");
     let hardware = data.hardware().unwrap();
@@ -580,7 +580,7 @@ fn gzip_reads_as_its_content() {
     encoder.write_all(text.as_bytes()).unwrap();
     encoder.finish().unwrap();
     let plain = file(&folder, "a.csv", &text);
-    assert_eq!(said(&measured(&path, Op::GroupedConv)), said(&measured(&plain, Op::GroupedConv)));
+    assert_eq!(said(&measured(&path, Op::Conv)), said(&measured(&plain, Op::Conv)));
 }
 
 #[test]
@@ -592,7 +592,7 @@ fn folders_are_their_parquet_files_in_order() {
         converted(&[input], &data.path().join(format!("{name}.parquet")), &options());
     }
     file(&data, "notes.txt", "no table");
-    let read = Measurements::read(&[data.path()], Wanted::all(Op::GroupedConv)).unwrap();
+    let read = Measurements::read(&[data.path()], Wanted::all(Op::Conv)).unwrap();
     assert_eq!(read.rows().iter().map(|row| row.tflops).collect::<Vec<_>>(), [1.0, 2.0]);
     assert_eq!(read.sources().len(), 2);
     let empty = TempDir::new().unwrap();
@@ -608,12 +608,12 @@ fn mixtures_are_refused_and_filters_count_what_they_leave_out() {
     let other = CONV.replace("forward", "bwd_data").replace("bf16", "fp16");
     let path =
         file(&folder, "a.csv", &format!("{HEADER}\n{CONV},0,{CELLS},1,1,1\n{other},0,{CELLS},1,1,1\n"));
-    let data = measured(&path, Op::GroupedConv);
+    let data = measured(&path, Op::Conv);
     let error = data.common_direction().unwrap_err().to_string();
     assert!(error.starts_with("the data mixes directions: forward, bwd_data; choose one"), "{error}");
     assert!(data.common_dtype().unwrap_err().to_string().contains("element types: fp16, bf16"));
     assert_eq!(data.common_arch().unwrap(), None);
-    let wanted = Wanted { direction: Some(Direction::BwdData), ..Wanted::all(Op::GroupedConv) };
+    let wanted = Wanted { direction: Some(Direction::BwdData), ..Wanted::all(Op::Conv) };
     let data = Measurements::read(&[&path], wanted).unwrap();
     assert_eq!((data.rows().len(), data.sources()[0].other), (1, 1));
     assert_eq!(data.common_dtype().unwrap(), Some(Dtype::Fp16));
@@ -629,11 +629,11 @@ fn mixtures_are_refused_and_filters_count_what_they_leave_out() {
     };
     let (old, new) = (parquet("old.parquet", "gfx942"), parquet("new.parquet", "gfx950"));
     // Each architecture keeps its own constants.
-    let data = Measurements::read(&[&old, &new], Wanted::all(Op::GroupedConv)).unwrap();
+    let data = Measurements::read(&[&old, &new], Wanted::all(Op::Conv)).unwrap();
     for (arch, cus) in [("gfx942", 228), ("gfx950", 256)] {
         assert_eq!(data.device(arch.parse().unwrap()).unwrap().hardware.num_cus, cus);
     }
-    let wanted = Wanted { arch: "gfx950".parse().ok(), ..Wanted::all(Op::GroupedConv) };
+    let wanted = Wanted { arch: "gfx950".parse().ok(), ..Wanted::all(Op::Conv) };
     let data = Measurements::read(&[&old, &new], wanted).unwrap();
     assert_eq!((data.rows().len(), data.sources()[0].other), (2, 2));
 }
@@ -653,13 +653,13 @@ fn tables_convert_to_tables_and_back_to_csv() {
     assert_eq!(fs::read_to_string(&back).unwrap(), text);
     assert_eq!(fs::read(&one).unwrap(), fs::read(&two).unwrap());
     let before =
-        Measurements::read(&[&input], Wanted { arch: "gfx950".parse().ok(), ..Wanted::all(Op::GroupedConv) });
-    assert_eq!(said(&before.unwrap()), said(&measured(&two, Op::GroupedConv)));
+        Measurements::read(&[&input], Wanted { arch: "gfx950".parse().ok(), ..Wanted::all(Op::Conv) });
+    assert_eq!(said(&before.unwrap()), said(&measured(&two, Op::Conv)));
     // Two inputs make one table, in their order.
     let both = folder.path().join("both.parquet");
     let (reports, _) = converted(&[one, input], &both, &options());
     assert_eq!(reports.iter().map(|report| report.rows).collect::<Vec<_>>(), [3, 3]);
-    assert_eq!(measured(&both, Op::GroupedConv).rows().len(), 6);
+    assert_eq!(measured(&both, Op::Conv).rows().len(), 6);
 }
 
 #[test]
@@ -700,13 +700,13 @@ fn pairs_are_the_rows_without_their_figures() {
     let table = folder.path().join("a.parquet");
     converted(std::slice::from_ref(&csv), &table, &options());
     for path in [csv, table] {
-        let all = measured(&path, Op::GroupedConv);
-        let pairs = Measurements::read_pairs(&[&path], Wanted::all(Op::GroupedConv)).unwrap();
+        let all = measured(&path, Op::Conv);
+        let pairs = Measurements::read_pairs(&[&path], Wanted::all(Op::Conv)).unwrap();
         assert_eq!(pairs.problems(), all.problems());
         assert_eq!(pairs.kernels(), all.kernels());
         assert_eq!(pairs.hardware(), all.hardware());
         assert_eq!((pairs.rows().len(), pairs.sweeps().len(), all.sweeps().len()), (50, 14, 50));
-        let bf16 = Wanted { dtype: Some(Dtype::Bf16), ..Wanted::all(Op::GroupedConv) };
+        let bf16 = Wanted { dtype: Some(Dtype::Bf16), ..Wanted::all(Op::Conv) };
         let some = Measurements::read_pairs(&[&path], bf16).unwrap();
         assert_eq!((some.rows().len(), some.sources()[0].other), (43, 7));
         for (pair, row) in pairs.rows().iter().zip(all.rows()) {
@@ -735,7 +735,7 @@ fn sweeps_of_the_dsl_have_kernels_by_their_tiles() {
     // The header of a second shard is no row; a pipeline that there is not makes a bad one.
     let [reason] = &reasons[..] else { panic!("{reasons:?}") };
     assert!(reason.contains("unknown pipeline 'compv9'") && rejects[0].place == "line 4", "{rejects:?}");
-    let data = measured(&output, Op::GroupedConv);
+    let data = measured(&output, Op::Conv);
     let row = &data.rows()[0];
     let kernel = &data.kernels()[row.kernel as usize];
     assert_eq!(kernel.name, "grouped_conv_fwd_fp16_nhwgc_2d_compv3_intrawave_64x128x64");
@@ -760,11 +760,11 @@ fn a_header_in_the_middle_is_no_row() {
     let again = header.trim_start_matches('\u{feff}');
     for end in ["\n", "\r\n"] {
         let text = [header, &row(1), again, &row(2), again].map(|line| format!("{line}{end}")).concat();
-        let data = measured(&file(&folder, "joined.csv", &text), Op::GroupedConv);
+        let data = measured(&file(&folder, "joined.csv", &text), Op::Conv);
         assert_eq!(data.rows().len(), 2);
     }
     let other = format!("{header}\n{}\n{again},more\n", row(1));
-    let error = Measurements::read(&[&file(&folder, "other.csv", &other)], Wanted::all(Op::GroupedConv));
+    let error = Measurements::read(&[&file(&folder, "other.csv", &other)], Wanted::all(Op::Conv));
     let error = error.unwrap_err().to_string();
     assert!(error.contains("line 3: found 11 cells, expected 10 as in the header"), "{error}");
 }

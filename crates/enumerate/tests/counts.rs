@@ -349,9 +349,8 @@ fn targets_outside_of_the_tables_pass_what_is_in_none() {
 
 #[test]
 fn filters_keep_what_they_are_true_for() {
-    let filter = |text: &str| {
-        ("--filter".to_owned(), Filter::parse(ck_select_types::vocab::Op::GroupedConv, text).unwrap())
-    };
+    let filter =
+        |text: &str| ("--filter".to_owned(), Filter::parse(ck_select_types::vocab::Op::Conv, text).unwrap());
     let with = |filters: Vec<(String, Filter)>| {
         let config = Config::read(&configs().join("forward_2d.json"), None).unwrap();
         enumerate(&rules(), &config, &Request { filters, ..on("gfx950") })

@@ -104,8 +104,7 @@ mod tests {
     use super::*;
 
     fn conv(text: &str) -> Result<ProblemSet, String> {
-        ProblemSet::from_bytes(Path::new("p"), text.as_bytes(), Op::GroupedConv)
-            .map_err(|error| error.to_string())
+        ProblemSet::from_bytes(Path::new("p"), text.as_bytes(), Op::Conv).map_err(|error| error.to_string())
     }
 
     fn numbers(set: &ProblemSet) -> Vec<u64> {
@@ -235,9 +234,9 @@ mod tests {
             assert!(!runs(Op::Gemm, &format!("M=512,N=512,K=512,{more}\n"), gemm), "{more}");
         }
         let conv = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
-        assert!(runs(Op::GroupedConv, "C=64,K=64,Hi=8,Wi=8,Y=1,X=1\n", conv));
+        assert!(runs(Op::Conv, "C=64,K=64,Hi=8,Wi=8,Y=1,X=1\n", conv));
         for more in ["layout=ngchw", "dtype_out=fp32", "dtype_wei=fp32", "dtype=fp16"] {
-            assert!(!runs(Op::GroupedConv, &format!("C=64,K=64,Hi=8,Wi=8,Y=1,X=1,{more}\n"), conv), "{more}");
+            assert!(!runs(Op::Conv, &format!("C=64,K=64,Hi=8,Wi=8,Y=1,X=1,{more}\n"), conv), "{more}");
         }
     }
 

@@ -26,7 +26,7 @@ impl Columns {
     /// The columns that the plan's problems need: upstream's, and those that upstream's schema lacks but some
     /// problems need to be told apart.
     pub fn of(plan: &Plan) -> Self {
-        let op = plan.kernels().first().map_or(Op::GroupedConv, |kernel| kernel.kind.op());
+        let op = plan.kernels().first().map_or(Op::Conv, |kernel| kernel.kind.op());
         let Operation { columns, more_columns, .. } = Operation::get(op);
         let differs = |name: &&str| {
             plan.problems()

@@ -112,7 +112,7 @@ mod tests {
         for i in 0..problems {
             writeln!(text, "64,64,{},{},1,1", 1 + i * i % 97 * 7, 1 + i).unwrap();
         }
-        let set = ProblemSet::from_bytes(Path::new("p"), text.as_bytes(), Op::GroupedConv).unwrap();
+        let set = ProblemSet::from_bytes(Path::new("p"), text.as_bytes(), Op::Conv).unwrap();
         Plan::new(&Pool::from_bytes("pool", pool.as_bytes()).unwrap(), &set)
     }
 

@@ -42,9 +42,9 @@ fn reading(criterion: &mut Criterion) {
     let name = "grouped_conv_forward_bf16_2d_64x128x64_compv3";
     group.bench_function("a kernel's name", |bencher| bencher.iter(|| Kernel::from_name(black_box(name))));
     let text = problem(1).to_string();
-    let defaults = ProblemDefaults::of(Op::GroupedConv);
+    let defaults = ProblemDefaults::of(Op::Conv);
     group.bench_function("a problem", |bencher| {
-        bencher.iter(|| Problem::parse(Op::GroupedConv, black_box(&text), &defaults));
+        bencher.iter(|| Problem::parse(Op::Conv, black_box(&text), &defaults));
     });
     group.finish();
 }

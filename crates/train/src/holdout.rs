@@ -131,7 +131,7 @@ mod tests {
             format!("grouped_conv_{direction}_bf16_2d_16x64x64_compv3,{channels},64,8,8,3,3,0.5,10\n")
         };
         let header = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n";
-        let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
+        let mut measurements = Measurements::new(Wanted::all(Op::Conv));
         let first = format!("{header}{}{}", row("forward", 16), row("bwd_data", 16));
         measurements.add_text("a.csv", first.as_bytes()).unwrap();
         measurements.add_text("b.csv", format!("{header}{}", row("forward", 32)).as_bytes()).unwrap();
@@ -159,7 +159,7 @@ mod tests {
                  grouped_conv_forward_bf16_2d_16x64x64_compv3,{channels},64,8,8,3,3,0.5,10\n"
             )
         };
-        let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
+        let mut measurements = Measurements::new(Wanted::all(Op::Conv));
         measurements.add_text("a/x.csv", row(16).as_bytes()).unwrap();
         measurements.add_text("b/x.csv", row(32).as_bytes()).unwrap();
         let item = |problem| Item { problem, arch: None, file: 0, span: 0..1, only_trains: false };

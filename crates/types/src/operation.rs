@@ -35,7 +35,7 @@ impl Operation {
     /// The record of an operation.
     pub const fn get(op: Op) -> &'static Self {
         match op {
-            Op::GroupedConv => &conv::OPERATION,
+            Op::Conv => &conv::OPERATION,
             Op::Gemm => &gemm::OPERATION,
             Op::Fmha => &fmha::OPERATION,
         }

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::path::PathBuf;
 
-use ck_select::estimate::Described;
+use ck_select::estimate::GpuOverride;
 use ck_select::model::Model;
 use ck_select::problem::Problem;
 use ck_select::vocab::{Arch, Direction, Dtype, Op};
@@ -110,7 +110,7 @@ impl RowFilter {
         match (self.op, self.direction) {
             (Some(op), _) => Ok(op),
             // Only convolutions have directions.
-            (None, Some(_)) => Ok(Op::GroupedConv),
+            (None, Some(_)) => Ok(Op::Conv),
             (None, None) => self.first_rows(files)?.op(),
         }
     }
@@ -118,7 +118,7 @@ impl RowFilter {
     /// Which rows are wanted of an operation and an architecture.
     pub(crate) fn wanted(&self, op: Op, arch: Option<Arch>) -> Result<Wanted, CliError> {
         match self.direction {
-            Some(direction) if op != Op::GroupedConv => {
+            Some(direction) if op != Op::Conv => {
                 Err(CliError::usage(format!("--where: found direction={direction}, but rows are of {op}")))
             }
             direction => Ok(Wanted { op, direction, dtype: self.dtype, arch }),
@@ -137,17 +137,15 @@ pub(crate) struct FirstRows(Vec<(PathBuf, Op, Option<Arch>)>);
 impl FirstRows {
     /// The operation of all of them; that of convolutions if there is none.
     pub(crate) fn op(&self) -> Result<Op, CliError> {
-        Ok(self.common("--where op=", |(_, op, _)| Some(*op))?.unwrap_or(Op::GroupedConv))
+        Ok(self.common("--where op=", |(_, op, _)| Some(*op))?.unwrap_or(Op::Conv))
     }
 
     /// The same for a universal model: that of convolutions for convolutions and GEMMs together, which the
     /// estimate sees alike.
     #[cfg(feature = "train")]
     pub(crate) fn op_of_universal(&self) -> Result<Op, CliError> {
-        if self.0.iter().all(|(_, op, _)| *op != Op::Fmha)
-            && self.0.iter().any(|row| row.1 == Op::GroupedConv)
-        {
-            return Ok(Op::GroupedConv);
+        if self.0.iter().all(|(_, op, _)| *op != Op::Fmha) && self.0.iter().any(|row| row.1 == Op::Conv) {
+            return Ok(Op::Conv);
         }
         self.op()
     }
@@ -232,7 +230,7 @@ pub(crate) fn check_any(measurements: &Measurements) -> Result<(), CliError> {
     if let (Some((other, _)), Some(arch)) = (source.other_arches.first(), arch) {
         return Err(CliError::failed(format!("{file}: found rows of {other}, expected rows of {arch}")));
     }
-    let gemms = if *op == Op::GroupedConv { ", or --where op=gemm_universal for GEMMs" } else { "" };
+    let gemms = if *op == Op::Conv { ", or --where op=gemm_universal for GEMMs" } else { "" };
     Err(CliError::failed(format!("{file}: found no row that is wanted, expected rows of {op}{gemms}")))
 }
 
@@ -272,7 +270,7 @@ impl Data {
 
     /// Reads rows for the estimate on a GPU: that of the options, else of the architecture that the rows
     /// record.
-    pub(crate) fn read_on(&self, given: &Gpu) -> Result<(Measurements, Described), CliError> {
+    pub(crate) fn read_on(&self, given: &Gpu) -> Result<(Measurements, GpuOverride), CliError> {
         let mut described = self.gpu(given)?.device()?;
         let measurements = self.read_all(self.rows.filter.op, Some(described.arch))?;
         if given.file().is_none() {

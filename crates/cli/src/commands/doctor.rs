@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ck_select::embedded;
-use ck_select::estimate::{self, Described, constants_of};
+use ck_select::estimate::{self, GpuOverride, constants_of};
 use ck_select::log::Level;
 use ck_select::model::{EmbeddedModel, FeatureSpec, Model};
 use ck_select::nearest::Hint;
@@ -320,8 +320,8 @@ fn described(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
         return Finding::ok(name, Options::BY_RUNTIME, "the GPU is what the HIP runtime reports");
     }
     let path = PathBuf::from(value);
-    match Described::read(&path, None) {
-        Ok(Described { arch, device }) => {
+    match GpuOverride::read(&path, None) {
+        Ok(GpuOverride { arch, device }) => {
             let found = format!("{}: {} compute units", path.display(), device.hardware.num_cus);
             let effect = format!("the estimate and universal models take it for {arch}");
             Finding::ok(name, found, effect)

@@ -182,7 +182,7 @@ fn check_options(args: &Args, config: &Config) -> Result<(), CliError> {
             "--params: dtype is for GEMMs; other types are in the configuration"
         }
         op if op != Op::Gemm && args.layout.is_some() => "--params: layout is for GEMMs",
-        op if op != Op::GroupedConv && args.ndim.is_some() => "--params: ndim is for convolutions",
+        op if op != Op::Conv && args.ndim.is_some() => "--params: ndim is for convolutions",
         _ => return Ok(()),
     };
     Err(CliError::usage(wrong))

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ck_select::estimate::{Described, Device, constants_of};
+use ck_select::estimate::{Device, GpuOverride, constants_of};
 use ck_select::hardware::Hardware;
 use ck_select::kernel::Kernel;
 use ck_select::model::Model;
@@ -119,7 +119,7 @@ impl Gpu {
 
     /// The estimate for the GPU, as a model.
     pub(crate) fn estimate(&self, op: Op) -> Result<Model, CliError> {
-        let Described { arch, device } = self.device()?;
+        let GpuOverride { arch, device } = self.device()?;
         Ok(Model::of_estimate(op, device)?.of_arch(arch))
     }
 
@@ -139,7 +139,7 @@ impl Gpu {
         if !self.is_given() {
             return Ok(model);
         }
-        let Described { arch, device } = self.device()?;
+        let GpuOverride { arch, device } = self.device()?;
         let model = model.on_device(device, Some(arch));
         match model.key().arch {
             Some(own) if arch != own => Err(refused(arch, own)),
@@ -168,7 +168,7 @@ impl Gpu {
 
     /// The GPU that a file describes, for the rows of an architecture, by default that of the file's base.
     #[cfg(feature = "train")]
-    pub(crate) fn described(&self) -> Result<Option<Described>, CliError> {
+    pub(crate) fn described(&self) -> Result<Option<GpuOverride>, CliError> {
         self.file.is_some().then(|| self.device()).transpose()
     }
 
@@ -178,7 +178,7 @@ impl Gpu {
         &self,
         problem: Option<&Problem>,
         kernels: impl Iterator<Item = &'k Kernel>,
-    ) -> Result<Described, CliError> {
+    ) -> Result<GpuOverride, CliError> {
         if self.is_given() {
             let given = self.device()?;
             problem.map_or(Ok(()), |problem| check_arch(given.arch, problem)).map_err(CliError::Failed)?;
@@ -190,15 +190,15 @@ impl Gpu {
     }
 
     /// The GPU, which has to be named.
-    pub(crate) fn device(&self) -> Result<Described, CliError> {
+    pub(crate) fn device(&self) -> Result<GpuOverride, CliError> {
         match (&self.file, self.arch) {
             (Some(file), arch) => {
-                Described::read(file, arch).map_err(|error| CliError::failed(error.to_string()))
+                GpuOverride::read(file, arch).map_err(|error| CliError::failed(error.to_string()))
             }
             (None, Some(arch)) => {
                 let device = Device::for_arch(arch);
                 let device = device.map_err(|error| CliError::usage(format!("--arch: {error}")))?;
-                Ok(Described { arch, device })
+                Ok(GpuOverride { arch, device })
             }
             (None, None) => Err(no_gpu("the estimate")),
         }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ck_select::estimate::{Described, EstimateScratch, Estimator, FMHA_TERMS, PoolEstimate, TERMS};
+use ck_select::estimate::{EstimateScratch, Estimator, FMHA_TERMS, GpuOverride, PoolEstimate, TERMS};
 use ck_select::pool::Pool;
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::Op;
@@ -18,7 +18,7 @@ use crate::problems::Problems;
 use crate::table::{Cell, Format, Rows};
 
 /// The request.
-pub(super) struct Asked<'a> {
+pub(super) struct EstimateRequest<'a> {
     pub(super) gpu: &'a Gpu,
     pub(super) splits: SplitsOption,
     pub(super) pool: Pool,
@@ -44,7 +44,7 @@ pub(super) fn say_misfits(pool: &PoolEstimate, problem: &Problem, ranked: impl I
     rank_notes::say_misfits(pool.pool(), problem, ranked, left_out);
 }
 
-pub(super) fn run(asked: Asked<'_>) -> Result<(), CliError> {
+pub(super) fn run(asked: EstimateRequest<'_>) -> Result<(), CliError> {
     let pool = asked.pool;
     let op = pool.op();
     let mut defaults = ProblemDefaults::of(op);
@@ -52,7 +52,7 @@ pub(super) fn run(asked: Asked<'_>) -> Result<(), CliError> {
     let parse = |text| Problem::parse(op, text, &defaults);
     let one = asked.problem.map(parse).transpose();
     let one = one.map_err(|error| CliError::usage(format!("--problem: {error}")))?;
-    let Described { arch, device } = asked.gpu.device_for(one.as_ref(), pool.iter())?;
+    let GpuOverride { arch, device } = asked.gpu.device_for(one.as_ref(), pool.iter())?;
     let ranked = PoolEstimate::new(Estimator::new(device), Arc::new(pool));
     say_left_out(&ranked);
     let mut header: Vec<&str> = if asked.problems.is_some() { vec!["problem"] } else { Vec::new() };

@@ -126,8 +126,8 @@ impl<'a> Notes<'a> {
 
     /// Counts a problem that the model or the pool does not support; returns any other error.
     pub(super) fn pass_over(&self, error: RankError) -> Result<(), RankError> {
-        use RankError::{Device, NoArch, NoKernel, NotFor, ProblemSide};
-        if !matches!(error, NotFor { .. } | NoKernel { .. } | ProblemSide(_) | NoArch | Device(_)) {
+        use RankError::{Device, NoArch, NoKernel, NotFor, ProblemTerms};
+        if !matches!(error, NotFor { .. } | NoKernel { .. } | ProblemTerms(_) | NoArch | Device(_)) {
             return Err(error);
         }
         self.skipped.lock().unwrap_or_else(PoisonError::into_inner).count(error.to_string());

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ck_select::estimate::{Described, EstimateScratch, Estimated, Estimator, PoolEstimate};
+use ck_select::estimate::{EstimateScratch, Estimated, Estimator, GpuOverride, PoolEstimate};
 use ck_select::kernel::Kernel;
 use ck_select::model::Model;
 use ck_select::nearest::Hint;
@@ -140,7 +140,7 @@ fn by_estimate(args: &Args) -> Result<(Outcome, Table), CliError> {
         take_what_is_common(pool, &mut defaults, true, true);
     }
     let problem = parsed(args, op, &defaults)?;
-    let Described { arch, device } = args.arch.device_for(Some(&problem), pool.iter().flatten())?;
+    let GpuOverride { arch, device } = args.arch.device_for(Some(&problem), pool.iter().flatten())?;
     let (estimator, problem) = (Estimator::new(device), problem.on(Some(arch)));
     let outcome = match pool {
         Some(pool) => {

@@ -150,7 +150,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         if most > found {
             say!("ckselect: --count {most}: the sources have only {found} problems, all of which are taken");
         }
-        if by_strata && problems.iter().any(|problem| problem.op() != Op::GroupedConv) {
+        if by_strata && problems.iter().any(|problem| problem.op() != Op::Conv) {
             return Err(CliError::usage("--count: only convolutions have strata"));
         }
         let take = if by_strata { shapes::stratified } else { shapes::evenly };
@@ -168,10 +168,8 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 /// Options that change nothing of what is asked for are mistakes.
 fn check(args: &Args) -> Result<(), CliError> {
     let sets = || args.set.iter().map(|named| named.set);
-    let drawn = args.validation.map(|_| args.op.unwrap_or(Op::GroupedConv));
-    let convs = args.driver.is_some()
-        || drawn == Some(Op::GroupedConv)
-        || sets().any(|set| set.op() == Op::GroupedConv);
+    let drawn = args.validation.map(|_| args.op.unwrap_or(Op::Conv));
+    let convs = args.driver.is_some() || drawn == Some(Op::Conv) || sets().any(|set| set.op() == Op::Conv);
     // Lines of the driver and strata have types of their own.
     let typed = !args.set.is_empty() || args.validation.is_some() || !args.apart_from.is_empty();
     let batches = sets().any(Set::has_batches);
@@ -181,7 +179,7 @@ fn check(args: &Args) -> Result<(), CliError> {
         (
             "--params ndim",
             args.ndim.is_some(),
-            sets().any(Set::has_dimensions) || drawn == Some(Op::GroupedConv),
+            sets().any(Set::has_dimensions) || drawn == Some(Op::Conv),
             "the sets synthetic, holdout, conv-wide and conv-edge, and --validation of convolutions",
         ),
         ("--params batches", !args.batches.is_empty(), batches, "sets of networks' layers"),
@@ -191,12 +189,7 @@ fn check(args: &Args) -> Result<(), CliError> {
             args.validation.is_some() || sets().any(Set::is_drawn),
             "--validation and the set holdout",
         ),
-        (
-            "--params any_channels",
-            args.any_channels,
-            drawn == Some(Op::GroupedConv),
-            "--validation of convolutions",
-        ),
+        ("--params any_channels", args.any_channels, drawn == Some(Op::Conv), "--validation of convolutions"),
     ];
     match rules.into_iter().find(|(_, is_given, is_used, _)| *is_given && !is_used) {
         Some((option, _, _, what)) => Err(CliError::usage(format!("{option} is for {what}"))),
@@ -266,7 +259,7 @@ fn imported(path: &Path, args: &Args) -> Result<Vec<Problem>, CliError> {
 
 fn validation(count: u64, args: &Args) -> Result<Vec<Problem>, CliError> {
     let count = usize::try_from(count).unwrap_or(usize::MAX);
-    let op = args.op.unwrap_or(Op::GroupedConv);
+    let op = args.op.unwrap_or(Op::Conv);
     let known = known(args, op)?;
     let draw = Draw {
         count,

@@ -83,14 +83,14 @@ impl Writer {
 
 fn columns(op: Op, extras: &Extras) -> Vec<Column> {
     let mut names: Vec<&str> = match op {
-        Op::GroupedConv => BEFORE.iter().chain(&CONV_COLUMNS).chain(&CONV).copied().collect(),
+        Op::Conv => BEFORE.iter().chain(&CONV_COLUMNS).chain(&CONV).copied().collect(),
         Op::Gemm => GEMM.to_vec(),
         Op::Fmha => BEFORE.iter().chain(&FMHA_COLUMNS).chain(&FMHA).copied().collect(),
     };
     for (has, more) in [
-        (op == Op::GroupedConv && extras.bandwidth, &["bandwidth_gb_s"][..]),
-        (op == Op::GroupedConv && extras.split_k, &["split_k"]),
-        (op == Op::GroupedConv && extras.pad_sides, &["pad_d_right", "pad_h_right", "pad_w_right"]),
+        (op == Op::Conv && extras.bandwidth, &["bandwidth_gb_s"][..]),
+        (op == Op::Conv && extras.split_k, &["split_k"]),
+        (op == Op::Conv && extras.pad_sides, &["pad_d_right", "pad_h_right", "pad_w_right"]),
         (op == Op::Gemm && extras.many, &["batch", "groups"]),
     ] {
         names.extend(if has { more } else { &[] });
@@ -101,7 +101,7 @@ fn columns(op: Op, extras: &Extras) -> Vec<Column> {
     let mut table = schema::columns(op, extras);
     let mut column = |name: &str| {
         let mut column = table.swap_remove(table.iter().position(|column| column.name == name)?);
-        if op == Op::GroupedConv {
+        if op == Op::Conv {
             column.source = match name {
                 "latency_ms" => Source::FigureOr(|figures| figures.latency_ms, f64::NAN),
                 "tflops" => Source::FigureOr(|figures| figures.tflops, 0.0),

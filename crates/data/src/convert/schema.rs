@@ -105,7 +105,7 @@ const CONV: &[Run] = &[
 /// The columns of an operation's table.
 pub(super) fn columns(op: Op, extras: &Extras) -> Vec<Column> {
     let (canonical, more): (_, &[(bool, &Run)]) = match op {
-        Op::GroupedConv => (
+        Op::Conv => (
             CONV,
             &[
                 (extras.bandwidth, &Run::Row("bandwidth_gb_s")),
@@ -121,7 +121,7 @@ pub(super) fn columns(op: Op, extras: &Extras) -> Vec<Column> {
     if op == Op::Fmha {
         columns.extend(extras.more.iter().filter_map(|&at| Column::of_problem(op, FMHA_MORE_COLUMNS[at])));
     }
-    if op != Op::GroupedConv && extras.hardware {
+    if op != Op::Conv && extras.hardware {
         columns.extend(Run::Hardware.columns(op));
     }
     columns
@@ -172,7 +172,7 @@ fn of_row(op: Op, name: &str) -> Option<Source> {
         "is_valid" => Source::IsValid,
         "non_zero" => Source::NonZero,
         "problem_idx" => Source::ProblemIdx,
-        "run_id" if op == Op::GroupedConv => Source::RunInt,
+        "run_id" if op == Op::Conv => Source::RunInt,
         "run_id" => Source::RunText,
         _ => return None,
     })
@@ -189,8 +189,8 @@ mod tests {
         let names = |op| -> Vec<&str> { columns(op, &extras).iter().map(|column| column.name).collect() };
         assert_eq!(names(Op::Gemm).len(), 30);
         assert_eq!(names(Op::Gemm)[28..], ["persistent", "run_id"]);
-        assert_eq!(names(Op::GroupedConv).len(), 49);
-        assert_eq!(names(Op::GroupedConv)[47..], ["is_valid", "run_id"]);
+        assert_eq!(names(Op::Conv).len(), 49);
+        assert_eq!(names(Op::Conv)[47..], ["is_valid", "run_id"]);
         assert_eq!(names(Op::Fmha).len(), 48);
         let more = Extras { hardware: true, more: vec![0], ..Extras::default() };
         let names: Vec<&str> = columns(Op::Fmha, &more).iter().map(|column| column.name).collect();

@@ -123,7 +123,7 @@ impl Sink for Sender {
                     found.sort_unstable();
                     found.map(|op| op.to_string()).to_vec()
                 },
-                advice: "choose one with --op".to_owned(),
+                advice: "choose one with --where op=".to_owned(),
             });
         }
         let Some(arch) = row.problem.arch() else {
@@ -156,12 +156,12 @@ impl Sink for Sender {
         };
         *last_problem = Some((row.serial, problem));
         let run = match (self.run_id.as_deref().or(row.run_id), op) {
-            (None, Op::GroupedConv) => "0",
+            (None, Op::Conv) => "0",
             (None, _) => &self.file_run,
             (Some(run), _) => run,
         };
         if chunk.runs.last().map(String::as_str) != Some(run) {
-            if op == Op::GroupedConv && run.parse::<i64>().is_err() {
+            if op == Op::Conv && run.parse::<i64>().is_err() {
                 return Err(DataError::format(
                     &self.file,
                     format_args!(

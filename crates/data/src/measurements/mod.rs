@@ -20,7 +20,7 @@ mod winners;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
-use ck_select_model::estimate::{Described, Device, DeviceError};
+use ck_select_model::estimate::{Device, DeviceError, GpuOverride};
 use ck_select_types::hardware::Hardware;
 use ck_select_types::kernel::Kernel;
 use ck_select_types::problem::{InvalidField, Problem, Splits};
@@ -168,7 +168,7 @@ pub struct Measurements {
     /// The architecture of rows that record none, if any is accepted.
     assumed: Option<Arch>,
     /// The GPU of one architecture's rows, in the place of the profile.
-    described: Option<Described>,
+    described: Option<GpuOverride>,
     /// The only run whose rows are taken.
     run: Option<String>,
     problem_index: HashMap<Problem, u32>,
@@ -237,7 +237,7 @@ impl Measurements {
 
     /// The same, measured on this GPU instead of the one that its architecture's profile has.
     #[must_use]
-    pub fn on_gpu(mut self, described: Option<Described>) -> Self {
+    pub fn on_gpu(mut self, described: Option<GpuOverride>) -> Self {
         self.described = described;
         self
     }
@@ -267,7 +267,7 @@ impl Measurements {
     /// use ck_select_types::vocab::Op;
     /// use ck_select_data::measurements::{Measurements, Wanted};
     ///
-    /// let pairs = Measurements::read_pairs(&["sweep.parquet"], Wanted::all(Op::GroupedConv))?;
+    /// let pairs = Measurements::read_pairs(&["sweep.parquet"], Wanted::all(Op::Conv))?;
     /// println!("{} problems on {} kernels", pairs.problems().len(), pairs.kernels().len());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -458,7 +458,7 @@ impl Measurements {
     }
 
     /// The GPU that replaces the profile of its architecture.
-    pub const fn described(&self) -> Option<&Described> {
+    pub const fn described(&self) -> Option<&GpuOverride> {
         self.described.as_ref()
     }
 
@@ -501,7 +501,7 @@ impl Measurements {
     /// The direction of all convolutions; `None` for GEMMs. Two directions are an error.
     pub fn common_direction(&self) -> Result<Option<Direction>, DataError> {
         let directions = self.problems.iter().filter_map(Problem::direction);
-        common("directions", directions, "choose one with the direction (--variant)")
+        common("directions", directions, "choose one with --where direction=")
     }
 
     /// The element type of all inputs; `None` without rows. Two types are an error, except for attention,
@@ -511,7 +511,7 @@ impl Measurements {
             let same = |problem: &Problem| matches!(problem, Problem::Fmha(p) if p.dtype == first.dtype);
             return Ok(self.problems.iter().all(same).then_some(first.dtype));
         }
-        common("element types", self.problems.iter().map(Problem::dtype), "choose one with --dtype")
+        common("element types", self.problems.iter().map(Problem::dtype), "choose one with --where dtype=")
     }
 
     /// The architecture of all rows; `None` if none records one. Two architectures are an error.
@@ -576,7 +576,7 @@ mod tests {
 
     #[test]
     fn files_that_were_joined_repeat_their_header() {
-        let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
+        let mut measurements = Measurements::new(Wanted::all(Op::Conv));
         let header = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n";
         let row = |c: i64| format!("grouped_conv_forward_bf16_2d_16x64x64_compv3,{c},64,8,8,3,3,0.5,10\n");
         let text = format!("{header}{}{header}{}", row(16), row(32));
@@ -586,7 +586,7 @@ mod tests {
 
     #[test]
     fn a_part_has_the_rows_of_its_problems() {
-        let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
+        let mut measurements = Measurements::new(Wanted::all(Op::Conv));
         let row =
             |c: i64, kernel: &str| format!("grouped_conv_forward_bf16_2d_{kernel},{c},64,8,8,3,3,0.5,10\n");
         let text = |c: i64| row(c, "16x64x64_compv3") + &row(c, "64x64x64_compv3");

@@ -62,7 +62,7 @@ fn op_of(columns: &[String], wanted: Option<Op>) -> Op {
     let is_conv = columns.iter().any(|name| ["c", "hi", "wi"].contains(&name.to_lowercase().as_str()));
     match wanted {
         Some(wanted) if is_conv && ["m", "n", "k"].into_iter().all(has) => wanted,
-        _ if is_conv => Op::GroupedConv,
+        _ if is_conv => Op::Conv,
         _ if has("seqlen_q") => Op::Fmha,
         _ => Op::Gemm,
     }

@@ -216,7 +216,7 @@ mod tests {
     #[test]
     fn what_a_file_records_of_its_gpu_must_fit_its_rows() {
         let arch = |word: &str| Some(word.parse::<Arch>().unwrap());
-        let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
+        let mut measurements = Measurements::new(Wanted::all(Op::Conv));
         let mut end = |name: &'static str, value: i64, arches: &[Option<Arch>]| {
             let mut collector = RowCollector::new(&mut measurements);
             collector.hardware("a.parquet", &[(name, value)])?;

@@ -126,7 +126,7 @@ mod tests {
 
     /// Each file's rows are (number, channels, depth of the kernel's tile); a channel count is a problem.
     fn measured(files: &[&[(u32, u32, u32)]]) -> Measurements {
-        let mut measurements = Measurements::new(Wanted::all(Op::GroupedConv));
+        let mut measurements = Measurements::new(Wanted::all(Op::Conv));
         for (file, rows) in files.iter().enumerate() {
             let mut text = HEADER.to_owned();
             for (number, channels, depth) in *rows {
@@ -167,9 +167,9 @@ mod tests {
                 measurements.add_text(&format!("{file}.csv"), format!("{header}{row}").as_bytes())
             })
         };
-        let mut together = Measurements::new(Wanted::all(Op::GroupedConv));
+        let mut together = Measurements::new(Wanted::all(Op::Conv));
         assert!(add(&mut together).unwrap_err().to_string().contains("hw_num_cus is 304, 228 before"));
-        let mut apart = Measurements::new(Wanted::all(Op::GroupedConv)).of_several_gpus();
+        let mut apart = Measurements::new(Wanted::all(Op::Conv)).of_several_gpus();
         add(&mut apart).unwrap();
         // Files of one GPU that are cut by kernel are still one run.
         assert_eq!(runs(&apart), [(None, vec![0]), (None, vec![1, 2])]);

@@ -69,7 +69,7 @@ impl Config {
     /// The operation of the kernels.
     pub const fn op(&self) -> Op {
         match self {
-            Self::Conv(_) | Self::Instances(_) => Op::GroupedConv,
+            Self::Conv(_) | Self::Instances(_) => Op::Conv,
             Self::Gemm(_) | Self::Aiter(_) => Op::Gemm,
             Self::Fmha(_) => Op::Fmha,
         }
@@ -121,12 +121,12 @@ impl Config {
             }
         };
         match op {
-            Some(Op::GroupedConv) if root.get("instances").is_some() => {
+            Some(Op::Conv) if root.get("instances").is_some() => {
                 let config = instances::read(&mut object)?;
                 object.finish()?;
                 Ok(Self::Instances(config))
             }
-            Some(Op::GroupedConv) => {
+            Some(Op::Conv) => {
                 let config = conv::read(&mut object)?;
                 object.finish_with(conv::ROOT_HINTS)?;
                 Ok(Self::Conv(Box::new(config)))
@@ -174,16 +174,16 @@ fn op_of(variant: &Value, traits: Option<&Value>) -> Result<Op, Fault> {
                 || pipelines.is_some_and(|pipelines| pipelines.iter().any(is_of_attention));
             match (said, names.is_some_and(|names| names.keys().any(|name| name != "data_type"))) {
                 (true, _) => Ok(Op::Fmha),
-                (false, true) => Ok(Op::GroupedConv),
+                (false, true) => Ok(Op::Conv),
                 (false, false) => Err((
                     "variant".to_owned(),
-                    "found fwd, which is attention or a forward convolution: say which by the operation (--op), \
+                    "found fwd, which is attention or a forward convolution: say which with --params op=, \
                      or write forward"
                         .to_owned(),
                 )),
             }
         }
-        _ => Ok(Op::GroupedConv),
+        _ => Ok(Op::Conv),
     }
 }
 

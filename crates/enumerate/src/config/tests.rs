@@ -133,10 +133,10 @@ fn the_operation_can_be_forced() {
     let both = r#"{"variant": "forward", "tile_config": {}}"#;
     let error = |op| Config::from_json("f", both.as_bytes(), op).unwrap_err().place;
     assert_eq!(error(None), "tile_config");
-    assert_eq!(error(Some(Op::GroupedConv)), "tile_config");
+    assert_eq!(error(Some(Op::Conv)), "tile_config");
     assert_eq!(error(Some(Op::Gemm)), "tile_config.tile_m");
     let ours = br#"{"variant": "forward", "_note": 1, "comment": "c", "description": [], "$schema": ""}"#;
-    assert_eq!(Config::from_json("f", ours, None).unwrap().op(), Op::GroupedConv, "notes change nothing");
+    assert_eq!(Config::from_json("f", ours, None).unwrap().op(), Op::Conv, "notes change nothing");
     assert!(
         Config::read(Path::new("/no/such/file"), None)
             .unwrap_err()
@@ -151,8 +151,8 @@ fn the_traits_tell_attention_from_convolutions() {
     let traits = |traits: &str| format!(r#"{{"variant": "fwd", "trait_config": {{{traits}}}}}"#);
     assert_eq!(op(&traits(r#""mask": {"values": ["no"]}"#)), Ok(Op::Fmha));
     assert_eq!(op(&traits(r#""pipeline": {"values": ["qr_async"]}"#)), Ok(Op::Fmha));
-    assert_eq!(op(&traits(r#""pipeline": {"values": ["compv3"]}"#)), Ok(Op::GroupedConv));
-    assert_eq!(op(r#"{"variant": "forward"}"#), Ok(Op::GroupedConv));
+    assert_eq!(op(&traits(r#""pipeline": {"values": ["compv3"]}"#)), Ok(Op::Conv));
+    assert_eq!(op(r#"{"variant": "forward"}"#), Ok(Op::Conv));
     for text in [r#"{"variant": "fwd"}"#.to_owned(), traits(r#""data_type": {"values": ["fp16"]}"#)] {
         let error = op(&text).unwrap_err().to_string();
         assert!(

@@ -47,7 +47,7 @@ pub fn fields(op: Op) -> Vec<FilterField> {
         ("warp_str", "The instruction's tile as MxNxK.", triple("warp_tile_m")),
         ("vec_str", "The vector sizes as AxBxC.", triple("vector_a")),
     ];
-    let conv = of_conv.into_iter().filter(|_| op == Op::GroupedConv);
+    let conv = of_conv.into_iter().filter(|_| op == Op::Conv);
     let named = table.iter().enumerate().flat_map(|(place, field)| {
         field.names().map(move |name| (name, field.doc, Source::Field(field, place)))
     });

@@ -51,11 +51,11 @@ impl Expression {
 /// use ck_select_types::vocab::Op;
 /// use ck_select_enumerate::filter::Filter;
 ///
-/// let filter = Filter::parse(Op::GroupedConv, "c.tile_n >= 128 and c.pipeline in ('compv3', 'compv5')")?;
+/// let filter = Filter::parse(Op::Conv, "c.tile_n >= 128 and c.pipeline in ('compv3', 'compv5')")?;
 /// assert!(filter.keeps(&Kernel::from_name("grouped_conv_forward_bf16_2d_64x128x64_compv5")?)?);
 /// assert!(!filter.keeps(&Kernel::from_name("grouped_conv_forward_bf16_2d_64x64x64_compv5")?)?);
 ///
-/// let error = Filter::parse(Op::GroupedConv, "c.tile_x > 3").unwrap_err();
+/// let error = Filter::parse(Op::Conv, "c.tile_x > 3").unwrap_err();
 /// assert!(error.to_string().starts_with("column 3: kernels have no field 'tile_x'; did you mean 'tile_m'?"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -90,7 +90,7 @@ fn fields_are_looked_at_only_when_they_matter() {
 
 #[test]
 fn files_hold_one_expression() {
-    let parse = |text: &str| Filter::parse_file(Op::GroupedConv, text);
+    let parse = |text: &str| Filter::parse_file(Op::Conv, text);
     parse("# wide tiles\nc.tile_n >= 128\n  and not c.split_image  # of whole images\n").unwrap();
     parse("\u{feff}c.tile_n >= 128").unwrap();
     for (text, line) in [
@@ -130,7 +130,7 @@ fn all_fields_can_be_read() {
         "c.pad_m and c.pad_n and c.pad_k and c.double_smem_buffer and c.split_image and c.two_stage and not \
          c.explicit_gemm",
     ] {
-        holds(conv, Op::GroupedConv, text);
+        holds(conv, Op::Conv, text);
     }
     for text in [
         "c.name.startswith('gemm_universal_') and (c.dtype, c.layout, c.arch) == ('fp8', 'rcr', None)",

@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn a_stratum_says_what_a_problem_is() {
         let text = "N=1,C=64,K=32,G=4,Hi=56,Wi=7,Y=3,X=1,stride_h=2";
-        let problem = Problem::parse(Op::GroupedConv, text, &ProblemDefaults::of(Op::GroupedConv)).unwrap();
+        let problem = Problem::parse(Op::Conv, text, &ProblemDefaults::of(Op::Conv)).unwrap();
         let Problem::Conv(problem) = problem else { panic!() };
         assert_eq!(
             Stratum::of(&problem).to_string(),

@@ -38,7 +38,7 @@ fn sets_do_not_change_unnoticed() {
     for set in sets().unwrap() {
         let mut lines = Vec::new();
         // Only convolutions have directions and dimensions.
-        let choices = if set.op() == Op::GroupedConv { 6 } else { 1 };
+        let choices = if set.op() == Op::Conv { 6 } else { 1 };
         for number in 0..choices {
             let direction = [Direction::Forward, Direction::BwdData, Direction::BwdWeight][number / 2];
             let ndim = 2 + number as u8 % 2;

@@ -38,7 +38,7 @@ pub fn validation(op: Op, choice: &Choice, draw: &Draw, known: &[Problem]) -> Ve
         attempts -= 1;
         let problem = match op {
             Op::Gemm => gemm(choice, &mut random),
-            Op::GroupedConv => conv(choice, draw, problems.len() % 6 == 5, &mut random),
+            Op::Conv => conv(choice, draw, problems.len() % 6 == 5, &mut random),
             Op::Fmha => attention(choice, &mut random),
         };
         let key = key(&problem);
@@ -167,7 +167,7 @@ mod tests {
     const DRAW: Draw = Draw { count: 300, seed: 42, three_d: true, any_channels: false, most_gflop: None };
 
     fn convolutions(draw: Draw) -> Vec<ConvProblem> {
-        let problems = validation(Op::GroupedConv, &Choice::new(Dtype::Bf16), &draw, &[]);
+        let problems = validation(Op::Conv, &Choice::new(Dtype::Bf16), &draw, &[]);
         problems.into_iter().filter_map(|p| if let Problem::Conv(p) = p { Some(p) } else { None }).collect()
     }
 
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn sets_are_seeded_full_and_apart_from_what_is_known() {
         let choice = Choice::new(Dtype::Bf16);
-        for op in [Op::GroupedConv, Op::Gemm, Op::Fmha] {
+        for op in [Op::Conv, Op::Gemm, Op::Fmha] {
             let first = validation(op, &choice, &DRAW, &[]);
             assert_eq!(first.len(), 300);
             assert_eq!(first, validation(op, &choice, &DRAW, &[]));

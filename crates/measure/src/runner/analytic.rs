@@ -127,8 +127,8 @@ mod tests {
 
     fn ms(tile: &str, problem: &str) -> f64 {
         let kernel = Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_{tile}_compv3")).unwrap();
-        let defaults = ProblemDefaults::of(Op::GroupedConv);
-        let problem = Problem::parse(Op::GroupedConv, problem, &defaults).unwrap();
+        let defaults = ProblemDefaults::of(Op::Conv);
+        let problem = Problem::parse(Op::Conv, problem, &defaults).unwrap();
         Analytic::default().answer(&kernel, &problem).latency_ms().unwrap()
     }
 
@@ -145,8 +145,8 @@ mod tests {
 
     #[test]
     fn no_kernel_is_faster_than_the_machine() {
-        let defaults = ProblemDefaults::of(Op::GroupedConv);
-        let flops = Problem::parse(Op::GroupedConv, LARGE, &defaults).unwrap().flops();
+        let defaults = ProblemDefaults::of(Op::Conv);
+        let flops = Problem::parse(Op::Conv, LARGE, &defaults).unwrap().flops();
         let Analytic { compute_units, flops_per_unit, .. } = Analytic::default();
         assert!(ms("128x128x64", LARGE) / 1e3 > flops / (compute_units * flops_per_unit));
     }

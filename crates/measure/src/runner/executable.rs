@@ -357,10 +357,10 @@ mod tests {
     fn convolutions_need_a_template() {
         let config = ExecutableConfig::of("bin".into());
         assert!(ExecutableRunner::new(config.clone(), Op::Gemm).is_ok());
-        let error = ExecutableRunner::new(config.clone(), Op::GroupedConv).unwrap_err().to_string();
+        let error = ExecutableRunner::new(config.clone(), Op::Conv).unwrap_err().to_string();
         assert!(error.contains("'arguments'"), "{error}");
         let arguments = Some(vec![Template::try_from("-x={m}".to_owned()).unwrap()]);
-        let error = ExecutableRunner::new(ExecutableConfig { arguments, ..config }, Op::GroupedConv);
+        let error = ExecutableRunner::new(ExecutableConfig { arguments, ..config }, Op::Conv);
         let error = error.unwrap_err().to_string();
         assert!(
             error.starts_with("arguments of executables: '-x={m}': found the placeholder '{m}'"),
@@ -396,7 +396,7 @@ mod tests {
             let arguments = "{N} {C} {K} {Hi} {Wi} {Y} {X} {pad_h} {pad_w}";
             let name = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
             let text = format!("N=2,C=8,K=8,Hi=9,Wi=9,Y=3,X=3,pad_h=1,pad_w=1{more}");
-            dropped(Op::GroupedConv, Some(arguments), name, &text)
+            dropped(Op::Conv, Some(arguments), name, &text)
         };
         assert_eq!(conv(""), None);
         for (more, said) in
@@ -411,8 +411,8 @@ mod tests {
         let kernel = Kernel::from_name("grouped_conv_forward_bf16_3d_64x64x64_compv3").unwrap();
         let text = "N=1,C=2,K=4,G=2,Di=5,Hi=6,Wi=7,Z=1,Y=2,X=3,stride_d=1,stride_h=2,stride_w=3,dilation_d=1,\
                     dilation_h=2,dilation_w=1,pad_d=0,pad_h=1,pad_w=2,pad_w_right=3,ndim=3,split_k=9";
-        let defaults = ck_select::problem::ProblemDefaults::of(Op::GroupedConv);
-        let problem = Problem::parse(Op::GroupedConv, text, &defaults).unwrap();
+        let defaults = ck_select::problem::ProblemDefaults::of(Op::Conv);
+        let problem = Problem::parse(Op::Conv, text, &defaults).unwrap();
         let job = Job { kernel: &kernel, problem, place: 0, best_ms: None };
         for pair in text.split(',') {
             let (name, expected) = pair.split_once('=').unwrap();

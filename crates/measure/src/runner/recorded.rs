@@ -141,7 +141,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("r.csv");
         std::fs::write(&path, rows).unwrap();
-        Recorded::read(&path, Op::GroupedConv)
+        Recorded::read(&path, Op::Conv)
             .map_err(|error| error.to_string().replace(&path.display().to_string(), "r.csv"))
     }
 
@@ -155,8 +155,8 @@ mod tests {
         let kernel = Kernel::from_name(NAME).unwrap();
         let ask = |n: u32| {
             let text = format!("N={n},C=64,K=64,Hi=8,Wi=8,Y=1,X=1,direction=bwd_data,dtype=fp16,arch=gfx950");
-            let defaults = ProblemDefaults::of(Op::GroupedConv);
-            records.answer(&kernel, &Problem::parse(Op::GroupedConv, &text, &defaults).unwrap())
+            let defaults = ProblemDefaults::of(Op::Conv);
+            records.answer(&kernel, &Problem::parse(Op::Conv, &text, &defaults).unwrap())
         };
         let Outcome::Measured(first) = ask(1) else { panic!() };
         assert_eq!((first.latency_ms, first.tflops, first.non_zero), (0.5, 2.5, Some(7)));

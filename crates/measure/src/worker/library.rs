@@ -108,7 +108,7 @@ impl KernelLibrary {
     fn function(&self, name: &str, op: Op) -> Option<CkKernelHooks> {
         let mut hooks = NONE;
         match op {
-            Op::GroupedConv => {
+            Op::Conv => {
                 // SAFETY: the header declares functions named after a convolution kernel with this type.
                 hooks.run_conv = Some(*unsafe { self.library.get::<RunConv>(name.as_bytes()) }.ok()?);
             }

@@ -25,7 +25,7 @@ impl GemmSeen<'_> {
 /// All columns of an operation, in the order of a model that does not name its columns.
 pub const fn universal_columns(op: Op) -> &'static [UniversalColumn] {
     match op {
-        Op::GroupedConv | Op::Gemm => GEMM_COLUMNS,
+        Op::Conv | Op::Gemm => GEMM_COLUMNS,
         Op::Fmha => FMHA_COLUMNS,
     }
 }

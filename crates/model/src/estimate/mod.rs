@@ -22,9 +22,9 @@
 mod column;
 mod columns;
 mod constants;
-mod described;
 mod device;
 mod fmha;
+mod gpu_override;
 mod kernels;
 mod load;
 mod profiles;
@@ -34,9 +34,9 @@ mod terms;
 
 pub use column::UniversalColumn;
 pub use columns::{UniversalPool, universal_columns};
-pub use described::{Described, DescribedError, DescribedFault, PerDevice, constants_of};
 pub use device::{Device, DeviceError, Library, Rates};
 pub use fmha::{FMHA_TERMS, FmhaLoad, FmhaShape};
+pub use gpu_override::{GpuOverride, GpuOverrideError, GpuOverrideFault, PerDevice, constants_of};
 pub use kernels::EstimatedKernels;
 pub use rank::{EstimateError, EstimateScratch, Estimated, PoolEstimate};
 pub use shape::ShapeError;

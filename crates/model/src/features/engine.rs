@@ -188,14 +188,14 @@ impl Engine {
         match self {
             Self::Gemm55 | Self::Gemm72 | Self::Gemm78Vec => Op::Gemm,
             Self::Fmha68 | Self::Fmha68Python => Op::Fmha,
-            _ => Op::GroupedConv,
+            _ => Op::Conv,
         }
     }
 
     /// The default for models of a user's own GPU: everything that distinguishes kernels.
     pub const fn of_op(op: Op) -> Self {
         match op {
-            Op::GroupedConv => Self::ConvWork,
+            Op::Conv => Self::ConvWork,
             Op::Gemm => Self::Gemm72,
             Op::Fmha => Self::Fmha68Python,
         }
@@ -209,7 +209,7 @@ impl Engine {
     /// The engine of upstream's newest trainer.
     pub const fn of_upstream(op: Op) -> Self {
         match op {
-            Op::GroupedConv => Self::Conv97,
+            Op::Conv => Self::Conv97,
             Op::Gemm | Op::Fmha => Self::of_op(op),
         }
     }
@@ -217,7 +217,7 @@ impl Engine {
     /// The columns that upstream's trainers treat as categorical.
     pub const fn categories(op: Op) -> &'static [&'static str] {
         match op {
-            Op::GroupedConv => &["pipeline"],
+            Op::Conv => &["pipeline"],
             Op::Gemm => &["layout", "pipeline", "scheduler", "epilogue"],
             Op::Fmha => &["dtype", "pipeline", "mask", "bias", "qscale"],
         }

@@ -5,15 +5,15 @@
 //! both.
 
 use super::aliases;
-use super::conv::{ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
+use super::conv::{ConvInputs, ConvKernelTerms, ConvTerms, PipelineFlags};
 use super::gemm::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
-use super::gemm::{GemmBuild, GemmInputs, GemmKernelSide, GemmSide};
+use super::gemm::{GemmBuild, GemmInputs, GemmKernelTerms, GemmTerms};
 use super::named::Named;
 use super::reader::Reader;
 use super::rules::{coded_element_bytes, coded_word};
 use super::schema::{EPILOGUES, SCHEDULERS};
 use super::tile_cells::TILE_CELLS;
-use super::{Extractor, FieldError, KTile, KernelSide, ProblemSide, SideError};
+use super::{Extractor, FieldError, KTile, KernelTerms, ProblemTerms, SideError};
 use crate::cells::{self, Cell, Fields};
 use crate::hardware::Hardware;
 use crate::inputs;
@@ -24,9 +24,9 @@ use crate::vocab::{Arch, Direction, Dtype, Epilogue, GemmLayout, Op, Pipeline};
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowInputs {
     /// What features know about the problem.
-    pub problem: ProblemSide,
+    pub problem: ProblemTerms,
     /// What they know about the kernel.
-    pub kernel: KernelSide,
+    pub kernel: KernelTerms,
     /// The constants of the GPU.
     pub hardware: Hardware,
 }
@@ -49,7 +49,7 @@ impl RowInputs {
 pub(crate) fn sides(
     extractor: &Extractor,
     row: &dyn Fields,
-) -> Result<(ProblemSide, KernelSide), FieldError> {
+) -> Result<(ProblemTerms, KernelTerms), FieldError> {
     named_sides(extractor, row, Named::read(extractor, row)?)
 }
 
@@ -58,18 +58,18 @@ pub(crate) fn named_sides(
     extractor: &Extractor,
     row: &dyn Fields,
     named: Option<Named>,
-) -> Result<(ProblemSide, KernelSide), FieldError> {
+) -> Result<(ProblemTerms, KernelTerms), FieldError> {
     match named {
         Some(named) => {
             named.check_variant(extractor, row)?;
             let kernel = named.side(extractor)?;
             Ok((named.into_problem().complete(extractor, row)?, kernel))
         }
-        None => Ok((ProblemSide::read(extractor, row)?, KernelSide::read_cells(extractor, row)?)),
+        None => Ok((ProblemTerms::read(extractor, row)?, KernelTerms::read_cells(extractor, row)?)),
     }
 }
 
-impl ProblemSide {
+impl ProblemTerms {
     /// Reads what an extractor's features know about a problem from named cells.
     pub fn read(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
         let reader = Reader::new(extractor, fields);
@@ -77,7 +77,7 @@ impl ProblemSide {
             return Self::read_strict(extractor, fields);
         }
         Ok(match extractor.schema.op() {
-            Op::GroupedConv => Self::Conv(reader.conv_problem(extractor)?),
+            Op::Conv => Self::Conv(reader.conv_problem(extractor)?),
             Op::Gemm => Self::Gemm(reader.gemm_problem(extractor)?),
             Op::Fmha => Self::Fmha(reader.fmha_problem(extractor)?),
         })
@@ -90,7 +90,7 @@ impl ProblemSide {
         let reader = Reader::new(extractor, &row);
         aliases::check_op(extractor.schema.op(), fields)?;
         match extractor.schema.op() {
-            Op::GroupedConv => {
+            Op::Conv => {
                 reader.require_conv()?;
                 extractor.problem_side(&aliases::read(extractor, fields)?).map_err(|error| match error {
                     SideError::Field(error) => error,
@@ -108,7 +108,7 @@ impl ProblemSide {
     }
 }
 
-impl KernelSide {
+impl KernelTerms {
     /// Reads what an extractor's features know about a kernel from named cells: from its name if there is one
     /// ([`NAME_COLUMNS`](super::NAME_COLUMNS)), with which the other cells must agree, otherwise from the
     /// others.
@@ -123,7 +123,7 @@ impl KernelSide {
     pub(crate) fn read_cells(extractor: &Extractor, fields: &dyn Fields) -> Result<Self, FieldError> {
         let reader = Reader::new(extractor, fields);
         Ok(match extractor.schema.op() {
-            Op::GroupedConv => Self::Conv(reader.conv_kernel(extractor)?),
+            Op::Conv => Self::Conv(reader.conv_kernel(extractor)?),
             Op::Gemm => Self::Gemm(reader.gemm_kernel(extractor)?),
             Op::Fmha => Self::Fmha(reader.fmha_kernel(extractor)?),
         })
@@ -171,7 +171,7 @@ impl<'a> Reader<'a> {
     }
 
     /// With upstream's defaults.
-    fn conv_problem(&self, extractor: &Extractor) -> Result<ConvSide, FieldError> {
+    fn conv_problem(&self, extractor: &Extractor) -> Result<ConvTerms, FieldError> {
         let pad = self.axes(["pad_d", "pad_h", "pad_w"], 0)?;
         let inputs = ConvInputs {
             direction: self.direction(extractor.direction)?,
@@ -185,27 +185,23 @@ impl<'a> Reader<'a> {
             dilation: self.axes(["dilation_d", "dilation_h", "dilation_w"], 1)?,
             pad,
             pad_both: pad.map(|side| side.saturating_mul(2)),
-            element_bytes: coded_element_bytes(
-                Op::GroupedConv,
-                self.word("dtype", "bf16")?,
-                extractor.rules,
-            )?,
+            element_bytes: coded_element_bytes(Op::Conv, self.word("dtype", "bf16")?, extractor.rules)?,
         };
         for (axis, name) in ["stride_d", "stride_h", "stride_w"].into_iter().enumerate() {
             if inputs.stride[axis] == 0 {
                 return Err(InvalidField::new(name, 0, "a number other than 0"));
             }
         }
-        Ok(ConvSide::new(&inputs))
+        Ok(ConvTerms::new(&inputs))
     }
 
-    fn conv_kernel(&self, extractor: &Extractor) -> Result<ConvKernelSide, FieldError> {
+    fn conv_kernel(&self, extractor: &Extractor) -> Result<ConvKernelTerms, FieldError> {
         let rules = &extractor.rules;
         self.require(TILE_CELLS[..3].iter().copied().chain(["pipeline"]))?;
         let [block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block] =
             extractor.read_blocks(self)?;
         let pipeline = self.word("pipeline", "compv3")?;
-        Ok(ConvKernelSide {
+        Ok(ConvKernelTerms {
             block_size,
             gemm_m_per_block,
             gemm_n_per_block,
@@ -263,7 +259,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn gemm_problem(&self, extractor: &Extractor) -> Result<GemmSide, FieldError> {
+    fn gemm_problem(&self, extractor: &Extractor) -> Result<GemmTerms, FieldError> {
         let rules = &extractor.rules;
         let absent = ["m", "n", "k"].into_iter().zip(["M", "N", "K"]).filter(|(_, upper)| !self.has(upper));
         self.require(absent.map(|(lower, _)| lower).chain(["split_k", "dtype", "layout"]))?;
@@ -272,7 +268,7 @@ impl<'a> Reader<'a> {
         let (batch, count) = (self.opt_int("batch")?, self.opt_int("batch_count")?);
         let batch = batch.or(count).unwrap_or(0);
         let batch = u32::try_from(batch).map_err(|_| InvalidField::new("batch", batch, "0 or more GEMMs"))?;
-        Ok(GemmSide::new(&GemmInputs {
+        Ok(GemmTerms::new(&GemmInputs {
             m: extents[0],
             n: extents[1],
             k: extents[2],
@@ -291,7 +287,7 @@ impl<'a> Reader<'a> {
         }))
     }
 
-    fn gemm_kernel(&self, extractor: &Extractor) -> Result<GemmKernelSide, FieldError> {
+    fn gemm_kernel(&self, extractor: &Extractor) -> Result<GemmKernelTerms, FieldError> {
         let rules = &extractor.rules;
         let with_vector = extractor.schema.needs_vector();
         if extractor.schema.needs_build() {
@@ -320,7 +316,7 @@ impl<'a> Reader<'a> {
         };
         let epilogue = self.word("epilogue", "cshuffle")?;
         let vector = if with_vector { Some(self.vector_widths()?) } else { None };
-        Ok(GemmKernelSide {
+        Ok(GemmKernelTerms {
             tile: triple("tile", [128, 128, 64])?,
             wave: triple("warp", [2, 2, 1])?,
             warp_tile: triple("warp_tile", [32, 32, 16])?,
@@ -418,13 +414,13 @@ mod tests {
             Extractor { rules: Rules { uncoded: Uncoded::Upstream, ..of_engine.rules }, ..of_engine };
         let listed = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<BTreeSet<_>>();
         let (problem, kernel) = (Asked::default(), Asked::default());
-        ProblemSide::read(&extractor, &problem).unwrap();
+        ProblemTerms::read(&extractor, &problem).unwrap();
         let mut read = problem.names.into_inner();
         // Features do not use it: it tells to which problems a model applies.
         read.insert("arch".to_owned());
-        assert_eq!(read, listed(&crate::inputs::of_problem(Op::GroupedConv)));
-        KernelSide::read_cells(&extractor, &kernel).unwrap();
-        assert_eq!(kernel.names.into_inner(), listed(crate::inputs::of_kernel(Op::GroupedConv)));
+        assert_eq!(read, listed(&crate::inputs::of_problem(Op::Conv)));
+        KernelTerms::read_cells(&extractor, &kernel).unwrap();
+        assert_eq!(kernel.names.into_inner(), listed(crate::inputs::of_kernel(Op::Conv)));
     }
 
     #[test]
@@ -451,14 +447,14 @@ mod tests {
             fields.cells.insert(column, text.to_owned());
         }
         let row = |extractor: &Extractor, fields: &Asked| {
-            let sides = (ProblemSide::read(extractor, fields), KernelSide::read(extractor, fields));
+            let sides = (ProblemTerms::read(extractor, fields), KernelTerms::read(extractor, fields));
             let mut row = vec![0.0; extractor.schema.len()];
             extractor.fill(&sides.0.unwrap(), &sides.1.unwrap(), &mut row);
             row
         };
         assert_ne!(row(&extractor, &fields), expected, "a model of no direction is one of forward");
         fields.cells.insert("direction", "sideways".to_owned());
-        let error = ProblemSide::read(&extractor, &fields).unwrap_err().to_string();
+        let error = ProblemTerms::read(&extractor, &fields).unwrap_err().to_string();
         assert!(error.contains("'sideways'") && error.contains("bwd_data"), "{error}");
         fields.cells.remove("direction");
         extractor.direction = Direction::BwdWeight;

@@ -90,7 +90,7 @@ mod tests {
         let mut pairs = BTreeSet::new();
         for (op, features, problems, kernel) in [
             (
-                Op::GroupedConv,
+                Op::Conv,
                 convs,
                 [
                     "N=3,C=96,K=160,Hi=57,Wi=57,Y=3,X=3,dtype=bf16",

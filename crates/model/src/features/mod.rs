@@ -43,13 +43,13 @@ pub use pairs::PairValue;
 pub(crate) use pairs::{BlockOf, Formula, PairBlock, PairSetting, Shapes};
 pub use reader::FieldError;
 pub use rules::{ElementBytes, FmhaEncoding, KTile, KernelMapping, MemPads, PipelineCodes, Rules, Uncoded};
-pub use schema::{Extractor, KernelSide, ProblemSide, Schema, SchemaError, SideError};
+pub use schema::{Extractor, KernelTerms, ProblemTerms, Schema, SchemaError, SideError};
 
 use crate::hardware::Hardware;
 use axis::{Axis, Cut};
 
 /// The problem side of features, for a kernel side `K`.
-pub trait Meets<K> {
+pub trait PairWith<K> {
     /// Values of problem, kernel and hardware together that several pair features start from.
     type Pair: InBlocks + Cut;
     /// The part of a pair that depends on kernel and hardware.
@@ -74,7 +74,7 @@ pub trait Meets<K> {
 
     /// Computes a pair from scratch, once for all its features.
     #[inline]
-    fn meet(&self, kernel: &K, hardware: &Hardware, own: bool) -> Self::Pair {
+    fn pair_with(&self, kernel: &K, hardware: &Hardware, own: bool) -> Self::Pair {
         let ([m, n, k], [tile_m, tile_n, tile_k]) = (self.gemm(), Self::tile(kernel));
         let axes = [Axis::new(m, tile_m.into()), Axis::new(n, tile_n.into()), Axis::new(k, tile_k.into())];
         Self::pair(&self.load(hardware), &Self::shape(kernel, hardware), axes, own)
@@ -82,13 +82,13 @@ pub trait Meets<K> {
 }
 
 /// Computes a feature of a pair from problem, kernel, hardware and their pair.
-pub type OfPair<P, K> = fn(&P, &K, &Hardware, &<P as Meets<K>>::Pair) -> f64;
+pub type OfPair<P, K> = fn(&P, &K, &Hardware, &<P as PairWith<K>>::Pair) -> f64;
 
 /// What a feature's value depends on, with the function that computes it.
 ///
 /// Kernel values are computed once per pool, problem values once per call, and only [`Value::Pair`] once per
 /// candidate.
-pub enum Value<P: Meets<K> + 'static, K: 'static> {
+pub enum Value<P: PairWith<K> + 'static, K: 'static> {
     /// The problem alone.
     Problem(fn(&P) -> f64),
     /// The kernel alone.
@@ -100,15 +100,15 @@ pub enum Value<P: Meets<K> + 'static, K: 'static> {
 }
 
 // Not derived: a derive would ask `P: Copy` and `K: Copy`, but only function pointers are copied.
-impl<P: Meets<K>, K> Clone for Value<P, K> {
+impl<P: PairWith<K>, K> Clone for Value<P, K> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<P: Meets<K>, K> Copy for Value<P, K> {}
+impl<P: PairWith<K>, K> Copy for Value<P, K> {}
 
-impl<P: Meets<K>, K> Value<P, K> {
+impl<P: PairWith<K>, K> Value<P, K> {
     /// `problem`, `kernel`, `hardware` or `pair`.
     pub const fn scope(&self) -> &'static str {
         match self {
@@ -121,7 +121,7 @@ impl<P: Meets<K>, K> Value<P, K> {
 }
 
 /// A named function of (problem, kernel, hardware).
-pub struct Feature<P: Meets<K> + 'static, K: 'static> {
+pub struct Feature<P: PairWith<K> + 'static, K: 'static> {
     /// The name that models use.
     pub name: &'static str,
     /// Its meaning and unit.
@@ -154,7 +154,7 @@ macro_rules! value {
                 problem: &$problem,
                 kernel: &$kernel,
                 hardware: &$crate::hardware::Hardware,
-                pair: &<$problem as $crate::features::Meets<$kernel>>::Pair,
+                pair: &<$problem as $crate::features::PairWith<$kernel>>::Pair,
             ) -> f64 {
                 const VALUE: $crate::features::OfPair<$problem, $kernel> = $function;
                 VALUE(problem, kernel, hardware, pair)

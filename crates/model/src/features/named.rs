@@ -3,7 +3,7 @@
 use super::aliases;
 use super::reader::Reader;
 use super::tile_cells::{self, TILE_CELLS};
-use super::{Extractor, FieldError, KernelMapping, KernelSide, ProblemSide, SideError, Uncoded};
+use super::{Extractor, FieldError, KernelMapping, KernelTerms, ProblemTerms, SideError, Uncoded};
 use crate::cells::{self, Cell, Fields};
 use crate::inputs;
 use crate::kernel::{ConvKernel, GemmKernel, Kernel, KernelKind, Mnk};
@@ -172,7 +172,7 @@ impl Named {
     }
 
     /// What an extractor's features know about the kernel.
-    pub(crate) fn side(&self, extractor: &Extractor) -> Result<KernelSide, FieldError> {
+    pub(crate) fn side(&self, extractor: &Extractor) -> Result<KernelTerms, FieldError> {
         extractor.kernel_side(&self.kernel).map_err(|error| match error {
             SideError::Field(error) => error,
             SideError::Op { model, found, .. } => InvalidField::new(NAME_COLUMNS[0], found, model.as_str()),
@@ -211,7 +211,7 @@ impl Named {
 /// Types and layouts that upstream's engines do not look at.
 const fn other_types(op: Op) -> &'static [&'static str] {
     match op {
-        Op::GroupedConv => &["dtype_wei", "dtype_out", "layout"],
+        Op::Conv => &["dtype_wei", "dtype_out", "layout"],
         Op::Gemm => &["dtype_b", "dtype_c"],
         Op::Fmha => &[],
     }
@@ -241,7 +241,7 @@ fn same_layout(one: &str, other: Option<&str>) -> bool {
 impl NamedProblem {
     fn of(kernel: &KernelKind) -> Self {
         let cells: &[&str] = match kernel.op() {
-            Op::GroupedConv => &["dtype", "direction", "variant", "ndim_spatial"],
+            Op::Conv => &["dtype", "direction", "variant", "ndim_spatial"],
             Op::Gemm => &["dtype", "layout"],
             Op::Fmha => &["dtype"],
         };
@@ -262,8 +262,8 @@ impl NamedProblem {
         &self,
         extractor: &Extractor,
         row: &dyn Fields,
-    ) -> Result<ProblemSide, FieldError> {
-        ProblemSide::read(extractor, &Completed { fields: row, named: self })
+    ) -> Result<ProblemTerms, FieldError> {
+        ProblemTerms::read(extractor, &Completed { fields: row, named: self })
     }
 
     /// Refuses a problem that contradicts the names of the kernels in question.
@@ -297,7 +297,7 @@ pub fn cells_of_name(kernel: &KernelKind) -> Vec<(&'static str, NameClaim)> {
 fn claims_on_kernel(kernel: &KernelKind) -> Vec<(&'static str, NameClaim)> {
     let several_readings = ["pad_m", "pad_n", "pad_k", "qscale"];
     let beside: &[&str] = match kernel.op() {
-        Op::GroupedConv => &["variant", "ndim_spatial"],
+        Op::Conv => &["variant", "ndim_spatial"],
         Op::Gemm => &[],
         Op::Fmha => &["dtype"],
     };

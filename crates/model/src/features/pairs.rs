@@ -13,7 +13,7 @@
 
 use super::axis::{Axis, AxisBlock, Cut};
 use super::block::{BLOCK, InBlocks};
-use super::{Meets, OfPair};
+use super::{OfPair, PairWith};
 use crate::hardware::Hardware;
 use crate::isa::Isa;
 
@@ -21,25 +21,25 @@ use crate::isa::Isa;
 const GROUP: usize = 8;
 
 /// A formula as a type, around which loops are compiled.
-pub(crate) trait Formula<P: Meets<K>, K> {
+pub(crate) trait Formula<P: PairWith<K>, K> {
     fn value(problem: &P, kernel: &K, hardware: &Hardware, pair: &P::Pair) -> f64;
 }
 
 /// A feature of pairs, for one and for many.
-pub struct PairValue<P: Meets<K> + 'static, K: 'static> {
+pub struct PairValue<P: PairWith<K> + 'static, K: 'static> {
     one: OfPair<P, K>,
     column: fn(&PairBlock<'_, P, K>, &mut [f64]),
 }
 
-impl<P: Meets<K>, K> Clone for PairValue<P, K> {
+impl<P: PairWith<K>, K> Clone for PairValue<P, K> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<P: Meets<K>, K> Copy for PairValue<P, K> {}
+impl<P: PairWith<K>, K> Copy for PairValue<P, K> {}
 
-impl<P: Meets<K>, K> PairValue<P, K> {
+impl<P: PairWith<K>, K> PairValue<P, K> {
     pub(crate) const fn of<F: Formula<P, K>>() -> Self {
         Self { one: F::value, column: column::<P, K, F> }
     }
@@ -65,18 +65,18 @@ pub(crate) struct PairSetting {
 }
 
 /// The kernel's parts of the pairs of at most [`BLOCK`] kernels.
-pub(crate) struct Shapes<P: Meets<K>, K> {
+pub(crate) struct Shapes<P: PairWith<K>, K> {
     shapes: <P::Shape as InBlocks>::Block,
     axes: [Tiles; 3],
 }
 
-impl<P: Meets<K>, K> Clone for Shapes<P, K> {
+impl<P: PairWith<K>, K> Clone for Shapes<P, K> {
     fn clone(&self) -> Self {
         Shapes { shapes: self.shapes.clone(), axes: self.axes.clone() }
     }
 }
 
-impl<P: Meets<K>, K> Shapes<P, K> {
+impl<P: PairWith<K>, K> Shapes<P, K> {
     pub(crate) fn new(kernels: &[K], hardware: &Hardware) -> Self {
         let mut shapes = P::Shape::ZERO;
         for (at, kernel) in kernels.iter().enumerate().take(BLOCK) {
@@ -121,14 +121,14 @@ impl Tiles {
 }
 
 /// One problem and a block of kernels.
-pub(crate) struct PairBlock<'a, P: Meets<K>, K> {
+pub(crate) struct PairBlock<'a, P: PairWith<K>, K> {
     problem: &'a P,
     setting: &'a PairSetting,
     kernels: &'a [K],
     pairs: &'a mut BlockOf<P::Pair>,
 }
 
-impl<'a, P: Meets<K>, K> PairBlock<'a, P, K> {
+impl<'a, P: PairWith<K>, K> PairBlock<'a, P, K> {
     /// Without kernels yet. `pairs` is working memory.
     #[inline]
     pub(crate) fn new(problem: &'a P, setting: &'a PairSetting, pairs: &'a mut BlockOf<P::Pair>) -> Self {
@@ -136,7 +136,7 @@ impl<'a, P: Meets<K>, K> PairBlock<'a, P, K> {
     }
 
     /// Switches to other kernels.
-    pub(crate) fn meet(&mut self, kernels: &'a [K], shapes: &Shapes<P, K>) {
+    pub(crate) fn pair_all(&mut self, kernels: &'a [K], shapes: &Shapes<P, K>) {
         let PairSetting { isa, hardware, own } = self.setting;
         self.kernels = kernels;
         let axes = P::Pair::axes(self.pairs);
@@ -150,9 +150,9 @@ impl<'a, P: Meets<K>, K> PairBlock<'a, P, K> {
             #[cfg(target_arch = "x86_64")]
             Isa::Avx512(_) | Isa::Avx2(_) => {
                 // SAFETY: either token proves that the CPU has the features.
-                unsafe { meet_avx2::<P, K>(&load, shapes, own, groups, pairs) }
+                unsafe { pair_avx2::<P, K>(&load, shapes, own, groups, pairs) }
             }
-            Isa::Portable => meet::<P, K>(&load, shapes, own, groups, pairs),
+            Isa::Portable => pair_portable::<P, K>(&load, shapes, own, groups, pairs),
         }
     }
 }
@@ -161,19 +161,19 @@ pub(crate) type BlockOf<T> = <T as InBlocks>::Block;
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn meet_avx2<P: Meets<K>, K>(
+fn pair_avx2<P: PairWith<K>, K>(
     load: &P::Load,
     shapes: &BlockOf<P::Shape>,
     own: bool,
     groups: usize,
     pairs: &mut BlockOf<P::Pair>,
 ) {
-    meet::<P, K>(load, shapes, own, groups, pairs);
+    pair_portable::<P, K>(load, shapes, own, groups, pairs);
 }
 
 /// One loop with and one without our own features, so that neither has a branch.
 #[inline(always)]
-fn meet<P: Meets<K>, K>(
+fn pair_portable<P: PairWith<K>, K>(
     load: &P::Load,
     shapes: &BlockOf<P::Shape>,
     own: bool,
@@ -181,14 +181,14 @@ fn meet<P: Meets<K>, K>(
     pairs: &mut BlockOf<P::Pair>,
 ) {
     if own {
-        meet_lanes::<P, K>(*load, shapes, true, groups, pairs);
+        pair_lanes::<P, K>(*load, shapes, true, groups, pairs);
     } else {
-        meet_lanes::<P, K>(*load, shapes, false, groups, pairs);
+        pair_lanes::<P, K>(*load, shapes, false, groups, pairs);
     }
 }
 
 #[inline(always)]
-fn meet_lanes<P: Meets<K>, K>(
+fn pair_lanes<P: PairWith<K>, K>(
     load: P::Load,
     shapes: &BlockOf<P::Shape>,
     own: bool,
@@ -201,7 +201,7 @@ fn meet_lanes<P: Meets<K>, K>(
     }
 }
 
-fn column<P: Meets<K>, K, F: Formula<P, K>>(block: &PairBlock<'_, P, K>, values: &mut [f64]) {
+fn column<P: PairWith<K>, K, F: Formula<P, K>>(block: &PairBlock<'_, P, K>, values: &mut [f64]) {
     match block.setting.isa {
         #[cfg(target_arch = "x86_64")]
         Isa::Avx512(_) | Isa::Avx2(_) => {
@@ -214,12 +214,12 @@ fn column<P: Meets<K>, K, F: Formula<P, K>>(block: &PairBlock<'_, P, K>, values:
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn column_avx2<P: Meets<K>, K, F: Formula<P, K>>(block: &PairBlock<'_, P, K>, values: &mut [f64]) {
+fn column_avx2<P: PairWith<K>, K, F: Formula<P, K>>(block: &PairBlock<'_, P, K>, values: &mut [f64]) {
     column_lanes::<P, K, F>(block, values);
 }
 
 #[inline(always)]
-fn column_lanes<P: Meets<K>, K, F: Formula<P, K>>(block: &PairBlock<'_, P, K>, values: &mut [f64]) {
+fn column_lanes<P: PairWith<K>, K, F: Formula<P, K>>(block: &PairBlock<'_, P, K>, values: &mut [f64]) {
     for (at, (value, kernel)) in (0..BLOCK).zip(values.iter_mut().zip(block.kernels)) {
         *value = F::value(block.problem, kernel, &block.setting.hardware, &P::Pair::get(block.pairs, at));
     }
@@ -230,9 +230,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::features::conv::{self, ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
+    use crate::features::conv::{self, ConvInputs, ConvKernelTerms, ConvTerms, PipelineFlags};
     use crate::features::gemm::vector::{VectorProblem, VectorWidths};
-    use crate::features::gemm::{self, GemmInputs, GemmKernelSide, GemmSide};
+    use crate::features::gemm::{self, GemmInputs, GemmKernelTerms, GemmTerms};
     use crate::features::{Feature, Value};
     use crate::problem::Groups;
     use crate::vocab::{Direction, Dtype, Epilogue, GemmLayout};
@@ -260,13 +260,13 @@ mod tests {
         prop_oneof![3 => Just(known), 1 => odd]
     }
 
-    fn conv_problem() -> impl Strategy<Value = ConvSide> {
+    fn conv_problem() -> impl Strategy<Value = ConvTerms> {
         let directions = vec![Direction::Forward, Direction::BwdData, Direction::BwdWeight];
         let extents = || [extent(), extent(), extent()];
         let sizes = (extent(), extent(), extent(), prop_oneof![3 => Just(1), 1 => extent()]);
         (prop::sample::select(directions), sizes, extents(), prop::array::uniform3(1..8_i64)).prop_map(
             |(direction, (n, c, k, g), input, filter)| {
-                ConvSide::new(&ConvInputs {
+                ConvTerms::new(&ConvInputs {
                     direction,
                     n,
                     c,
@@ -284,10 +284,10 @@ mod tests {
         )
     }
 
-    fn conv_kernel() -> impl Strategy<Value = ConvKernelSide> {
+    fn conv_kernel() -> impl Strategy<Value = ConvKernelTerms> {
         let words = vec!["compv3", "compv4", "mem"];
         (tile(), [tile(), tile(), tile()], prop::sample::select(words)).prop_map(
-            |(block_size, [m, n, k], word)| ConvKernelSide {
+            |(block_size, [m, n, k], word)| ConvKernelTerms {
                 block_size,
                 gemm_m_per_block: m,
                 gemm_n_per_block: n,
@@ -303,11 +303,11 @@ mod tests {
         )
     }
 
-    fn gemm_problem() -> impl Strategy<Value = GemmSide> {
+    fn gemm_problem() -> impl Strategy<Value = GemmTerms> {
         let list = prop::sample::select(vec!["", "1x2x3*4", "100x7x300+128x512x1024*3+9x9x9"]);
         ([extent(), extent(), extent()], 0..3_u32, list).prop_map(|(extents, batch, list)| {
             let [m, n, k] = extents;
-            GemmSide::new(&GemmInputs {
+            GemmTerms::new(&GemmInputs {
                 m,
                 n,
                 k,
@@ -322,10 +322,10 @@ mod tests {
         })
     }
 
-    fn gemm_kernel() -> impl Strategy<Value = GemmKernelSide> {
+    fn gemm_kernel() -> impl Strategy<Value = GemmKernelTerms> {
         let widths = VectorWidths { widths: [0, 4, 0], epilogue: Epilogue::CShuffle };
         (tile(), tile(), tile(), any::<[bool; 4]>()).prop_map(move |(m, n, k, [half_lds, pad @ ..])| {
-            GemmKernelSide {
+            GemmKernelTerms {
                 tile: [m, n, k],
                 wave: [2, 2, 1],
                 warp_tile: [32, 32, 16],
@@ -342,7 +342,7 @@ mod tests {
     }
 
     /// Blocks give the same values as single pairs, with any instruction set.
-    fn check<P: Meets<K> + 'static, K: 'static>(
+    fn check<P: PairWith<K> + 'static, K: 'static>(
         features: impl Iterator<Item = &'static Feature<P, K>>,
         problem: &P,
         kernels: &[K],
@@ -359,12 +359,12 @@ mod tests {
             let setting = PairSetting { isa, hardware, own: true };
             let mut pairs = P::Pair::ZERO;
             let mut block = PairBlock::new(problem, &setting, &mut pairs);
-            block.meet(kernels, &shapes);
+            block.pair_all(kernels, &shapes);
             for (name, value) in &features {
                 let mut column = vec![f64::NAN; kernels.len()];
                 value.column(&block, &mut column);
                 for (kernel, found) in kernels.iter().zip(column) {
-                    let pair = problem.meet(kernel, &hardware, true);
+                    let pair = problem.pair_with(kernel, &hardware, true);
                     let expected = value.one(problem, kernel, &hardware, &pair);
                     prop_assert_eq!(found.to_bits(), expected.to_bits(), "{} {}", isa.name(), name);
                 }

@@ -181,7 +181,7 @@ pub(super) fn coded_element_bytes(op: Op, word: &str, rules: Rules) -> Result<f6
         "fp32" => Ok(4.0),
         "fp16" | "bf16" => Ok(2.0),
         "fp8" | "bf8" | "int8" => Ok(1.0),
-        "int4" if op == Op::GroupedConv && rules.element_bytes == ElementBytes::Header => Ok(2.0),
+        "int4" if op == Op::Conv && rules.element_bytes == ElementBytes::Header => Ok(2.0),
         "int4" => Ok(0.5),
         // Upstream's engines never met it.
         "pk_fp4" if rules.uncoded == Uncoded::Error => Ok(0.5),

@@ -1,12 +1,12 @@
 //! Columns by name: which features a model reads, and how a problem and a kernel fill them.
 
-use super::conv::{ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
-use super::fmha::{FmhaKernelSide, FmhaSide};
+use super::conv::{ConvInputs, ConvKernelTerms, ConvTerms, PipelineFlags};
+use super::fmha::{FmhaKernelTerms, FmhaTerms};
 use super::gemm::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
-use super::gemm::{BUILD, GemmBuild, GemmInputs, GemmKernelSide, GemmSide, VECTOR};
+use super::gemm::{BUILD, GemmBuild, GemmInputs, GemmKernelTerms, GemmTerms, VECTOR};
 use super::rules::{coded_element_bytes, coded_word};
 use super::{
-    Engine, Feature, KTile, KernelMapping, Meets, Rules, Value, conv, conv_work, fmha, gemm, hardware,
+    Engine, Feature, KTile, KernelMapping, PairWith, Rules, Value, conv, conv_work, fmha, gemm, hardware,
 };
 use crate::estimate::{UniversalColumn, universal_columns};
 use crate::hardware::Hardware;
@@ -71,9 +71,9 @@ pub struct Schema {
 
 #[derive(Clone)]
 enum Columns {
-    Conv(Vec<&'static Feature<ConvSide, ConvKernelSide>>),
-    Gemm(Vec<&'static Feature<GemmSide, GemmKernelSide>>),
-    Fmha(Vec<&'static Feature<FmhaSide, FmhaKernelSide>>),
+    Conv(Vec<&'static Feature<ConvTerms, ConvKernelTerms>>),
+    Gemm(Vec<&'static Feature<GemmTerms, GemmKernelTerms>>),
+    Fmha(Vec<&'static Feature<FmhaTerms, FmhaKernelTerms>>),
     /// Those of a universal model, which are relative to a pool; then, if the model was adapted to a user's
     /// own GPU, features of problem and kernel.
     Universal(Op, Vec<&'static UniversalColumn>, Option<Box<Schema>>),
@@ -130,7 +130,7 @@ impl Schema {
             return Err(SchemaError::Repeated(repeated));
         }
         let columns = match op {
-            Op::GroupedConv => Columns::Conv(pick(op, conv::all(), names)?),
+            Op::Conv => Columns::Conv(pick(op, conv::all(), names)?),
             Op::Gemm => Columns::Gemm(pick(op, gemm::FEATURES.iter(), names)?),
             Op::Fmha => Columns::Fmha(pick(op, fmha::FEATURES.iter(), names)?),
         };
@@ -143,7 +143,7 @@ impl Schema {
             layout: needs("layout"),
             vector: VECTOR.iter().any(|name| needs(name)),
             build: BUILD.iter().any(|name| needs(name)),
-            own: op == Op::GroupedConv && conv_work::FEATURES.iter().any(|feature| needs(feature.name)),
+            own: op == Op::Conv && conv_work::FEATURES.iter().any(|feature| needs(feature.name)),
         };
         Ok(Self { columns, needs })
     }
@@ -241,7 +241,7 @@ impl Schema {
     /// The operation.
     pub const fn op(&self) -> Op {
         match self.columns {
-            Columns::Conv(_) => Op::GroupedConv,
+            Columns::Conv(_) => Op::Conv,
             Columns::Gemm(_) => Op::Gemm,
             Columns::Fmha(_) => Op::Fmha,
             Columns::Universal(op, ..) => op,
@@ -331,15 +331,15 @@ impl Schema {
     ///
     /// The caller guarantees that the parts are of this schema's operation and that the row is as long as the
     /// schema. A row of another operation is left unchanged.
-    pub fn fill(&self, problem: &ProblemSide, kernel: &KernelSide, hardware: &Hardware, row: &mut [f64]) {
+    pub fn fill(&self, problem: &ProblemTerms, kernel: &KernelTerms, hardware: &Hardware, row: &mut [f64]) {
         match (&self.columns, problem, kernel) {
-            (Columns::Conv(features), ProblemSide::Conv(p), KernelSide::Conv(k)) => {
+            (Columns::Conv(features), ProblemTerms::Conv(p), KernelTerms::Conv(k)) => {
                 fill(features, p, k, hardware, self.needs.own, row);
             }
-            (Columns::Gemm(features), ProblemSide::Gemm(p), KernelSide::Gemm(k)) => {
+            (Columns::Gemm(features), ProblemTerms::Gemm(p), KernelTerms::Gemm(k)) => {
                 fill(features, p, k, hardware, self.needs.own, row);
             }
-            (Columns::Fmha(features), ProblemSide::Fmha(p), KernelSide::Fmha(k)) => {
+            (Columns::Fmha(features), ProblemTerms::Fmha(p), KernelTerms::Fmha(k)) => {
                 fill(features, p, k, hardware, self.needs.own, row);
             }
             _ => debug_assert!(false, "sides of another operation"),
@@ -353,7 +353,7 @@ impl std::fmt::Debug for Schema {
     }
 }
 
-fn pick<P: Meets<K>, K, S: AsRef<str>>(
+fn pick<P: PairWith<K>, K, S: AsRef<str>>(
     op: Op,
     table: impl Iterator<Item = &'static Feature<P, K>>,
     names: &[S],
@@ -374,7 +374,7 @@ fn pick<P: Meets<K>, K, S: AsRef<str>>(
     }
 }
 
-fn fill<P: Meets<K>, K>(
+fn fill<P: PairWith<K>, K>(
     features: &[&Feature<P, K>],
     problem: &P,
     kernel: &K,
@@ -382,7 +382,7 @@ fn fill<P: Meets<K>, K>(
     own: bool,
     row: &mut [f64],
 ) {
-    let pair = problem.meet(kernel, hardware, own);
+    let pair = problem.pair_with(kernel, hardware, own);
     for (cell, feature) in row.iter_mut().zip(features) {
         *cell = match feature.value {
             Value::Problem(value) => value(problem),
@@ -396,24 +396,24 @@ fn fill<P: Meets<K>, K>(
 /// What features know about a problem.
 #[derive(Debug, Clone, PartialEq)]
 #[allow(clippy::large_enum_variant)] // lives on the stack of one call
-pub enum ProblemSide {
+pub enum ProblemTerms {
     /// Of a grouped convolution.
-    Conv(ConvSide),
+    Conv(ConvTerms),
     /// Of a GEMM.
-    Gemm(GemmSide),
+    Gemm(GemmTerms),
     /// Of attention.
-    Fmha(FmhaSide),
+    Fmha(FmhaTerms),
 }
 
 /// What features know about a kernel.
 #[derive(Debug, Clone, PartialEq)]
-pub enum KernelSide {
+pub enum KernelTerms {
     /// Of a grouped convolution.
-    Conv(ConvKernelSide),
+    Conv(ConvKernelTerms),
     /// Of a GEMM.
-    Gemm(GemmKernelSide),
+    Gemm(GemmKernelTerms),
     /// Of attention.
-    Fmha(FmhaKernelSide),
+    Fmha(FmhaKernelTerms),
 }
 
 /// A schema with everything else that determines a feature's value: one code path for training and selection.
@@ -475,44 +475,44 @@ impl Extractor {
     }
 
     /// Fills one row; see [`Schema::fill`].
-    pub fn fill(&self, problem: &ProblemSide, kernel: &KernelSide, row: &mut [f64]) {
+    pub fn fill(&self, problem: &ProblemTerms, kernel: &KernelTerms, row: &mut [f64]) {
         self.schema.fill(problem, kernel, &self.hardware, row);
     }
 
     /// What the features know about a problem. Nothing is validated beyond what they need.
-    pub fn problem_side(&self, problem: &Problem) -> Result<ProblemSide, SideError> {
+    pub fn problem_side(&self, problem: &Problem) -> Result<ProblemTerms, SideError> {
         if self.schema.universal_columns().is_some() {
             return Err(SideError::Universal);
         }
         problem.check_split()?;
         match (self.schema.op(), problem) {
-            (Op::GroupedConv, Problem::Conv(problem)) => Ok(ProblemSide::Conv(self.conv_problem(problem)?)),
-            (Op::Gemm, Problem::Gemm(problem)) => Ok(ProblemSide::Gemm(self.gemm_problem(problem)?)),
-            (Op::Fmha, Problem::Fmha(problem)) => Ok(ProblemSide::Fmha(self.fmha_problem(problem)?)),
+            (Op::Conv, Problem::Conv(problem)) => Ok(ProblemTerms::Conv(self.conv_problem(problem)?)),
+            (Op::Gemm, Problem::Gemm(problem)) => Ok(ProblemTerms::Gemm(self.gemm_problem(problem)?)),
+            (Op::Fmha, Problem::Fmha(problem)) => Ok(ProblemTerms::Fmha(self.fmha_problem(problem)?)),
             (model, problem) => Err(SideError::Op { model, what: "problem", found: problem.op() }),
         }
     }
 
     /// What the features know about a kernel.
-    pub fn kernel_side(&self, kernel: &KernelKind) -> Result<KernelSide, SideError> {
+    pub fn kernel_side(&self, kernel: &KernelKind) -> Result<KernelTerms, SideError> {
         if self.schema.universal_columns().is_some() {
             return Err(SideError::Universal);
         }
         match (self.schema.op(), kernel) {
-            (Op::GroupedConv, KernelKind::Conv(kernel)) => Ok(KernelSide::Conv(self.conv_kernel(kernel)?)),
-            (Op::Gemm, KernelKind::Gemm(kernel)) => Ok(KernelSide::Gemm(self.gemm_kernel(kernel)?)),
-            (Op::Fmha, KernelKind::Fmha(kernel)) => Ok(KernelSide::Fmha(self.fmha_kernel(kernel)?)),
+            (Op::Conv, KernelKind::Conv(kernel)) => Ok(KernelTerms::Conv(self.conv_kernel(kernel)?)),
+            (Op::Gemm, KernelKind::Gemm(kernel)) => Ok(KernelTerms::Gemm(self.gemm_kernel(kernel)?)),
+            (Op::Fmha, KernelKind::Fmha(kernel)) => Ok(KernelTerms::Fmha(self.fmha_kernel(kernel)?)),
             (model, kernel) => Err(SideError::Op { model, what: "kernel", found: kernel.op() }),
         }
     }
 
-    fn conv_problem(&self, problem: &ConvProblem) -> Result<ConvSide, InvalidField> {
+    fn conv_problem(&self, problem: &ConvProblem) -> Result<ConvTerms, InvalidField> {
         if let Some(axis) = problem.stride.iter().position(|&stride| stride < 1) {
             let field = ["stride_d", "stride_h", "stride_w"][axis];
             return Err(InvalidField::new(field, problem.stride[axis], "at least 1"));
         }
-        let element_bytes = coded_element_bytes(Op::GroupedConv, problem.dtype_in.as_str(), self.rules)?;
-        Ok(ConvSide::new(&ConvInputs {
+        let element_bytes = coded_element_bytes(Op::Conv, problem.dtype_in.as_str(), self.rules)?;
+        Ok(ConvTerms::new(&ConvInputs {
             direction: problem.direction,
             n: problem.n,
             c: problem.c,
@@ -530,10 +530,10 @@ impl Extractor {
         }))
     }
 
-    fn conv_kernel(&self, kernel: &ConvKernel) -> Result<ConvKernelSide, InvalidField> {
+    fn conv_kernel(&self, kernel: &ConvKernel) -> Result<ConvKernelTerms, InvalidField> {
         let [block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block] =
             self.blocks(kernel, self.rules.kernel_mapping);
-        Ok(ConvKernelSide {
+        Ok(ConvKernelTerms {
             block_size,
             gemm_m_per_block,
             gemm_n_per_block,
@@ -574,7 +574,7 @@ impl Extractor {
         arch.or(self.arch).map_or(64, |arch| arch.wave_size())
     }
 
-    fn gemm_problem(&self, problem: &GemmProblem) -> Result<GemmSide, InvalidField> {
+    fn gemm_problem(&self, problem: &GemmProblem) -> Result<GemmTerms, InvalidField> {
         let layout_code = if self.schema.needs.layout {
             let letters = problem.layout.letters();
             let word = std::str::from_utf8(&letters).unwrap_or_default();
@@ -582,7 +582,7 @@ impl Extractor {
         } else {
             0.0
         };
-        Ok(GemmSide::new(&GemmInputs {
+        Ok(GemmTerms::new(&GemmInputs {
             m: problem.m,
             n: problem.n,
             k: problem.k,
@@ -607,14 +607,14 @@ impl Extractor {
         })
     }
 
-    fn gemm_kernel(&self, kernel: &GemmKernel) -> Result<GemmKernelSide, InvalidField> {
+    fn gemm_kernel(&self, kernel: &GemmKernel) -> Result<GemmKernelTerms, InvalidField> {
         let triple = |mnk: crate::kernel::Mnk| [mnk.m, mnk.n, mnk.k].map(i64::from);
         let vector = self
             .schema
             .needs
             .vector
             .then(|| VectorWidths { widths: kernel.vector.map(i64::from), epilogue: kernel.epilogue });
-        Ok(GemmKernelSide {
+        Ok(GemmKernelTerms {
             tile: triple(kernel.tile),
             wave: triple(kernel.wave),
             warp_tile: triple(kernel.warp_tile),
@@ -661,8 +661,7 @@ mod tests {
 
     #[test]
     fn unknown_names_are_listed() {
-        let error =
-            Schema::by_names(Op::GroupedConv, &["N", "magic", "C", "tile_m"]).unwrap_err().to_string();
+        let error = Schema::by_names(Op::Conv, &["N", "magic", "C", "tile_m"]).unwrap_err().to_string();
         assert!(
             error.starts_with("no grouped_conv feature is named magic, tile_m; the 150 names"),
             "{error}"
@@ -677,7 +676,7 @@ mod tests {
         assert_eq!((schema.names(), schema.scopes()), (vec!["K", "M"], vec!["problem", "problem"]));
         let extractor = Extractor { schema, ..Extractor::of_engine(Engine::Gemm72) };
         let side = extractor.problem_side(&GemmProblem::new(1, 2, 3).into()).unwrap();
-        assert!(matches!(side, ProblemSide::Gemm(_)));
+        assert!(matches!(side, ProblemTerms::Gemm(_)));
         let conv = ConvProblem::new_2d([8, 8], [1, 1]);
         let error = extractor.problem_side(&conv.into()).unwrap_err();
         assert_eq!(error.to_string(), "the model is for gemm_universal, the problem is for grouped_conv");
@@ -685,8 +684,8 @@ mod tests {
 
     #[test]
     fn features_may_follow_the_columns_of_a_universal_model() {
-        let of = |names: &[&str]| Schema::universal(Op::GroupedConv, Some(names));
-        let own = Schema::by_names(Op::GroupedConv, &["C", "tile_mn"]).unwrap();
+        let of = |names: &[&str]| Schema::universal(Op::Conv, Some(names));
+        let own = Schema::by_names(Op::Conv, &["C", "tile_mn"]).unwrap();
         let both = of(&["est_over_least"]).unwrap().followed_by(own.clone());
         assert_eq!(both.names(), ["est_over_least", "C", "tile_mn"]);
         assert_eq!(both.scopes(), ["pool", "problem", "kernel"]);

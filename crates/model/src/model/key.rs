@@ -46,7 +46,7 @@ pub fn listed(misfits: &[Misfit]) -> String {
 
 /// The fields of a problem or of a kernel that a key compares.
 #[derive(Clone, Copy)]
-struct Asked {
+struct KeyFields {
     op: Op,
     direction: Option<Direction>,
     dtype: Dtype,
@@ -59,7 +59,7 @@ struct Asked {
     chooses_split: bool,
 }
 
-impl Asked {
+impl KeyFields {
     fn by(problem: &Problem, arch: Option<Arch>) -> Self {
         Self {
             op: problem.op(),
@@ -112,25 +112,25 @@ impl ModelKey {
     /// How well the key matches: `None` if it does not, otherwise the number of its fields with a value. An
     /// unknown architecture matches any.
     pub fn fit(&self, problem: &Problem, arch: Option<Arch>) -> Option<u32> {
-        self.fit_of(Asked::by(problem, arch))
+        self.fit_of(KeyFields::by(problem, arch))
     }
 
     /// Whether the model serves the kernel. A kernel without an architecture matches any.
     pub fn fits_kernel(&self, kernel: &Kernel) -> bool {
-        self.fit_of(Asked::of(kernel)).is_some()
+        self.fit_of(KeyFields::of(kernel)).is_some()
     }
 
     /// Why the model does not serve a problem, field by field; empty if it does.
     pub fn misfits(&self, problem: &Problem, arch: Option<Arch>) -> Vec<Misfit> {
-        self.misfits_of(Asked::by(problem, arch))
+        self.misfits_of(KeyFields::by(problem, arch))
     }
 
     /// Why the model does not serve a kernel, field by field; empty if it does.
     pub fn kernel_misfits(&self, kernel: &Kernel) -> Vec<Misfit> {
-        self.misfits_of(Asked::of(kernel))
+        self.misfits_of(KeyFields::of(kernel))
     }
 
-    fn fit_of(&self, asked: Asked) -> Option<u32> {
+    fn fit_of(&self, asked: KeyFields) -> Option<u32> {
         if self.op != asked.op || !asked.is_forward() || (asked.chooses_split && !self.chooses_split) {
             return None;
         }
@@ -152,7 +152,7 @@ impl ModelKey {
         Some(said)
     }
 
-    fn misfits_of(&self, asked: Asked) -> Vec<Misfit> {
+    fn misfits_of(&self, asked: KeyFields) -> Vec<Misfit> {
         let mut misfits = Vec::new();
         let mut check = |field, found: Option<String>, expected: Option<String>| {
             if let (Some(found), Some(expected)) = (found, expected)
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn the_more_a_model_says_the_better_it_fits() {
-        let any = ModelKey { chooses_split: false, ..ModelKey::any(Op::GroupedConv) };
+        let any = ModelKey { chooses_split: false, ..ModelKey::any(Op::Conv) };
         let forward = ModelKey { direction: Some(Direction::Forward), ..any };
         let gfx942 = ModelKey { arch: "gfx942".parse().ok(), ..forward };
         let problem = Problem::from(ConvProblem::new_2d([8, 8], [1, 1]));
@@ -242,7 +242,7 @@ mod tests {
             direction: Some(Direction::Forward),
             dtype: Some(Dtype::Bf16),
             arch: "gfx950".parse().ok(),
-            ..ModelKey::any(Op::GroupedConv)
+            ..ModelKey::any(Op::Conv)
         };
         let problem = ConvProblem { dtype_in: Dtype::Fp16, ..ConvProblem::new_2d([8, 8], [1, 1]) };
         let told = |arch: &str| listed(&key.misfits(&problem.into(), arch.parse().ok()));
@@ -254,7 +254,7 @@ mod tests {
         let kernel = |name: &str| Kernel::from_name(name).unwrap();
         assert!(key.fits_kernel(&kernel("grouped_conv_forward_bf16_2d_64x64x64_compv3")));
         let fp32 = kernel("grouped_conv_bwd_data_fp32_2d_64x64x64_compv3");
-        assert!(!key.fits_kernel(&fp32) && ModelKey::any(Op::GroupedConv).fits_kernel(&fp32));
+        assert!(!key.fits_kernel(&fp32) && ModelKey::any(Op::Conv).fits_kernel(&fp32));
         assert_eq!(
             listed(&key.kernel_misfits(&fp32)),
             "direction is bwd_data, the model is for forward; dtype is fp32, the model is for bf16"

@@ -82,7 +82,7 @@ impl FeatureSpec {
     pub(super) fn fill_in(&mut self, names: &[String], says_hardware: bool) {
         let known = KNOWN.iter().find(|known| {
             names.iter().any(|name| known.name == name)
-                && self.op() == Op::GroupedConv
+                && self.op() == Op::Conv
                 && self.arch.is_some_and(|arch| arch.as_str() == known.arch)
                 && self.dtype.is_some_and(|dtype| dtype.as_str() == "fp16")
         });

@@ -329,7 +329,7 @@ mod tests {
         let fields = TrainedFields::of(&spec);
         let outside = |problem: ConvProblem, arch: &str| {
             let outside = fields.outside(&problem.into(), arch.parse().ok());
-            outside.names(Op::GroupedConv).collect::<Vec<_>>()
+            outside.names(Op::Conv).collect::<Vec<_>>()
         };
         assert!(outside(problem(7), "").is_empty() && outside(problem(7), "gfx950").is_empty());
         let base = problem(7);
@@ -370,7 +370,7 @@ mod tests {
         let fields = TrainedFields::of(&FeatureSpec::from_json("spec", spec).unwrap());
         let other = ConvProblem { g: 64, dtype_in: Dtype::Fp16, ..problem(1 << 30) };
         let outside = fields.outside(&other.into(), None);
-        assert_eq!(outside.names(Op::GroupedConv).collect::<Vec<_>>(), ["dtype_in"]);
+        assert_eq!(outside.names(Op::Conv).collect::<Vec<_>>(), ["dtype_in"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use super::{Object, RowModel, RowsError, with_room};
 use crate::cells::{Cell, Fields};
 use crate::estimate::{EstimatedKernels, Load};
 use crate::features::{
-    Extractor, FieldError, KernelSide, Named, NamedProblem, ProblemSide, Uncoded, asked_problem,
+    Extractor, FieldError, KernelTerms, Named, NamedProblem, ProblemTerms, Uncoded, asked_problem,
 };
 use crate::inputs;
 use crate::kernel::KernelKind;
@@ -36,16 +36,16 @@ pub struct RowPool {
     ties: Ties,
     /// The kernels on each GPU, if every row names its own.
     estimated: Option<(Vec<KernelKind>, PerGpu<EstimatedKernels>)>,
-    way: Way,
+    evaluator: PoolEvaluator,
     scratches: Scratches,
 }
 
 #[derive(Debug)]
-enum Way {
+enum PoolEvaluator {
     /// One problem per call for all kernels.
     Together(Box<Together>),
     /// Rows whose problem cells differ: each has a problem of its own.
-    Apart { kernels: Vec<(KernelSide, Own)> },
+    Apart { kernels: Vec<(KernelTerms, Own)> },
 }
 
 /// What a row says about the problems that its kernel can serve.
@@ -121,14 +121,14 @@ impl RowPool {
         }
         let one_problem = kernels.windows(2).all(|pair| pair[0].1 == pair[1].1);
         let count = kernels.len();
-        let way = if one_problem {
+        let evaluator = if one_problem {
             let own = kernels.first().map(|(_, own)| own.clone()).unwrap_or_default();
             let sides: Vec<_> = kernels.into_iter().map(|(side, _)| side).collect();
             let features = PoolFeatures::new(extractor, &sides).map_err(|_| RowsError::Mixed)?;
             let (scorer, calls) = (OnceLock::new(), AtomicU32::new(0));
-            Way::Together(Box::new(Together { features, scorer, calls, own }))
+            PoolEvaluator::Together(Box::new(Together { features, scorer, calls, own }))
         } else {
-            Way::Apart { kernels }
+            PoolEvaluator::Apart { kernels }
         };
         if serves.iter().all(|one| matches!(one, Serves::Any)) {
             serves.clear();
@@ -138,7 +138,15 @@ impl RowPool {
             let per_gpu = PerGpu::new(model.model(), None, named_kernels.iter().map(KernelKind::arch));
             (named_kernels, per_gpu)
         });
-        Ok(Self { model, kernels: count, serves, ties, estimated, way, scratches: Scratches::default() })
+        Ok(Self {
+            model,
+            kernels: count,
+            serves,
+            ties,
+            estimated,
+            evaluator,
+            scratches: Scratches::default(),
+        })
     }
 
     /// The model.
@@ -159,7 +167,7 @@ impl RowPool {
     /// Compiles the forest for the kernels, as the second ranking would. Does nothing where rows have problems of their
     /// own.
     pub fn prepare(&self) -> Result<(), RowsError> {
-        if let Way::Together(together) = &self.way
+        if let PoolEvaluator::Together(together) = &self.evaluator
             && together.scorer.get().is_none()
         {
             let made = PoolScorer::compile(self.model.forest(), &together.features.table());
@@ -193,15 +201,15 @@ impl RowPool {
             let Some(serves @ (Serves::Named(_) | Serves::Signed(_))) = self.serves.get(ranked.index) else {
                 continue;
             };
-            let own = match &self.way {
-                Way::Together(together) => &together.own,
-                Way::Apart { kernels } => match kernels.get(ranked.index) {
+            let own = match &self.evaluator {
+                PoolEvaluator::Together(together) => &together.own,
+                PoolEvaluator::Apart { kernels } => match kernels.get(ranked.index) {
                     Some((_, own)) => own,
                     None => continue,
                 },
             };
-            let problem = match (asked, &self.way) {
-                (Some(problem), Way::Together(_)) => problem,
+            let problem = match (asked, &self.evaluator) {
+                (Some(problem), PoolEvaluator::Together(_)) => problem,
                 _ => read(own)?,
             };
             asked = Some(problem);
@@ -239,7 +247,7 @@ impl RowPool {
 
     /// The kernels on a problem's GPU, and the problem's side of their estimate; `None` if it has none.
     fn estimated(&self, problem: &dyn Fields) -> Option<(&EstimatedKernels, Load)> {
-        let Way::Together(together) = &self.way else { return None };
+        let PoolEvaluator::Together(together) = &self.evaluator else { return None };
         let (kernels, per_gpu) = self.estimated.as_ref()?;
         let problem = self.problem(&together.own, problem).ok()?;
         let make = |device, _| EstimatedKernels::new(device, kernels.iter());
@@ -255,8 +263,8 @@ impl RowPool {
         let (model, target) = (self.model.model(), self.model.target());
         let RowScratch { values, shared, scratch: pool_scratch, scores, features: rows, .. } = scratch;
         scores.resize(self.kernels, 0.0);
-        match &self.way {
-            Way::Together(together) => {
+        match &self.evaluator {
+            PoolEvaluator::Together(together) => {
                 let Together { features, own, calls, .. } = together.as_ref();
                 let side = problem_side(model, own, problem)?;
                 if together.scorer.get().is_none() && calls.fetch_add(1, Relaxed) > 0 {
@@ -275,7 +283,7 @@ impl RowPool {
                     })?;
                 }
             }
-            Way::Apart { kernels } => self.model.score(scores, rows, |range, rows| {
+            PoolEvaluator::Apart { kernels } => self.model.score(scores, rows, |range, rows| {
                 let width = model.extractor().schema.len().max(1);
                 let kernels = kernels.get(range).unwrap_or_default();
                 kernels.iter().zip(rows.chunks_exact_mut(width)).try_for_each(|((kernel, own), row)| {
@@ -303,13 +311,13 @@ impl RowPool {
 fn described(
     extractor: &Extractor,
     row: &dyn Fields,
-) -> Result<(KernelSide, NamedProblem, Option<KernelKind>), FieldError> {
+) -> Result<(KernelTerms, NamedProblem, Option<KernelKind>), FieldError> {
     Ok(match Named::read(extractor, row)? {
         Some(named) => {
             let (side, kernel) = (named.side(extractor)?, named.kernel().clone());
             (side, named.into_problem(), Some(kernel))
         }
-        None => (KernelSide::read_cells(extractor, row)?, NamedProblem::default(), None),
+        None => (KernelTerms::read_cells(extractor, row)?, NamedProblem::default(), None),
     })
 }
 
@@ -326,7 +334,7 @@ fn is_measured(model: &Model, kernel: Option<&KernelKind>, row: &dyn Fields) -> 
     }
 }
 
-fn problem_side(model: &Model, own: &Own, problem: &dyn Fields) -> Result<ProblemSide, RowsError> {
+fn problem_side(model: &Model, own: &Own, problem: &dyn Fields) -> Result<ProblemTerms, RowsError> {
     let Own { cells, named } = own;
     let extractor = model.extractor();
     let read = |fields: &dyn Fields| {

@@ -5,12 +5,12 @@ use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
 use super::{Column, PoolTable};
-use crate::features::conv::{ConvKernelSide, ConvSide};
-use crate::features::fmha::{FmhaKernelSide, FmhaSide};
-use crate::features::gemm::{GemmKernelSide, GemmSide};
+use crate::features::conv::{ConvKernelTerms, ConvTerms};
+use crate::features::fmha::{FmhaKernelTerms, FmhaTerms};
+use crate::features::gemm::{GemmKernelTerms, GemmTerms};
 use crate::features::{
-    BLOCK, BlockOf, Extractor, Feature, InBlocks, KernelSide, Meets, PairBlock, PairSetting, PairValue,
-    ProblemSide, Shapes, Value, conv, fmha, gemm,
+    BLOCK, BlockOf, Extractor, Feature, InBlocks, KernelTerms, PairBlock, PairSetting, PairValue, PairWith,
+    ProblemTerms, Shapes, Value, conv, fmha, gemm,
 };
 use crate::hardware::Hardware;
 use crate::hash::FastHasher;
@@ -45,12 +45,12 @@ pub struct CallValues {
 
 #[derive(Debug, Clone, Default)]
 struct Pairs {
-    conv: PairsOf<ConvSide, ConvKernelSide>,
-    gemm: PairsOf<GemmSide, GemmKernelSide>,
-    fmha: PairsOf<FmhaSide, FmhaKernelSide>,
+    conv: PairsOf<ConvTerms, ConvKernelTerms>,
+    gemm: PairsOf<GemmTerms, GemmKernelTerms>,
+    fmha: PairsOf<FmhaTerms, FmhaKernelTerms>,
 }
 
-type PairsOf<P, K> = Option<Box<BlockOf<<P as Meets<K>>::Pair>>>;
+type PairsOf<P, K> = Option<Box<BlockOf<<P as PairWith<K>>::Pair>>>;
 
 /// Working memory of [`PoolFeatures::rows`], for reuse from problem to problem.
 #[derive(Debug, Clone, Default)]
@@ -74,13 +74,13 @@ pub struct MixedPool {
 
 #[derive(Debug, Clone)]
 enum Functions {
-    Conv(Table<ConvSide, ConvKernelSide>),
-    Gemm(Table<GemmSide, GemmKernelSide>),
-    Fmha(Table<FmhaSide, FmhaKernelSide>),
+    Conv(Table<ConvTerms, ConvKernelTerms>),
+    Gemm(Table<GemmTerms, GemmKernelTerms>),
+    Fmha(Table<FmhaTerms, FmhaKernelTerms>),
 }
 
 /// The functions of the columns that a call computes, and one kernel of each class with its part of pairs.
-struct Table<P: Meets<K> + 'static, K: 'static> {
+struct Table<P: PairWith<K> + 'static, K: 'static> {
     uniform: Vec<Uniform<P>>,
     pair: Vec<PairValue<P, K>>,
     classes: Vec<K>,
@@ -102,7 +102,7 @@ impl<P> Clone for Uniform<P> {
     }
 }
 
-impl<P: Meets<K>, K: Clone> Clone for Table<P, K> {
+impl<P: PairWith<K>, K: Clone> Clone for Table<P, K> {
     fn clone(&self) -> Self {
         Table {
             uniform: self.uniform.clone(),
@@ -113,7 +113,7 @@ impl<P: Meets<K>, K: Clone> Clone for Table<P, K> {
     }
 }
 
-impl<P: Meets<K>, K> std::fmt::Debug for Table<P, K> {
+impl<P: PairWith<K>, K> std::fmt::Debug for Table<P, K> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (uniform, pair, classes) = (self.uniform.len(), self.pair.len(), self.classes.len());
         write!(f, "Table {{ {uniform} uniform, {pair} pair, {classes} classes }}")
@@ -122,15 +122,15 @@ impl<P: Meets<K>, K> std::fmt::Debug for Table<P, K> {
 
 impl PoolFeatures {
     /// Prepares everything that depends on the kernels alone.
-    pub fn new(extractor: &Extractor, kernels: &[KernelSide]) -> Result<PoolFeatures, MixedPool> {
+    pub fn new(extractor: &Extractor, kernels: &[KernelTerms]) -> Result<PoolFeatures, MixedPool> {
         let names = extractor.schema.names();
         let (hardware, own) = (extractor.hardware, extractor.schema.needs_own());
         let setting = PairSetting { isa: Isa::best(), hardware, own };
         let side = |kernel: usize| MixedPool { kernel };
         match extractor.schema.op() {
-            Op::GroupedConv => {
+            Op::Conv => {
                 let kernels = kernels.iter().enumerate().map(|(index, kernel)| match kernel {
-                    KernelSide::Conv(kernel) => Ok(*kernel),
+                    KernelTerms::Conv(kernel) => Ok(*kernel),
                     _ => Err(side(index)),
                 });
                 let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
@@ -140,7 +140,7 @@ impl PoolFeatures {
             }
             Op::Gemm => {
                 let kernels = kernels.iter().enumerate().map(|(index, kernel)| match kernel {
-                    KernelSide::Gemm(kernel) => Ok(*kernel),
+                    KernelTerms::Gemm(kernel) => Ok(*kernel),
                     _ => Err(side(index)),
                 });
                 let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
@@ -150,7 +150,7 @@ impl PoolFeatures {
             }
             Op::Fmha => {
                 let kernels = kernels.iter().enumerate().map(|(index, kernel)| match kernel {
-                    KernelSide::Fmha(kernel) => Ok(*kernel),
+                    KernelTerms::Fmha(kernel) => Ok(*kernel),
                     _ => Err(side(index)),
                 });
                 let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
@@ -176,26 +176,26 @@ impl PoolFeatures {
     /// the pool get rows of zeros, as does a problem of another operation.
     pub fn rows(
         &self,
-        problem: &ProblemSide,
+        problem: &ProblemTerms,
         kernels: impl Iterator<Item = usize>,
         rows: &mut [f64],
         values: &mut RowValues,
     ) {
         match (&self.functions, problem) {
-            (Functions::Conv(table), ProblemSide::Conv(problem)) => {
+            (Functions::Conv(table), ProblemTerms::Conv(problem)) => {
                 self.rows_of(table, problem, kernels, rows, values);
             }
-            (Functions::Gemm(table), ProblemSide::Gemm(problem)) => {
+            (Functions::Gemm(table), ProblemTerms::Gemm(problem)) => {
                 self.rows_of(table, problem, kernels, rows, values);
             }
-            (Functions::Fmha(table), ProblemSide::Fmha(problem)) => {
+            (Functions::Fmha(table), ProblemTerms::Fmha(problem)) => {
                 self.rows_of(table, problem, kernels, rows, values);
             }
             _ => rows.fill(0.0),
         }
     }
 
-    fn rows_of<P: Meets<K>, K>(
+    fn rows_of<P: PairWith<K>, K>(
         &self,
         table: &Table<P, K>,
         problem: &P,
@@ -218,7 +218,7 @@ impl PoolFeatures {
             let template = &mut values.classes[class * width..(class + 1) * width];
             if values.asked[class] != values.problem {
                 values.asked[class] = values.problem;
-                let met = problem.meet(&table.classes[class], hardware, own);
+                let paired = problem.pair_with(&table.classes[class], hardware, own);
                 let (mut uniform, mut pair) = (values.uniform.as_slice(), table.pair.as_slice());
                 for (column, places) in &self.runs {
                     let cells = &mut template[places.clone()];
@@ -231,7 +231,7 @@ impl PoolFeatures {
                         Column::Pair => {
                             let (run, rest) = pair.split_at(cells.len());
                             for (cell, value) in cells.iter_mut().zip(run) {
-                                *cell = value.one(problem, &table.classes[class], hardware, &met);
+                                *cell = value.one(problem, &table.classes[class], hardware, &paired);
                             }
                             pair = rest;
                         }
@@ -250,16 +250,16 @@ impl PoolFeatures {
     }
 
     /// Computes the values of one problem. A problem of another operation leaves them unchanged.
-    pub fn fill(&self, problem: &ProblemSide, values: &mut CallValues) {
+    pub fn fill(&self, problem: &ProblemTerms, values: &mut CallValues) {
         let CallValues { uniform, pair, pairs } = values;
         match (&self.functions, problem) {
-            (Functions::Conv(table), ProblemSide::Conv(problem)) => {
+            (Functions::Conv(table), ProblemTerms::Conv(problem)) => {
                 table.fill(problem, &self.setting, (uniform, pair), &mut pairs.conv);
             }
-            (Functions::Gemm(table), ProblemSide::Gemm(problem)) => {
+            (Functions::Gemm(table), ProblemTerms::Gemm(problem)) => {
                 table.fill(problem, &self.setting, (uniform, pair), &mut pairs.gemm);
             }
-            (Functions::Fmha(table), ProblemSide::Fmha(problem)) => {
+            (Functions::Fmha(table), ProblemTerms::Fmha(problem)) => {
                 table.fill(problem, &self.setting, (uniform, pair), &mut pairs.fmha);
             }
             _ => debug_assert!(false, "a problem of another operation"),
@@ -267,7 +267,7 @@ impl PoolFeatures {
     }
 }
 
-impl<P: Meets<K>, K> Table<P, K> {
+impl<P: PairWith<K>, K> Table<P, K> {
     fn fill(
         &self,
         problem: &P,
@@ -281,7 +281,7 @@ impl<P: Meets<K>, K> Table<P, K> {
         let pairs = pairs.get_or_insert_with(|| Box::new(P::Pair::ZERO));
         let mut block = PairBlock::new(problem, setting, pairs);
         for (number, (kernels, shapes)) in self.classes.chunks(BLOCK).zip(&self.shapes).enumerate() {
-            block.meet(kernels, shapes);
+            block.pair_all(kernels, shapes);
             for (value, column) in self.pair.iter().zip(pair.chunks_exact_mut(classes)) {
                 value.column(&block, &mut column[number * BLOCK..][..kernels.len()]);
             }
@@ -320,7 +320,7 @@ impl Parts {
     }
 }
 
-fn prepare<P: Meets<K>, K: Copy>(
+fn prepare<P: PairWith<K>, K: Copy>(
     names: &[&'static str],
     features: &(impl Iterator<Item = &'static Feature<P, K>> + Clone),
     kernels: &[K],
@@ -370,7 +370,7 @@ fn prepare<P: Meets<K>, K: Copy>(
 /// problem, which the tests check.
 type PairInputs = [i64; 17];
 
-fn conv_pair_inputs(kernel: &ConvKernelSide) -> PairInputs {
+fn conv_pair_inputs(kernel: &ConvKernelTerms) -> PairInputs {
     let mut inputs = PairInputs::default();
     inputs[..3].copy_from_slice(&[kernel.gemm_m_per_block, kernel.gemm_n_per_block, kernel.k_tile]);
     inputs[3..5].copy_from_slice(&[kernel.pipeline.half_lds, kernel.pipeline.mem].map(i64::from));
@@ -379,19 +379,19 @@ fn conv_pair_inputs(kernel: &ConvKernelSide) -> PairInputs {
 
 /// Our own features see the waves, too; with upstream's alone, kernels that only differ in them share a
 /// class.
-fn conv_work_pair_inputs(kernel: &ConvKernelSide) -> PairInputs {
+fn conv_work_pair_inputs(kernel: &ConvKernelTerms) -> PairInputs {
     let mut inputs = conv_pair_inputs(kernel);
     inputs[5] = kernel.block_size;
     inputs
 }
 
-fn fmha_pair_inputs(kernel: &FmhaKernelSide) -> PairInputs {
+fn fmha_pair_inputs(kernel: &FmhaKernelTerms) -> PairInputs {
     let mut inputs = PairInputs::default();
     inputs[..4].copy_from_slice(&kernel.tile[..4]);
     inputs
 }
 
-fn gemm_pair_inputs(kernel: &GemmKernelSide) -> PairInputs {
+fn gemm_pair_inputs(kernel: &GemmKernelTerms) -> PairInputs {
     let mut inputs = PairInputs::default();
     inputs[..3].copy_from_slice(&kernel.tile);
     inputs[3..6].copy_from_slice(&kernel.pad.map(i64::from));
@@ -416,7 +416,7 @@ mod tests {
     fn whole_rows_are_the_extractors() {
         for engine in [Engine::ConvSuperset, Engine::ConvSelect, Engine::Conv97] {
             let extractor = Extractor::of_engine(engine);
-            let kernels: Vec<KernelSide> =
+            let kernels: Vec<KernelTerms> =
                 ["16x64x64_compv3", "64x64x64_mem", "16x64x64_compv4", "16x64x64_mem_dsb"]
                     .map(|rest| Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_{rest}")).unwrap())
                     .map(|kernel| extractor.kernel_side(&kernel.kind).unwrap())
@@ -447,10 +447,10 @@ mod tests {
     fn columns_of_many_classes_are_the_extractors() {
         let extractor = Extractor::of_engine(Engine::ConvWork);
         let kernel = Kernel::from_name("grouped_conv_forward_bf16_2d_64x64x64_compv3").unwrap();
-        let Ok(KernelSide::Conv(kernel)) = extractor.kernel_side(&kernel.kind) else { panic!() };
+        let Ok(KernelTerms::Conv(kernel)) = extractor.kernel_side(&kernel.kind) else { panic!() };
         // A full block and a partial one; every tile is in the pool twice.
-        let tile = |number: i64| ConvKernelSide { gemm_m_per_block: 8 + number % 41, ..kernel };
-        let kernels: Vec<_> = (0..82).map(|number| KernelSide::Conv(tile(number))).collect();
+        let tile = |number: i64| ConvKernelTerms { gemm_m_per_block: 8 + number % 41, ..kernel };
+        let kernels: Vec<_> = (0..82).map(|number| KernelTerms::Conv(tile(number))).collect();
         let features = PoolFeatures::new(&extractor, &kernels).unwrap();
         let mut values = CallValues::default();
         let mut row = vec![0.0; extractor.schema.len()];
@@ -470,7 +470,7 @@ mod tests {
         }
     }
 
-    fn pairs_are_equal<P: Meets<K>, K>(
+    fn pairs_are_equal<P: PairWith<K>, K>(
         features: &'static [Feature<P, K>],
         problem: &P,
         kernels: [&K; 2],
@@ -479,7 +479,7 @@ mod tests {
         for feature in features {
             if let Value::Pair(value) = feature.value {
                 let pair = kernels.map(|kernel| {
-                    value.one(problem, kernel, hardware, &problem.meet(kernel, hardware, true))
+                    value.one(problem, kernel, hardware, &problem.pair_with(kernel, hardware, true))
                 });
                 assert_eq!(pair[0].to_bits(), pair[1].to_bits(), "{}", feature.name);
             }
@@ -491,9 +491,9 @@ mod tests {
     fn pair_features_read_only_the_pair_inputs() {
         let extractor = Extractor::of_engine(Engine::ConvSuperset);
         let problem = ConvProblem { n: 3, c: 48, k: 80, ..ConvProblem::new_2d([30, 31], [3, 3]) };
-        let Ok(ProblemSide::Conv(problem)) = extractor.problem_side(&problem.into()) else { panic!() };
+        let Ok(ProblemTerms::Conv(problem)) = extractor.problem_side(&problem.into()) else { panic!() };
         for word in ["compv3", "compv4", "mem"] {
-            let kernel = ConvKernelSide {
+            let kernel = ConvKernelTerms {
                 block_size: 256,
                 gemm_m_per_block: 64,
                 gemm_n_per_block: 32,
@@ -511,7 +511,7 @@ mod tests {
                 mem: kernel.pipeline.mem,
                 ..conv::PipelineFlags::of("basic_v1")
             };
-            let other = ConvKernelSide {
+            let other = ConvKernelTerms {
                 block_size: 1,
                 gemm_k_per_block: 7,
                 pipeline_code: 9.0,
@@ -525,18 +525,18 @@ mod tests {
             assert_eq!(conv_pair_inputs(&kernel), conv_pair_inputs(&other));
             pairs_are_equal(conv::FEATURES, &problem, [&kernel, &other], &extractor.hardware);
             assert_ne!(conv_work_pair_inputs(&kernel), conv_work_pair_inputs(&other));
-            let other = ConvKernelSide { block_size: kernel.block_size, ..other };
+            let other = ConvKernelTerms { block_size: kernel.block_size, ..other };
             assert_eq!(conv_work_pair_inputs(&kernel), conv_work_pair_inputs(&other));
             pairs_are_equal(conv_work::FEATURES, &problem, [&kernel, &other], &extractor.hardware);
         }
 
         let extractor = Extractor::of_engine(Engine::Gemm72);
-        let Ok(ProblemSide::Gemm(problem)) = extractor.problem_side(&GemmProblem::new(100, 200, 300).into())
+        let Ok(ProblemTerms::Gemm(problem)) = extractor.problem_side(&GemmProblem::new(100, 200, 300).into())
         else {
             panic!()
         };
         for half_lds in [false, true] {
-            let kernel = GemmKernelSide {
+            let kernel = GemmKernelTerms {
                 tile: [64, 128, 64],
                 wave: [2, 2, 1],
                 warp_tile: [32, 32, 16],
@@ -549,7 +549,7 @@ mod tests {
                 vector: None,
                 build: gemm::GemmBuild::default(),
             };
-            let other = GemmKernelSide {
+            let other = GemmKernelTerms {
                 wave: [4, 1, 1],
                 warp_tile: [16; 3],
                 pipeline_code: 5.0,

@@ -110,7 +110,7 @@ pub struct PoolScorer {
     forest: Arc<Forest>,
     isa: Isa,
     /// Unset until a deferred scorer is compiled.
-    way: OnceLock<Way>,
+    evaluator: OnceLock<Evaluator>,
     /// Number of calls before that.
     calls: AtomicU32,
     /// For shortlists.
@@ -119,7 +119,7 @@ pub struct PoolScorer {
 
 /// How the scores are found.
 #[derive(Debug)]
-enum Way {
+enum Evaluator {
     /// One kernel.
     Single(Box<Single>),
     Narrow {
@@ -188,7 +188,7 @@ impl PoolScorer {
             lanes: Lanes::new(pool, forest),
             forest: Arc::clone(forest),
             isa,
-            way: OnceLock::new(),
+            evaluator: OnceLock::new(),
             calls: AtomicU32::new(0),
             scale: Scale::new(forest),
         })
@@ -196,16 +196,16 @@ impl PoolScorer {
 
     /// Compiles what was deferred.
     pub fn prepare(&self) {
-        self.way.get_or_init(|| Way::new(self).unwrap_or(Way::Uncompiled));
+        self.evaluator.get_or_init(|| Evaluator::new(self).unwrap_or(Evaluator::Uncompiled));
     }
 
     /// How this call finds its scores. The second call of a deferred scorer compiles; concurrent calls do not
     /// wait for it.
-    fn way(&self) -> &Way {
-        if self.way.get().is_none() && self.calls.fetch_add(1, Ordering::Relaxed) == 1 {
+    fn evaluator(&self) -> &Evaluator {
+        if self.evaluator.get().is_none() && self.calls.fetch_add(1, Ordering::Relaxed) == 1 {
             self.prepare();
         }
-        self.way.get().unwrap_or(&Way::Uncompiled)
+        self.evaluator.get().unwrap_or(&Evaluator::Uncompiled)
     }
 
     /// How many kernels the pool has.
@@ -225,11 +225,11 @@ impl PoolScorer {
 
     /// How scores are computed: the walk and its instructions, for logs.
     pub fn describe(&self) -> String {
-        match self.way.get() {
-            Some(Way::Single(_)) => "one kernel".to_owned(),
-            Some(Way::Narrow { walk, .. }) => walk.describe(),
-            Some(Way::Wide { walk, .. }) => format!("wide walk, {}", walk.isa().name()),
-            Some(Way::Uncompiled) => "uncompiled".to_owned(),
+        match self.evaluator.get() {
+            Some(Evaluator::Single(_)) => "one kernel".to_owned(),
+            Some(Evaluator::Narrow { walk, .. }) => walk.describe(),
+            Some(Evaluator::Wide { walk, .. }) => format!("wide walk, {}", walk.isa().name()),
+            Some(Evaluator::Uncompiled) => "uncompiled".to_owned(),
             None => "to be compiled".to_owned(),
         }
     }
@@ -257,7 +257,7 @@ impl PoolScorer {
     /// Prefetches what a call reads first, while the problem's features are computed: after other work it is
     /// in main memory.
     pub(crate) fn fetch(&self) {
-        if let Some(Way::Narrow { walk, cells, .. }) = self.way.get() {
+        if let Some(Evaluator::Narrow { walk, cells, .. }) = self.evaluator.get() {
             walk.fetch(cells);
         }
     }
@@ -265,16 +265,16 @@ impl PoolScorer {
     /// Counts what [`score`](Self::score) would visit; zeros for a forest that cannot be compiled.
     pub fn work(&self, uniform: &[f64], pair: &[f64], scratch: &mut Scratch) -> Result<Work, SizeError> {
         let values = self.values(uniform, pair)?;
-        Ok(match self.way() {
-            Way::Narrow { walk, ladders, cells } => {
+        Ok(match self.evaluator() {
+            Evaluator::Narrow { walk, ladders, cells } => {
                 Narrow::fit(cells, ladders, scratch);
                 walk.work(cells, ladders, &values, scratch)
             }
-            Way::Wide { walk, ladders, cells } => {
+            Evaluator::Wide { walk, ladders, cells } => {
                 walk.fit(cells, ladders, scratch);
                 walk.work(cells, ladders, &values, scratch)
             }
-            Way::Single(_) | Way::Uncompiled => Work::default(),
+            Evaluator::Single(_) | Evaluator::Uncompiled => Work::default(),
         })
     }
 
@@ -286,17 +286,17 @@ impl PoolScorer {
 
     /// The sum of each lane, into `scratch.sums`.
     fn sum(&self, values: &Values<'_>, scratch: &mut Scratch) {
-        match self.way() {
-            Way::Single(single) => single.score(values, scratch),
-            Way::Narrow { walk, ladders, cells } => {
+        match self.evaluator() {
+            Evaluator::Single(single) => single.score(values, scratch),
+            Evaluator::Narrow { walk, ladders, cells } => {
                 Narrow::fit(cells, ladders, scratch);
                 walk.score(cells, ladders, values, scratch);
             }
-            Way::Wide { walk, ladders, cells } => {
+            Evaluator::Wide { walk, ladders, cells } => {
                 walk.fit(cells, ladders, scratch);
                 walk.score(cells, ladders, values, scratch);
             }
-            Way::Uncompiled => self.sum_uncompiled(values, scratch),
+            Evaluator::Uncompiled => self.sum_uncompiled(values, scratch),
         }
     }
 
@@ -331,23 +331,23 @@ impl PoolScorer {
     }
 }
 
-impl Way {
-    fn new(scorer: &PoolScorer) -> Option<Way> {
+impl Evaluator {
+    fn new(scorer: &PoolScorer) -> Option<Evaluator> {
         let PoolScorer { forest, lanes, classes, isa, .. } = scorer;
         let (classes, isa) = (*classes, *isa);
         let (ladders, numbers) = Ladders::new(forest, &scorer.columns)?;
         if lanes.len() == 1 {
-            return Single::new(forest, ladders, &numbers, lanes).map(Box::new).map(Way::Single);
+            return Single::new(forest, ladders, &numbers, lanes).map(Box::new).map(Evaluator::Single);
         }
         let answers = KernelAnswers::new(&ladders, lanes);
         if lanes.len() <= LANES {
             let cells = Cells::new(forest, &numbers, lanes, &answers, narrow::BATCH)?;
             let walk = Box::new(Narrow::new(lanes, &ladders, &answers, &cells, classes, isa));
-            return Some(Way::Narrow { walk, ladders, cells });
+            return Some(Evaluator::Narrow { walk, ladders, cells });
         }
         let cells = Cells::new(forest, &numbers, lanes, &answers, wide::BATCH)?;
         let walk = Wide::new(lanes, &ladders, &answers, isa);
-        Some(Way::Wide { walk, ladders, cells })
+        Some(Evaluator::Wide { walk, ladders, cells })
     }
 }
 

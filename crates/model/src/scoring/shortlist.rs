@@ -26,7 +26,7 @@ use super::compile::lanes::LANES;
 use super::compile::lanes::Lanes;
 use super::narrow::{self, Narrow};
 use super::scratch::{Listed, Scratch, grow};
-use super::{PoolScorer, SizeError, Way};
+use super::{Evaluator, PoolScorer, SizeError};
 use crate::forest::Forest;
 
 /// Maximum number of kernels that may be requested.
@@ -84,7 +84,9 @@ impl PoolScorer {
         scratch: &mut Scratch,
     ) -> Result<bool, SizeError> {
         let values = self.values(uniform, pair)?;
-        let (Some(Way::Wide { walk, ladders, cells }), Some(scale)) = (self.way.get(), self.scale) else {
+        let (Some(Evaluator::Wide { walk, ladders, cells }), Some(scale)) =
+            (self.evaluator.get(), self.scale)
+        else {
             return Ok(false);
         };
         if !(1..=MOST_WANTED).contains(&wanted.count) {

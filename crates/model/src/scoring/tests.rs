@@ -237,7 +237,7 @@ fn check_forest(random: &mut Random, forest: &Arc<Forest>, kernels: usize, calls
         .map(|isa| PoolScorer::compile_for(forest, &pool.table(), isa).unwrap())
         .collect();
     let uncompiled = PoolScorer::uncompiled(forest, &pool.table(), Isa::best()).unwrap();
-    scorers.push(PoolScorer { way: Way::Uncompiled.into(), ..uncompiled });
+    scorers.push(PoolScorer { evaluator: Evaluator::Uncompiled.into(), ..uncompiled });
     let mut scratch = Scratch::new();
     for _ in 0..calls {
         let (uniform, pair) = Pool::call(random, &scorers[0]);

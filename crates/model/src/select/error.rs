@@ -23,7 +23,7 @@ pub enum RankError {
     },
     /// The model's features cannot describe the problem.
     #[error("problem: {0}")]
-    ProblemSide(SideError),
+    ProblemTerms(SideError),
     /// The model is for other problems.
     #[error(
         "the model is for {}, not for this problem: {}; use a model for it, the universal model or the \

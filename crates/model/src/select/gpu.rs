@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use super::RankError;
-use crate::estimate::{Described, Device, DeviceError, PerDevice};
+use crate::estimate::{Device, DeviceError, GpuOverride, PerDevice};
 use crate::hardware::Hardware;
 use crate::model::Model;
 use crate::problem::Problem;
@@ -29,7 +29,7 @@ impl<T> PerGpu<T> {
     /// For a model and the architectures of its kernels.
     pub(crate) fn new(
         model: &Model,
-        described: Option<Described>,
+        described: Option<GpuOverride>,
         mut of_kernels: impl Iterator<Item = Option<Arch>>,
     ) -> Self {
         let first = of_kernels.next().flatten();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::RankError;
 use super::gpu::PerGpu;
-use crate::estimate::{Described, Device, Estimator, UniversalPool};
-use crate::features::{Extractor, KernelSide, Schema, SideError};
+use crate::estimate::{Device, Estimator, GpuOverride, UniversalPool};
+use crate::features::{Extractor, KernelTerms, Schema, SideError};
 use crate::forest::Forest;
 use crate::kernel::{Kernel, KernelKind};
 use crate::model::{Model, TrainedOn};
@@ -32,7 +32,7 @@ pub(super) struct Universal {
     extractor: Extractor,
     /// The ranked kernels, by index, and the inputs of the features that follow for each.
     kernels: Vec<Arc<Kernel>>,
-    sides: Vec<KernelSide>,
+    sides: Vec<KernelTerms>,
     devices: PerGpu<Result<OnDevice, RankError>>,
 }
 
@@ -94,7 +94,7 @@ impl Columns {
         estimator: Estimator,
         extractor: &Extractor,
         kernels: impl Iterator<Item = &'k KernelKind> + Clone,
-        sides: &[KernelSide],
+        sides: &[KernelTerms],
     ) -> Result<Self, SideError> {
         let columns = extractor.schema.universal_columns().unwrap_or_default();
         let own = extractor.of_own_features(&estimator.device().hardware);
@@ -234,10 +234,10 @@ impl Universal {
     /// columns.
     pub(super) fn new(
         model: &Model,
-        described: Option<Described>,
+        described: Option<GpuOverride>,
         pool: &Pool,
         places: &[usize],
-        sides: Vec<KernelSide>,
+        sides: Vec<KernelTerms>,
     ) -> Option<Result<Self, RankError>> {
         model.extractor().schema.universal_columns()?;
         let kernels: Vec<Arc<Kernel>> =
@@ -266,7 +266,7 @@ impl Universal {
         let device = self.on(problem, arch)?;
         device.scorer.iter().for_each(PoolScorer::fetch);
         let schema = &self.extractor.schema;
-        device.columns.fill(schema, problem, counts, values).map_err(RankError::ProblemSide)
+        device.columns.fill(schema, problem, counts, values).map_err(RankError::ProblemTerms)
     }
 
     /// Scores all kernels from the values that were filled in; `finish` ends the forest's sum. `false` if
@@ -423,7 +423,7 @@ impl Universal {
         let estimator = Estimator::new(device);
         let prior = prior_on(self.prior, self.trained_on.as_ref(), arch, &estimator, kernels());
         let columns = Columns::new(estimator, &self.extractor, kernels(), &self.sides)
-            .map_err(RankError::ProblemSide)?;
+            .map_err(RankError::ProblemTerms)?;
         let Columns { scopes, classes, kernel_values, .. } = &columns;
         let table = PoolTable { columns: scopes, classes, kernel_values };
         let few = columns.pool.distinct() <= FEW;
@@ -468,7 +468,7 @@ pub fn universal_rows<'k>(
 ) -> Result<(Vec<f64>, Vec<f64>), SideError> {
     let own = extractor.of_own_features(&estimator.device().hardware);
     let sides = own.iter().flat_map(|own| kernels.clone().map(|kernel| own.kernel_side(kernel)));
-    let sides: Vec<KernelSide> = sides.collect::<Result<_, _>>()?;
+    let sides: Vec<KernelTerms> = sides.collect::<Result<_, _>>()?;
     let columns = Columns::new(estimator, extractor, kernels, &sides)?;
     let mut values = Values::default();
     columns.fill(&extractor.schema, problem, |_| true, &mut values)?;

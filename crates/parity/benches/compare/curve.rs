@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ck_select::features::KernelSide;
+use ck_select::features::KernelTerms;
 use ck_select::forest::Forest;
 use ck_select::kernel::{GemmKernel, KernelKind, Mnk};
 use ck_select::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
@@ -56,7 +56,7 @@ fn one(
     report: &mut Report,
 ) {
     let side = |kernel| setting.extractor.kernel_side(kernel).expect("a described kernel");
-    let sides: Vec<KernelSide> = kernels.iter().map(side).collect();
+    let sides: Vec<KernelTerms> = kernels.iter().map(side).collect();
     let features = PoolFeatures::new(&setting.extractor, &sides).expect("kernels of one operation");
     let scorer = PoolScorer::compile(forest, &features.table()).expect("a pool that fits");
     let mut random = Random::new(78);

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use ck_select::features::{KernelSide, ProblemSide};
+use ck_select::features::{KernelTerms, ProblemTerms};
 use ck_select::forest::Forest;
 use ck_select::kernel::Kernel;
 use ck_select::pool::Pool;
@@ -74,7 +74,7 @@ struct Inputs {
     setting: Setting,
     booster: Booster,
     forest: Arc<Forest>,
-    sides: Vec<KernelSide>,
+    sides: Vec<KernelTerms>,
     features: PoolFeatures,
     scorer: PoolScorer,
     ranker: Ranker,
@@ -98,7 +98,7 @@ impl Inputs {
         let forest = Arc::clone(model.ranking_forest().expect("a forest"));
         let pool: Vec<Kernel> = setting.pool[..case.kernels].to_vec();
         let side = |kernel: &Kernel| setting.extractor.kernel_side(&kernel.kind).expect("a described kernel");
-        let sides: Vec<KernelSide> = pool.iter().map(side).collect();
+        let sides: Vec<KernelTerms> = pool.iter().map(side).collect();
         let features = PoolFeatures::new(&setting.extractor, &sides).expect("kernels of one operation");
         let scorer = PoolScorer::compile(&forest, &features.table()).expect("a pool that fits");
         let pool = Arc::new(Pool::new(pool).expect("a pool"));
@@ -108,7 +108,7 @@ impl Inputs {
         Inputs { setting, booster, forest, sides, features, scorer, ranker, problems }
     }
 
-    fn side(&self, problem: &Problem) -> ProblemSide {
+    fn side(&self, problem: &Problem) -> ProblemTerms {
         self.setting.extractor.problem_side(problem).expect("a described problem")
     }
 

@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             "N=2,C=320,K=640,Hi=64,Wi=64,Y=3,X=3,pad_h_left=0,pad_h_right=1,pad_w_left=0,pad_w_right=1,\
              stride_h=2,stride_w=2",
         ]
-        .map(|text| Problem::parse(Op::GroupedConv, text, &ProblemDefaults::of(Op::GroupedConv)))
+        .map(|text| Problem::parse(Op::Conv, text, &ProblemDefaults::of(Op::Conv)))
         .into_iter()
         .collect::<Result<_, _>>()?,
         targets: &["tflops"],

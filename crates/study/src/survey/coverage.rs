@@ -217,7 +217,7 @@ mod tests {
         let flat = ConvProblem { c: 64, k: 64, ..ConvProblem::new_2d([28, 28], [3, 3]) };
         let other = ConvProblem { layout: ConvLayout::Ngchw, ..flat };
         let found: Vec<&str> =
-            kinds(&[flat.into(), other.into()], Op::GroupedConv).iter().map(|axis| axis.name).collect();
+            kinds(&[flat.into(), other.into()], Op::Conv).iter().map(|axis| axis.name).collect();
         assert_eq!(found, KINDS.map(|kind| kind.title));
     }
 }

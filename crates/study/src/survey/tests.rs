@@ -23,7 +23,7 @@ fn kernel(depth: u32) -> String {
 
 /// Rows of (number, channels, depth of the tile, TFLOPS or the reason why there are none).
 fn measured(name: &str, rows: &[(u32, u32, u32, Result<f64, &str>)]) -> Measurements {
-    let wanted = Wanted { arch: Some("gfx942".parse().unwrap()), ..Wanted::all(Op::GroupedConv) };
+    let wanted = Wanted { arch: Some("gfx942".parse().unwrap()), ..Wanted::all(Op::Conv) };
     let mut text = HEADER.to_owned();
     for (number, channels, depth, speed) in rows {
         let (latency, tflops, error) = match speed {

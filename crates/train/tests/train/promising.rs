@@ -19,13 +19,13 @@ fn root(path: &str) -> PathBuf {
 #[test]
 fn columns_of_promising_kernels_are_those_of_all() {
     let arch: Arch = "sm_90".parse().unwrap();
-    let wanted = Wanted { arch: Some(arch), ..Wanted::all(Op::GroupedConv) };
+    let wanted = Wanted { arch: Some(arch), ..Wanted::all(Op::Conv) };
     let whole = Measurements::read(&[root("data/h100/forward.unseen11.parquet")], wanted).unwrap();
     let base = WarmStart::load(&root("models/universal")).unwrap().to_adapt().unwrap();
     let extractor = Extractor {
         arch: Some(arch),
         hardware: Hardware::for_arch(&arch).unwrap(),
-        ..Extractor::of_engine(Engine::of_op(Op::GroupedConv))
+        ..Extractor::of_engine(Engine::of_op(Op::Conv))
     };
     let first = 4;
     let promising = Simulation::promising(&whole, &base, &extractor, first).unwrap();

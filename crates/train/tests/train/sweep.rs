@@ -78,7 +78,7 @@ pub(crate) fn file(name: &str, text: &str) -> File {
 }
 
 pub(crate) fn wanted() -> Wanted {
-    Wanted { arch: Some("gfx950".parse().unwrap()), ..Wanted::all(Op::GroupedConv) }
+    Wanted { arch: Some("gfx950".parse().unwrap()), ..Wanted::all(Op::Conv) }
 }
 
 pub(crate) fn measurements(problems: usize) -> Measurements {
@@ -104,7 +104,7 @@ pub(crate) fn plan(goals: Vec<Goal>) -> Plan {
     let arch = "gfx950".parse().unwrap();
     Plan {
         extractor: Extractor {
-            schema: Schema::by_names(Op::GroupedConv, FEATURES).unwrap(),
+            schema: Schema::by_names(Op::Conv, FEATURES).unwrap(),
             rules: Rules::SUPERSET,
             hardware: Hardware::for_arch(&arch).unwrap(),
             arch: Some(arch),

@@ -150,15 +150,15 @@ mod tests {
             ("_gm8", "Y=3,X=3,G=8", false),
         ] {
             let text = format!("{plain},{problem},dtype=fp16");
-            let defaults = ProblemDefaults::of(Op::GroupedConv);
-            let problem = Problem::parse(Op::GroupedConv, &text, &defaults).unwrap();
+            let defaults = ProblemDefaults::of(Op::Conv);
+            let problem = Problem::parse(Op::Conv, &text, &defaults).unwrap();
             let kernel = name("fwd", end);
             assert_eq!(kernel.answers(&problem), expected, "{end} {text}");
             assert_eq!(kernel.misfit(&problem).is_none(), expected, "{end} {text}");
         }
         // Kernels of other directions read along groups of several channels, too.
         let text = format!("{plain},Y=3,X=3,G=8,dtype=fp16,direction=bwd_weight");
-        let problem = Problem::parse(Op::GroupedConv, &text, &ProblemDefaults::of(Op::GroupedConv)).unwrap();
+        let problem = Problem::parse(Op::Conv, &text, &ProblemDefaults::of(Op::Conv)).unwrap();
         assert!(name("bwdw", "_gm8").answers(&problem), "{text}");
     }
 

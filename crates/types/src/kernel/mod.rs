@@ -29,7 +29,7 @@ impl KernelKind {
     /// The operation that it computes.
     pub const fn op(&self) -> Op {
         match self {
-            Self::Conv(_) => Op::GroupedConv,
+            Self::Conv(_) => Op::Conv,
             Self::Gemm(_) => Op::Gemm,
             Self::Fmha(_) => Op::Fmha,
         }

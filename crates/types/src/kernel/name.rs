@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn the_prefix_chooses_the_grammar() {
         for (name, op) in [
-            ("grouped_conv_forward_bf16_2d_16x64x64_compv3", Op::GroupedConv),
+            ("grouped_conv_forward_bf16_2d_16x64x64_compv3", Op::Conv),
             ("gemm_fp8_rcr_mem_default_auto_True_True_True_False_64x64x64_1x4x1_16x16x32_and_more", Op::Gemm),
             ("fp8_rcr_mem_default_auto_True_True_True_False_64x64x64_1x4x1_16x16x32", Op::Gemm),
         ] {

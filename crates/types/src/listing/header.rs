@@ -154,9 +154,9 @@ const fn shown_by(op: Op) -> &'static [&'static str] {
 /// use ck_select_types::vocab::Op;
 ///
 /// let columns = ["C", "K", "Hi", "Wi", "Y", "X", "pad_h", "comment"];
-/// assert_eq!(check_columns(Op::GroupedConv, &columns, &[])?, ["comment"]);
+/// assert_eq!(check_columns(Op::Conv, &columns, &[])?, ["comment"]);
 /// let columns = ["C", "K", "Hi", "Wi", "Y", "X", "padh"];
-/// let error = check_columns(Op::GroupedConv, &columns, &[]).unwrap_err();
+/// let error = check_columns(Op::Conv, &columns, &[]).unwrap_err();
 /// assert_eq!(error.to_string(), "unknown column 'padh', expected pad_h");
 /// # Ok::<(), ck_select_types::listing::HeaderError>(())
 /// ```
@@ -205,7 +205,7 @@ pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Ve
     let is_there = |other: &&Op| **other != op && shown_by(**other).iter().all(|name| has(name));
     let others: Vec<Op> = Op::ALL.iter().filter(is_there).copied().collect();
     if op == Op::Gemm
-        && !others.contains(&Op::GroupedConv)
+        && !others.contains(&Op::Conv)
         && let Some((upper, lower)) =
             [("M", "m"), ("N", "n"), ("K", "k")].into_iter().find(|(a, b)| has(a) && has(b))
     {
@@ -320,8 +320,7 @@ mod tests {
 
     fn conv(more: &[&'static str]) -> Result<Vec<String>, String> {
         let columns = [CONV.as_slice(), more].concat();
-        check_columns(Op::GroupedConv, &columns, &["latency_ms", "is_valid"])
-            .map_err(|error| error.to_string())
+        check_columns(Op::Conv, &columns, &["latency_ms", "is_valid"]).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -351,7 +350,7 @@ mod tests {
     #[test]
     fn what_stands_among_the_fields_is_meant_as_one() {
         let columns = ["C", "K", "mystery", "Hi", "Wi", "Y", "X"];
-        let error = check_columns(Op::GroupedConv, &columns, &[]).unwrap_err().to_string();
+        let error = check_columns(Op::Conv, &columns, &[]).unwrap_err().to_string();
         assert!(
             error.starts_with(
                 "unknown column 'mystery', expected direction, variant, ndim, ndim_spatial, N, C, K, G, Di"
@@ -378,7 +377,7 @@ mod tests {
         assert_eq!(conv(&more).unwrap(), ["id", "comment"]);
         assert_eq!(conv(&["m", "n", "k"]).unwrap(), [""; 0], "a table of both operations");
         assert!(conv(&["n"]).is_err());
-        let both = check_columns(Op::GroupedConv, &[&CONV[..], &["tflops", "gflops"]].concat(), &["tflops"]);
+        let both = check_columns(Op::Conv, &[&CONV[..], &["tflops", "gflops"]].concat(), &["tflops"]);
         assert_eq!(both.unwrap(), ["gflops"]);
         assert_eq!(check_columns(Op::Gemm, &["m", "n", "k", "note"], &[]).unwrap(), ["note"]);
     }
@@ -400,9 +399,9 @@ mod tests {
                 "column 6 among those of problems has no name, expected the name of a field",
             ),
         ] {
-            assert_eq!(check_columns(Op::GroupedConv, columns, &[]).unwrap_err().to_string(), message);
+            assert_eq!(check_columns(Op::Conv, columns, &[]).unwrap_err().to_string(), message);
         }
-        let lower = check_columns(Op::GroupedConv, &["n", "c", "k", "hi", "wi", "y", "x"], &[]).unwrap_err();
+        let lower = check_columns(Op::Conv, &["n", "c", "k", "hi", "wi", "y", "x"], &[]).unwrap_err();
         assert!(
             lower.to_string().starts_with("unknown column 'n', expected N; column 'c', expected C"),
             "{lower}"
@@ -429,14 +428,13 @@ mod tests {
         let table = [&CONV[..], &["stride", "kernelname"]].concat();
         let error = check_columns(Op::Gemm, &table, &[]).unwrap_err().to_string();
         assert!(error.starts_with("no column 'M', expected M, N, K for a gemm_universal problem"), "{error}");
-        let error = check_columns(Op::GroupedConv, &["M", "N", "K"], &[]).unwrap_err().to_string();
+        let error = check_columns(Op::Conv, &["M", "N", "K"], &[]).unwrap_err().to_string();
         assert!(error.starts_with("no column 'C', expected C, K, Hi, Wi, Y, X"), "{error}");
         let error = check_names(Op::Gemm, &table, &["kernel_name"]).unwrap_err().to_string();
         let advice = "unknown column 'stride', expected stride_d, stride_h, stride_w; column 'kernelname', \
                       expected kernel_name";
         assert_eq!(error, advice);
-        let error =
-            check_names(Op::GroupedConv, &table, &["stride_h", "stride_w", "stride_d", "kernel_name"]);
+        let error = check_names(Op::Conv, &table, &["stride_h", "stride_w", "stride_d", "kernel_name"]);
         assert_eq!(error.unwrap_err().to_string(), advice);
     }
 }

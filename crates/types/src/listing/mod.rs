@@ -452,7 +452,7 @@ pub fn problem_line(problem: &Problem) -> String {
 impl ProblemLine {
     /// Reads a line that names its operation. A problem without types has upstream's defaults.
     pub fn parse(line: &str) -> Result<Self, ProblemLineFault> {
-        parse_line(line, Op::GroupedConv, &ProblemDefaults::of(Op::GroupedConv))
+        parse_line(line, Op::Conv, &ProblemDefaults::of(Op::Conv))
     }
 }
 
@@ -487,7 +487,7 @@ fn behind(text: &str) -> Option<Problem> {
         if !BEGINNINGS.iter().any(|begins| begins.starts_with(start) || start.starts_with(begins)) {
             return None;
         }
-        match parse_pairs(end, Op::GroupedConv, &ProblemDefaults::of(Op::GroupedConv)) {
+        match parse_pairs(end, Op::Conv, &ProblemDefaults::of(Op::Conv)) {
             Ok(ProblemLine::Problem(problem)) if problem_line(&problem) == end => Some(problem),
             _ => None,
         }
@@ -543,14 +543,14 @@ mod tests {
     }
 
     fn conv(text: &str) -> Result<ProblemList, String> {
-        read(Op::GroupedConv, text)
+        read(Op::Conv, text)
     }
 
     #[test]
     fn lines_read_back() {
         let lines: Vec<String> = problems().iter().map(problem_line).collect();
         let text = lines.join("\r\n") + "\n\n# end";
-        for (op, expected) in [(Op::GroupedConv, &problems()[..2]), (Op::Gemm, &problems()[2..])] {
+        for (op, expected) in [(Op::Conv, &problems()[..2]), (Op::Gemm, &problems()[2..])] {
             let list = read(op, &text).unwrap();
             assert_eq!(list.problems.iter().map(|listed| listed.problem).collect::<Vec<_>>(), expected);
             assert_eq!((list.passed.others, list.passed.torn), (3 - expected.len() as u64, 0));
@@ -637,10 +637,9 @@ mod tests {
             error.starts_with("l: line 2: K, Hi, Wi, Y, X: found nothing, expected a value for each"),
             "{error}"
         );
-        let defaults =
-            ProblemDefaults { direction: Direction::BwdData, ..ProblemDefaults::of(Op::GroupedConv) };
+        let defaults = ProblemDefaults { direction: Direction::BwdData, ..ProblemDefaults::of(Op::Conv) };
         for text in ["C=64,K=64,Hi=8,Wi=8,Y=1,X=1", "C=64,K=64,Hi=8,Wi=8,Y=1,X=1,op=grouped_conv"] {
-            let list = ProblemList::parse("l", text.as_bytes(), Op::GroupedConv, &defaults).unwrap();
+            let list = ProblemList::parse("l", text.as_bytes(), Op::Conv, &defaults).unwrap();
             let Problem::Conv(problem) = list.problems[0].problem else { panic!() };
             assert_eq!(problem.direction, Direction::BwdData);
             assert_eq!(list.problems[0].stated, StatedFields::default());

@@ -48,13 +48,13 @@ pub(super) type Keys = &'static str;
 /// The form of a key, if it is not the field of that name.
 fn other_form(op: Op, key: &str) -> Option<Form> {
     Some(match (op, key) {
-        (Op::GroupedConv, "op") => Own("direction"),
-        (Op::GroupedConv, "wave") => Joined("wave_m"),
-        (Op::GroupedConv, "warp") => Joined("warp_tile_m"),
+        (Op::Conv, "op") => Own("direction"),
+        (Op::Conv, "wave") => Joined("wave_m"),
+        (Op::Conv, "warp") => Joined("warp_tile_m"),
         (Op::Gemm, "tile_shape") => Shape("tile_m"),
         (Op::Gemm, "wave_shape") => Shape("wave_m"),
         (Op::Gemm, "warp_tile_shape") => Shape("warp_tile_m"),
-        (Op::GroupedConv | Op::Gemm, "vector_sizes") => Array("vector_a", 3),
+        (Op::Conv | Op::Gemm, "vector_sizes") => Array("vector_a", 3),
         (Op::Fmha, "data_type") => Own("dtype"),
         (Op::Fmha, "skip_min_seqlen_q") => Own("skip"),
         (Op::Fmha, "use_trload") => Own("trload"),
@@ -107,7 +107,7 @@ pub(super) const FMHA: Keys = "family dtype pipeline gfx_arch";
 /// By which words a registry's kernels are counted.
 const fn statistics(op: Op) -> &'static [(&'static str, Keys)] {
     match op {
-        Op::GroupedConv => &[
+        Op::Conv => &[
             ("by_datatype", "dtype_in dtype_wei dtype_out"),
             ("by_pipeline", "pipeline"),
             ("by_arch", "arch"),

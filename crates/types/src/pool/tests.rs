@@ -31,7 +31,7 @@ fn a_pool_has_kernels_of_one_operation() {
     let backward = Kernel::from_name(&CONV.replace("forward", "bwd_data")).unwrap();
     let gemm = Kernel::from_name(GEMM).unwrap();
     assert_eq!(*Pool::new(vec![]).unwrap_err().fault, PoolFault::Empty);
-    assert_eq!(Pool::new(vec![conv.clone(), backward]).unwrap().op(), Op::GroupedConv);
+    assert_eq!(Pool::new(vec![conv.clone(), backward]).unwrap().op(), Op::Conv);
     let error = Pool::new(vec![conv, gemm]).unwrap_err();
     assert_eq!(
         error.to_string(),
@@ -224,7 +224,7 @@ fn what_a_name_does_not_tell_is_exported_and_read_back() {
         for name in ["mine", CONV] {
             let own =
                 Kernel { name: name.to_owned(), ..Kernel::from_name(&format!("{CONV}{suffixes}")).unwrap() };
-            let text = export_json(Op::GroupedConv, [&own].into_iter(), &options).unwrap();
+            let text = export_json(Op::Conv, [&own].into_iter(), &options).unwrap();
             assert_eq!(read(&text).unwrap().kernels(), [own.into()]);
         }
     }

@@ -83,8 +83,8 @@ mod tests {
 
     #[test]
     fn sets_name_their_fields() {
-        let set = FieldSet::NONE.with(5, true).with(0, false).with(FieldSet::features(Op::GroupedConv), true);
-        assert_eq!(set.names(Op::GroupedConv).collect::<Vec<_>>(), ["G", "features"]);
+        let set = FieldSet::NONE.with(5, true).with(0, false).with(FieldSet::features(Op::Conv), true);
+        assert_eq!(set.names(Op::Conv).collect::<Vec<_>>(), ["G", "features"]);
         assert!(!set.is_empty() && FieldSet::from_bits(set.bits()) == set);
     }
 }

@@ -52,7 +52,7 @@ impl Problem {
     /// The operation.
     pub const fn op(&self) -> Op {
         match self {
-            Self::Conv(_) => Op::GroupedConv,
+            Self::Conv(_) => Op::Conv,
             Self::Gemm(_) => Op::Gemm,
             Self::Fmha(_) => Op::Fmha,
         }

@@ -184,13 +184,13 @@ mod tests {
             "split_k: found auto, expected the number of parts"
         );
         let conv = "C=8,K=8,Hi=8,Wi=8,Y=1,X=1,split_k=auto,direction=";
-        let weight = parse(Op::GroupedConv, &format!("{conv}bwd_weight")).unwrap();
+        let weight = parse(Op::Conv, &format!("{conv}bwd_weight")).unwrap();
         let direction = Direction::BwdWeight;
         let same =
             ConvProblem { c: 8, k: 8, direction, split_k: AUTO, ..ConvProblem::new_2d([8; 2], [1; 2]) };
         assert_eq!(weight, same.into());
         assert_eq!(
-            parse(Op::GroupedConv, &format!("{conv}forward")).unwrap_err(),
+            parse(Op::Conv, &format!("{conv}forward")).unwrap_err(),
             "split_k: found auto, expected a number: only backward weight leaves the choice"
         );
         let other = parse(Op::Gemm, "M=1,N=2,K=3,split_k=many").unwrap_err();

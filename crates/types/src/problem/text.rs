@@ -50,7 +50,7 @@ pub(crate) fn keys(op: Op) -> &'static [&'static str] {
             let names = Problem::fields(op).iter().flat_map(Field::names);
             names.chain(beside.iter().copied()).collect()
         };
-        [of(Op::Gemm, &["groups", "arch"]), of(Op::GroupedConv, &["arch"]), of(Op::Fmha, &["arch"])]
+        [of(Op::Gemm, &["groups", "arch"]), of(Op::Conv, &["arch"]), of(Op::Fmha, &["arch"])]
     });
     &KEYS[op as usize]
 }
@@ -66,8 +66,8 @@ impl Problem {
     /// use ck_select_types::problem::{Problem, ProblemDefaults};
     /// use ck_select_types::vocab::Op;
     ///
-    /// let defaults = ProblemDefaults::of(Op::GroupedConv);
-    /// let problem = Problem::parse(Op::GroupedConv, "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1", &defaults)?;
+    /// let defaults = ProblemDefaults::of(Op::Conv);
+    /// let problem = Problem::parse(Op::Conv, "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1", &defaults)?;
     /// assert_eq!(problem.flops(), 7_398_752_256.0);
     /// # Ok::<(), ck_select_types::problem::ProblemError>(())
     /// ```
@@ -108,7 +108,7 @@ impl Problem {
             "seqlen_q" => Some(Op::Fmha),
             _ => None,
         });
-        shown.unwrap_or(Op::GroupedConv)
+        shown.unwrap_or(Op::Conv)
     }
 
     /// Reads a problem from named cells, such as a row of a benchmark CSV, and validates it: of attention
@@ -119,7 +119,7 @@ impl Problem {
         defaults: &ProblemDefaults,
     ) -> Result<Self, InvalidField> {
         match op {
-            Op::GroupedConv => validated(conv::read(fields, defaults)?),
+            Op::Conv => validated(conv::read(fields, defaults)?),
             Op::Gemm => validated(gemm::read(fields, defaults)?),
             Op::Fmha => {
                 let problem = fmha::read(fields, defaults)?;
@@ -180,7 +180,7 @@ mod tests {
     use crate::vocab::{Direction, Dtype};
 
     fn conv(text: &str) -> Result<Problem, ProblemError> {
-        Problem::parse(Op::GroupedConv, text, &ProblemDefaults::of(Op::GroupedConv))
+        Problem::parse(Op::Conv, text, &ProblemDefaults::of(Op::Conv))
     }
 
     fn gemm(text: &str) -> Result<Problem, ProblemError> {
@@ -191,8 +191,8 @@ mod tests {
     #[test]
     fn absent_fields_are_named_at_once() {
         for (op, text, absent) in [
-            (Op::GroupedConv, "N=1", "C, K, Hi, Wi, Y, X"),
-            (Op::GroupedConv, "ndim=1,C=8,X=3", "K, Wi"),
+            (Op::Conv, "N=1", "C, K, Hi, Wi, Y, X"),
+            (Op::Conv, "ndim=1,C=8,X=3", "K, Wi"),
             (Op::Gemm, "K=8", "M, N"),
             (Op::Fmha, "batch=2,hdim_q=128", "seqlen_q, nhead_q"),
         ] {
@@ -329,7 +329,7 @@ mod tests {
             let pairs = Pairs::new(text.iter().map(|(name, value)| (*name, value.as_str())).collect());
             let defaults = ProblemDefaults::of(op);
             let problem = match op {
-                Op::GroupedConv => settled(conv::read(&pairs, &defaults).ok()?).into(),
+                Op::Conv => settled(conv::read(&pairs, &defaults).ok()?).into(),
                 Op::Gemm => gemm::read(&pairs, &defaults).ok()?.into(),
                 Op::Fmha => {
                     let problem = fmha::read(&pairs, &defaults).ok()?.settled();

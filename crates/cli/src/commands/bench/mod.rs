@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use ck_select::estimate::{Described, Estimator};
+use ck_select::estimate::{Estimator, GpuOverride};
 use ck_select::kernel::Kernel;
 use ck_select::nearest::Hint;
 use ck_select::pool::{Folder, Pool};
@@ -313,7 +313,7 @@ fn in_order(args: &Args, plan: Plan, pool: &Pool, problems: &ProblemSet) -> Resu
         }
         Order::Pool => (plan, Keep::All),
         Order::Estimate(keep) => {
-            let Described { arch, device } = args.arch.device()?;
+            let GpuOverride { arch, device } = args.arch.device()?;
             for one in &problems.problems {
                 check_arch(arch, &one.problem)
                     .map_err(|reason| CliError::failed(format!("{}: {reason}", one.problem)))?;

@@ -231,12 +231,8 @@ mod tests {
     fn the_first_page_is_there_before_the_log_and_the_last_says_how_it_ended() {
         let folder = tempfile::tempdir().unwrap();
         let html = folder.path().join("page.html");
-        let args = |output: PathBuf| Args {
-            log: folder.path().join("log.csv"),
-            op: Op::GroupedConv,
-            planned: 30,
-            output,
-        };
+        let args =
+            |output: PathBuf| Args { log: folder.path().join("log.csv"), op: Op::Conv, planned: 30, output };
         let watch = begin(&args(html.clone())).unwrap();
         let page = || std::fs::read_to_string(&html).unwrap();
         assert!(page().contains("http-equiv=\"refresh\"") && page().contains("0 of 30"), "{}", page());
@@ -254,8 +250,7 @@ mod tests {
         let page = folder.path().join("page.html");
         let mut dies = Command::new("sh");
         dies.args(["-c", "exit 7"]);
-        let Err(CliError::Failed(said)) = start(Some(&page), dies, Path::new("log.csv"), Op::GroupedConv, 30)
-        else {
+        let Err(CliError::Failed(said)) = start(Some(&page), dies, Path::new("log.csv"), Op::Conv, 30) else {
             panic!("it has no page")
         };
         assert!(said.ends_with("before the first page, with exit status: 7"), "{said}");

@@ -263,7 +263,7 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
     }
     let forward = matches!(args.rows.filter.direction, None | Some(Direction::Forward));
     let default = match (op, ranks) {
-        (Op::GroupedConv, true) if forward => Engine::ConvSelect,
+        (Op::Conv, true) if forward => Engine::ConvSelect,
         (op, true) => Engine::of_op(op),
         (op, false) => Engine::of_upstream(op),
     };
@@ -306,7 +306,7 @@ fn extractor(args: &Args, ranks: bool) -> Result<Extractor, CliError> {
 
 /// The operation, which [`super::run`] takes from the data where the options have none.
 pub(super) fn op(args: &Args) -> Op {
-    args.rows.filter.op.unwrap_or(Op::GroupedConv)
+    args.rows.filter.op.unwrap_or(Op::Conv)
 }
 
 /// Columns that upstream's engines train as categories.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ck_select::estimate::Described;
+use ck_select::estimate::GpuOverride;
 use ck_select::features::{Engine, Extractor};
 use ck_select::vocab::Op;
 use ck_select_data::gpus::{check_one_gpu, measured_on};
@@ -61,7 +61,7 @@ pub(super) fn read(args: &Args, files: &[PathBuf], op: Op) -> Result<Measurement
 }
 
 /// The GPU that a file describes.
-pub(super) fn described(args: &Args) -> Result<Option<Described>, CliError> {
+pub(super) fn described(args: &Args) -> Result<Option<GpuOverride>, CliError> {
     args.gpu.on(Some(args.arch()?)).described()
 }
 

@@ -2,11 +2,11 @@
 //! pick.
 
 mod pair;
-mod sides;
+mod terms;
 pub mod work;
 
 pub use pair::ConvPair;
-pub use sides::{ConvInputs, ConvKernelSide, ConvSide, PipelineFlags};
+pub use terms::{ConvInputs, ConvKernelTerms, ConvTerms, PipelineFlags};
 
 use super::exact::{flag, float, log2, max1, product, ratio};
 use super::hardware::{compute_units, lds_capacity};
@@ -16,7 +16,7 @@ fn log_tiles_m(m: &ConvPair) -> f64 {
     m.axes[0].tiles.max(1.0).ln()
 }
 
-fn log_gemm_m(p: &ConvSide) -> f64 {
+fn log_gemm_m(p: &ConvTerms) -> f64 {
     float(max1(p.gemm_m)).ln()
 }
 
@@ -41,12 +41,12 @@ pub(super) const ONLY_IN_SUPERSET: &[&str] = &[
 ];
 
 /// Every feature that this crate has for grouped convolutions: upstream's, then our own.
-pub fn all() -> impl Iterator<Item = &'static Feature<ConvSide, ConvKernelSide>> + Clone {
+pub fn all() -> impl Iterator<Item = &'static Feature<ConvTerms, ConvKernelTerms>> + Clone {
     FEATURES.iter().chain(work::FEATURES)
 }
 
 /// Upstream's features of grouped convolutions, in the order of its superset.
-pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! { <ConvSide, ConvKernelSide> [
+pub static FEATURES: &[Feature<ConvTerms, ConvKernelTerms>] = hardware_features! { <ConvTerms, ConvKernelTerms> [
     Problem N = |p| p.n as f64, "images";
     Problem C = |p| p.c as f64, "input channels of all groups";
     Problem K = |p| p.k as f64, "output channels of all groups";
@@ -111,7 +111,7 @@ pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = hardware_features! {
         "tile rows for each thread";
     Kernel block_tile_ratio_n = |k| ratio(k.gemm_n_per_block.into(), k.block_size.into()),
         "tile columns for each thread";
-    Kernel block_efficiency = ConvKernelSide::block_efficiency, "short side of the tile / long side";
+    Kernel block_efficiency = ConvKernelTerms::block_efficiency, "short side of the tile / long side";
     Kernel is_compv3 = |k| flag(k.pipeline.compv3), "the pipeline is compv3";
     Kernel is_compv4 = |k| flag(k.pipeline.compv4), "the pipeline is compv4";
     Kernel is_compv5 = |k| flag(k.pipeline.compv5), "the pipeline is compv5";
@@ -194,15 +194,15 @@ mod tests {
 
     #[test]
     fn gemm_depth_is_truncated_from_the_float_product() {
-        assert_eq!(ConvSide::new(&inputs()).gemm_k, 229);
+        assert_eq!(ConvTerms::new(&inputs()).gemm_k, 229);
         assert_eq!(modulo(46 * 25, 5), 0, "although the integers divide");
     }
 
     #[test]
     fn depth_counts_only_in_3d() {
-        let flat = ConvSide::new(&ConvInputs { stride: [7, 1, 1], dilation: [3, 1, 1], ..inputs() });
+        let flat = ConvTerms::new(&ConvInputs { stride: [7, 1, 1], dilation: [3, 1, 1], ..inputs() });
         assert_eq!((flat.is_3d, flat.output), (false, [1, 5, 5]));
-        let deep = ConvSide::new(&ConvInputs { pad: [1, 0, 0], pad_both: [2, 0, 0], ..inputs() });
+        let deep = ConvTerms::new(&ConvInputs { pad: [1, 0, 0], pad_both: [2, 0, 0], ..inputs() });
         assert_eq!((deep.is_3d, deep.output), (true, [3, 5, 5]));
     }
 

@@ -1,8 +1,8 @@
 //! A convolution and a kernel together: values computed once for all features that use them.
 
-use super::sides::{ConvKernelSide, ConvSide};
+use super::terms::{ConvKernelTerms, ConvTerms};
 use super::work::{WorkLoad, WorkPair, WorkShape};
-use crate::features::Meets;
+use crate::features::PairWith;
 use crate::features::axis::{Axis, AxisBlock, Cut};
 use crate::features::block::blocks;
 use crate::features::exact::{float, product};
@@ -49,7 +49,7 @@ pub struct ConvLoad {
     work: WorkLoad,
 }
 
-impl Meets<ConvKernelSide> for ConvSide {
+impl PairWith<ConvKernelTerms> for ConvTerms {
     type Pair = ConvPair;
     type Shape = ConvShape;
     type Load = ConvLoad;
@@ -58,11 +58,11 @@ impl Meets<ConvKernelSide> for ConvSide {
         [self.gemm_m, self.gemm_n, self.gemm_k]
     }
 
-    fn tile(kernel: &ConvKernelSide) -> [i64; 3] {
+    fn tile(kernel: &ConvKernelTerms) -> [i64; 3] {
         [kernel.gemm_m_per_block, kernel.gemm_n_per_block, kernel.k_tile]
     }
 
-    fn shape(kernel: &ConvKernelSide, hardware: &Hardware) -> ConvShape {
+    fn shape(kernel: &ConvKernelTerms, hardware: &Hardware) -> ConvShape {
         let [m, n, k] = Self::tile(kernel).map(i128::from);
         let elements = product([m, k]).saturating_add(product([n, k]));
         ConvShape { step_elements: float(elements), work: WorkShape::new(kernel, hardware) }

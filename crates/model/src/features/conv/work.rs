@@ -6,7 +6,7 @@
 //! stores, and how often operands are read again. `docs/features.md` has the formulas. They take groups into
 //! account: a group has `C / G` and `K / G` channels, and workgroups of its own.
 
-use super::sides::{ConvKernelSide, ConvSide, Work};
+use super::terms::{ConvKernelTerms, ConvTerms, Work};
 use crate::features::block::blocks;
 use crate::features::exact::{flag, ratio, rest};
 use crate::features::hardware::compute_units;
@@ -14,16 +14,16 @@ use crate::features::{Feature, features};
 use crate::hardware::Hardware;
 use crate::vocab::Direction;
 
-fn is_pointwise(p: &ConvSide) -> f64 {
+fn is_pointwise(p: &ConvTerms) -> f64 {
     flag(p.filter == [1; 3] && p.stride == [1; 3] && p.pad == [0; 3])
 }
 
 /// The tile, each extent at least 1.
-fn tile(k: &ConvKernelSide) -> [f64; 3] {
+fn tile(k: &ConvKernelTerms) -> [f64; 3] {
     [k.gemm_m_per_block, k.gemm_n_per_block, k.k_tile].map(|extent| extent.max(1) as f64)
 }
 
-fn tile_intensity(k: &ConvKernelSide) -> f64 {
+fn tile_intensity(k: &ConvKernelTerms) -> f64 {
     let [m, n, _] = tile(k);
     m * n / (m + n)
 }
@@ -35,7 +35,7 @@ fn share(useful: f64, provided: f64) -> f64 {
 }
 
 /// Waves of one workgroup.
-fn waves(k: &ConvKernelSide, h: &Hardware) -> f64 {
+fn waves(k: &ConvKernelTerms, h: &Hardware) -> f64 {
     ratio(k.block_size.into(), h.wavefront_size.into()).max(1.0)
 }
 
@@ -54,7 +54,7 @@ blocks! {
 }
 
 impl WorkShape {
-    pub(super) fn new(kernel: &ConvKernelSide, hardware: &Hardware) -> Self {
+    pub(super) fn new(kernel: &ConvKernelTerms, hardware: &Hardware) -> Self {
         let waves = waves(kernel, hardware);
         Self {
             tile: tile(kernel),
@@ -76,7 +76,7 @@ pub(super) struct WorkLoad {
 }
 
 impl WorkLoad {
-    pub(super) fn new(problem: &ConvSide, hardware: &Hardware) -> Self {
+    pub(super) fn new(problem: &ConvTerms, hardware: &Hardware) -> Self {
         Self {
             work: problem.work,
             groups: problem.g as f64,
@@ -163,12 +163,12 @@ impl WorkPair {
     }
 }
 
-fn cu_bytes(p: &ConvSide, w: &WorkPair) -> f64 {
+fn cu_bytes(p: &ConvTerms, w: &WorkPair) -> f64 {
     let elements = w.cu_steps * w.step_elements + w.cu_results();
     elements * p.element_bytes
 }
 
-fn taps_per_step(p: &ConvSide, w: &WorkPair) -> f64 {
+fn taps_per_step(p: &ConvTerms, w: &WorkPair) -> f64 {
     let [_, n, depth] = w.tile;
     match p.direction {
         Direction::Forward => share(depth, p.channels),
@@ -189,7 +189,7 @@ pub(in crate::features) const OF_DIRECTIONS: &[&str] =
     &["work_m", "work_n", "work_k", "is_two_stage", "blocks"];
 
 /// The features, none of which upstream has.
-pub static FEATURES: &[Feature<ConvSide, ConvKernelSide>] = features! { <ConvSide, ConvKernelSide>
+pub static FEATURES: &[Feature<ConvTerms, ConvKernelTerms>] = features! { <ConvTerms, ConvKernelTerms>
     Problem work_m = |p| p.work.extents[0], "rows of the GEMM that the direction makes of one group";
     Problem work_n = |p| p.work.extents[1], "its columns";
     Problem work_k = |p| p.work.extents[2], "its depth";
@@ -255,7 +255,7 @@ mod tests {
     fn extractor(names: &[&str]) -> Extractor {
         let gfx950: Arch = "gfx950".parse().unwrap();
         Extractor {
-            schema: crate::features::Schema::by_names(Op::GroupedConv, names).unwrap(),
+            schema: crate::features::Schema::by_names(Op::Conv, names).unwrap(),
             hardware: Hardware::for_arch(&gfx950).unwrap(),
             ..Extractor::of_engine(Engine::ConvSelect)
         }

@@ -1,7 +1,7 @@
 //! What features know about attention and its kernels, from values and from cells: words become the numbers
 //! of the model's encoding.
 
-use super::{FmhaInputs, FmhaKernelSide, FmhaSide};
+use super::{FmhaInputs, FmhaKernelTerms, FmhaTerms};
 use crate::features::reader::Reader;
 use crate::features::rules::no_number;
 use crate::features::{Extractor, FieldError, FmhaEncoding, Uncoded};
@@ -68,7 +68,7 @@ impl Extractor {
         self.coded("pipeline", word, self.rules.fmha_encoding.pipelines(), 1.0)
     }
 
-    pub(in crate::features) fn fmha_problem(&self, p: &FmhaProblem) -> Result<FmhaSide, InvalidField> {
+    pub(in crate::features) fn fmha_problem(&self, p: &FmhaProblem) -> Result<FmhaTerms, InvalidField> {
         let encoding = self.rules.fmha_encoding;
         let inputs = FmhaInputs {
             batch: p.batch,
@@ -82,10 +82,10 @@ impl Extractor {
         Ok(inputs.side())
     }
 
-    pub(in crate::features) fn fmha_kernel(&self, k: &FmhaKernel) -> Result<FmhaKernelSide, InvalidField> {
+    pub(in crate::features) fn fmha_kernel(&self, k: &FmhaKernel) -> Result<FmhaKernelTerms, InvalidField> {
         let python = self.rules.fmha_encoding == FmhaEncoding::Python;
         let (mask, bias, qscale) = (k.mask as u8, k.bias as u8, k.qscale as u8);
-        Ok(FmhaKernelSide {
+        Ok(FmhaKernelTerms {
             pipeline_code: self.fmha_pipeline(k.pipeline.as_str())?,
             tile: k.tile.numbers().map(i64::from),
             pad: k.pad,
@@ -110,7 +110,7 @@ impl Reader<'_> {
         if self.has(names[0]) || !self.has(names[1]) { names[0] } else { names[1] }
     }
 
-    pub(in crate::features) fn fmha_problem(&self, extractor: &Extractor) -> Result<FmhaSide, FieldError> {
+    pub(in crate::features) fn fmha_problem(&self, extractor: &Extractor) -> Result<FmhaTerms, FieldError> {
         let encoding = extractor.rules.fmha_encoding;
         let dtype = self.word(self.either(["dtype", "data_type"]), "")?;
         let inputs = FmhaInputs {
@@ -128,7 +128,7 @@ impl Reader<'_> {
     pub(in crate::features) fn fmha_kernel(
         &self,
         extractor: &Extractor,
-    ) -> Result<FmhaKernelSide, FieldError> {
+    ) -> Result<FmhaKernelTerms, FieldError> {
         let tile = |name: &str| self.int(&format!("tile_{name}"), 0);
         let flag = |names: [&str; 2]| self.flag(self.either(names));
         let python = extractor.rules.fmha_encoding == FmhaEncoding::Python;
@@ -136,7 +136,7 @@ impl Reader<'_> {
         let bias = self.fmha_code(extractor, ["bias", "bias_type"], BIASES)?;
         let qscale = self.found_word(self.either(["qscale", "qscale_type"]));
         let scaled = !matches!(qscale.as_deref(), None | Some("no" | "0" | "False" | "false"));
-        Ok(FmhaKernelSide {
+        Ok(FmhaKernelTerms {
             pipeline_code: extractor.fmha_pipeline(self.word("pipeline", "")?)?,
             tile: [tile("m0")?, tile("n0")?, tile("k0")?, tile("n1")?, tile("k1")?, tile("k0max")?],
             pad: [self.flag("pad_s")?, self.flag("pad_sk")?, self.flag("pad_d")?, self.flag("pad_dv")?],

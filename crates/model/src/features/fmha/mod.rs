@@ -3,14 +3,14 @@
 //! Upstream's C++ header converts every number to a float first and computes in floats; its Python twin, with
 //! which the shipped forest was trained, keeps integers exact. Both are computed here by the same formulas:
 //! for the header, integers are rounded to floats first ([`FmhaInputs::side`]), and products of them are
-//! formed in floats (`FmhaSide::product`).
+//! formed in floats (`FmhaTerms::product`).
 
 mod codes;
 
 use super::axis::{Axis, AxisBlock, Cut};
 use super::block::blocks;
 use super::exact::{flag, float, log2, max1, product, ratio};
-use super::{Feature, FmhaEncoding, Meets, features};
+use super::{Feature, FmhaEncoding, PairWith, features};
 use crate::hardware::Hardware;
 
 /// The numbers of a problem as features see them.
@@ -34,7 +34,7 @@ pub struct FmhaInputs {
 
 /// What features know about a problem, including everything that depends on it alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FmhaSide {
+pub struct FmhaTerms {
     batch: i128,
     sq: i128,
     sk: i128,
@@ -52,13 +52,13 @@ pub struct FmhaSide {
 
 impl FmhaInputs {
     /// Computes everything that depends on the problem alone.
-    pub fn side(&self) -> FmhaSide {
+    pub fn side(&self) -> FmhaTerms {
         let exact = self.encoding == FmhaEncoding::Python;
         let whole = |x: i64| if exact { i128::from(x) } else { x as f64 as i128 };
         let [sq, sk] = self.seqlens.map(whole);
         let [hq, hk] = self.heads.map(whole);
         let [dq, dv] = self.hdims.map(whole);
-        let mut side = FmhaSide {
+        let mut side = FmhaTerms {
             batch: whole(self.batch),
             sq,
             sk,
@@ -72,7 +72,7 @@ impl FmhaInputs {
             ops: 0.0,
             intensity: 0.0,
         };
-        let FmhaSide { batch, hk, .. } = side;
+        let FmhaTerms { batch, hk, .. } = side;
         side.ops = 2.0 * float(batch) * float(hq) * float(sq) * float(sk) * float(dq.saturating_add(dv));
         let tensors = [[batch, hq, sq, dq], [batch, hk, sk, dq], [batch, hk, sk, dv], [batch, hq, sq, dv]];
         let bytes = side.sum(tensors) * self.element_bytes;
@@ -81,7 +81,7 @@ impl FmhaInputs {
     }
 }
 
-impl FmhaSide {
+impl FmhaTerms {
     /// A product of numbers in the encoding's arithmetic.
     fn product<const N: usize>(&self, factors: [i128; N]) -> f64 {
         if self.exact { float(product(factors)) } else { factors.into_iter().map(float).product() }
@@ -99,7 +99,7 @@ impl FmhaSide {
 
 /// What features know about a kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FmhaKernelSide {
+pub struct FmhaKernelTerms {
     /// Number of the pipeline.
     pub pipeline_code: f64,
     /// `m0`, `n0`, `k0`, `n1`, `k1`, `k0max`.
@@ -126,7 +126,7 @@ pub struct FmhaKernelSide {
     pub paged_kv: bool,
 }
 
-impl FmhaKernelSide {
+impl FmhaKernelTerms {
     fn tile_of<const N: usize>(&self, places: [usize; N]) -> f64 {
         float(product(places.map(|place| self.tile[place].into())))
     }
@@ -183,7 +183,7 @@ fn exact_tiles([batch, heads]: [i128; 2], rows: f64, columns: f64) -> f64 {
     float(product([batch, heads, rows as i128, columns as i128]))
 }
 
-impl Meets<FmhaKernelSide> for FmhaSide {
+impl PairWith<FmhaKernelTerms> for FmhaTerms {
     type Pair = FmhaPair;
     type Shape = FmhaShape;
     type Load = FmhaLoad;
@@ -192,11 +192,11 @@ impl Meets<FmhaKernelSide> for FmhaSide {
         [self.sq, self.sk, self.dq]
     }
 
-    fn tile(kernel: &FmhaKernelSide) -> [i64; 3] {
+    fn tile(kernel: &FmhaKernelTerms) -> [i64; 3] {
         [kernel.tile[0], kernel.tile[1], kernel.tile[2]]
     }
 
-    fn shape(kernel: &FmhaKernelSide, _hardware: &Hardware) -> FmhaShape {
+    fn shape(kernel: &FmhaKernelTerms, _hardware: &Hardware) -> FmhaShape {
         FmhaShape { step_elements: kernel.tile_of([0, 2]) + kernel.tile_of([1, 2]) }
     }
 
@@ -219,7 +219,7 @@ impl Meets<FmhaKernelSide> for FmhaSide {
 }
 
 /// Every feature of attention, in upstream's order.
-pub static FEATURES: &[Feature<FmhaSide, FmhaKernelSide>] = features! { <FmhaSide, FmhaKernelSide>
+pub static FEATURES: &[Feature<FmhaTerms, FmhaKernelTerms>] = features! { <FmhaTerms, FmhaKernelTerms>
     Problem batch = |p| float(p.batch), "sequences";
     Problem seqlen_q = |p| float(p.sq), "queries of a sequence";
     Problem seqlen_k = |p| float(p.sk), "keys of a sequence";
@@ -284,7 +284,7 @@ pub static FEATURES: &[Feature<FmhaSide, FmhaKernelSide>] = features! { <FmhaSid
     Problem total_q_elements = |p| p.product([p.batch, p.hq, p.sq, p.dq]), "elements of all queries";
     Problem total_kv_elements = |p| p.product([p.batch, p.hk, p.sk, p.dq.saturating_add(p.dv)]),
         "elements of all keys and values";
-    Kernel feature_count = FmhaKernelSide::feature_count,
+    Kernel feature_count = FmhaKernelTerms::feature_count,
         "how many of mask, bias and the flags the kernel has";
     Hardware hw_num_cus = |h| h.num_cus as f64, "compute units";
     Hardware hw_simds_per_cu = |h| h.simds_per_cu as f64, "SIMD units of a compute unit";

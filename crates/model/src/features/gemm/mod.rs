@@ -1,11 +1,11 @@
 //! Features of GEMMs: the 72 of the current engine, the six of vector widths, and those of a kernel's description.
 
 mod pair;
-mod sides;
+mod terms;
 pub(super) mod vector;
 
 pub use pair::GemmPair;
-pub use sides::{GemmBuild, GemmInputs, GemmKernelSide, GemmSide};
+pub use terms::{GemmBuild, GemmInputs, GemmKernelTerms, GemmTerms};
 
 use super::exact::{flag, float, log2, product, ratio};
 use super::hardware::{compute_units, lds_capacity};
@@ -16,7 +16,7 @@ fn any([m, n, k]: [f64; 3]) -> f64 {
     m.max(n).max(k)
 }
 
-fn misses_padding(k: &GemmKernelSide, m: &GemmPair, axis: usize) -> f64 {
+fn misses_padding(k: &GemmKernelTerms, m: &GemmPair, axis: usize) -> f64 {
     m.axes[axis].uneven * flag(!k.pad[axis])
 }
 
@@ -26,11 +26,11 @@ fn quotient(a: i64, b: i64) -> f64 {
 
 /// Fixed width as the kernel stores it; NaN cannot reach a model: its schema requires the widths, see
 /// `Schema`.
-fn stored(k: &GemmKernelSide, operand: Operand) -> f64 {
+fn stored(k: &GemmKernelTerms, operand: Operand) -> f64 {
     k.vector.map_or(f64::NAN, |widths| widths.fixed(operand) as f64)
 }
 
-fn fraction(p: &GemmSide, k: &GemmKernelSide, operand: Operand) -> f64 {
+fn fraction(p: &GemmTerms, k: &GemmKernelTerms, operand: Operand) -> f64 {
     match (p.vector, k.vector) {
         (Some(problem), Some(widths)) => {
             widths.effective(&problem, [k.tile, k.wave, k.warp_tile], operand) as f64
@@ -42,7 +42,7 @@ fn fraction(p: &GemmSide, k: &GemmKernelSide, operand: Operand) -> f64 {
 
 /// Every feature of GEMMs, in the order of upstream's engine with vector widths, with the hardware before the
 /// vector widths.
-pub static FEATURES: &[Feature<GemmSide, GemmKernelSide>] = hardware_features! { <GemmSide, GemmKernelSide> [
+pub static FEATURES: &[Feature<GemmTerms, GemmKernelTerms>] = hardware_features! { <GemmTerms, GemmKernelTerms> [
     Problem M = |p| p.m as f64, "rows";
     Problem N = |p| p.n as f64, "columns";
     Problem K = |p| p.k as f64, "depth";
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn intensity_uses_exact_byte_counts() {
         let big = 3_037_000_499;
-        let side = GemmSide::new(&GemmInputs {
+        let side = GemmTerms::new(&GemmInputs {
             m: big,
             n: big,
             k: big,

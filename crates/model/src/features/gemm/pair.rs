@@ -1,7 +1,7 @@
 //! A GEMM and a kernel together: values computed once for all features that use them.
 
-use super::sides::{GemmKernelSide, GemmSide};
-use crate::features::Meets;
+use super::terms::{GemmKernelTerms, GemmTerms};
+use crate::features::PairWith;
 use crate::features::axis::{Axis, AxisBlock, Cut};
 use crate::features::block::blocks;
 use crate::features::exact::{float, product};
@@ -48,7 +48,7 @@ pub struct GemmLoad {
     len: usize,
 }
 
-impl Meets<GemmKernelSide> for GemmSide {
+impl PairWith<GemmKernelTerms> for GemmTerms {
     type Pair = GemmPair;
     type Shape = GemmShape;
     type Load = GemmLoad;
@@ -57,11 +57,11 @@ impl Meets<GemmKernelSide> for GemmSide {
         self.extents().map(i128::from)
     }
 
-    fn tile(kernel: &GemmKernelSide) -> [i64; 3] {
+    fn tile(kernel: &GemmKernelTerms) -> [i64; 3] {
         kernel.tile
     }
 
-    fn shape(kernel: &GemmKernelSide, _hardware: &Hardware) -> GemmShape {
+    fn shape(kernel: &GemmKernelTerms, _hardware: &Hardware) -> GemmShape {
         let [m, n, k] = kernel.tile.map(i128::from);
         GemmShape {
             step_elements: float(product([m, k]).saturating_add(product([n, k]))),

@@ -207,7 +207,7 @@ mod tests {
 
     pub(crate) fn plan(pool: &str, problems: &str) -> Plan {
         let pool = Pool::from_bytes("pool", pool.as_bytes()).unwrap();
-        let set = ProblemSet::from_bytes(Path::new("problems"), problems.as_bytes(), Op::GroupedConv);
+        let set = ProblemSet::from_bytes(Path::new("problems"), problems.as_bytes(), Op::Conv);
         Plan::new(&pool, &set.unwrap())
     }
 

@@ -212,7 +212,7 @@ vocabulary! {
 
 vocabulary! {
     /// The operation that kernels of a pool compute.
-    Op, "operation" { Gemm = "gemm_universal", GroupedConv = "grouped_conv", Fmha = "fmha" | "fmha_fwd" }
+    Op, "operation" { Gemm = "gemm_universal", Conv = "grouped_conv", Fmha = "fmha" | "fmha_fwd" }
 }
 
 impl Direction {

@@ -18,8 +18,8 @@ pub use universal::{most_of_forest, universal_prior, universal_rows, universal_s
 
 use std::sync::Arc;
 
-use crate::estimate::{Described, Device, EstimatedKernels};
-use crate::features::{KernelSide, ProblemSide};
+use crate::estimate::{Device, EstimatedKernels, GpuOverride};
+use crate::features::{KernelTerms, ProblemTerms};
 use crate::kernel::Kernel;
 use crate::model::{Model, ModelKey, Predictions};
 use crate::pool::Pool;
@@ -94,7 +94,7 @@ pub struct Ranker {
     /// Parts that no measured kernel had, by index in the pool; empty for most.
     unmeasured: Vec<String>,
     /// Empty for a universal model, which has columns of its own.
-    sides: Vec<KernelSide>,
+    sides: Vec<KernelTerms>,
     features: Option<PoolFeatures>,
     /// `None` for a universal model, which has one for each GPU.
     scorer: Option<PoolScorer>,
@@ -108,7 +108,7 @@ pub struct Ranker {
 /// With fewer kernels that the forest distinguishes, the whole ranking takes no longer than a shortlist.
 const SHORTLIST_FROM: usize = 256;
 
-fn compile(model: &Model, sides: &[KernelSide]) -> Result<(PoolFeatures, PoolScorer), RankError> {
+fn compile(model: &Model, sides: &[KernelTerms]) -> Result<(PoolFeatures, PoolScorer), RankError> {
     let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
     let features = PoolFeatures::new(model.extractor(), sides)?;
     let scorer = PoolScorer::deferred(forest, &features.table())?;
@@ -151,7 +151,7 @@ impl Ranker {
     pub fn deferred(
         model: Arc<Model>,
         key: ModelKey,
-        described: Option<Described>,
+        described: Option<GpuOverride>,
         pool: Arc<Pool>,
         priority: impl Fn(usize) -> i32,
     ) -> Result<Self, RankError> {
@@ -619,11 +619,11 @@ impl Ranker {
         Ok(device.row(place, values))
     }
 
-    fn problem_side(&self, problem: &Problem) -> Result<ProblemSide, RankError> {
-        self.model.extractor().problem_side(problem).map_err(RankError::ProblemSide)
+    fn problem_side(&self, problem: &Problem) -> Result<ProblemTerms, RankError> {
+        self.model.extractor().problem_side(problem).map_err(RankError::ProblemTerms)
     }
 
-    fn row(&self, problem: &ProblemSide, index: usize) -> Result<Vec<f64>, RankError> {
+    fn row(&self, problem: &ProblemTerms, index: usize) -> Result<Vec<f64>, RankError> {
         let place = self.places.binary_search(&index).ok();
         let kernel = place.and_then(|place| self.sides.get(place)).ok_or_else(|| self.not_ranked(index))?;
         let mut row = vec![0.0; self.model.extractor().schema.len()];
@@ -672,7 +672,7 @@ mod tests {
         let [conv, gemm] = ["conv_small", "gemm_small"].map(|name| Model::load(golden(name)).unwrap());
         let pool = Pool::read(golden("gemm_small/pool.txt")).unwrap();
         let side = |kernel: &Kernel| gemm.extractor().kernel_side(&kernel.kind).unwrap();
-        let sides: Vec<KernelSide> = pool.iter().map(side).collect();
+        let sides: Vec<KernelTerms> = pool.iter().map(side).collect();
         assert!(compile(&gemm, &sides).is_ok());
         let error = compile(&conv, &sides).err().unwrap();
         assert_eq!(error, RankError::MixedPool(MixedPool { kernel: 0 }));

@@ -14,55 +14,55 @@ use crate::vocab::Arch;
 /// A GPU in the place of an architecture's profile.
 ///
 /// ```
-/// use ck_select_model::estimate::Described;
+/// use ck_select_model::estimate::GpuOverride;
 ///
 /// let fields = serde_json::from_str(r#"{"based_on": "gfx942", "num_cus": 304}"#)?;
-/// let mi300x = Described::from_json(&fields, None)?;
+/// let mi300x = GpuOverride::from_json(&fields, None)?;
 /// assert_eq!((mi300x.arch.as_str(), mi300x.device.hardware.num_cus), ("gfx942", 304));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Described {
+pub struct GpuOverride {
     /// The architecture whose profile it replaces.
     pub arch: Arch,
     /// What is known about it.
     pub device: Device,
 }
 
-impl Described {
+impl GpuOverride {
     /// Reads a JSON object, as [`Device::from_json`] does. The GPU is one of `arch`; without it, of the
     /// architecture that the object is `based_on`.
-    pub fn from_json(fields: &Map<String, Value>, arch: Option<Arch>) -> Result<Self, DescribedFault> {
+    pub fn from_json(fields: &Map<String, Value>, arch: Option<Arch>) -> Result<Self, GpuOverrideFault> {
         if arch.is_none() && !fields.contains_key("based_on") {
-            return Err(DescribedFault::NoArch);
+            return Err(GpuOverrideFault::NoArch);
         }
         let device = Device::from_json(fields, arch)?;
         let base = fields.get("based_on").and_then(Value::as_str).and_then(|base| base.parse().ok());
-        Ok(Self { arch: arch.or(base).ok_or(DescribedFault::NoArch)?, device })
+        Ok(Self { arch: arch.or(base).ok_or(GpuOverrideFault::NoArch)?, device })
     }
 
     /// Reads a file with such an object.
-    pub fn read(path: &Path, arch: Option<Arch>) -> Result<Self, DescribedError> {
+    pub fn read(path: &Path, arch: Option<Arch>) -> Result<Self, GpuOverrideError> {
         let fields = constants_of(path)?;
-        Self::from_json(&fields, arch).map_err(|fault| DescribedError { path: path.to_owned(), fault })
+        Self::from_json(&fields, arch).map_err(|fault| GpuOverrideError { path: path.to_owned(), fault })
     }
 }
 
 /// The JSON object of a file of hardware constants.
-pub fn constants_of(path: &Path) -> Result<Map<String, Value>, DescribedError> {
+pub fn constants_of(path: &Path) -> Result<Map<String, Value>, GpuOverrideError> {
     let read = || {
         let text = files::read_to_string(path)?;
         match serde_json::from_str(&text)? {
             Strict(Value::Object(fields)) => Ok(fields),
-            _ => Err(DescribedFault::NotAnObject),
+            _ => Err(GpuOverrideFault::NotAnObject),
         }
     };
-    read().map_err(|fault| DescribedError { path: path.to_owned(), fault })
+    read().map_err(|fault| GpuOverrideError { path: path.to_owned(), fault })
 }
 
 /// Why a description of a GPU cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum DescribedFault {
+pub enum GpuOverrideFault {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -82,49 +82,49 @@ pub enum DescribedFault {
 
 /// The same, with the file.
 #[derive(Debug)]
-pub struct DescribedError {
+pub struct GpuOverrideError {
     path: PathBuf,
-    fault: DescribedFault,
+    fault: GpuOverrideFault,
 }
 
-impl DescribedError {
+impl GpuOverrideError {
     /// Whether the file could not be read, rather than understood.
     pub const fn is_io(&self) -> bool {
-        matches!(self.fault, DescribedFault::Io(_))
+        matches!(self.fault, GpuOverrideFault::Io(_))
     }
 }
 
-impl fmt::Display for DescribedError {
+impl fmt::Display for GpuOverrideError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.path.display(), self.fault)
     }
 }
 
-impl std::error::Error for DescribedError {}
+impl std::error::Error for GpuOverrideError {}
 
 /// A value for each GPU that is asked for: the described one, and the profiles of other architectures.
 #[derive(Debug)]
 pub struct PerDevice<T> {
-    described: Option<Described>,
-    of_described: OnceLock<T>,
+    described: Option<GpuOverride>,
+    on_gpu: OnceLock<T>,
     of_profiles: [OnceLock<T>; Device::PROFILES.len()],
 }
 
 impl<T> PerDevice<T> {
     /// Without values yet.
-    pub const fn new(described: Option<Described>) -> Self {
+    pub const fn new(described: Option<GpuOverride>) -> Self {
         let of_profiles = [const { OnceLock::new() }; Device::PROFILES.len()];
-        Self { described, of_described: OnceLock::new(), of_profiles }
+        Self { described, on_gpu: OnceLock::new(), of_profiles }
     }
 
     /// The described GPU.
-    pub const fn described(&self) -> Option<&Described> {
+    pub const fn described(&self) -> Option<&GpuOverride> {
         self.described.as_ref()
     }
 
     /// The architectures of the GPUs that have a value.
     pub fn known(&self) -> impl Iterator<Item = Arch> {
-        let described = self.described.filter(|_| self.of_described.get().is_some());
+        let described = self.described.filter(|_| self.on_gpu.get().is_some());
         let profiles =
             Device::PROFILES.iter().zip(&self.of_profiles).filter(|(_, value)| value.get().is_some());
         described
@@ -136,7 +136,7 @@ impl<T> PerDevice<T> {
     /// The value for a GPU of this architecture, made on first use.
     pub fn get(&self, arch: Arch, make: impl FnOnce(Device) -> T) -> Result<&T, DeviceError> {
         if let Some(described) = self.described.as_ref().filter(|described| described.arch == arch) {
-            return Ok(self.of_described.get_or_init(|| make(described.device)));
+            return Ok(self.on_gpu.get_or_init(|| make(described.device)));
         }
         let place = Device::PROFILES.iter().position(|known| *known == arch.as_str());
         let slot = place.and_then(|place| self.of_profiles.get(place));
@@ -160,10 +160,10 @@ impl<T> Default for PerDevice<T> {
 mod tests {
     use super::*;
 
-    fn described(json: &str, arch: Option<&str>) -> Result<Described, String> {
+    fn described(json: &str, arch: Option<&str>) -> Result<GpuOverride, String> {
         let fields = serde_json::from_str(json).unwrap();
         let arch = arch.map(|arch| arch.parse().unwrap());
-        Described::from_json(&fields, arch).map_err(|error| error.to_string())
+        GpuOverride::from_json(&fields, arch).map_err(|error| error.to_string())
     }
 
     #[test]
@@ -209,10 +209,10 @@ mod tests {
             ),
         ] {
             std::fs::write(&path, text).unwrap();
-            let error = Described::read(&path, None).unwrap_err().to_string();
+            let error = GpuOverride::read(&path, None).unwrap_err().to_string();
             assert!(error.starts_with(&format!("{}: {expected}", path.display())), "{error}");
         }
         let missing = place.path().join("missing.json");
-        assert!(Described::read(&missing, None).unwrap_err().to_string().contains("missing.json: "));
+        assert!(GpuOverride::read(&missing, None).unwrap_err().to_string().contains("missing.json: "));
     }
 }

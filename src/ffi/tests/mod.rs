@@ -42,7 +42,7 @@ fn a_panic_that_panics_goes_no_further() {
 /// What C sees is made of names that the header declares.
 #[test]
 fn constants_of_the_header_are_numbers() {
-    let header = include_str!("../../include/ck_select.h");
+    let header = include_str!("../../../include/ck_select.h");
     let values = header.lines().filter_map(|line| line.strip_prefix("#define ")?.split_once(' '));
     let values: Vec<_> = values.map(|(name, value)| (name, value.trim())).collect();
     assert!(values.contains(&("CK_ANY", "-1")));
@@ -116,7 +116,7 @@ fn sources_keep_their_numbers() {
 
 #[test]
 fn the_soname_has_the_abi_version() {
-    let build = include_str!("../../build.rs");
+    let build = include_str!("../../../build.rs");
     assert!(build.contains(&format!("-soname,libck_select.so.{CK_SELECT_ABI_VERSION}")));
     assert_eq!(ck_select_abi_version(), CK_SELECT_ABI_VERSION);
 }

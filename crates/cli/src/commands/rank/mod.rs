@@ -10,7 +10,7 @@ use ck_select::select::{RankError, RankScratch, Ranker, TargetScorer};
 use clap::ValueEnum;
 use rayon::prelude::*;
 
-use super::rank_estimate::{self, Asked};
+use super::rank_estimate::{self, EstimateRequest};
 use super::rank_notes::{Notes, say_misfits};
 use super::{ModelAndPool, SplitsOption};
 use crate::error::CliError;
@@ -155,7 +155,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     }
     let format = args.format.of_rows();
     let Some(model) = model(args)? else {
-        return rank_estimate::run(Asked {
+        return rank_estimate::run(EstimateRequest {
             gpu: &args.ranker.arch,
             splits: args.splits,
             pool: pool(args)?,

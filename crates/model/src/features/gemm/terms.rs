@@ -7,7 +7,7 @@ use crate::problem::Groups;
 
 /// What features know about a GEMM problem, including everything that depends on it alone.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct GemmSide {
+pub struct GemmTerms {
     pub(super) m: i64,
     pub(super) n: i64,
     pub(super) k: i64,
@@ -46,7 +46,7 @@ pub struct GemmInputs {
     pub groups: Groups,
 }
 
-impl GemmSide {
+impl GemmTerms {
     /// Computes everything that depends on the problem alone.
     pub fn new(inputs: &GemmInputs) -> Self {
         let &GemmInputs { m, n, k, split_k, element_bytes, layout_code, integers, vector, batch, groups } =
@@ -101,7 +101,7 @@ impl GemmSide {
 
 /// What features know about a GEMM kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct GemmKernelSide {
+pub struct GemmKernelTerms {
     /// Tile m, n, k.
     pub tile: [i64; 3],
     /// Waves along m, n, k.
@@ -154,7 +154,7 @@ impl GemmBuild {
     }
 }
 
-impl GemmKernelSide {
+impl GemmKernelTerms {
     pub(super) fn num_warps(&self) -> i128 {
         product(self.wave.map(i128::from))
     }

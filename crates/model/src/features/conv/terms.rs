@@ -28,7 +28,7 @@ fn accesses(direction: Direction, [input, output]: [f64; 2]) -> [f64; 2] {
 
 /// What features know about a convolution problem, including everything that depends on it alone.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ConvSide {
+pub struct ConvTerms {
     pub(super) n: i64,
     pub(super) c: i64,
     pub(super) k: i64,
@@ -103,7 +103,7 @@ pub struct ConvInputs {
     pub element_bytes: f64,
 }
 
-impl ConvSide {
+impl ConvTerms {
     /// Computes everything that depends on the problem alone.
     pub fn new(inputs: &ConvInputs) -> Self {
         let &ConvInputs {
@@ -204,7 +204,7 @@ impl ConvSide {
 
 /// What features know about a convolution kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct ConvKernelSide {
+pub struct ConvKernelTerms {
     /// Threads of a workgroup, or tile m: see [`KernelMapping`](crate::features::KernelMapping).
     pub block_size: i64,
     /// Rows of the result tile, or tile n.
@@ -266,7 +266,7 @@ impl PipelineFlags {
     }
 }
 
-impl ConvKernelSide {
+impl ConvKernelTerms {
     pub(super) fn tile_mn(&self) -> i128 {
         product([self.gemm_m_per_block.into(), self.gemm_n_per_block.into()])
     }
