@@ -162,9 +162,9 @@ typedef enum {
 
 /** An operation. */
 typedef enum {
-  CK_OP_GEMM = 0,         /**< A GEMM. */
+  CK_OP_GEMM = 0, /**< A GEMM. */
   CK_OP_CONV = 1, /**< A grouped convolution. */
-  CK_OP_FMHA = 2,         /**< Attention. */
+  CK_OP_FMHA = 2, /**< Attention. */
 } ck_op;
 
 /** The attention operation that a caller requests. */

@@ -56,7 +56,8 @@ def test_models_come_along():
     assert {"grouped_conv_forward_bf16_gfx950", "grouped_conv_bwd_data_bf16_sm90"} <= set(models)
     for name, directory in models.items():
         assert ck_select.shipped_model(name) == directory
-        assert ck_select.Predictor(directory).spec["op_type"] == "grouped_conv"
+        op = "gemm_universal" if name.startswith("gemm") else "grouped_conv"
+        assert ck_select.Predictor(directory).spec["op_type"] == op
     with pytest.raises(ValueError, match="model: found 'magic', expected one of grouped_conv_bwd_data"):
         ck_select.shipped_model("magic")
 

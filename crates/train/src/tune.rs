@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn more_problems_are_learned_with_more_trees() {
         assert_eq!([1, 10, 40, 500].map(|problems| own_params().trees_for(problems)), [10, 100, 400, 400]);
-        assert_eq!([1, 330, 5000].map(|problems| Params::universal().trees_for(problems)), [1, 66, 400]);
+        assert_eq!([1, 330, 5000].map(|problems| Params::universal().trees_for(problems)), [1, 42, 500]);
         assert_eq!(
             Params::of(Objective::Listwise).trees_for(1),
             800,

@@ -313,7 +313,7 @@ unsafe extern "C" fn first_only(_: *const c_char, hooks: *mut CkKernelHooks, use
 fn exports_come_back_with_hooks() {
     let registry = Owned::filled();
     let mut text: *mut c_char = null_mut();
-    let op = CkOp::GroupedConv as i32;
+    let op = CkOp::Conv as i32;
     let copy = Owned::new();
     let mut count = 0i32;
     let mut info = zeroed(|info: &mut CkKernelInfo| info.struct_size = size_of::<CkKernelInfo>());
