@@ -52,7 +52,7 @@ pub(crate) fn check(command: &clap::Command, matches: &ArgMatches) -> Result<(),
     refuse_repeats(&named)?;
     refuse(&named)?;
     // These begin a folder, whose parents they make, and check it themselves.
-    if ["convert", "pack", "train", "tune"].contains(&command.get_name()) {
+    if ["convert", "import", "pack", "train", "tune"].contains(&command.get_name()) {
         named.retain(|one| one.option != "--output");
     }
     named.iter().filter(|one| one.is_written).try_for_each(|one| check_writable(one.path))

@@ -28,7 +28,7 @@ fn every_command_has_a_page() {
     let mut expected = vec!["ckselect.1".to_owned()];
     let help = good(&["--help"]);
     expected.extend(listed(&help).iter().map(|name| format!("ckselect-{name}.1")));
-    for command in ["store", "dev"] {
+    for command in ["store", "uhd", "dev"] {
         let help = good(&[command, "--help"]);
         expected.extend(listed(&help).iter().map(|name| format!("ckselect-{command}-{name}.1")));
     }

@@ -1,5 +1,7 @@
 //! Forests as hipDNN walks them, and files that nobody should trust.
 
+#![allow(clippy::format_push_string, reason = "short texts, in a test")]
+
 use ck_select_model::forest::{Forest, Node as Inner, Split};
 use ck_select_uhd::{Hgbm, Node, Tree};
 use proptest::prelude::*;
@@ -155,7 +157,9 @@ fn text(splits: &[(u8, f64, u8, u64)], random: &mut Random) -> String {
             let (side, at) = leaves[random.below(leaves.len())];
             children[side][at] = node as i64;
         }
-        children.iter_mut().for_each(|side| side.push(-1));
+        for side in &mut children {
+            side.push(-1);
+        }
         let threshold = if *decision == 1 { sets.to_string() } else { format!("{threshold:e}") };
         if *decision == 1 {
             sets += 1;

@@ -224,7 +224,7 @@ fn table(outcome: &Outcome, top: usize, model: &Arc<Model>, problem: &Problem) -
 
 /// Searches upstream's space.
 fn drawn(args: &Args, by: By<'_>, problem: &Problem) -> Result<Outcome, CliError> {
-    let (mut budget, mut seed, mut rules) = (500, 42, Constraints::WORDS[0].1);
+    let (mut budget, mut seed, mut rules) = (500, 42, Constraints::Buildable);
     let params = Params::read(&args.params, &["budget", "seed", "constraints"])?;
     params.set("budget", whole(1..=100_000_000), &mut budget)?;
     params.set("seed", whole(0..=u64::MAX), &mut seed)?;

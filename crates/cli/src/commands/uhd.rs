@@ -140,20 +140,17 @@ fn run_export(args: &ExportArgs) -> Result<(), CliError> {
         keys.extend(object(path)?);
     }
     let hash = features_hash(&keys["features_signature"], keys.get("categorical_encoding"));
-    let bytes = match &args.library {
-        Some(path) => {
-            let library = files::read(path).map_err(|error| CliError::io(path.display(), &error))?;
-            let text = forest_text(&args.model, model.spec().rank_by)?.unwrap_or_default();
-            uhd::carrying(&library, &text).map_err(|error| refused(&error))?
-        }
-        None => {
-            let trees = Hgbm {
-                features_hash: hash.clone(),
-                training_arches: model.spec().arch.iter().map(ToString::to_string).collect(),
-                ..Hgbm::of_forest(forest).map_err(|error| refused(&error))?
-            };
-            trees.write().map_err(|error| refused(&error))?
-        }
+    let bytes = if let Some(path) = &args.library {
+        let library = files::read(path).map_err(|error| CliError::io(path.display(), &error))?;
+        let text = forest_text(&args.model, model.spec().rank_by)?.unwrap_or_default();
+        uhd::carrying(&library, &text).map_err(|error| refused(&error))?
+    } else {
+        let trees = Hgbm {
+            features_hash: hash.clone(),
+            training_arches: model.spec().arch.iter().map(ToString::to_string).collect(),
+            ..Hgbm::of_forest(forest).map_err(|error| refused(&error))?
+        };
+        trees.write().map_err(|error| refused(&error))?
     };
     let digest = sha256(&bytes);
     keys.entry("features_hash").or_insert_with(|| hash.clone().into());
@@ -333,19 +330,16 @@ fn run_import(args: &ImportArgs) -> Result<(), CliError> {
     let io = |error| CliError::io(args.output.display(), &error);
     let staged = Staged::create(&args.output).map_err(io)?;
     staged.write(&target.file_name(), text.as_bytes()).map_err(io)?;
-    match spec {
-        Some(spec) => {
-            staged.write(SPEC, format!("{spec:#}\n").as_bytes()).map_err(io)?;
-            Model::load(staged.path())?;
-        }
-        None => {
-            Forest::load(staged.path().join(target.file_name()))?;
-            say!(
-                "ckselect: {}: only a forest, without {SPEC}: ck-select does not know these features (transform of \
-                 its scores: {transform})",
-                args.output.display()
-            );
-        }
+    if let Some(spec) = spec {
+        staged.write(SPEC, format!("{spec:#}\n").as_bytes()).map_err(io)?;
+        Model::load(staged.path())?;
+    } else {
+        Forest::load(staged.path().join(target.file_name()))?;
+        say!(
+            "ckselect: {}: only a forest, without {SPEC}: ck-select does not know these features (transform of \
+             its scores: {transform})",
+            args.output.display()
+        );
     }
     staged.commit(false).map_err(io)
 }

@@ -211,7 +211,7 @@ impl UniversalPool {
                     Value::Gemm(value) => Some(value),
                     Value::Fmha(_) => None,
                 });
-                in_blocks(shapes, columns, values, wanted, |shape| {
+                in_blocks(shapes, &columns, values, wanted, |shape| {
                     let cycles = Cycles::new(load, shape, device);
                     let least = START + bytes.max(load.multiply_adds / (shape.macs * units));
                     Seen { time: cycles.time(), cycles, load, shape, device, least }
@@ -222,7 +222,7 @@ impl UniversalPool {
                     Value::Fmha(value) => Some(value),
                     Value::Gemm(_) => None,
                 });
-                in_blocks(shapes, columns, values, wanted, |shape| {
+                in_blocks(shapes, &columns, values, wanted, |shape| {
                     let cycles = FmhaCycles::new(load, shape, device);
                     let least = START + bytes.max(cycles.products_alone());
                     Seen { time: cycles.time(), cycles, load, shape, device, least }
@@ -258,7 +258,7 @@ impl Wanted<'_> {
 /// Computes columns and times of some kernels after the others.
 fn in_blocks<'a, L: Copy + 'a, S: Copy, P: Copy>(
     shapes: &'a [S],
-    columns: impl Iterator<Item = fn(&[Seen<'_, L, S, P>], &mut [f64])> + Clone,
+    columns: &(impl Iterator<Item = fn(&[Seen<'_, L, S, P>], &mut [f64])> + Clone),
     values: &mut [f64],
     mut wanted: Wanted<'_>,
     see: impl Fn(&'a S) -> Seen<'a, L, S, P>,
@@ -281,7 +281,10 @@ fn in_blocks<'a, L: Copy + 'a, S: Copy, P: Copy>(
         for (place, number) in places.clone().enumerate() {
             let class = if let Wanted::Some(classes) = &wanted { classes[number] as usize } else { number };
             let one = see(&shapes[class]);
-            block.get_or_insert_with(|| [one; BLOCK])[place] = one;
+            match &mut block {
+                None => block = Some([one; BLOCK]),
+                Some(block) => block[place] = one,
+            }
         }
         let seen = block.as_ref().map_or(&[][..], |block| &block[..places.len()]);
         for (column, cells) in columns.clone().zip(values.chunks_exact_mut(count)) {

@@ -325,7 +325,7 @@ impl Ranker {
         (scratch.arch, scratch.is_shortlist) = (arch, true);
         scratch.outside = self.known.outside(&problem, arch, &[]);
         let scores =
-            self.places.iter().zip(universal.scores(universal.on(&problem, arch)?, &scratch.universal));
+            self.places.iter().zip(Universal::scores(universal.on(&problem, arch)?, &scratch.universal));
         scratch.ranking.clear();
         scratch.ranking.extend(scores.filter(|(_, score)| !score.is_nan()).map(|(&index, score)| Ranked {
             index,
@@ -440,7 +440,7 @@ impl Ranker {
         if let Some(own) = &self.universal {
             let device = own.on(&problem, *arch)?;
             if own.score_all(device, |sum| self.score(sum), universal, scratch)? {
-                let scores = self.places.iter().zip(own.scores(device, universal));
+                let scores = self.places.iter().zip(Universal::scores(device, universal));
                 // A kernel that does not answer the problem, or has no estimate, has none.
                 let timed = scores.zip(&universal.log_times).filter(|(_, time)| !time.is_nan());
                 timed.for_each(|((&index, score), _)| push(index, score));

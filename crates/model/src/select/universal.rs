@@ -366,11 +366,7 @@ impl Universal {
     }
 
     /// The scores that were found, by kernel; NaN for those that do not count, or were left out.
-    pub(super) fn scores<'v>(
-        &self,
-        device: &'v OnDevice,
-        values: &'v Values,
-    ) -> impl Iterator<Item = f64> + 'v {
+    pub(super) fn scores<'v>(device: &'v OnDevice, values: &'v Values) -> impl Iterator<Item = f64> + 'v {
         let of_kernel = |(&class, time): (&u32, &f64)| {
             if time.is_nan() {
                 f64::NAN

@@ -55,6 +55,7 @@ impl GemmProblem {
     }
 
     /// The problem of which nothing is known.
+    #[allow(clippy::unused_self, reason = "one call for every operation")]
     pub(crate) const fn assumed(&self) -> Self {
         Self::USUAL
     }
