@@ -1333,6 +1333,10 @@ static void attention_is_chosen(void) {
     }
     ANSWERS(CK_STATUS_OK, ck_registry_add_fmha_kernels(registry, descs, NULL, 2));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_fmha_kernels(registry, NULL, NULL, 1));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_add_folder(registry, NULL, NULL));
+    ANSWERS(CK_STATUS_IO, ck_registry_add_folder(registry, "no such folder", NULL));
+    /* This library carries no forest. */
+    CHECK(isnan(ck_uhd_score(NULL, 0)));
     ck_fmha_problem problem;
     ANSWERS(CK_STATUS_NULL_POINTER, ck_fmha_problem_init(NULL));
     ANSWERS(CK_STATUS_OK, ck_fmha_problem_init(&problem));
