@@ -1,7 +1,7 @@
 //! Destinations of results: standard output or a file.
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ck_select::files::Pending;
 use ck_select::terminal::printable;
@@ -98,7 +98,7 @@ pub(crate) fn suffix(path: &Path) -> &str {
 
 /// Reads the path of a page, a table or a document.
 #[cfg(feature = "offline")]
-pub(crate) fn with_suffix(text: &str) -> Result<PathBuf, String> {
+pub(crate) fn with_suffix(text: &str) -> Result<std::path::PathBuf, String> {
     match suffix(Path::new(text)) {
         "html" | "json" | "csv" => Ok(text.into()),
         _ => Err(format!("found '{text}', expected a name that ends in .html, .json or .csv")),
