@@ -265,7 +265,7 @@ impl Data {
         if given.is_given() {
             return Ok(given.clone());
         }
-        Ok(Gpu::of(self.rows.filter.first_rows(&self.files)?.arch()?))
+        Ok(Gpu::with_profile(self.rows.filter.first_rows(&self.files)?.arch()?))
     }
 
     /// Reads rows for the estimate on a GPU: that of the options, else of the architecture that the rows

@@ -1,6 +1,7 @@
 //! The GPU of `--arch`: an architecture with its profile, or a file of constants.
 
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 use ck_select::estimate::{Device, GpuOverride, constants_of};
 use ck_select::hardware::Hardware;
@@ -20,9 +21,11 @@ pub(crate) struct Gpu {
     file: Option<PathBuf>,
 }
 
-impl Gpu {
-    /// Reads the option's value.
-    pub(crate) fn from_text(text: &str) -> Result<Self, String> {
+/// Reads the option's value.
+impl FromStr for Gpu {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
         if text.is_empty() {
             return Ok(Self::default());
         }
@@ -41,9 +44,11 @@ impl Gpu {
             )),
         }
     }
+}
 
+impl Gpu {
     /// A GPU of an architecture's profile.
-    pub(crate) const fn of(arch: Option<Arch>) -> Self {
+    pub(crate) const fn with_profile(arch: Option<Arch>) -> Self {
         Self { arch, file: None }
     }
 
@@ -186,7 +191,7 @@ impl Gpu {
         }
         let mut named = kernels.map(|kernel| kernel.kind.arch());
         let first = named.next().flatten().filter(|&first| named.all(|other| other == Some(first)));
-        Self::of(problem.and_then(Problem::arch).or(first)).device()
+        Self::with_profile(problem.and_then(Problem::arch).or(first)).device()
     }
 
     /// The GPU, which has to be named.

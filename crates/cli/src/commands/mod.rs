@@ -217,13 +217,7 @@ pub(crate) struct ModelAndPool {
     /// The GPU to rank for: an architecture, or a file of constants (`ckselect hardware` writes one;
     /// ARCH:FILE if it is based on another architecture). A universal model and the estimate need one unless
     /// the problem or all kernels name it; for another model, its constants replace those of the training
-    #[arg(
-        long,
-        value_name = "ARCH|FILE",
-        value_parser = Gpu::from_text,
-        default_value = "",
-        hide_default_value = true
-    )]
+    #[arg(long, value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
     arch: Gpu,
 }
 

@@ -43,13 +43,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     model: PathBuf,
     /// The GPU, for the estimate and for a universal model: an architecture, or a file of constants
-    #[arg(
-        long,
-        value_name = "ARCH|FILE",
-        value_parser = Gpu::from_text,
-        default_value = "",
-        hide_default_value = true
-    )]
+    #[arg(long, value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
     arch: Gpu,
     /// The problem, as key=value pairs
     #[arg(long, value_name = "PAIRS")]

@@ -122,13 +122,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR")]
     model: Option<PathBuf>,
     /// The GPU, for the estimate and for a universal model: an architecture, or a file of constants
-    #[arg(
-        long,
-        value_name = "ARCH|FILE",
-        value_parser = NamedGpu::from_text,
-        default_value = "",
-        hide_default_value = true
-    )]
+    #[arg(long, value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
     arch: NamedGpu,
     /// GPUs to measure on, all at once, by their indices among the visible ones; by default all that
     /// HIP_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES name, or the first

@@ -55,13 +55,7 @@ pub(crate) struct Args {
     allow: AllowOption,
     /// GPU constants to use instead of the model's or the schema's: an architecture, or a file of single
     /// constants
-    #[arg(
-        long,
-        value_name = "ARCH|FILE",
-        value_parser = Gpu::from_text,
-        default_value = "",
-        hide_default_value = true
-    )]
+    #[arg(long, value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
     arch: Gpu,
     /// List the features with their dependencies and meanings; reads no input
     #[arg(long)]

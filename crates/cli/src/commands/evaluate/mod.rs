@@ -72,13 +72,7 @@ pub(crate) struct Args {
     pool: Option<PathBuf>,
     /// The GPU, for the estimate and for a universal model: an architecture, or a file of constants [default:
     /// what the rows record]
-    #[arg(
-        long,
-        value_name = "ARCH|FILE",
-        value_parser = Gpu::from_text,
-        default_value = "",
-        hide_default_value = true
-    )]
+    #[arg(long, value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
     arch: Gpu,
     #[command(flatten)]
     data: Data,

@@ -67,13 +67,7 @@ pub(crate) struct Args {
     overwrite: bool,
     /// The GPU that was measured: an architecture such as gfx950, or a file of constants. With --universal,
     /// that of rows that record none [default: what the rows record]
-    #[arg(
-        long = "arch",
-        value_name = "ARCH|FILE",
-        value_parser = Gpu::from_text,
-        default_value = "",
-        hide_default_value = true
-    )]
+    #[arg(long = "arch", value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
     gpu: Gpu,
     /// Train a universal model (docs/estimate.md): one forest on data of any devices, directions and types,
     /// each row for the GPU that it names, with the estimate as prior. It only ranks

@@ -127,7 +127,7 @@ pub(super) struct Settings {
 impl Settings {
     const NAMES: [&str; 6] = ["seed", "fold_seed", "threads", "hard_examples", "early_stopping", "group_by"];
 
-    pub(super) fn of(words: &[String]) -> Result<Self, CliError> {
+    pub(super) fn read(words: &[String]) -> Result<Self, CliError> {
         let mut all =
             Self { seed: 42, fold_seed: None, threads: 0, hard_examples: 0, stop: None, group_by: None };
         for Param { text, only, name, value } in params(words)? {

@@ -25,7 +25,7 @@ use crate::timestamp::timestamp;
 pub(super) fn run(given: &Args) -> Result<(), CliError> {
     let (files, roles) = plan::files(given)?;
     let args = &with_first_rows(given, &files)?;
-    let settings = plan::Settings::of(&args.params)?;
+    let settings = plan::Settings::read(&args.params)?;
     let mut plan = plan::plan(args, &settings, roles)?;
     Directory::check_free(&args.output, args.overwrite)?;
     let tables = tables(args)?;

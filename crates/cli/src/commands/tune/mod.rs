@@ -63,13 +63,7 @@ pub(crate) struct Args {
     model: PathBuf,
     /// The GPU that is measured: an architecture, or a file of constants [default: with --simulate, the
     /// architecture that the rows record]
-    #[arg(
-        long = "arch",
-        value_name = "ARCH|FILE",
-        value_parser = Gpu::from_text,
-        default_value = "",
-        hide_default_value = true
-    )]
+    #[arg(long = "arch", value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
     gpu: Gpu,
     /// Measure nothing: take the times from recorded sweeps
     #[arg(long, value_name = "FILE", group = "who", num_args = 1..)]
