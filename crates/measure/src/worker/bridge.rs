@@ -52,7 +52,8 @@ pub(super) fn hooks(library: &'static Library, kernel: &FolderKernel) -> Result<
         }
     }
     let bridge = Box::leak(Box::new(Bridge { run, bytes, operands: RefCell::default() }));
-    Ok(CkKernelHooks { user: std::ptr::from_mut(bridge).cast(), run_gemm: Some(run_gemm), ..NONE })
+    let user = std::ptr::from_mut(bridge).cast();
+    Ok(CkKernelHooks { user, supports_gemm: Some(supports_gemm), run_gemm: Some(run_gemm), ..NONE })
 }
 
 /// Runs a kernel once.
@@ -75,5 +76,15 @@ unsafe extern "C" fn run_gemm(problem: *const CkGemmProblem, _stream: *mut c_voi
     let code = unsafe {
         (bridge.run)(a.as_ptr().cast(), b.as_ptr().cast(), c.as_mut_ptr().cast(), m, n, k, &raw mut ms)
     };
-    if code == 0 { ms } else { code as f32 }
+    // Codes of either sign are failures; a positive number would be a time.
+    if code == 0 { ms } else { -(code.unsigned_abs() as f32) }
+}
+
+/// The function takes no number of parts.
+///
+/// # Safety
+/// `problem` lives for the call.
+unsafe extern "C" fn supports_gemm(problem: *const CkGemmProblem, _user: *mut c_void) -> i32 {
+    // SAFETY: by contract.
+    unsafe { (*problem).split_k <= 1 }.into()
 }
