@@ -181,12 +181,12 @@ fn validation(out: &mut String, plan: &Plan, trained: &[Trained]) {
     let _ = writeln!(
         out,
         "{what}; {apart}. {stop}\n\
-         Efficiency is the chosen kernel's TFLOPS as a share of the fastest measured kernel's, by problem.\n"
+         Efficiency is the chosen kernel's TFLOPS as a share of the fastest measured kernel's, by problem, in percent.\n"
     );
     out.push_str(
         "| target | problems | mean | median | P10 | min | best of top 3 |\n|---|---|---|---|---|---|---|\n",
     );
-    let percent = |share: f64| format!("{:.2} %", share * 100.0);
+    let percent = |share: f64| format!("{:.2}", share * 100.0);
     for one in trained {
         if let Some(efficiency) = &one.validation.efficiency {
             let _ = writeln!(
@@ -213,7 +213,7 @@ fn places(out: &mut String, places: &[GpuFigures]) {
          configuration, timed again, moves by some percent, so that a winner is often one of several equals. The efficiencies \
          above take all but the timed kernels for slow, and say nothing; below, by shape and by pair of N and K, is how often \
          the held-out winner is among the first 1, 3, 5 and tenth of its pool, and how fast the first kernel is where it was \
-         timed.\n\n",
+         timed, in percent.\n\n",
     );
     let names =
         first.counts.map(|(name, _)| name).into_iter().chain(first.figures.iter().map(|(name, _)| *name));
@@ -221,7 +221,7 @@ fn places(out: &mut String, places: &[GpuFigures]) {
     let _ = writeln!(out, "| table | {} |\n|---|{}", names.join(" | "), "---|".repeat(names.len()));
     for one in places {
         let counts = one.counts.iter().map(|(_, count)| count.to_string());
-        let percent = |value: f64| format!("{:.1} %", value * 100.0);
+        let percent = |value: f64| format!("{:.1}", value * 100.0);
         let figures = one.figures.iter().map(|(_, value)| value.map_or_else(String::new, percent));
         let _ = writeln!(out, "| {} | {} |", one.name, counts.chain(figures).collect::<Vec<_>>().join(" | "));
     }
