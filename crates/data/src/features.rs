@@ -77,29 +77,9 @@ pub fn rows(
     Ok(values)
 }
 
-/// The same rows, a part at a time and never all of them in memory. `take` receives the index of a part's
-/// first row and the part's rows, on any thread and in any order.
-pub fn parts(
-    measurements: &Measurements,
-    extractor: &Extractor,
-    rows: &[u32],
-    take: impl Fn(usize, &[f64]) + Sync,
-) -> Result<(), FeatureError> {
-    let prepared = Prepared::new(measurements, extractor)?;
-    let width = extractor.schema.len();
-    let desk = || (RowValues::default(), vec![0.0; CHUNK.min(rows.len()) * width]);
-    rows.par_chunks(CHUNK).enumerate().try_for_each_init(desk, |(desk, values), (part, rows)| {
-        let values = &mut values[..rows.len() * width];
-        prepared.fill(rows, values, desk)?;
-        take(part * CHUNK, values);
-        Ok(())
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use std::fmt::Write as _;
-    use std::sync::Mutex;
 
     use ck_select_model::features::Engine;
     use ck_select_types::vocab::Op;
@@ -108,7 +88,7 @@ mod tests {
     use crate::measurements::Wanted;
 
     #[test]
-    fn parts_are_the_rows_and_the_rows_are_the_extractors() {
+    fn rows_are_the_extractors() {
         let mut text = "kernel,C,K,Hi,Wi,Y,X,latency_ms,tflops\n".to_owned();
         for index in 0..3000 {
             let kernel = ["16x64x64_compv3", "64x64x128_mem", "16x64x64_compv4"][index % 3];
@@ -121,13 +101,7 @@ mod tests {
         let extractor = Extractor::of_engine(Engine::Conv97);
         let wanted: Vec<u32> = (0..3000).filter(|index| index % 5 != 0).collect();
         let whole = rows(&measurements, &extractor, &wanted).unwrap();
-        let collected = Mutex::new(vec![0.0; whole.len()]);
-        parts(&measurements, &extractor, &wanted, |first, values| {
-            collected.lock().unwrap()[first * 97..first * 97 + values.len()].copy_from_slice(values);
-        })
-        .unwrap();
         let bits = |values: &[f64]| values.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
-        assert_eq!(bits(&whole), bits(&collected.into_inner().unwrap()));
         for (values, &index) in whole.chunks_exact(97).zip(&wanted) {
             let row = &measurements.rows()[index as usize];
             let problem = &measurements.problems()[row.problem as usize];

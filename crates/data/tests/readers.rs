@@ -1,6 +1,5 @@
 //! Readers of measurements: every format, what is kept, what is refused, and where it stood.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -681,39 +680,6 @@ fn conversion_needs_the_architecture_and_one_operation() {
     assert!(!output.exists(), "a failed conversion leaves nothing");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2, "no temporary file stays");
     assert_eq!(run(&both, &Options { op: Some(Op::Gemm), ..options() }), Ok(vec![0, 1]));
-}
-
-/// Figures are not asked for, whatever the format.
-#[test]
-fn pairs_are_the_rows_without_their_figures() {
-    let folder = TempDir::new().unwrap();
-    let mut text = "kernel,problem_idx,C,K,Hi,Wi,Y,X,latency_ms,tflops\n".to_owned();
-    for index in 0..50 {
-        // Neighbours of one problem, some of them for another type, and some problems that come again.
-        let kernel = ["16x64x64_compv3", "64x64x128_mem", "16x64x64_compv4"][index % 3];
-        let dtype = if index % 7 == 3 { "fp16" } else { "bf16" };
-        let channels = 16 * (1 + index / 4 % 9);
-        let figures = format!("64,8,8,3,3,0.5,1{index}");
-        writeln!(text, "grouped_conv_forward_{dtype}_2d_{kernel},{index},{channels},{figures}").unwrap();
-    }
-    let csv = file(&folder, "a.csv", &text);
-    let table = folder.path().join("a.parquet");
-    converted(std::slice::from_ref(&csv), &table, &options());
-    for path in [csv, table] {
-        let all = measured(&path, Op::Conv);
-        let pairs = Measurements::read_pairs(&[&path], Wanted::all(Op::Conv)).unwrap();
-        assert_eq!(pairs.problems(), all.problems());
-        assert_eq!(pairs.kernels(), all.kernels());
-        assert_eq!(pairs.hardware(), all.hardware());
-        assert_eq!((pairs.rows().len(), pairs.sweeps().len(), all.sweeps().len()), (50, 14, 50));
-        let bf16 = Wanted { dtype: Some(Dtype::Bf16), ..Wanted::all(Op::Conv) };
-        let some = Measurements::read_pairs(&[&path], bf16).unwrap();
-        assert_eq!((some.rows().len(), some.sources()[0].other), (43, 7));
-        for (pair, row) in pairs.rows().iter().zip(all.rows()) {
-            assert_eq!((pair.problem, pair.kernel), (row.problem, row.kernel));
-            assert!(row.is_valid && !pair.is_valid && pair.tflops == 0.0 && pair.latency_ms.is_nan());
-        }
-    }
 }
 
 /// CK DSL's sweeps say the tile and the pipeline of a kernel, microseconds, and no type.

@@ -260,40 +260,14 @@ impl Measurements {
         Ok(measurements)
     }
 
-    /// Reads only the kernel and the problem of each row: figures are those of failed rows, and all rows of a
-    /// problem are one sweep. A table's other columns are not decoded, and may be missing.
-    ///
-    /// ```no_run
-    /// use ck_select_types::vocab::Op;
-    /// use ck_select_data::measurements::{Measurements, Wanted};
-    ///
-    /// let pairs = Measurements::read_pairs(&["sweep.parquet"], Wanted::all(Op::Conv))?;
-    /// println!("{} problems on {} kernels", pairs.problems().len(), pairs.kernels().len());
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn read_pairs<P: AsRef<Path>>(paths: &[P], wanted: Wanted) -> Result<Self, DataError> {
-        let mut measurements = Self::new(wanted);
-        for path in paths {
-            for file in files_of(path.as_ref())? {
-                measurements.add(&file, false)?;
-            }
-        }
-        Ok(measurements)
-    }
-
     /// Adds the rows of one file: a benchmark CSV, a parquet table, the JSON of a benchmark run, or a
     /// streaming log, where the three text formats may be compressed with gzip.
     ///
     /// A place that should be a row, but is not, is an error here, because nobody should train on a damaged
     /// file unknowingly. `ckselect convert` takes the good rows and counts the rest.
     pub fn add_file(&mut self, path: &Path) -> Result<(), DataError> {
-        self.add(path, true)
-    }
-
-    fn add(&mut self, path: &Path, figures: bool) -> Result<(), DataError> {
         let filter = self.filter();
         let mut collector = RowCollector::new(self);
-        collector.figures = figures;
         let counts = read_file(path, filter, &mut collector)?;
         let other_runs = collector.other_runs;
         let arches = collector.end(&path.display().to_string())?;

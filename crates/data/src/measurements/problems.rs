@@ -74,11 +74,9 @@ pub(super) fn check_columns(
     file: &str,
     columns: &[String],
     wanted: Option<Op>,
-    figures: bool,
 ) -> Result<Vec<String>, DataError> {
     let names: Vec<&str> = columns.iter().map(String::as_str).collect();
-    let also = if figures { MEASURED.as_slice() } else { &MEASURED[..2] };
-    check_names(op_of(columns, wanted), &names, also)
+    check_names(op_of(columns, wanted), &names, &MEASURED)
         .map_err(|error| DataError::format(file, format_args!("header: {error}")))
 }
 

@@ -34,10 +34,6 @@ pub(crate) struct Figures {
 }
 
 impl Figures {
-    /// For a row whose figures are not needed.
-    pub(crate) const UNREAD: Self =
-        Self { tflops: 0.0, latency_ms: f64::NAN, bandwidth_gb_s: f64::NAN, is_valid: false };
-
     /// Judges a row. `recorded` is the validity in the file, `non_zero` the number of non-zero elements of
     /// the result: a kernel that wrote nothing did no work. Impossible figures are rejected, like garbled
     /// numbers.
@@ -62,11 +58,6 @@ impl Figures {
 
 /// Receives rows.
 pub(crate) trait Sink {
-    /// Whether it needs more than problem and kernel of a row. Otherwise readers may skip the rest.
-    fn wants_figures(&self) -> bool {
-        true
-    }
-
     /// Whether it takes rows of a run. Nothing else of a row of another one counts, and its reader counts it as taken.
     fn takes_run(&mut self, run: Option<&str>) -> bool {
         let _ = run;

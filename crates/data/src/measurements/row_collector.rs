@@ -16,8 +16,6 @@ pub(super) type Arches = (Vec<Arch>, Vec<(Arch, usize)>);
 /// Receives the rows of one file.
 pub(super) struct RowCollector<'a> {
     into: &'a mut Measurements,
-    /// Whether figures and the file's own sweeps are also used.
-    pub(super) figures: bool,
     /// Our indices of the reader's kernels, as far as known.
     kernels: Vec<Option<u32>>,
     /// Our index of the last row's problem, by the reader's serial.
@@ -79,7 +77,6 @@ impl<'a> RowCollector<'a> {
     pub(super) fn new(into: &'a mut Measurements) -> Self {
         Self {
             into,
-            figures: true,
             kernels: Vec::new(),
             last_problem: None,
             sweeps: HashMap::new(),
@@ -109,10 +106,6 @@ impl<'a> RowCollector<'a> {
 }
 
 impl Sink for RowCollector<'_> {
-    fn wants_figures(&self) -> bool {
-        self.figures
-    }
-
     fn takes_run(&mut self, run: Option<&str>) -> bool {
         let takes = self.into.run.is_none() || self.into.run.as_deref() == run;
         self.other_runs += usize::from(!takes);
@@ -134,10 +127,8 @@ impl Sink for RowCollector<'_> {
             }
         };
         self.last_problem = Some((row.serial, problem));
-        let (figures, number) =
-            if self.figures { (row.figures, row.problem_idx) } else { (Figures::UNREAD, None) };
-        let sweep = self.sweep(problem, number);
-        let Figures { tflops, latency_ms, bandwidth_gb_s, is_valid } = figures;
+        let sweep = self.sweep(problem, row.problem_idx);
+        let Figures { tflops, latency_ms, bandwidth_gb_s, is_valid } = row.figures;
         let failure = match row.error {
             Some(message) if !is_valid => failures::class(&mut self.into.failures, message),
             _ => 0,

@@ -127,8 +127,7 @@ impl KernelColumns {
 /// The places of the columns.
 struct Header {
     kernel: KernelColumns,
-    /// `None` if the figures are not read.
-    figures: Option<FigureColumns>,
+    figures: FigureColumns,
     /// Columns of constants of the GPU, with their names without `hw_`.
     hardware: Vec<(&'static str, usize)>,
     /// Columns of the problem, with their names.
@@ -244,12 +243,12 @@ impl<'a> Table<'a> {
         names: &'a mut Names,
         sink: &'a mut dyn Sink,
     ) -> Result<Self, DataError> {
-        let (op, with_figures) = (names.filter().op, sink.wants_figures());
-        let unknown = check_columns(file, columns, op, with_figures)?;
+        let op = names.filter().op;
+        let unknown = check_columns(file, columns, op)?;
         let index = Index::new(file, columns)?;
         let header = Header {
             kernel: index.kernel(names.filter().dtype)?,
-            figures: with_figures.then(|| index.figures()).transpose()?,
+            figures: index.figures()?,
             hardware: Hardware::NAMES
                 .into_iter()
                 .zip(Hardware::COLUMNS)
@@ -270,11 +269,9 @@ impl<'a> Table<'a> {
             KernelColumns::Name(name, again) => *name == column || *again == Some(column),
             KernelColumns::Tile(columns, _) => columns.contains(&column),
         };
-        let is_figure = figures.as_ref().is_some_and(|of| {
-            let some =
-                [of.bandwidth, of.non_zero, of.problem_idx, of.is_valid, of.run_id, of.error, of.status];
-            [of.tflops, of.latency].contains(&column) || some.contains(&Some(column))
-        });
+        let of = figures;
+        let some = [of.bandwidth, of.non_zero, of.problem_idx, of.is_valid, of.run_id, of.error, of.status];
+        let is_figure = [of.tflops, of.latency].contains(&column) || some.contains(&Some(column));
         is_of_kernel || is_figure || hardware.iter().chain(problem).any(|(_, place)| *place == column)
     }
 
@@ -300,9 +297,9 @@ impl<'a> Table<'a> {
 
     /// False if the row is for a kernel or an architecture that was not requested.
     fn row(&mut self, cells: Cells<'_, '_>) -> Result<bool, Fault> {
-        let figures = self.header.figures.as_ref();
+        let figures = &self.header.figures;
         let some = |column: Option<usize>| column.map_or(Cell::Absent, cells);
-        let run_id = some(figures.and_then(|of| of.run_id)).text();
+        let run_id = some(figures.run_id).text();
         if !self.rows.sink.takes_run(run_id.as_deref()) {
             return Ok(true);
         }
@@ -321,22 +318,18 @@ impl<'a> Table<'a> {
             }
             self.last = Some(serial);
         }
-        let figures = self.header.figures.as_ref();
-        let recorded = figures.map_or(Ok(None), |columns| columns.recorded(cells))?;
-        let non_zero = some(figures.and_then(|of| of.non_zero)).whole("non_zero")?;
-        let error = figures.and_then(|of| of.error.or(of.status.filter(|_| recorded == Some(false))));
-        let error = some(error).text();
+        let figures = &self.header.figures;
+        let recorded = figures.recorded(cells)?;
+        let non_zero = some(figures.non_zero).whole("non_zero")?;
+        let error = some(figures.error.or(figures.status.filter(|_| recorded == Some(false)))).text();
         let measured = Measured {
             kernel: id,
             kernels: self.rows.names.kernels(),
             problem: &problem,
             serial,
-            figures: match figures {
-                Some(columns) => columns.read(cells, recorded, non_zero, &problem)?,
-                None => Figures::UNREAD,
-            },
+            figures: figures.read(cells, recorded, non_zero, &problem)?,
             non_zero,
-            problem_idx: some(figures.and_then(|of| of.problem_idx)).whole("problem_idx")?,
+            problem_idx: some(figures.problem_idx).whole("problem_idx")?,
             run_id: run_id.as_deref(),
             error: error.as_deref(),
         };
