@@ -11,8 +11,6 @@ import re
 import subprocess
 from pathlib import Path
 
-from headers import Item, Reader, flat, words
-
 C_PAGES = {"c": "ck_select.h", "c-rows": "ck_select_rows.h", "c-bench": "ck_select_bench.h"}
 CPP_PAGES = {"cpp": "ck_select", "cpp-dispatcher": "ck_select_dispatcher"}
 RUST_CRATES = ("ck_select", "ck_select_types", "ck_select_model", "ck_select_enumerate")
@@ -58,34 +56,49 @@ def linked(text: str, links: dict[str, str], page: str) -> str:
 NAMES = re.compile(r"(?<![\w`])(?:CK_[A-Z0-9_]+|ck_\*\w*|ck_select::\w+(?:\(\))?|<[\w/]+\.hpp>)(?!`)")
 
 
-# C
+# C and C++: a header's own text, a block of code for each declaration with its comment
 
 
 def c_page(header: Path, page: str, links: dict[str, str]) -> str:
-    """One C header: functions, then types."""
+    """One C header."""
     source = header.read_text()
-    items = flat(Reader(source, plain_comments=header.name == "ck_select_bench.h").items())
     opening, conventions = opening_of(source)
     out = [f"# C: {header.name}", opening]
     if conventions:
         out.append(f"## Conventions\n\n{prose(listed(conventions))}")
-    types = [item for item in items.values() if item.kind or item.code.startswith(("#define", "typedef"))]
-    functions = [item for item in items.values() if item not in types]
-    for heading, group in (("Functions", functions), ("Types and constants", types)):
-        out.append(f"## {heading}")
-        commented = ""
-        for item in group:
-            # A function without a comment is one of those under the comment before.
-            commented, item.doc = (item.name, item.doc) if item.doc else (commented, f"As `{commented}`.")
-            name = item.code.split()[-1] if item.code.startswith("typedef") else item.name
-            links[name] = f"{page}.md#{name.lower()}"
-            out += [f"### `{name}`", c_item(item)]
+    for block in blocks(source[source.index("\n#include") :]):
+        if group := re.fullmatch(r"/\* (.*?) -+ \*/", block):
+            out.append(f"## {group[1]}")
+        code = re.sub(r"(?:/\*.*?\*/|//[^\n]*)", "", block, flags=re.S)
+        names = re.findall(r"^#define (\w+) +\S|^} (\w+);|^typedef .*?(\w+)(?:\)\(.*?\))?;$|(\bck_\w+)\(", code, re.M | re.S)
+        names = list(dict.fromkeys(next(filter(None, found)) for found in names))
+        if names:
+            links |= {name: f"{page}.md#{name.lower()}" for name in names}
+            others = "".join(f'<a id="{name.lower()}"></a>' for name in names[1:])
+            out.append(f"### `{names[0]}`\n\n{others}\n\n```c\n{block}\n```")
     return "\n\n".join(out) + "\n"
+
+
+def blocks(source: str) -> list[str]:
+    """Parts of a header between blank lines that are not inside of braces."""
+    out, depth = [""], 0
+    for line in source.splitlines():
+        code = re.sub(r"//.*|/\*.*?\*/|^ ?\*.*|\"(?:\\.|[^\"])*\"|'.'", "", line)
+        # What a namespace or extern "C" contains is not inside of anything.
+        if re.match(r"(?:inline )?namespace .*{$|extern .*{$|}  // (?:inline )?namespace", line):
+            code = ""
+        depth = max(0, depth + code.count("{") - code.count("}"))
+        if line.strip() or depth:
+            out[-1] += f"{line}\n"
+        elif out[-1]:
+            out.append("")
+    return [block.rstrip() for block in out if block.strip()]
 
 
 def opening_of(source: str) -> tuple[str, str]:
     """What a header says about itself, and the part of it under "Conventions"."""
-    text = words(re.search(r"/\*.*?\*/", source, re.S)[0])
+    comment = re.search(r"/\*.*?\*/", source, re.S)[0]
+    text = re.sub(r"^[ \t]*\* ?", "", re.sub(r"^/\*+|\*+/$", "", comment), flags=re.M).strip()
     text = re.sub(r"Generated .*?\n\n", "", text, flags=re.S)
     opening, _, conventions = text.partition("Conventions\n")
     return prose(opening), conventions
@@ -96,36 +109,10 @@ def listed(text: str) -> str:
     return re.sub(r"^ {0,2}(\w+)  +", r"- **\1.** ", re.sub(r"^ {3,}", "  ", text, flags=re.M), flags=re.M)
 
 
-def c_item(item: Item) -> str:
-    """A declaration, what it says, and its fields."""
-    doc = item.doc
-    if item.kind != "typedef":
-        code = item.code if item.code.endswith(";") or item.code.startswith("#") else f"{item.code};"
-        return f"```c\n{wrapped(code)}\n```\n\n{doc}"
-    is_enum = " enum" in item.code
-    rows = [f"| `{cell(member.code)}` | {cell(member.doc)} |" for member in item.members]
-    return "\n".join([doc, "", f"| {'value' if is_enum else 'field'} | |", "|---|---|", *rows])
-
-
-def cell(text: str) -> str:
-    """Text for a table."""
-    return " ".join(text.split()).replace("|", "\\|")
-
-
 def wrapped(code: str, limit: int = 96) -> str:
-    """Code on lines that a page has room for."""
-    code = re.sub(r"^(template <.*?>) (?=\S)(?![>:])", r"\1\n", code)
-    head, newline, code = code.rpartition("\n")
-    begin = code.find("(") + 1
-    if len(code) > limit and begin:
-        parts, depth, last = [], 0, begin
-        for at in range(begin, len(code)):
-            if code[at] == "," and depth == 0:
-                parts.append(code[last : at + 1].strip())
-                last = at + 1
-            depth += (code[at] in "(<{[") - (code[at] in ")>}]")
-        code = code[:begin] + "\n    " + "\n    ".join([*parts, code[last:].strip()])
-    return head + newline + code
+    """A function's first line, with an argument on each line if it is too long for a page."""
+    head, bracket, rest = code.partition("(")
+    return code if len(code) <= limit else f"{head}{bracket}\n    " + rest.replace(", ", ",\n    ")
 
 
 def prose(text: str) -> str:
@@ -135,73 +122,38 @@ def prose(text: str) -> str:
     return "\n".join(lines)
 
 
-# C++
-
-
 def cpp_page(include: Path, folder: str) -> str:
     """A header for all and the headers of its folder."""
     umbrella = include / f"{folder}.hpp"
     out = [f"# C++: {umbrella.name}", opening_of(umbrella.read_text())[0]]
-    headers = [(path, Reader(path.read_text()).items()) for path in sorted((include / folder).glob("*.hpp"))]
-    hidden = {
-        name.split("::")[-1]: item for _, items in headers for name, item in flat(items).items() if "::detail::" in name
-    }
-    for path, items in headers:
-        public = [
-            item
-            for name, item in flat(items).items()
-            if re.fullmatch(r"ck_select::(?!detail)[^:]*(::operator.*)?", name)
-        ]
-        public = [item for item in public if "->" not in item.code or item.kind]
-        if public:
-            out += [f"## {path.name}", opening_of(path.read_text())[0], f'`#include "{folder}/{path.name}"`']
-        plain: list[Item] = []
-        for item in public:
-            if item.kind:
-                out += [*plain_items(plain), cpp_type(item, hidden)]
-                plain = []
-            else:
-                plain.append(item)
-        out += plain_items(plain)
+    for path in sorted((include / folder).glob("*.hpp")):
+        source = path.read_text()
+        public = re.sub(r"^namespace ([\w:]*\b(?:detail|ck_select_access)\b[\w:]*) {$.*?^}  // namespace \1$", "", source, flags=re.M | re.S)
+        shown = [declared(block) for block in blocks(public) if re.match(r"///|template|class|struct|enum|using", block)]
+        if shown:
+            out += [f"## {path.name}", opening_of(source)[0], f'`#include "{folder}/{path.name}"`']
+        for block in shown:
+            if name := re.search(r"^(?:class|struct|enum class) (\w+)[^;]*$", block, re.M):
+                out.append(f"### `{name[1]}`")
+            out.append(f"```cpp\n{block}\n```")
     return "\n\n".join(out) + "\n"
 
 
-def cpp_type(item: Item, hidden: dict[str, Item]) -> str:
-    """A class, struct or enumeration with its public members."""
-    if item.kind == "enum":
-        rows = [f"| `{cell(member.code)}` | {cell(member.doc)} |" for member in item.members]
-        values = (
-            ["| value | |", "|---|---|", *rows]
-            if any(member.doc for member in item.members)
-            else [f"Values: {', '.join(f'`{member.name}`' for member in item.members)}."]
-        )
-        return "\n".join([f"### `{item.name}`\n", f"```cpp\n{item.code};\n```\n", item.doc, "", *values])
-    members = list(item.members)
-    # What a class has from a base that is nobody's to name.
-    for base in re.findall(r"public detail::(\w+)", item.code):
-        members += [member for member in hidden[base].members if member.name != base]
-    head = re.sub(r" : public detail::.*", "", item.code)
-    shown = [
-        member
-        for member in members
-        if member.doc or not re.search(r"= (default|delete)$|^~|^using (typename )?(detail|Base)::", member.code)
-    ]
-    if not any(member.doc for member in shown):
-        inside = "\n".join(f"    {member.code.rstrip(';')};" for member in shown)
-        return f"### `{item.name}`\n\n```cpp\n{wrapped(head)} {{\n{inside}\n}};\n```\n\n{item.doc}"
-    return "\n\n".join([f"### `{item.name}`", f"```cpp\n{wrapped(head)};\n```", item.doc, *plain_items(shown)])
-
-
-def plain_items(items: list[Item]) -> list[str]:
-    """Functions and fields; those without a comment stand together."""
-    out: list[str] = []
-    for item in items:
-        code = wrapped(item.code.rstrip(";") + ";")
-        if not item.doc and out and out[-1].endswith("\n```"):
-            out[-1] = f"{out[-1].removesuffix('```')}{code}\n```"
-        else:
-            out.append(f"```cpp\n{code}\n```" + (f"\n\n{item.doc}" if item.doc else ""))
-    return out
+def declared(block: str) -> str:
+    """A declaration without bodies of functions, initialisers and private members."""
+    block = re.sub(r"^ (?:private|protected):.*?(?=^ public:|^};)", "", block, flags=re.M | re.S)
+    block = re.sub(r"(\)(?: noexcept)?)\s+: (?:[\w:]+(?:\((?:[^();]|\([^()]*\))*\)|\{[^;]*?\}),?\s*)+(?=\{)", r"\1 ", block)
+    out, statement, depth, skipped = "", "", 0, 0
+    for part in re.split(r'(//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|[{};])', block, flags=re.S):
+        depth += (part == "{") - (part == "}")
+        is_whole = statement.count("(") == statement.count(")")
+        if part == "{" and not skipped and is_whole and ")" in statement:
+            out, skipped = out.rstrip() + ";", depth
+        out += "" if skipped else part
+        if part == "}" and depth < skipped:
+            skipped = 0
+        statement = "" if part and part in "{};" and is_whole else statement + part * (part[:2] not in ("//", "/*"))
+    return re.sub(r"\n{2,}(?=};)", "\n", out)
 
 
 # Python
