@@ -43,10 +43,6 @@ fn the_page_has_the_figures_of_the_cross_validation() {
             assert!(fold.mean_efficiency.is_none_or(|mean| folds.contains(&percent(mean))));
         }
     }
-    // A forest that only ranks has no residuals; the others' are of every row.
-    let residuals = between(page, "<section id=\"residuals\">", "</section>");
-    assert_eq!(residuals.matches("<tr><td>all</td><td>360</td>").count(), 2);
-    assert!(!residuals.contains("Forest of relative") && residuals.contains("Forest of latency"));
     let asked = between(page, "<section id=\"what-the-forests-split-on\">", "</section>");
     let uses = trained[1].forest.feature_uses();
     let (name, most) =

@@ -170,8 +170,6 @@ fn figures(survey: &Survey, measurements: &Measurements, change: Option<&Change>
     push("coverage", "rows".into(), coverage.rows.into(), None);
     let measured = coverage.measured as f64 / coverage.possible as f64;
     push("coverage", "pairs measured".into(), coverage.measured.into(), Some(measured));
-    let holes: usize = coverage.pairs.iter().map(|pair| pair.holes.len()).sum();
-    push("coverage", "holes".into(), holes.into(), None);
     let winners = survey.kernels.iter().filter(|kernel| kernel.wins > 0).count();
     push("winners", "kernels that win".into(), winners.into(), Some(winners as f64 / kernels.len() as f64));
     let mut wins: Vec<_> = survey.wins.iter().filter(|group| group.wins > 0).collect();

@@ -18,8 +18,6 @@ pub(super) enum Shade {
     None,
     /// By a share.
     Share(f64),
-    /// Hatched.
-    Hole,
 }
 
 /// A page under construction.
@@ -114,7 +112,6 @@ impl Page {
         let shaded = |(shade, cell)| match shade {
             Shade::None => (String::new(), cell),
             Shade::Share(share) => (format!(" class=\"shade{:.0}\"", share * 10.0), cell),
-            Shade::Hole => (" class=\"hole\"".to_owned(), cell),
         };
         let rows = rows.into_iter().map(|row| row.into_iter().map(shaded).collect());
         self.any_table(" class=\"grid\"", header, rows);

@@ -15,8 +15,6 @@ mod html;
 mod made;
 mod map;
 mod progress;
-#[cfg(feature = "train")]
-mod residuals;
 mod sweep;
 mod text;
 #[cfg(feature = "train")]

@@ -14,10 +14,6 @@ use ck_select_data::measurements::Measurements;
 const POINTS: usize = 2000;
 /// Maximum number of kernels of the greedy pool that are listed.
 const LISTED: usize = 100;
-/// Maximum number of pairs of axes that are drawn.
-const GRIDS: usize = 4;
-/// Maximum number of rows and columns of a grid that is drawn.
-const GRID: usize = 16;
 
 /// Writes the page.
 pub fn sweep(
@@ -337,54 +333,6 @@ fn coverage(page: &mut Page, coverage: &Coverage) {
         page.bars(axis.name, axis.values.iter().map(|(name, count)| (name.as_str(), *count)));
     }
     page.raw("</div>\n");
-    let holes: usize = coverage.pairs.iter().map(|pair| pair.holes.len()).sum();
-    if coverage.pairs.is_empty() {
-        page.text("No two numbers have three values each, so there is no grid that could have holes.");
-        return;
-    }
-    page.text(&format!(
-        "Holes are combinations of two numbers without a problem, though there are problems on both sides of \
-         them along both. {} holes in {} pairs of numbers; those with most of them:",
-        count(holes),
-        count(coverage.pairs.len())
-    ));
-    for pair in coverage.pairs.iter().filter(|pair| !pair.holes.is_empty()).take(GRIDS) {
-        let [first, second] = pair.axes.map(|axis| &coverage.numbers[axis]);
-        let title =
-            format!("<b>{}</b> by <b>{}</b>: {} holes", first.name, second.name, count(pair.holes.len()));
-        page.details(&title, |page| {
-            let most = pair.problems.iter().flatten().copied().max().unwrap_or(0).max(1) as f64;
-            let corner = format!("{} \\ {}", first.name, second.name);
-            let mut header = vec![corner.as_str()];
-            header.extend(second.values.iter().take(GRID).map(|(name, _)| name.as_str()));
-            let rows = first.values.iter().enumerate().take(GRID).map(|(row, (name, _))| {
-                let cells = pair.problems[row].iter().enumerate().take(GRID);
-                let cells = cells.map(|(column, &problems)| match problems {
-                    0 if pair.holes.contains(&[row, column]) => (Shade::Hole, "hole".to_owned()),
-                    0 => (Shade::None, String::new()),
-                    problems => (Shade::Share(problems as f64 / most), count(problems)),
-                });
-                std::iter::once((Shade::None, escape(name))).chain(cells).collect()
-            });
-            page.grid(&header, rows);
-        });
-    }
-    page.details("All pairs of numbers", |page| {
-        page.table(
-            &["numbers", "combinations", "measured", "holes"],
-            coverage.pairs.iter().map(|pair| {
-                let [first, second] = pair.axes.map(|axis| coverage.numbers[axis].name);
-                let cells = pair.problems.iter().flatten();
-                let measured = cells.clone().filter(|problems| **problems > 0).count();
-                vec![
-                    format!("{first}, {second}"),
-                    count(cells.count()),
-                    count(measured),
-                    count(pair.holes.len()),
-                ]
-            }),
-        );
-    });
 }
 
 fn noise(page: &mut Page, survey: &Survey, measurements: &Measurements) {

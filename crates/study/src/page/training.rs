@@ -1,10 +1,7 @@
 //! A trained model as an HTML page, beside its card: how it was cross-validated, what its forests use, and
 //! where it errs.
 
-use ck_select_model::model::Target;
-
 use crate::evaluate::Evaluation;
-use ck_select_data::figures::quantile;
 use ck_select_data::measurements::Measurements;
 use ck_select_train::{CardInputs, FoldMetrics, Plan, Trained, held_out_text, part, purpose, stopping};
 
@@ -12,12 +9,8 @@ use super::chart::{self, Axis, Mark, Series, Unit};
 use super::evaluation::{importances, regret, slices, worst};
 use super::held_out::evaluation;
 use super::html::Page;
-use super::residuals::Residuals;
 use super::text::{code, count, escape, number, percent};
 use super::{curve, made};
-
-/// Columns of the histogram of residuals.
-const COLUMNS: usize = 24;
 
 /// Writes the page.
 pub fn training(
@@ -45,7 +38,6 @@ pub fn training(
             slices(page, &found.slices);
         });
     }
-    page.section("Residuals", |page| residuals(page, measurements, trained));
     if let Some(found) = &found {
         page.section("Worst problems", |page| worst(page, found, measurements));
     }
@@ -243,62 +235,6 @@ fn trees(page: &mut Page, plan: &Plan, trained: &[Trained]) {
     );
 }
 
-fn residuals(page: &mut Page, measurements: &Measurements, trained: &[Trained]) {
-    let found: Vec<(&Trained, Residuals)> =
-        trained.iter().filter_map(|one| Some((one, Residuals::of(measurements, one)?))).collect();
-    if found.is_empty() {
-        page.text("None: no forest predicts a value of rows that were held out.");
-        return;
-    }
-    page.text(
-        "ln(predicted / measured) of each row, by a forest that had not seen its problem: 0.1 is about a \
-         tenth too much, -0.1 a tenth too little. The bias is the mean of it, \
-         the spread its standard deviation.",
-    );
-    for (one, residuals) in found {
-        forest_title(page, one);
-        if one.goal.target == Target::Relative {
-            page.text("Of the kernel's speed as a share of the fastest kernel's.");
-        }
-        if residuals.without > 0 {
-            page.text(&format!(
-                "{} rows have a prediction that is not above 0, and are left out.",
-                count(residuals.without)
-            ));
-        }
-        let (edges, counts) = histogram(&residuals.all);
-        let x = Axis::new("ln(predicted / measured)", Unit::Number, edges.iter().copied());
-        page.raw(&chart::histogram("rows", &x, &edges, &counts));
-        // One scale for all kinds.
-        let biases = residuals.kinds.iter().flat_map(|(_, list)| list).map(|one| one.bias.abs());
-        let most = biases.fold(f64::MIN_POSITIVE, f64::max);
-        for (title, list) in &residuals.kinds {
-            page.table(
-                &[*title, "rows", "bias", "", "spread", "within a tenth"],
-                list.iter().map(|one| {
-                    let [bias, spread] = [one.bias, one.spread].map(number);
-                    let bar = chart::diverging(one.bias / most);
-                    vec![escape(&one.name), count(one.rows), bias, bar, spread, percent(one.near)]
-                }),
-            );
-        }
-    }
-}
-
-/// Edges and counts of columns around 0; outliers are counted in the outermost columns.
-fn histogram(values: &[f64]) -> (Vec<f64>, Vec<usize>) {
-    let mut sizes: Vec<f64> = values.iter().map(|value| value.abs()).collect();
-    sizes.sort_by(f64::total_cmp);
-    let end = quantile(&sizes, 0.995).max(1e-6);
-    let width = 2.0 * end / COLUMNS as f64;
-    let mut counts = vec![0; COLUMNS];
-    for value in values {
-        let place = ((value + end) / width).floor().clamp(0.0, (COLUMNS - 1) as f64);
-        counts[place as usize] += 1;
-    }
-    ((0..=COLUMNS).map(|place| place as f64 * width - end).collect(), counts)
-}
-
 fn forests(page: &mut Page, trained: &[Trained]) {
     for one in trained {
         forest_title(page, one);
@@ -327,17 +263,4 @@ fn data(page: &mut Page, measurements: &Measurements, plan: &Plan, inputs: &Card
     );
     page.text("The command that trains the same model again:");
     page.raw(&format!("<p><code>{}</code></p>\n", escape(&inputs.command)));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{COLUMNS, histogram};
-
-    #[test]
-    fn every_residual_is_in_a_column() {
-        let (edges, found) = histogram(&[-1.0, -0.5, 0.0, 0.001, 0.5, 7.0]);
-        assert_eq!((edges.len(), found.iter().sum::<usize>()), (COLUMNS + 1, 6));
-        assert_eq!((found[0], found[23]), (0, 1));
-        assert_eq!(histogram(&[0.0, 0.0]).1.iter().sum::<usize>(), 2);
-    }
 }

@@ -1,4 +1,4 @@
-//! Which problems were measured, and where the tested grid has holes.
+//! Which problems were measured.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,8 +11,6 @@ use crate::evaluate::slices::KINDS;
 
 /// Maximum number of distinct values that are shown individually; more are binned by powers of two.
 const VALUES: usize = 12;
-/// Minimum number of values of an axis with a middle.
-const MIDDLE: usize = 3;
 
 /// A property of problems, with the number of problems of each value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,17 +21,6 @@ pub struct Axis {
     pub values: Vec<(String, usize)>,
 }
 
-/// Two numbers of problems, with their measured combinations.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pair {
-    /// Indices of the two in [`Coverage::numbers`].
-    pub axes: [usize; 2],
-    /// Problems by combination, row by row; the rows are the first axis's values.
-    pub problems: Vec<Vec<usize>>,
-    /// Combinations without a problem that lie between measured ones along both axes.
-    pub holes: Vec<[usize; 2]>,
-}
-
 /// Which problems were measured.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Coverage {
@@ -41,8 +28,6 @@ pub struct Coverage {
     pub numbers: Vec<Axis>,
     /// Kinds such as filter and groups, and the words that are not the same in all problems.
     pub kinds: Vec<Axis>,
-    /// Pairs of numbers, those with the most holes first.
-    pub pairs: Vec<Pair>,
     /// Rows.
     pub rows: usize,
     /// Pairs of a problem and a kernel that have a valid row.
@@ -66,7 +51,6 @@ impl Coverage {
                 taken.push((field.name, bins));
             }
         }
-        let pairs = pairs(&taken);
         let mut pairs_measured: Vec<u64> = measurements
             .rows()
             .iter()
@@ -78,7 +62,6 @@ impl Coverage {
         Self {
             numbers: taken.iter().map(|(name, bins)| Axis { name, values: bins.counts() }).collect(),
             kinds: kinds(problems, op),
-            pairs,
             rows: measurements.rows().len(),
             measured: pairs_measured.len(),
             possible: problems.len() * measurements.kernels().len(),
@@ -120,45 +103,6 @@ impl Bins {
     }
 }
 
-fn pairs(axes: &[(&'static str, Bins)]) -> Vec<Pair> {
-    let wide: Vec<usize> = (0..axes.len()).filter(|&axis| axes[axis].1.labels.len() >= MIDDLE).collect();
-    let mut pairs = Vec::new();
-    for (place, &first) in wide.iter().enumerate() {
-        for &second in &wide[place + 1..] {
-            let [rows, columns] = [first, second].map(|axis| &axes[axis].1);
-            let mut problems = vec![vec![0; columns.labels.len()]; rows.labels.len()];
-            for (&row, &column) in rows.of.iter().zip(&columns.of) {
-                problems[row][column] += 1;
-            }
-            pairs.push(Pair { axes: [first, second], holes: holes(&problems), problems });
-        }
-    }
-    pairs.sort_by_key(|pair| std::cmp::Reverse(pair.holes.len()));
-    pairs
-}
-
-/// Empty cells with others before and after them in their row and in their column.
-fn holes(problems: &[Vec<usize>]) -> Vec<[usize; 2]> {
-    let (rows, columns) = (problems.len(), problems.first().map_or(0, Vec::len));
-    let any = |mut cells: std::ops::Range<usize>, at: &dyn Fn(usize) -> usize| cells.any(|cell| at(cell) > 0);
-    let mut holes = Vec::new();
-    for row in 0..rows {
-        for column in 0..columns {
-            let in_row = |cell: usize| problems[row][cell];
-            let in_column = |cell: usize| problems[cell][column];
-            let is_hole = problems[row][column] == 0
-                && any(0..column, &in_row)
-                && any(column + 1..columns, &in_row)
-                && any(0..row, &in_column)
-                && any(row + 1..rows, &in_column);
-            if is_hole {
-                holes.push([row, column]);
-            }
-        }
-    }
-    holes
-}
-
 /// The kinds by which evaluations tell problems apart, and all words that differ.
 fn kinds(problems: &[Problem], op: Op) -> Vec<Axis> {
     let mut kinds = Vec::new();
@@ -189,14 +133,6 @@ fn kinds(problems: &[Problem], op: Op) -> Vec<Axis> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_hole_lies_between_measured_combinations_on_both_axes() {
-        let table = [vec![1, 1, 1, 0], vec![1, 0, 1, 0], vec![1, 1, 0, 1], vec![0, 1, 1, 1]];
-        // (1, 3) has nothing after it in its row, (2, 2) has others on all four sides.
-        assert_eq!(holes(&table), [[1, 1], [2, 2]]);
-        assert!(holes(&[]).is_empty());
-    }
 
     #[test]
     fn many_values_are_taken_together_by_powers_of_two() {

@@ -18,7 +18,7 @@ use ck_select_data::measurements::Measurements;
 use ck_select_data::sidecar::Sidecar;
 
 pub use change::{Change, KernelChange, ProblemChange};
-pub use coverage::{Axis, Coverage, Pair};
+pub use coverage::{Axis, Coverage};
 pub use likeness::Likeness;
 pub use noise::{Noise, Repeated};
 pub use pool::{GreedyPool, Keep, PoolStep};
