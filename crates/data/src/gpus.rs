@@ -6,7 +6,7 @@ use ck_select_types::vocab::Arch;
 use serde_json::Value;
 
 use crate::measurements::{DataError, Measurements};
-use crate::sidecar::{Device, Sidecar, sessions};
+use crate::sidecar::{Device, Session, Sidecar, sessions};
 
 /// A GPU, and the first file that was measured on it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,12 +24,12 @@ pub fn measured_on(measurements: &Measurements) -> Result<Vec<MeasuredOn>, DataE
     for source in measurements.sources().iter().filter(|source| source.rows > 0) {
         let file = source.path.display().to_string();
         let sessions = Sidecar::sessions_beside(&source.path)?;
-        let devices: Vec<Device> = sessions.into_iter().flat_map(|session| session.devices).collect();
-        let archs = devices.iter().filter_map(Device::arch).collect();
+        let devices = || sessions.iter().flat_map(Session::devices);
+        let archs = devices().filter_map(Device::arch).collect();
         let left_out = source.other_arches.iter().map(|(arch, _)| *arch);
         check_archs(&file, &archs, &source.arches.iter().copied().collect(), left_out)?;
-        for device in devices {
-            gpus.entry(device.name).or_insert_with(|| file.clone());
+        for device in devices() {
+            gpus.entry(device.name().to_owned()).or_insert_with(|| file.clone());
         }
     }
     Ok(gpus.into_iter().map(|(gpu, file)| MeasuredOn { gpu, file }).collect())
@@ -37,8 +37,7 @@ pub fn measured_on(measurements: &Measurements) -> Result<Vec<MeasuredOn>, DataE
 
 /// The architectures on which a file was measured, according to its sidecar.
 pub(crate) fn archs_of(meta: &Value) -> BTreeSet<Arch> {
-    let devices = sessions(meta).into_iter().flat_map(|session| session.devices);
-    devices.filter_map(|device| device.arch()).collect()
+    sessions(Some(meta.clone())).iter().flat_map(Session::devices).filter_map(Device::arch).collect()
 }
 
 /// Refuses rows that are taken for those of another architecture than the sidecar names, and rows of a file that

@@ -1,7 +1,7 @@
 //! Files that `ckselect bench` keeps next to its log: its sessions (`.meta.json`), and details of each
 //! measurement beyond its row (`.details.jsonl`).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader};
@@ -24,39 +24,55 @@ pub struct Sidecar {
     pub of: PathBuf,
     /// The processes that wrote it.
     pub sessions: Vec<Session>,
+    /// How many rows it is to have, if it is the log of one sweep.
+    pub planned: Option<u64>,
     /// Details beyond its rows.
     pub details: Option<Details>,
 }
 
 /// A process that wrote rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
 pub struct Session {
-    /// How long it ran; `None` if it was killed.
-    pub seconds: Option<u64>,
+    /// When it began, in seconds since 1970.
+    pub began: Option<u64>,
+    /// When it ended; `None` if it was killed, or still runs.
+    pub ended: Option<u64>,
+    /// Why it ended.
+    pub end: Option<String>,
     /// Rows that it wrote.
     pub rows: u64,
-    /// Why it ended.
-    pub end: String,
-    /// The names of its devices, with the number of each.
-    pub gpus: Vec<(String, usize)>,
-    /// Each of them.
-    pub devices: Vec<Device>,
+    gpus: Option<BTreeMap<String, Device>>,
 }
 
 /// A device of a process.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
+#[serde(default)]
 pub struct Device {
-    /// Its index on the host.
-    pub gpu: String,
     /// Its name in the runtime.
-    pub name: String,
+    pub name: Option<String>,
     /// Its architecture in the runtime, such as `gfx942:sramecc+:xnack-`, if it is recorded.
     pub target: Option<String>,
-    /// Its address on the bus, if the runtime reports it.
-    pub bus: Option<String>,
+}
+
+impl Session {
+    /// How long it ran; `None` if it was killed.
+    pub fn seconds(&self) -> Option<u64> {
+        self.ended.zip(self.began).and_then(|(ended, began)| ended.checked_sub(began))
+    }
+
+    /// Its devices.
+    pub fn devices(&self) -> impl Iterator<Item = &Device> {
+        self.gpus.iter().flat_map(BTreeMap::values)
+    }
 }
 
 impl Device {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.name.as_deref().unwrap_or("unnamed")
+    }
+
     /// Its architecture, if it is recorded.
     pub(super) fn arch(&self) -> Option<Arch> {
         self.target.as_deref()?.split(':').next()?.parse().ok()
@@ -93,8 +109,6 @@ pub struct Details {
     pub unsteady: usize,
     /// The worst of them.
     pub worst: Vec<Unsteady>,
-    /// Rows by device.
-    pub gpus: Vec<(String, usize)>,
 }
 
 /// A sidecar file that cannot be read.
@@ -118,7 +132,7 @@ impl Sidecar {
 
     /// Reads the sidecar files of a file; empty if there are none.
     pub fn beside(path: &Path) -> Result<Self, SidecarError> {
-        let sessions = Self::sessions_beside(path)?;
+        let meta = Meta::of(Self::meta_beside(path)?);
         let path_of_details = with(path, DETAILS);
         let details = if path_of_details.is_file() {
             let opened = files::open(&path_of_details);
@@ -126,12 +140,17 @@ impl Sidecar {
         } else {
             None
         };
-        Ok(Self { of: path.to_owned(), sessions, details })
+        Ok(Self {
+            of: path.to_owned(),
+            planned: meta.plan.as_ref().map(|plan| plan.pairs),
+            sessions: meta.sessions(),
+            details,
+        })
     }
 
     /// Reads only the processes that wrote a file.
     pub(crate) fn sessions_beside(path: &Path) -> Result<Vec<Session>, SidecarError> {
-        Ok(Self::meta_beside(path)?.as_ref().map_or_else(Vec::new, sessions))
+        Ok(sessions(Self::meta_beside(path)?))
     }
 
     /// The sidecar of a file as it is; `None` without one.
@@ -141,7 +160,7 @@ impl Sidecar {
         let Some(path) = metas.into_iter().find(|path| path.is_file()) else { return Ok(None) };
         let text = files::read_to_string(&path).map_err(|error| fault(&path, error))?;
         let meta: Value = serde_json::from_str(&text).map_err(|error| fault(&path, error.into()))?;
-        check(&meta).map_err(|message| fault(&path, io::Error::other(message)))?;
+        Meta::deserialize(&meta).map_err(|error| fault(&path, error.into()))?;
         Ok(Some(meta))
     }
 
@@ -161,60 +180,42 @@ fn fault(path: &Path, source: io::Error) -> SidecarError {
     SidecarError { file: path.display().to_string(), source }
 }
 
-/// Refuses what would be taken for a sidecar that names no GPU.
-fn check(meta: &Value) -> Result<(), String> {
-    let Some(fields) = meta.as_object() else { return Err(format!("found {meta}, expected an object")) };
-    for key in ["sessions", "parts"] {
-        match fields.get(key) {
-            None | Some(Value::Array(_)) => {}
-            Some(other) => return Err(format!("{key}: found {other}, expected an array")),
-        }
-    }
-    let list = |key: &str| fields.get(key).and_then(Value::as_array).into_iter().flatten();
-    for session in list("sessions") {
-        match session.get("gpus") {
-            None | Some(Value::Null) => {}
-            Some(Value::Object(gpus)) if gpus.values().all(Value::is_object) => {}
-            Some(other) => return Err(format!("gpus: found {other}, expected an object of objects")),
-        }
-        if !session.is_object() {
-            return Err(format!("sessions: found {session}, expected objects"));
-        }
-    }
-    list("parts").filter_map(|part| part.get("meta")).filter(|meta| !meta.is_null()).try_for_each(check)
+/// A sidecar: of a log, or of all logs that were merged or converted into one file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Meta {
+    plan: Option<Planned>,
+    sessions: Vec<Session>,
+    parts: Vec<Part>,
 }
 
-/// The sessions of a log, or those of all logs that were merged or converted into one file.
-pub(super) fn sessions(meta: &Value) -> Vec<Session> {
-    let list = |key: &str| meta.get(key).and_then(Value::as_array).into_iter().flatten();
-    let has_rows = |part: &&Value| part.get("rows").and_then(Value::as_u64) != Some(0);
-    let parts = list("parts").filter(has_rows).filter_map(|part| part.get("meta"));
-    list("sessions").map(session).chain(parts.flat_map(sessions)).collect()
+#[derive(Debug, Deserialize)]
+struct Planned {
+    pairs: u64,
 }
 
-fn session(value: &Value) -> Session {
-    let number = |key: &str| value.get(key).and_then(Value::as_u64);
-    let mut gpus: Vec<(String, usize)> = Vec::new();
-    let device = |(gpu, facts): (&String, &Value)| {
-        let text = |key: &str| facts.get(key).and_then(Value::as_str).map(str::to_owned);
-        let name = text("name").unwrap_or_else(|| "unnamed".to_owned());
-        Device { gpu: gpu.clone(), name, target: text("target"), bus: text("pci_bus_id") }
-    };
-    let devices = value.get("gpus").and_then(Value::as_object);
-    let devices: Vec<Device> = devices.into_iter().flatten().map(device).collect();
-    for device in &devices {
-        match gpus.iter_mut().find(|(known, _)| *known == device.name) {
-            Some((_, count)) => *count += 1,
-            None => gpus.push((device.name.clone(), 1)),
-        }
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Part {
+    rows: Option<u64>,
+    meta: Option<Meta>,
+}
+
+impl Meta {
+    /// A sidecar that was read before; without one, nothing.
+    fn of(meta: Option<Value>) -> Self {
+        meta.and_then(|meta| serde_json::from_value(meta).ok()).unwrap_or_default()
     }
-    Session {
-        seconds: number("ended").zip(number("began")).and_then(|(ended, began)| ended.checked_sub(began)),
-        rows: number("rows").unwrap_or(0),
-        end: value.get("end").and_then(Value::as_str).unwrap_or("killed").to_owned(),
-        gpus,
-        devices,
+
+    fn sessions(self) -> Vec<Session> {
+        let parts = self.parts.into_iter().filter(|part| part.rows != Some(0)).filter_map(|part| part.meta);
+        self.sessions.into_iter().chain(parts.flat_map(Self::sessions)).collect()
     }
+}
+
+/// The sessions of a sidecar.
+pub(super) fn sessions(meta: Option<Value>) -> Vec<Session> {
+    Meta::of(meta).sessions()
 }
 
 /// A line of the details; other fields are ignored.
@@ -225,8 +226,6 @@ struct Line {
     #[serde(default)]
     unstable: bool,
     outcome: Outcome,
-    #[serde(default)]
-    gpu: Value,
 }
 
 #[derive(Deserialize)]
@@ -245,7 +244,6 @@ struct Measured {
 fn details(file: File) -> io::Result<Details> {
     let mut kernels: HashMap<String, u32> = HashMap::new();
     let mut last: HashMap<(u32, u64), (f64, bool, bool)> = HashMap::new();
-    let mut gpus: Vec<(String, usize)> = Vec::new();
     let mut again = 0;
     let (mut reader, mut bytes) = (BufReader::new(file), Vec::new());
     while {
@@ -261,15 +259,6 @@ fn details(file: File) -> io::Result<Details> {
         let remeasured = measured.is_some_and(|measured| measured.timed > 1);
         let before = last.insert((kernel, line.problem_idx), (cv, line.unstable, remeasured));
         again += usize::from(before.is_some());
-        let gpu = match line.gpu {
-            Value::Null => continue,
-            Value::String(text) => text,
-            other => other.to_string(),
-        };
-        match gpus.iter_mut().find(|(known, _)| *known == gpu) {
-            Some((_, rows)) => *rows += 1,
-            None => gpus.push((gpu, 1)),
-        }
     }
     let mut names: Vec<(String, u32)> = kernels.into_iter().collect();
     names.sort_unstable_by_key(|name| name.1);
@@ -281,7 +270,6 @@ fn details(file: File) -> io::Result<Details> {
         .map(|(&(kernel, problem), one)| (one.0, problem, kernel))
         .collect();
     unsteady.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-    gpus.sort();
     Ok(Details {
         rows: last.len(),
         remeasured: last.values().filter(|one| one.2).count(),
@@ -295,7 +283,6 @@ fn details(file: File) -> io::Result<Details> {
             .take(LISTED)
             .map(|(cv, problem, kernel)| Unsteady { kernel: names[kernel as usize].0.clone(), problem, cv })
             .collect(),
-        gpus,
     })
 }
 
@@ -327,7 +314,6 @@ mod tests {
         assert_eq!((details.rows, details.remeasured, details.again), (3, 1, 1));
         assert_eq!((details.with_cv, details.unsteady), (2, 1));
         assert_eq!((details.median, details.worst[0].kernel.as_str()), (0.2, "b"));
-        assert_eq!(details.gpus, [("0".to_owned(), 3), ("1".to_owned(), 1)]);
         assert_eq!(Sidecar::measurements(&folder.path().join("sweep.csv.details.jsonl")), log);
     }
 
@@ -338,24 +324,27 @@ mod tests {
         let none = serde_json::json!({"rows": 0, "meta": one("Z")});
         let meta =
             serde_json::json!({"parts": [{"meta": inner}, {"meta": null}, {}, {"meta": one("Y")}, none]});
-        let names: Vec<String> =
-            sessions(&meta).into_iter().map(|session| session.devices[0].name.clone()).collect();
+        let names: Vec<String> = sessions(Some(meta))
+            .iter()
+            .flat_map(|one| one.devices().map(|gpu| gpu.name().to_owned()))
+            .collect();
         assert_eq!(names, ["X", "Y"]);
     }
 
     #[test]
     fn what_is_no_sidecar_is_refused() {
-        let good = serde_json::json!({"sessions": [{"gpus": null}, {}], "parts": [{"meta": null}]});
-        assert_eq!(check(&good), Ok(()));
+        let read =
+            |text: &str| serde_json::from_str::<Meta>(text).map(|_| ()).map_err(|error| error.to_string());
+        assert_eq!(read(r#"{"sessions": [{"gpus": null}, {}], "parts": [{"meta": null}]}"#), Ok(()));
         for (text, message) in [
-            ("[1]", "found [1], expected an object"),
-            (r#"{"sessions": 3}"#, "sessions: found 3, expected an array"),
-            (r#"{"sessions": [3]}"#, "sessions: found 3, expected objects"),
-            (r#"{"sessions": [{"gpus": [1]}]}"#, "gpus: found [1], expected an object of objects"),
-            (r#"{"parts": [{"meta": {"sessions": {}}}]}"#, "sessions: found {}, expected an array"),
+            ("[1]", "invalid type: integer `1`, expected"),
+            (r#"{"sessions": 3}"#, "invalid type: integer `3`, expected a sequence"),
+            (r#"{"sessions": [3]}"#, "invalid type: integer `3`, expected struct Session"),
+            (r#"{"sessions": [{"gpus": [1]}]}"#, "invalid type: sequence, expected a map"),
+            (r#"{"parts": [{"meta": {"sessions": {}}}]}"#, "invalid type: map, expected a sequence"),
         ] {
-            let meta = serde_json::from_str(text).unwrap();
-            assert_eq!(check(&meta).unwrap_err(), message);
+            let found = read(text).unwrap_err();
+            assert!(found.starts_with(message), "{found}");
         }
     }
 
@@ -364,23 +353,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let table = folder.path().join("sweep.parquet");
         let text = r#"{"sessions": [{"began": 10, "ended": 70, "end": "completed", "rows": 5,
-            "gpus": {"0": {"name": "X", "pci_bus_id": "0000:c1:00.0"}, "1": {"name": "X"}}},
+            "gpus": {"0": {"name": "X", "pci_bus_id": "0000:c1:00.0"}, "1": {"name": null}}},
             {"began": 80, "ended": null, "end": null, "rows": 1}]}"#;
         std::fs::write(folder.path().join("sweep.meta.json"), text).unwrap();
         let sessions = Sidecar::beside(&table).unwrap().sessions;
-        assert_eq!(
-            (sessions[0].seconds, sessions[0].rows, sessions[0].end.as_str()),
-            (Some(60), 5, "completed")
-        );
-        assert_eq!(sessions[0].gpus, [("X".to_owned(), 2)]);
-        let device = |gpu: &str, bus: Option<&str>| Device {
-            gpu: gpu.to_owned(),
-            name: "X".to_owned(),
-            target: None,
-            bus: bus.map(str::to_owned),
-        };
-        assert_eq!(sessions[0].devices, [device("0", Some("0000:c1:00.0")), device("1", None)]);
-        assert_eq!((sessions[1].seconds, sessions[1].end.as_str()), (None, "killed"));
+        assert_eq!((sessions[0].seconds(), sessions[0].rows), (Some(60), 5));
+        let names: Vec<&str> = sessions[0].devices().map(Device::name).collect();
+        assert_eq!((names, sessions[0].end.as_deref()), (vec!["X", "unnamed"], Some("completed")));
+        assert_eq!((sessions[1].seconds(), &sessions[1].end), (None, &None));
         std::fs::write(folder.path().join("sweep.meta.json"), "{").unwrap();
         assert!(Sidecar::beside(&table).unwrap_err().to_string().contains("sweep.meta.json: "));
     }

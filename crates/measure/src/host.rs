@@ -34,41 +34,8 @@ const CARDS: &str = "/sys/class/drm";
 
 /// The clocks that the driver lists for each GPU, with a `*` at the current ones, by the GPU's bus address.
 pub fn clocks() -> Value {
-    clocks_in(Path::new(CARDS))
-}
-
-/// The core clock of a GPU: the current one, and the highest that its driver lists.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct CoreClock {
-    /// The current one in MHz; `None` if the driver marks none.
-    pub now: Option<u32>,
-    /// The highest one in MHz.
-    pub most: u32,
-}
-
-/// The core clock of the GPU at a bus address; `None` where the driver does not report it, as NVIDIA's.
-pub fn core_clock(bus: &str) -> Option<CoreClock> {
-    core_clock_in(Path::new(CARDS), bus)
-}
-
-fn core_clock_in(cards: &Path, bus: &str) -> Option<CoreClock> {
-    let clocks = clocks_in(cards);
-    let (_, gpu) = clocks.as_object()?.iter().find(|(known, _)| known.eq_ignore_ascii_case(bus))?;
-    // Lines such as `1: 1700Mhz *`.
-    let mhz = |line: &str| {
-        let (_, clock) = line.split_once(':')?;
-        clock.split_whitespace().next()?.to_ascii_lowercase().strip_suffix("mhz")?.parse::<u32>().ok()
-    };
-    let lines = gpu.get("core")?.as_str()?.lines();
-    Some(CoreClock {
-        now: lines.clone().find(|line| line.trim_end().ends_with('*')).and_then(mhz),
-        most: lines.filter_map(mhz).max()?,
-    })
-}
-
-fn clocks_in(cards: &Path) -> Value {
     let mut gpus = Map::new();
-    let Ok(cards) = std::fs::read_dir(cards) else { return Value::Object(gpus) };
+    let Ok(cards) = std::fs::read_dir(CARDS) else { return Value::Object(gpus) };
     for card in cards.flatten() {
         let device = card.path().join("device");
         let name = card.file_name().to_string_lossy().into_owned();
@@ -116,36 +83,4 @@ pub fn revision(folder: &Path, guard: &Guard) -> Value {
         _ => None,
     });
     json!({ "revision": hash, "changed": changed })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_clock_is_found_by_the_address_on_the_bus() {
-        let folder = tempfile::tempdir().unwrap();
-        let cards = folder.path().join("drm");
-        std::fs::create_dir(&cards).unwrap();
-        let card = |name: &str, bus: &str, core: Option<&str>| {
-            let device = folder.path().join(bus);
-            std::fs::create_dir(&device).unwrap();
-            if let Some(core) = core {
-                std::fs::write(device.join("pp_dpm_sclk"), core).unwrap();
-            }
-            std::fs::create_dir(cards.join(name)).unwrap();
-            std::os::unix::fs::symlink(&device, cards.join(name).join("device")).unwrap();
-        };
-        card("card0", "0000:c1:00.0", Some("0: 132Mhz\n1: 1700Mhz *\n2: 2100Mhz\n"));
-        card("card1", "0000:c2:00.0", Some("0: 500Mhz\n1: 800Mhz\n"));
-        card("card2", "0000:c3:00.0", None);
-        card("card3", "0000:c4:00.0", Some("no clocks today\n"));
-        let clock = |bus: &str| core_clock_in(&cards, bus);
-        assert_eq!(clock("0000:C1:00.0"), Some(CoreClock { now: Some(1700), most: 2100 }));
-        assert_eq!(clock("0000:c2:00.0"), Some(CoreClock { now: None, most: 800 }));
-        for bus in ["0000:c3:00.0", "0000:c4:00.0", "0000:c5:00.0", ""] {
-            assert_eq!(clock(bus), None, "{bus}");
-        }
-        assert_eq!(core_clock_in(&folder.path().join("none"), "0000:c1:00.0"), None);
-    }
 }

@@ -88,8 +88,6 @@ const RECORDS: &[Record] = &[
     record!(Hidden "bench-guard" bench::guard),
     #[cfg(feature = "offline")]
     record!(Hidden "bench-worker" bench::worker),
-    #[cfg(feature = "offline")]
-    record!(Hidden "bench-page" bench::watch),
 ];
 
 /// The commands of some groups.

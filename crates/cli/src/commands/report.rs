@@ -6,7 +6,8 @@ use ck_select::vocab::Arch;
 use ck_select_data::figures::quantile;
 use ck_select_data::measurements::{Measurements, files_of};
 use ck_select_data::sidecar::Sidecar;
-use ck_select_study::page::{self, Against, Made};
+use ck_select_measure::host;
+use ck_select_study::page::{self, Against, Made, Progress};
 use ck_select_study::survey::{Change, Keep, Point, Survey};
 
 use super::data::{WhereOption, say_left_out};
@@ -56,6 +57,9 @@ pub(crate) struct Args {
     /// How many kernels FILE.txt keeps, such as 8, or what share of the fastest kernels' speed [default: 99%]
     #[arg(long, value_name = "COUNT|PERCENT%", requires = "output", value_parser = keep)]
     keep: Option<Keep>,
+    /// The sweep still runs, and its page is to say how far it is
+    #[arg(long, hide = true)]
+    running: bool,
     /// Output format of the figures
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -94,6 +98,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             CliError::failed("--against: no kernel ran on the same problem in both sweeps")
         })?),
     };
+    let progress = if args.running { progress(&survey, measurements.rows().len()) } else { None };
     for path in &args.output {
         if output::suffix(path) == "txt" {
             prune(args, path, &survey, &measurements)?;
@@ -104,7 +109,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
             (Some(measurements), Some(change), Some(made)) => Some(Against { measurements, made, change }),
             _ => None,
         };
-        output::write_file(path, &page::sweep(&survey, &measurements, &page_made, against))?;
+        output::write_file(path, &page::sweep(&survey, &measurements, &page_made, against, progress))?;
     }
     figures(&survey, &measurements, change.as_ref()).print(args.format)
 }
@@ -129,6 +134,18 @@ fn survey(measurements: &Measurements, files: &[PathBuf]) -> Result<Survey, CliE
     Survey::of(measurements, sidecars).ok_or_else(|| {
         let rows = measurements.rows().len();
         CliError::failed(format!("nothing to report: none of {rows} rows has a time"))
+    })
+}
+
+/// How far the sweep of a log is, by its sidecar.
+fn progress(survey: &Survey, rows: usize) -> Option<Progress> {
+    let [Sidecar { sessions, planned, .. }] = survey.sidecars.as_slice() else { return None };
+    let (now, earlier) = sessions.split_last()?;
+    let seconds = host::now().saturating_sub(now.began?);
+    let own = (rows as u64).saturating_sub(earlier.iter().map(|session| session.rows).sum());
+    Some(Progress {
+        planned: usize::try_from((*planned)?).ok()?,
+        rate: (seconds > 0).then(|| own as f64 / seconds as f64),
     })
 }
 
@@ -215,7 +232,7 @@ fn figures(survey: &Survey, measurements: &Measurements, change: Option<&Change>
     push("time", "one run of each row in s".into(), (survey.run_ms / 1e3).into(), None);
     push("time", "slowest tenth of the rows".into(), Cell::Empty, Some(survey.slowest_tenth));
     for session in survey.sidecars.iter().flat_map(|sidecar| &sidecar.sessions) {
-        if let Some(seconds) = session.seconds {
+        if let Some(seconds) = session.seconds() {
             push("time", format!("session of {} rows in s", session.rows), (seconds as f64).into(), None);
         }
     }

@@ -1,9 +1,7 @@
-//! The page of `ckselect bench --html`, once the sweep is over.
+//! The page of `ckselect bench`, while the sweep runs and once it is over.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use serde_json::json;
 use tempfile::TempDir;
@@ -28,8 +26,8 @@ fn the_page_of_a_sweep_says_how_far_it_came() {
     assert!(output.status.success(), "{said}");
     let html = folder.path().join("sweep.html");
     let page = fs::read_to_string(&html).unwrap();
-    assert!(page.contains("It ended: all rows are done."), "{page}");
-    assert!(!page.contains("http-equiv=\"refresh\""));
+    assert!(page.contains("<dd id=\"num_rows\">90</dd>"), "{page}");
+    assert!(!page.contains("http-equiv=\"refresh\"") && page.contains("completed"), "{page}");
 
     let Some(browser) = browser() else { return };
     let found = drive(
@@ -42,11 +40,10 @@ fn the_page_of_a_sweep_says_how_far_it_came() {
   const head = [...table.querySelectorAll("th button")].find((button) => button.textContent === "wins");
   head.click();
   const wins = [...table.tBodies[0].rows].map((row) => +row.cells[4].textContent);
-  const bar = page.getElementById("progress");
-  return [text("rows"), text("share"), bar.value === bar.max, wins.length, wins.every((many, at) => at === 0 || many <= wins[at - 1])];
+  return [text("num_rows"), wins.length, wins.every((many, at) => at === 0 || many <= wins[at - 1])];
 "#,
     );
-    assert_eq!(found, json!(["90 of 90", "100.00 %", true, 30, true]));
+    assert_eq!(found, json!(["90", 30, true]));
     look(browser, &html);
 }
 
@@ -63,49 +60,26 @@ fn the_page_of_a_sweep_that_runs_has_a_map() {
          {first},1,4,96,64,28,28,3,3,0.5,50.0,-1,\n"
     );
     fs::write(folder.path().join("sweep.csv"), log).unwrap();
-    let (_, page) = page_after(folder.path(), "page.html", "");
-    let page = page.unwrap();
+    let meta = json!({"plan": {"pairs": 30}, "sessions": [{"began": 1_700_000_000, "ended": null}]});
+    fs::write(folder.path().join("sweep.csv.meta.json"), meta.to_string()).unwrap();
+    let mut report = Command::new(env!("CARGO_BIN_EXE_ckselect"));
+    report.current_dir(folder.path()).args(["report", "sweep.csv", "--running", "--output", "page.html"]);
+    assert!(report.output().unwrap().status.success());
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
     assert!(page.contains("http-equiv=\"refresh\"") && page.contains("3 of 30"), "{page}");
     let Some(browser) = browser() else { return };
     look(browser, &folder.path().join("page.html"));
 }
 
-/// What the process that makes pages says first, and its page once it was told how the sweep ended.
-fn page_after(folder: &Path, html: &str, how: &str) -> (String, Option<String>) {
-    let mut process = Command::new(env!("CARGO_BIN_EXE_ckselect"))
-        .current_dir(folder)
-        .args([
-            "bench-page",
-            "--log",
-            "sweep.csv",
-            "--op",
-            "grouped_conv",
-            "--planned",
-            "30",
-            "--output",
-            html,
-        ])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut said = String::new();
-    BufReader::new(process.stdout.take().unwrap()).read_line(&mut said).unwrap();
-    let mut over = process.stdin.take().unwrap();
-    over.write_all(how.as_bytes()).unwrap();
-    drop(over);
-    assert!(process.wait().unwrap().success());
-    (said, fs::read_to_string(folder.join(html)).ok())
-}
-
+/// A page that cannot be written was told after the sweep.
 #[test]
-fn the_process_that_makes_pages_ends_with_the_sweep() {
+fn a_page_without_a_folder_is_an_error_before_anything_is_measured() {
     let folder = TempDir::new().unwrap();
-    let (said, page) = page_after(folder.path(), "page.html", "all rows are done");
-    assert_eq!(said, "ready\n");
-    assert!(page.unwrap().contains("It ended: all rows are done."));
-    // A sweep that is killed says nothing; its page stays as it was.
-    let (said, page) = page_after(folder.path(), "page.html", "");
-    assert_eq!(said, "ready\n");
-    assert!(page.unwrap().contains("Running."));
+    fs::write(folder.path().join("problems.txt"), "N=4,C=64,K=64,Hi=28,Wi=28,Y=3,X=3\n").unwrap();
+    let line = "bench --problems problems.txt --simulate analytic --output sweep.csv none/page.html --pool";
+    let mut bench = Command::new(env!("CARGO_BIN_EXE_ckselect"));
+    bench.args(line.split(' ')).arg(root().join("configs/forward_bf16.txt")).current_dir(folder.path());
+    let output = bench.output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!folder.path().join("sweep.csv").exists());
 }

@@ -24,7 +24,7 @@ pub use change::Against;
 pub use evaluation::evaluation;
 pub use explanation::{Explanation, explanation};
 pub use made::{Made, ModelPlace};
-pub use progress::{Clock, Progress, progress};
+pub use progress::{Progress, empty};
 pub use sweep::sweep;
 #[cfg(feature = "train")]
 pub use training::training;

@@ -1,10 +1,13 @@
 //! The contents of a sweep as one HTML page.
 
+use std::collections::BTreeMap;
+
 use super::change::{self, Against};
 use super::chart::{self, Axis, Mark, Series, Unit};
 use super::html::{Page, Shade};
 use super::made::Made;
 use super::map::Shown;
+use super::progress::{self, Progress};
 use super::text::{brief, code, count, duration, escape, name, number, percent};
 use crate::candidates::counted_as;
 use crate::survey::{Coverage, NEAR, Survey};
@@ -21,6 +24,7 @@ pub fn sweep(
     measurements: &Measurements,
     made: &Made,
     against: Option<Against<'_>>,
+    progress: Option<Progress>,
 ) -> String {
     let files: Vec<String> = measurements
         .sources()
@@ -35,6 +39,9 @@ pub fn sweep(
     };
     let mut page = Page::new(&format!("{name}: what is in the sweep"));
     made.line(&mut page);
+    if let Some(progress) = progress {
+        progress::write(&mut page, progress, measurements);
+    }
     headline(&mut page, survey, measurements);
     if let Some(against) = against {
         page.section("What changed", |page| change::write(page, measurements, against));
@@ -50,8 +57,8 @@ pub fn sweep(
     page.finish()
 }
 
-/// All that measurements say, of a sweep that is over or still runs.
-pub(super) fn results(page: &mut Page, survey: &Survey, measurements: &Measurements) {
+/// All that measurements say.
+fn results(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     let shown = Shown::of(survey);
     page.section("Kernels by problems", |page| {
         if let Some(text) = shown.left_out(survey) {
@@ -423,19 +430,21 @@ fn time(page: &mut Page, survey: &Survey) {
     page.table(
         &["data", "devices", "rows", "time", "rows a second", "ended"],
         sessions.into_iter().map(|(sidecar, session)| {
+            let mut gpus: BTreeMap<&str, usize> = BTreeMap::new();
+            session.devices().for_each(|device| *gpus.entry(device.name()).or_default() += 1);
             let gpus: Vec<String> =
-                session.gpus.iter().map(|(name, count)| format!("{count} × {}", escape(name))).collect();
+                gpus.iter().map(|(name, count)| format!("{count} × {}", escape(name))).collect();
             let rate = session
-                .seconds
+                .seconds()
                 .filter(|seconds| *seconds > 0)
                 .map(|seconds| session.rows as f64 / seconds as f64);
             vec![
                 escape(&sidecar.of.display().to_string()),
                 gpus.join(", "),
                 count(session.rows as usize),
-                session.seconds.map_or_else(String::new, |seconds| duration(seconds as f64 * 1e3)),
+                session.seconds().map_or_else(String::new, |seconds| duration(seconds as f64 * 1e3)),
                 rate.map_or_else(String::new, |rate| number(rate.round())),
-                escape(&session.end),
+                escape(session.end.as_deref().unwrap_or("killed")),
             ]
         }),
     );

@@ -4,7 +4,7 @@ mod progress;
 mod records;
 mod slurm;
 mod summary;
-pub(super) mod watch;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,6 @@ use ck_select::kernel::Kernel;
 use ck_select::nearest::Hint;
 use ck_select::pool::{Folder, Pool};
 use ck_select_measure::config::{ExecutableConfig, LibraryConfig, RunnerConfig};
-use ck_select_measure::error::MeasureError;
 use ck_select_measure::gpu::{self, Gpu};
 use ck_select_measure::guard::Guard;
 use ck_select_measure::outcome::FailureClass;
@@ -485,7 +484,9 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
         return Ok(None);
     }
     let signals = Signals::new()?;
-    let guard = Guard::start(hidden("bench-guard")?)?;
+    let mut command = Command::new(std::env::current_exe()?);
+    command.arg("bench-guard");
+    let guard = Guard::start(command)?;
     let stop = Stop::new(Arc::clone(&signals.came), args.budget);
     let context = Context { settings: &settings, guard: &guard, stop: &stop };
     let sweep = Sweep {
@@ -500,26 +501,14 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
         source: PathBuf::from("."),
         version: env!("CARGO_PKG_VERSION"),
     };
-    let watch = watch::start(page, hidden("bench-page")?, log, pool.op(), plan.len())?;
+    let watch = watch::start(page, log)?;
     let bar = Bar::new(&plan);
     let ran = sweep.run(&mut *runner, context, &bar);
     bar.finish();
     if let Some(watch) = watch {
-        watch.finish(&how_it_ended(&ran));
+        watch.finish();
     }
     Ok(Some(Swept { ran: ran?, plan, signals }))
-}
-
-/// How a sweep ended, as shown on its page.
-fn how_it_ended(ran: &Result<Summary, MeasureError>) -> String {
-    match ran {
-        Err(error) => error.to_string(),
-        Ok(ran) => match ran.stopped {
-            None => "all rows are done".to_owned(),
-            Some(StopReason::Budget) => format!("the budget is spent, {} rows remain", ran.remaining),
-            Some(StopReason::Signal(signal)) => format!("by signal {signal}, {} rows remain", ran.remaining),
-        },
-    }
 }
 
 impl Args {
@@ -616,13 +605,6 @@ fn say_kept(whole: &Plan, all: &Plan, answers: &dyn Answers) {
             "ckselect: {pairs:.1} % of the pairs have {speed:.2} % of the best speed, the mean of {problems} problems"
         );
     }
-}
-
-/// One of our hidden commands.
-fn hidden(subcommand: &str) -> Result<Command, CliError> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command.arg(subcommand);
-    Ok(command)
 }
 
 /// `ckselect bench-guard`.
