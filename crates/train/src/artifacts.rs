@@ -70,8 +70,7 @@ impl Directory {
         for one in trained {
             let target = one.goal.target;
             if model.forest(target).map(AsRef::as_ref) != Some(&one.forest) {
-                let message = "it does not read back as it was written".to_owned();
-                return Err(TrainError::Forest { target, message });
+                return Err(TrainError::forest(target, "it does not read back as it was written"));
             }
         }
         Ok(())
@@ -112,7 +111,10 @@ impl Directory {
     /// Refuses a path that exists or cannot be written; also to be called before a long training.
     pub fn check_free(path: &Path, overwrite: bool) -> Result<(), TrainError> {
         if path.exists() && !overwrite {
-            return Err(TrainError::Exists(path.display().to_string()));
+            return Err(TrainError::refused(format_args!(
+                "{}: already exists; --overwrite replaces it",
+                path.display()
+            )));
         }
         // Only directories that look like a model are ever replaced.
         if path.exists() && !path.join("feature_spec.json").exists() {

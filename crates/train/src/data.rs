@@ -187,7 +187,8 @@ impl TrainingData {
             }
         }
         if data.rows.is_empty() {
-            return Err(TrainError::NoRows { target });
+            let message = format_args!("target {target}: no valid row of the data has a value of it");
+            return Err(TrainError::refused(message));
         }
         Ok(data)
     }
@@ -223,7 +224,11 @@ impl TrainingData {
         let mut features = Features::default();
         for item in &self.problems {
             let problem = &measurements.problems()[item.problem as usize];
-            let arch = item.arch.ok_or_else(|| TrainError::NoArch(problem.to_string()))?;
+            let arch = item.arch.ok_or_else(|| {
+                TrainError::refused(format_args!(
+                    "{problem}: its rows name no architecture; --arch says what such rows were measured on"
+                ))
+            })?;
             let estimator = Estimator::new(measurements.device_of_file(item.file, arch)?);
             let row = |row: &u32| &measurements.rows()[*row as usize];
             for rows in self.rows[item.span.clone()].chunk_by(|a, b| row(a).split_k == row(b).split_k) {
@@ -236,7 +241,8 @@ impl TrainingData {
                     })?;
                 if let Some((kernel, _)) = kernels.zip(&log_times).find(|(_, time)| time.is_nan()) {
                     let why = estimator.shape(&kernel.kind).err().map_or_else(String::new, |e| e.to_string());
-                    return Err(TrainError::NoEstimate { kernel: kernel.name.clone(), arch, why });
+                    let message = format!("{}: it was measured on {arch}, but {why}", kernel.name);
+                    return Err(TrainError::Refused(message));
                 }
                 features.values.extend(values);
                 features.log_times.extend(log_times);

@@ -97,7 +97,7 @@ impl<'a> Task<'a> {
         if !self.adapts {
             return Ok(continued);
         }
-        let wrong = |message| TrainError::Forest { target: self.target, message };
+        let wrong = |message: String| TrainError::forest(self.target, message);
         let alone = Self { start: None, prior: None, adapts: false, ..self.clone() };
         let params = tune::alone_params();
         let share = tune::share_of_alone(problems.len(), self.prior.unwrap_or(1.0) / params.sharpness());
@@ -181,7 +181,10 @@ impl<'a> Task<'a> {
         if let (Some(found), Some(most)) = (kernels.max(), self.objective.most_kernels())
             && found > most
         {
-            return Err(TrainError::TooManyKernels { objective: self.objective, found, most });
+            return Err(TrainError::refused(format_args!(
+                "objective {}: found a problem with {found} kernels, expected at most {most}; listwise has no limit",
+                self.objective
+            )));
         }
         let matrix = self.matrix(problems, Some(&recipe.weights));
         let categories: Vec<String> = self.categories.iter().map(ToString::to_string).collect();
@@ -249,7 +252,7 @@ impl<'a> Task<'a> {
             let has_seen = seen.is_empty() || arch.is_some_and(|arch| seen.contains(&arch));
             Some(universal_prior(prior, has_seen))
         };
-        let wrong = |message: String| TrainError::Forest { target: self.target, message };
+        let wrong = |message: String| TrainError::forest(self.target, message);
         // Our own reader and scorer, because selections will use them.
         let forest = Forest::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
         let rows = problems

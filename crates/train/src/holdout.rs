@@ -57,7 +57,9 @@ impl Holdout {
     /// part of each fold, except that of their own value.
     pub(super) fn folds(&self, measurements: &Measurements, items: &[Item]) -> Result<LeftOut, TrainError> {
         let problem = |item: &Item| &measurements.problems()[item.problem as usize];
-        let fault = |found: String, expected| TrainError::Holdout { what: self.to_string(), found, expected };
+        let fault = |found: String, expected: &str| {
+            TrainError::refused(format_args!("--folds {self}: found {found}, expected {expected}"))
+        };
         if let Self::File(path) = self {
             let held = problems_of(path, measurements).map_err(|found| match found {
                 0 => fault(path.display().to_string(), "device, direction, dtype or a file of --data"),

@@ -225,7 +225,7 @@ fn one(
     let prior = task.prior.map(|prior| task.adapted_prior(prior, plan.extractor.arch, everything.len()));
     watcher.trained();
 
-    let wrong = |message: String| TrainError::Forest { target: goal.target, message };
+    let wrong = |message: String| TrainError::forest(goal.target, message);
     let forest = Forest::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
     let continued = match &task.start {
         Some(start) => Forest::parse(start.as_bytes()).map_err(|e| wrong(e.to_string()))?.trees().len(),

@@ -137,7 +137,7 @@ impl<'a> Simulation<'a> {
         let data = TrainingData::new(measurements, &extractor, method.target(), &[])?;
         let base = match (method, base.forest(Target::Relative), base.prior()) {
             (Method::Tuned, Some(text), Some(prior)) => Some((text, prior, base.archs().collect())),
-            (Method::Tuned, ..) => return Err(TrainError::NotUniversal(base.place().to_owned())),
+            (Method::Tuned, ..) => return Err(TrainError::not_universal(base.place())),
             _ => None,
         };
         Ok(Self { measurements, data, learned: None, method, base, held_back: Vec::new(), folds: FOLDS })

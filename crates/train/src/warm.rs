@@ -103,8 +103,12 @@ impl WarmStart {
         let own = self.spec.op();
         if op != own {
             let schema = self.spec.extractor.schema.for_op(op);
-            self.spec.extractor.schema =
-                schema.ok_or_else(|| TrainError::NotForOp { model: self.place.clone(), own, op })?;
+            self.spec.extractor.schema = schema.ok_or_else(|| {
+                TrainError::refused(format_args!(
+                    "{}: found a model for {own}, expected one that ranks kernels of {op}",
+                    self.place
+                ))
+            })?;
         }
         Ok(self)
     }
@@ -114,7 +118,7 @@ impl WarmStart {
     pub fn to_adapt(mut self) -> Result<Self, TrainError> {
         // An adapted model is for one architecture.
         if self.prior().is_none() || self.spec.arch.is_some() {
-            return Err(TrainError::NotUniversal(self.place));
+            return Err(TrainError::not_universal(&self.place));
         }
         let engine = Engine::of_op(self.extractor().schema.op());
         self.follow_by(Schema::of_engine(engine));
@@ -148,17 +152,26 @@ impl WarmStart {
         let old = self.spec.extractor.schema.names();
         let new = plan.extractor.schema.names();
         if old != new {
-            return Err(TrainError::Schema(difference(&old, &new)));
+            return Err(TrainError::refused(format_args!(
+                "Feature schema mismatch: {}",
+                difference(&old, &new)
+            )));
         }
         let sorted = |names: &[String]| names.iter().cloned().collect::<BTreeSet<_>>();
         let (old, new) = (sorted(&self.spec.categorical_features), sorted(&plan.categories));
         if old != new {
             let list = |names: &BTreeSet<String>| format!("{:?}", names.iter().collect::<Vec<_>>());
-            return Err(TrainError::Categories { old: list(&old), new: list(&new) });
+            let (old, new) = (list(&old), list(&new));
+            return Err(TrainError::refused(format_args!(
+                "Categorical feature mismatch: the model to continue has {old}, this training {new}"
+            )));
         }
         let file = &self.spec_file;
         let differs = |field: &'static str, old: String, new: String| {
-            if old == new { Ok(()) } else { Err(TrainError::Other { file: file.clone(), field, old, new }) }
+            if old == new {
+                return Ok(());
+            }
+            Err(TrainError::refused(format_args!("{file}: {field} {old}, this training has {new}")))
         };
         let (was, is) = (&self.spec.extractor, &plan.extractor);
         differs("op_type", self.spec.op().to_string(), is.schema.op().to_string())?;

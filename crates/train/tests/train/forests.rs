@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ck_select_data::measurements::Measurements;
 use ck_select_model::model::Target;
 use ck_select_train::lightgbm::{Booster, Output};
-use ck_select_train::{Objective, Role, Stop, TrainError, Trained, train};
+use ck_select_train::{Objective, Role, Stop, Trained, train};
 
 use crate::sweep::{csv, file, goal, measurements, plan, wanted};
 
@@ -242,6 +242,5 @@ fn a_target_without_data_is_refused_before_anything_is_trained() {
     let goals =
         vec![goal(Target::Tflops, Objective::Log1p, &[]), goal(Target::Bandwidth, Objective::Log1p, &[])];
     let error = train(&measurements, &plan(goals), &()).unwrap_err();
-    assert!(matches!(error, TrainError::NoRows { target: Target::Bandwidth }));
     assert_eq!(error.to_string(), "target bandwidth: no valid row of the data has a value of it");
 }

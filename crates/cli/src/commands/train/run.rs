@@ -83,10 +83,8 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
         places: Vec::new(),
     };
     let space = Directory::reserve(&args.output, args.overwrite, &plan, measurements.rows().len())?;
-    let workers = rayon::ThreadPoolBuilder::new()
-        .num_threads(settings.threads)
-        .build()
-        .map_err(|error| TrainError::Threads(error.to_string()))?;
+    let workers =
+        rayon::ThreadPoolBuilder::new().num_threads(settings.threads).build().map_err(TrainError::refused)?;
     let bar = Bar::default();
     let trained = workers.install(|| train(&measurements, &plan, &bar));
     bar.end();
