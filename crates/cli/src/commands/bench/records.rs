@@ -9,17 +9,8 @@ use ck_select_measure::runner::Recorded;
 
 use crate::error::CliError;
 
-/// Whether the file is a benchmark CSV in the format of `bench`; only the reader for that keeps failure
-/// classes.
-fn is_own_log(path: &Path) -> bool {
-    path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"))
-}
-
 /// Reads the records of the pool's kernels.
 pub(super) fn read(path: &Path, pool: &Pool) -> Result<Recorded, CliError> {
-    if is_own_log(path) {
-        return Ok(Recorded::read(path, pool.op())?);
-    }
     let measurements = Measurements::read(&[path], Wanted::all(pool.op()))?;
     // A time on one GPU says nothing about another, and no option here selects one.
     if let Err(mixed) = measurements.common_arch() {
@@ -30,15 +21,22 @@ pub(super) fn read(path: &Path, pool: &Pool) -> Result<Recorded, CliError> {
     for row in measurements.rows() {
         let kernel = &measurements.kernels()[row.kernel as usize].name;
         if pool.position(kernel).is_some() {
-            recorded.insert(kernel, &measurements.problems()[row.problem as usize], outcome(row));
+            recorded.insert(
+                kernel,
+                &measurements.problems()[row.problem as usize],
+                outcome(&measurements, row),
+            );
         }
     }
     Ok(recorded)
 }
 
-fn outcome(row: &Row) -> Outcome {
+/// A row's time, or why it has none, as far as its file says.
+fn outcome(measurements: &Measurements, row: &Row) -> Outcome {
     if !row.is_valid {
-        return Outcome::failed(FailureClass::Invalid, "");
+        let failure = usize::from(row.failure).checked_sub(1).map(|place| &measurements.failures()[place]);
+        let class = failure.and_then(|failure| FailureClass::of(&failure.class));
+        return Outcome::failed(class.unwrap_or(FailureClass::Invalid), "");
     }
     Outcome::Measured(Measurement {
         tflops: row.tflops,
