@@ -585,7 +585,7 @@ fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {
 fn answers(args: &Args, pool: &Arc<Pool>) -> Result<Option<Box<dyn Answers>>, CliError> {
     let Some(from) = &args.simulate else { return Ok(None) };
     let answers: Box<dyn Answers> = if from == Path::new("analytic") {
-        Box::new(Analytic::default())
+        Box::new(Analytic::new()?)
     } else if from.is_dir() {
         Box::new(ModelAnswers::load(from, pool)?)
     } else {
