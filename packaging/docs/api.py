@@ -70,13 +70,19 @@ def c_page(header: Path, page: str, links: dict[str, str]) -> str:
         if group := re.fullmatch(r"/\* (.*?) -+ \*/", block):
             out.append(f"## {group[1]}")
         code = re.sub(r"(?:/\*.*?\*/|//[^\n]*)", "", block, flags=re.S)
-        names = re.findall(r"^#define (\w+) +\S|^} (\w+);|^typedef .*?(\w+)(?:\)\(.*?\))?;$|(\bck_\w+)\(", code, re.M | re.S)
+        names = DECLARED.findall(code)
         names = list(dict.fromkeys(next(filter(None, found)) for found in names))
         if names:
             links |= {name: f"{page}.md#{name.lower()}" for name in names}
             others = "".join(f'<a id="{name.lower()}"></a>' for name in names[1:])
             out.append(f"### `{names[0]}`\n\n{others}\n\n```c\n{block}\n```")
     return "\n\n".join(out) + "\n"
+
+
+# The names of a constant, a struct or an enumeration, another type, and a function.
+DECLARED = re.compile(
+    r"^#define (\w+) +\S|^} (\w+);|^typedef .*?(\w+)(?:\)\(.*?\))?;$|(\bck_\w+)\(", re.M | re.S
+)
 
 
 def blocks(source: str) -> list[str]:
@@ -122,14 +128,21 @@ def prose(text: str) -> str:
     return "\n".join(lines)
 
 
+# A namespace that is nobody's to use.
+INNER = re.compile(
+    r"^namespace ([\w:]*\b(?:detail|ck_select_access)\b[\w:]*) {$.*?^}  // namespace \1$", re.M | re.S
+)
+
+
 def cpp_page(include: Path, folder: str) -> str:
     """A header for all and the headers of its folder."""
     umbrella = include / f"{folder}.hpp"
     out = [f"# C++: {umbrella.name}", opening_of(umbrella.read_text())[0]]
     for path in sorted((include / folder).glob("*.hpp")):
         source = path.read_text()
-        public = re.sub(r"^namespace ([\w:]*\b(?:detail|ck_select_access)\b[\w:]*) {$.*?^}  // namespace \1$", "", source, flags=re.M | re.S)
-        shown = [declared(block) for block in blocks(public) if re.match(r"///|template|class|struct|enum|using", block)]
+        public = INNER.sub("", source)
+        starts = re.compile(r"///|template|class|struct|enum|using")
+        shown = [declared(block) for block in blocks(public) if starts.match(block)]
         if shown:
             out += [f"## {path.name}", opening_of(source)[0], f'`#include "{folder}/{path.name}"`']
         for block in shown:
@@ -139,10 +152,16 @@ def cpp_page(include: Path, folder: str) -> str:
     return "\n\n".join(out) + "\n"
 
 
+# What a constructor begins its members with, behind its arguments.
+INITIALISERS = re.compile(
+    r"(\)(?: noexcept)?)\s+: (?:[\w:]+(?:\((?:[^();]|\([^()]*\))*\)|\{[^;]*?\}),?\s*)+(?=\{)"
+)
+
+
 def declared(block: str) -> str:
     """A declaration without bodies of functions, initialisers and private members."""
     block = re.sub(r"^ (?:private|protected):.*?(?=^ public:|^};)", "", block, flags=re.M | re.S)
-    block = re.sub(r"(\)(?: noexcept)?)\s+: (?:[\w:]+(?:\((?:[^();]|\([^()]*\))*\)|\{[^;]*?\}),?\s*)+(?=\{)", r"\1 ", block)
+    block = INITIALISERS.sub(r"\1 ", block)
     out, statement, depth, skipped = "", "", 0, 0
     for part in re.split(r'(//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\])*"|[{};])', block, flags=re.S):
         depth += (part == "{") - (part == "}")
