@@ -236,6 +236,11 @@ class Sized(Structure):
     def __init__(self, *args: Any, **fields: Any) -> None:
         super().__init__(*args, **fields)
         self.struct_size = sizeof(self)
+
+
+def _of(kind: Any, names: str) -> list[tuple[str, Any]]:
+    """Fields of one type."""
+    return [(name, kind) for name in names.split()]
 "#;
 
 /// The headers' structs as classes of ctypes.
@@ -253,7 +258,7 @@ fn python_structs(headers: &str) -> String {
         .collect();
     let names: Vec<_> = declared.iter().map(|(name, _)| *name).collect();
     for (name, body) in declared {
-        let (mut callbacks, mut fields) = (String::new(), String::new());
+        let (mut callbacks, mut fields) = (String::new(), Vec::<(String, String)>::new());
         for line in body.lines().map(str::trim).filter(|line| line.ends_with(';')) {
             let line = line.trim_end_matches(';');
             let (field, python) = if let Some((result, rest)) = line.split_once("(*") {
@@ -275,8 +280,16 @@ fn python_structs(headers: &str) -> String {
                     None => (field, ctype(c, &names)),
                 }
             };
-            fields += &format!("        (\"{field}\", {python}),\n");
+            match fields.last_mut() {
+                Some((kind, names)) if *kind == python && names.len() + field.len() < 80 => {
+                    *names += " ";
+                    *names += field;
+                }
+                _ => fields.push((python, field.to_owned())),
+            }
         }
+        let fields: String =
+            fields.iter().map(|(kind, names)| format!("        *_of({kind}, \"{names}\"),\n")).collect();
         let base = if body.contains("size_t struct_size") { "Sized" } else { "Structure" };
         let gap = if callbacks.is_empty() { "" } else { "\n\n" };
         text +=

@@ -26,154 +26,83 @@ class Sized(Structure):
         self.struct_size = sizeof(self)
 
 
+def _of(kind: Any, names: str) -> list[tuple[str, Any]]:
+    """Fields of one type."""
+    return [(name, kind) for name in names.split()]
+
+
 class ConvProblem(Sized):
     _fields_ = [
-        ("struct_size", c_size_t),
-        ("arch", c_char_p),
-        ("direction", c_int32),
-        ("ndim", c_int32),
-        ("n", c_int64),
-        ("c", c_int64),
-        ("k", c_int64),
-        ("g", c_int64),
-        ("input", c_int64 * 3),
-        ("filter", c_int64 * 3),
-        ("stride", c_int64 * 3),
-        ("dilation", c_int64 * 3),
-        ("pad_left", c_int64 * 3),
-        ("pad_right", c_int64 * 3),
-        ("split_k", c_int32),
-        ("dtype_in", c_int32),
-        ("dtype_wei", c_int32),
-        ("dtype_out", c_int32),
-        ("layout", c_int32),
-        ("reserved", c_int32),
+        *_of(c_size_t, "struct_size"),
+        *_of(c_char_p, "arch"),
+        *_of(c_int32, "direction ndim"),
+        *_of(c_int64, "n c k g"),
+        *_of(c_int64 * 3, "input filter stride dilation pad_left pad_right"),
+        *_of(c_int32, "split_k dtype_in dtype_wei dtype_out layout reserved"),
     ]
 
 
 class GemmGroup(Structure):
     _fields_ = [
-        ("m", c_uint32),
-        ("n", c_uint32),
-        ("k", c_uint32),
-        ("count", c_uint32),
+        *_of(c_uint32, "m n k count"),
     ]
 
 
 class GemmGroups(Structure):
     _fields_ = [
-        ("items", POINTER(GemmGroup)),
-        ("count", c_size_t),
+        *_of(POINTER(GemmGroup), "items"),
+        *_of(c_size_t, "count"),
     ]
 
 
 class GemmRequest(Structure):
     _fields_ = [
-        ("groups", GemmGroups),
-        ("batch", c_int32),
-        ("stream_k", c_char_p),
-        ("num_d", c_int32),
-        ("preshuffle", c_int32),
-        ("quant", c_char_p),
-        ("group_a", c_int32 * 3),
-        ("group_b", c_int32 * 3),
+        *_of(GemmGroups, "groups"),
+        *_of(c_int32, "batch"),
+        *_of(c_char_p, "stream_k"),
+        *_of(c_int32, "num_d preshuffle"),
+        *_of(c_char_p, "quant"),
+        *_of(c_int32 * 3, "group_a group_b"),
     ]
 
 
 class GemmProblem(Sized):
     _fields_ = [
-        ("struct_size", c_size_t),
-        ("arch", c_char_p),
-        ("m", c_int64),
-        ("n", c_int64),
-        ("k", c_int64),
-        ("split_k", c_int32),
-        ("dtype_a", c_int32),
-        ("dtype_b", c_int32),
-        ("dtype_c", c_int32),
-        ("layout", c_int32 * 3),
-        ("request", GemmRequest),
+        *_of(c_size_t, "struct_size"),
+        *_of(c_char_p, "arch"),
+        *_of(c_int64, "m n k"),
+        *_of(c_int32, "split_k dtype_a dtype_b dtype_c"),
+        *_of(c_int32 * 3, "layout"),
+        *_of(GemmRequest, "request"),
     ]
 
 
 class FmhaProblem(Sized):
     _fields_ = [
-        ("struct_size", c_size_t),
-        ("arch", c_char_p),
-        ("api_family", c_int32),
-        ("family", c_int32),
-        ("dtype", c_int32),
-        ("batch", c_int64),
-        ("seqlen_q", c_int64),
-        ("seqlen_k", c_int64),
-        ("nhead_q", c_int64),
-        ("nhead_k", c_int64),
-        ("hdim_q", c_int64),
-        ("hdim_v", c_int64),
-        ("mode", c_int32),
-        ("mask", c_int32),
-        ("bias", c_int32),
-        ("qscale", c_int32),
-        ("rope", c_int32),
-        ("kv_layout", c_int32),
-        ("kv_lookup", c_int32),
-        ("max_seqlen_q", c_int64),
-        ("max_seqlen_k", c_int64),
-        ("page_size", c_int64),
-        ("num_splits", c_int64),
-        ("window_left", c_int64),
-        ("window_right", c_int64),
-        ("sink_size", c_int64),
-        ("min_seqlen_q", c_int64),
-        ("rotary_dim", c_int64),
-        ("v_rowmajor", c_int32),
-        ("logits", c_int32),
-        ("lse", c_int32),
-        ("dropout", c_int32),
-        ("paged_kv", c_int32),
-        ("fp8_static_quant", c_int32),
-        ("skip", c_int32),
-        ("sink", c_int32),
-        ("dbias", c_int32),
-        ("store_randval", c_int32),
-        ("deterministic", c_int32),
-        ("has_seqstart_q_ptr", c_int32),
-        ("has_seqstart_k_ptr", c_int32),
-        ("has_seqlen_q_ptr", c_int32),
-        ("has_seqlen_k_ptr", c_int32),
-        ("has_cu_seqlen_q_ptr", c_int32),
-        ("has_cu_seqlen_k_ptr", c_int32),
-        ("has_block_table_ptr", c_int32),
-        ("has_cache_batch_idx", c_int32),
-        ("is_gappy", c_int32),
-        ("has_rotary_cos_sin", c_int32),
-        ("reserved", c_int32),
+        *_of(c_size_t, "struct_size"),
+        *_of(c_char_p, "arch"),
+        *_of(c_int32, "api_family family dtype"),
+        *_of(c_int64, "batch seqlen_q seqlen_k nhead_q nhead_k hdim_q hdim_v"),
+        *_of(c_int32, "mode mask bias qscale rope kv_layout kv_lookup"),
+        *_of(c_int64, "max_seqlen_q max_seqlen_k page_size num_splits window_left window_right"),
+        *_of(c_int64, "sink_size min_seqlen_q rotary_dim"),
+        *_of(c_int32, "v_rowmajor logits lse dropout paged_kv fp8_static_quant skip sink dbias"),
+        *_of(c_int32, "store_randval deterministic has_seqstart_q_ptr has_seqstart_k_ptr"),
+        *_of(c_int32, "has_seqlen_q_ptr has_seqlen_k_ptr has_cu_seqlen_q_ptr has_cu_seqlen_k_ptr"),
+        *_of(c_int32, "has_block_table_ptr has_cache_batch_idx is_gappy has_rotary_cos_sin reserved"),
     ]
 
 
 class Options(Sized):
     _fields_ = [
-        ("struct_size", c_size_t),
-        ("mode", c_int32),
-        ("ignore_environment", c_int32),
-        ("override_file", c_char_p),
-        ("arch", c_char_p),
-        ("store", c_char_p),
-        ("device_name", c_char_p),
-        ("stream", c_void_p),
-        ("refine", c_int32),
-        ("refine_out_of_range", c_int32),
-        ("search", c_int32),
-        ("repeats", c_int32),
-        ("warmup", c_int32),
-        ("host_timing", c_int32),
-        ("embedded_models", c_int32),
-        ("no_estimate", c_int32),
-        ("budget_ms", c_double),
-        ("cutoff", c_double),
-        ("run_timeout_ms", c_double),
-        ("hardware", c_char_p),
-        ("splits", c_char_p),
+        *_of(c_size_t, "struct_size"),
+        *_of(c_int32, "mode ignore_environment"),
+        *_of(c_char_p, "override_file arch store device_name"),
+        *_of(c_void_p, "stream"),
+        *_of(c_int32, "refine refine_out_of_range search repeats warmup host_timing embedded_models"),
+        *_of(c_int32, "no_estimate"),
+        *_of(c_double, "budget_ms cutoff run_timeout_ms"),
+        *_of(c_char_p, "hardware splits"),
     ]
 
 
@@ -188,120 +117,94 @@ Release = CFUNCTYPE(None, c_void_p)
 
 class KernelHooks(Sized):
     _fields_ = [
-        ("struct_size", c_size_t),
-        ("user", c_void_p),
-        ("priority", c_int32),
-        ("reserved", c_int32),
-        ("supports_conv", SupportsConv),
-        ("supports_gemm", SupportsGemm),
-        ("run_conv", RunConv),
-        ("run_gemm", RunGemm),
-        ("supports_fmha", SupportsFmha),
-        ("run_fmha", RunFmha),
-        ("context", c_void_p),
-        ("release", Release),
+        *_of(c_size_t, "struct_size"),
+        *_of(c_void_p, "user"),
+        *_of(c_int32, "priority reserved"),
+        *_of(SupportsConv, "supports_conv"),
+        *_of(SupportsGemm, "supports_gemm"),
+        *_of(RunConv, "run_conv"),
+        *_of(RunGemm, "run_gemm"),
+        *_of(SupportsFmha, "supports_fmha"),
+        *_of(RunFmha, "run_fmha"),
+        *_of(c_void_p, "context"),
+        *_of(Release, "release"),
     ]
 
 
 class ModelOptions(Sized):
     _fields_ = [
-        ("struct_size", c_size_t),
-        ("key", c_void_p),
-        ("hardware", c_void_p),
-        ("force", c_int32),
-        ("reserved", c_int32),
+        *_of(c_size_t, "struct_size"),
+        *_of(c_void_p, "key hardware"),
+        *_of(c_int32, "force reserved"),
     ]
 
 
 class Selection(Sized):
     _fields_ = [
-        ("struct_size", c_size_t),
-        ("name", c_char_p),
-        ("user", c_void_p),
-        ("index", c_size_t),
-        ("split_k", c_int32),
-        ("reserved", c_int32),
-        ("rank", c_size_t),
-        ("unsupported", c_size_t),
-        ("score", c_double),
-        ("measured_ms", c_double),
-        ("generation", c_uint64),
-        ("source", c_int32),
-        ("out_of_range", c_int32),
-        ("out_of_range_fields", c_uint64),
-        ("unmeasured", c_int32),
-        ("arch_unknown", c_int32),
-        ("no_model", c_int32),
-        ("generic", c_int32),
-        ("model", c_char_p),
+        *_of(c_size_t, "struct_size"),
+        *_of(c_char_p, "name"),
+        *_of(c_void_p, "user"),
+        *_of(c_size_t, "index"),
+        *_of(c_int32, "split_k reserved"),
+        *_of(c_size_t, "rank unsupported"),
+        *_of(c_double, "score measured_ms"),
+        *_of(c_uint64, "generation"),
+        *_of(c_int32, "source out_of_range"),
+        *_of(c_uint64, "out_of_range_fields"),
+        *_of(c_int32, "unmeasured arch_unknown no_model generic"),
+        *_of(c_char_p, "model"),
     ]
 
 
 class Ranked(Sized):
     _fields_ = [
-        ("struct_size", c_size_t),
-        ("name", c_char_p),
-        ("user", c_void_p),
-        ("index", c_size_t),
-        ("split_k", c_int32),
-        ("reserved", c_int32),
-        ("score", c_double),
-        ("tied", c_int32),
-        ("unmeasured", c_int32),
+        *_of(c_size_t, "struct_size"),
+        *_of(c_char_p, "name"),
+        *_of(c_void_p, "user"),
+        *_of(c_size_t, "index"),
+        *_of(c_int32, "split_k reserved"),
+        *_of(c_double, "score"),
+        *_of(c_int32, "tied unmeasured"),
     ]
 
 
 class Predictions(Sized):
     _fields_ = [
-        ("struct_size", c_size_t),
-        ("tflops", c_double),
-        ("latency_ms", c_double),
-        ("bandwidth_gb_s", c_double),
+        *_of(c_size_t, "struct_size"),
+        *_of(c_double, "tflops latency_ms bandwidth_gb_s"),
     ]
 
 
 class TuneBudget(Sized):
     _fields_ = [
-        ("struct_size", c_size_t),
-        ("time_ms", c_double),
-        ("stream", c_void_p),
-        ("kernels", c_int32),
-        ("reserved", c_int32),
+        *_of(c_size_t, "struct_size"),
+        *_of(c_double, "time_ms"),
+        *_of(c_void_p, "stream"),
+        *_of(c_int32, "kernels reserved"),
     ]
 
 
 class TuneReport(Sized):
     _fields_ = [
-        ("struct_size", c_size_t),
-        ("measured", c_size_t),
-        ("improved", c_size_t),
-        ("failed", c_size_t),
-        ("waiting", c_size_t),
-        ("saved_ms", c_double),
-        ("elapsed_ms", c_double),
+        *_of(c_size_t, "struct_size measured improved failed waiting"),
+        *_of(c_double, "saved_ms elapsed_ms"),
     ]
 
 
 class RowOptions(Sized):
     _fields_ = [
-        ("struct_size", c_size_t),
-        ("target", c_int32),
-        ("uncoded", c_int32),
-        ("tolerate_no_spec", c_int32),
-        ("force", c_int32),
-        ("engine", c_char_p),
-        ("hardware", c_char_p),
-        ("threads", c_size_t),
+        *_of(c_size_t, "struct_size"),
+        *_of(c_int32, "target uncoded tolerate_no_spec force"),
+        *_of(c_char_p, "engine hardware"),
+        *_of(c_size_t, "threads"),
     ]
 
 
 class Column(Sized):
     _fields_ = [
-        ("struct_size", c_size_t),
-        ("name", c_char_p),
-        ("integers", c_void_p),
-        ("numbers", c_void_p),
-        ("codes", c_void_p),
-        ("words", POINTER(c_char_p)),
-        ("word_count", c_size_t),
+        *_of(c_size_t, "struct_size"),
+        *_of(c_char_p, "name"),
+        *_of(c_void_p, "integers numbers codes"),
+        *_of(POINTER(c_char_p), "words"),
+        *_of(c_size_t, "word_count"),
     ]
