@@ -130,53 +130,36 @@ impl Settings {
     pub(super) fn read(words: &[String]) -> Result<Self, CliError> {
         let mut all =
             Self { seed: 42, fold_seed: None, threads: 0, hard_examples: 0, stop: None, group_by: None };
-        for Param { text, only, name, value } in params(words)? {
-            if only.is_some() {
-                continue;
-            }
-            let (is_read, expected) = match name {
-                "seed" => {
-                    (whole(0..=1_000_000_000)(value).ok().map(|seed| all.seed = seed), "0 to 1000000000")
-                }
-                "fold_seed" => {
-                    (whole(0..=u64::MAX)(value).ok().map(|seed| all.fold_seed = Some(seed)), "a whole number")
-                }
-                "threads" => {
-                    (whole(0..=1 << 16)(value).ok().map(|count| all.threads = count), "a number of threads")
-                }
-                "hard_examples" => {
-                    (whole(0..=20)(value).ok().map(|rounds| all.hard_examples = rounds), "0 to 20")
-                }
-                "early_stopping" => (stop(value).map(|stop| all.stop = Some(stop)), "inner, held-out or off"),
-                "group_by" => (
-                    group_by(value).map(|group| all.group_by = Some(group)),
-                    "problem, sizes, pair or upstream",
-                ),
-                _ => continue,
-            };
-            is_read
-                .ok_or_else(|| CliError::usage(format!("--params: found '{text}', expected {expected}")))?;
-        }
+        let is_ours =
+            |word: &&String| word.split_once('=').is_some_and(|(name, _)| Self::NAMES.contains(&name));
+        let own: Vec<String> = words.iter().filter(is_ours).cloned().collect();
+        let params = super::super::Params::read(&own, &Self::NAMES)?;
+        params.set("seed", whole(0..=1_000_000_000), &mut all.seed)?;
+        params.set("fold_seed", |value| whole(0..=u64::MAX)(value).map(Some), &mut all.fold_seed)?;
+        params.set("threads", whole(0..=1 << 16), &mut all.threads)?;
+        params.set("hard_examples", whole(0..=20), &mut all.hard_examples)?;
+        params.set("early_stopping", |word| stop(word).map(Some), &mut all.stop)?;
+        params.set("group_by", |word| group_by(word).map(Some), &mut all.group_by)?;
         Ok(all)
     }
 }
 
-fn group_by(word: &str) -> Option<GroupBy> {
+fn group_by(word: &str) -> Result<GroupBy, String> {
     match word {
-        "problem" => Some(GroupBy::Problem),
-        "sizes" => Some(GroupBy::Sizes),
-        "pair" => Some(GroupBy::Pair),
-        "upstream" => Some(GroupBy::Upstream),
-        _ => None,
+        "problem" => Ok(GroupBy::Problem),
+        "sizes" => Ok(GroupBy::Sizes),
+        "pair" => Ok(GroupBy::Pair),
+        "upstream" => Ok(GroupBy::Upstream),
+        _ => Err("expected problem, sizes, pair or upstream".to_owned()),
     }
 }
 
-fn stop(word: &str) -> Option<Stop> {
+fn stop(word: &str) -> Result<Stop, String> {
     match word {
-        "inner" => Some(Stop::Inner),
-        "held-out" => Some(Stop::HeldOut),
-        "off" => Some(Stop::Never),
-        _ => None,
+        "inner" => Ok(Stop::Inner),
+        "held-out" => Ok(Stop::HeldOut),
+        "off" => Ok(Stop::Never),
+        _ => Err("expected inner, held-out or off".to_owned()),
     }
 }
 
