@@ -229,15 +229,8 @@ def main():
         for source in filter(Path.exists, sources):
             for compiler in compilers:
                 flags = [flag for include in includes for flag in ("-isystem", include)]
-                flags += [
-                    "-I",
-                    ROOT / "include",
-                    *FLAGS.get(generation, []),
-                    "-Wall",
-                    "-Wextra",
-                    "-Werror",
-                    "-fsyntax-only",
-                ]
+                flags += ["-I", ROOT / "include", *FLAGS.get(generation, [])]
+                flags += ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
                 code, _, error = run([compiler, "-std=c++17", *flags, source])
                 print(
                     f"check-ck: {compiler} {source.name}: {'compiles' if code == 0 else first_error(error)}"

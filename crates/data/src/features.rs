@@ -17,47 +17,6 @@ pub struct FeatureError {
     pub source: SideError,
 }
 
-/// Features of measurements, prepared for all their kernels.
-struct Prepared<'a> {
-    measurements: &'a Measurements,
-    extractor: &'a Extractor,
-    features: PoolFeatures,
-}
-
-impl<'a> Prepared<'a> {
-    fn new(measurements: &'a Measurements, extractor: &'a Extractor) -> Result<Self, FeatureError> {
-        let side = |kernel: &Kernel| {
-            let named = |source| FeatureError { what: kernel.name.clone(), source };
-            extractor.kernel_side(&kernel.kind).map_err(named)
-        };
-        let sides = measurements.kernels().iter().map(side).collect::<Result<Vec<_>, _>>()?;
-        let features = PoolFeatures::new(extractor, &sides).map_err(|mixed| {
-            let kernel = &measurements.kernels()[mixed.kernel];
-            let (model, found) = (extractor.schema.op(), kernel.op());
-            FeatureError { what: kernel.name.clone(), source: SideError::Op { model, what: "kernel", found } }
-        })?;
-        Ok(Self { measurements, extractor, features })
-    }
-
-    /// The feature rows of `rows` into `values`. Adjacent rows of one problem share what depends on it.
-    fn fill(&self, rows: &[u32], values: &mut [f64], desk: &mut RowValues) -> Result<(), FeatureError> {
-        let row = |index: &u32| &self.measurements.rows()[*index as usize];
-        let mut rest = values;
-        for same in rows.chunk_by(|a, b| (row(a).problem, row(a).split_k) == (row(b).problem, row(b).split_k))
-        {
-            let (part, after) = rest.split_at_mut(same.len() * self.extractor.schema.len());
-            rest = after;
-            let problem = &self.measurements.problem_of(row(&same[0]));
-            let side = self
-                .extractor
-                .problem_side(problem)
-                .map_err(|source| FeatureError { what: problem.to_string(), source })?;
-            self.features.rows(&side, same.iter().map(|index| row(index).kernel as usize), part, desk);
-        }
-        Ok(())
-    }
-}
-
 /// Rows that a thread computes at a time: 1,024 rows of a hundred features fit in its cache.
 const CHUNK: usize = 1 << 10;
 
@@ -68,13 +27,42 @@ pub fn rows(
     extractor: &Extractor,
     rows: &[u32],
 ) -> Result<Vec<f64>, FeatureError> {
-    let prepared = Prepared::new(measurements, extractor)?;
+    let features = features_of(measurements, extractor)?;
     let width = extractor.schema.len();
+    let row = |index: &u32| &measurements.rows()[*index as usize];
+    // Adjacent rows of one problem share what depends on it.
+    let fill = |desk: &mut RowValues, (rows, mut rest): (&[u32], &mut [f64])| {
+        for same in rows.chunk_by(|a, b| (row(a).problem, row(a).split_k) == (row(b).problem, row(b).split_k))
+        {
+            let (part, after) = std::mem::take(&mut rest).split_at_mut(same.len() * width);
+            rest = after;
+            let problem = &measurements.problem_of(row(&same[0]));
+            let side = extractor
+                .problem_side(problem)
+                .map_err(|source| FeatureError { what: problem.to_string(), source })?;
+            features.rows(&side, same.iter().map(|index| row(index).kernel as usize), part, desk);
+        }
+        Ok(())
+    };
     let mut values = vec![0.0; rows.len() * width];
     rows.par_chunks(CHUNK)
         .zip(values.par_chunks_mut(CHUNK * width))
-        .try_for_each_init(RowValues::default, |desk, (rows, values)| prepared.fill(rows, values, desk))?;
+        .try_for_each_init(RowValues::default, fill)?;
     Ok(values)
+}
+
+/// The features of all kernels.
+fn features_of(measurements: &Measurements, extractor: &Extractor) -> Result<PoolFeatures, FeatureError> {
+    let side = |kernel: &Kernel| {
+        let named = |source| FeatureError { what: kernel.name.clone(), source };
+        extractor.kernel_side(&kernel.kind).map_err(named)
+    };
+    let sides = measurements.kernels().iter().map(side).collect::<Result<Vec<_>, _>>()?;
+    PoolFeatures::new(extractor, &sides).map_err(|mixed| {
+        let kernel = &measurements.kernels()[mixed.kernel];
+        let (model, found) = (extractor.schema.op(), kernel.op());
+        FeatureError { what: kernel.name.clone(), source: SideError::Op { model, what: "kernel", found } }
+    })
 }
 
 #[cfg(test)]

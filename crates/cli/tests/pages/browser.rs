@@ -11,12 +11,16 @@ pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The first of some browsers that is there.
+/// The first of some browsers that is there; without one, says that a test is skipped.
 pub(crate) fn browser() -> Option<&'static str> {
     let there = |name: &&str| {
         Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success())
     };
-    ["chromium-headless-shell", "chromium", "google-chrome"].into_iter().find(there)
+    let found = ["chromium-headless-shell", "chromium", "google-chrome"].into_iter().find(there);
+    if found.is_none() {
+        eprintln!("skipped: there is no headless Chromium; `make browser` installs one");
+    }
+    found
 }
 
 /// Opens a page, which must leave the console empty; what the browser prints comes back.

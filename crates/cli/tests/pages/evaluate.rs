@@ -68,10 +68,7 @@ fn a_page_says_what_it_was_made_of() {
 
 #[test]
 fn a_page_is_whole_at_every_width() {
-    let Some(browser) = browser() else {
-        eprintln!("skipped: there is no headless Chromium; `make browser` installs one");
-        return;
-    };
+    let Some(browser) = browser() else { return };
     let folder = TempDir::new().unwrap();
     let [html, _] = report(folder.path());
     look(browser, &html);
@@ -109,10 +106,7 @@ fn figures_on_training_data_come_after_a_warning() {
 
 #[test]
 fn a_browser_shows_the_figures() {
-    let Some(browser) = browser() else {
-        eprintln!("skipped: there is no headless Chromium; `make browser` installs one");
-        return;
-    };
+    let Some(browser) = browser() else { return };
     let folder = TempDir::new().unwrap();
     let [html, json] = report(folder.path());
     let figures: Value = serde_json::from_str(&fs::read_to_string(&json).unwrap()).unwrap();

@@ -142,10 +142,7 @@ const READER: &str = r##"
 
 #[test]
 fn a_reader_sorts_filters_points_and_clicks() {
-    let Some(browser) = browser() else {
-        eprintln!("skipped: there is no headless Chromium; `make browser` installs one");
-        return;
-    };
+    let Some(browser) = browser() else { return };
     let folder = TempDir::new().unwrap();
     let html = page(folder.path(), &[]);
     let found = drive(browser, &html, 1000, READER);
@@ -207,10 +204,7 @@ fn a_reader_sorts_filters_points_and_clicks() {
 
 #[test]
 fn a_page_is_whole_at_every_width_and_on_paper() {
-    let Some(browser) = browser() else {
-        eprintln!("skipped: there is no headless Chromium; `make browser` installs one");
-        return;
-    };
+    let Some(browser) = browser() else { return };
     let folder = TempDir::new().unwrap();
     let other = folder.path().join("other.csv");
     sweep(&other, 1);
