@@ -69,7 +69,7 @@ fn a_reader_sorts_the_importances_and_points_at_charts() {
 "##,
     );
     let found = found.as_array().unwrap_or_else(|| panic!("{found}"));
-    let mean = found[0].as_str().unwrap();
+    let mean = found[0].as_str().unwrap().trim_end_matches(" %");
     assert!(card.contains(&format!("| relative | 30 | {mean} |")), "{mean}: {card}");
     assert_eq!(found[1..3], [json!("30"), json!(true)]);
     // Nothing lies between two folds, so no line joins them.
