@@ -104,12 +104,6 @@ impl Folder {
         let pool = builder.finish().map_err(|error| error.file(&label))?;
         Ok(Self { pool, kernels, left_out })
     }
-
-    /// The kernel of a library, if the folder's manifest lists it.
-    pub fn kernel_of(library: &Path) -> Option<FolderKernel> {
-        let folder = Self::read(library.parent()?).ok()?;
-        folder.kernels.into_iter().find(|kernel| kernel.file.file_name() == library.file_name())
-    }
 }
 
 fn entry_of(folder: &Path, entry: &Map<String, Value>) -> Result<FolderKernel, String> {
