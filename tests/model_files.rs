@@ -56,13 +56,6 @@ fn plain_and_packed_forests_are_the_same_model_and_nothing_is_written() {
         let model = Model::from_bytes("memory", &spec, &[(Target::Tflops, &bytes)]).unwrap();
         assert_eq!(model.forest(Target::Tflops), from_plain.forest(Target::Tflops));
     }
-    let files = Model::load_files(
-        Target::Latency,
-        small().join("model_tflops.lgbm.gz"),
-        small().join("feature_spec.json"),
-    )
-    .unwrap();
-    assert_eq!((files.spec().rank_by, files.targets().count()), (Target::Latency, 1));
     assert_eq!(
         Some(&Forest::load(small().join("model_tflops.lgbm.gz")).unwrap()),
         from_plain.forest(Target::Tflops).map(AsRef::as_ref)

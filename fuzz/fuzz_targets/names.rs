@@ -7,7 +7,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|name: &str| {
     match Kernel::from_name(name) {
         Ok(Kernel { kind: KernelKind::Conv(conv), .. }) => {
-            let _ = (conv.name(), conv.key_name(), conv.decl_name());
+            let _ = (conv.name(), conv.decl_name());
             assert_eq!(ConvKernel::parse_name(&conv.long_name()), Ok(conv));
         }
         Ok(Kernel { kind: KernelKind::Gemm(gemm), .. }) => {

@@ -14,7 +14,7 @@ use super::mirror::AsC as _;
 use super::{CkConvProblem, CkFmhaProblem, CkGemmProblem, CkRegistry, CkStatus};
 use crate::kernel::Kernel;
 use crate::log::{self, Level};
-use crate::pool::{Folder, PoolFault};
+use crate::pool::Folder;
 use crate::problem::Problem;
 use crate::registry::{AddError, Hooks, NewKernel, Priority, Registry, UserData};
 use crate::tuning::device::Stream;
@@ -140,27 +140,28 @@ unsafe impl Send for Callbacks {}
 // SAFETY: as above, and by several threads at a time.
 unsafe impl Sync for Callbacks {}
 
+/// Calls the callback for a problem's operation, if there is one.
+macro_rules! callback {
+    ($self:ident, $problem:ident, $conv:ident $gemm:ident $fmha:ident $(, $stream:expr)?) => {
+        match $problem {
+            Problem::Conv(problem) => callback!($self, problem, $conv $(, $stream)?),
+            Problem::Gemm(problem) => callback!($self, problem, $gemm $(, $stream)?),
+            Problem::Fmha(problem) => callback!($self, problem, $fmha $(, $stream)?),
+        }
+    };
+    ($self:ident, $problem:ident, $hook:ident $(, $stream:expr)?) => {
+        $self.hooks.$hook.map(|call| {
+            let problem = $problem.to_c();
+            // SAFETY: `ck_kernel_hooks` requires a callback that may be called from any thread with a problem
+            // of its kind, with what its owner gave it, and with the stream of the options.
+            unsafe { call(&raw const problem, $($stream,)? $self.context()) }
+        })
+    };
+}
+
 impl Hooks for Callbacks {
     fn supports(&self, problem: &Problem) -> bool {
-        let hooks = &self.hooks;
-        match problem {
-            Problem::Conv(problem) => hooks.supports_conv.is_none_or(|supports| {
-                let problem = problem.to_c();
-                // SAFETY: `Callbacks::new` and the C functions require callbacks that stay callable with
-                // `user`; the problem lives for the call.
-                unsafe { supports(&raw const problem, self.context()) != 0 }
-            }),
-            Problem::Gemm(problem) => hooks.supports_gemm.is_none_or(|supports| {
-                let problem = problem.to_c();
-                // SAFETY: as above.
-                unsafe { supports(&raw const problem, self.context()) != 0 }
-            }),
-            Problem::Fmha(problem) => hooks.supports_fmha.is_none_or(|supports| {
-                let problem = problem.to_c();
-                // SAFETY: as above.
-                unsafe { supports(&raw const problem, self.context()) != 0 }
-            }),
-        }
+        callback!(self, problem, supports_conv supports_gemm supports_fmha).is_none_or(|answer| answer != 0)
     }
 
     fn may_refuse(&self) -> bool {
@@ -178,24 +179,8 @@ impl Hooks for Callbacks {
     }
 
     fn run(&self, problem: &Problem, stream: Stream) -> RunOutcome {
-        let hooks = &self.hooks;
-        match problem {
-            Problem::Conv(problem) => hooks.run_conv.map_or(RunOutcome::Failed(0), |run| {
-                let problem = problem.to_c();
-                // SAFETY: as above; the stream is the one of the options.
-                outcome(unsafe { run(&raw const problem, stream.as_raw(), self.context()) })
-            }),
-            Problem::Gemm(problem) => hooks.run_gemm.map_or(RunOutcome::Failed(0), |run| {
-                let problem = problem.to_c();
-                // SAFETY: as above.
-                outcome(unsafe { run(&raw const problem, stream.as_raw(), self.context()) })
-            }),
-            Problem::Fmha(problem) => hooks.run_fmha.map_or(RunOutcome::Failed(0), |run| {
-                let problem = problem.to_c();
-                // SAFETY: as above.
-                outcome(unsafe { run(&raw const problem, stream.as_raw(), self.context()) })
-            }),
-        }
+        callback!(self, problem, run_conv run_gemm run_fmha, stream.as_raw())
+            .map_or(RunOutcome::Failed(0), outcome)
     }
 }
 
@@ -271,9 +256,9 @@ pub unsafe extern "C" fn ck_registry_add_folder(
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `folder` is NULL or
         // NUL-terminated.
         let (registry, folder) = unsafe { (read_registry(registry)?, read_text(folder, "folder")?) };
-        let found = Folder::read(Path::new(folder)).map_err(|error| match &*error.fault {
-            PoolFault::Unreadable(_) => Failure::new(CkStatus::Io, error),
-            _ => Failure::new(CkStatus::InvalidKernel, error),
+        let found = Folder::read(Path::new(folder)).map_err(|error| {
+            let status = if error.is_unreadable { CkStatus::Io } else { CkStatus::InvalidKernel };
+            Failure::new(status, error)
         })?;
         for left_out in &found.left_out {
             log::line(Level::Warn, "kernels", format_args!("{folder}: left out: {left_out}"));

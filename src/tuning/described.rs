@@ -132,19 +132,13 @@ mod tests {
 
     fn facts(target: &str) -> DeviceFacts {
         DeviceFacts {
-            index: 0,
-            name: "a GPU".to_owned(),
             target: Some(target.to_owned()),
-            runtime_version: None,
-            driver_version: None,
             compute_units: Some(48),
             wavefront_size: Some(32),
             clock_khz: Some(2_500_000),
             lds_bytes: Some(65536),
             l2_bytes: Some(6 << 20),
-            memory_clock_khz: None,
-            memory_bus_bits: None,
-            pci_bus_id: None,
+            ..DeviceFacts::default()
         }
     }
 

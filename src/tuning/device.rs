@@ -53,7 +53,7 @@ impl EventHandle {
 }
 
 /// Facts about a device. What a runtime does not report is `None`, never 0.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DeviceFacts {
     /// The runtime's number for it, from 0.
     pub index: u32,

@@ -22,21 +22,7 @@ impl HostDevice {
 
     /// The host. It has no architecture: kernels that run on it imitate one that only their owner knows.
     pub fn new() -> Self {
-        let facts = DeviceFacts {
-            index: 0,
-            name: Self::NAME.to_owned(),
-            target: None,
-            runtime_version: None,
-            driver_version: None,
-            compute_units: None,
-            wavefront_size: None,
-            clock_khz: None,
-            lds_bytes: None,
-            l2_bytes: None,
-            memory_clock_khz: None,
-            memory_bus_bits: None,
-            pci_bus_id: None,
-        };
+        let facts = DeviceFacts { name: Self::NAME.to_owned(), ..DeviceFacts::default() };
         Self { facts, events: Mutex::default() }
     }
 

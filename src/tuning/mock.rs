@@ -28,7 +28,7 @@ pub enum Call {
 /// A device with one stream, in virtual time that only pauses move.
 ///
 /// Kernels take the time that they are [launched](MockDevice::launch) with, one after the other.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct MockDevice {
     facts: DeviceFacts,
     now: Cell<Duration>,
@@ -41,40 +41,15 @@ pub struct MockDevice {
     capturing: Cell<bool>,
 }
 
-impl Default for MockDevice {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl MockDevice {
     /// An idle device.
     pub fn new() -> Self {
         let facts = DeviceFacts {
-            index: 0,
             name: "Mock".to_owned(),
             target: Some("gfx942:sramecc+:xnack-".to_owned()),
-            runtime_version: None,
-            driver_version: None,
-            compute_units: None,
-            wavefront_size: None,
-            clock_khz: None,
-            lds_bytes: None,
-            l2_bytes: None,
-            memory_clock_khz: None,
-            memory_bus_bits: None,
-            pci_bus_id: None,
+            ..DeviceFacts::default()
         };
-        Self {
-            facts,
-            now: Cell::default(),
-            busy_until: Cell::default(),
-            events: RefCell::default(),
-            faults: RefCell::default(),
-            last_error: Cell::default(),
-            lost: Cell::default(),
-            capturing: Cell::default(),
-        }
+        Self { facts, ..Self::default() }
     }
 
     /// The same device with other facts.

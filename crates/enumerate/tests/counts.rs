@@ -379,7 +379,7 @@ fn too_much_is_refused() {
     let wide = wide.replace("{\"values\": [4, 2, 1]}", "{\"min\": 1, \"max\": 500, \"step\": 1}");
     let config = Config::from_json("wide", wide.as_bytes(), None).unwrap();
     let error = enumerate(&rules(), &config, &on("gfx950")).unwrap_err();
-    assert!(matches!(error, EnumerateError::TooManyCombinations { .. }), "{error}");
+    assert!(error.to_string().contains(" combinations of tiles, waves, "), "{error}");
     assert!(
         enumerate(&rules(), &config, &on("mi355x"))
             .unwrap_err()

@@ -124,46 +124,6 @@ fn profiles_have_their_counts() {
     assert_eq!(found.warnings, ["gemm_quant has no kernels of layout rrr, so it gives none; expected rcr"]);
 }
 
-/// The ranges of `gemm_default.json` with both squares of instructions.
-fn default_tiles(traits: &[(&str, &str)], rest: &str) -> String {
-    let text = include_str!("../../../configs/gemm_default.json");
-    let mut value: serde_json::Value = serde_json::from_str(text).unwrap();
-    let tiles = value["tile_config"].as_object_mut().unwrap();
-    for (key, values) in
-        [("warp_tile_m", "16, 32"), ("warp_tile_n", "16, 32"), ("warp_tile_k", "16, 32, 64, 128")]
-    {
-        tiles[key] = serde_json::from_str(&format!(r#"{{"values": [{values}]}}"#)).unwrap();
-    }
-    let with: serde_json::Value = serde_json::from_str(&config([["1"; 3]; 3], traits, rest)).unwrap();
-    let mut whole = with;
-    whole["tile_config"] = value["tile_config"].clone();
-    whole.to_string()
-}
-
-/// Counts of an independent program over upstream's conditions.
-#[test]
-fn scaled_families_have_their_tiles() {
-    let variant = |name: &str| format!(r#", "ck_select": {{"variant": "{name}"}}"#);
-    let groups = [("a_preshuffle_quant", "false"), ("persistent", "")];
-    let of_b = [("b_preshuffle_quant", "false"), ("persistent", "")];
-    let both = [("a_preshuffle_quant", "false"), ("b_preshuffle_quant", "false"), ("persistent", "")];
-    for (arch, scalar, grouped) in [("gfx942", 90, 40), ("gfx950", 84, 68)] {
-        for name in ["gemm_rowcolquant", "grouped_gemm_rowcolquant", "grouped_gemm_tensorquant"] {
-            assert_eq!(count(&default_tiles(&[], &variant(name)), arch, Dtype::Fp8), scalar, "{name} {arch}");
-        }
-        // Recognised by their keys.
-        for (traits, name) in [(&groups[..], "gemm_aquant"), (&of_b, "gemm_bquant"), (&both, "gemm_abquant")]
-        {
-            let found = run(&default_tiles(traits, r#", "group_size_k": 128"#), &on(arch, Dtype::Fp8));
-            assert_eq!(found.kernels.len(), grouped, "{name} {arch}");
-            assert!(found.kernels.iter().all(|kernel| kernel.name.starts_with(&format!("{name}_fp8_rcr_"))));
-        }
-    }
-    // The validator knows no conditions of this one.
-    let tensor = default_tiles(&[], &variant("gemm_tensor_quant"));
-    assert_eq!(count(&tensor, "gfx950", Dtype::Fp8), count(&default_tiles(&[], ""), "gfx950", Dtype::Fp8));
-}
-
 /// The tile of upstream's own tests.
 const ONE: [[&str; 3]; 3] = [["64", "64", "128"], ["2", "2", "1"], ["16", "16", "64"]];
 
@@ -242,18 +202,6 @@ fn scales_of_one_operand_have_the_traits_of_its_builder() {
     }
 }
 
-/// On gfx1250 the two grouped families have at most four waves, and none along k.
-#[test]
-fn lists_of_quantised_products_have_few_waves_on_gfx1250() {
-    let shapes = [["128"; 3], ["1, 2, 4, 8", "1, 2, 4", "1, 2"], ["16, 32", "16, 32", "32, 64, 128"]];
-    let with = |name: &str| config(shapes, &[], &format!(r#", "ck_select": {{"variant": "{name}"}}"#));
-    for name in ["grouped_gemm_rowcolquant", "grouped_gemm_tensorquant"] {
-        let found = run(&with(name), &on("gfx1250", Dtype::Fp8));
-        assert_eq!(found.kernels.len(), 4 * 2, "{name}");
-    }
-    assert!(count(&with("gemm_rowcolquant"), "gfx1250", Dtype::Fp8) > 8);
-}
-
 fn mx(shapes: [[&str; 3]; 3], pipelines: &str, epilogue: &str) -> String {
     let traits = [("pipeline", pipelines), ("epilogue", epilogue), ("pad_k", "false, true")];
     config(shapes, &traits, r#", "ck_select": {"variant": "mx_gemm"}"#)
@@ -310,39 +258,6 @@ fn microscaled_pipelines_have_waves_and_tiles_of_their_own() {
     assert_eq!(shuffled.len(), 4);
     let plain = kept("gfx1250", Dtype::Fp8, "comp_async");
     assert!(!plain.is_empty() && plain.iter().all(|shape| shape.ends_with("_2x2x1")));
-}
-
-/// Upstream's file; it states ten kernels of 16-bit types and eight of 8-bit ones, which lack `comp_async`.
-#[test]
-fn a_shuffled_b_has_five_pipelines_on_gfx1250() {
-    let text = |pads: &str, persistent: &str| {
-        let traits = [
-            ("pipeline", r#""preshufflev2", "preshuffle_tdm", "comp_tdm", "comp_tdm_v2", "comp_async""#),
-            ("scheduler", r#""default", "intrawave""#),
-            ("epilogue", r#""cshuffle", "tdm""#),
-            ("pad_m", pads),
-            ("persistent", persistent),
-        ];
-        let shapes = [["128", "128", "64, 128"], ["1", "4", "1"], ["16", "16", "32, 64"]];
-        config(shapes, &traits, r#", "permute_n": false"#)
-    };
-    for (dtype, expected) in [(Dtype::Fp16, 10), (Dtype::Bf16, 10), (Dtype::Fp8, 8), (Dtype::Bf8, 8)] {
-        assert_eq!(count(&text("false", "false"), "gfx1250", dtype), expected, "{dtype}");
-    }
-    let pipelines = |text: &str, request: &Request| {
-        let found = run(text, request);
-        let of = |name: &str| found.kernels.iter().filter(|kernel| kernel.name.contains(name)).count();
-        ["_preshufflev2_", "_preshuffle_tdm_", "_comp_tdm_tdm_", "_comp_tdm_v2_", "_comp_async_"].map(of)
-    };
-    let fp16 = on("gfx1250", Dtype::Fp16);
-    assert_eq!(pipelines(&text("true", "false"), &fp16), [2, 0, 0, 0, 2], "M may be padded");
-    assert_eq!(pipelines(&text("false", "true"), &fp16), [2, 0, 0, 0, 0], "the others do not stay");
-    let rrr = Request { layout: "rrr".parse().unwrap(), ..fp16 };
-    assert_eq!(pipelines(&text("false", "false"), &rrr), [2, 0, 0, 0, 0]);
-    for arch in ["gfx942", "gfx950"] {
-        let [plain, others @ ..] = pipelines(&text("false", "false"), &on(arch, Dtype::Fp16));
-        assert!(plain > 0 && others == [0; 4], "{arch}");
-    }
 }
 
 #[test]

@@ -1,133 +1,102 @@
-//! Reading `FlatBuffers`, as far as these files need it: tables of numbers, strings, vectors and tables.
-//!
-//! Every offset that is followed is checked: inside of the file, and aligned. Nothing is copied, so that a hostile
-//! file cannot claim memory.
+//! The tables of the file, which the reference runtime verifies before anything is read.
 
 use ck_select_types::problem::InvalidField;
+use flatbuffers::{
+    Follow, ForwardsUOffset, InvalidFlatbuffer, Table, VOffsetT, Vector, Verifiable, Verifier,
+    VerifierOptions,
+};
 
 use crate::refused;
 
-/// A table of a file.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Table<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    /// The offset of each field, two bytes each; 0 for absent ones.
-    fields: &'a [[u8; 2]],
+/// The place of a field in a vtable.
+pub(crate) const fn slot(id: VOffsetT) -> VOffsetT {
+    4 + 2 * id
 }
 
-/// Bytes at a place, which has to be a multiple of `align`.
-fn take(bytes: &[u8], at: usize, length: usize, align: usize) -> Result<&[u8], InvalidField> {
-    if !at.is_multiple_of(align) {
-        return refused(format!("byte {at}"), "a value", &format!("an alignment of {align} bytes"));
-    }
-    match at.checked_add(length).and_then(|end| bytes.get(at..end)) {
-        Some(taken) => Ok(taken),
-        None => {
-            refused(format!("byte {at}"), format_args!("{} bytes", bytes.len()), &format!("{length} more"))
+/// Declares tables by their fields' types and numbers: what is verified is what is read.
+macro_rules! tables {
+    ($(
+        $(#[doc = $doc:literal])+
+        $table:ident { $($field:ident: $type:ty = $id:literal $(or $default:literal)?;)+ }
+    )+) => {$(
+        $(#[doc = $doc])+
+        #[derive(Debug, Clone, Copy)]
+        pub(crate) struct $table<'a>(Table<'a>);
+
+        impl<'a> Follow<'a> for $table<'a> {
+            type Inner = Self;
+
+            unsafe fn follow(bytes: &'a [u8], at: usize) -> Self {
+                // SAFETY: by contract, a table was verified there.
+                Self(unsafe { Table::new(bytes, at) })
+            }
         }
-    }
+
+        impl<'a> Verifiable for $table<'a> {
+            fn run_verifier(verifier: &mut Verifier<'_, '_>, at: usize) -> Result<(), InvalidFlatbuffer> {
+                let table = verifier.visit_table(at)?;
+                $(let table = table.visit_field::<$type>(stringify!($field), slot($id), false)?;)+
+                table.finish();
+                Ok(())
+            }
+        }
+
+        #[allow(dead_code, reason = "some fields are only verified")]
+        impl<'a> $table<'a> {$(
+            pub(crate) fn $field(&self) -> <$type as Follow<'a>>::Inner {
+                // SAFETY: all tables were verified, this field as one of its type.
+                unsafe { self.0.get::<$type>(slot($id), None) }$(.or(Some($default)))?.unwrap_or_default()
+            }
+        )+}
+    )+};
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> Result<usize, InvalidField> {
-    let value = take(bytes, at, 4, 4)?;
-    Ok(u32::from_le_bytes([value[0], value[1], value[2], value[3]]) as usize)
-}
+type List<'a, T> = ForwardsUOffset<Vector<'a, T>>;
+type Text<'a> = ForwardsUOffset<&'a str>;
 
-impl<'a> Table<'a> {
-    /// The root of a file with this identifier.
-    pub(crate) fn root(bytes: &'a [u8], identifier: &str) -> Result<Self, InvalidField> {
-        let found = bytes.get(4..8).unwrap_or_default();
-        if found != identifier.as_bytes() {
-            let found = format!("'{}'", String::from_utf8_lossy(found).escape_debug());
-            return refused("bytes 4 to 7", found, identifier);
-        }
-        Self::at(bytes, u32_at(bytes, 0)?)
+tables! {
+    /// All trees, and what describes them. Nothing reads the last fields, which are verified all the same.
+    Root {
+        trees: List<'a, ForwardsUOffset<Tree<'a>>> = 0;
+        num_features: i32 = 1;
+        features_hash: Text<'a> = 2;
+        base_score: f64 = 3;
+        training_arches: List<'a, Text<'a>> = 9;
+        group_by: i32 = 11 or -1;
+        groups: List<'a, ForwardsUOffset<Group<'a>>> = 12;
+        learning_rate: f64 = 4;
+        framework: Text<'a> = 5;
+        training_date: Text<'a> = 6;
+        num_training_samples: i64 = 7;
+        training_objective: Text<'a> = 8;
+        model_version: Text<'a> = 10;
     }
-
-    fn at(bytes: &'a [u8], at: usize) -> Result<Self, InvalidField> {
-        let back = u32_at(bytes, at)? as u32 as i32;
-        let vtable = (at as i64) - i64::from(back);
-        let Ok(vtable) = usize::try_from(vtable) else {
-            return refused(format!("byte {at}"), format_args!("a vtable at {vtable}"), "one in the file");
-        };
-        let head = take(bytes, vtable, 4, 2)?;
-        let size = usize::from(u16::from_le_bytes([head[0], head[1]]));
-        if size < 4 || size % 2 != 0 {
-            return refused(
-                format!("byte {vtable}"),
-                format_args!("a vtable of {size} bytes"),
-                "an even size from 4",
-            );
-        }
-        Ok(Self { bytes, at, fields: take(bytes, vtable, size, 2)?[4..].as_chunks().0 })
+    /// A list for each property of its nodes.
+    Tree {
+        features: List<'a, i32> = 0;
+        thresholds: List<'a, f64> = 1;
+        lefts: List<'a, i32> = 2;
+        rights: List<'a, i32> = 3;
+        leaves: List<'a, f64> = 4;
+        default_left: List<'a, bool> = 5;
+        lte: List<'a, bool> = 6;
     }
-
-    fn field(&self, id: usize) -> Option<usize> {
-        let offset = self.fields.get(id).map_or(0, |&field| usize::from(u16::from_le_bytes(field)));
-        (offset != 0).then(|| self.at + offset)
-    }
-
-    /// The bytes of a number.
-    pub(crate) fn number<const N: usize>(&self, id: usize) -> Result<Option<[u8; N]>, InvalidField> {
-        let Some(at) = self.field(id) else { return Ok(None) };
-        Ok(take(self.bytes, at, N, N)?.first_chunk().copied())
-    }
-
-    /// Where the value of a field is that lies elsewhere.
-    fn target(&self, id: usize) -> Result<Option<usize>, InvalidField> {
-        self.field(id).map(|at| follow(self.bytes, at)).transpose()
-    }
-
-    /// A vector of numbers; empty if absent.
-    pub(crate) fn vector<const N: usize>(&self, id: usize) -> Result<&'a [[u8; N]], InvalidField> {
-        let Some(at) = self.target(id)? else { return Ok(&[]) };
-        let length = u32_at(self.bytes, at)?;
-        Ok(take(self.bytes, at + 4, length.saturating_mul(N), N)?.as_chunks().0)
-    }
-
-    fn text_at(bytes: &'a [u8], at: usize) -> Result<&'a str, InvalidField> {
-        let length = u32_at(bytes, at)?;
-        let text = take(bytes, at + 4, length.saturating_add(1), 1)?;
-        match (text[length], std::str::from_utf8(&text[..length])) {
-            (0, Ok(text)) => Ok(text),
-            _ => refused(format!("byte {at}"), "other bytes", "a string of UTF-8 that ends with NUL"),
-        }
-    }
-
-    /// A string; empty if absent.
-    pub(crate) fn text(&self, id: usize) -> Result<&'a str, InvalidField> {
-        self.target(id)?.map_or(Ok(""), |at| Self::text_at(self.bytes, at))
-    }
-
-    /// The places of what a vector of offsets points to.
-    fn targets(
-        &self,
-        id: usize,
-    ) -> Result<impl ExactSizeIterator<Item = Result<usize, InvalidField>> + use<'a>, InvalidField> {
-        let (bytes, count) = (self.bytes, self.vector::<4>(id)?.len());
-        let first = self.target(id)?.map_or(0, |at| at + 4);
-        Ok((0..count).map(move |index| follow(bytes, first + 4 * index)))
-    }
-
-    /// A vector of strings; empty if absent.
-    pub(crate) fn texts(&self, id: usize) -> Result<Vec<String>, InvalidField> {
-        self.targets(id)?.map(|at| Self::text_at(self.bytes, at?).map(str::to_owned)).collect()
-    }
-
-    /// A vector of tables; empty if absent.
-    pub(crate) fn tables(
-        &self,
-        id: usize,
-    ) -> Result<impl ExactSizeIterator<Item = Result<Self, InvalidField>> + use<'a>, InvalidField> {
-        let bytes = self.bytes;
-        Ok(self.targets(id)?.map(move |at| Self::at(bytes, at?)))
+    /// Trees for some kernels.
+    Group {
+        value: f64 = 0;
+        trees: List<'a, ForwardsUOffset<Tree<'a>>> = 1;
     }
 }
 
-fn follow(bytes: &[u8], at: usize) -> Result<usize, InvalidField> {
-    match u32_at(bytes, at)? {
-        0 => refused(format!("byte {at}"), "an offset of 0", "one to a later place"),
-        offset => Ok(at + offset),
+/// Verifies a file as hipDNN does: 64 levels and a million tables at most.
+pub(crate) fn root<'a>(bytes: &'a [u8], identifier: &str) -> Result<Root<'a>, InvalidField> {
+    let found = bytes.get(4..8).unwrap_or_default();
+    if found != identifier.as_bytes() {
+        let found = format!("'{}'", String::from_utf8_lossy(found).escape_debug());
+        return refused("bytes 4 to 7", found, identifier);
     }
+    flatbuffers::root_with_opts::<Root<'_>>(&VerifierOptions::default(), bytes).or_else(|error| {
+        let text = error.to_string();
+        refused("file", text.lines().next().unwrap_or_default(), "a FlatBuffer of trees")
+    })
 }

@@ -1,16 +1,14 @@
 //! The artifact of `tree_data`: trees in a `FlatBuffer` that is called `HGBM`.
 
 use ck_select_types::problem::InvalidField;
-use flatbuffers::{FlatBufferBuilder, TableFinishedWIPOffset, VOffsetT, WIPOffset};
+use flatbuffers::{FlatBufferBuilder, ForwardsUOffset, TableFinishedWIPOffset, Vector, WIPOffset};
 
-use crate::flat::Table;
+use crate::flat::{self, Root, slot};
 use crate::refused;
 
 /// The largest artifact that hipDNN loads.
 pub const MAX_BYTES: u64 = 256 << 20;
 const IDENTIFIER: &str = "HGBM";
-/// How many tables hipDNN's verifier accepts.
-const MAX_TABLES: usize = 1_000_000;
 
 /// A node of a tree. A walk begins at the first one.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -69,29 +67,25 @@ impl Hgbm {
         if bytes.len() < 8 || bytes.len() as u64 > MAX_BYTES {
             return refused("file", format_args!("{} bytes", bytes.len()), "8 bytes to 256 MiB");
         }
-        let root = Table::root(bytes, IDENTIFIER)?;
-        let features = root.number(1)?.map_or(0, i32::from_le_bytes);
+        let root = flat::root(bytes, IDENTIFIER)?;
+        let features = root.num_features();
         let Ok(num_features) = u32::try_from(features) else {
             return refused("num_features", features, "0 or more");
         };
         // The loader's bound on nodes, which also bounds what is read of tables that are named many times.
-        let mut reading = Reading { nodes: bytes.len() / 4, tables: MAX_TABLES, features };
-        let trees = reading.trees(&root, 0, "tree")?;
+        let mut reading = Reading { nodes: bytes.len() / 4, features };
+        let trees = reading.trees(root.trees(), "tree")?;
         let groups = reading.groups(&root)?;
-        let by = root.number(11)?.map_or(-1, i32::from_le_bytes);
+        let by = root.group_by();
         if groups > 0 && !(0..features).contains(&by) {
             return refused("group_by_feature_index", by, &format!("a feature below {features}"));
         }
-        let base_score = root.number(3)?.map_or(0.0, f64::from_le_bytes);
+        let base_score = root.base_score();
         if !base_score.is_finite() {
             return refused("base_score", base_score, "a finite number");
         }
-        // What nothing here uses is checked, too.
-        root.number::<8>(4)?;
-        root.number::<8>(7)?;
-        [5, 6, 8, 10].into_iter().try_for_each(|id| root.text(id).map(drop))?;
-        let features_hash = root.text(2)?.to_owned();
-        let training_arches = root.texts(9)?;
+        let features_hash = root.features_hash().to_owned();
+        let training_arches = root.training_arches().iter().map(str::to_owned).collect();
         Ok(Self { trees, num_features, features_hash, base_score, training_arches, groups })
     }
 
@@ -131,11 +125,6 @@ impl Hgbm {
     }
 }
 
-/// The place of a field in a vtable.
-const fn slot(id: VOffsetT) -> VOffsetT {
-    4 + 2 * id
-}
-
 fn write_tree(to: &mut FlatBufferBuilder<'_>, tree: &Tree) -> WIPOffset<TableFinishedWIPOffset> {
     let splits = || {
         tree.iter().map(|&node| match node {
@@ -163,39 +152,35 @@ fn write_tree(to: &mut FlatBufferBuilder<'_>, tree: &Tree) -> WIPOffset<TableFin
 /// What a file may still contain, and how long a row is.
 struct Reading {
     nodes: usize,
-    tables: usize,
     features: i32,
 }
 
 impl Reading {
-    fn groups(&mut self, root: &Table<'_>) -> Result<usize, InvalidField> {
+    fn groups(&mut self, root: &Root<'_>) -> Result<usize, InvalidField> {
         let mut values = Vec::new();
-        for group in root.tables(12)? {
-            let group = group?;
-            let (place, value) =
-                (format!("group {}", values.len()), group.number(0)?.map_or(0.0, f64::from_le_bytes));
+        for group in root.groups() {
+            let (place, value) = (format!("group {}", values.len()), group.value());
             if !value.is_finite() || values.contains(&value) {
                 return refused(place, value, "a finite value that no other group has");
             }
-            self.trees(&group, 1, &format!("{place}: tree"))?;
+            self.trees(group.trees(), &format!("{place}: tree"))?;
             values.push(value);
         }
         Ok(values.len())
     }
 
-    fn trees(&mut self, of: &Table<'_>, id: usize, what: &str) -> Result<Vec<Tree>, InvalidField> {
-        let tables = of.tables(id)?;
-        let Some(left) = self.tables.checked_sub(tables.len()) else {
-            return refused(what, format_args!("{} more tables", tables.len()), "a million at most");
-        };
-        self.tables = left;
-        tables.enumerate().map(|(number, tree)| self.tree(&tree?, &format!("{what} {number}"))).collect()
+    fn trees(
+        &mut self,
+        trees: Vector<'_, ForwardsUOffset<flat::Tree<'_>>>,
+        what: &str,
+    ) -> Result<Vec<Tree>, InvalidField> {
+        trees.iter().enumerate().map(|(number, tree)| self.tree(&tree, &format!("{what} {number}"))).collect()
     }
 
-    fn tree(&mut self, table: &Table<'_>, place: &str) -> Result<Tree, InvalidField> {
-        let (lefts, rights, features) = (table.vector::<4>(2)?, table.vector::<4>(3)?, table.vector::<4>(0)?);
-        let (thresholds, leaves) = (table.vector::<8>(1)?, table.vector::<8>(4)?);
-        let (default_left, lte) = (table.vector::<1>(5)?, table.vector::<1>(6)?);
+    fn tree(&mut self, table: &flat::Tree<'_>, place: &str) -> Result<Tree, InvalidField> {
+        let (lefts, rights, features) = (table.lefts(), table.rights(), table.features());
+        let (thresholds, leaves) = (table.thresholds(), table.leaves());
+        let (default_left, lte) = (table.default_left(), table.lte());
         let count = lefts.len();
         let Some(left) = self.nodes.checked_sub(count).filter(|_| count > 0) else {
             return refused(
@@ -212,9 +197,9 @@ impl Reading {
         let is_index = |index: i32, end: usize| usize::try_from(index).is_ok_and(|index| index < end);
         let mut nodes = Vec::with_capacity(count);
         for at in 0..count {
-            let children = [lefts[at], rights[at]].map(i32::from_le_bytes);
-            let leaf = leaves.get(at).map_or(f64::NAN, |&value| f64::from_le_bytes(value));
-            let (feature, threshold) = (i32::from_le_bytes(features[at]), f64::from_le_bytes(thresholds[at]));
+            let children = [lefts.get(at), rights.get(at)];
+            let leaf = if at < leaves.len() { leaves.get(at) } else { f64::NAN };
+            let (feature, threshold) = (features.get(at), thresholds.get(at));
             let (found, expected) = match children {
                 [-1, _] if leaf.is_finite() => {
                     nodes.push(Node::Leaf(leaf));
@@ -234,8 +219,8 @@ impl Reading {
                     nodes.push(Node::Split {
                         feature: feature as u32,
                         threshold,
-                        less: lte.get(at).is_some_and(|lte| lte[0] == 0),
-                        default_left: default_left.get(at).is_some_and(|left| left[0] != 0),
+                        less: at < lte.len() && !lte.get(at),
+                        default_left: at < default_left.len() && default_left.get(at),
                         children: children.map(|child| child as u32),
                     });
                     continue;

@@ -32,7 +32,7 @@ pub(super) fn expand(
     ndim: Option<u8>,
 ) -> Result<Kernels, EnumerateError> {
     let Some(direction) = rules.conv.directions.get(&config.direction) else {
-        return Err(EnumerateError::NoDirection(config.direction));
+        return Err(EnumerateError::Refused(format!("the rules have no direction {}", config.direction)));
     };
     let mut kernels = Kernels::default();
     let wanted = config.dtypes.as_deref();

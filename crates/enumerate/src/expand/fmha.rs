@@ -17,13 +17,18 @@ const QSCALES: [FmhaQscale; 3] = [FmhaQscale::No, FmhaQscale::Pertensor, FmhaQsc
 pub(super) fn expand(rules: &FmhaRules, config: &FmhaConfig, arch: Arch) -> Result<Kernels, EnumerateError> {
     let named = arch.as_str();
     if !rules.archs.iter().any(|known| known == named) {
-        return Err(EnumerateError::NoTables { arch, known: rules.archs.join(", ") });
+        let known = rules.archs.join(", ");
+        return Err(EnumerateError::Refused(format!(
+            "the rules have no attention kernels for {arch}, but for {known}"
+        )));
     }
     let tiles = Tiles::new(rules, config, named);
     let receipt = config.receipt.to_string();
     let Some(build) = tiles.receipts().get(&receipt) else {
         let known = tiles.receipts().keys().cloned().collect::<Vec<_>>().join(", ");
-        return Err(EnumerateError::NoReceipt { receipt: config.receipt, known });
+        return Err(EnumerateError::Refused(format!(
+            "no build has the receipt {receipt}, expected one of: {known}"
+        )));
     };
     let mut kernels = Kernels::default();
     for dtype in rules.dtypes.iter().map(|word| word.0).filter(|dtype| allows(config.dtypes.as_ref(), dtype))

@@ -8,7 +8,7 @@ use super::gemm_traits::Traits;
 use super::{EnumerateError, Kernels, gemm_names, gemm_traits};
 use crate::config::{GemmConfig, GemmRanges, GemmScales, GemmVariants, LdsLimit};
 use crate::rules::{BuiltRule, FamilyRules};
-use crate::valid::{GemmRefusal, GemmValidator};
+use crate::valid::GemmValidator;
 
 /// The highest number of combinations that are examined.
 const MAX_COMBINATIONS: u64 = 1 << 28;
@@ -34,7 +34,10 @@ fn expand_ranges(shared: Shared<'_>, ranges: &GemmRanges) -> Result<Kernels, Enu
     let combinations = lengths.chain([of_traits]).map(|len| len as u64);
     let combinations = combinations.fold(1u64, u64::saturating_mul);
     if combinations > MAX_COMBINATIONS {
-        return Err(EnumerateError::TooManyCombinations { found: combinations, most: MAX_COMBINATIONS });
+        return Err(EnumerateError::Refused(format!(
+            "{combinations} combinations of tiles, waves, instructions and pipelines, expected at most \
+             {MAX_COMBINATIONS}"
+        )));
     }
     let name = ranges.variant.as_str();
     let family = shared.rules.gemm_families.families.get(name);
@@ -185,8 +188,7 @@ fn expand_sweep(shared: Shared<'_>, valid_only: bool) -> Result<Kernels, Enumera
     let mut kernels = Kernels::default();
     for spec in &sweep.specs {
         let refusal = if rules.gemm.allows(spec.pipeline, sweep.epilogue, spec.scheduler) {
-            let refusal = validator.refusal(spec.tile, sweep.wave, spec.warp_tile, spec.pipeline);
-            refusal.map(GemmRefusal::as_str)
+            validator.refusal(spec.tile, sweep.wave, spec.warp_tile, spec.pipeline)
         } else {
             Some("pipeline, epilogue and scheduler do not go together")
         };
@@ -218,8 +220,8 @@ fn validator(
     preshuffle: bool,
 ) -> Result<GemmValidator<'_>, EnumerateError> {
     let Shared { rules, target, dtype, layout, .. } = shared;
-    let validator =
-        GemmValidator::new(rules, target, dtype, layout, lds).ok_or(EnumerateError::NoElementSize(dtype))?;
+    let unknown = || EnumerateError::Refused(format!("the rules have no element size of {dtype}"));
+    let validator = GemmValidator::new(rules, target, dtype, layout, lds).ok_or_else(unknown)?;
     Ok(if preshuffle { validator.with_shuffled_b(dtype) } else { validator })
 }
 

@@ -107,7 +107,9 @@ fn of_profiles<'a>(
     for word in &profiles.profiles {
         let Some(profile) = known.iter().find(|profile| profile.word == *word) else {
             let known = known.iter().map(|profile| profile.word.as_str()).collect::<Vec<_>>().join(", ");
-            return Err(EnumerateError::NoProfile { profile: word.clone(), known });
+            return Err(EnumerateError::Refused(format!(
+                "trait_config.profile: unknown profile '{word}', expected one of: {known}"
+            )));
         };
         for &epilogue in &ranges.epilogues {
             for (pad, persistent) in flags(ranges) {
@@ -212,6 +214,8 @@ fn check_number(ranges: &GemmRanges) -> Result<(), EnumerateError> {
         _ => lengths.extend([ranges.pipelines.len(), ranges.schedulers.len()]),
     }
     let found = lengths.iter().fold(1u64, |product, &len| product.saturating_mul(len as u64));
-    let most = MAX_TRAITS;
-    if found > most { Err(EnumerateError::TooManyTraits { found, most }) } else { Ok(()) }
+    if found <= MAX_TRAITS {
+        return Ok(());
+    }
+    Err(EnumerateError::Refused(format!("{found} combinations of traits, expected at most {MAX_TRAITS}")))
 }

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, HashSet};
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::pool::Pool;
 use ck_select_types::problem::ProblemDefaults;
-use ck_select_types::vocab::{Arch, Direction, Dtype, GemmLayout, Op, UnknownWord};
+use ck_select_types::vocab::{Arch, Dtype, GemmLayout, Op, UnknownWord};
 
 use crate::config::{Config, OtherKernel};
 use crate::filter::{Filter, FilterError};
@@ -93,58 +93,12 @@ pub enum EnumerateError {
     /// Dimensions were requested for a list of instances.
     #[error("instances have the dimensions of their list, which cannot be changed")]
     FixedDimensions,
-    /// The rules lack the direction.
-    #[error("the rules have no direction {0}")]
-    NoDirection(Direction),
-    /// The rules lack attention kernels for the architecture.
-    #[error("the rules have no attention kernels for {arch}, but for {known}")]
-    NoTables {
-        /// The architecture.
-        arch: Arch,
-        /// The architectures that have them.
-        known: String,
-    },
-    /// The rules lack the build.
-    #[error("no build has the receipt {receipt}, expected one of: {known}")]
-    NoReceipt {
-        /// The number of the build.
-        receipt: u32,
-        /// The numbers that the rules have.
-        known: String,
-    },
-    /// The rules lack the size of an element.
-    #[error("the rules have no element size of {0}")]
-    NoElementSize(Dtype),
-    /// The ranges have too many combinations.
-    #[error("{found} combinations of tiles, waves, instructions and pipelines, expected at most {most}")]
-    TooManyCombinations {
-        /// How many there are.
-        found: u64,
-        /// How many are allowed.
-        most: u64,
-    },
-    /// A configuration combines too many traits.
-    #[error("{found} combinations of traits, expected at most {most}")]
-    TooManyTraits {
-        /// How many there are.
-        found: u64,
-        /// How many are allowed.
-        most: u64,
-    },
-    /// The rules lack a profile of quantised GEMMs.
-    #[error("trait_config.profile: unknown profile '{profile}', expected one of: {known}")]
-    NoProfile {
-        /// The profile in the configuration.
-        profile: String,
-        /// The profiles of the rules.
-        known: String,
-    },
+    /// Something that the rules lack, or more than is allowed of something.
+    #[error("{0}")]
+    Refused(String),
     /// No such family of AITER's.
     #[error(transparent)]
     Aiter(#[from] AiterError),
-    /// More kernels than fit into a pool.
-    #[error("more than {} kernels; narrow the configuration, or filter them", Pool::MAX_KERNELS)]
-    TooManyKernels,
     /// A filter that cannot be evaluated for a kernel.
     #[error("{filter}: {error}\n  for {kernel}")]
     Filter {
@@ -155,6 +109,12 @@ pub enum EnumerateError {
         /// What is wrong.
         error: Box<FilterError>,
     },
+}
+
+/// More kernels than fit into a pool.
+fn too_many() -> EnumerateError {
+    let most = Pool::MAX_KERNELS;
+    EnumerateError::Refused(format!("more than {most} kernels; narrow the configuration, or filter them"))
 }
 
 /// The most kernels before filters: four pools.
@@ -177,7 +137,7 @@ impl Kernels {
         self.expanded += 1;
         if self.names.insert(kernel.name.clone()) {
             if self.list.len() == MOST {
-                return Err(EnumerateError::TooManyKernels);
+                return Err(too_many());
             }
             self.list.push(kernel);
         }
@@ -239,7 +199,7 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
         kernels.list.retain(|kernel| match &kernel.kind {
             KernelKind::Conv(conv) => match refusal(rules, conv, arch.as_str()) {
                 Some(refusal) => {
-                    *refused.entry(refusal.as_str()).or_default() += 1;
+                    *refused.entry(refusal).or_default() += 1;
                     false
                 }
                 None => true,
@@ -251,7 +211,7 @@ pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<En
     let before = kernels.list.len() + kernels.others.len();
     let list = filtered(kernels.list, &request.filters)?;
     if list.len() > Pool::MAX_KERNELS {
-        return Err(EnumerateError::TooManyKernels);
+        return Err(too_many());
     }
     if !request.filters.is_empty() {
         kernels.others.clear();

@@ -3,104 +3,57 @@
 //! Upstream's sweep checks none of this: its build step corrects or drops what does not work. Instances of a
 //! list have their own waves, vectors and instructions, and get the checks of upstream's generator.
 
-use std::fmt;
-
 use ck_select_types::kernel::{ConvKernel, Mnk};
 use ck_select_types::vocab::{Direction, Dtype, Pipeline, Scheduler};
 
 use crate::rules::{ArchTable, DirectionRules, Rules};
 
-/// Why a kernel cannot be built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ConvRefusal {
-    /// The tile is not in the rules.
-    UnknownTile,
-    /// The direction lacks the pipeline.
-    Pipeline,
-    /// The pipeline cannot interleave waves.
-    Scheduler,
-    /// The pipeline requires two buffers in shared memory, or is not built for this tile.
-    Compv4,
-    /// A vector is neither one element nor an even number of them.
-    VectorWidth,
-    /// The tile is wider than a wave's loads reach.
-    WarpCoverage,
-    /// A thread has nothing to load.
-    ThreadCoverage,
-    /// A thread loads less than a vector.
-    VectorTooWide,
-    /// The instruction does not exist for waves of 32.
-    Wmma,
-    /// The architecture lacks the arrangement of waves.
-    Waves,
-    /// The architecture lacks the matrix instruction for the type.
-    WarpTile,
-    /// Stream-K exists only for backward weight and waves of 64.
-    StreamK,
-}
-
-impl ConvRefusal {
-    /// The reason in a few words.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::UnknownTile => "tile not in the rules",
-            Self::Pipeline => "pipeline not for this direction",
-            Self::Scheduler => "scheduler not for this pipeline",
-            Self::Compv4 => "compv4 without two buffers, or not for this tile",
-            Self::VectorWidth => "vector width neither 1 nor even",
-            Self::WarpCoverage => "tile wider than loads reach",
-            Self::ThreadCoverage => "threads without work",
-            Self::VectorTooWide => "vector wider than a thread's share",
-            Self::Wmma => "instruction not for waves of 32",
-            Self::Waves => "waves not of this architecture",
-            Self::WarpTile => "instruction not of this architecture and type",
-            Self::StreamK => "stream-K not for this direction or architecture",
-        }
-    }
-}
-
-impl fmt::Display for ConvRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
+// Why kernels cannot be built.
+const PIPELINE: &str = "pipeline not for this direction";
+const SCHEDULER: &str = "scheduler not for this pipeline";
+const COMPV4: &str = "compv4 without two buffers, or not for this tile";
+const VECTOR_WIDTH: &str = "vector width neither 1 nor even";
+const IDLE_THREADS: &str = "threads without work";
+const WMMA: &str = "instruction not for waves of 32";
+const WAVES: &str = "waves not of this architecture";
+const WARP_TILE: &str = "instruction not of this architecture and type";
 
 /// The first rule that a kernel breaks. Waves and instructions are not checked if the rules lack `arch`.
-pub fn conv_refusal(rules: &Rules, kernel: &ConvKernel, arch: &str) -> Option<ConvRefusal> {
+pub fn conv_refusal(rules: &Rules, kernel: &ConvKernel, arch: &str) -> Option<&'static str> {
     let (table, warp_size) = architecture(rules, arch);
-    let checks: [(bool, ConvRefusal); 11] = [
-        (rules.conv.tiles.iter().any(|rule| rule.tile == kernel.tile), ConvRefusal::UnknownTile),
-        (pipeline(rules, kernel), ConvRefusal::Pipeline),
-        (scheduler(rules, kernel), ConvRefusal::Scheduler),
-        (compv4(rules, kernel), ConvRefusal::Compv4),
-        (kernel.vector.iter().all(|&width| width == 1 || width % 2 == 0), ConvRefusal::VectorWidth),
-        (warp_coverage(kernel, warp_size), ConvRefusal::WarpCoverage),
-        (thread_coverage(rules, kernel, rules.conv.thread_coverage.block_size), ConvRefusal::ThreadCoverage),
-        (vectors_fit(kernel, warp_size), ConvRefusal::VectorTooWide),
-        (wmma(kernel, warp_size), ConvRefusal::Wmma),
-        (table.is_none_or(|table| table.waves.contains(&kernel.wave)), ConvRefusal::Waves),
-        (table.is_none_or(|table| has_instruction(table, kernel)), ConvRefusal::WarpTile),
+    let checks: [(bool, &'static str); 11] = [
+        (rules.conv.tiles.iter().any(|rule| rule.tile == kernel.tile), "tile not in the rules"),
+        (pipeline(rules, kernel), PIPELINE),
+        (scheduler(rules, kernel), SCHEDULER),
+        (compv4(rules, kernel), COMPV4),
+        (kernel.vector.iter().all(|&width| width == 1 || width % 2 == 0), VECTOR_WIDTH),
+        (warp_coverage(kernel, warp_size), "tile wider than loads reach"),
+        (thread_coverage(rules, kernel, rules.conv.thread_coverage.block_size), IDLE_THREADS),
+        (vectors_fit(kernel, warp_size), "vector wider than a thread's share"),
+        (wmma(kernel, warp_size), WMMA),
+        (table.is_none_or(|table| table.waves.contains(&kernel.wave)), WAVES),
+        (table.is_none_or(|table| has_instruction(table, kernel)), WARP_TILE),
     ];
     checks.into_iter().find(|(holds, _)| !holds).map(|(_, refusal)| refusal)
 }
 
 /// The same for an instance of a list, whose tile need not be one of a sweep.
-pub fn instance_refusal(rules: &Rules, kernel: &ConvKernel, arch: &str) -> Option<ConvRefusal> {
+pub fn instance_refusal(rules: &Rules, kernel: &ConvKernel, arch: &str) -> Option<&'static str> {
     let (table, warp_size) = architecture(rules, arch);
     let waves = [kernel.wave.m, kernel.wave.n, kernel.wave.k].into_iter().fold(1, u32::saturating_mul);
     let block_size = waves.saturating_mul(warp_size);
     let refused = |direction: &DirectionRules| direction.refused_pipelines.contains(&kernel.pipeline);
     let stream_k = kernel.direction == Direction::BwdWeight && warp_size != 32;
-    let checks: [(bool, ConvRefusal); 9] = [
-        (!rules.conv.directions.get(&kernel.direction).is_some_and(refused), ConvRefusal::Pipeline),
-        (supported_traits(rules, kernel), ConvRefusal::Scheduler),
-        (buffered(rules, kernel), ConvRefusal::Compv4),
-        (kernel.vector.iter().all(|&width| width == 1 || width % 2 == 0), ConvRefusal::VectorWidth),
-        (thread_coverage(rules, kernel, block_size), ConvRefusal::ThreadCoverage),
-        (wmma(kernel, warp_size), ConvRefusal::Wmma),
-        (kernel.stream_k.is_none() || stream_k, ConvRefusal::StreamK),
-        (table.is_none_or(|table| table.waves.contains(&kernel.wave)), ConvRefusal::Waves),
-        (table.is_none_or(|table| has_instruction(table, kernel)), ConvRefusal::WarpTile),
+    let checks: [(bool, &'static str); 9] = [
+        (!rules.conv.directions.get(&kernel.direction).is_some_and(refused), PIPELINE),
+        (supported_traits(rules, kernel), SCHEDULER),
+        (buffered(rules, kernel), COMPV4),
+        (kernel.vector.iter().all(|&width| width == 1 || width % 2 == 0), VECTOR_WIDTH),
+        (thread_coverage(rules, kernel, block_size), IDLE_THREADS),
+        (wmma(kernel, warp_size), WMMA),
+        (kernel.stream_k.is_none() || stream_k, "stream-K not for this direction or architecture"),
+        (table.is_none_or(|table| table.waves.contains(&kernel.wave)), WAVES),
+        (table.is_none_or(|table| has_instruction(table, kernel)), WARP_TILE),
     ];
     checks.into_iter().find(|(holds, _)| !holds).map(|(_, refusal)| refusal)
 }

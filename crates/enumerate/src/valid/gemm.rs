@@ -1,7 +1,6 @@
 //! Which GEMM tiles the tile engine accepts: its validator, step by step.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use ck_select_types::kernel::Mnk;
 use ck_select_types::vocab::{Dtype, GemmLayout, Major, Pipeline};
@@ -11,55 +10,6 @@ use crate::rules::{BuiltRule, FamilyRules, Rules};
 
 /// The shared memory of the architectures for which upstream wrote its limits.
 const FLAT_LDS: u64 = 64 << 10;
-
-/// The step of the validator that a tile fails.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum GemmRefusal {
-    /// The waves' instructions reach beyond the tile.
-    TooSmall,
-    /// The architecture lacks the arrangement of waves.
-    Waves,
-    /// The waves' instructions do not divide the tile evenly.
-    Indivisible,
-    /// The tile needs more shared memory than there is.
-    Lds,
-    /// A workgroup cannot load A in whole vectors.
-    CoverA,
-    /// A workgroup cannot load B in whole vectors.
-    CoverB,
-    /// A workgroup cannot store C in whole vectors.
-    CShuffle,
-    /// The architecture lacks the matrix instruction for the types.
-    WarpTile,
-    /// The pipeline does not support preshuffled B.
-    NoPreshuffle,
-    /// A wave's loads of A are not whole vectors.
-    ShuffledLoad,
-}
-
-impl GemmRefusal {
-    /// The reason in a few words.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::TooSmall => "tile smaller than the waves' instructions",
-            Self::Waves => "waves not of this architecture",
-            Self::Indivisible => "tile not divided by the waves' instructions",
-            Self::Lds => "more shared memory than available",
-            Self::CoverA => "A not loaded in whole vectors",
-            Self::CoverB => "B not loaded in whole vectors",
-            Self::CShuffle => "C not stored in whole vectors",
-            Self::WarpTile => "instruction not of this architecture and types",
-            Self::NoPreshuffle => "pipeline not for a shuffled B",
-            Self::ShuffledLoad => "A not loaded in whole vectors beside a shuffled B",
-        }
-    }
-}
-
-impl fmt::Display for GemmRefusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 /// What the validator knows before it sees a tile.
 pub struct GemmValidator<'a> {
@@ -182,33 +132,39 @@ impl<'a> GemmValidator<'a> {
         warnings
     }
 
-    /// The first step that a tile fails, if any.
-    pub fn refusal(&self, tile: Mnk, wave: Mnk, warp_tile: Mnk, pipeline: Pipeline) -> Option<GemmRefusal> {
+    /// The first step that a tile fails, in a few words.
+    pub fn refusal(&self, tile: Mnk, wave: Mnk, warp_tile: Mnk, pipeline: Pipeline) -> Option<&'static str> {
         let axes =
             [(tile.m, wave.m, warp_tile.m), (tile.n, wave.n, warp_tile.n), (tile.k, wave.k, warp_tile.k)];
         let axes =
             axes.map(|(tile, wave, warp_tile)| (u64::from(tile), u64::from(wave) * u64::from(warp_tile)));
         if axes.iter().any(|&(tile, step)| step == 0 || step > tile) {
-            return Some(GemmRefusal::TooSmall);
+            return Some("tile smaller than the waves' instructions");
         }
         if self.waves.is_some_and(|waves| !waves.contains(&wave)) {
-            return Some(GemmRefusal::Waves);
+            return Some("waves not of this architecture");
         }
         if axes.iter().any(|&(tile, step)| tile % step != 0) {
-            return Some(GemmRefusal::Indivisible);
+            return Some("tile not divided by the waves' instructions");
         }
         if self.lds_bits(tile, pipeline) > self.lds_limit(pipeline) * 8 {
-            return Some(GemmRefusal::Lds);
+            return Some("more shared memory than available");
         }
         let other_instruction = || {
-            self.warp_tiles.is_some_and(|known| !known.contains(&warp_tile)).then_some(GemmRefusal::WarpTile)
+            self.warp_tiles
+                .is_some_and(|known| !known.contains(&warp_tile))
+                .then_some("instruction not of this architecture and types")
         };
         if let Some(pipelines) = &self.shuffled_b {
             if !pipelines.contains(&pipeline) {
-                return Some(GemmRefusal::NoPreshuffle);
+                return Some("pipeline not for a shuffled B");
             }
             let loads = self.loads_beside_shuffled(tile, wave, warp_tile);
-            return if loads { other_instruction() } else { Some(GemmRefusal::ShuffledLoad) };
+            return if loads {
+                other_instruction()
+            } else {
+                Some("A not loaded in whole vectors beside a shuffled B")
+            };
         }
         if !self.rules.gemm.cover_pipelines.contains(&pipeline) {
             return other_instruction();
@@ -219,7 +175,7 @@ impl<'a> GemmValidator<'a> {
             return Some(refusal);
         }
         if !self.shuffles(n, m / u64::from(wave.m), threads) {
-            return Some(GemmRefusal::CShuffle);
+            return Some("C not stored in whole vectors");
         }
         other_instruction()
     }
@@ -276,12 +232,12 @@ impl<'a> GemmValidator<'a> {
     }
 
     /// The operand that a workgroup cannot load in whole vectors, if any.
-    fn loads(&self, [m, n, k]: [u64; 3], threads: u64) -> Option<GemmRefusal> {
+    fn loads(&self, [m, n, k]: [u64; 3], threads: u64) -> Option<&'static str> {
         if !self.covers(m, k, threads, self.layout.a == Major::Row) {
-            return Some(GemmRefusal::CoverA);
+            return Some("A not loaded in whole vectors");
         }
         let whole = self.covers(n, k, threads, self.layout.b == Major::Col);
-        (!whole).then_some(GemmRefusal::CoverB)
+        (!whole).then_some("B not loaded in whole vectors")
     }
 
     /// Whether a workgroup loads a matrix of `other` x `depth` in whole vectors; `along_depth` when depth is

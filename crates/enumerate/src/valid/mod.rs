@@ -3,5 +3,5 @@
 mod conv;
 mod gemm;
 
-pub use conv::{ConvRefusal, conv_refusal, instance_refusal};
-pub use gemm::{GemmRefusal, GemmValidator};
+pub use conv::{conv_refusal, instance_refusal};
+pub use gemm::GemmValidator;

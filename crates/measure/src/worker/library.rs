@@ -3,13 +3,12 @@
 use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::Path;
 
 use ck_select::ffi::{
     AsC as _, Callbacks, CkConvProblem, CkFmhaProblem, CkGemmProblem, CkKernelHooks, CkStatus,
 };
 use ck_select::files;
-use ck_select::pool::Folder;
+use ck_select::pool::FolderKernel;
 use ck_select::problem::Problem;
 use ck_select::vocab::Op;
 use libloading::Library;
@@ -62,8 +61,8 @@ pub(super) struct KernelLibrary {
 }
 
 impl KernelLibrary {
-    /// Loads a library and asks for its kernels.
-    pub(super) fn open(path: &str) -> Result<Self, String> {
+    /// Loads a library and asks for its kernels, unless a manifest says which one it has.
+    pub(super) fn open(path: &str, listed: Option<&FolderKernel>) -> Result<Self, String> {
         // For a pipe, the loader would wait for a writer.
         files::check(path).map_err(|error| format!("{path}: {error}"))?;
         // SAFETY: whoever names a library wants its code to run; this process exists so that the code may do
@@ -72,12 +71,10 @@ impl KernelLibrary {
         // Never unloaded: GPU runtimes register a library's code for the life of the process.
         let library: &'static Library = Box::leak(Box::new(library));
         let mut kernels = Kernels::new();
-        if let Some(kernel) =
-            Folder::kernel_of(Path::new(path)).filter(|kernel| kernel.signature != "ck_bench")
-        {
-            let hooks = bridge::hooks(library, &kernel).map_err(|error| format!("{path}: {error}"))?;
+        if let Some(kernel) = listed.filter(|kernel| kernel.signature != "ck_bench") {
+            let hooks = bridge::hooks(library, kernel).map_err(|error| format!("{path}: {error}"))?;
             // SAFETY: the library is never unloaded, and its manifest says what its function takes.
-            kernels.insert(kernel.name, Box::leak(Box::new(unsafe { Callbacks::new(hooks) })));
+            kernels.insert(kernel.name.clone(), Box::leak(Box::new(unsafe { Callbacks::new(hooks) })));
             return Ok(Self { library, registers: true, kernels, prepared: None });
         }
         // SAFETY: the header declares the function with this type.

@@ -5,9 +5,11 @@ mod library;
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use ck_select::ffi::Callbacks;
+use ck_select::pool::{Folder, FolderKernel};
 use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::registry::Hooks;
 use ck_select::tuning::device::{Device, DeviceFacts, Stream};
@@ -47,8 +49,13 @@ pub fn serve(mut input: impl Read, mut output: impl Write) -> io::Result<()> {
         Err(message) => return say(&Answer::Refused(message)),
     };
     say(&Answer::Ready(facts(device.facts())))?;
-    let mut worker =
-        Worker { request: &request, device: &*device, libraries: HashMap::new(), best: Best::default() };
+    let mut worker = Worker {
+        request: &request,
+        device: &*device,
+        libraries: HashMap::new(),
+        folders: HashMap::new(),
+        best: Best::default(),
+    };
     for item in &request.items {
         say(&Answer::Begin(item.item))?;
         let (outcome, usable) = worker.measure(item);
@@ -91,6 +98,8 @@ struct Worker<'a> {
     request: &'a Request,
     device: &'a dyn Device,
     libraries: HashMap<&'a str, Result<KernelLibrary, String>>,
+    /// What the manifests of the libraries' folders list.
+    folders: HashMap<&'a Path, Vec<FolderKernel>>,
     best: Best,
 }
 
@@ -107,7 +116,13 @@ impl<'a> Worker<'a> {
             Err(error) => return failed(FailureClass::Load, format!("problem: {error}")),
         };
         let path = item.library.as_str();
-        let library = self.libraries.entry(path).or_insert_with(|| KernelLibrary::open(path));
+        let library = self.libraries.entry(path).or_insert_with(|| {
+            let file = Path::new(path);
+            let folder = file.parent().unwrap_or(file);
+            let read = || Folder::read(folder).map(|folder| folder.kernels).unwrap_or_default();
+            let listed = self.folders.entry(folder).or_insert_with(read);
+            KernelLibrary::open(path, listed.iter().find(|kernel| kernel.file == file))
+        });
         let library = match library {
             Ok(library) => library,
             Err(message) => return failed(FailureClass::Load, message.clone()),

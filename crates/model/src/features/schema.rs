@@ -92,7 +92,7 @@ macro_rules! of_any {
 }
 
 /// Encodings that the columns use. A word without a number is an error only for a model that uses the number.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 struct Needs {
     dtype: bool,
     pipeline: bool,
@@ -102,19 +102,6 @@ struct Needs {
     vector: bool,
     build: bool,
     own: bool,
-}
-
-impl Needs {
-    const NONE: Self = Self {
-        dtype: false,
-        pipeline: false,
-        scheduler: false,
-        epilogue: false,
-        layout: false,
-        vector: false,
-        build: false,
-        own: false,
-    };
 }
 
 impl Schema {
@@ -154,7 +141,7 @@ impl Schema {
         let Some(names) = names else {
             return Ok(Self {
                 columns: Columns::Universal(op, all.iter().collect(), None),
-                needs: Needs::NONE,
+                needs: Needs::default(),
             });
         };
         if names.is_empty() {
@@ -188,7 +175,7 @@ impl Schema {
                 error => error,
             })?)),
         };
-        Ok(Self { columns: Columns::Universal(op, columns, own), needs: Needs::NONE })
+        Ok(Self { columns: Columns::Universal(op, columns, own), needs: Needs::default() })
     }
 
     /// The same columns of a universal model, followed by features of problem and kernel. Other schemas are
@@ -197,7 +184,7 @@ impl Schema {
         match self.columns {
             Columns::Universal(op, columns, None) if features.op() == op => Self {
                 columns: Columns::Universal(op, columns, Some(Box::new(features))),
-                needs: Needs::NONE,
+                needs: Needs::default(),
             },
             columns => Self { columns, ..self },
         }
@@ -226,7 +213,7 @@ impl Schema {
         let names = |op| universal_columns(op).iter().map(|column| column.name);
         names(*own)
             .eq(names(op))
-            .then(|| Self { columns: Columns::Universal(op, columns.clone(), None), needs: Needs::NONE })
+            .then(|| Self { columns: Columns::Universal(op, columns.clone(), None), needs: Needs::default() })
     }
 
     /// The columns of an upstream engine.

@@ -22,7 +22,7 @@ pub(super) struct Before {
 #[error("line {}: {place}{reason}", .place.line)]
 pub struct ForestError {
     place: Place,
-    reason: Reason,
+    reason: Cow<'static, str>,
 }
 
 impl ForestError {
@@ -31,105 +31,14 @@ impl ForestError {
         self.place.line
     }
 
-    /// The tree, counted from 0, unless the fault is outside all trees.
-    pub fn tree(&self) -> Option<usize> {
-        self.place.tree
-    }
-
-    /// The key whose value is at fault, such as `left_child`.
-    pub fn field(&self) -> Option<&'static str> {
-        self.place.field
-    }
-
-    /// The position in the field's list, counted from 0, if one value of a list is at fault.
-    pub fn index(&self) -> Option<usize> {
-        self.place.index
-    }
-
-    /// What is wrong there.
-    pub fn reason(&self) -> &Reason {
-        &self.reason
-    }
-
     /// The same, relative to the whole text instead of a part.
-    pub(super) fn shifted(mut self, before: Before) -> ForestError {
-        self.place = self.place.shifted(before);
-        if let Reason::NotUtf8 { offset } = &mut self.reason {
-            *offset += before.bytes;
-        }
-        self
+    pub(super) fn shifted(self, before: Before) -> ForestError {
+        ForestError { place: self.place.shifted(before), ..self }
     }
 }
 
-/// What is wrong: what was found, and what was expected in its place.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Reason {
-    /// The bytes are not UTF-8, so they are not a text model.
-    #[error("byte {offset} of the text is not UTF-8")]
-    NotUtf8 {
-        /// Offset of the first byte that is not UTF-8, from 0.
-        offset: usize,
-    },
-    /// A line that the format does not allow at this place.
-    #[error("found `{found}`, expected {expected}")]
-    Line {
-        /// The beginning of the line.
-        found: String,
-        /// What is allowed here.
-        expected: &'static str,
-    },
-    /// The text stops before the forest is complete.
-    #[error("the text ends, expected {expected}: the file is truncated")]
-    Truncated {
-        /// What was still missing.
-        expected: &'static str,
-    },
-    /// A part of a packed forest is damaged, or something follows its end.
-    #[error("damaged: pack it again")]
-    Damaged,
-    /// A required field is missing.
-    #[error("is missing")]
-    Missing,
-    /// A field is given twice.
-    #[error("is given a second time")]
-    Repeated,
-    /// A list is too short or too long.
-    #[error("has {found} values, expected {expected} ({because})")]
-    Count {
-        /// Values in the text.
-        found: usize,
-        /// Values that the rest of the text requires.
-        expected: usize,
-        /// Where the expectation comes from.
-        because: &'static str,
-    },
-    /// A value has the wrong type, or is out of range.
-    #[error("is `{found}`, expected {expected}")]
-    Value {
-        /// The value in the text, cut if it is long.
-        found: String,
-        /// What is allowed.
-        expected: Cow<'static, str>,
-    },
-    /// The text is a model that LightGBM reads and this crate does not.
-    #[error("is `{found}`, which is not supported; supported: {supported}")]
-    Unsupported {
-        /// The value in the text, cut if it is long.
-        found: String,
-        /// What is supported.
-        supported: Cow<'static, str>,
-    },
-    /// Two branches, or a cycle, lead to the same node or leaf.
-    #[error("leads to {target} a second time, expected one path to each node and leaf")]
-    ReachedTwice {
-        /// The node or leaf, such as `node 3`.
-        target: String,
-    },
-    /// No branch leads from the root to a node.
-    #[error("belongs to a node that is unreachable from the root")]
-    Unreached,
-}
+/// What a part of a packed forest is that was changed, or is followed by something.
+pub(super) const DAMAGED: &str = "damaged: pack it again";
 
 /// Where in the text: carried by every field while it is parsed, so that any step can report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -138,11 +47,13 @@ pub(super) struct Place {
     tree: Option<usize>,
     field: Option<&'static str>,
     index: Option<usize>,
+    /// An offset into the text, where that is all that is known.
+    byte: Option<usize>,
 }
 
 impl Place {
     pub(super) fn line(line: usize) -> Place {
-        Place { line, tree: None, field: None, index: None }
+        Place { line, tree: None, field: None, index: None, byte: None }
     }
 
     pub(super) fn tree(self, tree: usize) -> Place {
@@ -157,22 +68,42 @@ impl Place {
         Place { index: Some(index), ..self }
     }
 
-    /// The same place, relative to the whole text instead of a part.
-    pub(super) fn shifted(self, before: Before) -> Place {
-        Place { line: self.line + before.lines, tree: self.tree.map(|tree| tree + before.trees), ..self }
+    pub(super) fn byte(self, byte: usize) -> Place {
+        Place { byte: Some(byte), ..self }
     }
 
-    pub(super) fn error(self, reason: Reason) -> ForestError {
-        ForestError { place: self, reason }
+    /// The same place, relative to the whole text instead of a part.
+    pub(super) fn shifted(self, before: Before) -> Place {
+        Place {
+            line: self.line + before.lines,
+            tree: self.tree.map(|tree| tree + before.trees),
+            byte: self.byte.map(|byte| byte + before.bytes),
+            ..self
+        }
+    }
+
+    pub(super) fn error(self, reason: impl Into<Cow<'static, str>>) -> ForestError {
+        ForestError { place: self, reason: reason.into() }
+    }
+
+    /// The error for a line that the format does not allow here.
+    pub(super) fn found(self, found: &str, expected: &str) -> ForestError {
+        self.error(format!("found `{}`, expected {expected}", cut(found)))
+    }
+
+    /// The error for a text that stops before the forest is complete.
+    pub(super) fn truncated(self, expected: &str) -> ForestError {
+        self.error(format!("the text ends, expected {expected}: the file is truncated"))
     }
 
     /// The error for one value; long values are cut, since the text may be hostile.
-    pub(super) fn value(self, found: &str, expected: impl Into<Cow<'static, str>>) -> ForestError {
-        self.error(Reason::Value { found: cut(found), expected: expected.into() })
+    pub(super) fn value(self, found: &str, expected: impl fmt::Display) -> ForestError {
+        self.error(format!("is `{}`, expected {expected}", cut(found)))
     }
 
-    pub(super) fn unsupported(self, found: &str, supported: impl Into<Cow<'static, str>>) -> ForestError {
-        self.error(Reason::Unsupported { found: cut(found), supported: supported.into() })
+    /// The error for what LightGBM reads and this crate does not.
+    pub(super) fn unsupported(self, found: &str, supported: impl fmt::Display) -> ForestError {
+        self.error(format!("is `{}`, which is not supported; supported: {supported}", cut(found)))
     }
 }
 
@@ -180,6 +111,9 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(tree) = self.tree {
             write!(f, "tree {tree}: ")?;
+        }
+        if let Some(byte) = self.byte {
+            write!(f, "byte {byte} ")?;
         }
         match (self.field, self.index) {
             (Some(field), Some(index)) => write!(f, "{field}[{index}] "),
@@ -190,7 +124,7 @@ impl fmt::Display for Place {
 }
 
 /// The first characters of a text, without control characters, for a message that stays one readable line.
-pub(super) fn cut(text: &str) -> String {
+fn cut(text: &str) -> String {
     const SHOWN: usize = 40;
     let mut shown = String::new();
     for (index, character) in text.chars().enumerate() {

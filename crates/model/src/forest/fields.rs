@@ -1,6 +1,6 @@
 //! The `key=value` lines of a header or a tree, by key.
 
-use super::error::{ForestError, Place, Reason, cut};
+use super::error::{ForestError, Place};
 use super::number::Packed;
 use super::text::Field;
 
@@ -27,7 +27,7 @@ impl<'a> Fields<'a> {
         let Some(slot) = self.find(key.as_bytes()) else {
             // LightGBM may read this as another line, or as another key that matters.
             if key.is_empty() || line.contains('\r') {
-                return Err(place.error(Reason::Line { found: cut(line), expected: "a line `key=value`" }));
+                return Err(place.found(line, "a line `key=value`"));
             }
             return Ok(());
         };
@@ -54,7 +54,7 @@ impl<'a> Fields<'a> {
     ) -> Result<(), ForestError> {
         let place = place.field(self.keys[slot]);
         if self.values[slot].is_some() {
-            return Err(place.error(Reason::Repeated));
+            return Err(place.error("is given a second time"));
         }
         self.values[slot] = Some(Field { place, value, packed });
         Ok(())
@@ -76,6 +76,6 @@ impl<'a> Fields<'a> {
 
     /// The value of one of the keys, which the text must have.
     pub(super) fn need(&self, key: &'static str) -> Result<Field<'a>, ForestError> {
-        self.get(key).ok_or_else(|| self.start.field(key).error(Reason::Missing))
+        self.get(key).ok_or_else(|| self.start.field(key).error("is missing"))
     }
 }

@@ -1,6 +1,6 @@
 //! The lines before the first tree.
 
-use super::error::{ForestError, Place, Reason, cut};
+use super::error::{ForestError, Place};
 use super::feature_info::FeatureInfo;
 use super::fields::Fields;
 use super::objective::Objective;
@@ -38,8 +38,7 @@ impl Header {
     pub(super) fn parse(lines: &mut Lines<'_>) -> Result<Header, ForestError> {
         let first = lines.next().unwrap_or_default();
         if first != "tree" {
-            let expected = "`tree`, the first line of a LightGBM text model";
-            return Err(lines.place().error(Reason::Line { found: cut(first), expected }));
+            return Err(lines.place().found(first, "`tree`, the first line of a LightGBM text model"));
         }
         let mut fields = Fields::new(lines.place(), KEYS);
         loop {
@@ -47,7 +46,7 @@ impl Header {
             match ahead.next() {
                 Some(line) if line.starts_with("Tree=") || line == "end of trees" => break,
                 Some(line) => fields.put(ahead.place(), line)?,
-                None => return Err(ahead.place().error(Reason::Truncated { expected: "the trees" })),
+                None => return Err(ahead.place().truncated("the trees")),
             }
             *lines = ahead;
         }
@@ -88,9 +87,7 @@ impl Header {
             Count { expected: trees, because: "trees in the text" }.check(place, sizes)?;
         }
         if self.averaged && trees == 0 {
-            return Err(
-                end.error(Reason::Line { found: "end of trees".into(), expected: "a tree to average" })
-            );
+            return Err(end.found("end of trees", "a tree to average"));
         }
         Ok(())
     }

@@ -83,7 +83,7 @@ use std::io;
 
 pub use categories::CategorySets;
 pub use contributions::Contributions;
-pub use error::{ForestError, Reason};
+pub use error::ForestError;
 pub use feature_info::FeatureInfo;
 pub use node::{Child, Missing, Node, Split, Target, Threshold};
 pub use objective::{Objective, Transform};

@@ -270,58 +270,7 @@ mod tests {
         assert_eq!(in_list::<f32>(text).map(f32::to_bits), expected, "{text}");
     }
 
-    #[test]
-    fn what_lies_between_two_doubles_goes_to_the_even_one() {
-        for (power, step) in [(53, 2), (54, 4), (60, 256), (63, 2048)] {
-            for number in 0..2000u64 {
-                // Halfway, and one next to it.
-                let halfway = (1u64 << power) + number * step + step / 2;
-                for mantissa in [halfway - 1, halfway, halfway + 1] {
-                    compare(&mantissa.to_string());
-                    compare(&format!("{mantissa}e-4"));
-                    compare(&format!("-0.00{mantissa}e3"));
-                }
-            }
-        }
-    }
-
-    #[test]
-    fn numbers_of_every_length_are_read_in_lists() {
-        let digits = "9876543210987654321098765";
-        for length in 1..digits.len() {
-            for point in 0..length {
-                compare(&digits[..length]);
-                compare(&format!("{}.{}", &digits[..=point], &digits[point..length]));
-                compare(&format!("0.{}{}", "0".repeat(point), &digits[..length]));
-                compare(&format!("{}e-{point}", &digits[..length]));
-            }
-            if length < 18 {
-                let text = format!("-{}", &digits[..length]);
-                assert_eq!(integer(text.as_bytes()).map(|(number, _)| number), text.parse().ok());
-            }
-        }
-    }
-
     proptest! {
-        #[test]
-        fn short_numbers_are_rounded_as_the_standard_library_rounds(
-            mantissa in any::<u64>(), drop in 0u32..20, exponent in -45i32..45, point in 0usize..20
-        ) {
-            let digits = (mantissa / 10u64.pow(drop)).to_string();
-            compare(&format!("{digits}e{exponent}"));
-            let (whole, part) = digits.split_at(point.min(digits.len() - 1).max(1).min(digits.len()));
-            compare(&format!("{whole}.{part}e{exponent}"));
-            compare(&format!("-{whole}.{part}"));
-        }
-
-        #[test]
-        fn floats_are_rounded_as_the_standard_library_rounds(bits in any::<u64>(), digits in 0usize..25) {
-            let value = f64::from_bits(bits);
-            prop_assume!(value.is_finite());
-            compare(&format!("{value:.digits$e}"));
-            compare(&format!("{value:?}"));
-        }
-
         /// LightGBM's own spelling: as C's `%.17g` and `%g`, whose exponents have a sign and two digits.
         #[test]
         fn floats_are_read_as_lightgbm_writes_them(

@@ -5,7 +5,7 @@
 use std::fmt::Write as _;
 use std::io::Read;
 
-use super::error::{Before, ForestError, Place, Reason};
+use super::error::{Before, DAMAGED, ForestError, Place};
 use super::header::Header;
 use super::number::Packed;
 use super::parts::{self, Contents};
@@ -31,7 +31,7 @@ impl<'a> Rest<'a> {
 }
 
 pub(super) fn truncated() -> ForestError {
-    Place::line(1).error(Reason::Truncated { expected: "the rest of a packed forest" })
+    Place::line(1).truncated("the rest of a packed forest")
 }
 
 /// A reader, with a buffer for what was last read.
@@ -75,14 +75,14 @@ impl<R: Read> Parts<R> {
         if cfg!(fuzzing) || checksum(part) == u64::from_le_bytes(sum) {
             return Ok(part);
         }
-        Err(what().error(Reason::Damaged).into())
+        Err(what().error(DAMAGED).into())
     }
 
     /// Refuses what follows the end.
     fn end(mut self) -> Result<(), ReadError> {
         self.part.clear();
         let more = self.reader.take(1).read_to_end(&mut self.part).map_err(ReadError::Io)?;
-        if more == 0 { Ok(()) } else { Err(Place::line(1).error(Reason::Damaged).into()) }
+        if more == 0 { Ok(()) } else { Err(Place::line(1).error(DAMAGED).into()) }
     }
 }
 
@@ -159,7 +159,7 @@ pub(super) fn text(reader: impl Read) -> Result<String, ReadError> {
             if kind != 0 {
                 let list = Packed { kind, bytes: rest.bytes()? };
                 text.push('=');
-                text += &list.text().ok_or_else(|| place().error(Reason::Damaged))?;
+                text += &list.text().ok_or_else(|| place().error(DAMAGED))?;
             }
             text.push('\n');
         }

@@ -18,7 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use memchr::{memchr_iter, memmem, memrchr};
 
-use super::error::{Before, ForestError, Place, Reason, cut};
+use super::error::{Before, ForestError, Place};
 use super::fields::Fields;
 use super::header::Header;
 use super::text::{Field, Lines};
@@ -357,7 +357,7 @@ pub(super) fn utf8(text: &[u8]) -> Result<&str, ForestError> {
     std::str::from_utf8(text).map_err(|error| {
         let offset = error.valid_up_to();
         let line = 1 + memchr_iter(b'\n', &text[..offset]).count();
-        Place::line(line).error(Reason::NotUtf8 { offset })
+        Place::line(line).byte(offset).error("of the text is not UTF-8")
     })
 }
 
@@ -395,13 +395,12 @@ impl<'a> Open<'a> {
                 return self.fields.put(place, line);
             }
         };
-        Err(place.error(Reason::Line { found: cut(line), expected }))
+        Err(place.found(line, expected))
     }
 
     fn parse(&self, features: usize) -> Result<Tree, ForestError> {
         if !self.over {
-            let expected = "a tree that a blank line ends";
-            return Err(self.place.error(Reason::Line { found: cut(self.first), expected }));
+            return Err(self.place.found(self.first, "a tree that a blank line ends"));
         }
         tree_text::parse(&self.fields, features)
     }
@@ -458,8 +457,7 @@ impl Part {
             }
         }
         if !closed {
-            let place = lines.place().tree(self.trees.len());
-            return Err(place.error(Reason::Truncated { expected: "`end of trees`" }));
+            return Err(lines.place().tree(self.trees.len()).truncated("`end of trees`"));
         }
         if let Some(tree) = open {
             self.trees.push(tree.parse(features)?);

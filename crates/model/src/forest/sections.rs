@@ -1,6 +1,6 @@
 //! What follows the trees: the training parameters are kept, everything else is ignored.
 
-use super::error::{ForestError, Reason};
+use super::error::ForestError;
 use super::text::Lines;
 
 /// Maximum size of the parameters; LightGBM writes about five thousand bytes.
@@ -19,13 +19,10 @@ pub(super) fn parameters(mut lines: Lines<'_>) -> Result<Option<&str>, ForestErr
         match lines.next() {
             Some("end of parameters") if before <= LONGEST => return Ok(Some(text[..before].trim())),
             Some("end of parameters") => {
-                let found = format!("{before} bytes of parameters");
-                return Err(start.error(Reason::Line { found, expected: "at most 1 MiB" }));
+                return Err(start.found(&format!("{before} bytes of parameters"), "at most 1 MiB"));
             }
             Some(_) => {}
-            None => {
-                return Err(lines.place().error(Reason::Truncated { expected: "`end of parameters`" }));
-            }
+            None => return Err(lines.place().truncated("`end of parameters`")),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Proof that the nodes of a tree form a tree.
 
-use super::error::{ForestError, Reason};
+use super::error::ForestError;
 use super::fields::Fields;
 use super::node::{Child, Node, Target};
 
@@ -63,7 +63,10 @@ fn depth_in_any_order(fields: &Fields<'_>, nodes: &[Node]) -> Result<usize, Fore
     }
     // n nodes that are each reached once lead to n + 1 leaves: if no node is left over, no leaf is.
     match seen_nodes.iter().position(|seen| !seen) {
-        Some(node) => Err(fields.need("left_child")?.place.index(node).error(Reason::Unreached)),
+        Some(node) => {
+            let place = fields.need("left_child")?.place.index(node);
+            Err(place.error("belongs to a node that is unreachable from the root"))
+        }
         None => Ok(depth),
     }
 }
@@ -74,7 +77,10 @@ fn twice(fields: &Fields<'_>, key: &'static str, index: usize, child: Child) -> 
         Target::Leaf(leaf) => format!("leaf {leaf}"),
     };
     match fields.need(key) {
-        Ok(field) => field.place.index(index).error(Reason::ReachedTwice { target }),
+        Ok(field) => {
+            let reason = format!("leads to {target} a second time, expected one path to each node and leaf");
+            field.place.index(index).error(reason)
+        }
         Err(missing) => missing,
     }
 }

@@ -1,6 +1,6 @@
 //! Lines, fields and lists of numbers: the grammar of the text, without its meaning.
 
-use super::error::{ForestError, Place, Reason};
+use super::error::{ForestError, Place};
 use super::number::{Number, Packed};
 
 /// The lines of the text with their numbers, each without its line end. As an iterator, without blank lines
@@ -177,10 +177,11 @@ pub(super) struct Count {
 
 impl Count {
     pub(super) fn check(self, place: Place, found: usize) -> Result<(), ForestError> {
-        if found == self.expected {
+        let Self { expected, because } = self;
+        if found == expected {
             return Ok(());
         }
-        Err(place.error(Reason::Count { found, expected: self.expected, because: self.because }))
+        Err(place.error(format!("has {found} values, expected {expected} ({because})")))
     }
 }
 

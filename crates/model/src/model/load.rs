@@ -45,7 +45,7 @@ impl Model {
     /// [`Model::load`] with other limits.
     pub fn load_with(directory: impl AsRef<Path>, limits: &Limits) -> Result<Self, ModelError> {
         let directory = directory.as_ref();
-        let spec = read_spec(directory, SPEC.as_ref(), limits)?;
+        let spec = read_spec(directory, limits)?;
         let mut forests = [const { None }; Target::ALL.len()];
         for target in Target::ALL {
             if let Some(path) = Self::forest_file(directory, target)? {
@@ -65,22 +65,9 @@ impl Model {
         let packed = Some(file(".packed")).filter(|path| path.exists());
         if let (Some(text), Some(packed)) = (&text, &packed) {
             let reason = format!("the same forest may differ in {}; remove one of the two", label(text));
-            return Err(ModelError::Mismatch { file: label(packed), reason });
+            return Err(ModelError::Invalid { file: label(packed), reason });
         }
         Ok(text.or(packed))
-    }
-
-    /// Loads one forest with a spec from any location.
-    pub fn load_files(
-        target: Target,
-        forest_path: impl AsRef<Path>,
-        spec_path: impl AsRef<Path>,
-    ) -> Result<Self, ModelError> {
-        let spec_path = spec_path.as_ref();
-        let directory = spec_path.parent().unwrap_or_else(|| Path::new(""));
-        let spec =
-            read_spec(directory, spec_path.file_name().unwrap_or_default().as_ref(), &Limits::default())?;
-        Self::load_forest(target, forest_path, spec)
     }
 
     /// Loads one forest, plain or gzip, with a spec.
@@ -175,8 +162,8 @@ impl Model {
 }
 
 /// Reads the spec of a directory, which may be called by another name than its own (`.`, a link).
-fn read_spec(directory: &Path, file: &Path, limits: &Limits) -> Result<FeatureSpec, ModelError> {
-    let path = directory.join(file);
+fn read_spec(directory: &Path, limits: &Limits) -> Result<FeatureSpec, ModelError> {
+    let path = directory.join(SPEC);
     FeatureSpec::from_json_of(&names_of(directory), &label(&path), &read(&path, limits.spec_bytes)?)
 }
 
@@ -271,7 +258,7 @@ fn forest(path: &Path, spec: &FeatureSpec, limits: &Limits) -> Result<Forest, Mo
 
 /// Checks that a forest's columns match the spec.
 fn checked(file: &str, forest: Forest, spec: &FeatureSpec) -> Result<Forest, ModelError> {
-    let mismatch = |reason| Err(ModelError::Mismatch { file: file.to_owned(), reason });
+    let mismatch = |reason: String| Err(ModelError::invalid(file, reason));
     let names = spec.extractor.schema.names();
     if forest.num_features() != names.len() {
         let found = forest.num_features();

@@ -266,7 +266,7 @@ impl ConvKernel {
     /// | | example | printed by |
     /// |---|---|---|
     /// | short | `grouped_conv_forward_bf16_2d_64x128x64_compv3_intrawave_gm2_dsb_si` | [`ConvKernel::name`] |
-    /// | key | `grouped_conv_fwd_bf16_2d_64x128x64_2x2x1_32x32x16_compv3` | [`ConvKernel::key_name`] |
+    /// | key | `grouped_conv_fwd_bf16_2d_64x128x64_2x2x1_32x32x16_compv3` | the C++ key, which leaves out layout, scheduler and flags |
     /// | long | `grouped_conv_fwd_bf16_nhwgc_2d_mem_cshuffle_interwave_64x64x32_2x2x1_16x16x16` | [`ConvKernel::decl_name`], [`ConvKernel::long_name`] |
     /// | dsl | `grouped_conv_fwd_fp16_nhwgc_2d_compv3_intrawave_64x64x64` | CK DSL's tools; waves 2x2x1 |
     ///
@@ -289,17 +289,6 @@ impl ConvKernel {
             &mut name,
             &[("_dsb", self.double_smem_buffer), ("_si", self.split_image), ("_2stage", self.two_stage)],
         );
-        name
-    }
-
-    /// What the C++ key prints. It leaves out layout, scheduler, epilogue, vector widths, counts and flags,
-    /// so different kernels share it.
-    pub fn key_name(&self) -> String {
-        let Self { dtype_in, ndim, tile, wave, warp_tile, pipeline, .. } = self;
-        let direction = self.direction.short();
-        let mut name =
-            format!("grouped_conv_{direction}_{dtype_in}_{ndim}d_{tile}_{wave}_{warp_tile}_{pipeline}");
-        self.push_specialization(&mut name);
         name
     }
 

@@ -47,13 +47,11 @@ fn canonical_names_print_back() {
     ] {
         assert_eq!(parse(name).name(), name);
     }
-    for name in [
-        "grouped_conv_fwd_bf16_2d_64x128x64_2x2x1_32x32x16_compv3",
-        "grouped_conv_bwd_data_fp32_3d_1x128x128_4x1x1_16x16x16_basic_v1_filter1x1_stride1_pad0",
-        "grouped_conv_bwd_weight_fp32_1d_1x128x128_4x1x1_16x16x16_mem_filter3x3",
-    ] {
-        assert_eq!(parse(name).key_name(), name);
-    }
+    let key = "grouped_conv_bwd_data_fp32_3d_1x128x128_4x1x1_16x16x16_basic_v1_filter1x1_stride1_pad0";
+    let long = "grouped_conv_bwd_data_fp32_ndhwgc_3d_basic_v1_cshuffle_intrawave_1x128x128_4x1x1_16x16x16\
+                _vec8_8_8_filter1x1_stride1_pad0";
+    assert_eq!(parse(key).specialization, parse(long).specialization);
+    assert_eq!((parse(key).wave, parse(key).warp_tile), (parse(long).wave, parse(long).warp_tile));
     for name in [
         "grouped_conv_bwd_data_fp16_nhwgc_2d_mem_cshuffle_interwave_64x64x32_2x2x1_16x16x16",
         "grouped_conv_fwd_bf16_gnhwc_2d_comp_async_bias_activation_auto_64x64x32_2x2x1_16x16x16",

@@ -189,20 +189,6 @@ impl GemmKernel {
         name
     }
 
-    /// The code generator's name, `gemm_` with the kind of kernel at the end; for quantised kernels and
-    /// Triton's the same as [`GemmKernel::name`].
-    pub fn generated_name(&self) -> String {
-        if self.variant.quant.is_some() || self.variant.library != GemmLibrary::Ck {
-            return self.name();
-        }
-        let mut name = String::from("gemm_");
-        let multi_d = Family { multi_d: self.num_d_tensors > 0, ..PLAIN };
-        self.write_body(&multi_d, &mut name);
-        self.write_vector(&mut name);
-        self.write_suffixes(&multi_d, &mut name);
-        name
-    }
-
     /// The dispatcher's identifier, the key under which a registry holds it.
     pub fn identifier(&self) -> String {
         if self.variant.batched || self.variant.quant.is_some() || self.variant.library != GemmLibrary::Ck {

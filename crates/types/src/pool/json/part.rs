@@ -6,9 +6,9 @@ use serde_json::{Map, Value};
 use crate::field::{Field, Kind, MOST_FIELDS};
 use crate::json::Strict;
 use crate::kernel::{KernelKind, Mnk};
+use crate::pool::PoolError;
 use crate::pool::error::quoted;
 use crate::pool::export::{Extents, Form, form};
-use crate::pool::{PoolError, PoolFault};
 use crate::vocab::{Op, UnknownWord};
 
 /// The keys of a part.
@@ -25,7 +25,7 @@ pub(super) fn part(key: &str, part: Option<Strict>) -> Result<Part, PoolError> {
 
 /// A value of a type of JSON.
 pub(super) fn typed<T: DeserializeOwned>(value: &Value) -> Result<T, PoolError> {
-    T::deserialize(value).map_err(|error| PoolError::new(PoolFault::Syntax(error.to_string())))
+    T::deserialize(value).map_err(PoolError::new)
 }
 
 /// A word that no vocabulary has.
@@ -196,5 +196,5 @@ impl<'a> Fields<'a> {
 
 /// A name and a field that say different things.
 pub(super) fn contradiction(name: &str, in_name: String, in_field: String) -> PoolError {
-    PoolError::new(PoolFault::Contradiction { name: name.to_owned(), in_name, in_field })
+    PoolError::new(format_args!("the field says {in_field}, but the name '{name}' says {in_name}"))
 }
