@@ -149,7 +149,7 @@ impl Shape {
             pipeline => Ahead::of(pipeline),
         };
         let buffered = ahead == Ahead::Buffered;
-        let stages = if constants.staged_by_number { stages(kernel.pipeline) } else { None };
+        let stages = if constants.staged_by_number { kernel.pipeline.stages().map(f64::from) } else { None };
 
         let a_bytes = tile_m * tile_k * bytes_of(a);
         let b_bytes = tile_n * tile_k * bytes_of(b);
@@ -320,17 +320,6 @@ fn waves_of_blocks([m, n]: [f64; 2], waves: f64) -> [f64; 2] {
         }
     }
     [along_m, along_n]
-}
-
-/// The number of stages that a pipeline's name stands for, if it is one.
-const fn stages(pipeline: Pipeline) -> Option<f64> {
-    match pipeline {
-        Pipeline::CompV3 => Some(2.0),
-        Pipeline::CompV4 => Some(3.0),
-        Pipeline::CompV5 => Some(4.0),
-        Pipeline::CompV6 => Some(5.0),
-        _ => None,
-    }
 }
 
 impl Ahead {
