@@ -526,10 +526,10 @@ fn of_dtype(problem: &mut Problem, word: &str, kernel: &Kernel) -> Result<(), St
     Err(format!("q_dtype_w: found {word}, but '{}' is a kernel of {}", kernel.name, named.dtype_a))
 }
 
-/// A kernel as built for no architecture in particular.
+/// A kernel as built for no architecture in particular, whose wave size says how many threads its waves have.
 fn anywhere(kind: &KernelKind) -> KernelKind {
     match kind.clone() {
-        KernelKind::Gemm(gemm) => KernelKind::Gemm(GemmKernel { arch: None, ..gemm }),
+        KernelKind::Gemm(gemm) => KernelKind::Gemm(GemmKernel { arch: None, block_size: 0, ..gemm }),
         other => other,
     }
 }
@@ -651,6 +651,18 @@ mod tests {
         assert_eq!(measurements.problems().len(), 1);
         let rows: Vec<_> = measurements.runs().into_iter().map(|run| run.rows).collect();
         assert_eq!(rows, [[0, 1], [2, 3]]);
+    }
+
+    /// The architecture that a pool's file names gives its kernels a number of threads, which names do not say, so that
+    /// no winner was found among them.
+    #[test]
+    fn a_pool_built_for_an_architecture_has_the_winners() {
+        let winners = read("M,N,K,kernel\n1,2,3,128x128x64@\n").unwrap();
+        let mut kernel = winners.kernels[0].clone();
+        let KernelKind::Gemm(gemm) = &mut kernel.kind else { panic!("{}", kernel.name) };
+        gemm.set_arch("gfx950".parse().unwrap());
+        assert_eq!(gemm.block_size, 256);
+        assert_eq!(winners.places_in(&Pool::new(vec![kernel]).unwrap()), [Some(0)]);
     }
 
     #[test]

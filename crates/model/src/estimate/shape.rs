@@ -4,7 +4,7 @@ use super::constants::{Constants, LANES};
 use super::device::{Device, Library};
 use super::load::{Load, bytes_of};
 use crate::kernel::{ConvKernel, GemmKernel, GemmVariant, Mnk};
-use crate::vocab::{Direction, Dtype, GemmLibrary, Pipeline, QuantMode};
+use crate::vocab::{Direction, Dtype, Epilogue, GemmLibrary, Pipeline, QuantMode};
 
 /// What [`super::Estimator`] needs of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,6 +56,8 @@ pub struct Shape {
     pub(super) persistent: bool,
     /// B is stored in the order in which it is read.
     pub(super) preshuffled: bool,
+    /// Cycles that storing the tile takes less because results do not pass through shared memory first.
+    pub(super) unshuffled: f64,
 }
 
 /// Why a kernel has no estimate on a device.
@@ -90,6 +92,8 @@ struct Kernel {
     parts: f64,
     /// B goes from memory to registers, in the order in which it is stored.
     direct_b: bool,
+    /// Results go from registers to memory.
+    direct_c: bool,
     /// Workgroups for which it is compiled to share a compute unit.
     sharing: f64,
     /// How often a result is multiplied by scales for each element of the depth.
@@ -145,7 +149,7 @@ impl Shape {
             pipeline => Ahead::of(pipeline),
         };
         let buffered = ahead == Ahead::Buffered;
-        let stages = if constants.staged_by_number { stages(kernel.pipeline) } else { None };
+        let stages = if constants.staged_by_number { kernel.pipeline.stages().map(f64::from) } else { None };
 
         let a_bytes = tile_m * tile_k * bytes_of(a);
         let b_bytes = tile_n * tile_k * bytes_of(b);
@@ -195,6 +199,9 @@ impl Shape {
                 vector => f64::from(vector).min(native),
             }
         };
+        // The constants were chosen on kernels that write and read results there. Triton's have one way.
+        let shuffled = 2.0 * tile_m * tile_n * bytes_of(result) / device.rates.lds_bytes_per_cycle;
+        let saves = kernel.direct_c && !constants.staged_by_number;
         let own_parts = if kernel.two_stage { constants.parts[usize::from(buffered)] } else { 1.0 };
         let stages_ahead = stages.map(|stages| stages - 1.0);
         Ok(Self {
@@ -221,6 +228,7 @@ impl Shape {
             balanced: false,
             persistent: false,
             preshuffled: false,
+            unshuffled: if saves { shuffled } else { 0.0 },
         })
     }
 
@@ -261,7 +269,7 @@ impl Shape {
     #[inline]
     pub(super) fn stores(&self, load: &Load) -> f64 {
         let [m, n, _] = self.tile;
-        m * n / self.widths(load)[2] * self.constants.store
+        m * n / self.widths(load)[2] * self.constants.store - self.unshuffled
     }
 }
 
@@ -314,17 +322,6 @@ fn waves_of_blocks([m, n]: [f64; 2], waves: f64) -> [f64; 2] {
     [along_m, along_n]
 }
 
-/// The number of stages that a pipeline's name stands for, if it is one.
-const fn stages(pipeline: Pipeline) -> Option<f64> {
-    match pipeline {
-        Pipeline::CompV3 => Some(2.0),
-        Pipeline::CompV4 => Some(3.0),
-        Pipeline::CompV5 => Some(4.0),
-        Pipeline::CompV6 => Some(5.0),
-        _ => None,
-    }
-}
-
 impl Ahead {
     const fn of(pipeline: Pipeline) -> Self {
         match pipeline {
@@ -357,6 +354,7 @@ impl Kernel {
             two_stage: kernel.two_stage,
             parts: 1.0,
             direct_b: false,
+            direct_c: false,
             sharing: 1.0,
             scaled_per_depth: 0.0,
         }
@@ -374,6 +372,7 @@ impl Kernel {
             two_stage: false,
             parts: f64::from(kernel.split_k.max(1)),
             direct_b: kernel.preshuffle && !reads_both(kernel),
+            direct_c: kernel.epilogue == Epilogue::Default,
             sharing: f64::from(kernel.variant.block_per_cu.max(1)),
             scaled_per_depth: scaled_per_depth(kernel),
         }

@@ -164,6 +164,21 @@ fn gemms_of_all_kinds_have_a_time() {
     assert!(of(4096, 4096, 4097) > of(4096, 4096, 4096));
 }
 
+/// Kernels that differ in their epilogue alone had the same time, so that the pool's order decided among them.
+#[test]
+fn results_that_bypass_shared_memory_take_less_time() {
+    let estimator = estimator("gfx950");
+    let time = |epilogue: &str| {
+        let name = format!(
+            "gemm_universal_fp8_rcr_compv3_{epilogue}_intrawave_True_True_True_False_128x128x128_2x2x1_32x32x16"
+        );
+        let shape = estimator.shape(&Kernel::from_name(&name).unwrap().kind).unwrap();
+        estimator.time(&estimator.load(&GemmProblem::new(64, 4096, 4096).into()), &shape)
+    };
+    let (direct, shuffled) = (time("default"), time("cshuffle"));
+    assert!(direct < shuffled && direct > 0.97 * shuffled, "{direct} {shuffled}");
+}
+
 /// A batch, and a list with the same number of equal GEMMs, take as long as one GEMM with the total number of
 /// rows, if tiles divide everything.
 #[test]

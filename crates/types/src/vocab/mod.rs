@@ -215,6 +215,19 @@ vocabulary! {
     Op, "operation" { Gemm = "gemm_universal", Conv = "grouped_conv", Fmha = "fmha" | "fmha_fwd" }
 }
 
+impl Pipeline {
+    /// The stages of one of Triton's kernels, which its pipeline stands for.
+    pub const fn stages(self) -> Option<u8> {
+        match self {
+            Self::CompV3 => Some(2),
+            Self::CompV4 => Some(3),
+            Self::CompV5 => Some(4),
+            Self::CompV6 => Some(5),
+            _ => None,
+        }
+    }
+}
+
 impl Direction {
     /// The short word of the C++ dispatcher's keys: `fwd`, `bwd_data`, `bwd_weight`.
     pub const fn short(self) -> &'static str {

@@ -296,7 +296,11 @@ fn body(scan: &mut Scan<'_>, family: &Family) -> Result<(GemmKernel, bool), Name
     scan.separator("the layout")?;
     let (layout, d_layout) = read_layout(scan, family)?;
     scan.separator("the pipeline")?;
-    let pipeline = scan.word(Pipeline::WORDS)?;
+    let pipeline: Pipeline = scan.word(Pipeline::WORDS)?;
+    if family.library == GemmLibrary::Triton && pipeline.stages().is_none() {
+        let message = format!("'{pipeline}' has no number of stages, expected compv3 (2) to compv6 (5)");
+        return Err(scan.fail(message));
+    }
     if family.quant.is_some() && microscale != (pipeline == Pipeline::Microscale) {
         return Err(scan.fail("'mx_' before the types and pipeline microscale go together"));
     }

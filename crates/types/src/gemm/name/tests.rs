@@ -256,6 +256,11 @@ fn names_of_triton_kernels_say_so() {
     assert_ne!(triton, other);
     let variant = crate::kernel::GemmVariant { library: GemmLibrary::Ck, ..triton.variant };
     assert_eq!(GemmKernel { variant, ..triton }, other);
+    // The estimate took such a kernel for one that does not load ahead; the pool's runner refuses it.
+    refuses(
+        &of_triton.replace("compv4", "mem"),
+        "'mem' has no number of stages, expected compv3 (2) to compv6 (5)",
+    );
     assert_eq!(other.name(), of_tile_engine);
 }
 
