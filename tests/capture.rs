@@ -5,8 +5,9 @@
 
 #![cfg(unix)]
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[allow(dead_code, reason = "of several programs")]
+mod counting;
+
 use std::collections::HashSet;
 use std::ffi::CString;
 use std::fs;
@@ -25,35 +26,12 @@ use ck_select::listing::ProblemList;
 use ck_select::problem::{ConvProblem, Problem, ProblemDefaults};
 use ck_select::registry::{Options, Priority, Registry, UserData};
 use ck_select::vocab::Op;
+use counting::ALLOCATIONS;
 
 const VARIABLE: &str = "CK_SELECT_CAPTURE";
 const TASK: &str = "CK_SELECT_TEST_TASK";
 const FIRST: &str = "CK_SELECT_TEST_FIRST";
 const KERNEL: &str = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
-
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-/// The system's allocator, counting.
-struct Counting;
-
-// SAFETY: every call goes on to the system's allocator as it came; the counter cannot allocate.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 fn problem(n: i64) -> Problem {
     ConvProblem { n, c: 64, k: 64, ..ConvProblem::new_2d([28, 28], [3, 3]) }.into()

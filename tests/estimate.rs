@@ -1,6 +1,8 @@
 //! The estimate as a source of the registry: when it is asked, what it says, and what it costs.
 
-use std::alloc::{GlobalAlloc, Layout, System};
+#[allow(dead_code, reason = "of several programs")]
+mod counting;
+
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
@@ -15,31 +17,7 @@ use ck_select::select::{RankScratch, Ranker, most_of_forest, universal_rows};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
-
-/// Counts the allocations of each thread.
-struct Counting;
-
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-// SAFETY: everything is passed on to the system's allocator; a counter that cannot allocate is raised beside
-// it.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise is passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use counting::ALLOCATIONS;
 
 fn root(path: &str) -> String {
     format!("{}/{path}", env!("CARGO_MANIFEST_DIR"))

@@ -1,10 +1,13 @@
 //! Attention through the registry: rules, plans, the number of splits.
 
+#[allow(dead_code, reason = "of several programs")]
+mod winners;
+
 use ck_select::kernel::{FmhaKernel, FmhaTile, Kernel, KernelKind};
 use ck_select::listing::ProblemList;
 use ck_select::problem::{FmhaProblem, Problem, ProblemDefaults};
 use ck_select::registry::{Options, Priority, Registry, SelectError, Source, UserData};
-use ck_select::tuning::store::{Mode, PoolHash, Saved, Scope, Store, Winner, WinnerSource};
+use ck_select::tuning::store::{Mode, Saved, Store};
 use ck_select::vocab::{FmhaApi, FmhaFamily, FmhaMask, FmhaPipeline, Op};
 
 fn kernel(family: FmhaFamily, hdim: u16, m0: u16) -> Kernel {
@@ -70,7 +73,7 @@ fn splits_are_chosen_where_both_stages_have_a_kernel() {
 #[test]
 fn problems_are_captured_overridden_and_stored() {
     let folder = tempfile::tempdir().unwrap();
-    let [seen, rules, winners] = ["seen.txt", "rules.txt", "winners.db"].map(|name| folder.path().join(name));
+    let [seen, rules, store] = ["seen.txt", "rules.txt", "winners.db"].map(|name| folder.path().join(name));
     let [small, large] = [16, 128].map(|m0| kernel(FmhaFamily::Fwd, 128, m0));
     let (plain, ruled) = (FmhaProblem::new([8192, 8192], 32, 128), FmhaProblem::new([4096, 4096], 32, 128));
     std::fs::write(&rules, format!("{ruled} -> {}\n", small.name)).unwrap();
@@ -95,20 +98,9 @@ fn problems_are_captured_overridden_and_stored() {
     let problems: Vec<Problem> = list.problems.iter().map(|one| one.problem).collect();
     assert_eq!(problems, [plain.into(), ruled.into()]);
 
-    let pool = PoolHash::of_names([small.name.as_str(), large.name.as_str()]);
-    let scope = Scope::new("gfx950".parse().unwrap(), "AMD Instinct MI355X", pool, "hip 70051831");
-    let winner = Winner {
-        kernel: small.name.as_str().into(),
-        split_k: 1,
-        median_ms: 0.25,
-        cv: 0.01,
-        repeats: 20,
-        candidates: 2,
-        measured_at: 1_800_000_000,
-        source: WinnerSource::Search,
-    };
+    let (scope, winner) = (winners::scope(), winners::winner(&small.name));
     let causal = FmhaProblem { mask: FmhaMask::TopLeft, ..plain };
-    let open = || Store::open(&winners, Mode::ReadWrite).unwrap().winners(scope.clone()).unwrap();
+    let open = || Store::open(&store, Mode::ReadWrite).unwrap().winners(scope.clone()).unwrap();
     assert_eq!(open().put(&causal.into(), &winner), Ok(Saved::Disk));
     let reopened = open();
     let stored = reopened.snapshot();

@@ -1,7 +1,8 @@
 //! Scoring does not allocate once its scratch has grown, for pools of every width.
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
+#[allow(dead_code, reason = "of several programs")]
+mod counting;
+
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -12,30 +13,7 @@ use ck_select::problem::ConvProblem;
 use ck_select::scoring::{
     CallValues, Column, PoolFeatures, PoolScorer, PoolTable, RowValues, Scratch, Wanted,
 };
-
-thread_local! {
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-/// The system's allocator, counting.
-struct Counting;
-
-// SAFETY: every call goes on to the system's allocator as it came.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.with(|count| count.set(count.get() + 1));
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(memory, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use counting::ALLOCATIONS;
 
 /// Balanced trees of eight leaves on three features.
 fn forest(trees: usize) -> Arc<Forest> {

@@ -1,39 +1,18 @@
 //! The store as one process uses it.
 
+mod winners;
+
 use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
-use ck_select::tuning::store::{
-    Merged, Mode, PoolHash, Record, Saved, Scope, Store, Winner, WinnerSource, write_records,
-};
+use ck_select::tuning::store::{Merged, Mode, PoolHash, Record, Saved, Scope, Store, Winner, write_records};
 use tempfile::TempDir;
+use winners::{gemm, scope, winner};
 
 fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
-}
-
-fn scope() -> Scope {
-    let pool = PoolHash::of_names(["kernel_a", "kernel_b"]);
-    Scope::new("gfx950".parse().unwrap(), "AMD Instinct MI355X", pool, "hip 70051831")
-}
-
-fn gemm(m: i64) -> Problem {
-    GemmProblem::new(m, 1536, 7168).into()
-}
-
-fn winner(kernel: &str) -> Winner {
-    Winner {
-        kernel: kernel.into(),
-        split_k: 1,
-        median_ms: 0.25,
-        cv: 0.01,
-        repeats: 20,
-        candidates: 2,
-        measured_at: 1_800_000_000,
-        source: WinnerSource::Search,
-    }
 }
 
 fn open(path: &Path) -> Store {
@@ -133,16 +112,6 @@ fn refreshing_takes_in_what_others_wrote_and_removed() {
     let mut left: Vec<Problem> = mine.snapshot().iter().map(|(problem, _)| *problem).collect();
     left.sort_by_key(|problem| if let Problem::Gemm(gemm) = problem { gemm.m } else { 0 });
     assert_eq!(left, [gemm(1), gemm(601), gemm(700)]);
-}
-
-#[test]
-fn handles_of_one_store_see_each_other_after_a_refresh() {
-    let folder = folder();
-    let store = open(&folder.path().join("s.jsonl"));
-    let (first, second) = (store.winners(scope()).unwrap(), store.winners(scope()).unwrap());
-    first.put(&gemm(1), &winner("kernel_a")).unwrap();
-    assert!(second.refresh().unwrap());
-    assert_eq!(second.snapshot().len(), 1);
 }
 
 #[test]
@@ -394,70 +363,4 @@ fn readers_on_many_threads_never_see_half_a_change() {
         }
         done.store(true, Ordering::Relaxed);
     });
-}
-
-#[test]
-#[ignore = "prints figures; run with --release -- --ignored --nocapture"]
-fn figures() {
-    use std::hint::black_box;
-    use std::time::Instant;
-
-    let folder = folder();
-    let path = folder.path().join("s.jsonl");
-    let conv = |n: i64| -> Problem {
-        ConvProblem { n, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) }.padded([1, 1]).into()
-    };
-    let count = 100_000;
-    let records: Vec<Record> = (1..=count)
-        .map(|n| Record::new(scope(), &conv(n), winner(&format!("kernel_{}", n % 100))).unwrap())
-        .collect();
-    let start = Instant::now();
-    assert_eq!(open(&path).merge(&records).unwrap().added, records.len());
-    eprintln!("import of {count} winners: {:?}", start.elapsed());
-    eprintln!("file: {} bytes", fs::metadata(&path).unwrap().len());
-
-    let start = Instant::now();
-    let store = open(&path);
-    eprintln!("open: {:?}", start.elapsed());
-    let start = Instant::now();
-    let winners = store.winners(scope()).unwrap();
-    eprintln!("load of {count} winners: {:?}", start.elapsed());
-
-    let texts: Vec<String> = (1..=count).map(|n| conv(n).to_string()).collect();
-    let defaults = ck_select::problem::ProblemDefaults::of(ck_select::vocab::Op::Conv);
-    let start = Instant::now();
-    for text in &texts {
-        black_box(Problem::parse(ck_select::vocab::Op::Conv, text, &defaults)).unwrap();
-    }
-    eprintln!("of which parsing problems: {:?}", start.elapsed());
-    for (what, first, last) in [("hit, one problem", 7, 7), ("hit, 64 problems", 1, 64), ("miss", -64, -1)] {
-        let problems: Vec<Problem> = (first..=last).map(conv).collect();
-        let rounds = 2_000_000 / problems.len();
-        let start = Instant::now();
-        for _ in 0..rounds {
-            for problem in &problems {
-                black_box(winners.snapshot().get(black_box(problem)));
-            }
-        }
-        let calls = (rounds * problems.len()) as f64;
-        eprintln!("lookup, {what}: {:.1} ns", start.elapsed().as_nanos() as f64 / calls);
-    }
-
-    let puts = 300;
-    let start = Instant::now();
-    for n in 1..=puts {
-        winners.put(&conv(n), &winner("kernel_b")).unwrap();
-    }
-    eprintln!("put: {:?}", start.elapsed() / puts as u32);
-    winners.refresh().unwrap();
-    let start = Instant::now();
-    for _ in 0..1_000 {
-        assert!(!winners.refresh().unwrap());
-    }
-    eprintln!("refresh, nothing new: {:?}", start.elapsed() / 1_000);
-    let other = open(&path).winners(scope()).unwrap();
-    other.put(&conv(1), &winner("kernel_c")).unwrap();
-    let start = Instant::now();
-    assert!(winners.refresh().unwrap());
-    eprintln!("refresh, one new winner: {:?}", start.elapsed());
 }

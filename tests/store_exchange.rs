@@ -1,5 +1,8 @@
 //! Winners as text: what is exported reads back to the same bits, and mistakes are named with their line.
 
+#[allow(dead_code, reason = "of several programs")]
+mod winners;
+
 use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select::tuning::store::{
     Mode, PoolHash, Record, Scope, Store, Winner, WinnerSource, read_records, write_records,
@@ -127,16 +130,7 @@ proptest! {
 }
 
 fn one() -> Record {
-    let winner = Winner {
-        kernel: "kernel_a".into(),
-        split_k: 1,
-        median_ms: 0.1,
-        cv: 0.0,
-        repeats: 20,
-        candidates: 30,
-        measured_at: 1_800_000_000,
-        source: WinnerSource::Search,
-    };
+    let winner = Winner { median_ms: 0.1, cv: 0.0, repeats: 20, ..winners::winner("kernel_a") };
     let pool = PoolHash::of_names(["kernel_a"]);
     let scope =
         Scope { library: "0.1.0".into(), ..Scope::new("gfx950".parse().unwrap(), "MI355X", pool, "") };

@@ -1,5 +1,7 @@
 //! Stores that a stranger made: refused soon, said once and left as they are, or read without what is no winner.
 
+mod winners;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Once, PoisonError};
@@ -7,44 +9,24 @@ use std::time::{Duration, Instant};
 
 use ck_select::kernel::Kernel;
 use ck_select::log::{self, Level};
-use ck_select::problem::{GemmProblem, Problem};
+use ck_select::problem::Problem;
 use ck_select::registry::{Hooks, Mode, NewKernel, Options, Priority, Registry, Source, UserData};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::RunOutcome;
-use ck_select::tuning::store::{Mode as StoreMode, PoolHash, Saved, Scope, Store, Winner, WinnerSource};
+use ck_select::tuning::store::{Mode as StoreMode, Saved, Store};
 use tempfile::TempDir;
+use winners::{gemm, scope, winner};
 
 /// Far less than for ever, and far more than a busy machine needs.
 const SOON: Duration = Duration::from_secs(20);
-
-fn scope() -> Scope {
-    Scope::new("gfx950".parse().unwrap(), "test", PoolHash::of_names(["kernel"]), "")
-}
-
-fn gemm(m: i64) -> Problem {
-    GemmProblem::new(m, 64, 64).into()
-}
-
-fn winner() -> Winner {
-    Winner {
-        kernel: "kernel".into(),
-        split_k: 1,
-        median_ms: 0.5,
-        cv: 0.01,
-        repeats: 10,
-        candidates: 30,
-        measured_at: 1_800_000_000,
-        source: WinnerSource::Search,
-    }
-}
 
 /// A store of one winner.
 fn made() -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.jsonl");
     let winners = Store::open(&path, StoreMode::ReadWrite).unwrap().winners(scope()).unwrap();
-    winners.put(&gemm(1), &winner()).unwrap();
+    winners.put(&gemm(1), &winner("kernel")).unwrap();
     (folder, path)
 }
 
@@ -84,7 +66,7 @@ fn a_store_that_becomes_another_file_is_refused_until_it_is_one_again() {
     let winners = store.winners(scope()).unwrap();
     fs::write(&path, "something else").unwrap();
     let refused = "not a store of winners: it begins with \"somethin\"";
-    assert!(winners.put(&gemm(2), &winner()).unwrap_err().to_string().contains(refused));
+    assert!(winners.put(&gemm(2), &winner("kernel")).unwrap_err().to_string().contains(refused));
     assert!(store.count().unwrap_err().to_string().contains(refused));
     assert!(store.remove(|_| true).unwrap_err().to_string().contains(refused));
     assert!(winners.refresh().unwrap_err().to_string().contains(refused));
@@ -132,7 +114,7 @@ fn lines_that_are_no_winners_are_passed_over() {
     assert_eq!((records.len(), unreadable), (2, bad.len()));
     let winners = store.winners(scope()).unwrap();
     assert_eq!((winners.snapshot().len(), winners.snapshot().unreadable()), (2, bad.len()));
-    assert_eq!(winners.put(&gemm(99), &winner()), Ok(Saved::Disk));
+    assert_eq!(winners.put(&gemm(99), &winner("kernel")), Ok(Saved::Disk));
     assert!(winners.refresh().unwrap());
     assert_eq!(winners.snapshot().len(), 3);
     let fault = store.check().unwrap_err().to_string();

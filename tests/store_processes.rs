@@ -6,6 +6,8 @@
 
 #[cfg(target_os = "linux")]
 mod faulty_calls;
+#[allow(dead_code, reason = "of several programs")]
+mod winners;
 
 use std::collections::HashMap;
 use std::fs;
@@ -18,7 +20,8 @@ use std::thread;
 use std::time::Duration;
 
 use ck_select::problem::{GemmProblem, Problem};
-use ck_select::tuning::store::{Mode, PoolHash, Saved, Scope, Store, Winner, WinnerSource};
+use ck_select::tuning::store::{Mode, Saved, Store, Winner};
+use winners::scope;
 
 const TASK: &str = "CK_SELECT_TEST_TASK";
 const PATH: &str = "CK_SELECT_TEST_PATH";
@@ -30,10 +33,6 @@ unsafe extern "C" {
     fn _exit(status: i32) -> !;
 }
 
-fn scope() -> Scope {
-    Scope::new("gfx950".parse().unwrap(), "test", PoolHash::of_names(["kernel"]), "")
-}
-
 fn gemm(rank: u32, count: u32) -> Problem {
     GemmProblem::new(i64::from(rank) + 1, i64::from(count) + 1, 64).into()
 }
@@ -41,14 +40,12 @@ fn gemm(rank: u32, count: u32) -> Problem {
 /// A winner whose fields all follow from where it was written, so that a mixture of two would show.
 fn winner(rank: u32, count: u32) -> Winner {
     Winner {
-        kernel: format!("kernel_{rank}_{count}").into(),
-        split_k: 1,
         median_ms: f64::from(count + 1) / 7.0,
         cv: f64::from(rank) / 13.0,
         repeats: count + 1,
         candidates: rank + 1,
         measured_at: 1_800_000_000 + u64::from(count),
-        source: WinnerSource::Refine,
+        ..winners::winner(&format!("kernel_{rank}_{count}"))
     }
 }
 

@@ -1,38 +1,15 @@
 //! Predicting takes no memory beyond what the first calls took.
 
+#[path = "../../../tests/counting/mod.rs"]
+mod counting;
 mod support;
 
-use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::ffi::CString;
 use std::ptr;
 
 use ck_select_lgbm::{LGBM_BoosterCreateFromModelfile, LGBM_BoosterFree, LGBM_BoosterPredictForMat};
+use counting::ALLOCATIONS;
 use support::{GEMM, rows};
-
-struct Counting;
-
-thread_local! {
-    /// Of this thread alone: the test harness's own thread allocates whenever it is scheduled.
-    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
-}
-
-#[global_allocator]
-static COUNTING: Counting = Counting;
-
-// SAFETY: every call goes to the system's allocator as it comes; counting changes nothing about it.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
-        // SAFETY: the caller's promise about the layout is passed on.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
-        // SAFETY: the caller's promise about pointer and layout is passed on.
-        unsafe { System.dealloc(pointer, layout) }
-    }
-}
 
 #[test]
 fn after_the_first_calls_predicting_allocates_nothing() {

@@ -1,0 +1,35 @@
+//! The system's allocator, counting what each thread takes: the test harness allocates on threads of its own.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+thread_local! {
+    /// How often this thread allocated.
+    pub static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
+    /// Bytes that it has, less those that it freed for others.
+    pub static BYTES: Cell<isize> = const { Cell::new(0) };
+    /// Bytes of all that it ever allocated.
+    pub static EVER: Cell<usize> = const { Cell::new(0) };
+}
+
+struct Counting;
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+// SAFETY: every call goes on to the system's allocator as it came; the counters cannot allocate.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let _ = ALLOCATIONS.try_with(|count| count.set(count.get() + 1));
+        let _ = BYTES.try_with(|bytes| bytes.set(bytes.get() + layout.size() as isize));
+        let _ = EVER.try_with(|bytes| bytes.set(bytes.get() + layout.size()));
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        let _ = BYTES.try_with(|bytes| bytes.set(bytes.get() - layout.size() as isize));
+        // SAFETY: the caller's promise is passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
