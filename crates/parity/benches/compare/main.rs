@@ -9,14 +9,12 @@
 //! part. Further keys say what only some cases have. Times are medians in microseconds.
 //!
 //! - `scores`: cases of scoring and ranking
-//! - `curve`: the cost as the pool grows
 //! - `calls`: what the C interface costs besides ranking, and the library file itself
 //! - `load`: reading a model, with the memory that it takes, each side in a process of its own
 //!
 //! `--quick` takes 3 rounds of fewer problems: to see that everything runs, not for figures.
 
 mod calls;
-mod curve;
 mod load;
 mod machine;
 mod models;
@@ -65,7 +63,6 @@ fn main() {
     load::run(&options, &mut report);
     calls::run(&options, &mut report);
     scores::run(&options, &mut report);
-    curve::run(&options, &mut report);
     if let Some(file) = &options.json {
         report.write(file);
     }

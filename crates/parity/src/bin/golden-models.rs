@@ -15,7 +15,7 @@ use ck_select::features::{Engine, Extractor};
 use ck_select::kernel::{KernelKind, Mnk};
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, FmhaProblem, GemmProblem, Problem, ProblemDefaults};
-use ck_select::vocab::{Dtype, Op};
+use ck_select::vocab::Dtype;
 use ck_select_parity::synthetic::Random;
 use ck_select_parity::{Booster, Matrix, Output, Training};
 use flate2::{Compression, GzBuilder};
@@ -25,12 +25,12 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut random = Random::new(2026);
-    let conv = Family {
+    Family {
         name: "conv_small",
         engine: Engine::Conv97,
         pool: Pool::read(format!("{ROOT}/configs/forward_bf16.txt"))?,
         train: (0..240).map(|_| conv_problem(&mut random).into()).collect(),
-        asked: [
+        asked: &[
             "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1",
             "N=1,C=64,K=64,Hi=56,Wi=56,Y=1,X=1",
             "N=32,C=3,K=64,Hi=224,Wi=224,Y=7,X=7,stride_h=2,stride_w=2,pad_h=3,pad_w=3",
@@ -38,53 +38,44 @@ fn main() -> Result<(), Box<dyn Error>> {
             "N=4,C=96,K=96,G=96,Hi=112,Wi=112,Y=3,X=3,pad_h=1,pad_w=1",
             "N=2,C=320,K=640,Hi=64,Wi=64,Y=3,X=3,pad_h_left=0,pad_h_right=1,pad_w_left=0,pad_w_right=1,\
              stride_h=2,stride_w=2",
-        ]
-        .map(|text| Problem::parse(Op::Conv, text, &ProblemDefaults::of(Op::Conv)))
-        .into_iter()
-        .collect::<Result<_, _>>()?,
+        ],
         targets: &["tflops"],
-    };
-    conv.write()?;
-
-    let folder = format!("{ROOT}/tests/golden/models/gemm_small");
-    fs::create_dir_all(&folder)?;
-    fs::write(format!("{folder}/pool.txt"), gemm_names())?;
-    let gemm = Family {
+    }
+    .write()?;
+    Family {
         name: "gemm_small",
         engine: Engine::Gemm72,
-        pool: Pool::read(format!("{folder}/pool.txt"))?,
+        pool: pool_of("gemm_small", &gemm_names())?,
         train: (0..240).map(|_| gemm_problem(&mut random).into()).collect(),
-        asked: [
+        asked: &[
             "M=128,N=1536,K=7168,dtype=fp8",
             "M=1,N=4096,K=4096,dtype=fp16",
             "M=20480,N=7168,K=256,layout=crr",
-        ]
-        .map(|text| Problem::parse(Op::Gemm, text, &ProblemDefaults::of(Op::Gemm)))
-        .into_iter()
-        .collect::<Result<_, _>>()?,
+        ],
         targets: &["tflops", "latency", "bandwidth"],
-    };
-    gemm.write()?;
-
-    let folder = format!("{ROOT}/tests/golden/models/fmha_small");
-    fs::create_dir_all(&folder)?;
-    fs::write(format!("{folder}/pool.txt"), fmha_names())?;
-    let fmha = Family {
+    }
+    .write()?;
+    Family {
         name: "fmha_small",
         engine: Engine::Fmha68Python,
-        pool: Pool::read(format!("{folder}/pool.txt"))?,
+        pool: pool_of("fmha_small", &fmha_names())?,
         train: (0..240).map(|_| fmha_problem(&mut random).into()).collect(),
-        asked: [
+        asked: &[
             "batch=2,seqlen_q=2048,nhead_q=32,nhead_k=8,hdim_q=128",
             "batch=64,seqlen_q=1,seqlen_k=4096,nhead_q=64,nhead_k=4,hdim_q=128",
             "seqlen_q=799,seqlen_k=3131,nhead_q=5,nhead_k=1,hdim_q=128,arch=gfx950",
-        ]
-        .map(|text| Problem::parse(Op::Fmha, text, &ProblemDefaults::of(Op::Fmha)))
-        .into_iter()
-        .collect::<Result<_, _>>()?,
+        ],
         targets: &["tflops"],
-    };
-    fmha.write()
+    }
+    .write()
+}
+
+/// Writes a pool's names beside its model.
+fn pool_of(model: &str, names: &str) -> Result<Pool, Box<dyn Error>> {
+    let folder = format!("{ROOT}/tests/golden/models/{model}");
+    fs::create_dir_all(&folder)?;
+    fs::write(format!("{folder}/pool.txt"), names)?;
+    Ok(Pool::read(format!("{folder}/pool.txt"))?)
 }
 
 /// One model directory.
@@ -93,7 +84,7 @@ struct Family {
     engine: Engine,
     pool: Pool,
     train: Vec<Problem>,
-    asked: Vec<Problem>,
+    asked: &'static [&'static str],
     targets: &'static [&'static str],
 }
 
@@ -169,10 +160,12 @@ impl Family {
     }
 
     fn rank(&self, extractor: &Extractor, booster: &Booster, out: &mut String) -> Result<(), Box<dyn Error>> {
-        for problem in &self.asked {
+        let op = self.engine.op();
+        for text in self.asked {
+            let problem = Problem::parse(op, text, &ProblemDefaults::of(op))?;
             let mut rows = Vec::new();
             for kernel in &self.pool {
-                rows.extend(extractor.row(problem, &kernel.kind)?);
+                rows.extend(extractor.row(&problem, &kernel.kind)?);
             }
             let scores = booster.predict(&rows, Output::Prediction)?.into_iter().map(f64::exp_m1);
             let mut ranking: Vec<(f64, &str)> =
