@@ -14,7 +14,7 @@ use super::mirror::AsC as _;
 use super::{CkConvProblem, CkFmhaProblem, CkGemmProblem, CkRegistry, CkStatus};
 use crate::kernel::Kernel;
 use crate::log::{self, Level};
-use crate::pool::{Folder, PoolFault};
+use crate::pool::Folder;
 use crate::problem::Problem;
 use crate::registry::{AddError, Hooks, NewKernel, Priority, Registry, UserData};
 use crate::tuning::device::Stream;
@@ -152,8 +152,8 @@ macro_rules! callback {
     ($self:ident, $problem:ident, $hook:ident $(, $stream:expr)?) => {
         $self.hooks.$hook.map(|call| {
             let problem = $problem.to_c();
-            // SAFETY: `ck_kernel_hooks` requires a callback that may be called from any thread with a problem of
-            // its kind, with what its owner gave it, and with the stream of the options.
+            // SAFETY: `ck_kernel_hooks` requires a callback that may be called from any thread with a problem
+            // of its kind, with what its owner gave it, and with the stream of the options.
             unsafe { call(&raw const problem, $($stream,)? $self.context()) }
         })
     };
@@ -256,9 +256,9 @@ pub unsafe extern "C" fn ck_registry_add_folder(
         // SAFETY: by contract, `registry` is NULL or from `ck_registry_create`; `folder` is NULL or
         // NUL-terminated.
         let (registry, folder) = unsafe { (read_registry(registry)?, read_text(folder, "folder")?) };
-        let found = Folder::read(Path::new(folder)).map_err(|error| match &*error.fault {
-            PoolFault::Unreadable(_) => Failure::new(CkStatus::Io, error),
-            _ => Failure::new(CkStatus::InvalidKernel, error),
+        let found = Folder::read(Path::new(folder)).map_err(|error| {
+            let status = if error.is_unreadable { CkStatus::Io } else { CkStatus::InvalidKernel };
+            Failure::new(status, error)
         })?;
         for left_out in &found.left_out {
             log::line(Level::Warn, "kernels", format_args!("{folder}: left out: {left_out}"));

@@ -14,38 +14,16 @@ use crate::vocab::Op;
 /// Why a header cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeaderError {
-    /// The table has no header.
-    #[error("found nothing, expected a header with the columns {}", needed(*.0).join(", "))]
-    Empty(Op),
-    /// Columns are separated by something other than commas.
-    #[error("the columns are separated by {0:?}, expected ','")]
-    Separator(char),
-    /// A duplicate column.
-    #[error("column '{0}' appears twice")]
-    Twice(String),
-    /// A column without a name among those of problems, counted from 1.
-    #[error("column {0} among those of problems has no name, expected the name of a field")]
-    Nameless(usize),
-    /// Two columns for one field.
-    #[error("columns '{0}' and '{1}' are the same field, expected one of them")]
-    Both(&'static str, &'static str),
     /// Columns that are most likely misspelt.
     #[error("unknown {}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
     Unknown(Vec<UnknownColumn>),
-    /// A column that every problem needs.
-    #[error(
-        "no column '{column}', expected {} for a {op} problem; the columns are {}",
-        needed(*op).join(", "),
-        found.join(", ")
-    )]
-    Missing {
-        /// The operation.
-        op: Op,
-        /// The column.
-        column: &'static str,
-        /// The columns found.
-        found: Vec<String>,
-    },
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+fn other<T>(reason: String) -> Result<T, HeaderError> {
+    Err(HeaderError::Other(reason))
 }
 
 /// A column that is most likely misspelt.
@@ -177,8 +155,10 @@ pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<
     let unknown = if is_any && !is_of_another { check_names(op, columns, also)? } else { Vec::new() };
     match missing {
         Some(column) => {
-            let found = columns.iter().map(|&column| column.to_owned()).collect();
-            Err(HeaderError::Missing { op, column, found })
+            let (expected, found) = (needed(op).join(", "), columns.join(", "));
+            other(format!(
+                "no column '{column}', expected {expected} for a {op} problem; the columns are {found}"
+            ))
         }
         None => Ok(unknown),
     }
@@ -187,17 +167,20 @@ pub fn check_columns(op: Op, columns: &[&str], also: &[&'static str]) -> Result<
 /// The same for a table that need not spell out its problems.
 pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Vec<String>, HeaderError> {
     match columns {
-        [] | [""] => return Err(HeaderError::Empty(op)),
+        [] | [""] => {
+            let expected = needed(op).join(", ");
+            return other(format!("found nothing, expected a header with the columns {expected}"));
+        }
         &[one] => {
             if let Some(separator) = one.chars().find(|c| [';', '\t', '|'].contains(c)) {
-                return Err(HeaderError::Separator(separator));
+                return other(format!("the columns are separated by {separator:?}, expected ','"));
             }
         }
         _ => {}
     }
     for (place, name) in columns.iter().enumerate() {
         if !name.is_empty() && columns[..place].contains(name) {
-            return Err(HeaderError::Twice((*name).to_owned()));
+            return other(format!("column '{name}' appears twice"));
         }
     }
     let has = |name: &str| columns.contains(&name);
@@ -209,7 +192,7 @@ pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Ve
         && let Some((upper, lower)) =
             [("M", "m"), ("N", "n"), ("K", "k")].into_iter().find(|(a, b)| has(a) && has(b))
     {
-        return Err(HeaderError::Both(upper, lower));
+        return other(format!("columns '{upper}' and '{lower}' are the same field, expected one of them"));
     }
     let is_field = |name: &str| keys(op).contains(&name);
     let is_known = |name: &str| {
@@ -236,7 +219,10 @@ pub fn check_names(op: Op, columns: &[&str], also: &[&'static str]) -> Result<Ve
             && is_field(columns[place - 1])
             && columns.get(place + 1).is_some_and(|next| is_field(next));
         if among && name.is_empty() {
-            return Err(HeaderError::Nameless(place + 1));
+            let place = place + 1;
+            return other(format!(
+                "column {place} among those of problems has no name, expected the name of a field"
+            ));
         }
         // An index, or what spreadsheets leave behind; but among fields, it is one that lost its name.
         if !among && (name.is_empty() || name.starts_with("Unnamed: ")) {

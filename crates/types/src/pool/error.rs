@@ -2,10 +2,6 @@
 
 use std::fmt;
 
-use super::Pool;
-use crate::kernel::NameError;
-use crate::vocab::Op;
-
 /// Why a pool could not be made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PoolError {
@@ -16,76 +12,22 @@ pub struct PoolError {
     /// The field, such as `kernels[3].signature.op`.
     pub field: Option<String>,
     /// What is wrong there.
-    pub fault: Box<PoolFault>,
-}
-
-/// What is wrong with a pool.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum PoolFault {
-    /// The file cannot be opened or read.
-    #[error("cannot be read: {0}")]
-    Unreadable(String),
-    /// More bytes than [`Pool::MAX_BYTES`].
-    #[error("larger than {} MiB", Pool::MAX_BYTES >> 20)]
-    TooLarge,
-    /// More kernels than [`Pool::MAX_KERNELS`].
-    #[error("more than {} kernels", Pool::MAX_KERNELS)]
-    TooMany,
-    /// Text that is not UTF-8.
-    #[error("not UTF-8 from byte {offset} on")]
-    NotUtf8 {
-        /// The first byte that cannot be read.
-        offset: usize,
-    },
-    /// No kernel at all.
-    #[error("no kernel found, expected at least one")]
-    Empty,
-    /// Two operations in one pool.
-    #[error("'{name}' is a {op} kernel, but '{first_name}' is a {first_op} kernel: a pool has one operation")]
-    MixedOps {
-        /// The operation of the kernel that does not fit.
-        op: Op,
-        /// Its name.
-        name: String,
-        /// The operation of the first kernel.
-        first_op: Op,
-        /// Its name.
-        first_name: String,
-    },
-    /// A name that follows no grammar.
-    #[error(transparent)]
-    Name(NameError),
-    /// JSON or CSV that is not well formed.
-    #[error("{0}")]
-    Syntax(String),
-    /// An invalid value of a field, or a missing one.
-    #[error("found {found}, expected {expected}")]
-    Value {
-        /// What was found.
-        found: String,
-        /// What would have been accepted.
-        expected: String,
-    },
-    /// A field and a name that say different things about one kernel.
-    #[error("the field says {in_field}, but the name '{name}' says {in_name}")]
-    Contradiction {
-        /// The name, or identifier.
-        name: String,
-        /// What the name says.
-        in_name: String,
-        /// What the field says.
-        in_field: String,
-    },
+    pub reason: String,
+    /// Whether the file cannot be opened or read.
+    pub is_unreadable: bool,
 }
 
 impl PoolError {
-    pub(super) fn new(fault: PoolFault) -> Self {
-        Self { file: None, line: None, field: None, fault: Box::new(fault) }
+    pub(super) fn new(reason: impl fmt::Display) -> Self {
+        Self { file: None, line: None, field: None, reason: reason.to_string(), is_unreadable: false }
     }
 
-    pub(super) fn value(found: impl Into<String>, expected: impl Into<String>) -> Self {
-        Self::new(PoolFault::Value { found: found.into(), expected: expected.into() })
+    pub(super) fn value(found: impl fmt::Display, expected: impl fmt::Display) -> Self {
+        Self::new(format_args!("found {found}, expected {expected}"))
+    }
+
+    pub(super) fn unreadable(error: &std::io::Error) -> Self {
+        Self { is_unreadable: true, ..Self::new(format_args!("cannot be read: {error}")) }
     }
 
     pub(super) fn file(mut self, label: &str) -> Self {
@@ -133,7 +75,7 @@ impl fmt::Display for PoolError {
             separator = ", ";
         }
         let separator = if separator.is_empty() { "" } else { ": " };
-        write!(f, "{separator}{}", self.fault)
+        write!(f, "{separator}{}", self.reason)
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::{Builder, Pool, PoolError, PoolFault, named};
+use super::{Builder, Pool, PoolError, named};
 use crate::files;
 use crate::json::Strict;
 
@@ -67,11 +67,9 @@ impl Folder {
     pub fn read(path: &Path) -> Result<Self, PoolError> {
         let manifest = path.join(MANIFEST);
         let label = manifest.display().to_string();
-        let unreadable =
-            |error: std::io::Error| PoolError::new(PoolFault::Unreadable(error.to_string())).file(&label);
+        let unreadable = |error| PoolError::unreadable(&error).file(&label);
         let text = files::read(&manifest).map_err(unreadable)?;
-        let syntax =
-            |error: serde_json::Error| PoolError::new(PoolFault::Syntax(error.to_string())).file(&label);
+        let syntax = |error: serde_json::Error| PoolError::new(error).file(&label);
         let Strict(document) = serde_json::from_slice(&text).map_err(syntax)?;
         let Some(entries) = document.get("kernels").and_then(Value::as_array) else {
             return Err(PoolError::value("none", "a list").within("kernels").file(&label));

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use csv::{ReaderBuilder, StringRecord};
 
 use super::error::quoted;
-use super::{Builder, PoolError, PoolFault, named};
+use super::{Builder, PoolError, named};
 use crate::nearest::nearest;
 
 /// The columns that may hold the name; the first that exists counts.
@@ -77,14 +77,13 @@ fn line_of(text: &str, position: &csv::Position) -> u64 {
 
 fn malformed(text: &str, error: &csv::Error) -> PoolError {
     let line = error.position().map(|position| line_of(text, position));
-    let fault = match error.kind() {
-        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => PoolFault::Value {
-            found: format!("a row of length {len}"),
-            expected: format!("{expected_len} as in the header"),
-        },
-        _ => PoolFault::Syntax(format!("not a CSV: {error}")),
+    let error = match error.kind() {
+        csv::ErrorKind::UnequalLengths { expected_len, len, .. } => PoolError::value(
+            format_args!("a row of length {len}"),
+            format_args!("{expected_len} as in the header"),
+        ),
+        _ => PoolError::new(format_args!("not a CSV: {error}")),
     };
-    let error = PoolError::new(fault);
     match line {
         Some(line) => error.line(line),
         None => error,

@@ -10,7 +10,7 @@ use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
 
-pub use error::{PoolError, PoolFault};
+pub use error::PoolError;
 pub use export::{ExportOptions, config_json, export_json, kernel_json};
 pub use folder::{Folder, FolderKernel};
 
@@ -59,9 +59,7 @@ impl Pool {
             files::open(path)?.take(Self::MAX_BYTES + 1).read_to_end(&mut bytes)?;
             Ok(bytes)
         };
-        let bytes = read().map_err(|error: std::io::Error| {
-            PoolError::new(PoolFault::Unreadable(error.to_string())).file(&label)
-        })?;
+        let bytes = read().map_err(|error: std::io::Error| PoolError::unreadable(&error).file(&label))?;
         Self::from_bytes(&label, &bytes)
     }
 
@@ -106,14 +104,17 @@ impl Pool {
 
     fn from_unlabelled(bytes: &[u8]) -> Result<Self, PoolError> {
         if bytes.len() as u64 > Self::MAX_BYTES {
-            return Err(PoolError::new(PoolFault::TooLarge));
+            return Err(PoolError::new(format_args!("larger than {} MiB", Self::MAX_BYTES >> 20)));
         }
         if let Some(found) = files::not_text(bytes) {
             return Err(PoolError::value(found, "UTF-8 text"));
         }
         let text = match std::str::from_utf8(bytes) {
             Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text),
-            Err(error) => return Err(PoolError::new(PoolFault::NotUtf8 { offset: error.valid_up_to() })),
+            Err(error) => {
+                let offset = error.valid_up_to();
+                return Err(PoolError::new(format_args!("not UTF-8 from byte {offset} on")));
+            }
         };
         let mut builder = Builder::default();
         if text.trim_start().starts_with(['{', '[']) {
@@ -180,24 +181,22 @@ impl Builder {
     fn push(&mut self, kernel: impl Into<Arc<Kernel>>) -> Result<(), PoolError> {
         let kernel = kernel.into();
         if self.kernels.len() == Pool::MAX_KERNELS {
-            return Err(PoolError::new(PoolFault::TooMany));
+            return Err(PoolError::new(format_args!("more than {} kernels", Pool::MAX_KERNELS)));
         }
         if let Some(first) = self.kernels.first()
             && first.op() != kernel.op()
         {
-            return Err(PoolError::new(PoolFault::MixedOps {
-                op: kernel.op(),
-                name: kernel.name.clone(),
-                first_op: first.op(),
-                first_name: first.name.clone(),
-            }));
+            let [(name, op), (first, first_op)] = [&kernel, first].map(|one| (&one.name, one.op()));
+            return Err(PoolError::new(format_args!(
+                "'{name}' is a {op} kernel, but '{first}' is a {first_op} kernel: a pool has one operation"
+            )));
         }
         // What registries refuse, too: a tile without rows, a group without waves.
         if let KernelKind::Fmha(fmha) = &kernel.kind
             && let Err(wrong) = fmha.validate()
         {
-            let fault = PoolFault::Value { found: wrong.found, expected: wrong.expected };
-            return Err(PoolError::new(fault).within(&format!("{}: {}", kernel.name, wrong.field)));
+            let error = PoolError::value(wrong.found, wrong.expected);
+            return Err(error.within(&format!("{}: {}", kernel.name, wrong.field)));
         }
         self.kernels.push(kernel);
         Ok(())
@@ -205,7 +204,9 @@ impl Builder {
 
     fn finish(self) -> Result<Pool, PoolError> {
         let kernels = self.kernels.into_boxed_slice();
-        let Some(first) = kernels.first() else { return Err(PoolError::new(PoolFault::Empty)) };
+        let Some(first) = kernels.first() else {
+            return Err(PoolError::new("no kernel found, expected at least one"));
+        };
         let op = first.op();
         let mut by_name: Box<[u32]> = (0..kernels.len() as u32).collect();
         // Stable, so that equal names stay in the order of their indices.
@@ -216,7 +217,7 @@ impl Builder {
 
 /// The kernel that a name describes.
 fn named(name: &str) -> Result<Kernel, PoolError> {
-    Kernel::from_name(name).map_err(|error| PoolError::new(PoolFault::Name(error)))
+    Kernel::from_name(name).map_err(PoolError::new)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use super::RawKernel;
 use super::part::{Fields, part};
 use crate::field::Record as _;
 use crate::kernel::{ConvKernel, ConvName, Kernel, KernelKind};
-use crate::pool::{PoolError, PoolFault, export};
+use crate::pool::{PoolError, export};
 use crate::vocab::Arch;
 
 /// Flags and words that configurations hold and no exporter writes today. Still, a field that denies a flag of
@@ -16,7 +16,7 @@ pub(super) fn kernel(name: String, raw: RawKernel, arch: Option<Arch>) -> Result
     // A name of the caller's own tells nothing; then the identifier does.
     let identifier = raw.identifier.as_deref();
     let (field, text) = identifier.map_or(("name", name.as_str()), |text| ("identifier", text));
-    let told = ConvName::parse(text).map_err(|error| PoolError::new(PoolFault::Name(error)).within(field))?;
+    let told = ConvName::parse(text).map_err(|error| PoolError::new(error).within(field))?;
     let states = |field: &str, value: i64| match field {
         "dtype_wei" | "dtype_out" => false,
         "layout" => told.layout.is_some(),

@@ -4,7 +4,7 @@ use super::RawKernel;
 use super::part::{Fields, Part};
 use crate::field::Record as _;
 use crate::kernel::{FmhaKernel, Kernel, KernelKind};
-use crate::pool::{PoolError, PoolFault, export};
+use crate::pool::{PoolError, export};
 use crate::vocab::Arch;
 
 /// Whether a kernel of an export is an attention kernel.
@@ -20,7 +20,7 @@ pub(super) fn kernel(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolE
         (None, name) => ("name", name.unwrap_or_default()),
     };
     let told = FmhaKernel::parse_name(&name);
-    let told = told.map_err(|error| PoolError::new(PoolFault::Name(error)).within(field))?;
+    let told = told.map_err(|error| PoolError::new(error).within(field))?;
     let kind = KernelKind::Fmha(told.clone());
     let mut fields = Fields::new(&kind, &name, &|_, _| true);
     let keys = [("family", raw.family), ("dtype", raw.dtype), ("pipeline", raw.pipeline)];

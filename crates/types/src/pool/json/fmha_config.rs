@@ -6,7 +6,7 @@ use super::part::{Fields, Part, part, typed};
 use crate::field::Record as _;
 use crate::json::Strict;
 use crate::kernel::{FmhaKernel, Kernel, KernelKind};
-use crate::pool::{PoolError, PoolFault};
+use crate::pool::PoolError;
 use crate::vocab::Arch;
 
 /// What it computes, and how. Every key has a default, and an unknown one would change the kernel.
@@ -91,7 +91,7 @@ fn known(name: &str, object: Option<Strict>, keys: &str) -> Result<Part, PoolErr
         Some(key) => {
             let expected = keys.replace(' ', "`, `");
             let message = format!("unknown field `{key}`, expected one of `{expected}`");
-            Err(PoolError::new(PoolFault::Syntax(message)).within(key).within(name))
+            Err(PoolError::new(message).within(key).within(name))
         }
     }
 }

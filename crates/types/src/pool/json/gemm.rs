@@ -5,7 +5,7 @@ use super::part::{Fields, contradiction, part, typed, unknown};
 use crate::field::Record as _;
 use crate::kernel::{GemmKernel, GemmVariant, Kernel, KernelKind};
 use crate::pool::error::quoted;
-use crate::pool::{PoolError, PoolFault, export};
+use crate::pool::{PoolError, export};
 use crate::vocab::{Arch, Elementwise, Major};
 
 /// What describes a GEMM kernel besides its fields.
@@ -18,7 +18,7 @@ struct Source {
 
 impl Source {
     fn new(identifier: Option<String>, name: Option<String>) -> Result<Self, PoolError> {
-        let fault = |error| PoolError::new(PoolFault::Name(error));
+        let fault = PoolError::new;
         let Some(identifier) = identifier else {
             let name = name.unwrap_or_default();
             return match Kernel::from_name(&name).map_err(|error| fault(error).within("name"))?.kind {

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-use super::{Builder, PoolError, PoolFault};
+use super::{Builder, PoolError};
 use crate::json::Strict;
 use crate::kernel::Kernel;
 use crate::vocab::Arch;
@@ -30,7 +30,7 @@ pub(super) fn read(text: &str, builder: &mut Builder) -> Result<(), PoolError> {
         let found = fault.unwrap_or_else(|| {
             let message = error.to_string();
             let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
-            PoolError::new(PoolFault::Syntax(format!("JSON, column {}: {message}", error.column())))
+            PoolError::new(format_args!("JSON, column {}: {message}", error.column()))
         });
         found.line(line)
     })

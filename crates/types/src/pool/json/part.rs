@@ -1,14 +1,16 @@
 //! The parts of a kernel in JSON: each key sets the fields of the kernel's table that it holds.
 
+use std::fmt::Display;
+
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::field::{Field, Kind, MOST_FIELDS};
 use crate::json::Strict;
 use crate::kernel::{KernelKind, Mnk};
+use crate::pool::PoolError;
 use crate::pool::error::quoted;
 use crate::pool::export::{Extents, Form, form};
-use crate::pool::{PoolError, PoolFault};
 use crate::vocab::{Op, UnknownWord};
 
 /// The keys of a part.
@@ -25,7 +27,7 @@ pub(super) fn part(key: &str, part: Option<Strict>) -> Result<Part, PoolError> {
 
 /// A value of a type of JSON.
 pub(super) fn typed<T: DeserializeOwned>(value: &Value) -> Result<T, PoolError> {
-    T::deserialize(value).map_err(|error| PoolError::new(PoolFault::Syntax(error.to_string())))
+    T::deserialize(value).map_err(PoolError::new)
 }
 
 /// A word that no vocabulary has.
@@ -195,6 +197,6 @@ impl<'a> Fields<'a> {
 }
 
 /// A name and a field that say different things.
-pub(super) fn contradiction(name: &str, in_name: String, in_field: String) -> PoolError {
-    PoolError::new(PoolFault::Contradiction { name: name.to_owned(), in_name, in_field })
+pub(super) fn contradiction(name: &str, in_name: impl Display, in_field: impl Display) -> PoolError {
+    PoolError::new(format_args!("the field says {in_field}, but the name '{name}' says {in_name}"))
 }
