@@ -2,10 +2,8 @@
 
 use std::io;
 
-use crate::features::SchemaError;
 use crate::forest::ForestError;
 use crate::nearest::Hint;
-use crate::problem::InvalidField;
 
 /// Why a model cannot be loaded. Every variant names the file.
 #[derive(Debug, thiserror::Error)]
@@ -49,30 +47,6 @@ pub enum ModelError {
         /// Whether the file itself is small enough.
         decompressed: bool,
     },
-    /// A spec with invalid JSON.
-    #[error("{file}: {source}")]
-    Json {
-        /// The file.
-        file: String,
-        /// The parser's error, with line and column.
-        source: serde_json::Error,
-    },
-    /// A key of the spec with an invalid value.
-    #[error("{file}: {source}")]
-    Field {
-        /// The file.
-        file: String,
-        /// The key, its value, and what is accepted.
-        source: InvalidField,
-    },
-    /// Unknown feature names.
-    #[error("{file}: feature_names: {source}")]
-    Schema {
-        /// The file.
-        file: String,
-        /// The names.
-        source: SchemaError,
-    },
     /// A forest that cannot be used.
     #[error("{file}: {source}")]
     Forest {
@@ -81,12 +55,18 @@ pub enum ModelError {
         /// Line, tree and reason.
         source: Box<ForestError>,
     },
-    /// A forest that does not match the spec.
+    /// A spec with an invalid value, or a forest that does not match it.
     #[error("{file}: {reason}")]
-    Mismatch {
-        /// The forest's file.
+    Invalid {
+        /// The file.
         file: String,
-        /// What differs.
+        /// What is wrong.
         reason: String,
     },
+}
+
+impl ModelError {
+    pub(crate) fn invalid(file: &str, reason: impl std::fmt::Display) -> Self {
+        Self::Invalid { file: file.to_owned(), reason: reason.to_string() }
+    }
 }

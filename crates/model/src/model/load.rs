@@ -65,7 +65,7 @@ impl Model {
         let packed = Some(file(".packed")).filter(|path| path.exists());
         if let (Some(text), Some(packed)) = (&text, &packed) {
             let reason = format!("the same forest may differ in {}; remove one of the two", label(text));
-            return Err(ModelError::Mismatch { file: label(packed), reason });
+            return Err(ModelError::Invalid { file: label(packed), reason });
         }
         Ok(text.or(packed))
     }
@@ -258,7 +258,7 @@ fn forest(path: &Path, spec: &FeatureSpec, limits: &Limits) -> Result<Forest, Mo
 
 /// Checks that a forest's columns match the spec.
 fn checked(file: &str, forest: Forest, spec: &FeatureSpec) -> Result<Forest, ModelError> {
-    let mismatch = |reason| Err(ModelError::Mismatch { file: file.to_owned(), reason });
+    let mismatch = |reason: String| Err(ModelError::invalid(file, reason));
     let names = spec.extractor.schema.names();
     if forest.num_features() != names.len() {
         let found = forest.num_features();

@@ -125,13 +125,13 @@ impl FeatureSpec {
     /// Reads the spec of a model that has these names.
     pub(crate) fn from_json_of(names: &[String], file: &str, text: &[u8]) -> Result<Self, ModelError> {
         let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        let field = |source| ModelError::Field { file: file.to_owned(), source };
+        let field = |error: InvalidField| ModelError::invalid(file, error);
         // A list would be read as the keys' values in order.
         if !text.trim_ascii_start().starts_with(b"{") {
             let found = String::from_utf8_lossy(text.get(..20).unwrap_or(text)).into_owned();
             return Err(field(InvalidField::new("document", format_args!("'{found}'"), "a JSON object")));
         }
-        let json = |source| ModelError::Json { file: file.to_owned(), source };
+        let json = |error: serde_json::Error| ModelError::invalid(file, error);
         let parsed: File = serde_json::from_slice(text).map_err(json)?;
         let kind = kind(&parsed).map_err(field)?;
         let version = parsed.feature_encoding_version.unwrap_or(0);
@@ -151,7 +151,8 @@ impl FeatureSpec {
             (Some(_), names) => Schema::universal(kind.op(), names.as_deref()),
             (None, names) => Schema::by_names(kind.op(), &names.unwrap_or_else(usual)),
         };
-        let schema = schema.map_err(|source| ModelError::Schema { file: file.to_owned(), source })?;
+        let schema =
+            schema.map_err(|error| ModelError::invalid(file, format_args!("feature_names: {error}")))?;
         let columns: Vec<String> = schema.names().into_iter().map(str::to_owned).collect();
         let mut filled = Vec::new();
         let (categorical_features, stray): (Vec<String>, Vec<String>) =

@@ -465,7 +465,7 @@ pub(super) fn make_spec(
     spec.extractor.hardware =
         spec.extractor.hardware.overridden_by(&options.hardware).map_err(RowModelError::Hardware)?;
     spec.asks_hardware &= options.hardware.is_empty();
-    spec.check_hardware().map_err(|source| ModelError::Field { file, source })?;
+    spec.check_hardware().map_err(|error| ModelError::invalid(&file, error))?;
     Ok(spec)
 }
 
