@@ -55,7 +55,7 @@ type List<'a, T> = ForwardsUOffset<Vector<'a, T>>;
 type Text<'a> = ForwardsUOffset<&'a str>;
 
 tables! {
-    /// All trees, and what describes them. Nothing reads the fields at the end, which are verified all the same.
+    /// All trees, and what describes them. Nothing reads the last fields, which are verified all the same.
     Root {
         trees: List<'a, ForwardsUOffset<Tree<'a>>> = 0;
         num_features: i32 = 1;
