@@ -10,9 +10,7 @@ use std::time::{Duration, Instant};
 
 use ck_select::tuning::device::{Device, Event, Stream};
 use ck_select::tuning::hip::{Hip, HipDevice, HipError};
-use ck_select::tuning::search::{
-    Candidate, End, Failure, RunOutcome, SearchOptions, SearchReport, Verdict, search,
-};
+use ck_select::tuning::search::{Candidate, End, RunOutcome, SearchOptions, SearchReport, Verdict, search};
 use hip_double::build;
 use script::Double;
 

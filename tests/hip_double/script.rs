@@ -38,10 +38,6 @@ impl Double {
         self.script::<extern "C" fn(*const c_char, i32)>("hip_double_fail_next")(function.as_ptr(), code);
     }
 
-    pub(crate) fn lose(&self, code: i32) {
-        self.set("hip_double_lose", code);
-    }
-
     pub(crate) fn set_last_error(&self, code: i32) {
         self.set("hip_double_set_last_error", code);
     }

@@ -1,5 +1,7 @@
 //! The parts of a kernel in JSON: each key sets the fields of the kernel's table that it holds.
 
+use std::fmt::Display;
+
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
@@ -195,6 +197,6 @@ impl<'a> Fields<'a> {
 }
 
 /// A name and a field that say different things.
-pub(super) fn contradiction(name: &str, in_name: String, in_field: String) -> PoolError {
+pub(super) fn contradiction(name: &str, in_name: impl Display, in_field: impl Display) -> PoolError {
     PoolError::new(format_args!("the field says {in_field}, but the name '{name}' says {in_name}"))
 }
