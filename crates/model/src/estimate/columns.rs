@@ -9,8 +9,9 @@ use std::collections::HashMap;
 use super::column::{GemmSeen, ROUNDS, Seen, UniversalColumn, Value, balance, columns, compute_units, ratio};
 use super::fmha::columns::FMHA_COLUMNS;
 use super::fmha::{FmhaCycles, FmhaShape};
-use super::terms::Cycles;
+use super::terms::{self, Cycles};
 use super::{Estimator, Load, Shape, shape};
+use crate::isa::Isa;
 use crate::kernel::KernelKind;
 use crate::problem::{FmhaProblem, GemmProblem, Problem};
 use crate::scoring::Column;
@@ -90,6 +91,7 @@ const GEMM_COLUMNS: &[UniversalColumn] = columns! { Gemm:
 #[derive(Debug)]
 pub struct UniversalPool {
     estimator: Estimator,
+    isa: Isa,
     shapes: Shapes,
     /// The class of each kernel; `None` for one without an estimate.
     classes: Vec<Option<u32>>,
@@ -121,12 +123,40 @@ impl UniversalPool {
         let classes = kernels.enumerate().map(class).collect();
         let shapes =
             if gemm.all.is_empty() { Shapes::Fmha(fmha.shapes()) } else { Shapes::Gemm(gemm.shapes()) };
-        Self { estimator, shapes, classes }
+        Self { estimator, isa: Isa::best(), shapes, classes }
     }
 
     /// The class of each kernel; 0 for one without an estimate, which has no time.
     pub fn classes(&self) -> impl ExactSizeIterator<Item = u32> {
         self.classes.iter().map(|class| class.unwrap_or_default())
+    }
+
+    /// The kernels of each class; those without an estimate are of none.
+    pub fn members(&self) -> Vec<Vec<u32>> {
+        let mut members = vec![Vec::new(); self.distinct()];
+        for (kernel, class) in (0..).zip(&self.classes) {
+            if let Some(members) = class.and_then(|class| members.get_mut(class as usize)) {
+                members.push(kernel);
+            }
+        }
+        members
+    }
+
+    /// The estimated microseconds of each class; NaN for a problem of another operation.
+    pub fn times(&self, problem: &Problem, times: &mut Vec<f64>) {
+        let device = self.estimator.device();
+        times.clear();
+        times.resize(self.distinct(), f64::NAN);
+        match (&self.shapes, self.estimator.load(problem)) {
+            (Shapes::Gemm(shapes), Load::Gemm(load)) => {
+                terms::times(self.isa, &load, shapes, device, times);
+            }
+            (Shapes::Fmha(shapes), Load::Fmha(load)) => {
+                let time = |shape| FmhaCycles::new(&load, shape, device).time();
+                times.iter_mut().zip(shapes).for_each(|(to, shape)| *to = time(shape));
+            }
+            (_, _) => {}
+        }
     }
 
     /// The values of the columns that depend on device and kernel alone, kernel after kernel.
@@ -269,12 +299,6 @@ fn in_blocks<'a, L: Copy + 'a, S: Copy, P: Copy>(
         if let Wanted::Timed(times) = &wanted
             && times[places.clone()].iter().all(|time| time.is_nan())
         {
-            continue;
-        }
-        if let (Wanted::Timed(times), None) = (&mut wanted, columns.clone().next()) {
-            for (time, shape) in times[places.clone()].iter_mut().zip(&shapes[places]) {
-                *time = if time.is_nan() { *time } else { see(shape).time.ln() };
-            }
             continue;
         }
         let mut block = None;

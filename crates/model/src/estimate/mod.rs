@@ -19,6 +19,9 @@
 //! `docs/estimate.md` explains each term, what is left out, and how good the order is in each setting. The
 //! order comes from a formula with few numbers: a guess, but always the same one.
 
+// Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers.
+#![allow(clippy::inline_always, clippy::needless_range_loop)]
+
 mod column;
 mod columns;
 mod constants;

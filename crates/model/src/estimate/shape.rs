@@ -233,7 +233,7 @@ impl Shape {
     }
 
     /// Elements of one access to A, B and the result.
-    #[inline]
+    #[inline(always)]
     pub(super) fn widths(&self, load: &Load) -> [f64; 3] {
         let together = if self.preshuffled { self.widest[1] } else { load.together[1] };
         // Merged groups are adjacent in memory.
@@ -245,12 +245,13 @@ impl Shape {
     }
 
     /// Accesses of a step of one workgroup to A and to B, in units of accesses to a plain matrix.
-    #[inline]
+    #[inline(always)]
     pub(super) fn accesses(&self, load: &Load) -> f64 {
         let (constants, [m, n, k]) = (self.constants, self.tile);
         // Even for a single tap: the kernels compute its addresses all the same.
-        let [of_a, of_b] =
-            load.images.map(|image| if image && !self.explicit { constants.gather } else { 1.0 });
+        let gather = if self.explicit { 1.0 } else { constants.gather };
+        let of_a = if load.images[0] { gather } else { 1.0 };
+        let of_b = if load.images[1] { gather } else { 1.0 };
         let [width_a, width_b, _] = self.widths(load);
         let whole = width_a >= self.widest[0] && width_b >= self.widest[1];
         if constants.narrow > 0.0 && !whole {
@@ -260,13 +261,13 @@ impl Shape {
     }
 
     /// Cycles that a compute unit needs to issue that many accesses, and to move what they load.
-    #[inline]
+    #[inline(always)]
     pub(super) fn loads(&self, accesses: f64) -> f64 {
         accesses * self.constants.issue / LANES + self.staged * self.constants.per_byte
     }
 
     /// Cycles that one workgroup needs to store its tile.
-    #[inline]
+    #[inline(always)]
     pub(super) fn stores(&self, load: &Load) -> f64 {
         let [m, n, _] = self.tile;
         m * n / self.widths(load)[2] * self.constants.store - self.unshuffled

@@ -1,9 +1,9 @@
 //! The formula: a kernel's microseconds for a problem, and their terms.
 
 use super::device::Device;
-use super::load::{Load, bytes_of};
+use super::load::Load;
 use super::shape::Shape;
-use crate::vocab::Dtype;
+use crate::isa::Isa;
 
 /// Names of the terms, in the order in which they are added.
 pub const TERMS: [&str; 11] = [
@@ -41,6 +41,9 @@ impl Terms {
         self.names.iter().copied().zip(self.values)
     }
 }
+
+/// Bytes of an element of a part of a result, which has 32 bits.
+const PART_BYTES: f64 = 4.0;
 
 /// What the time is computed from.
 #[derive(Debug, Clone, Copy)]
@@ -83,14 +86,14 @@ pub(super) struct Cycles {
 }
 
 impl Cycles {
-    #[inline]
+    #[inline(always)]
     pub(super) fn new(load: &Load, shape: &Shape, device: &Device) -> Self {
         let constants = shape.constants;
         let cus = device.hardware.num_cus.max(1) as f64;
         let [tile_m, tile_n, tile_k] = shape.tile;
         let [m, n, k] = load.extents;
         let along = [m / tile_m, n * shape.merged / tile_n, k * shape.merged / tile_k];
-        let [tiles_m, tiles_n, mut all_steps] = along.map(f64::ceil);
+        let [tiles_m, tiles_n, mut all_steps] = [along[0].ceil(), along[1].ceil(), along[2].ceil()];
         let mut tiles = tiles_m * tiles_n * (load.groups / shape.merged).ceil();
         if !load.list.is_empty() {
             // One launch has the tiles of all GEMMs of a list; a round takes as many steps as its tiles have
@@ -136,7 +139,7 @@ impl Cycles {
         // Each part of a tile that is cut is written and read, and added to a result that is about as large
         // as half a part.
         let cuts = parts - 1.0;
-        let part_bytes = load.results * bytes_of(Dtype::Fp32) * (cuts + 1.5 * cuts.min(1.0));
+        let part_bytes = load.results * PART_BYTES * (cuts + 1.5 * cuts.min(1.0));
         let added = part_bytes / (cache_rate * constants.parts_share);
         // Triton's kernels add parts to a result that is cleared first.
         let second = shape.two_stage || constants.staged_by_number;
@@ -156,7 +159,7 @@ impl Cycles {
             second_stage: added + second_launch,
             launch: constants.launch,
             split: parts,
-            filled: along.map(|tiles| tiles / tiles.ceil()),
+            filled: [along[0] / along[0].ceil(), along[1] / along[1].ceil(), along[2] / along[2].ceil()],
             steps,
             rounds,
             resident: shape.resident,
@@ -170,13 +173,13 @@ impl Cycles {
     }
 
     /// Cycles of a step's work of one workgroup.
-    #[inline]
+    #[inline(always)]
     pub(super) fn work(&self) -> f64 {
         norm(self.arithmetic, self.fragments, self.loads)
     }
 
     /// The time in microseconds.
-    #[inline]
+    #[inline(always)]
     pub(super) fn time(&self) -> f64 {
         let work = self.work();
         // Cycles of this many workgroups on a compute unit at the same time: either it is busy with all of
@@ -239,14 +242,38 @@ impl Cycles {
     }
 }
 
+/// The times of some kernels.
+pub(super) fn times(isa: Isa, load: &Load, shapes: &[Shape], device: &Device, times: &mut [f64]) {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: either token proves that the CPU has the features.
+        Isa::Avx512(_) | Isa::Avx2(_) => unsafe { times_avx2(load, shapes, device, times) },
+        Isa::Portable => times_portable(load, shapes, device, times),
+    }
+}
+
+/// Rounds without calling a function.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn times_avx2(load: &Load, shapes: &[Shape], device: &Device, times: &mut [f64]) {
+    times_portable(load, shapes, device, times);
+}
+
+#[inline(always)]
+fn times_portable(load: &Load, shapes: &[Shape], device: &Device, times: &mut [f64]) {
+    for at in 0..shapes.len().min(times.len()) {
+        times[at] = Cycles::new(load, &shapes[at], device).time();
+    }
+}
+
 /// Close to the longest of three that mostly overlap, and longer if they are equal.
-#[inline]
+#[inline(always)]
 pub(super) fn norm(a: f64, b: f64, c: f64) -> f64 {
     (a * a + b * b + c * c).sqrt()
 }
 
 /// The same, closer to the longest.
-#[inline]
+#[inline(always)]
 pub(super) fn sharp_norm(a: f64, b: f64, c: f64) -> f64 {
     let fourth = |x: f64| x * x * x * x;
     (fourth(a) + fourth(b) + fourth(c)).sqrt().sqrt()

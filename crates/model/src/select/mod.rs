@@ -318,21 +318,19 @@ impl Ranker {
         scratch: &mut RankScratch,
     ) -> Result<bool, RankError> {
         let counts = self.counts(universal, &problem, arch);
-        let (wanted, finish) = ((count, scratch.floor), |sum| self.score(sum));
-        if !universal.shortlist((&problem, arch), counts, wanted, finish, &mut scratch.universal)? {
+        let RankScratch { floor, ranking, universal: values, .. } = scratch;
+        let (wanted, finish, split_k) = ((count, *floor), |sum| self.score(sum), problem.split_k());
+        ranking.clear();
+        let push = |at: usize, score| {
+            ranking.extend(self.places.get(at).map(|&index| Ranked { index, split_k, score }));
+        };
+        let scored = universal.shortlist((&problem, arch), counts, wanted, finish, values, push)?;
+        if scored.is_none() {
             return Ok(false);
         }
         (scratch.arch, scratch.is_shortlist) = (arch, true);
         scratch.outside = self.known.outside(&problem, arch, &[]);
-        let scores =
-            self.places.iter().zip(Universal::scores(universal.on(&problem, arch)?, &scratch.universal));
-        scratch.ranking.clear();
-        scratch.ranking.extend(scores.filter(|(_, score)| !score.is_nan()).map(|(&index, score)| Ranked {
-            index,
-            split_k: problem.split_k(),
-            score,
-        }));
-        if scratch.ranking.is_empty() && scratch.universal.log_times.iter().all(|time| time.is_nan()) {
+        if scored == Some(0) && scratch.floor == f64::NEG_INFINITY {
             return Err(self.no_kernel(&problem));
         }
         self.order(problem, count, scratch);

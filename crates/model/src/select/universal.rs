@@ -55,9 +55,10 @@ struct Columns {
     scopes: Vec<Column>,
     classes: Vec<u32>,
     kernel_values: Vec<f64>,
-    /// The place of each column among those of its scope, and the first kernel of each class.
+    /// The place of each column among those of its scope.
     places: Vec<usize>,
-    firsts: Vec<usize>,
+    /// The kernels of each class.
+    members: Vec<Vec<u32>>,
 }
 
 /// The features that follow. Each kernel is then a class of its own.
@@ -78,13 +79,14 @@ pub(super) struct Values {
     pair: Vec<f64>,
     /// By kernel: the logarithm of its estimated microseconds, NaN if it does not count.
     pub(super) log_times: Vec<f64>,
-    /// The same by class.
+    /// The same by class; for a shortlist, the microseconds themselves.
     of_classes: Vec<f64>,
     /// Scores by class; NaN for those that are not among the best.
     scores: Vec<f64>,
-    /// Of a shortlist: what the estimate takes from each class's score.
+    /// Of a shortlist: estimated microseconds by class, classes that are scored together, and scores.
     candidates: Vec<(f64, u32)>,
     listed: Vec<u32>,
+    scored: Vec<(f64, u32)>,
     sums: Vec<f64>,
     best: Vec<f64>,
 }
@@ -124,15 +126,10 @@ impl Columns {
         let place =
             |(at, scope): (usize, &Column)| scopes[..at].iter().filter(|other| *other == scope).count();
         let places = scopes.iter().enumerate().map(place).collect();
-        let mut firsts = vec![0; pool.distinct()];
-        for (kernel, &class) in classes.iter().enumerate().rev() {
-            if let Some(first) = firsts.get_mut(class as usize) {
-                *first = kernel;
-            }
-        }
+        let members = pool.members();
         let class_of = table.classes.to_vec();
         let own = own.map(|(features, extractor)| OwnFeatures { extractor, features, class_of });
-        Ok(Self { pool, own, scopes, classes, kernel_values, places, firsts })
+        Ok(Self { pool, own, scopes, classes, kernel_values, places, members })
     }
 
     /// Fills in what depends on the problem, for the kernels that `counts`.
@@ -152,9 +149,14 @@ impl Columns {
         };
         features.fill(&extractor.problem_side(problem)?, own);
         for column in own.pair.chunks_exact(features.classes().max(1)) {
-            pair.extend(self.firsts.iter().map(|&kernel| column[class_of[kernel] as usize]));
+            pair.extend((0..self.members.len()).map(|class| column[class_of[self.first(class)] as usize]));
         }
         Ok(())
+    }
+
+    /// The first kernel of a class.
+    fn first(&self, class: usize) -> usize {
+        self.members[class].first().map_or(0, |&kernel| kernel as usize)
     }
 
     /// All columns of a kernel.
@@ -182,7 +184,7 @@ impl Rows for Listed<'_> {
     }
 
     fn column(&self, feature: usize, first: usize, values: &mut [f64]) {
-        let Columns { scopes, places, kernel_values, classes, firsts, .. } = self.columns;
+        let Columns { scopes, places, kernel_values, classes, .. } = self.columns;
         let place = places[feature];
         match scopes[feature] {
             Column::Uniform => values.fill(self.values.own.uniform[place]),
@@ -193,7 +195,7 @@ impl Rows for Listed<'_> {
                 let width = kernel_values.len() / classes.len().max(1);
                 for (row, value) in (first..).zip(values) {
                     let class = self.classes.map_or(row, |classes| classes[row] as usize);
-                    *value = kernel_values[firsts[class] * width + place];
+                    *value = kernel_values[self.columns.first(class) * width + place];
                 }
             }
         }
@@ -217,8 +219,11 @@ const MOST_PLACES: usize = FEW;
 /// The kernels of a pool from which on a shortlist is worth it.
 const SHORTLIST_FROM: usize = 2 * FEW;
 
-/// How many of the best by the estimate are scored before the others that can be better than them.
-const FIRST: usize = 4;
+/// How many are scored together, the best by the estimate first, before others that can be better than them.
+const FIRST: usize = 64;
+
+/// By how much a time may be above the limit of those that need a score: more than rounding moves either.
+const SLACK: f64 = 1e-9;
 
 /// How much faster than estimated a forest can make a kernel, so that those with far longer estimates need no
 /// score. It changes the choice for 2 of 159 shapes with 546 kernels.
@@ -302,9 +307,9 @@ impl Universal {
         Ok(true)
     }
 
-    /// Scores the kernels that can be among the `count` best, if these are better than `floor`: others
-    /// cannot, even if the forest adds the most that it can. The other scores are NaN. `false` if all have to
-    /// be scored.
+    /// Scores the kernels that can be among the `count` best, if these are better than `floor`, and gives those
+    /// to `push`, each with its score: others cannot, even if the forest adds the most that it can. The number of
+    /// classes that were scored; `None` if all kernels have to be.
     pub(super) fn shortlist(
         &self,
         (problem, arch): (&Problem, Option<Arch>),
@@ -312,51 +317,77 @@ impl Universal {
         (count, floor): (usize, f64),
         finish: impl Fn(f64) -> f64,
         values: &mut Values,
-    ) -> Result<bool, RankError> {
+        mut push: impl FnMut(usize, f64),
+    ) -> Result<Option<usize>, RankError> {
         let device = self.on(problem, arch)?;
-        let classes = device.columns.pool.distinct();
-        if !(1..=MOST_PLACES).contains(&count) || classes < SHORTLIST_FROM || self.most == f64::INFINITY {
-            return Ok(false);
+        let Columns { pool, members, classes, .. } = &device.columns;
+        let is_worth_it = (1..=MOST_PLACES).contains(&count) && pool.distinct() >= SHORTLIST_FROM;
+        if !is_worth_it || self.most == f64::INFINITY || device.prior <= 0.0 {
+            return Ok(None);
         }
-        let columns = self.extractor.schema.universal_columns().unwrap_or_default();
-        let Values { pair, log_times, of_classes, scores, candidates, best, .. } = values;
-        best.clear();
-        device.columns.pool.fill(&[], problem, counts, pair, (log_times, of_classes));
-        scores.clear();
-        scores.resize(classes, f64::NAN);
-        let timed = (0..).zip(&*of_classes).filter(|(_, time)| !time.is_nan());
+        pool.times(problem, &mut values.of_classes);
+        values.log_times.resize(classes.len(), f64::NAN);
+        let mut candidates = std::mem::take(&mut values.candidates);
         candidates.clear();
-        candidates.extend(timed.map(|(class, &time)| (self.score(device, f64::INFINITY, time), class)));
-        let mut candidates = std::mem::take(candidates);
-        let first = FIRST.max(count).min(candidates.len());
-        if first < candidates.len() {
-            candidates.select_nth_unstable_by(first, |a, b| b.0.total_cmp(&a.0));
-        }
-        let mut last = floor;
-        // A row alone walks down several trees at a time; one of a few costs as much as one of 64.
-        let (alone, rest) = candidates.split_at(first);
-        for part in alone.chunks(1).chain([rest]) {
-            values.listed.clear();
-            values.listed.extend(part.iter().filter(|(most, _)| *most >= last).map(|one| one.1));
-            device.columns.pool.fill_some(columns, problem, &values.listed, &mut values.pair);
-            values.sums.resize(values.listed.len(), 0.0);
-            let mut sums = std::mem::take(&mut values.sums);
-            let rows = Listed { columns: &device.columns, classes: Some(&values.listed), values };
-            self.rows.score(&rows, 0..usize::MAX, &mut sums);
-            for (&class, &sum) in values.listed.iter().zip(&sums) {
-                let score = self.score(device, finish(sum), values.of_classes[class as usize]);
-                values.scores[class as usize] = score;
-                values.best.push(score);
+        candidates.extend(values.of_classes.iter().copied().zip(0..).filter(|(time, _)| !time.is_nan()));
+        values.scored.clear();
+        values.best.clear();
+        let (mut last, mut rest, mut next) = (floor, &mut candidates[..], FIRST);
+        while !rest.is_empty() {
+            if next < rest.len() {
+                rest.select_nth_unstable_by(next, |a, b| a.0.total_cmp(&b.0));
             }
-            values.sums = sums;
-            if values.best.len() >= count {
-                let (_, least, _) = values.best.select_nth_unstable_by(count - 1, |a, b| b.total_cmp(a));
+            let (part, others) = rest.split_at_mut(next.min(rest.len()));
+            rest = others;
+            // Of those that compute the problem there can be few.
+            next = if values.scored.is_empty() { 2 * next } else { FIRST };
+            // None of those that take longer is better than `last`.
+            let limit = ((self.most - last) / device.prior).exp() * (1.0 + SLACK);
+            let has_member =
+                |class: u32| members[class as usize].iter().any(|&kernel| counts(kernel as usize));
+            let listed = part.iter().filter(|&&(time, class)| time <= limit && has_member(class));
+            values.listed.clear();
+            values.listed.extend(listed.map(|one| one.1));
+            if part.iter().all(|one| one.0 > limit) {
+                break;
+            }
+            self.score_listed(device, problem, &finish, values);
+            if let Some(place) = count.checked_sub(1).filter(|_| values.best.len() >= count) {
+                let (_, least, _) = values.best.select_nth_unstable_by(place, |a, b| b.total_cmp(a));
                 last = last.max(*least);
             }
         }
         values.candidates = candidates;
-        values.scores.iter_mut().filter(|score| **score < last).for_each(|score| *score = f64::NAN);
-        Ok(true)
+        for &(score, class) in values.scored.iter().filter(|(score, _)| *score >= last) {
+            let own = members[class as usize].iter().map(|&kernel| kernel as usize);
+            own.filter(|&kernel| counts(kernel)).for_each(|kernel| push(kernel, score));
+        }
+        Ok(Some(values.scored.len()))
+    }
+
+    /// Scores the listed classes, of which the times are known.
+    fn score_listed(
+        &self,
+        device: &OnDevice,
+        problem: &Problem,
+        finish: impl Fn(f64) -> f64,
+        values: &mut Values,
+    ) {
+        let Columns { pool, members, .. } = &device.columns;
+        let columns = self.extractor.schema.universal_columns().unwrap_or_default();
+        pool.fill_some(columns, problem, &values.listed, &mut values.pair);
+        let mut sums = std::mem::take(&mut values.sums);
+        sums.resize(values.listed.len(), 0.0);
+        let rows = Listed { columns: &device.columns, classes: Some(&values.listed), values };
+        self.rows.score(&rows, 0..usize::MAX, &mut sums);
+        for (&class, &sum) in values.listed.iter().zip(&sums) {
+            let log_time = values.of_classes[class as usize].ln();
+            members[class as usize].iter().for_each(|&kernel| values.log_times[kernel as usize] = log_time);
+            let score = self.score(device, finish(sum), log_time);
+            values.scored.push((score, class));
+            values.best.push(score);
+        }
+        values.sums = sums;
     }
 
     /// The score of a kernel.
@@ -494,18 +525,21 @@ mod tests {
         end of trees\n";
 
     /// The first places of a large pool are those of all, to the bit, and the rest follows when it is asked
-    /// for: with equal kernels, on a GPU that was seen and on others, for one number of parts and for
-    /// several.
+    /// for: with equal kernels, kernels of other types that would be faster, on a GPU that was seen and on
+    /// others, for one number of parts and for several.
     #[test]
     #[cfg_attr(miri, ignore = "reads files")]
     fn a_shortlist_begins_as_the_whole_ranking() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/universal");
         let tiles = [16, 32, 64, 128, 256];
         let shapes = tiles.iter().flat_map(|m| tiles.iter().flat_map(move |n| [32, 64].map(|k| (m, n, k))));
+        let kinds = ["fp16", "bf16", "fp8"].iter().flat_map(|dtype| {
+            ["compv3_default", "compv4_default", "compv4_cshuffle"].map(|pipeline| (dtype, pipeline))
+        });
         let names = shapes.flat_map(|(m, n, k)| {
-            ["compv3_default", "compv4_default", "compv4_cshuffle"].map(|pipeline| {
+            kinds.clone().map(move |(dtype, pipeline)| {
                 format!(
-                    "gemm_universal_fp16_rcr_{pipeline}_intrawave_False_False_False_False_{m}x{n}x{k}\
+                    "gemm_universal_{dtype}_rcr_{pipeline}_intrawave_False_False_False_False_{m}x{n}x{k}\
                      _2x2x1_16x16x16"
                 )
             })
