@@ -18,17 +18,8 @@
 const MAGIC: &[u8] = b"ck-select packed forest 2\n";
 /// Integers that a forest is read from.
 const INTEGERS: [&str; 11] = [
-    "num_leaves",
-    "num_cat",
-    "is_linear",
-    "split_feature",
-    "decision_type",
-    "left_child",
-    "right_child",
-    "leaf_count",
-    "internal_count",
-    "cat_boundaries",
-    "cat_threshold",
+    "num_leaves", "num_cat", "is_linear", "split_feature", "decision_type", "left_child", "right_child",
+    "leaf_count", "internal_count", "cat_boundaries", "cat_threshold",
 ];
 const SINGLES: [&str; 1] = ["split_gain"];
 const DOUBLES: [&str; 4] = ["threshold", "leaf_value", "internal_value", "shrinkage"];

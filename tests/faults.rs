@@ -81,11 +81,7 @@ fn problem(number: i64) -> Problem {
 #[test]
 fn every_error_of_the_runtime_is_survived() {
     const CALLS: [&str; 6] = [
-        "hipEventCreate",
-        "hipEventDestroy",
-        "hipEventRecord",
-        "hipEventQuery",
-        "hipEventElapsedTime",
+        "hipEventCreate", "hipEventDestroy", "hipEventRecord", "hipEventQuery", "hipEventElapsedTime",
         "hipStreamIsCapturing",
     ];
     const CODES: [i32; 12] = [1, 2, 98, 100, 209, 400, 600, 700, 719, 900, 999, i32::MAX];

@@ -181,16 +181,8 @@ fn class(c_name: &str) -> String {
 
 /// The structs that Python does not use.
 const NOT_OF_PYTHON: [&str; 11] = [
-    "ck_stream_k",
-    "ck_conv_kernel_desc",
-    "ck_quant",
-    "ck_gemm_variant",
-    "ck_gemm_kernel_desc",
-    "ck_fmha_kernel_desc",
-    "ck_export_options",
-    "ck_hardware",
-    "ck_model_key",
-    "ck_kernel_info",
+    "ck_stream_k", "ck_conv_kernel_desc", "ck_quant", "ck_gemm_variant", "ck_gemm_kernel_desc",
+    "ck_fmha_kernel_desc", "ck_export_options", "ck_hardware", "ck_model_key", "ck_kernel_info",
     "ck_forest_bytes",
 ];
 

@@ -15,16 +15,8 @@ const MODEL: &str = "embedded:grouped_conv_forward_bf16_gfx950";
 /// The model scores the last three like the first, and has measured only that one.
 const PIPELINES: [&str; 4] = ["compv3", "basic_v1", "comp_async", "wavelet"];
 const TILES: [&str; 10] = [
-    "16x64x64",
-    "32x64x64",
-    "64x64x64",
-    "64x128x64",
-    "128x64x64",
-    "128x128x64",
-    "128x128x32",
-    "128x256x64",
-    "256x128x32",
-    "256x256x32",
+    "16x64x64", "32x64x64", "64x64x64", "64x128x64", "128x64x64", "128x128x64", "128x128x32", "128x256x64",
+    "256x128x32", "256x256x32",
 ];
 
 fn kernels(tiles: &[&str], pipelines: &[&str]) -> Vec<Kernel> {

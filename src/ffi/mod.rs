@@ -11,10 +11,7 @@
 #![cfg_attr(
     not(test),
     deny(
-        clippy::unwrap_used,
-        clippy::expect_used,
-        clippy::panic,
-        clippy::unreachable,
+        clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::unreachable,
         clippy::indexing_slicing
     )
 )]

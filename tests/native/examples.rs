@@ -81,15 +81,7 @@ fn gemm_09_prints_what_is_expected() {
         prints(&program, &["--model", "tests/golden/models/gemm_small"], "gemm_09_ml_heuristic.txt");
         takes_the_usual_model(&program, "gemm", "tests/golden/models/gemm_small");
         let one = [
-            "--model",
-            "tests/golden/models/gemm_small",
-            "--m",
-            "128",
-            "--n",
-            "1536",
-            "--k",
-            "7168",
-            "--top",
+            "--model", "tests/golden/models/gemm_small", "--m", "128", "--n", "1536", "--k", "7168", "--top",
             "4",
         ];
         prints(&program, &one, "gemm_09_ml_heuristic_one.txt");

@@ -21,11 +21,7 @@ fn counts_are_numbers() {
         (vec!["configs/forward_2d.json", "--filter", "c.tile_n >= 128 and c.pipeline == 'compv5'"], 48),
         (
             vec![
-                "configs/forward_2d.json",
-                "--params",
-                "ndim=3",
-                "op=grouped_conv",
-                "--filter",
+                "configs/forward_2d.json", "--params", "ndim=3", "op=grouped_conv", "--filter",
                 "c.ndim_spatial == 3",
             ],
             1216,

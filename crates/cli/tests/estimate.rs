@@ -67,13 +67,7 @@ fn devices_are_files_too_and_faults_are_named() {
     let (code, _, stderr) = run(&["evaluate", "--data", "data/h200/forward.unseen11.parquet"]);
     assert_eq!(code, Some(2), "{stderr}");
     let wrong = [
-        "evaluate",
-        "--model",
-        "estimate",
-        "--arch",
-        "gfx942",
-        "--data",
-        "data/h200/forward.unseen11.parquet",
+        "evaluate", "--model", "estimate", "--arch", "gfx942", "--data", "data/h200/forward.unseen11.parquet",
     ];
     let (code, _, stderr) = run(&wrong);
     assert_eq!(code, Some(1), "{stderr}");

@@ -118,14 +118,7 @@ fn what_is_no_hardware_is_refused_with_what_is() {
     let file = folder.path().join("gpu.json");
     let rank = |hardware: &str| {
         run(&[
-            "rank",
-            "--model",
-            MODEL,
-            "--pool",
-            "configs/forward_bf16.txt",
-            "--problem",
-            PROBLEM,
-            "--arch",
+            "rank", "--model", MODEL, "--pool", "configs/forward_bf16.txt", "--problem", PROBLEM, "--arch",
             hardware,
         ])
     };
@@ -163,13 +156,8 @@ fn this_machines_gpu_becomes_a_file() {
     let library = folder.path().join("libamdhip64.so");
     let compiled = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
         .args([
-            "-std=c11",
-            "-D_GNU_SOURCE",
-            "-shared",
-            "-fPIC",
-            "-DHIP_MAJOR=6",
-            "tests/hip_double/hip_double.c",
-            "-o",
+            "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC", "-DHIP_MAJOR=6",
+            "tests/hip_double/hip_double.c", "-o",
         ])
         .arg(&library)
         .current_dir(root())

@@ -82,12 +82,7 @@ fn a_model_whose_order_is_measured_is_perfect() {
     let metrics = metrics(&data);
     let global = &metrics["global_metrics"];
     for key in [
-        "efficiency_mean",
-        "efficiency_p50",
-        "efficiency_p10",
-        "efficiency_min",
-        "ndcg_at_1",
-        "top3_hit_rate",
+        "efficiency_mean", "efficiency_p50", "efficiency_p10", "efficiency_min", "ndcg_at_1", "top3_hit_rate",
     ] {
         assert_eq!(global[key], 1.0, "{key}");
     }
@@ -425,14 +420,7 @@ fn compare_accepts_what_is_as_good_and_refuses_what_is_not() {
         );
     }
     let lenient = outcome(&[
-        "evaluate",
-        "--against",
-        MODEL,
-        "--model",
-        &worse,
-        "--data",
-        &data,
-        "--max-loss",
+        "evaluate", "--against", MODEL, "--model", &worse, "--data", &data, "--max-loss",
         "mean=0.01,median=0.01",
     ]);
     assert_eq!(lenient.code, Some(0), "{}", lenient.stderr);
@@ -447,15 +435,7 @@ fn a_model_of_the_library_is_judged_like_a_directory() {
     let judged = |model: &str| good(&["evaluate", "--model", model, "--data", &data, "--format", "json"]);
     assert_eq!(judged(&embedded), judged(&directory));
     let same = good(&[
-        "evaluate",
-        "--against",
-        &directory,
-        "--model",
-        &embedded,
-        "--data",
-        &data,
-        "--format",
-        "json",
+        "evaluate", "--against", &directory, "--model", &embedded, "--data", &data, "--format", "json",
     ]);
     let same: Value = serde_json::from_str(&same).unwrap();
     assert_eq!(same["agreements"], same["problems"]);

@@ -111,11 +111,7 @@ fn what_cannot_be_searched_is_said() {
     let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
         .args([
-            "search",
-            "--model",
-            "tests/golden/models/conv_small",
-            "--problem",
-            "C=64,K=64,Hi=8,Wi=8,Y=1,X=1",
+            "search", "--model", "tests/golden/models/conv_small", "--problem", "C=64,K=64,Hi=8,Wi=8,Y=1,X=1",
         ])
         .output()
         .unwrap();
@@ -131,11 +127,7 @@ fn a_pool_is_searched_whole() {
         let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
             .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
             .args([
-                command,
-                "--model",
-                "tests/golden/models/conv_small",
-                "--pool",
-                "configs/forward_bf16.txt",
+                command, "--model", "tests/golden/models/conv_small", "--pool", "configs/forward_bf16.txt",
             ])
             .args(["--problem", problem, "--top", "4", "--format", "json"])
             .output()
@@ -190,15 +182,7 @@ fn the_estimate_searches_the_space() {
         let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
             .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
             .args([
-                command,
-                "--model",
-                "estimate",
-                "--arch",
-                "gfx942",
-                "--format",
-                "json",
-                "--problem",
-                problem,
+                command, "--model", "estimate", "--arch", "gfx942", "--format", "json", "--problem", problem,
             ])
             .args(more)
             .output()

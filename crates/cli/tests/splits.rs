@@ -128,15 +128,8 @@ fn what_leaves_no_choice_is_an_error() {
         ),
         (
             vec![
-                "evaluate",
-                "--model",
-                "estimate",
-                "--arch",
-                "sm_90",
-                "--data",
-                "data/h100/attention.csv.gz",
-                "--choose",
-                "split_k",
+                "evaluate", "--model", "estimate", "--arch", "sm_90", "--data", "data/h100/attention.csv.gz",
+                "--choose", "split_k",
             ],
             "--choose: found split_k, which fmha problems do not have",
         ),

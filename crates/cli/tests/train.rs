@@ -86,16 +86,9 @@ mod trained {
         assert_eq!(
             names,
             [
-                "MODEL_CARD.md",
-                "cv_metrics_relative.json",
-                "cv_metrics_tflops.json",
-                "feature_importances_relative.json",
-                "feature_importances_tflops.json",
-                "feature_spec.json",
-                "model.html",
-                "model_relative.lgbm.gz",
-                "model_tflops.lgbm.gz",
-                "oof_predictions.parquet",
+                "MODEL_CARD.md", "cv_metrics_relative.json", "cv_metrics_tflops.json",
+                "feature_importances_relative.json", "feature_importances_tflops.json", "feature_spec.json",
+                "model.html", "model_relative.lgbm.gz", "model_tflops.lgbm.gz", "oof_predictions.parquet",
                 "train_manifest.json"
             ]
         );

@@ -474,8 +474,7 @@ fn measuring_goes_on_where_it_was_stopped() {
     assert!(card.contains("grouped_conv forward, bf16, on gfx950"), "{card}");
     let page = fs::read_to_string(folder.path("mine/model.html")).unwrap();
     for text in [
-        "measured problems 0\nexpected ",
-        "measured problems 15\nexpected ",
+        "measured problems 0\nexpected ", "measured problems 15\nexpected ",
         "<dd id=\"num_measured\">15</dd>",
     ] {
         assert!(page.contains(text), "{text}");

@@ -61,17 +61,8 @@ impl Folder {
         let hardware = self.write("gpu.json", &format!(r#"{{"based_on": "gfx942", "num_cus": {units}}}"#));
         let (pool, problem) = (self.at("pool.txt"), format!("M={m},N={n},K={k}"));
         let text = good(&[
-            "rank",
-            "--model",
-            "estimate",
-            "--arch",
-            &hardware,
-            "--pool",
-            &pool,
-            "--problem",
-            &problem,
-            "--format",
-            "csv",
+            "rank", "--model", "estimate", "--arch", &hardware, "--pool", &pool, "--problem", &problem,
+            "--format", "csv",
         ]);
         let names = text.lines().skip(1).map(|line| line.split(',').find(|cell| cell.starts_with("gemm")));
         names.map(|name| name.unwrap().to_owned()).collect()

@@ -37,11 +37,7 @@ fn microscaled() {
         (
             "pipeline",
             json!([
-                "comp_async",
-                "comp_async_eight_waves",
-                "weight_preshuffle",
-                "comp_tdm",
-                "comp_tdm_v2",
+                "comp_async", "comp_async_eight_waves", "weight_preshuffle", "comp_tdm", "comp_tdm_v2",
                 "compv3"
             ]),
         ),

@@ -15,14 +15,8 @@
 #![cfg_attr(
     not(test),
     deny(
-        clippy::expect_used,
-        clippy::panic,
-        clippy::print_stderr,
-        clippy::print_stdout,
-        clippy::todo,
-        clippy::unimplemented,
-        clippy::unreachable,
-        clippy::unwrap_used
+        clippy::expect_used, clippy::panic, clippy::print_stderr, clippy::print_stdout, clippy::todo,
+        clippy::unimplemented, clippy::unreachable, clippy::unwrap_used
     )
 )]
 

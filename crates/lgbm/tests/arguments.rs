@@ -60,18 +60,7 @@ impl Call {
         // SAFETY: the tests' pointers are NULL or right for the sizes, or the sizes are refused.
         unsafe {
             LGBM_BoosterPredictForMat(
-                handle,
-                data,
-                data_type,
-                nrow,
-                ncol,
-                1,
-                predict_type,
-                0,
-                0,
-                parameter,
-                length,
-                results,
+                handle, data, data_type, nrow, ncol, 1, predict_type, 0, 0, parameter, length, results,
             )
         }
     }

@@ -8,14 +8,9 @@ use support::{library, succeed};
 
 /// Adding one is a decision: programs may come to rely on it.
 const EXPORTED: [&str; 8] = [
-    "LGBM_BoosterCreateFromModelfile",
-    "LGBM_BoosterFree",
-    "LGBM_BoosterGetNumClasses",
-    "LGBM_BoosterGetNumFeature",
-    "LGBM_BoosterLoadModelFromString",
-    "LGBM_BoosterPredictForMat",
-    "LGBM_BoosterPredictForMatSingleRow",
-    "LGBM_GetLastError",
+    "LGBM_BoosterCreateFromModelfile", "LGBM_BoosterFree", "LGBM_BoosterGetNumClasses",
+    "LGBM_BoosterGetNumFeature", "LGBM_BoosterLoadModelFromString", "LGBM_BoosterPredictForMat",
+    "LGBM_BoosterPredictForMatSingleRow", "LGBM_GetLastError",
 ];
 
 #[test]

@@ -121,14 +121,7 @@ impl BuildConfig {
 
 fn hipcc() -> Vec<Template> {
     let words = [
-        "hipcc",
-        "-O3",
-        "-std=c++17",
-        "-fPIC",
-        "-shared",
-        "--offload-arch={arch}",
-        "-o",
-        "{output}",
+        "hipcc", "-O3", "-std=c++17", "-fPIC", "-shared", "--offload-arch={arch}", "-o", "{output}",
         "{source}",
     ];
     words.into_iter().filter_map(|word| Template::try_from(word.to_owned()).ok()).collect()

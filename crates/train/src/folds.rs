@@ -49,18 +49,8 @@ impl GroupBy {
                 p.columns()[..7].iter().map(ToString::to_string).collect::<Vec<_>>().join("_")
             }
             (Self::Upstream, Problem::Conv(p)) => [
-                p.n,
-                p.c,
-                p.k,
-                p.g,
-                p.input[1],
-                p.input[2],
-                p.filter[1],
-                p.filter[2],
-                p.input[0],
-                p.filter[0],
-                p.dilation[1],
-                p.dilation[2],
+                p.n, p.c, p.k, p.g, p.input[1], p.input[2], p.filter[1], p.filter[2], p.input[0],
+                p.filter[0], p.dilation[1], p.dilation[2],
             ]
             .map(|extent| extent.to_string())
             .join("_"),

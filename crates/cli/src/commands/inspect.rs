@@ -164,17 +164,8 @@ fn manifest(directory: &Path) -> Value {
 
 fn targets(model: &Model, directory: &Path) -> Table {
     let mut table = Table::new([
-        "target",
-        "objective",
-        "log",
-        "trees",
-        "leaves",
-        "nodes",
-        "max_depth",
-        "max_thresholds",
-        "version",
-        "file_bytes",
-        "compressed",
+        "target", "objective", "log", "trees", "leaves", "nodes", "max_depth", "max_thresholds", "version",
+        "file_bytes", "compressed",
     ]);
     for target in model.targets() {
         let Some(forest) = model.forest(target) else { continue };
@@ -207,13 +198,7 @@ fn yes_no(condition: bool) -> Cell {
 fn features(model: &Model, forest: &Forest) -> Table {
     let schema = &model.extractor().schema;
     let mut table = Table::new([
-        "feature",
-        "depends_on",
-        "splits",
-        "gain",
-        "thresholds",
-        "category_splits",
-        "trained_range",
+        "feature", "depends_on", "splits", "gain", "thresholds", "category_splits", "trained_range",
     ]);
     let uses = forest.feature_uses();
     let columns = schema.names().into_iter().zip(schema.scopes()).zip(uses).zip(forest.feature_infos());

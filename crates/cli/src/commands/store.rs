@@ -261,20 +261,8 @@ fn records(store: &Store, filter: Option<&Filter>) -> Result<Vec<Record>, CliErr
 fn run_list(args: &ListArgs, location: &Location) -> Result<(), CliError> {
     let records = records(&open(location, Mode::ReadOnly)?, args.filter.filter.as_ref())?;
     let mut table = Table::new([
-        "kernel",
-        "median_ms",
-        "cv",
-        "repeats",
-        "candidates",
-        "measured_at",
-        "source",
-        "arch",
-        "device",
-        "pool",
-        "library",
-        "driver",
-        "op",
-        "problem",
+        "kernel", "median_ms", "cv", "repeats", "candidates", "measured_at", "source", "arch", "device",
+        "pool", "library", "driver", "op", "problem",
     ]);
     for Record { scope, problem, winner } in records {
         let measured_at = match args.format {

@@ -45,15 +45,7 @@ fn attention_is_measured_and_what_was_measured_is_a_model() {
     assert_eq!(times("again.csv"), times("sweep.csv"));
     // Two problems of each size, one for each mask, of six kernels.
     let judge = [
-        "--model",
-        "estimate",
-        "--where",
-        "op=fmha",
-        "--arch",
-        "gfx942",
-        "--data",
-        "sweep.csv",
-        "--format",
+        "--model", "estimate", "--where", "op=fmha", "--arch", "gfx942", "--data", "sweep.csv", "--format",
         "csv",
     ];
     let judged = succeeded(&fakes.command("evaluate").args(judge).output().unwrap());

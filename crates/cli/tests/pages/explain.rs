@@ -89,14 +89,7 @@ fn equals_are_not_explained_but_named() {
         let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
             .current_dir(folder.path())
             .args([
-                "explain",
-                "--pool",
-                "twins.txt",
-                "--problem",
-                PROBLEM,
-                "--output",
-                "choice.html",
-                "--model",
+                "explain", "--pool", "twins.txt", "--problem", PROBLEM, "--output", "choice.html", "--model",
             ])
             .arg(root().join("models/grouped_conv_forward_bf16_gfx950").canonicalize().unwrap())
             .args(more)

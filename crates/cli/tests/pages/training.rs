@@ -26,14 +26,7 @@ fn trained(folder: &Path) -> PathBuf {
     let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
         .current_dir(folder)
         .args([
-            "train",
-            "--data",
-            "sweep.csv",
-            "--where",
-            "op=grouped_conv",
-            "--arch",
-            "gfx950",
-            "--output",
+            "train", "--data", "sweep.csv", "--where", "op=grouped_conv", "--arch", "gfx950", "--output",
             "model",
         ])
         .args(["--objective", "relative", "--folds", "3", "--params", "n_estimators=30", "num_leaves=7"])

@@ -21,15 +21,7 @@ use crate::measurements::DataError;
 const BEFORE: [&str; 2] = ["kernel_name", "problem_idx"];
 const CONV: [&str; 3] = ["latency_ms", "tflops", "non_zero"];
 const GEMM: [&str; 10] = [
-    "kernel_name",
-    "m",
-    "n",
-    "k",
-    "split_k",
-    "arch",
-    "latency_ms",
-    "measured_tflops",
-    "bandwidth_gb_s",
+    "kernel_name", "m", "n", "k", "split_k", "arch", "latency_ms", "measured_tflops", "bandwidth_gb_s",
     "is_valid",
 ];
 const FMHA: [&str; 5] = ["arch", "latency_ms", "tflops", "bandwidth_gb_s", "is_valid"];

@@ -20,22 +20,8 @@ pub(crate) fn columns() -> impl Iterator<Item = &'static str> {
 
 /// Those that not every table of convolutions has, and those of GEMMs.
 const OTHER_COLUMNS: [&str; 16] = [
-    "pad_d_left",
-    "pad_h_left",
-    "pad_w_left",
-    "pad_d_right",
-    "pad_h_right",
-    "pad_w_right",
-    "M",
-    "m",
-    "n",
-    "k",
-    "split_k",
-    "batch",
-    "batch_count",
-    "groups",
-    "arch",
-    GFX_NAME,
+    "pad_d_left", "pad_h_left", "pad_w_left", "pad_d_right", "pad_h_right", "pad_w_right", "M", "m", "n",
+    "k", "split_k", "batch", "batch_count", "groups", "arch", GFX_NAME,
 ];
 
 /// The architecture as upstream's converter records it, for rows that have no other, too.
@@ -43,17 +29,8 @@ const GFX_NAME: &str = "hw_gfx_name";
 
 /// Further columns that readers use, so that misspelt ones should be found.
 const MEASURED: [&str; 11] = [
-    "kernel",
-    "kernel_name",
-    "tflops",
-    "measured_tflops",
-    "latency_ms",
-    "latency_us",
-    "bandwidth_gb_s",
-    "non_zero",
-    "is_valid",
-    "problem_idx",
-    "run_id",
+    "kernel", "kernel_name", "tflops", "measured_tflops", "latency_ms", "latency_us", "bandwidth_gb_s",
+    "non_zero", "is_valid", "problem_idx", "run_id",
 ];
 
 /// The operation whose columns a table has; a table with the columns of both is read as the requested one.

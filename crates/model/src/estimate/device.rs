@@ -157,18 +157,8 @@ impl Rates {
 
     /// Names of the rates, in the order of the fields.
     pub const NAMES: [&'static str; 13] = [
-        "registers_per_cu",
-        "lds_bytes_per_cycle",
-        "memory_gb_s",
-        "cache_gb_s",
-        "cache_kb",
-        "macs_fp64",
-        "macs_fp32",
-        "macs_16bit",
-        "macs_8bit",
-        "macs_int8",
-        "macs_4bit",
-        "full_rate_16bit",
+        "registers_per_cu", "lds_bytes_per_cycle", "memory_gb_s", "cache_gb_s", "cache_kb", "macs_fp64",
+        "macs_fp32", "macs_16bit", "macs_8bit", "macs_int8", "macs_4bit", "full_rate_16bit",
         "full_rate_8bit",
     ];
 

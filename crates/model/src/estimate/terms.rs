@@ -7,17 +7,8 @@ use crate::isa::Isa;
 
 /// Names of the terms, in the order in which they are added.
 pub const TERMS: [&str; 11] = [
-    "launch",
-    "arithmetic",
-    "fragments",
-    "loads",
-    "barriers",
-    "waits",
-    "workgroups",
-    "stores",
-    "cache",
-    "memory",
-    "second_stage",
+    "launch", "arithmetic", "fragments", "loads", "barriers", "waits", "workgroups", "stores", "cache",
+    "memory", "second_stage",
 ];
 
 /// The terms of a kernel's time for a problem, in microseconds. A term is the growth of the time when its

@@ -43,65 +43,28 @@ pub enum Engine {
 }
 
 const GEMM_ONLY_IN_72: &[&str] = &[
-    "ratio_M_to_tile_m",
-    "ratio_N_to_tile_n",
-    "ratio_K_to_tile_k",
-    "problem_smaller_than_tile_m",
-    "problem_smaller_than_tile_n",
-    "problem_smaller_than_tile_k",
-    "any_dim_too_small",
-    "needs_padding_m",
-    "needs_padding_n",
-    "needs_padding_k",
-    "has_padding_when_needed_m",
-    "has_padding_when_needed_n",
-    "has_padding_when_needed_k",
-    "missing_required_padding_m",
-    "missing_required_padding_n",
-    "missing_required_padding_k",
-    "missing_any_required_padding",
+    "ratio_M_to_tile_m", "ratio_N_to_tile_n", "ratio_K_to_tile_k", "problem_smaller_than_tile_m",
+    "problem_smaller_than_tile_n", "problem_smaller_than_tile_k", "any_dim_too_small", "needs_padding_m",
+    "needs_padding_n", "needs_padding_k", "has_padding_when_needed_m", "has_padding_when_needed_n",
+    "has_padding_when_needed_k", "missing_required_padding_m", "missing_required_padding_n",
+    "missing_required_padding_k", "missing_any_required_padding",
 ];
 
 const CONV_NEW_IN_97: &[&str] = &["is_intrawave", "has_dsb", "has_si", "is_basic", "is_compv6", "is_mem"];
 const CONV_NEW_IN_91: &[&str] = &["is_3d", "Di", "Z", "Do", "stride_d", "pad_d", "dilation_h", "dilation_w"];
 const CONV_NEW_IN_83: &[&str] = &[
-    "log2_channels_per_group",
-    "log2_output_channels_per_group",
-    "is_depthwise",
-    "group_density",
-    "is_small_group",
-    "channels_product_per_group",
-    "batch_group_product",
-    "is_small_batch_grouped",
+    "log2_channels_per_group", "log2_output_channels_per_group", "is_depthwise", "group_density",
+    "is_small_group", "channels_product_per_group", "batch_group_product", "is_small_batch_grouped",
     "is_compv5",
 ];
 const CONV_NOT_ON_GFX942: &[&str] = &[
-    "log_num_tiles_m",
-    "log_gemm_m_raw",
-    "gemm_m_lt_num_cus",
-    "log_gemm_m_over_num_cus",
-    "log_cu_fill",
-    "k_tiles_over_mn_tiles",
-    "wave_quant_efficiency",
-    "log_k_per_active_cu",
-    "is_subwave",
+    "log_num_tiles_m", "log_gemm_m_raw", "gemm_m_lt_num_cus", "log_gemm_m_over_num_cus", "log_cu_fill",
+    "k_tiles_over_mn_tiles", "wave_quant_efficiency", "log_k_per_active_cu", "is_subwave",
 ];
 const CONV_NOT_ON_GFX950: &[&str] = &[
-    "log2_filter",
-    "aspect_ratio_filter",
-    "block_size",
-    "pipeline",
-    "num_warps",
-    "is_compv3",
-    "is_compv4",
-    "is_compv5",
-    "problem_smaller_than_tile_m",
-    "problem_smaller_than_tile_n",
-    "problem_smaller_than_tile_k",
-    "is_mem_x_log_num_tiles_m",
-    "gemm_m_lt_num_cus",
-    "is_mem_x_log_gemm_m_raw",
-    "waves_per_max_occ",
+    "log2_filter", "aspect_ratio_filter", "block_size", "pipeline", "num_warps", "is_compv3", "is_compv4",
+    "is_compv5", "problem_smaller_than_tile_m", "problem_smaller_than_tile_n", "problem_smaller_than_tile_k",
+    "is_mem_x_log_num_tiles_m", "gemm_m_lt_num_cus", "is_mem_x_log_gemm_m_raw", "waves_per_max_occ",
 ];
 
 /// Upstream's features in our own schema. The pipeline's number and the flag of `compv3` are left out, so
@@ -109,36 +72,12 @@ const CONV_NOT_ON_GFX950: &[&str] = &[
 /// differ only in them have equal features, and so equal scores. So are images and extents: what a GEMM's
 /// rows consist of improved no choice.
 const CONV_SELECT: &[&str] = &[
-    "C",
-    "K",
-    "stride_h",
-    "arithmetic_intensity",
-    "filter_area",
-    "block_size",
-    "gemm_m_per_block",
-    "gemm_n_per_block",
-    "gemm_k_per_block",
-    "tile_volume",
-    "tile_mn",
-    "lds_usage_estimate",
-    "is_compv4",
-    "is_compv5",
-    "gemm_m_output",
-    "gemm_k_output",
-    "num_tiles_m",
-    "num_tiles_n",
-    "num_tiles_k",
-    "total_output_tiles",
-    "tile_eff_m",
-    "tile_eff_n",
-    "tile_eff_k",
-    "overall_tile_efficiency",
-    "ratio_gemm_m_to_tile_m",
-    "ratio_gemm_n_to_tile_n",
-    "ratio_gemm_k_to_tile_k",
-    "log_gemm_m_n_ratio",
-    "wave_quant_efficiency",
-    "log_k_per_active_cu",
+    "C", "K", "stride_h", "arithmetic_intensity", "filter_area", "block_size", "gemm_m_per_block",
+    "gemm_n_per_block", "gemm_k_per_block", "tile_volume", "tile_mn", "lds_usage_estimate", "is_compv4",
+    "is_compv5", "gemm_m_output", "gemm_k_output", "num_tiles_m", "num_tiles_n", "num_tiles_k",
+    "total_output_tiles", "tile_eff_m", "tile_eff_n", "tile_eff_k", "overall_tile_efficiency",
+    "ratio_gemm_m_to_tile_m", "ratio_gemm_n_to_tile_n", "ratio_gemm_k_to_tile_k", "log_gemm_m_n_ratio",
+    "wave_quant_efficiency", "log_k_per_active_cu",
 ];
 
 impl Engine {
@@ -162,20 +101,8 @@ impl Engine {
 
     /// Their names, in the same order.
     pub const WORDS: &'static [&'static str] = &[
-        "gemm55",
-        "gemm72",
-        "gemm78vec",
-        "conv74",
-        "conv83",
-        "conv91",
-        "conv97",
-        "conv_superset",
-        "conv_gfx942",
-        "conv_gfx950",
-        "conv_select",
-        "conv_work",
-        "fmha68",
-        "fmha68_python",
+        "gemm55", "gemm72", "gemm78vec", "conv74", "conv83", "conv91", "conv97", "conv_superset",
+        "conv_gfx942", "conv_gfx950", "conv_select", "conv_work", "fmha68", "fmha68_python",
     ];
 
     /// The name.

@@ -14,29 +14,10 @@ pub(super) fn compute_units(hardware: &Hardware) -> f64 {
 
 /// The pairs that do, of all operations; a test computes every feature with two GPUs.
 const PAIRS: &[&str] = &[
-    "active_waves",
-    "blocks_per_cu",
-    "cu_bytes",
-    "cu_loads",
-    "cu_macs",
-    "cu_steps",
-    "cu_stores",
-    "cu_utilization",
-    "gemm_m_lt_num_cus",
-    "is_subwave",
-    "last_round_share",
-    "lds_ratio",
-    "lds_usage_ratio",
-    "log_cu_fill",
-    "log_gemm_m_over_num_cus",
-    "log_k_per_active_cu",
-    "macs_per_byte",
-    "resident_fill",
-    "resident_rounds",
-    "rounds",
-    "serial_steps",
-    "wave_quant_efficiency",
-    "waves_per_max_occ",
+    "active_waves", "blocks_per_cu", "cu_bytes", "cu_loads", "cu_macs", "cu_steps", "cu_stores",
+    "cu_utilization", "gemm_m_lt_num_cus", "is_subwave", "last_round_share", "lds_ratio", "lds_usage_ratio",
+    "log_cu_fill", "log_gemm_m_over_num_cus", "log_k_per_active_cu", "macs_per_byte", "resident_fill",
+    "resident_rounds", "rounds", "serial_steps", "wave_quant_efficiency", "waves_per_max_occ",
 ];
 
 /// Whether a feature with this name and scope depends on the hardware.

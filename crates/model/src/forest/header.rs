@@ -9,15 +9,8 @@ use super::text::{Count, Lines};
 const VERSIONS: [&str; 2] = ["v3", "v4"];
 
 const KEYS: &[&str] = &[
-    "version",
-    "num_class",
-    "num_tree_per_iteration",
-    "max_feature_idx",
-    "objective",
-    "average_output",
-    "feature_names",
-    "feature_infos",
-    "tree_sizes",
+    "version", "num_class", "num_tree_per_iteration", "max_feature_idx", "objective", "average_output",
+    "feature_names", "feature_infos", "tree_sizes",
 ];
 
 /// What the lines before the first tree say about the whole forest.

@@ -12,22 +12,9 @@ use super::text::Count;
 use super::tree::Tree;
 
 const KEYS: &[&str] = &[
-    "num_leaves",
-    "num_cat",
-    "split_feature",
-    "split_gain",
-    "threshold",
-    "decision_type",
-    "left_child",
-    "right_child",
-    "leaf_value",
-    "leaf_count",
-    "internal_value",
-    "internal_count",
-    "cat_boundaries",
-    "cat_threshold",
-    "is_linear",
-    "shrinkage",
+    "num_leaves", "num_cat", "split_feature", "split_gain", "threshold", "decision_type", "left_child",
+    "right_child", "leaf_value", "leaf_count", "internal_value", "internal_count", "cat_boundaries",
+    "cat_threshold", "is_linear", "shrinkage",
 ];
 
 const VALUE: &str = "a number between -1e290 and 1e290";

@@ -382,27 +382,9 @@ const BESIDE_NAMES: &[&str] = &["variant", "ndim_spatial"];
 
 /// Inputs with words, apart from names; the others have numbers.
 const WORD_INPUTS: &[&str] = &[
-    "variant",
-    "op_type",
-    "direction",
-    "dtype",
-    "dtype_in",
-    "dtype_wei",
-    "dtype_out",
-    "dtype_a",
-    "dtype_b",
-    "dtype_c",
-    "stream_k",
-    "groups",
-    "quant",
-    "group_a",
-    "group_b",
-    "layout",
-    "arch",
-    "pipeline",
-    "wave_mode",
-    "scheduler",
-    "epilogue",
+    "variant", "op_type", "direction", "dtype", "dtype_in", "dtype_wei", "dtype_out", "dtype_a", "dtype_b",
+    "dtype_c", "stream_k", "groups", "quant", "group_a", "group_b", "layout", "arch", "pipeline",
+    "wave_mode", "scheduler", "epilogue",
 ];
 
 fn read_spec(directory: &Path, options: &RowModelOptions) -> Result<FeatureSpec, RowModelError> {

@@ -93,12 +93,8 @@ impl Scratch {
     /// Makes room for lists of all nodes and all leaves of a batch.
     pub(super) fn fit_lists(&mut self, nodes: usize, trees: usize) {
         for list in [
-            &mut self.cell_of,
-            &mut self.answer_of,
-            &mut self.node_at,
-            &mut self.node_set,
-            &mut self.split_at,
-            &mut self.split_set,
+            &mut self.cell_of, &mut self.answer_of, &mut self.node_at, &mut self.node_set,
+            &mut self.split_at, &mut self.split_set,
         ] {
             grow(list, nodes + trees + SLACK);
         }

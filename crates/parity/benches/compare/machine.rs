@@ -8,16 +8,8 @@ use ck_select_parity::synthetic::Random;
 
 /// The ten tiles of the convolution sweep.
 const TILES: [&str; 10] = [
-    "16x64x64",
-    "32x64x64",
-    "64x64x64",
-    "32x128x64",
-    "64x128x64",
-    "128x128x64",
-    "16x64x128",
-    "32x64x128",
-    "64x64x128",
-    "128x64x128",
+    "16x64x64", "32x64x64", "64x64x64", "32x128x64", "64x128x64", "128x128x64", "16x64x128", "32x64x128",
+    "64x64x128", "128x64x128",
 ];
 
 /// What kernels a bench chooses from, with which features, for which problems.

@@ -48,8 +48,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         pool: pool_of("gemm_small", &gemm_names())?,
         train: (0..240).map(|_| gemm_problem(&mut random).into()).collect(),
         asked: &[
-            "M=128,N=1536,K=7168,dtype=fp8",
-            "M=1,N=4096,K=4096,dtype=fp16",
+            "M=128,N=1536,K=7168,dtype=fp8", "M=1,N=4096,K=4096,dtype=fp16",
             "M=20480,N=7168,K=256,layout=crr",
         ],
         targets: &["tflops", "latency", "bandwidth"],

@@ -151,26 +151,13 @@ fn folds(page: &mut Page, plan: &Plan, trained: &[Trained]) {
         let error = |value: Option<f64>| value.map_or_else(String::new, number);
         page.table(
             &[
-                "fold",
-                "problems",
-                "rows held out",
-                "rows trained on",
-                "trees",
-                "mean",
-                "median",
-                "P10",
-                "worst",
-                "best of 3",
-                "RMSE",
-                "R²",
+                "fold", "problems", "rows held out", "rows trained on", "trees", "mean", "median", "P10",
+                "worst", "best of 3", "RMSE", "R²",
             ],
             folds.iter().zip(&names).map(|(fold, name)| {
                 let counts = [fold.val_groups, fold.val_size, fold.train_size, fold.best_iteration];
                 let shares = [
-                    fold.mean_efficiency,
-                    fold.median_efficiency,
-                    fold.p10_efficiency,
-                    fold.min_efficiency,
+                    fold.mean_efficiency, fold.median_efficiency, fold.p10_efficiency, fold.min_efficiency,
                     fold.best_of_top3,
                 ];
                 let errors = [fold.rmse, fold.r2].map(error);

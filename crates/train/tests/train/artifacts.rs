@@ -70,12 +70,8 @@ fn all_files_are_there_and_say_what_was_trained() {
 
     let card = String::from_utf8(directory.file("MODEL_CARD.md").unwrap().to_vec()).unwrap();
     for part in [
-        "# made_up",
-        "| sweep.csv | 360 |",
-        "| relative | listwise | 20 |",
-        "- varied: N 1 to 4, C 64 to 256,",
-        ", G 1, Di 1,",
-        ", dtype_in bf16, dtype_wei bf16,",
+        "# made_up", "| sweep.csv | 360 |", "| relative | listwise | 20 |",
+        "- varied: N 1 to 4, C 64 to 256,", ", G 1, Di 1,", ", dtype_in bf16, dtype_wei bf16,",
         "$ ckselect train --data sweep.csv",
     ] {
         assert!(card.contains(part), "{part}\n{card}");

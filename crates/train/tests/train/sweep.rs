@@ -11,20 +11,8 @@ use ck_select_types::hardware::Hardware;
 use ck_select_types::vocab::{Direction, Op};
 
 pub(crate) const FEATURES: &[&str] = &[
-    "N",
-    "C",
-    "K",
-    "Hi",
-    "Y",
-    "gemm_m_per_block",
-    "gemm_n_per_block",
-    "gemm_k_per_block",
-    "is_compv4",
-    "num_tiles_m",
-    "num_tiles_n",
-    "num_tiles_k",
-    "tile_eff_m",
-    "wave_quant_efficiency",
+    "N", "C", "K", "Hi", "Y", "gemm_m_per_block", "gemm_n_per_block", "gemm_k_per_block", "is_compv4",
+    "num_tiles_m", "num_tiles_n", "num_tiles_k", "tile_eff_m", "wave_quant_efficiency",
 ];
 
 /// A sweep as a benchmark CSV.

@@ -27,14 +27,7 @@ pub(crate) const OPERATION: Operation = Operation {
     more_columns: &[&["split_k"], &["pad_d_right", "pad_h_right", "pad_w_right"]],
     problem_cells: &[&CONV_COLUMNS, &["dtype", "direction", "arch"]],
     kernel_cells: &[
-        "block_size",
-        "gemm_m_per_block",
-        "gemm_n_per_block",
-        "gemm_k_per_block",
-        "pipeline",
-        "wave_mode",
-        "has_dsb",
-        "has_si",
-        "two_stage",
+        "block_size", "gemm_m_per_block", "gemm_n_per_block", "gemm_k_per_block", "pipeline", "wave_mode",
+        "has_dsb", "has_si", "two_stage",
     ],
 };

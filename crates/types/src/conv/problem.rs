@@ -55,25 +55,8 @@ fields! {
 /// The columns of tables of measurements: upstream's nineteen, in its order. `pad_*` is the padding before an
 /// axis.
 pub const CONV_COLUMNS: [&str; 19] = [
-    "N",
-    "C",
-    "K",
-    "G",
-    "Di",
-    "Hi",
-    "Wi",
-    "Z",
-    "Y",
-    "X",
-    "stride_d",
-    "stride_h",
-    "stride_w",
-    "pad_d",
-    "pad_h",
-    "pad_w",
-    "dilation_d",
-    "dilation_h",
-    "dilation_w",
+    "N", "C", "K", "G", "Di", "Hi", "Wi", "Z", "Y", "X", "stride_d", "stride_h", "stride_w", "pad_d",
+    "pad_h", "pad_w", "dilation_d", "dilation_h", "dilation_w",
 ];
 const PLACES: [usize; 19] = places(ConvProblem::FIELDS, &CONV_COLUMNS);
 /// The first of the fields that belong to an axis; three by three, up to [`BEHIND_AXES`].

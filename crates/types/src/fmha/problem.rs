@@ -101,36 +101,15 @@ fields! {
 
 /// The sizes of attention: upstream's seven, then those that its tables lack.
 pub const FMHA_COLUMNS: [&str; 13] = [
-    "batch",
-    "seqlen_q",
-    "seqlen_k",
-    "nhead_q",
-    "nhead_k",
-    "hdim_q",
-    "hdim_v",
-    "max_seqlen_q",
-    "max_seqlen_k",
-    "page_size",
-    "num_splits",
-    "window_left",
-    "window_right",
+    "batch", "seqlen_q", "seqlen_k", "nhead_q", "nhead_k", "hdim_q", "hdim_v", "max_seqlen_q",
+    "max_seqlen_k", "page_size", "num_splits", "window_left", "window_right",
 ];
 
 /// What else one call of an attention kernel has, in tables that need it to tell problems apart.
 pub const FMHA_MORE_COLUMNS: [&str; 13] = [
-    "sink_size",
-    "min_seqlen_q",
-    "rotary_dim",
-    "has_seqstart_q_ptr",
-    "has_seqstart_k_ptr",
-    "has_seqlen_q_ptr",
-    "has_seqlen_k_ptr",
-    "has_cu_seqlen_q_ptr",
-    "has_cu_seqlen_k_ptr",
-    "has_block_table_ptr",
-    "has_cache_batch_idx",
-    "is_gappy",
-    "has_rotary_cos_sin",
+    "sink_size", "min_seqlen_q", "rotary_dim", "has_seqstart_q_ptr", "has_seqstart_k_ptr",
+    "has_seqlen_q_ptr", "has_seqlen_k_ptr", "has_cu_seqlen_q_ptr", "has_cu_seqlen_k_ptr",
+    "has_block_table_ptr", "has_cache_batch_idx", "is_gappy", "has_rotary_cos_sin",
 ];
 
 /// The same, each by itself.

@@ -44,30 +44,10 @@ impl std::fmt::Display for UnknownColumn {
 /// Columns that tables have besides those of a problem, and that no reader needs to be told about: what
 /// benchmarks, converters and `ckselect` itself write.
 const BESIDE: &[&str] = &[
-    "kernel",
-    "kernel_name",
-    "problem_idx",
-    "problem",
-    "op",
-    "op_type",
-    "variant",
-    "ndim_spatial",
-    "latency_ms",
-    "tflops",
-    "measured_tflops",
-    "bandwidth_gb_s",
-    "non_zero",
-    "is_valid",
-    "error_msg",
-    "run_id",
-    "rank",
-    "score",
-    "oracle_kernel",
-    "oracle_tflops",
-    "predicted_kernel",
-    "actual_tflops",
-    "efficiency",
-    "match",
+    "kernel", "kernel_name", "problem_idx", "problem", "op", "op_type", "variant", "ndim_spatial",
+    "latency_ms", "tflops", "measured_tflops", "bandwidth_gb_s", "non_zero", "is_valid", "error_msg",
+    "run_id", "rank", "score", "oracle_kernel", "oracle_tflops", "predicted_kernel", "actual_tflops",
+    "efficiency", "match",
 ];
 
 /// Columns of hardware that upstream's converter writes and lists of problems do not need.
@@ -349,15 +329,7 @@ mod tests {
     #[test]
     fn others_are_reported_and_known_ones_are_not() {
         let more = [
-            "id",
-            "comment",
-            "kernel",
-            "tflops",
-            "hw_num_cus",
-            "hw_chip_id",
-            "block_size",
-            "f:N",
-            "",
+            "id", "comment", "kernel", "tflops", "hw_num_cus", "hw_chip_id", "block_size", "f:N", "",
             "tile_m",
         ];
         assert_eq!(conv(&more).unwrap(), ["id", "comment"]);

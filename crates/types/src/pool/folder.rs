@@ -17,19 +17,8 @@ const MANIFEST: &str = "kernels.json";
 /// Families of functions that kernels' libraries export, as CK's tile engine builds them, and `ck_bench` for those
 /// of `include/ck_select_bench.h`.
 const SIGNATURES: [&str; 13] = [
-    "ck_bench",
-    "gemm",
-    "grouped_gemm",
-    "multi_d_gemm",
-    "multi_abd",
-    "batched_gemm",
-    "batched_contraction",
-    "mx_gemm",
-    "abquant_gemm",
-    "aquant_gemm",
-    "bquant_gemm",
-    "rowcolquant_gemm",
-    "tensorquant_gemm",
+    "ck_bench", "gemm", "grouped_gemm", "multi_d_gemm", "multi_abd", "batched_gemm", "batched_contraction",
+    "mx_gemm", "abquant_gemm", "aquant_gemm", "bquant_gemm", "rowcolquant_gemm", "tensorquant_gemm",
 ];
 
 /// A kernel's library, and how to call it.

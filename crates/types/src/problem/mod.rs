@@ -239,16 +239,8 @@ mod tests {
         add(GemmProblem { layout: "rrr".parse().unwrap(), ..gemm }.into());
         add(GemmProblem { layout: "rcc".parse().unwrap(), ..gemm }.into());
         let asked = [
-            "batch=1",
-            "batch=2",
-            "stream_k=atomic",
-            "stream_k=tree",
-            "num_d=1",
-            "preshuffle=1",
-            "quant=aquant",
-            "quant=bquant",
-            "quant=abquant",
-            "quant=abquant,group_a=1x1x64",
+            "batch=1", "batch=2", "stream_k=atomic", "stream_k=tree", "num_d=1", "preshuffle=1",
+            "quant=aquant", "quant=bquant", "quant=abquant", "quant=abquant,group_a=1x1x64",
             "quant=abquant,group_b=1x128x128",
         ];
         for request in asked {

@@ -329,16 +329,8 @@ fn figures(evaluation: &Evaluation, measurements: &Measurements) -> Table {
 
 fn outcomes(evaluation: &Evaluation, measurements: &Measurements) -> Table {
     let mut header = vec![
-        "problem",
-        "efficiency",
-        "selected_kernel",
-        "selected_tflops",
-        "oracle_kernel",
-        "oracle_tflops",
-        "oracle_rank",
-        "num_kernels",
-        "out_of_range",
-        "problem_idx",
+        "problem", "efficiency", "selected_kernel", "selected_tflops", "oracle_kernel", "oracle_tflops",
+        "oracle_rank", "num_kernels", "out_of_range", "problem_idx",
     ];
     if measurements.chooses_split() {
         header.extend(["selected_split_k", "oracle_split_k"]);

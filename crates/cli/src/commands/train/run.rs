@@ -257,17 +257,7 @@ impl Watcher for Bar {
 /// The results of cross-validation: a line per fold or what was left out, and one over all problems.
 fn report(args: &Args, trained: &[Trained]) -> Result<(), CliError> {
     let mut table = Table::new([
-        "target",
-        "fold",
-        "problems",
-        "trees",
-        "rmse",
-        "r2",
-        "mean",
-        "median",
-        "p10",
-        "min",
-        "best_of_top3",
+        "target", "fold", "problems", "trees", "rmse", "r2", "mean", "median", "p10", "min", "best_of_top3",
     ]);
     for one in trained {
         let target = one.goal.target.as_str();

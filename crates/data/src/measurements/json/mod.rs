@@ -55,18 +55,8 @@ const NAMES: [&str; 3] = ["kernel", "kernel_name", "name"];
 
 /// What else the problem of a GEMM's benchmark has; the kernel's name says it, too.
 const OF_KERNEL: [&str; 12] = [
-    "dtype_a",
-    "dtype_b",
-    "dtype_c",
-    "dtype_acc",
-    "layout_a",
-    "layout_b",
-    "layout_c",
-    "stride_a",
-    "stride_b",
-    "stride_c",
-    "structured_sparsity",
-    "arch",
+    "dtype_a", "dtype_b", "dtype_c", "dtype_acc", "layout_a", "layout_b", "layout_c", "stride_a", "stride_b",
+    "stride_c", "structured_sparsity", "arch",
 ];
 
 /// The figures of a GEMM's benchmark, with our keys.
@@ -74,15 +64,8 @@ const PERF_RESULT: [(&str, &str); 2] = [("tflops(TFlops)", "tflops"), ("latency(
 
 /// The other keys that are read.
 const FIGURES: &[&str] = &[
-    "kernel_name",
-    "tflops",
-    "measured_tflops",
-    "avg_time_ms",
-    "latency_ms",
-    "latency_us",
-    "is_valid",
-    "error",
-    "error_msg",
+    "kernel_name", "tflops", "measured_tflops", "avg_time_ms", "latency_ms", "latency_us", "is_valid",
+    "error", "error_msg",
 ];
 
 /// Keys of the speed, and the TFLOPS of their units.

@@ -28,17 +28,8 @@ use crate::vocab::{FmhaBias, FmhaFamily, FmhaPipeline, FmhaQscale};
 
 /// Names of the terms, in the order in which they are added.
 pub const FMHA_TERMS: [&str; 11] = [
-    "launch",
-    "products",
-    "softmax",
-    "fragments",
-    "loads",
-    "barriers",
-    "waits",
-    "workgroups",
-    "cache",
-    "memory",
-    "second_stage",
+    "launch", "products", "softmax", "fragments", "loads", "barriers", "waits", "workgroups", "cache",
+    "memory", "second_stage",
 ];
 
 /// Properties of a device's attention kernels, not of the device.

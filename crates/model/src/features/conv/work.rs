@@ -377,14 +377,7 @@ mod tests {
         let bytes = [2 * 14 * 12 * 48 * 2, 72 * 24 * 9 * 2, 2 * 7 * 6 * 72 * 2].map(f64::from);
         let [input, filter, output] = bytes;
         let names = [
-            "work_m",
-            "work_n",
-            "work_k",
-            "blocks",
-            "taps_per_step",
-            "reread_bytes",
-            "cu_loads",
-            "cu_stores",
+            "work_m", "work_n", "work_k", "blocks", "taps_per_step", "reread_bytes", "cu_loads", "cu_stores",
         ];
         for (direction, expected) in [
             (

@@ -10,14 +10,9 @@ use crate::problem::{FmhaProblem, InvalidField};
 
 const DTYPES: &[&str] = &["fp16", "bf16", "fp8bf16", "fp8fp32"];
 const PIPELINES: &[&str] = &[
-    "qr",
-    "qr_async",
-    "qr_async_trload",
-    "qr_async_trload_v3",
-    "qr_pagedkv",
+    "qr", "qr_async", "qr_async_trload", "qr_async_trload_v3", "qr_pagedkv",
     // The last two have a number in training only.
-    "qr_nwarp_sshuffle",
-    "appendkv",
+    "qr_nwarp_sshuffle", "appendkv",
 ];
 const MASKS: &[&str] = &["no", "top_left", "bottom_right", "generic"];
 const BIASES: &[&str] = &["no", "elementwise", "alibi"];

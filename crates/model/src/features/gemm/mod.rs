@@ -130,16 +130,8 @@ pub static FEATURES: &[Feature<GemmTerms, GemmKernelTerms>] = hardware_features!
 
 /// Names of our own, most of which need [`GemmBuild`], which no cells have.
 pub(super) const BUILD: &[&str] = &[
-    "integers",
-    "pipeline_place",
-    "scheduler_place",
-    "epilogue_place",
-    "quant_place",
-    "block_per_cu",
-    "store_threads",
-    "preshuffled",
-    "batched",
-    "row_scales",
+    "integers", "pipeline_place", "scheduler_place", "epilogue_place", "quant_place", "block_per_cu",
+    "store_threads", "preshuffled", "batched", "row_scales",
 ];
 
 /// Names that need the widths of memory accesses.

@@ -38,24 +38,8 @@ pub(super) fn unknown(error: &UnknownWord) -> PoolError {
 /// The words of types, pipelines and epilogues that the exporter of GEMMs can spell. It writes `unknown` for
 /// others, though identifiers do not.
 const SPELLED: [&str; 18] = [
-    "fp16",
-    "bf16",
-    "fp32",
-    "fp8",
-    "bf8",
-    "int8",
-    "int32",
-    "mem",
-    "compv1",
-    "compv2",
-    "compv3",
-    "compv4",
-    "compv5",
-    "none",
-    "default",
-    "cshuffle",
-    "bias",
-    "activation",
+    "fp16", "bf16", "fp32", "fp8", "bf8", "int8", "int32", "mem", "compv1", "compv2", "compv3", "compv4",
+    "compv5", "none", "default", "cshuffle", "bias", "activation",
 ];
 
 /// The fields of a kernel, from its name first and then from keys, which must not contradict the name.
