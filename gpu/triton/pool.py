@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import re
+import signal
 import sys
 from dataclasses import dataclass
 
@@ -180,4 +181,5 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` is no error.
     sys.exit(main(sys.argv[1:]))
