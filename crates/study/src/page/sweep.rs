@@ -199,7 +199,7 @@ fn pool(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     page.text(
         "Kernels one after the other, each the one that adds most to those before it. A problem's share is \
          the speed of the fastest kept kernel over that of the fastest of all; a problem that no kept kernel \
-         runs counts as 0. ckselect report --prune-pool writes such a pool.",
+         runs counts as 0. ckselect report --output FILE.txt writes such a pool.",
     );
     let points = (1..).map(f64::from).zip(steps.iter().map(|step| step.share));
     let all = [Series::new("", Mark::Line, points)];
