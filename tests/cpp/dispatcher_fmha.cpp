@@ -384,7 +384,7 @@ void sums_of_group_mode_are_no_lengths() {
   // Without lengths, there are as many keys as queries.
   const auto none = calls(0, 0, 128);
   const auto square = calls(128, 128, 128);
-  for (const std::size_t api : {0, 1, 2, 4}) CHECK(explained(selector, none[api]) == explained(selector, square[api]));
+  for (const std::size_t api : {0U, 1U, 2U, 4U}) CHECK(explained(selector, none[api]) == explained(selector, square[api]));
 }
 
 void unused_pages_and_splits_may_be_0() {
