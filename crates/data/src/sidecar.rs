@@ -132,7 +132,7 @@ impl Sidecar {
 
     /// Reads the sidecar files of a file; empty if there are none.
     pub fn beside(path: &Path) -> Result<Self, SidecarError> {
-        let meta = Meta::of(Self::meta_beside(path)?);
+        let meta = Meta::or_empty(Self::meta_beside(path)?);
         let path_of_details = with(path, DETAILS);
         let details = if path_of_details.is_file() {
             let opened = files::open(&path_of_details);
@@ -202,8 +202,8 @@ struct Part {
 }
 
 impl Meta {
-    /// A sidecar that was read before; without one, nothing.
-    fn of(meta: Option<Value>) -> Self {
+    /// A sidecar, whose types were checked when it was read; empty without one.
+    fn or_empty(meta: Option<Value>) -> Self {
         meta.and_then(|meta| serde_json::from_value(meta).ok()).unwrap_or_default()
     }
 
@@ -215,7 +215,7 @@ impl Meta {
 
 /// The sessions of a sidecar.
 pub(super) fn sessions(meta: Option<Value>) -> Vec<Session> {
-    Meta::of(meta).sessions()
+    Meta::or_empty(meta).sessions()
 }
 
 /// A line of the details; other fields are ignored.
