@@ -11,20 +11,7 @@ from ctypes import POINTER, c_char_p, c_double, c_int32, c_int64, c_size_t, c_ui
 from pathlib import Path
 from typing import Any
 
-from ._structs import (
-    Column,
-    ConvProblem,
-    FmhaProblem,
-    GemmProblem,
-    KernelHooks,
-    ModelOptions,
-    Options,
-    Ranked,
-    RowOptions,
-    Selection,
-    TuneBudget,
-    TuneReport,
-)
+from . import _structs
 from .errors import of_status
 
 ABI_VERSION = 1
@@ -44,69 +31,46 @@ def _path() -> str:
 
 # The arguments of each function. All but the last few return a `ck_status`.
 _FUNCTIONS: dict[str, list[Any]] = {
-    "ck_spec_describe": [c_char_p, POINTER(RowOptions), POINTER(c_void_p)],
+    "ck_spec_describe": [c_char_p, POINTER(_structs.RowOptions), POINTER(c_void_p)],
     "ck_kernel_cells": [c_char_p, POINTER(c_void_p)],
-    "ck_model_create": [c_char_p, POINTER(RowOptions), POINTER(c_void_p)],
+    "ck_model_create": [c_char_p, POINTER(_structs.RowOptions), POINTER(c_void_p)],
     "ck_model_predict_row": [c_void_p, c_char_p, c_size_t, POINTER(c_double)],
-    "ck_model_predict_rows": [c_void_p, POINTER(Column), c_size_t, c_size_t, c_void_p],
-    "ck_model_extract_rows": [c_void_p, POINTER(Column), c_size_t, c_size_t, c_size_t, c_void_p],
-    "ck_engine_describe": [POINTER(RowOptions), POINTER(c_void_p)],
-    "ck_engine_extract_row": [POINTER(RowOptions), c_char_p, c_size_t, c_size_t, c_void_p],
-    "ck_engine_extract_rows": [POINTER(RowOptions), POINTER(Column), c_size_t, c_size_t, c_size_t, c_void_p],
+    "ck_model_predict_rows": [c_void_p, POINTER(_structs.Column), c_size_t, c_size_t, c_void_p],
+    "ck_model_extract_rows": [c_void_p, POINTER(_structs.Column), c_size_t, c_size_t, c_size_t, c_void_p],
+    "ck_engine_describe": [POINTER(_structs.RowOptions), POINTER(c_void_p)],
+    "ck_engine_extract_row": [POINTER(_structs.RowOptions), c_char_p, c_size_t, c_size_t, c_void_p],
+    "ck_engine_extract_rows": [
+        POINTER(_structs.RowOptions),
+        POINTER(_structs.Column),
+        c_size_t,
+        c_size_t,
+        c_size_t,
+        c_void_p,
+    ],
     "ck_forest_create": [c_char_p, POINTER(c_void_p)],
     "ck_forest_width": [c_void_p, POINTER(c_size_t)],
     "ck_forest_predict": [c_void_p, c_void_p, c_size_t, c_size_t, c_void_p],
-    "ck_pool_create": [c_void_p, POINTER(Column), c_size_t, c_size_t, POINTER(c_void_p)],
+    "ck_pool_create": [c_void_p, POINTER(_structs.Column), c_size_t, c_size_t, POINTER(c_void_p)],
     "ck_pool_prepare": [c_void_p],
     "ck_pool_rank": [c_void_p, c_char_p, c_size_t, c_size_t, c_void_p, c_void_p],
-    "ck_conv_problem_init": [POINTER(ConvProblem)],
-    "ck_gemm_problem_init": [POINTER(GemmProblem)],
-    "ck_fmha_problem_init": [POINTER(FmhaProblem)],
-    "ck_registry_create": [POINTER(Options), POINTER(c_void_p)],
-    "ck_registry_set_options": [c_void_p, POINTER(Options)],
-    "ck_registry_add_kernel": [c_void_p, c_char_p, POINTER(KernelHooks)],
+    "ck_registry_create": [POINTER(_structs.Options), POINTER(c_void_p)],
+    "ck_registry_add_kernel": [c_void_p, c_char_p, POINTER(_structs.KernelHooks)],
     "ck_registry_size": [c_void_p, POINTER(c_size_t)],
-    "ck_registry_retain_arch": [c_void_p, c_char_p, POINTER(c_size_t)],
-    "ck_registry_clear": [c_void_p],
-    "ck_registry_load_model": [c_void_p, c_char_p, POINTER(ModelOptions)],
+    "ck_registry_load_model": [c_void_p, c_char_p, POINTER(_structs.ModelOptions)],
     "ck_problem_field_name": [c_int32, c_size_t, POINTER(c_char_p)],
-    "ck_registry_remove_models": [c_void_p],
     "ck_registry_prepare": [c_void_p],
     "ck_registry_refresh_store": [c_void_p],
-    "ck_registry_tune": [c_void_p, POINTER(TuneBudget), POINTER(TuneReport)],
+    "ck_registry_tune": [c_void_p, POINTER(_structs.TuneBudget), POINTER(_structs.TuneReport)],
     "ck_registry_store_status": [c_void_p, POINTER(c_size_t), POINTER(c_void_p)],
-    "ck_registry_select_conv": [c_void_p, POINTER(ConvProblem), POINTER(Selection)],
-    "ck_registry_select_gemm": [c_void_p, POINTER(GemmProblem), POINTER(Selection)],
-    "ck_registry_select_fmha": [c_void_p, POINTER(FmhaProblem), POINTER(Selection)],
-    "ck_registry_choose_fmha_splits": [c_void_p, POINTER(FmhaProblem), c_int64, POINTER(c_int64)],
-    "ck_registry_rank_conv": [
-        c_void_p,
-        POINTER(ConvProblem),
-        c_size_t,
-        POINTER(Ranked),
-        POINTER(c_size_t),
-        POINTER(c_size_t),
-    ],
-    "ck_registry_rank_gemm": [
-        c_void_p,
-        POINTER(GemmProblem),
-        c_size_t,
-        POINTER(Ranked),
-        POINTER(c_size_t),
-        POINTER(c_size_t),
-    ],
-    "ck_registry_rank_fmha": [
-        c_void_p,
-        POINTER(FmhaProblem),
-        c_size_t,
-        POINTER(Ranked),
-        POINTER(c_size_t),
-        POINTER(c_size_t),
-    ],
-    "ck_registry_explain_conv": [c_void_p, POINTER(ConvProblem), POINTER(c_void_p)],
-    "ck_registry_explain_gemm": [c_void_p, POINTER(GemmProblem), POINTER(c_void_p)],
-    "ck_registry_explain_fmha": [c_void_p, POINTER(FmhaProblem), POINTER(c_void_p)],
+    "ck_registry_choose_fmha_splits": [c_void_p, POINTER(_structs.FmhaProblem), c_int64, POINTER(c_int64)],
 }
+_COUNT = POINTER(c_size_t)
+for _op, _kind in (("conv", _structs.ConvProblem), ("gemm", _structs.GemmProblem), ("fmha", _structs.FmhaProblem)):
+    _problem: Any = POINTER(_kind)
+    _FUNCTIONS[f"ck_{_op}_problem_init"] = [_problem]
+    _FUNCTIONS[f"ck_registry_select_{_op}"] = [c_void_p, _problem, POINTER(_structs.Selection)]
+    _FUNCTIONS[f"ck_registry_rank_{_op}"] = [c_void_p, _problem, c_size_t, POINTER(_structs.Ranked), _COUNT, _COUNT]
+    _FUNCTIONS[f"ck_registry_explain_{_op}"] = [c_void_p, _problem, POINTER(c_void_p)]
 
 
 def _load() -> Any:
@@ -121,11 +85,8 @@ def _load() -> Any:
         function = getattr(library, name)
         function.argtypes = arguments
         function.restype = c_int32
-    for name in (
-        *("ck_model_destroy", "ck_forest_destroy", "ck_pool_destroy", "ck_registry_destroy"),
-        "ck_string_free",
-    ):
-        function = getattr(library, name)
+    for freed in ("model_destroy", "forest_destroy", "pool_destroy", "registry_destroy", "string_free"):
+        function = getattr(library, f"ck_{freed}")
         function.argtypes = [c_void_p]
         function.restype = None
     library.ck_last_error.restype = c_char_p

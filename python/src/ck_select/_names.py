@@ -10,24 +10,7 @@ from typing import Any
 from ._library import check, lib, take_text
 from .errors import InvalidInputError
 
-DTYPES = (
-    "fp16",
-    "bf16",
-    "fp32",
-    "fp64",
-    "fp8",
-    "bf8",
-    "int8",
-    "int4",
-    "int32",
-    "pk_fp4",
-    "pk_int4",
-    "fp8fp16",
-    "fp8bf16",
-    "fp8fp32",
-    "mxfp8",
-    "mxfp4",
-)
+DTYPES = tuple("fp16 bf16 fp32 fp64 fp8 bf8 int8 int4 int32 pk_fp4 pk_int4 fp8fp16 fp8bf16 fp8fp32 mxfp8 mxfp4".split())
 """Element types, by the library's numbers."""
 
 COLUMNS = ("kernel_name", "kernel")

@@ -16,6 +16,12 @@ from . import _names, _rows, _table
 from .errors import InvalidInputError
 from .predictor import Predictor
 
+__all__ = [  # noqa: PLE0604, three lists of names
+    *("DTYPE_TO_C_DTYPE", "LAYOUT_TO_DISPATCHER", "MLKernelSpec", "create_ml_heuristic", "create_ranked_heuristic"),
+    *("feature_dict_to_dispatcher_config", "feature_dict_to_ml_spec", "kernel_config_to_feature_dict"),
+    *("load_kernel_pool_from_binaries", "ml_spec_to_dispatcher_config", "parse_kernel_name"),
+]
+
 LAYOUT_TO_DISPATCHER = {
     "rcr": ("row", "col", "row"),
     "rrr": ("row", "row", "row"),
@@ -196,7 +202,7 @@ def load_kernel_pool_from_binaries(bin_dir: str | os.PathLike[str]) -> list[dict
 
 
 def create_ml_heuristic(
-    model_dir: str | os.PathLike[str],
+    model_dir: str | os.PathLike[str] | Predictor,
     dtype: str = "fp8",
     arch: str | None = None,
     layout: str = "rcr",
@@ -204,11 +210,19 @@ def create_ml_heuristic(
     bin_dir: str | os.PathLike[str] | None = None,
 ) -> Callable[[int, int, int], MLKernelSpec]:
     """A function (M, N, K) -> the best kernel. The pool is copied: later changes to its dicts have no effect."""
-    return ml_heuristic(Predictor(model_dir), dtype, arch, layout, kernel_pool, bin_dir)
+    kernel_pool = _each_kernel(kernel_pool, bin_dir)
+    if not kernel_pool:
+        raise ValueError("No kernel configs: kernel_pool is empty, or bin_dir has no benchmark programs")
+    ranked = create_ranked_heuristic(model_dir, dtype, arch, layout, kernel_pool, top_k=1)
+
+    def heuristic(M: int, N: int, K: int) -> MLKernelSpec:
+        return ranked(M, N, K)[0]
+
+    return heuristic
 
 
 def create_ranked_heuristic(
-    model_dir: str | os.PathLike[str],
+    model_dir: str | os.PathLike[str] | Predictor,
     dtype: str = "fp8",
     arch: str | None = None,
     layout: str = "rcr",
@@ -220,46 +234,10 @@ def create_ranked_heuristic(
 
     The pool is copied: later changes to its dicts have no effect. It may also contain names.
     """
-    return ranked_heuristic(Predictor(model_dir), dtype, arch, layout, kernel_pool, bin_dir, top_k)
-
-
-def ml_heuristic(
-    predictor: Predictor,
-    dtype: str,
-    arch: str | None,
-    layout: str,
-    kernel_pool: _rows.Kernels | None,
-    bin_dir: str | os.PathLike[str] | None,
-) -> Callable[[int, int, int], MLKernelSpec]:
-    """:func:`create_ml_heuristic` with an existing predictor."""
-    if kernel_pool is None:
-        kernel_pool = load_kernel_pool_from_binaries(bin_dir if bin_dir is not None else _BIN_DIR)
-    kernel_pool = list(_rows.each(kernel_pool, "kernel_pool"))
-    if not kernel_pool:
-        raise ValueError("No kernel configs: kernel_pool is empty, or bin_dir has no benchmark programs")
-    ranked = ranked_heuristic(predictor, dtype, arch, layout, kernel_pool, bin_dir, 1)
-
-    def heuristic(M: int, N: int, K: int) -> MLKernelSpec:
-        return ranked(M, N, K)[0]
-
-    return heuristic
-
-
-def ranked_heuristic(
-    predictor: Predictor,
-    dtype: str,
-    arch: str | None,
-    layout: str,
-    kernel_pool: _rows.Kernels | None,
-    bin_dir: str | os.PathLike[str] | None,
-    top_k: int,
-) -> Callable[[int, int, int], list[MLKernelSpec]]:
-    """:func:`create_ranked_heuristic` with an existing predictor."""
-    if kernel_pool is None:
-        kernel_pool = load_kernel_pool_from_binaries(bin_dir if bin_dir is not None else _BIN_DIR)
+    predictor = model_dir if isinstance(model_dir, Predictor) else Predictor(model_dir)
     described = [
         _of_name(kernel) if isinstance(kernel, str) else dict(_rows.mapping(kernel, f"kernel_pool: row {place}"))
-        for place, kernel in enumerate(_rows.each(kernel_pool, "kernel_pool"))
+        for place, kernel in enumerate(_each_kernel(kernel_pool, bin_dir))
     ]
     asked: dict[str, Any] = {"dtype": dtype, "layout": layout, "split_k": 1}
     target = resolve_arch(predictor, arch, described)
@@ -277,6 +255,12 @@ def ranked_heuristic(
         return [feature_dict_to_ml_spec(by_name[name], value) for name, value in ranked]
 
     return heuristic
+
+
+def _each_kernel(kernel_pool: _rows.Kernels | None, bin_dir: str | os.PathLike[str] | None) -> list[Any]:
+    if kernel_pool is None:
+        return list(load_kernel_pool_from_binaries(bin_dir if bin_dir is not None else _BIN_DIR))
+    return list(_rows.each(kernel_pool, "kernel_pool"))
 
 
 def _of_name(name: str) -> dict[str, Any]:

@@ -11,19 +11,13 @@ from . import _structs
 from ._library import check, lib
 from ._names import DTYPES
 
+_FAMILIES = (
+    "fwd fwd_pagedkv fwd_splitkv fwd_splitkv_combine fwd_appendkv batch_prefill "
+    "bwd_dot_do_o bwd_dq_dk_dv bwd_convert_dq"
+)
 _WORDS: dict[str, tuple[str, ...]] = {
     "api_family": ("fwd", "fwd_pagedkv", "fwd_splitkv", "fwd_appendkv", "batch_prefill", "bwd"),
-    "family": (
-        "fwd",
-        "fwd_pagedkv",
-        "fwd_splitkv",
-        "fwd_splitkv_combine",
-        "fwd_appendkv",
-        "batch_prefill",
-        "bwd_dot_do_o",
-        "bwd_dq_dk_dv",
-        "bwd_convert_dq",
-    ),
+    "family": tuple(_FAMILIES.split()),
     "dtype": tuple(DTYPES),
     "mode": ("batch", "group"),
     "mask": ("no", "top_left", "bottom_right", "generic"),

@@ -21,23 +21,7 @@ from .fmha import FmhaProblem
 _LOG = logging.getLogger("ck_select")
 
 DIRECTIONS = ("forward", "bwd_data", "bwd_weight")
-LAYOUTS = (
-    "nwgc",
-    "nhwgc",
-    "ndhwgc",
-    "nwc",
-    "nhwc",
-    "ndhwc",
-    "gnwc",
-    "gnhwc",
-    "gndhwc",
-    "ngcw",
-    "ngchw",
-    "ngcdhw",
-    "ncw",
-    "nchw",
-    "ncdhw",
-)
+LAYOUTS = tuple("nwgc nhwgc ndhwgc nwc nhwc ndhwc gnwc gnhwc gndhwc ngcw ngchw ngcdhw ncw nchw ncdhw".split())
 SOURCES = ("override", "store", "model", "search", "estimate", "priority")
 MODES = ("model", "search", "refine", "priority")
 _MAJORS = {"r": 0, "c": 1, "p": 2}
@@ -53,6 +37,15 @@ def _code(what: str, word: str, words: tuple[str, ...]) -> int:
 def _axes(*extents: int) -> tuple[int, ...]:
     # ctypes refuses numpy's integers.
     return tuple(map(index, extents))
+
+
+# The fields of a convolution's struct that have a number for each axis, with upstream's names for these.
+_BY_AXIS = {
+    "input": ("Di", "Hi", "Wi"),
+    "filter": ("Z", "Y", "X"),
+    **{name: (f"{name}_d", f"{name}_h", f"{name}_w") for name in ("stride", "dilation")},
+    "pad_left": ("pad_d", "pad_h", "pad_w"),
+}
 
 
 @dataclass
@@ -107,11 +100,9 @@ class GroupedConvProblem:
         problem.direction = _code("direction", self.direction, DIRECTIONS)
         problem.ndim = self.ndim
         problem.n, problem.c, problem.k, problem.g = map(index, (self.N, self.C, self.K, self.G))
-        problem.input[:] = _axes(self.Di, self.Hi, self.Wi)
-        problem.filter[:] = _axes(self.Z, self.Y, self.X)
-        problem.stride[:] = _axes(self.stride_d, self.stride_h, self.stride_w)
-        problem.dilation[:] = _axes(self.dilation_d, self.dilation_h, self.dilation_w)
-        problem.pad_left[:] = problem.pad_right[:] = _axes(self.pad_d, self.pad_h, self.pad_w)
+        for field, names in _BY_AXIS.items():
+            setattr(problem, field, _axes(*(getattr(self, name) for name in names)))
+        problem.pad_right = problem.pad_left
         problem.split_k = _parts(self.split_k)
         problem.dtype_in = problem.dtype_wei = problem.dtype_out = dtype
         problem.layout = _code("layout", layout, LAYOUTS)
@@ -363,41 +354,42 @@ class Registry:
         """
         hooks = _structs.KernelHooks(priority=priority)
         if supports is not None:
-            hooks.supports_conv, hooks.supports_gemm, hooks.supports_fmha = self._supports(name, supports)
+            hooks.supports_conv, hooks.supports_gemm, hooks.supports_fmha = self._callbacks_for(
+                _SUPPORTS,
+                lambda problem: 1 if supports(problem) else 0,
+                f"supports of kernel '{name}' failed; the kernel is passed over",
+                0,
+            )
         if measure is not None:
-            hooks.run_conv, hooks.run_gemm, hooks.run_fmha = self._measure(name, measure)
+            hooks.run_conv, hooks.run_gemm, hooks.run_fmha = self._callbacks_for(
+                _RUNS,
+                # Without a time, it was only launched.
+                lambda problem, stream: measure(problem, stream) or 0,
+                f"measure of kernel '{name}' failed; the kernel has no time",
+                -1,
+            )
         check(lib.ck_registry_add_kernel(self._handle.address, name.encode(), ctypes.byref(hooks)))
         self._kernels[name] = _Kernel(run, hooks)
 
-    def _supports(self, name: str, supports: Supports) -> tuple[Any, Any, Any]:
-        def answer(problem: Problem) -> int:
-            # An exception cannot cross the library; a kernel whose `supports` fails is not chosen.
-            try:
-                return 1 if supports(problem) else 0
-            except Exception:
-                _LOG.exception("supports of kernel '%s' failed; the kernel is passed over", name)
-                return 0
+    def _callbacks_for(
+        self, kinds: Iterable[Any], function: Callable[..., float], failure: str, failed: int
+    ) -> tuple[Any, ...]:
+        """A caller's function as the C callbacks of each operation. Where it raises, they answer ``failed``."""
 
-        conv = _structs.SupportsConv(lambda problem, _user: answer(_conv_of_struct(problem.contents)))
-        gemm = _structs.SupportsGemm(lambda problem, _user: answer(_gemm_of_struct(problem.contents)))
-        fmha = _structs.SupportsFmha(lambda problem, _user: answer(_fmha.of_struct(problem.contents)))
-        self._callbacks += (conv, gemm, fmha)
-        return conv, gemm, fmha
+        def callback(of_struct: Callable[[Any], Problem]) -> Callable[..., float]:
+            def answer(problem: Any, *rest: Any) -> float:
+                # An exception cannot cross the library. The last argument is the hooks' `user`.
+                try:
+                    return function(of_struct(problem.contents), *rest[:-1])
+                except Exception:
+                    _LOG.exception(failure)
+                    return failed
 
-    def _measure(self, name: str, measure: Measure) -> tuple[Any, Any, Any]:
-        def answer(problem: Problem, stream: int | None) -> float:
-            try:
-                milliseconds = measure(problem, stream)
-                return 0.0 if milliseconds is None else milliseconds
-            except Exception:
-                _LOG.exception("measure of kernel '%s' failed; the kernel has no time", name)
-                return -1.0
+            return answer
 
-        conv = _structs.RunConv(lambda problem, stream, _user: answer(_conv_of_struct(problem.contents), stream))
-        gemm = _structs.RunGemm(lambda problem, stream, _user: answer(_gemm_of_struct(problem.contents), stream))
-        fmha = _structs.RunFmha(lambda problem, stream, _user: answer(_fmha.of_struct(problem.contents), stream))
-        self._callbacks += (conv, gemm, fmha)
-        return conv, gemm, fmha
+        made = tuple(kind(callback(of_struct)) for kind, of_struct in zip(kinds, _OF_STRUCT))
+        self._callbacks += made
+        return made
 
     def load_model(self, directory: str | os.PathLike[str], *, force: bool = False) -> None:
         """Loads a model directory for the problems that its spec names.
@@ -558,28 +550,10 @@ def _field_names(problem: Problem, fields: int) -> tuple[str, ...]:
 
 
 def _conv_of_struct(problem: _structs.ConvProblem) -> GroupedConvProblem:
-    input_, filter_, stride = problem.input, problem.filter, problem.stride
-    dilation, pad = problem.dilation, problem.pad_left
+    axes = {name: value for field, names in _BY_AXIS.items() for name, value in zip(names, getattr(problem, field))}
     return GroupedConvProblem(
-        N=problem.n,
-        C=problem.c,
-        K=problem.k,
-        G=problem.g,
-        Di=input_[0],
-        Hi=input_[1],
-        Wi=input_[2],
-        Z=filter_[0],
-        Y=filter_[1],
-        X=filter_[2],
-        stride_d=stride[0],
-        stride_h=stride[1],
-        stride_w=stride[2],
-        dilation_d=dilation[0],
-        dilation_h=dilation[1],
-        dilation_w=dilation[2],
-        pad_d=pad[0],
-        pad_h=pad[1],
-        pad_w=pad[2],
+        **{name: getattr(problem, name.lower()) for name in "NCKG"},
+        **axes,
         dtype=DTYPES[problem.dtype_in],
         direction=DIRECTIONS[problem.direction],
         layout=LAYOUTS[problem.layout],
@@ -611,3 +585,9 @@ def _gemm_of_struct(problem: _structs.GemmProblem) -> GemmProblem:
 def _group(extents: Iterable[int]) -> tuple[int, int, int] | None:
     m, n, k = extents
     return (m, n, k) if m or n or k else None
+
+
+# By operation: how a callback's struct is read, and the kinds of callbacks.
+_OF_STRUCT: tuple[Callable[[Any], Problem], ...] = (_conv_of_struct, _gemm_of_struct, _fmha.of_struct)
+_SUPPORTS = (_structs.SupportsConv, _structs.SupportsGemm, _structs.SupportsFmha)
+_RUNS = (_structs.RunConv, _structs.RunGemm, _structs.RunFmha)
