@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import gzip
-import math
 import random
 from pathlib import Path
 from typing import Any
@@ -80,11 +79,6 @@ def booster(directory: Path, target: str) -> lightgbm.Booster:
     if path.exists():
         return lightgbm.Booster(model_file=str(path))
     return lightgbm.Booster(model_str=gzip.decompress(path.with_suffix(".lgbm.gz").read_bytes()).decode())
-
-
-def expected_score(raw: float, is_log: bool) -> float:
-    """A forest's output as upstream's ranking has it."""
-    return math.expm1(raw) if is_log else raw
 
 
 def bits(values: Any) -> list[str]:

@@ -1,16 +1,150 @@
-"""What stands in a cell: numbers and words, and errors that name what is neither."""
+"""What stands in a cell, and whatever names its cells as a dict does: problems, kernels, rows; and what is refused."""
 
 from __future__ import annotations
 
+import collections
 import datetime
+import types
 from decimal import Decimal
+from fractions import Fraction
 
 import numpy
 import pandas
+import polars
+import pyarrow
 import pytest
-from support import GEMM_MODEL, gemm_kernel, gemm_problem
+from support import CONV_MODEL, GEMM_MODEL, bits, gemm_kernel, gemm_problem, random_gemm_pool
 
-from ck_select import InvalidInputError, Predictor
+from ck_select import GemmProblem, GroupedConvProblem, InvalidInputError, Predictor
+
+PROBLEM = gemm_problem(m=48, n=1536, k=7168)
+KERNEL = gemm_kernel(64, "mem", tile_n=32, warp_m=4, pad_m=True)
+
+
+def tuple_of(row):
+    return collections.namedtuple("Row", row)(**row)
+
+
+def record_of(row):
+    """A record of numpy: one row of a structured array."""
+    kinds = [(name, "U64" if isinstance(cell, str) else type(cell)) for name, cell in row.items()]
+    return numpy.array([tuple(row.values())], dtype=kinds)[0]
+
+
+MAPPINGS = {
+    "Series": pandas.Series,
+    "row of a DataFrame": lambda row: pandas.DataFrame([row]).iloc[0],
+    "OrderedDict": collections.OrderedDict,
+    "MappingProxyType": types.MappingProxyType,
+    "ChainMap": lambda row: collections.ChainMap({}, row),
+    "namedtuple": tuple_of,
+    "its _asdict": lambda row: tuple_of(row)._asdict(),
+    "record of numpy": record_of,
+    "scalar of Arrow": lambda row: pyarrow.scalar(row),
+    "row of Arrow": lambda row: pyarrow.table({name: [cell] for name, cell in row.items()}),
+    "batch of Arrow": lambda row: pyarrow.RecordBatch.from_pylist([row]),
+    "named row of polars": lambda row: polars.DataFrame([row]).row(0, named=True),
+    "row of polars": lambda row: polars.DataFrame([row, row])[1],
+}
+
+
+@pytest.mark.parametrize("make", MAPPINGS.values(), ids=MAPPINGS)
+def test_mappings_are_rows(make):
+    predictor = Predictor(GEMM_MODEL)
+    expected = predictor.predict_tflops(PROBLEM, KERNEL)
+    assert expected != predictor.predict_tflops(gemm_problem(), KERNEL)
+    assert expected != predictor.predict_tflops(PROBLEM, {})
+    assert predictor.predict_tflops(make(PROBLEM), KERNEL) == expected
+    assert predictor.predict_tflops(PROBLEM, make(KERNEL)) == expected
+    assert predictor.predict_all(make(PROBLEM), make(KERNEL)) == predictor.predict_all(PROBLEM, KERNEL)
+    pool = random_gemm_pool(20)
+    ranked = predictor.rank_kernels(PROBLEM, pool)
+    assert len({score for _, score in ranked}) > 5
+    assert predictor.rank_kernels(make(PROBLEM), [make(kernel) for kernel in pool]) == ranked
+    assert predictor.select_best(make(PROBLEM), [make(kernel) for kernel in pool]) == ranked[0][0]
+    assert predictor.prepare([make(kernel) for kernel in pool]).rank(make(PROBLEM)) == ranked
+    rows = [{**PROBLEM, **kernel} for kernel in pool]
+    assert bits(predictor.predict_rows([make(row) for row in rows])) == bits(predictor.predict_rows(rows))
+
+
+def test_problems_of_registries_are_rows():
+    predictor = Predictor(GEMM_MODEL)
+    assert predictor.predict_tflops(GemmProblem(48, 1536, 7168), KERNEL) == predictor.predict_tflops(PROBLEM, KERNEL)
+    problem = GroupedConvProblem(N=2, C=64, K=64, Hi=28, Wi=28, Y=3, X=3)
+    conv = Predictor(CONV_MODEL)
+    names = [f"grouped_conv_forward_bf16_2d_{tile}x64x64_compv3" for tile in (16, 32, 64)]
+    assert conv.rank_kernels(problem, names) == conv.rank_kernels(problem.to_dict(), names)
+
+
+NO_ROWS = {
+    "a number": 5,
+    "a list of pairs": list(PROBLEM.items()),
+    "a tuple": tuple(PROBLEM.values()),
+    "a set": set(PROBLEM),
+    "an array": numpy.array([1, 2, 3]),
+    "a Series of numbers": pandas.Series([1, 2, 3]),
+    "bytes": b"m=1",
+    "None": None,
+    "a polars column": polars.Series("m", [1]),
+    "two rows": polars.DataFrame({"m": [1, 2]}),
+    "a dict by number": pyarrow.scalar(3),
+}
+
+
+@pytest.mark.parametrize("row", NO_ROWS.values(), ids=NO_ROWS)
+def test_what_names_no_cells_is_refused(row):
+    predictor = Predictor(GEMM_MODEL)
+    for ask in (
+        lambda: predictor.predict_tflops(row, KERNEL),
+        lambda: predictor.predict_all(row, KERNEL),
+        lambda: predictor.rank_kernels(row, [KERNEL]),
+        lambda: predictor.select_best(row, [KERNEL]),
+        lambda: predictor.prepare([KERNEL]).rank(row),
+    ):
+        with pytest.raises(TypeError, match="^problem: found "):
+            ask()
+    with pytest.raises(TypeError, match="^kernel_config: found "):
+        predictor.predict_tflops(PROBLEM, row)
+    with pytest.raises(TypeError, match="^kernel_configs: row 1: found "):
+        predictor.rank_kernels(PROBLEM, [KERNEL, row])
+
+
+def test_what_is_no_list_of_kernels_is_refused():
+    predictor = Predictor(GEMM_MODEL)
+    for kernels in (5, None, KERNEL):
+        with pytest.raises(TypeError, match="kernel_configs: found a "):
+            predictor.rank_kernels(PROBLEM, kernels)
+    with pytest.raises(InvalidInputError, match="kernel name"):
+        predictor.predict_tflops(PROBLEM, "no kernel's name")
+    twice = pandas.Series([1, 2], index=["m", "m"])
+    with pytest.raises(ValueError, match="stand twice"):
+        predictor.predict_tflops(twice, KERNEL)
+
+
+@pytest.mark.parametrize("number", [Decimal, Fraction, numpy.float32, numpy.int8, pyarrow.scalar, str])
+def test_numbers_of_every_kind_are_cells(number):
+    predictor = Predictor(GEMM_MODEL)
+    expected = predictor.predict_tflops(PROBLEM, KERNEL)
+    assert predictor.predict_tflops({**PROBLEM, "m": number(48)}, {**KERNEL, "tile_m": number(64)}) == expected
+    ranked = predictor.rank_kernels({**PROBLEM, "m": number(48)}, [{**KERNEL, "tile_m": number(64)}])
+    assert ranked == predictor.rank_kernels(PROBLEM, [KERNEL])
+
+
+def test_a_frames_index_may_name_the_kernels():
+    predictor = Predictor(GEMM_MODEL)
+    pool = random_gemm_pool(5)
+    frame = pandas.DataFrame(pool).set_index("kernel_name")
+    for _ in range(2):
+        assert predictor.rank_kernels(PROBLEM, frame) == predictor.rank_kernels(PROBLEM, pool)
+    frame.index = pandas.Index(list("abcde"), name="kernel_name")
+    assert {name for name, _ in predictor.rank_kernels(PROBLEM, frame)} == set("abcde")
+
+
+def test_structured_arrays_are_lists_of_kernels():
+    predictor = Predictor(GEMM_MODEL)
+    pool = random_gemm_pool(10)
+    records = pandas.DataFrame(pool).to_records(index=False)
+    assert predictor.rank_kernels(PROBLEM, records) == predictor.rank_kernels(PROBLEM, pool)
 
 
 def test_numbers_that_no_column_holds_are_named():

@@ -1,18 +1,37 @@
-"""Threads and forked processes."""
+"""Threads, other processes, and copies of predictors, pools and errors."""
 
 from __future__ import annotations
 
+import concurrent.futures
+import copy
 import multiprocessing
 import os
+import pickle
 import signal
+import subprocess
+import sys
+import sysconfig
 import threading
 import traceback
 from _ctypes import FUNCFLAG_PYTHONAPI
+from pathlib import Path
 
+import numpy
+import pandas
+import polars
 import pytest
-from support import CONV_MODEL, GEMM_MODEL, gemm_problem, random_gemm_pool
+from support import CONV_MODEL, GEMM_MODEL, bits, gemm_kernel, gemm_problem, random_gemm_pool
 
-from ck_select import GroupedConvProblem, GroupedConvRegistry, Predictor, _library
+from ck_select import (
+    GemmUniversalFeatureEngine,
+    GroupedConvProblem,
+    GroupedConvRegistry,
+    InvalidInputError,
+    MissingCellError,
+    Predictor,
+    _library,
+    upstream,
+)
 from ck_select._library import lib
 
 CONV_KERNELS = [f"grouped_conv_forward_bf16_2d_{tile}x64x64_compv3" for tile in (16, 32, 64)]
@@ -104,10 +123,161 @@ def test_the_interpreter_is_free_while_the_library_works():
         assert not getattr(lib, name)._flags_ & FUNCFLAG_PYTHONAPI
 
 
-def _rank(m):
-    return Predictor(GEMM_MODEL).rank_kernels(gemm_problem(m=m), random_gemm_pool(20))
+FREE = """
+import sys, sysconfig, threading
+from pathlib import Path
+sys.path.insert(0, sys.argv[2])
+assert sysconfig.get_config_var("Py_GIL_DISABLED") and not sys._is_gil_enabled()
+import ck_select
+assert not sys._is_gil_enabled()
+predictor = ck_select.Predictor(sys.argv[1])
+kernels = [{"kernel_name": f"k{tile}", "tile_m": tile} for tile in range(16, 257, 16)]
+problems = [{"m": m, "n": 1536, "k": 7168} for m in range(1, 60)]
+expected = [ck_select.Predictor(sys.argv[1]).rank_kernels(problem, kernels) for problem in problems]
+wrong = []
+
+def work(first):
+    for turn in range(20):
+        for place in range(first, len(problems), 2):
+            own = [dict(kernel) for kernel in kernels[: 4 + turn % 3]] if turn % 2 else kernels
+            found = predictor.rank_kernels(problems[place], own)
+            if own is kernels and found != expected[place]:
+                wrong.append(place)
+            try:
+                predictor.predict_tflops({"m": f"x{first}"}, {})
+            except ck_select.InvalidInputError as error:
+                if f"x{first}" not in str(error):
+                    wrong.append(str(error))
+
+threads = [threading.Thread(target=work, args=(place % 2,)) for place in range(8)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+assert not wrong, wrong[:3]
+print("free")
+"""
 
 
-def test_spawned_processes_agree():
-    with multiprocessing.get_context("spawn").Pool(1) as workers:
-        assert workers.map(_rank, [1, 64]) == [_rank(1), _rank(64)]
+def free_threaded():
+    """An interpreter without a global lock: ``CK_SELECT_FREE_THREADED``, this one, or none."""
+    given = os.environ.get("CK_SELECT_FREE_THREADED")
+    return given or (sys.executable if sysconfig.get_config_var("Py_GIL_DISABLED") else None)
+
+
+@pytest.mark.skipif(free_threaded() is None, reason="CK_SELECT_FREE_THREADED names no python3.13t or later")
+def test_interpreters_without_a_lock():
+    sources = Path(__file__).resolve().parents[1] / "src"
+    command = [free_threaded(), "-X", "gil=0", "-c", FREE, GEMM_MODEL, sources]
+    ran = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    assert ran.stdout == "free\n", ran.stderr
+
+
+def test_the_same_threads_with_a_lock():
+    """The program of the test above, as far as an interpreter with a lock can run it."""
+    program = FREE.replace('assert sysconfig.get_config_var("Py_GIL_DISABLED") and not sys._is_gil_enabled()', "")
+    program = program.replace("assert not sys._is_gil_enabled()", "sys.setswitchinterval(1e-5)")
+    sources = Path(__file__).resolve().parents[1] / "src"
+    ran = subprocess.run([sys.executable, "-c", program, GEMM_MODEL, sources], capture_output=True, text=True)
+    assert ran.stdout == "free\n", ran.stderr
+
+
+PROBLEMS = [gemm_problem(m=m) for m in (1, 48, 1000)]
+
+
+class Mine(Predictor):
+    """A subclass with something of its own."""
+
+    def __init__(self, directory, note):
+        super().__init__(directory)
+        self.note = note
+
+
+def used(predictor):
+    predictor.predict_all(PROBLEMS[0], gemm_kernel())
+    predictor.rank_kernels(PROBLEMS[0], random_gemm_pool(4))
+    return predictor
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])
+def test_copies_answer_alike(duplicate, monkeypatch, tmp_path):
+    pool = random_gemm_pool(20)
+    given = [
+        Predictor(GEMM_MODEL),
+        Predictor(GEMM_MODEL, "gemm72", strict=True),
+        Predictor(GEMM_MODEL, GemmUniversalFeatureEngine(num_cus=80)),
+        Mine(GEMM_MODEL, ["a note"]),
+    ]
+    for predictor in given:
+        expected = [used(predictor).rank_kernels(problem, pool) for problem in PROBLEMS]
+        copied = duplicate(predictor)
+        assert type(copied) is type(predictor) and copied is not predictor
+        # Wherever it arrives.
+        with monkeypatch.context() as elsewhere:
+            elsewhere.chdir(tmp_path)
+            assert [copied.rank_kernels(problem, pool) for problem in PROBLEMS] == expected
+        assert copied.spec == predictor.spec and copied.feature_names == predictor.feature_names
+        assert getattr(copied, "note", None) == getattr(predictor, "note", None)
+        assert copied.feature_engine.hardware_config == predictor.feature_engine.hardware_config
+        row = {**PROBLEMS[0], **pool[0]}
+        assert copied.extract_rows([row]) == predictor.extract_rows([row])
+
+
+def test_a_relative_directory_is_found_from_elsewhere(monkeypatch, tmp_path):
+    monkeypatch.chdir(GEMM_MODEL.parent)
+    pickled = pickle.dumps(Predictor(GEMM_MODEL.name))
+    monkeypatch.chdir(tmp_path)
+    assert pickle.loads(pickled).predict_tflops(PROBLEMS[0], gemm_kernel()) > 0
+
+
+def test_no_forest_travels():
+    predictor = used(Predictor(GEMM_MODEL))
+    assert len(pickle.dumps(predictor)) < 20000
+
+
+def test_pools_are_prepared_again():
+    predictor = Predictor(GEMM_MODEL)
+    kernels = random_gemm_pool(20)
+    expected = predictor.rank_kernels(PROBLEMS[1], kernels)
+    for given in (kernels, pandas.DataFrame(kernels), polars.DataFrame(kernels)):
+        pool = predictor.prepare(given)
+        for copied in (pickle.loads(pickle.dumps(pool)), copy.deepcopy(pool)):
+            assert copied.rank(PROBLEMS[1]) == expected and len(copied) == 20
+            assert copied.predictor.rank_kernels(PROBLEMS[1], copied) == expected
+
+
+def test_errors_come_back():
+    for kind in (InvalidInputError, MissingCellError):
+        error = pickle.loads(pickle.dumps(kind("m: found nothing", 5)))
+        assert type(error) is kind and (str(error), error.status) == ("m: found nothing", 5)
+    assert isinstance(error, KeyError) and isinstance(error, ValueError)
+
+
+def test_registries_say_that_they_stay():
+    registry = GroupedConvRegistry("gfx950", models=[CONV_MODEL], environment=False)
+    for duplicate in (pickle.dumps, copy.deepcopy, copy.copy):
+        with pytest.raises(TypeError, match="holds functions of this process"):
+            duplicate(registry)
+
+
+def score(predictor, problem):
+    return predictor.predict_tflops(problem, gemm_kernel())
+
+
+@pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
+@pytest.mark.parametrize("start", ["spawn", "fork", "forkserver"])
+def test_processes_share_the_work(start):
+    predictor = used(Predictor(GEMM_MODEL))
+    expected = [score(predictor, problem) for problem in PROBLEMS]
+    context = multiprocessing.get_context(start)
+    with concurrent.futures.ProcessPoolExecutor(2, mp_context=context) as workers:
+        found = list(workers.map(score, [predictor] * len(PROBLEMS), PROBLEMS))
+        assert bits(found) == bits(expected)
+        with pytest.raises(InvalidInputError, match="problem: m: found 'x'"):
+            workers.submit(score, predictor, gemm_problem(m="x")).result()
+
+
+def test_the_shims_predictor_travels_too(copied):
+    from ck_select.upstream.predict import Predictor as Theirs
+
+    assert upstream.REPLACED
+    predictor = pickle.loads(pickle.dumps(Theirs(copied(CONV_MODEL))))
+    assert type(predictor) is Theirs and numpy.isfinite(predictor.predict_tflops({"N": 1}, {}))

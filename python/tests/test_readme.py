@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy
 import pytest
 from support import GOLDEN
 
@@ -89,28 +88,3 @@ def test_the_command_lies_beside_the_library(tmp_path):
     (tmp_path / "ckselect").chmod(0o755)
     ran = run("--version", CK_SELECT_LIBRARY=str(tmp_path / "libck_select.so"), CK_SELECT_COMMAND=None)
     assert ran.stdout == "beside\n"
-
-
-EXPM1 = """
-import math, random, numpy
-draw = random.Random(1)
-values = [draw.uniform(0, 7) for _ in range(20000)]
-differ = sum(float(found) != math.expm1(value) for found, value in zip(numpy.expm1(numpy.array(values)), values))
-print(differ / len(values))
-"""
-
-
-def test_numpys_logarithms_differ_as_said():
-    """In the last bit of about one value in ten, with AVX-512; without it in none."""
-    extensions = numpy.show_config(mode="dicts")["SIMD Extensions"]
-    if "X86_V4" not in extensions.get("found", []):
-        pytest.skip("this CPU has no AVX-512, or this numpy another name for it")
-
-    def share(**changes):
-        ran = subprocess.run(
-            [sys.executable, "-c", EXPM1], capture_output=True, text=True, env={**os.environ, **changes}
-        )
-        return float(ran.stdout)
-
-    assert 0.05 < share() < 0.2 and share(NPY_DISABLE_CPU_FEATURES="X86_V4") == 0
-    assert "NPY_DISABLE_CPU_FEATURES=X86_V4" in README
