@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 
 import pandas
@@ -39,22 +38,22 @@ def test_names_are_read():
         assert parse_kernel_name(NAME.replace("rcr", layout))["layout"] == layout
     widths = parse_kernel_name(NAME + "_vec4_8_2_more")
     assert widths == {**FIELDS, "vec_a": 4, "vec_b": 8, "vec_c": 2}
+    # Upstream ignores what follows, such as the end of a line.
+    assert parse_kernel_name(NAME + "\n") == FIELDS
+    conv = "grouped_conv_forward_bf16_2d_16x64x128_compv4_interwave_dsb"
+    assert parse_kernel_name(conv) == {
+        **{"kernel_name": conv, "op_type": "grouped_conv", "variant": "forward", "ndim_spatial": 2, "dtype": "bf16"},
+        **{"block_size": 16, "gemm_m_per_block": 64, "gemm_n_per_block": 128},
+        **{"pipeline": "compv4", "wave_mode": "interwave", "has_dsb": 1, "has_si": 0, "two_stage": 0},
+    }
 
 
 @pytest.mark.parametrize(
     "name",
     [
-        *(
-            "",
-            "malformed",
-            "gemm_fp8_rcr",
-            "gemm_universal_",
-            "gemm_universal_rcr",
-            "gemm_universal_fp8_rcc_mem_default",
-        ),
-        NAME.replace("gemm_", "", 1),
-        NAME + "_vec4_8",
-        NAME + "_vec4_8_x",
+        *("", "malformed", "gemm_fp8_rcr", "gemm_universal_", "gemm_universal_fp8_rcc_mem_default"),
+        *(NAME.replace("gemm_", "", 1), NAME + "_vec4_8", NAME + "_vec4_8_x"),
+        *("grouped_conv_", "grouped_conv_forward_bf16_2d_16x64x128_compv9"),
     ],
 )
 def test_names_that_are_none(name):
@@ -68,18 +67,8 @@ def test_names_that_end_early_keep_what_was_read():
     assert short["tile_n"] == 128 and "tile_k" not in short and "warp_m" not in short
     # A pipeline of two words moves all that follows, as in upstream's parser.
     moved = parse_kernel_name(NAME.replace("compv4", "basic_v1"))
-    assert (moved["pipeline"], moved["epilogue"], moved["scheduler"], moved["pad_m"]) == (
-        "basic",
-        "v1",
-        "cshuffle",
-        False,
-    )
-    assert "tile_m" not in moved
-
-
-def test_a_line_of_a_file_is_read_to_its_end():
-    fields = parse_kernel_name(NAME)
-    assert parse_kernel_name(NAME + "\n") == parse_kernel_name(NAME + " ") == fields
+    fields = [moved[name] for name in ("pipeline", "epilogue", "scheduler", "pad_m")]
+    assert fields == ["basic", "v1", "cshuffle", False] and "tile_m" not in moved
 
 
 def test_a_type_is_a_word():
@@ -95,12 +84,8 @@ def test_configurations_rename_waves_and_warps():
     assert [config[f"tile_{axis}"] for axis in "mnk"] == [256, 128, 64]
     assert [config[name] for name in ("pipeline", "scheduler", "epilogue")] == ["compv4", "interwave", "cshuffle"]
     assert [config[name] for name in ("pad_m", "pad_n", "pad_k")] == [True, False, True]
-    assert (config["gfx_arch"], config["dtype_a"], config["dtype_c"], config["dtype_acc"]) == (
-        "gfx942",
-        "fp8",
-        "fp16",
-        "fp32",
-    )
+    types = [config[name] for name in ("gfx_arch", "dtype_a", "dtype_c", "dtype_acc")]
+    assert types == ["gfx942", "fp8", "fp16", "fp32"]
     assert "persistent" not in config and len(config) == 23
 
 
@@ -117,17 +102,8 @@ def test_layouts(layout, letters):
 
 def test_defaults():
     config = feature_dict_to_dispatcher_config({}, "bf16")
-    assert [config[f"{kind}_{axis}"] for kind in ("tile", "wave", "warp") for axis in "mnk"] == [
-        128,
-        128,
-        64,
-        2,
-        2,
-        1,
-        32,
-        32,
-        16,
-    ]
+    numbers = [config[f"{kind}_{axis}"] for kind in ("tile", "wave", "warp") for axis in "mnk"]
+    assert numbers == [128, 128, 64, 2, 2, 1, 32, 32, 16]
     assert [config[name] for name in ("pipeline", "scheduler", "epilogue")] == ["compv3", "intrawave", "cshuffle"]
     assert [config[name] for name in ("pad_m", "pad_n", "pad_k", "dtype_c")] == [True, True, True, "bf16"]
     spec = feature_dict_to_ml_spec({})
@@ -200,16 +176,6 @@ def test_pools_must_not_answer_another_question():
     assert create_ml_heuristic(GEMM_MODEL, arch="gfx950:xnack-", kernel_pool=[gemm_kernel(arch="gfx950")])
 
 
-def test_kernels_say_their_own_type_and_layout(trained):
-    """The heuristic's default type is fp8; kernels that say another one win, as by upstream's merge."""
-    model = trained("gemm72")
-    kernel = kernel_config_to_feature_dict(NAME.replace("fp8", "bf16"))
-    expected = Predictor(model).rank_kernels(gemm_problem(dtype="bf16"), [kernel])
-    assert Predictor(model).rank_kernels(gemm_problem(dtype="fp8"), [kernel]) == expected
-    (spec,) = create_ranked_heuristic(model, kernel_pool=[kernel])(1024, 1024, 1024)
-    assert [(spec.kernel_name, spec.predicted_tflops)] == expected
-
-
 def test_pools_of_binaries_suit_the_engine_with_vector_widths(trained, tmp_path):
     (tmp_path / f"benchmark_{NAME}").touch()
     heuristic = create_ml_heuristic(trained("gemm78vec"), arch="gfx950", bin_dir=tmp_path)
@@ -248,8 +214,3 @@ def test_heuristics_go_through_the_predictor(monkeypatch):
     heuristic = create_ml_heuristic(GEMM_MODEL, kernel_pool=[gemm_kernel(64), gemm_kernel(128)])
     assert heuristic(16, 32, 64).kernel_name == gemm_kernel(128)["kernel_name"]
     assert asked == [{"m": 16, "n": 32, "k": 64, "dtype": "fp8", "layout": "rcr", "split_k": 1, "arch": "gfx950"}]
-
-
-def test_specs_are_plain_dataclasses():
-    names = [field.name for field in dataclasses.fields(MLKernelSpec)]
-    assert names[:2] == ["kernel_name", "predicted_tflops"] and len(names) == 18

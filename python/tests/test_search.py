@@ -7,7 +7,7 @@ import random
 import pytest
 from support import CONV_MODEL, GEMM_MODEL, gemm_problem
 
-from ck_select import GroupedConvFeatureEngine, Predictor, SurrogateSearch
+from ck_select import Predictor, SurrogateSearch
 
 SHAPES = [gemm_problem(m=128, n=1536, k=7168), gemm_problem(m=1, n=4096, k=4096)]
 
@@ -47,14 +47,6 @@ def test_draws_are_one_stream_in_upstreams_order(predictor):
         if budget == 20:
             search = SurrogateSearch(predictor, seed=7)
         assert search.search(SHAPES[0], budget=budget, top_k=30) == drawn
-
-
-def test_seeds_decide(predictor):
-    for strategy in ("random", "de"):
-        first, again, other = (
-            SurrogateSearch(predictor, strategy=strategy, seed=seed).search(SHAPES[0], budget=100) for seed in (1, 1, 2)
-        )
-        assert first == again and first != other
 
 
 def test_budgets(predictor):
@@ -160,22 +152,3 @@ def test_draws_go_on_after_an_error():
     drawn = SurrogateSearch(Failing(), seed=3)
     expected = [drawn._draw() for _ in range(3)][2]
     assert search._draw() == expected
-
-
-def test_constraints():
-    engine = Predictor(GEMM_MODEL).feature_engine
-    usual = {"tile_m": 256, "tile_n": 256, "tile_k": 128, "pipeline": "compv3"}
-    assert engine.validate_config(usual) and engine.validate_config({})
-    assert not engine.validate_config({**usual, "tile_k": 256})
-    assert not engine.validate_config({**usual, "pipeline": "compv4"})
-    assert not engine.validate_config({"warp_m": 1, "warp_n": 1}) and not engine.validate_config(
-        {"warp_m": 4, "warp_n": 4}
-    )
-    assert not engine.validate_config({"tile_m": 48}) and engine.validate_config({"unknown": 1})
-    larger = type(engine)(lds_capacity=163840)
-    assert larger.validate_config({**usual, "tile_k": 256})
-    assert (
-        Predictor(CONV_MODEL).feature_engine.get_parameter_space()
-        == GroupedConvFeatureEngine().get_parameter_space()
-        == {}
-    )

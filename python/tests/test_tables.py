@@ -30,6 +30,12 @@ def coded(table):
     return pyarrow.table(columns, names=table.column_names)
 
 
+def cast(rows, is_kind, kind):
+    """A table of Arrow, with columns of one type as another."""
+    table = pyarrow.Table.from_pylist(rows)
+    return table.cast(pyarrow.schema([(f.name, kind if is_kind(f.type) else f.type) for f in table.schema]))
+
+
 TABLES = {
     "pandas": pandas.DataFrame,
     "pandas over Arrow": lambda rows: pandas.DataFrame(rows).convert_dtypes(dtype_backend="pyarrow"),
@@ -51,22 +57,8 @@ TABLES = {
     "Arrow, in chunks": lambda rows: pyarrow.concat_tables(
         [pyarrow.Table.from_pylist(rows[:9]), pyarrow.Table.from_pylist(rows[9:])]
     ),
-    "Arrow, long texts": lambda rows: pyarrow.Table.from_pylist(rows).cast(
-        pyarrow.schema(
-            [
-                (field.name, pyarrow.large_string() if pyarrow.types.is_string(field.type) else field.type)
-                for field in pyarrow.Table.from_pylist(rows).schema
-            ]
-        )
-    ),
-    "Arrow, unsigned": lambda rows: pyarrow.Table.from_pylist(rows).cast(
-        pyarrow.schema(
-            [
-                (field.name, pyarrow.uint64() if pyarrow.types.is_int64(field.type) else field.type)
-                for field in pyarrow.Table.from_pylist(rows).schema
-            ]
-        )
-    ),
+    "Arrow, long texts": lambda rows: cast(rows, pyarrow.types.is_string, pyarrow.large_string()),
+    "Arrow, unsigned": lambda rows: cast(rows, pyarrow.types.is_int64, pyarrow.uint64()),
 }
 
 
