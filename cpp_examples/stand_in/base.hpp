@@ -5,7 +5,6 @@
 #ifndef CK_SELECT_STAND_IN_BASE_HPP
 #define CK_SELECT_STAND_IN_BASE_HPP
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -74,19 +73,6 @@ class BaseRegistry {
     return true;
   }
 
-  /// Everything of another registry at one priority; equal ones are replaced here.
-  std::size_t merge_from(const BaseRegistry& other, Priority priority = Priority::Normal) {
-    const std::scoped_lock lock(mutex_, other.mutex_);
-    std::size_t merged = 0;
-    for (const auto& item : other.entries_) {
-      const auto [place, is_new] = entries_.try_emplace(item.first, Entry{item.second.instance, priority});
-      if (!is_new && place->second.priority > priority) continue;
-      place->second = Entry{item.second.instance, priority};
-      ++merged;
-    }
-    return merged;
-  }
-
   [[nodiscard]] std::size_t size() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return entries_.size();
@@ -100,21 +86,6 @@ class BaseRegistry {
   void set_name(const std::string& name) {
     const std::lock_guard<std::mutex> lock(mutex_);
     name_ = name;
-  }
-
-  /// Writes the registry's JSON to a file after each registration, if the registry does that. CK's waits forever there:
-  /// it holds the lock that the export takes.
-  void enable_auto_export(const std::string& path, bool include_statistics = true,
-                          bool export_on_every_registration = true) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    export_path_ = path;
-    exports_statistics_ = include_statistics, exports_each_ = export_on_every_registration;
-    exports_ = true;
-  }
-  void disable_auto_export() { exports_ = false; }
-  [[nodiscard]] bool is_auto_export_enabled() const { return exports_; }
-  void perform_auto_export() {
-    if (exports_ && exports_each_) static_cast<Derived*>(this)->export_json_to_file(export_path_, exports_statistics_);
   }
 
   void clear() {
@@ -138,10 +109,6 @@ class BaseRegistry {
   mutable std::mutex mutex_;
   std::unordered_map<Key, Entry, Hash> entries_;
   std::string name_ = "default";
-  std::atomic<bool> exports_{false};
-  bool exports_each_ = true;
-  bool exports_statistics_ = true;
-  std::string export_path_;
 };
 
 }  // namespace dispatcher

@@ -4,9 +4,6 @@
 #define CK_SELECT_STAND_IN_FMHA_HPP
 
 #include <algorithm>
-#include <fstream>
-#include <map>
-#include <set>
 #include <tuple>
 
 #include "base.hpp"
@@ -224,22 +221,6 @@ FmhaKernelInstancePtr make_oneshot_fmha_kernel(FmhaKernelKey key, std::string na
                                                        std::move(launches));
 }
 
-/// A kernel that times itself.
-template <class Args, class Timed>
-FmhaKernelInstancePtr make_timed_fmha_kernel(FmhaKernelKey key, std::string name, Timed&& timed,
-                                             GeneratedFmhaKernelInstance::SupportsFn extra = {}) {
-  auto runs = [timed = std::forward<Timed>(timed)](const FmhaInvocation& invocation, const stream_config& config) {
-    return timed(config, stand_in::args_of<Args>(invocation));
-  };
-  auto launches = [runs](const FmhaInvocation& invocation, stream_config config) {
-    config.time_kernel_ = false;
-    (void)runs(invocation, config);
-  };
-  auto supports = make_default_supports_fn(key, std::move(extra));
-  return std::make_shared<GeneratedFmhaKernelInstance>(std::move(key), std::move(name), std::move(supports),
-                                                       std::move(launches), std::move(runs));
-}
-
 }  // namespace backends
 
 class FmhaRegistry : public BaseRegistry<FmhaRegistry, std::string, FmhaKernelInstance> {
@@ -249,16 +230,13 @@ class FmhaRegistry : public BaseRegistry<FmhaRegistry, std::string, FmhaKernelIn
   bool register_kernel(FmhaKernelInstancePtr instance, Priority priority = Priority::Normal) {
     if (!instance) return false;
     const std::string identifier = instance->get_key().encode_identifier();
-    const bool is_new = BaseRegistry::register_kernel(identifier, std::move(instance), priority);
-    if (is_new) perform_auto_export();
-    return is_new;
+    return BaseRegistry::register_kernel(identifier, std::move(instance), priority);
   }
   [[nodiscard]] FmhaKernelInstancePtr lookup(const std::string& identifier) const {
     const std::lock_guard<std::mutex> lock(mutex());
     const auto found = entries().find(identifier);
     return found == entries().end() ? nullptr : found->second.instance;
   }
-  [[nodiscard]] FmhaKernelInstancePtr lookup(const FmhaKernelKey& key) const { return lookup(key.encode_identifier()); }
 
   /// In a fixed order, other than the other registries.
   [[nodiscard]] std::vector<FmhaKernelInstancePtr> get_all() const {
@@ -286,87 +264,11 @@ class FmhaRegistry : public BaseRegistry<FmhaRegistry, std::string, FmhaKernelIn
     return found;
   }
 
-  /// Tiles and flags are in the identifiers alone.
-  [[nodiscard]] std::string export_json(bool include_statistics = true) const {
-    const auto all = get_all();
-    std::string kernels;
-    std::map<std::string, std::map<std::string, int>> counts;
-    for (const auto& kernel : all) {
-      const FmhaKernelKey& key = kernel->get_key();
-      const std::string family = to_string(key.signature.family);
-      ++counts["by_family"][family], ++counts["by_dtype"][key.signature.data_type];
-      ++counts["by_pipeline"][key.algorithm.pipeline];
-      kernels += (kernels.empty() ? "{" : ", {") + pair("name", kernel->get_name()) + ", " +
-                 pair("identifier", key.encode_identifier()) + ", " + pair("family", family) + ", " +
-                 pair("dtype", key.signature.data_type) + ", " + pair("pipeline", key.algorithm.pipeline) + ", " +
-                 pair("gfx_arch", key.gfx_arch) + '}';
-    }
-    std::string statistics;
-    for (const char* const by : {"by_family", "by_dtype", "by_pipeline"}) {
-      std::string numbers;
-      for (const auto& [value, count] : counts[by]) {
-        numbers += (numbers.empty() ? "" : ", ") + quoted(value) + ": " + std::to_string(count);
-      }
-      statistics += (statistics.empty() ? "" : ", ") + quoted(by) + ": {" + numbers + '}';
-    }
-    return "{\"metadata\": {" + pair("registry_name", get_name()) +
-           ", \"total_kernels\": " + std::to_string(all.size()) + '}' +
-           (include_statistics ? ", \"statistics\": {" + statistics + '}' : "") + ", \"kernels\": [" + kernels + "]}";
-  }
-  bool export_json_to_file(const std::string& filename, bool include_statistics = true) const {
-    std::ofstream file(filename);
-    if (!file.is_open()) return false;
-    file << export_json(include_statistics);
-    return true;
-  }
-
-  /// Both return how many kernels they removed.
-  std::size_t filter_by_arch(const std::string& gpu_arch) {
-    return remove([&](const FmhaKernelKey& key) { return !key.gfx_arch.empty() && key.gfx_arch != gpu_arch; });
-  }
-  std::size_t filter_by_receipt(int receipt_id) {
-    return remove([&](const FmhaKernelKey& key) {
-      return key.signature.receipt >= 0 && key.signature.receipt != receipt_id;
-    });
-  }
-  [[nodiscard]] std::vector<int> available_receipts() const {
-    std::set<int> receipts;
-    for (const auto& kernel : get_all_instances()) receipts.insert(kernel->get_key().signature.receipt);
-    return {receipts.lower_bound(0), receipts.end()};
-  }
-
   static FmhaRegistry& instance() {
     static FmhaRegistry registry;
     return registry;
   }
-
- private:
-  template <class Predicate>
-  std::size_t remove(Predicate predicate) {
-    const std::lock_guard<std::mutex> lock(mutex());
-    const std::size_t before = entries().size();
-    for (auto at = entries_mut().begin(); at != entries_mut().end();) {
-      at = predicate(at->second.instance->get_key()) ? entries_mut().erase(at) : std::next(at);
-    }
-    return before - entries().size();
-  }
-  static std::string quoted(const std::string& text) {
-    std::string json = "\"";
-    for (const char letter : text) {
-      if (letter == '"' || letter == '\\') json += '\\';
-      json += letter;
-    }
-    return json + '"';
-  }
-  static std::string pair(const char* name, const std::string& value) { return quoted(name) + ": " + quoted(value); }
 };
-using FmhaRegistryPtr = std::shared_ptr<FmhaRegistry>;
-
-inline FmhaRegistryPtr make_fmha_registry(const std::string& name = "") {
-  auto registry = std::make_shared<FmhaRegistry>();
-  if (!name.empty()) registry->set_name(name);
-  return registry;
-}
 
 using FmhaHeuristicFunction = std::function<std::vector<std::string>(const FmhaProblem&)>;
 
@@ -394,9 +296,6 @@ class FmhaDispatcher {
     if (heuristic_) strategy_ = SelectionStrategy::Heuristic;
   }
   void set_strategy(SelectionStrategy strategy) { strategy_ = strategy; }
-  void set_timing(int cold_niters, int nrepeat) { cold_niters_ = cold_niters, nrepeat_ = nrepeat; }
-  void set_arch(const std::string& arch) { gfx_arch_ = arch; }
-  [[nodiscard]] const std::string& arch() const { return gfx_arch_; }
   void set_benchmarking(bool enable) { benchmarking_ = enable; }
   [[nodiscard]] bool benchmarking_enabled() const { return benchmarking_; }
 
@@ -446,29 +345,6 @@ class FmhaDispatcher {
     return there(kernel_id)->run(invocation, settings(stream));
   }
 
-  [[nodiscard]] float run_fwd(fmha_fwd_traits traits, fmha_fwd_args args, void* stream = nullptr) const {
-    return run(FmhaInvocation::make(std::move(traits), std::move(args)), stream);
-  }
-  [[nodiscard]] float run_fwd_pagedkv(fmha_fwd_pagedkv_traits traits, fmha_fwd_pagedkv_args args,
-                                      void* stream = nullptr) const {
-    return run(FmhaInvocation::make(std::move(traits), std::move(args)), stream);
-  }
-  [[nodiscard]] float run_fwd_splitkv(fmha_fwd_splitkv_traits traits, fmha_fwd_splitkv_args args,
-                                      void* stream = nullptr) const {
-    return run(FmhaInvocation::make(std::move(traits), std::move(args)), stream);
-  }
-  [[nodiscard]] float run_fwd_appendkv(fmha_fwd_appendkv_traits traits, fmha_fwd_appendkv_args args,
-                                       void* stream = nullptr) const {
-    return run(FmhaInvocation::make(std::move(traits), std::move(args)), stream);
-  }
-  [[nodiscard]] float run_batch_prefill(fmha_batch_prefill_traits traits, fmha_batch_prefill_args args,
-                                        void* stream = nullptr) const {
-    return run(FmhaInvocation::make(std::move(traits), std::move(args)), stream);
-  }
-  [[nodiscard]] float run_bwd(fmha_bwd_traits traits, fmha_bwd_args args, void* stream = nullptr) const {
-    return run(FmhaInvocation::make(std::move(traits), std::move(args)), stream);
-  }
-
  private:
   static std::vector<FmhaKernelFamily> stages_of(FmhaApiFamily api) {
     using Family = FmhaKernelFamily;
@@ -513,8 +389,8 @@ class FmhaDispatcher {
     stream_config config;
     config.stream_id_ = static_cast<hipStream_t>(stream);
     config.time_kernel_ = config.is_gpu_timer_ = benchmarking_;
-    config.cold_niters_ = benchmarking_ ? cold_niters_ : 0;
-    config.nrepeat_ = benchmarking_ ? nrepeat_ : 1;
+    config.cold_niters_ = benchmarking_ ? 5 : 0;
+    config.nrepeat_ = benchmarking_ ? 10 : 1;
     return config;
   }
 
@@ -522,8 +398,6 @@ class FmhaDispatcher {
   FmhaHeuristicFunction heuristic_;
   SelectionStrategy strategy_ = SelectionStrategy::FirstFit;
   std::string gfx_arch_;
-  int cold_niters_ = 5;
-  int nrepeat_ = 10;
   bool benchmarking_ = false;
 };
 

@@ -82,20 +82,8 @@ struct FmhaProblem {
   }
   [[nodiscard]] std::int64_t effective_max_seqlen_q() const { return max_seqlen_q > 0 ? max_seqlen_q : seqlen_q; }
   [[nodiscard]] std::int64_t effective_max_seqlen_k() const { return max_seqlen_k > 0 ? max_seqlen_k : seqlen_k; }
-  [[nodiscard]] bool has_variable_seqlen_q() const {
-    return has_seqstart_q_ptr || has_seqlen_q_ptr || has_cu_seqlen_q_ptr;
-  }
   [[nodiscard]] bool has_variable_seqlen_k() const {
     return has_seqstart_k_ptr || has_seqlen_k_ptr || has_cu_seqlen_k_ptr || is_gappy;
-  }
-
-  [[nodiscard]] std::uint64_t num_ops() const {
-    std::uint64_t product = 2;
-    for (const std::int64_t size : {batch, nhead_q, effective_max_seqlen_q(), effective_max_seqlen_k()}) {
-      if (size <= 0) return 0;
-      product *= static_cast<std::uint64_t>(size);
-    }
-    return hdim_q > 0 && hdim_v > 0 ? product * static_cast<std::uint64_t>(hdim_q + hdim_v) : 0;
   }
 
   [[nodiscard]] std::string to_string() const {
@@ -107,29 +95,6 @@ struct FmhaProblem {
     text += is_group_mode ? ", group=y" : ", group=n";
     add(", mask=", mask_type), add(", bias=", bias_type);
     return text + ')';
-  }
-
-  /// What kernels are made for, without batch, heads and lengths.
-  [[nodiscard]] std::string canonical_key() const {
-    const auto numbers = [](std::initializer_list<std::int64_t> values) {
-      std::string text;
-      for (const std::int64_t value : values) text += (text.empty() ? "" : ",") + std::to_string(value);
-      return text;
-    };
-    std::string flags;
-    for (const bool flag :
-         {is_group_mode, is_v_rowmajor, has_logits_soft_cap, has_lse, has_dropout, use_paged_kv, do_fp8_static_quant,
-          skip_min_seqlen_q, has_sink, has_dbias, is_store_randval, is_deterministic}) {
-      flags += flag ? '1' : '0';
-    }
-    std::string key = dispatcher::to_string(api_family);
-    for (const std::string& part : {dispatcher::to_string(requested_family), data_type, gfx_arch,
-                                    numbers({hdim_q, hdim_v}), flags,
-                                    numbers({mask_type, bias_type, qscale_type, rope_type}),
-                                    numbers({kv_memory_layout, kv_lookup_table, page_size})}) {
-      key += '\x1f' + part;
-    }
-    return key;
   }
 
   [[nodiscard]] static FmhaProblem from_invocation(const FmhaInvocation& invocation, const std::string& gfx_arch = "");
@@ -281,97 +246,6 @@ inline FmhaProblem FmhaProblem::from_invocation(const FmhaInvocation& invocation
   std::visit(traits, invocation.traits);
   std::visit(args, invocation.args);
   return problem;
-}
-
-class FmhaProblemBuilder {
- public:
-  FmhaProblemBuilder& api_family(FmhaApiFamily value) { return set(problem_.api_family, value); }
-  FmhaProblemBuilder& kernel_family(FmhaKernelFamily value) { return set(problem_.requested_family, value); }
-  FmhaProblemBuilder& gfx_arch(const std::string& value) { return set(problem_.gfx_arch, value); }
-  FmhaProblemBuilder& data_type(const std::string& value) { return set(problem_.data_type, value); }
-  FmhaProblemBuilder& dims(std::int64_t hdim_q, std::int64_t hdim_v, std::int64_t batch, std::int64_t seqlen_q,
-                           std::int64_t seqlen_k) {
-    problem_.hdim_q = hdim_q, problem_.hdim_v = hdim_v, problem_.batch = batch;
-    problem_.seqlen_q = seqlen_q, problem_.seqlen_k = seqlen_k;
-    return *this;
-  }
-  FmhaProblemBuilder& nheads(std::int64_t q, std::int64_t k) {
-    problem_.nhead_q = q;
-    return set(problem_.nhead_k, k);
-  }
-  FmhaProblemBuilder& mask_type(int value) { return set(problem_.mask_type, value); }
-  FmhaProblemBuilder& bias_type(int value) { return set(problem_.bias_type, value); }
-  FmhaProblemBuilder& lse(bool value) { return set(problem_.has_lse, value); }
-  FmhaProblemBuilder& dropout(bool value) { return set(problem_.has_dropout, value); }
-  FmhaProblemBuilder& qscale_type(int value) { return set(problem_.qscale_type, value); }
-  FmhaProblemBuilder& rope_type(int value) { return set(problem_.rope_type, value); }
-  FmhaProblemBuilder& logits_soft_cap(bool value) { return set(problem_.has_logits_soft_cap, value); }
-  FmhaProblemBuilder& v_rowmajor(bool value) { return set(problem_.is_v_rowmajor, value); }
-  FmhaProblemBuilder& group_mode(bool value) { return set(problem_.is_group_mode, value); }
-  FmhaProblemBuilder& paged_kv(bool value) { return set(problem_.use_paged_kv, value); }
-  FmhaProblemBuilder& fp8_static_quant(bool value) { return set(problem_.do_fp8_static_quant, value); }
-  FmhaProblemBuilder& skip_min_seqlen_q(bool value) { return set(problem_.skip_min_seqlen_q, value); }
-  FmhaProblemBuilder& sink(bool value) { return set(problem_.has_sink, value); }
-  FmhaProblemBuilder& kv_cache(int memory_layout, int lookup_table, int page_size) {
-    problem_.kv_memory_layout = memory_layout, problem_.kv_lookup_table = lookup_table;
-    return set(problem_.page_size, page_size);
-  }
-  FmhaProblemBuilder& window(std::int64_t left, std::int64_t right) {
-    problem_.window_size_left = left;
-    return set(problem_.window_size_right, right);
-  }
-  FmhaProblemBuilder& sink_size(std::int64_t value) {
-    problem_.has_sink = value > 0;
-    return set(problem_.sink_size, value);
-  }
-  FmhaProblemBuilder& max_seqlen(std::int64_t q, std::int64_t k) {
-    problem_.max_seqlen_q = q;
-    return set(problem_.max_seqlen_k, k);
-  }
-  FmhaProblemBuilder& num_splits(std::int64_t value) { return set(problem_.num_splits, value); }
-  FmhaProblemBuilder& bwd_flags(bool dbias, bool store_randval, bool deterministic) {
-    problem_.has_dbias = dbias, problem_.is_store_randval = store_randval;
-    return set(problem_.is_deterministic, deterministic);
-  }
-
-  [[nodiscard]] FmhaProblem build() const {
-    if (!problem_.is_valid()) throw std::invalid_argument("no valid problem: " + problem_.to_string());
-    if (problem_.api_family == FmhaApiFamily::Bwd && !problem_.has_lse) {
-      throw std::invalid_argument("backward needs the log-sum-exp");
-    }
-    if (problem_.is_group_mode && problem_.max_seqlen_q <= 0) {
-      throw std::invalid_argument("group mode needs max_seqlen_q");
-    }
-    return problem_;
-  }
-
- private:
-  template <class Field>
-  FmhaProblemBuilder& set(Field& field, const Field& value) {
-    field = value;
-    return *this;
-  }
-
-  FmhaProblem problem_;
-};
-
-/// Where the parts of backward's workspace are, each at a multiple of 256 bytes.
-struct FmhaBwdWorkspaceInfo {
-  std::size_t d_bytes = 0, dq_acc_bytes = 0, rand_val_bytes = 0, total_bytes = 0;
-  std::size_t d_offset = 0, dq_acc_offset = 0, rand_val_offset = 0;
-};
-
-inline FmhaBwdWorkspaceInfo bwd_workspace_info(const FmhaProblem& problem) {
-  const auto up = [](std::size_t bytes) { return (bytes + 255) / 256 * 256; };
-  const auto rows = static_cast<std::size_t>(problem.batch * problem.nhead_q * problem.seqlen_q);
-  FmhaBwdWorkspaceInfo info;
-  info.d_bytes = rows * sizeof(float);
-  info.dq_acc_bytes = info.d_bytes * static_cast<std::size_t>(problem.hdim_q);
-  if (problem.is_store_randval) info.rand_val_bytes = rows * static_cast<std::size_t>(problem.seqlen_k);
-  info.dq_acc_offset = up(info.d_bytes);
-  info.rand_val_offset = up(info.dq_acc_offset + info.dq_acc_bytes);
-  info.total_bytes = up(info.rand_val_offset + info.rand_val_bytes);
-  return info;
 }
 
 }  // namespace dispatcher

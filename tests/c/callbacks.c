@@ -31,9 +31,7 @@ static double now_ms(void) {
 typedef float (*run_callback)(const ck_conv_problem *, void *, void *);
 
 static ck_registry *registry_of(run_callback run, run_callback other, void *user) {
-    ck_options options;
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
+    SIZED(ck_options, options);
     options.ignore_environment = 1;
     options.mode = CK_MODE_SEARCH;
     options.store = "off";
@@ -45,9 +43,7 @@ static ck_registry *registry_of(run_callback run, run_callback other, void *user
     options.run_timeout_ms = TIMEOUT_MS;
     ck_registry *registry = NULL;
     ANSWERS(CK_STATUS_OK, ck_registry_create(&options, &registry));
-    ck_kernel_hooks hooks;
-    memset(&hooks, 0, sizeof hooks);
-    hooks.struct_size = sizeof hooks;
+    SIZED(ck_kernel_hooks, hooks);
     hooks.user = user;
     hooks.run_conv = run;
     ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, "grouped_conv_forward_bf16_2d_64x64x64_compv3", &hooks));
@@ -61,9 +57,7 @@ static ck_selection selected(const ck_registry *registry, int64_t batch) {
     ANSWERS(CK_STATUS_OK, ck_conv_problem_init(&problem));
     problem.n = batch;
     problem.c = problem.k = 64;
-    ck_selection selection;
-    memset(&selection, 0, sizeof selection);
-    selection.struct_size = sizeof selection;
+    SIZED(ck_selection, selection);
     ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     return selection;
 }

@@ -3,6 +3,7 @@
 #define CK_SELECT_TESTS_CHECK_H
 
 #include <stdio.h>
+#include <string.h>
 
 static int failures = 0;
 
@@ -28,6 +29,12 @@ static int failures = 0;
             printf("%s:%d: %s fails without a message\n", __FILE__, __LINE__, #call);                        \
         }                                                                                                    \
     } while (0)
+
+/* A variable whose fields are 0, but for its size. */
+#define SIZED(type, name)             \
+    type name;                        \
+    memset(&(name), 0, sizeof(name)); \
+    (name).struct_size = sizeof(name)
 
 /* What main returns. */
 static int finish(const char *what) {

@@ -95,9 +95,7 @@ static float run_gemm(const ck_gemm_problem *problem, void *stream, void *user) 
 }
 
 static ck_options searching(void) {
-    ck_options options;
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
+    SIZED(ck_options, options);
     options.ignore_environment = 1;
     options.mode = CK_MODE_SEARCH;
     options.store = "off";
@@ -118,9 +116,7 @@ static ck_registry *registry_of(const ck_options *options, kernel *kernels, size
     for (size_t at = 0; at < count; ++at) {
         char name[16];
         snprintf(name, sizeof name, "kernel_%d", (int)at);
-        ck_kernel_hooks hooks;
-        memset(&hooks, 0, sizeof hooks);
-        hooks.struct_size = sizeof hooks;
+        SIZED(ck_kernel_hooks, hooks);
         hooks.user = &kernels[at];
         hooks.run_conv = run_conv;
         hooks.run_gemm = run_gemm;
@@ -141,9 +137,7 @@ static ck_registry *registry_of(const ck_options *options, kernel *kernels, size
 /* Selects, and remembers what was said. */
 static ck_selection selected(ck_registry *registry) {
     ck_conv_problem problem = layer();
-    ck_selection selection;
-    memset(&selection, 0, sizeof selection);
-    selection.struct_size = sizeof selection;
+    SIZED(ck_selection, selection);
     said[0] = '\0';
     ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(hip.live_events() == 0);
@@ -272,9 +266,7 @@ static void *a_lost_device_ends_the_search(void *unused) {
     ck_options options = searching();
     ck_registry *registry = registry_of(&options, kernels, COUNT(kernels));
     ck_conv_problem problem = layer();
-    ck_selection selection;
-    memset(&selection, 0, sizeof selection);
-    selection.struct_size = sizeof selection;
+    SIZED(ck_selection, selection);
     said[0] = '\0';
     ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.user == &kernels[0] && selection.source == CK_SOURCE_SEARCH && kernels[2].runs == 0);
@@ -293,9 +285,7 @@ static void *tuning_measures_between_selections(void *unused) {
     options.no_estimate = 1;
     ck_registry *registry = registry_of(&options, kernels, COUNT(kernels));
     ck_tune_budget budget = {sizeof budget, 60000, NULL, 0, 0};
-    ck_tune_report report;
-    memset(&report, 0, sizeof report);
-    report.struct_size = sizeof report;
+    SIZED(ck_tune_report, report);
     ANSWERS(CK_STATUS_OK, ck_registry_tune(registry, &budget, &report));
     CHECK(report.measured == 0 && report.waiting == 0);
     ck_selection selection = selected(registry);

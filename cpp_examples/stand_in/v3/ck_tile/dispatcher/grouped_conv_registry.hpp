@@ -180,22 +180,6 @@ class GroupedConvRegistry
     return problem.is_valid() && instance.executable() && instance.matches(problem) && instance.is_supported(problem);
   }
 
-  [[nodiscard]] std::vector<const GroupedConvKernelInstance*> find_all_supported(
-      const GroupedConvProblem& problem) const {
-    auto all = filter([&](const GroupedConvKernelInstance& one) { return is_executable_candidate(one, problem); });
-    std::sort(all.begin(), all.end(),
-              [](const auto* one, const auto* two) { return one->kernel_id() < two->kernel_id(); });
-    return all;
-  }
-
-  [[nodiscard]] const GroupedConvKernelInstance* find_by_id(const GroupedConvProblem& problem,
-                                                            const std::string& id) const {
-    const auto all = filter([&](const GroupedConvKernelInstance& one) {
-      return one.kernel_id() == id && is_executable_candidate(one, problem);
-    });
-    return all.empty() ? nullptr : all.front();
-  }
-
   /// The highest priority that can run the problem; among equal ones the smallest kernel_id.
   [[nodiscard]] const GroupedConvKernelInstance* find(const GroupedConvProblem& problem) const {
     const std::lock_guard<std::mutex> lock(mutex());
