@@ -1,12 +1,11 @@
-"""Draws the figures of README and docs/results.md from committed results: `make figures`.
+"""Draws the figures of README and docs/performance.md from committed results: `make figures`.
 
     figures.py [--check]
 
 docs/images/efficiency.svg  from docs/images/efficiency.csv, which says how it was made
-docs/images/curve.svg       from docs/images/curve.csv, which `make efficiency` writes with it
 docs/images/time.svg        from the table "Scoring and ranking" of docs/performance.md, which says how it was measured
 
-`--check` only compares. What README and docs/results.md say has to be what is drawn.
+`--check` only compares. What README says has to be what is drawn.
 """
 
 import csv
@@ -126,41 +125,6 @@ def efficiency() -> str:
     return svg(title, f"Efficiency of the choices, sorted. {'. '.join(told)}.", parts + key)
 
 
-def curve() -> str:
-    """Efficiency over measured problems, of three ways to learn."""
-    with open(IMAGES / "curve.csv") as file:
-        rows = list(csv.DictReader(file))
-    names = {
-        "tuned": ("a", "ckselect tune, on top of a model of the H200"),
-        "alone": ("b", "ckselect train on these problems alone"),
-        "upstream": ("c", "upstream's recipe on these problems"),
-    }
-    most = max(int(row["measured"]) for row in rows)
-
-    def x_of(count: float) -> float:
-        return LEFT + 20 + math.log2(1 + count / 5) / math.log2(1 + most / 5) * (RIGHT - LEFT - 40)
-
-    def y_of(value: float) -> float:
-        return BOTTOM - max(value - 0.5, 0) / 0.5 * (BOTTOM - TOP)
-
-    counts = {count: str(count) for count in sorted({int(row["measured"]) for row in rows})}
-    values = {value / 100: f"{value} %" for value in range(50, 101, 10)}
-    parts, key, told = axes(x_of, y_of, counts, values, "measured problems"), [], []
-    for at, (way, (kind, label)) in enumerate(names.items()):
-        points = [row for row in rows if row["way"] == way]
-        for column, dashed in (("mean", ""), ("p10", " dashed")):
-            line = " ".join(f"{x_of(int(row['measured'])):.1f},{y_of(float(row[column])):.1f}" for row in points)
-            parts.append(f'<polyline class="line {kind}{dashed}" points="{line}"/>')
-        for row in points:
-            mean, tenth = (f"{float(row[column]) * 100:.2f}" for column in ("mean", "p10"))
-            stated("docs/results.md", [f"{mean}, {tenth}"], "curve.csv")
-            told.append(f"{label}, {row['measured']} problems: mean {mean} %, P10 {tenth} %")
-        key.append(text(x_of(most), y_of(0.65) + 20 * at, label, f"label {kind}", "end"))
-    key.append(text(x_of(most), y_of(0.65) + 62, "solid: mean, dashed: P10; other problems than those measured", anchor="end"))
-    title = "Speed of the chosen kernel by the number of measured problems, MI355X"
-    return svg(title, f"{'. '.join(told)}.", parts + key)
-
-
 def measured() -> dict[str, list[tuple[int, float, float]]]:
     """(kernels, our microseconds, LightGBM's) of each operation, with 2,000 trees of 255 leaves."""
     table = (ROOT / "docs/performance.md").read_text().partition("### Scoring and ranking")[2].partition("\n### ")[0]
@@ -222,7 +186,7 @@ def time() -> str:
 def main() -> int:
     """Draws or compares; 1 when a committed figure is not what its data give."""
     wrong = 0
-    for name, draw in (("efficiency.svg", efficiency), ("curve.svg", curve), ("time.svg", time)):
+    for name, draw in (("efficiency.svg", efficiency), ("time.svg", time)):
         path, drawn = IMAGES / name, draw()
         if "--check" not in sys.argv[1:]:
             path.write_text(drawn)

@@ -2,7 +2,7 @@
 #
 #     make docs [RUSTDOC=FOLDER]       target/site/index.html; RUSTDOC takes what `cargo doc` wrote there before
 #     make figures                     draws docs/images/*.svg again from committed results
-#     make efficiency MI355X=FOLDER    the results of two of them, from measurements that are not in the repository
+#     make efficiency MI355X=FOLDER    the results of one, and the table of `tune`, from measurements that are not in the repository
 #
 # packaging/docs has the scripts. Everything is checked: that the figures are what their data give, that each link leads somewhere, also to an
 # anchor, that each page is in docs/README.md, and, where there is a headless Chromium, that the search finds something.
@@ -49,7 +49,7 @@ efficiency: ckselect offline-python
 		'$(EFFICIENCY)/universal.csv' '$(EFFICIENCY)/upstream.csv' >'$(EFFICIENCY)/efficiency.csv'
 	'$(TARGET_DIR)/release/ckselect' tune --arch gfx950 --model '$(EFFICIENCY)/h200' --simulate '$(MI355X)/forward_bf16_oracle_dev.csv' --counts \
 		--params draws=10 --format csv >'$(EFFICIENCY)/curve.csv'
-	cp '$(EFFICIENCY)/efficiency.csv' '$(EFFICIENCY)/curve.csv' docs/images/
+	cp '$(EFFICIENCY)/efficiency.csv' docs/images/
 
 # The stamp is written last, so that an interrupted installation is begun again.
 $(DOCS_READY): packaging/docs/requirements.txt | needs-python
