@@ -61,17 +61,9 @@ class Features:
         """The features of each row of a table, row after row. Kernel names are ignored, as in upstream."""
         columns = _table.columns(rows, self._inputs, self.words.__contains__)
         count, width = len(rows), len(self.names)
-        values = array("d", bytes(8 * count * width))
-        check(
-            lib.ck_engine_extract_rows(
-                ctypes.byref(self._options),
-                _table.pointers(columns),
-                len(columns),
-                count,
-                count * width,
-                values.buffer_info()[0],
-            )
-        )
+        values, given = array("d", bytes(8 * count * width)), _table.pointers(columns)
+        options, where = ctypes.byref(self._options), values.buffer_info()[0]
+        check(lib.ck_engine_extract_rows(options, given, len(columns), count, count * width, where))
         return values
 
 

@@ -19,12 +19,7 @@ TARGETS = ("tflops", "latency", "bandwidth", "relative")
 
 
 def options(
-    target: str,
-    engine: str | None,
-    hardware: bytes | None,
-    uncoded: int,
-    force: bool = False,
-    threads: int = 1,
+    target: str, engine: str | None, hardware: bytes | None, uncoded: int, force: bool = False, threads: int = 1
 ) -> RowOptions:
     """How to load a forest; a missing spec is tolerated, as in upstream."""
     return RowOptions(
@@ -69,23 +64,15 @@ class Forest:
 
     def features(self, columns: Sequence[_table.Cells], rows: int, width: int) -> array[float]:
         """The features of the rows of a table, row after row."""
-        values = array("d", bytes(8 * rows * width))
+        values, given = array("d", bytes(8 * rows * width)), _table.pointers(columns)
         where = values.buffer_info()[0]
-        check(
-            lib.ck_model_extract_rows(
-                self._handle.address, _table.pointers(columns), len(columns), rows, rows * width, where
-            )
-        )
+        check(lib.ck_model_extract_rows(self._handle.address, given, len(columns), rows, rows * width, where))
         return values
 
     def prepare(self, columns: Sequence[_table.Cells], rows: int) -> PreparedPool:
         """Prepares the forest for the kernels of a table."""
-        address = ctypes.c_void_p()
-        check(
-            lib.ck_pool_create(
-                self._handle.address, _table.pointers(columns), len(columns), rows, ctypes.byref(address)
-            )
-        )
+        address, given = ctypes.c_void_p(), _table.pointers(columns)
+        check(lib.ck_pool_create(self._handle.address, given, len(columns), rows, ctypes.byref(address)))
         return PreparedPool(Handle(address, lib.ck_pool_destroy), rows)
 
 
@@ -100,19 +87,12 @@ class PreparedPool:
         """Does now what the second ranking would."""
         check(lib.ck_pool_prepare(self._handle.address))
 
-    def rank(self, problem: bytes, count: int) -> tuple[list[int], list[float]]:
+    def rank(self, problem: bytes, count: int) -> tuple[array[int], array[float]]:
         """The rows and scores of the ``count`` best kernels for a problem, given as JSON; best first."""
-        rows, scores = self.rank_arrays(problem, count)
-        return rows.tolist(), scores.tolist()
-
-    def rank_arrays(self, problem: bytes, count: int) -> tuple[array[int], array[float]]:
-        """The same as arrays."""
         rows = array("Q", bytes(8 * count))
         scores = array("d", bytes(8 * count))
-        status = lib.ck_pool_rank(
-            self._handle.address, problem, len(problem), count, rows.buffer_info()[0], scores.buffer_info()[0]
-        )
-        check(status)
+        where, into = rows.buffer_info()[0], scores.buffer_info()[0]
+        check(lib.ck_pool_rank(self._handle.address, problem, len(problem), count, where, into))
         return rows, scores
 
 

@@ -77,26 +77,19 @@ class Pool:
 
     def rank_places(self, problem: Config, count: int | None = None) -> tuple[list[int], list[float]]:
         """The same as ``rank_tflops``, with the scores that decide."""
+        rows, scores = self.rank_arrays(problem, count)
+        return rows.tolist(), scores.tolist()
+
+    def rank_arrays(self, problem: Config, count: int | None = None) -> tuple[array[int], array[float]]:
+        """``rank_places`` as arrays that numpy, Arrow and polars accept without a copy."""
         if self._prepared is None:
-            return [], []
+            return array("Q"), array("d")
         wanted = len(self.names) if count is None else max(0, min(count, len(self.names)))
         return self._prepared.rank(self.predictor.problem_json(problem, self.own), wanted)
 
-    def rank_arrays(self, problem: Config) -> tuple[array[int], array[float]]:
-        """``rank_places`` for all kernels, as arrays that numpy, Arrow and polars accept without a copy."""
-        if self._prepared is None:
-            return array("Q"), array("d")
-        return self._prepared.rank_arrays(self.predictor.problem_json(problem, self.own), len(self.names))
-
     def __reduce__(self) -> tuple[Any, ...]:
         # The copy is prepared again where it is unpickled.
-        return _remade, (self.predictor, self.names, self.partial, list(self.columns), self.own)
-
-
-def _remade(
-    predictor: Predictor, names: list[Any], partial: frozenset[str], columns: list[_table.Cells], own: frozenset[str]
-) -> Pool:
-    return predictor.remade(names, partial, columns, own)
+        return self.predictor.pool_of, (self.names, self.partial, list(self.columns), self.own)
 
 
 _IMMUTABLE = (int, float, str, bool, type(None))
@@ -125,11 +118,12 @@ class PoolCache:
                 return pool
         return None
 
-    def keep(self, configs: Any, pool: Pool) -> None:
+    def keep(self, configs: Any, pool: Pool) -> Pool:
         """Remembers a prepared pool, unless its kernels could change without comparing unequal."""
         copy = _copy(configs, pool)
         if copy is not None:
             self._kept = ((copy, pool), *self._kept[: _KEPT - 1])
+        return pool
 
 
 def _copy(configs: Any, pool: Pool) -> Any:

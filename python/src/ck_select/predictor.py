@@ -214,22 +214,21 @@ class Predictor:
     def predict_array(self, rows: _rows.Kernels, target: Target = "tflops") -> array[float]:
         """The same as an ``array``, which numpy, Arrow and polars accept without a copy."""
         given = self._read(rows, "rows")
-        if self._foreign is not None and self._foreign.batch is not None:
-            return array("d", self._finished(target, self._foreign.batch_features(given)))
+        if self._foreign_batch is not None:
+            return array("d", self._finished(target, self._foreign_batch.batch_features(given)))
         columns, count = self._columns(given, self._inputs)
         return self._forest(target).predict_rows(columns, count)
 
     def extract_rows(self, rows: _rows.Kernels, target: Target = "tflops") -> list[list[float]]:
         """The features of each such row, in the order of ``feature_names``."""
         given = self._read(rows, "rows")
-        if self._foreign is not None and self._foreign.batch is not None:
-            flat = self._foreign.batch_features(given).tolist()
-            width = len(self.feature_names)
-            return [flat[begin : begin + width] for begin in range(0, len(flat), width)]
-        columns, count = self._columns(given, self._inputs)
         width = len(self._description["feature_names"])
-        flat = self._forest(target).features(columns, count, width).tolist()
-        return [flat[begin : begin + width] for begin in range(0, count * width, width)]
+        if self._foreign_batch is not None:
+            flat = self._foreign_batch.batch_features(given).tolist()
+        else:
+            columns, count = self._columns(given, self._inputs)
+            flat = self._forest(target).features(columns, count, width).tolist()
+        return [flat[begin : begin + width] for begin in range(0, len(flat), width)]
 
     def rank_kernels(self, problem: Config, kernel_configs: Kernels) -> Ranking:
         """(name, TFLOPS) of every kernel, best first; equal kernels keep their order.
@@ -247,10 +246,9 @@ class Predictor:
         unchanged: you may modify the dicts at any time.
         """
         asked = _rows.mapping(problem, "problem")
-        if self._foreign is not None and self._foreign.batch is not None:
-            return Ranking(
-                self._foreign.rank(asked, kernel_configs, lambda features: self._finished("tflops", features, False))
-            )
+        foreign = self._foreign_batch
+        if foreign is not None:
+            return Ranking(foreign.rank(asked, kernel_configs, lambda rows: self._finished("tflops", rows, False)))
         pool = self._pool(asked, kernel_configs)
         return pool.rank(asked) if pool is not None else Ranking()
 
@@ -272,8 +270,7 @@ class Predictor:
         only their order among the kernels of one problem means anything.
         """
         asked = _rows.mapping(problem, "problem")
-        if self._foreign is not None and self._foreign.batch is not None:
-            raise ValueError("rank_places: the predictor has a feature engine of its own: use rank_kernels")
+        self._refuse_foreign("rank_places")
         pool = self._pool(asked, kernel_configs)
         return pool.rank_places(asked, count) if pool is not None else ([], [])
 
@@ -282,8 +279,7 @@ class Predictor:
     ) -> tuple[list[int], list[float]]:
         """``rank_places`` in the same order, with TFLOPS as in ``rank_kernels`` instead of scores."""
         asked = _rows.mapping(problem, "problem")
-        if self._foreign is not None and self._foreign.batch is not None:
-            raise ValueError("rank_tflops: the predictor has a feature engine of its own: use rank_kernels")
+        self._refuse_foreign("rank_tflops")
         pool = self._pool(asked, kernel_configs)
         return pool.rank_tflops(asked, count) if pool is not None else ([], [])
 
@@ -311,8 +307,7 @@ class Predictor:
         """
         asked = _rows.mapping(problem, "problem")
         wanted = library if library is not None else _frames.library_of(kernel_configs)
-        if self._foreign is not None and self._foreign.batch is not None:
-            raise ValueError("rank_frame: the predictor has a feature engine of its own: use rank_kernels")
+        self._refuse_foreign("rank_frame")
         pool = self._pool(asked, kernel_configs)
         if pool is None:
             return _frames.table(wanted, [], array("d"), array("d"), array("q"))
@@ -330,8 +325,7 @@ class Predictor:
         """Prepares kernels for many rankings, which then need not check the kernels for changes."""
         if isinstance(kernel_configs, Pool):
             return self._own(kernel_configs)
-        if self._foreign is not None and self._foreign.batch is not None:
-            raise ValueError("prepare: the predictor has a feature engine of its own, which is asked on every ranking")
+        self._refuse_foreign("prepare")
         pool = self._prepare(kernel_configs)
         pool.compile()
         return pool
@@ -339,11 +333,12 @@ class Predictor:
     def _prepare(self, kernel_configs: Kernels) -> Pool:
         """The same without compiling, which a pool that is ranked once does not repay."""
         configs = self._read(kernel_configs, "kernel_configs")
-        columns, count = self._columns(configs, self._inputs)
-        names, partial = self._describe(configs, columns)
-        # A pool without kernels needs no forest: upstream does not load one either.
-        prepared = self._forest(self._rank_by).prepare(columns, count) if count else None
-        return Pool(self, prepared, names, partial, columns, self._own_of(columns))
+        columns, _ = self._columns(configs, self._inputs)
+        names = _table.kernel_names(configs)
+        partial = self._kernel_inputs.difference(column.name for column in columns if not column.has_absent())
+        if partial and all(map(_names.is_kernel, names)):
+            partial = frozenset()
+        return self.pool_of(names, partial, columns, self._own_of(columns))
 
     def _own_of(self, columns: Iterable[Cells]) -> frozenset[str]:
         """The problem's cells that every kernel has itself. For our own models, the two must agree nevertheless."""
@@ -353,8 +348,9 @@ class Predictor:
             column.name for column in columns if column.name in self._problem_inputs and not column.has_absent()
         )
 
-    def remade(self, names: list[Any], partial: frozenset[str], columns: list[Cells], own: frozenset[str]) -> Pool:
-        """A pool from the data of its kernels, for unpickling and copying."""
+    def pool_of(self, names: list[Any], partial: frozenset[str], columns: list[Cells], own: frozenset[str]) -> Pool:
+        """A pool from the data of its kernels: ``partial`` are the inputs that some of them lack."""
+        # A pool without kernels needs no forest: upstream does not load one either.
         prepared = self._forest(self._rank_by).prepare(columns, len(names)) if names else None
         return Pool(self, prepared, names, partial, columns, own)
 
@@ -365,6 +361,15 @@ class Predictor:
     def predicts_tflops_apart(self) -> bool:
         """Whether it ranks by something other than TFLOPS, and predicts them as well."""
         return self._rank_by != "tflops" and ("tflops" in self._forests or self._file("tflops") is not None)
+
+    @property
+    def _foreign_batch(self) -> _foreign.Foreign | None:
+        """An engine that computes the features of tables itself."""
+        return self._foreign if self._foreign is not None and self._foreign.batch is not None else None
+
+    def _refuse_foreign(self, method: str) -> None:
+        if self._foreign_batch is not None:
+            raise ValueError(f"{method}: the predictor has a feature engine of its own: use rank_kernels")
 
     def _own(self, pool: Pool) -> Pool:
         if pool.predictor is not self:
@@ -380,16 +385,12 @@ class Predictor:
         elif len(configs) == 0:
             return None
         else:
-            pool = self._pools.find(configs) or self._prepare_cached(configs)
+            found = self._pools.find(configs)
+            pool = found if found is not None else self._pools.keep(configs, self._prepare(configs))
         if len(pool) == 0:
             return None
         filled = pool.partial.intersection(problem) if pool.partial else None
         return self._filled(problem, pool, filled) if filled else pool
-
-    def _prepare_cached(self, configs: Kernels) -> Pool:
-        pool = self._prepare(configs)
-        self._pools.keep(configs, pool)
-        return pool
 
     def _filled(self, problem: Mapping[str, Any], pool: Pool, names: Iterable[str]) -> Pool:
         """A pool whose kernels lack cells that the problem has: the problem provides them.
@@ -401,15 +402,7 @@ class Predictor:
         for name in names:
             if not _table.is_absent(problem[name]):
                 columns[name] = _table.lent(name, columns.get(name), problem[name], borrows, name in self._words)
-        made = list(columns.values())
-        prepared = self._forest(self._rank_by).prepare(made, len(pool))
-        return Pool(self, prepared, pool.names, frozenset(), made, pool.own)
-
-    def _describe(self, configs: Any, columns: Iterable[Cells]) -> tuple[list[Any], frozenset[str]]:
-        """Names, and the kernel inputs that some kernels lack."""
-        names = _table.kernel_names(configs)
-        partial = self._kernel_inputs.difference(column.name for column in columns if not column.has_absent())
-        return names, frozenset() if partial and all(map(_names.is_kernel, names)) else partial
+        return self.pool_of(pool.names, frozenset(), list(columns.values()), pool.own)
 
     def _read(self, rows: Any, what: str) -> Any:
         return _rows.table(rows, what, self._words.__contains__)
