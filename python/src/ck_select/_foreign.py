@@ -69,21 +69,12 @@ class Foreign:
         return self._selected([list(row) for row in self.batch(_data_frame(rows))])
 
     def rank(
-        self,
-        problem: Mapping[str, Any],
-        kernels: Any,
-        score: Callable[[array[float]], list[float]],
+        self, problem: Mapping[str, Any], kernels: Any, score: Callable[[array[float]], list[float]]
     ) -> list[tuple[str, float]]:
         """Ranks like upstream's predictor: the engine gets a DataFrame whose rows have both problem and kernel."""
-        given = _rows.table(kernels, "kernel_configs", lambda name: False)
-        if _table.is_frame(given):
-            rows = given.to_dict("records")
-        else:
-            rows = given.to_dicts() if hasattr(given, "cells") else given
-        if not rows:
-            return []
+        rows = _rows.dicts(kernels, "kernel_configs")
         names = [_names.of_row(row, place) for place, row in enumerate(rows)]
-        scores = score(self.batch_features([{**problem, **row} for row in rows]))
+        scores = score(self.batch_features([{**problem, **row} for row in rows])) if rows else []
         return sorted(zip(names, scores), key=lambda pair: -pair[1])
 
     def _selected(self, rows: Sequence[Sequence[float]]) -> array[float]:

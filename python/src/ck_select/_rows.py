@@ -177,3 +177,14 @@ def table(rows: Any, what: str, is_word: Any) -> Any:
             return read
     _refuse_no_rows(rows, what)
     return [row if type(row) is dict else kernel(row, f"{what}: row {place}") for place, row in enumerate(rows)]
+
+
+def dicts(rows: Any, what: str) -> list[Mapping[str, Any]]:
+    """The same as a list of mappings."""
+    read = table(rows, what, lambda name: False)
+    made: list[Mapping[str, Any]] = read
+    if _table.is_frame(read):
+        made = read.to_dict("records")
+    elif hasattr(read, "cells"):
+        made = read.to_dicts()
+    return made

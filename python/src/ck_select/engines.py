@@ -14,7 +14,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Union
 
-from . import _features, _rows, _table, _vector
+from . import _features, _rows, _vector
 
 if TYPE_CHECKING:
     import numpy
@@ -90,8 +90,7 @@ class FeatureEngine(ABC):
 
     def extract_batch(self, df: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
         """The features of each row of a DataFrame that has problem and kernel in one."""
-        rows = _rows.table(df, "df", lambda name: False)
-        dicts = rows.to_dict("records") if _table.is_frame(rows) else getattr(rows, "to_dicts", lambda: rows)()
+        dicts = _rows.dicts(df, "df")
         flat = [cell for row in dicts for cell in self.extract(row, row)]
         return _features.matrix(flat, len(dicts), len(self.get_feature_names()))
 
@@ -143,12 +142,8 @@ class _OfLibrary(FeatureEngine):
         l3_cache_kb: int = HARDWARE["l3_cache_kb"],
         num_xcd: int = HARDWARE["num_xcd"],
     ) -> None:
-        constants = {
-            **{"num_cus": num_cus, "lds_capacity": lds_capacity, "max_clock_mhz": max_clock_mhz},
-            **{"simds_per_cu": simds_per_cu, "shader_engines": shader_engines, "max_waves_per_cu": max_waves_per_cu},
-            **{"wavefront_size": wavefront_size, "l1_cache_kb": l1_cache_kb, "l2_cache_kb": l2_cache_kb},
-            **{"l3_cache_kb": l3_cache_kb, "num_xcd": num_xcd},
-        }
+        given = locals()
+        constants = {name: given[name] for name in HARDWARE}
         # Predictors read the constants on construction. They are immutable, so that they cannot be changed too late.
         self._hw: Mapping[str, int] = MappingProxyType({**constants, _DERIVED: num_cus * simds_per_cu})
         self._variant: str | None = None
@@ -265,18 +260,10 @@ class FmhaFwdFeatureEngine(_OfLibrary):
         wavefront_size: int = HARDWARE["wavefront_size"],
         num_xcd: int = HARDWARE["num_xcd"],
     ) -> None:
-        super().__init__(
-            num_cus=num_cus,
-            lds_capacity=lds_capacity,
-            max_clock_mhz=max_clock_mhz,
-            simds_per_cu=simds_per_cu,
-            shader_engines=shader_engines,
-            wavefront_size=wavefront_size,
-            num_xcd=num_xcd,
-        )
+        given = {name: value for name, value in locals().items() if name in HARDWARE}
+        super().__init__(**given)
         # Upstream's engine knows neither caches nor waves; no feature depends on them.
-        unknown = ("max_waves_per_cu", "l1_cache_kb", "l2_cache_kb", "l3_cache_kb")
-        self._hw = MappingProxyType({name: value for name, value in self._hw.items() if name not in unknown})
+        self._hw = MappingProxyType({name: value for name, value in self._hw.items() if name in {*given, _DERIVED}})
 
     @property
     def hardware(self) -> dict[str, int]:
@@ -294,15 +281,14 @@ class ForeignEngine(Protocol):
         """The features of one kernel for one problem."""
 
 
-_CLASSES: dict[str, type[_OfLibrary]] = {
-    each.__name__: each
-    for each in (
-        GemmUniversalFeatureEngine,
-        GemmUniversalVecFeatureEngine,
-        GroupedConvFeatureEngine,
-        FmhaFwdFeatureEngine,
-    )
+# With the library's names of engines whose columns a model of the class may have.
+_VARIANTS: dict[type[_OfLibrary], Sequence[str]] = {
+    GemmUniversalFeatureEngine: ("gemm72",),
+    GemmUniversalVecFeatureEngine: ("gemm78vec",),
+    GroupedConvFeatureEngine: ("conv97", "conv_superset", "conv_select", "conv_work"),
+    FmhaFwdFeatureEngine: ("fmha68_python",),
 }
+_CLASSES = {each.__name__: each for each in _VARIANTS}
 _KNOWN = {*_CLASSES, "FeatureEngine", "_OfLibrary"}
 
 EngineLike = Union[None, str, FeatureEngine, ForeignEngine, type[FeatureEngine]]
@@ -403,28 +389,13 @@ def _is_number(value: Any) -> bool:
 
 def of_description(description: Mapping[str, Any]) -> _OfLibrary:
     """The engine that a model's spec asks for."""
-    names = description["feature_names"]
-    if description["op"] == "grouped_conv":
-        kind: type[_OfLibrary] = GroupedConvFeatureEngine
-    elif description["op"] == "fmha":
-        kind = FmhaFwdFeatureEngine
-    elif description["needs_vector"]:
-        kind = GemmUniversalVecFeatureEngine
-    else:
-        kind = GemmUniversalFeatureEngine
-    engine = kind(**description["hardware"])
-    engine._variant = next(
-        (name for name in _VARIANTS[kind] if set(names) <= set(_features.of_engine(name, ()).names)), None
-    )
+    kinds: dict[str, type[_OfLibrary]] = {"grouped_conv": GroupedConvFeatureEngine, "fmha": FmhaFwdFeatureEngine}
+    of_gemms = GemmUniversalVecFeatureEngine if description["needs_vector"] else GemmUniversalFeatureEngine
+    kind = kinds.get(description["op"], of_gemms)
+    engine, names = kind(**description["hardware"]), set(description["feature_names"])
+    variants = (name for name in _VARIANTS[kind] if names <= set(_features.of_engine(name, ()).names))
+    engine._variant = next(variants, None)
     return engine
-
-
-_VARIANTS: dict[type[_OfLibrary], Sequence[str]] = {
-    GemmUniversalFeatureEngine: ("gemm72",),
-    GemmUniversalVecFeatureEngine: ("gemm78vec",),
-    GroupedConvFeatureEngine: ("conv97", "conv_superset", "conv_select", "conv_work"),
-    FmhaFwdFeatureEngine: ("fmha68_python",),
-}
 
 
 def engine_class(name: str) -> type[_OfLibrary]:
