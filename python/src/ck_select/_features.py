@@ -49,7 +49,7 @@ class Features:
     def extract_row(self, row: Mapping[str, Any]) -> array[float]:
         """The features of one row. Kernel names are ignored, as in upstream."""
         text = _table.row_json(row, self._side_of)
-        values = array("d", bytes(8 * len(self.names)))
+        values = _forest.zeros(len(self.names))
         where = values.buffer_info()[0]
         check(lib.ck_engine_extract_row(ctypes.byref(self._options), text, len(text), len(self.names), where))
         return values
@@ -61,7 +61,7 @@ class Features:
         """The features of each row of a table, row after row. Kernel names are ignored, as in upstream."""
         columns = _table.columns(rows, self._inputs, self.words.__contains__)
         count, width = len(rows), len(self.names)
-        values, given = array("d", bytes(8 * count * width)), _table.pointers(columns)
+        values, given = _forest.zeros(count * width), _table.pointers(columns)
         options, where = ctypes.byref(self._options), values.buffer_info()[0]
         check(lib.ck_engine_extract_rows(options, given, len(columns), count, count * width, where))
         return values
@@ -88,12 +88,12 @@ def contiguous(values: Any) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
 
 
 def vector(values: Sequence[float]) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
-    """Features as an array."""
-    made: numpy.ndarray[Any, numpy.dtype[numpy.float64]] = _numpy().array(values, dtype="float64")
+    """Features as an array of numpy, which has an ``array``'s memory."""
+    made: numpy.ndarray[Any, numpy.dtype[numpy.float64]]
+    made = _numpy().frombuffer(values if isinstance(values, array) else array("d", values))
     return made
 
 
 def matrix(values: Sequence[float], rows: int, width: int) -> numpy.ndarray[Any, numpy.dtype[numpy.float64]]:
-    """Features of many rows as an array."""
-    made: numpy.ndarray[Any, numpy.dtype[numpy.float64]] = _numpy().array(values, dtype="float64").reshape(rows, width)
-    return made
+    """The same for the features of many rows."""
+    return vector(values).reshape(rows, width) if rows else _numpy().empty((0, width))

@@ -41,6 +41,11 @@ def describe_spec(directory: Path, how: RowOptions) -> dict[str, Any]:
     return described
 
 
+def zeros(count: int) -> array[float]:
+    """Room for numbers."""
+    return array("d", (0.0,)) * count
+
+
 class Forest:
     """One loaded forest. Immutable: any number of threads may use it."""
 
@@ -57,14 +62,14 @@ class Forest:
 
     def predict_rows(self, columns: Sequence[_table.Cells], rows: int) -> array[float]:
         """The predictions for the rows of a table."""
-        values = array("d", bytes(8 * rows))
+        values = zeros(rows)
         where = values.buffer_info()[0]
         check(lib.ck_model_predict_rows(self._handle.address, _table.pointers(columns), len(columns), rows, where))
         return values
 
     def features(self, columns: Sequence[_table.Cells], rows: int, width: int) -> array[float]:
         """The features of the rows of a table, row after row."""
-        values, given = array("d", bytes(8 * rows * width)), _table.pointers(columns)
+        values, given = zeros(rows * width), _table.pointers(columns)
         where = values.buffer_info()[0]
         check(lib.ck_model_extract_rows(self._handle.address, given, len(columns), rows, rows * width, where))
         return values
@@ -90,7 +95,7 @@ class PreparedPool:
     def rank(self, problem: bytes, count: int) -> tuple[array[int], array[float]]:
         """The rows and scores of the ``count`` best kernels for a problem, given as JSON; best first."""
         rows = array("Q", bytes(8 * count))
-        scores = array("d", bytes(8 * count))
+        scores = zeros(count)
         where, into = rows.buffer_info()[0], scores.buffer_info()[0]
         check(lib.ck_pool_rank(self._handle.address, problem, len(problem), count, where, into))
         return rows, scores
@@ -110,7 +115,7 @@ class BareForest:
     def predict(self, features: array[float]) -> list[float]:
         """What LightGBM would predict for each row of features: no logarithm is undone, and nothing is clamped."""
         rows = len(features) // max(self.width, 1)
-        values = array("d", bytes(8 * rows))
+        values = zeros(rows)
         where, into = features.buffer_info()[0], values.buffer_info()[0]
         check(lib.ck_forest_predict(self._handle.address, where, rows, self.width, into))
         return values.tolist()

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, count
 from operator import itemgetter
 from typing import Any, Protocol, TypeVar
 
@@ -147,13 +147,11 @@ def _made(name: str, integers: Any, numbers: Any, codes: Any, words: tuple[bytes
 
 
 def _of_words(name: str, values: Sequence[Any]) -> Cells:
-    try:
-        numbers = {word: number for number, word in enumerate(dict.fromkeys(values))}
-        if all(type(word) is str for word in numbers):
-            codes = array("i", map(numbers.__getitem__, values))
-            return Cells(name, codes=codes, words=tuple(word.encode() for word in numbers))
-    except TypeError:
-        pass  # an array or a list, which is not a cell
+    if are_of(values, str):
+        numbers = dict(zip(dict.fromkeys(values), count()))
+        # Names of kernels are mostly all different.
+        codes = array("i", map(numbers.__getitem__, values) if len(numbers) < len(values) else range(len(values)))
+        return Cells(name, codes=codes, words=tuple(map(str.encode, numbers)))
     numbers, codes = {}, array("i")
     for row, value in enumerate(values):
         # Text as is: the words of a `str` enumeration are its values, not its `str()`.
@@ -172,7 +170,7 @@ def _of_numbers(name: str, values: Sequence[Any]) -> Cells:
         return Cells(name, integers=array("q", values))
     except (TypeError, OverflowError):
         # A fraction, an absent cell, a text, or more than 64 bits.
-        if all(type(value) is float for value in values):
+        if are_of(values, float):
             return Cells(name, numbers=array("d", values))
     plain = [own(value, f"row {row}: {name}") for row, value in enumerate(values)]
     if any(isinstance(value, str) for value in plain):
@@ -192,12 +190,17 @@ def _number(value: float | None, where: str) -> float:
     return math.nan if value is None else float(value)
 
 
+def are_of(values: Iterable[Any], *kinds: type) -> bool:
+    """Whether all values are of these types, and not of subclasses."""
+    return {*kinds}.issuperset(map(type, values))
+
+
 def of_values(name: str, values: Sequence[Any], is_word: bool) -> Cells:
     """A column from Python values."""
-    if name in _names.COLUMNS:
+    if name in _names.COLUMNS and not are_of(values, str):
         # A label may be anything.
         return _of_words(name, [cell if is_absent(cell) or isinstance(cell, str) else str(cell) for cell in values])
-    return _of_words(name, values) if is_word else _of_numbers(name, values)
+    return _of_words(name, values) if is_word or name in _names.COLUMNS else _of_numbers(name, values)
 
 
 def lent(name: str, column: Cells | None, value: Any, borrows: Sequence[bool], is_word: bool) -> Cells:
@@ -232,6 +235,11 @@ def refuse_repeated(frame: Any) -> None:
 
 def _of_series(name: str, series: Any, is_word: bool) -> Cells:
     kind = getattr(series.dtype, "kind", "O")
+    if is_word and name not in _names.COLUMNS and hasattr(series.dtype, "na_value"):
+        # The few words of pandas' own types are told apart where they lie.
+        codes, words = series.factorize()
+        if are_of(words, str):
+            return Cells(name, codes=array("i", codes.astype("int32").tobytes()), words=tuple(map(str.encode, words)))
     if is_word or kind not in "iubf" or not hasattr(series.dtype, "itemsize") or hasattr(series.dtype, "na_value"):
         return of_values(name, series.tolist(), is_word)
     if kind == "f":
@@ -243,19 +251,23 @@ def _of_series(name: str, series: Any, is_word: bool) -> Cells:
 
 def of_dicts(rows: Sequence[Mapping[str, Any]], inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
     """The columns of a list of mappings that are among the inputs."""
+    alike = columns_of_alike(rows)
+    if alike is not None:
+        return [of_values(name, alike[name], is_word(name)) for name in inputs if name in alike]
     present = set().union(*rows)
+    return [of_values(name, [row.get(name) for row in rows], is_word(name)) for name in inputs if name in present]
+
+
+def columns_of_alike(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]] | None:
+    """The columns of dicts that all have the same keys, at least two; None for others."""
     # Other mappings may make what they lack.
-    are_dicts = all(type(row) is dict for row in rows)
-
-    def column(name: str) -> list[Any]:
-        try:
-            if are_dicts:
-                return list(map(itemgetter(name), rows))
-        except KeyError:
-            pass
-        return [row.get(name) for row in rows]
-
-    return [of_values(name, column(name), is_word(name)) for name in inputs if name in present]
+    keys = tuple(rows[0]) if rows and are_of(rows, dict) else ()
+    if len(keys) < 2 or set(map(len, rows)) != {len(keys)}:
+        return None
+    try:
+        return dict(zip(keys, zip(*map(itemgetter(*keys), rows))))
+    except KeyError:
+        return None
 
 
 def columns(rows: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
@@ -270,6 +282,12 @@ def columns(rows: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) ->
 def kernel_names(rows: Any) -> list[Any]:
     """The names of the kernels of a list or a table."""
     if isinstance(rows, list):
+        try:
+            names = list(map(itemgetter(_names.COLUMNS[0]), rows))
+            if are_of(names, str):
+                return names
+        except KeyError:
+            pass  # some have none, or another key for it
         return [_names.of_row(row, place) for place, row in enumerate(rows)]
     present = rows.cells if hasattr(rows, "cells") else rows.columns
     column = next((column for column in _names.COLUMNS if column in present), None)

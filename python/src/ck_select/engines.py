@@ -147,9 +147,10 @@ class _OfLibrary(FeatureEngine):
         # Predictors read the constants on construction. They are immutable, so that they cannot be changed too late.
         self._hw: Mapping[str, int] = MappingProxyType({**constants, _DERIVED: num_cus * simds_per_cu})
         self._variant: str | None = None
+        self._made: _features.Features | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_hw": dict(self._hw)}
+        return {**vars(self), "_hw": dict(self._hw), "_made": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -161,7 +162,9 @@ class _OfLibrary(FeatureEngine):
         return {name: self._hw[name] for name in HARDWARE}
 
     def _features(self) -> _features.Features:
-        return _features.of_engine(self._variant or self._engine, tuple(self.hardware.items()))
+        if self._made is None:
+            self._made = _features.of_engine(self._variant or self._engine, tuple(self.hardware.items()))
+        return self._made
 
     def get_feature_names(self) -> list[str]:
         """The columns, in order."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from array import array
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from . import _table
@@ -93,7 +94,6 @@ class Pool:
 
 
 _IMMUTABLE = (int, float, str, bool, type(None))
-_TYPES = frozenset(_IMMUTABLE)
 _KEPT = 8
 
 
@@ -128,7 +128,7 @@ class PoolCache:
 
 def _copy(configs: Any, pool: Pool) -> Any:
     # 1 equals True and 1.0, but as names they differ.
-    if not all(type(name) is str for name in pool.names):
+    if not _table.are_of(pool.names, str):
         return None
     if _table.is_frame(configs):
         copied = configs.copy()
@@ -139,6 +139,8 @@ def _copy(configs: Any, pool: Pool) -> Any:
         # Others than these may be read only once. Memory that a table shares may change.
         known = type(configs).__module__.split(".", 1)[0] in ("polars", "pyarrow") and hasattr(configs, "equals")
         return pickle.loads(pickle.dumps(configs)) if known else None
+    if _table.are_of(configs, dict) and _table.are_of(chain.from_iterable(map(dict.values, configs)), *_IMMUTABLE):
+        return list(map(dict.copy, configs))
     copies = [_copy_of_one(config) for config in configs]
     return None if None in copies else copies
 
@@ -149,8 +151,6 @@ def _copy_of_one(config: Any) -> Any:
         return config
     if type(config) is not dict:
         return None
-    if _TYPES.issuperset(map(type, config.values())):
-        return config.copy()
     if not all(map(_is_value, config.values())):
         return None
     # numpy's scalars compare with each cell of a list.

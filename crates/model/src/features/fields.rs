@@ -295,15 +295,12 @@ impl<'a> Reader<'a> {
         }
         // All but the widths, which only some engines read.
         self.require(inputs::of_kernel(Op::Gemm).iter().copied().filter(|name| !name.starts_with("vec_")))?;
-        let triple = |prefix: &str, default: [i64; 3]| -> Result<[i64; 3], FieldError> {
-            let value = |axis: usize| {
-                let name = format!("{prefix}_{}", ["m", "n", "k"][axis]);
-                match self.opt_int(&name)? {
-                    Some(value) => Ok(value),
-                    // The engine with vector widths never had defaults for these.
-                    None if self.is_lenient() && !with_vector => Ok(default[axis]),
-                    None => Err(Self::absent(&name, "a whole number")),
-                }
+        let triple = |names: [&str; 3], default: [i64; 3]| -> Result<[i64; 3], FieldError> {
+            let value = |axis: usize| match self.opt_int(names[axis])? {
+                Some(value) => Ok(value),
+                // The engine with vector widths never had defaults for these.
+                None if self.is_lenient() && !with_vector => Ok(default[axis]),
+                None => Err(Self::absent(names[axis], "a whole number")),
             };
             Ok([value(0)?, value(1)?, value(2)?])
         };
@@ -317,9 +314,9 @@ impl<'a> Reader<'a> {
         let epilogue = self.word("epilogue", "cshuffle")?;
         let vector = if with_vector { Some(self.vector_widths()?) } else { None };
         Ok(GemmKernelTerms {
-            tile: triple("tile", [128, 128, 64])?,
-            wave: triple("warp", [2, 2, 1])?,
-            warp_tile: triple("warp_tile", [32, 32, 16])?,
+            tile: triple(["tile_m", "tile_n", "tile_k"], [128, 128, 64])?,
+            wave: triple(["warp_m", "warp_n", "warp_k"], [2, 2, 1])?,
+            warp_tile: triple(["warp_tile_m", "warp_tile_n", "warp_tile_k"], [32, 32, 16])?,
             pipeline_code,
             half_lds,
             scheduler_code: coded_word(

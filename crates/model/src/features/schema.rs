@@ -1,5 +1,7 @@
 //! Columns by name: which features a model reads, and how a problem and a kernel fill them.
 
+use std::sync::OnceLock;
+
 use super::conv::{ConvInputs, ConvKernelTerms, ConvTerms, PipelineFlags};
 use super::fmha::{FmhaKernelTerms, FmhaTerms};
 use super::gemm::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
@@ -218,11 +220,14 @@ impl Schema {
 
     /// The columns of an upstream engine.
     pub fn of_engine(engine: Engine) -> Self {
-        match Self::by_names(engine.op(), &engine.feature_names()) {
+        // Looking up all names takes longer than the features of a row.
+        static MADE: [OnceLock<Schema>; Engine::ALL.len()] = [const { OnceLock::new() }; Engine::ALL.len()];
+        let make = || match Self::by_names(engine.op(), &engine.feature_names()) {
             Ok(schema) => schema,
             // Engines only name features of the tables, which their tests check.
             Err(error) => unreachable!("{error}"),
-        }
+        };
+        MADE.get(engine as usize).map_or_else(make, |made| made.get_or_init(make).clone())
     }
 
     /// The operation.
