@@ -307,8 +307,10 @@ def names(rows: Any) -> list[str]:
 
 
 @lru_cache(maxsize=4096)
-def _text(text: bytes) -> ctypes.Array[ctypes.c_char]:
-    return ctypes.create_string_buffer(text)
+def _text(text: str) -> tuple[ctypes.Array[ctypes.c_char], int]:
+    """A text in C's form, and its address."""
+    made = ctypes.create_string_buffer(text.encode())
+    return made, ctypes.addressof(made)
 
 
 def _address(cells: Numbers[Any] | None) -> int:
@@ -321,10 +323,11 @@ def pointers(columns: Sequence[Cells]) -> Any:
     texts: list[Any] = []
     for column in columns:
         column.check()
-        name, words = _text(column.name.encode()), (ctypes.c_char_p * len(column.words))(*column.words)
+        name, at = _text(column.name)
+        words = (ctypes.c_char_p * len(column.words))(*column.words) if column.words else None
         texts += [name, words]
         numbers = _address(column.integers), _address(column.numbers), _address(column.codes)
-        fields.extend((size, ctypes.addressof(name), *numbers, ctypes.addressof(words), len(column.words)))
+        fields.extend((size, at, *numbers, ctypes.addressof(words) if words else 0, len(column.words)))
     made: Any = (_structs.Column * len(columns)).from_buffer(fields)
     made.texts = texts
     return made
