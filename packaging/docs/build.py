@@ -18,8 +18,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import api
-import check
-from render import IN_CONTENTS, Page, render, sections
+from render import IN_CONTENTS, Page, render, sections, wrong_links
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
@@ -192,7 +191,7 @@ def main() -> int:
     for name in ("site.css", "site.js"):
         shutil.copyfile(HERE / name, options.out / name)
     # Of what is reported with its line in the source, the built page tells nothing new.
-    wrong += [line for line in check.links(options.out) if not wrong or "no such place" in line]
+    wrong += [line for line in wrong_links(options.out) if not wrong or "no such place" in line]
     for line in wrong:
         print(line, file=sys.stderr)
     print(f"docs: {len(texts) + len(interfaces)} pages in {options.out}, {len(wrong)} errors")

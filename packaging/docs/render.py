@@ -1,9 +1,13 @@
-"""Markdown as the hosts of code repositories render it, with the same anchors, and code in colours."""
+"""Markdown as the hosts of code repositories render it, with the same anchors and code in colours; what pages hold."""
 
 import html
+import posixpath
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
 
 from markdown_it import MarkdownIt
 from pygments import highlight
@@ -81,18 +85,24 @@ def render(text: str, target_of) -> Page:
     return page
 
 
-class Plain(HTMLParser):
-    """A page's words by the heading that they stand under, for the search."""
+class Reader(HTMLParser):
+    """What a page links to, what it can be linked at, and its words by the heading that they stand under."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__()
+        self.targets: list[tuple[int, str]] = []
+        self.anchors: set[str] = set()
         self.parts: list[tuple[str, list[str]]] = [("", [])]
         self.skipping = False
+        self.feed(text)
 
     def handle_starttag(self, tag: str, attributes: list) -> None:
+        values = dict(attributes)
+        self.anchors |= {values[name] for name in ("id", "name") if values.get(name)}
+        self.targets += [(self.getpos()[0], values[name]) for name in ("href", "src") if values.get(name)]
         if re.fullmatch(r"h[1-6]", tag):
-            self.parts.append((dict(attributes).get("id", ""), []))
-        self.skipping = ("class", "here") in attributes
+            self.parts.append((values.get("id", ""), []))
+        self.skipping = values.get("class") == "here"
 
     def handle_endtag(self, tag: str) -> None:
         self.skipping = False
@@ -103,7 +113,33 @@ class Plain(HTMLParser):
 
 
 def sections(page: Page) -> list[tuple[str, str]]:
-    """(anchor, words) of a page's sections."""
-    reader = Plain()
-    reader.feed(page.body)
-    return [(anchor, " ".join("".join(words).split())) for anchor, words in reader.parts if words]
+    """(anchor, words) of a page's sections, for the search."""
+    return [(anchor, " ".join("".join(words).split())) for anchor, words in Reader(page.body).parts if words]
+
+
+@cache
+def read(page: Path) -> Reader:
+    """A page of a site."""
+    return Reader(page.read_text())
+
+
+def wrong_links(site: Path) -> list[str]:
+    """The links of our pages that lead to no file or anchor. Those inside of rustdoc's pages are rustdoc's to check."""
+    wrong = []
+    for page in sorted(site.rglob("*.html")):
+        name = page.relative_to(site).as_posix()
+        if name.startswith("api/rust/"):
+            continue
+        for line, link in read(page).targets:
+            parts = urlsplit(link)
+            if parts.scheme:
+                if parts.scheme not in ("https", "mailto", "data"):
+                    wrong.append(f"{name}:{line}: a link that is neither relative nor https: {link}")
+                continue
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(name), unquote(parts.path)))
+            target = site / path if parts.path else page
+            if not target.is_file():
+                wrong.append(f"{name}:{line}: the link leads to nothing: {link}")
+            elif parts.fragment and target.suffix == ".html" and unquote(parts.fragment) not in read(target).anchors:
+                wrong.append(f"{name}:{line}: the page has no such place: {link}")
+    return wrong
