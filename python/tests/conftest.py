@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
-import lightgbm
 import numpy
 import pytest
-from support import CATEGORIES, GOLDENS, Golden
+from support import CATEGORIES, GOLDENS, Golden, save_forest, set_spec
 
 
 @pytest.fixture(scope="session")
@@ -44,19 +42,18 @@ def trained(tmp_path_factory, golden):
         }
         categories = [file.feature_names.index(category) for category in CATEGORIES[op]]
         for target, values in targets.items():
-            data = lightgbm.Dataset(features, values, feature_name=file.feature_names, categorical_feature=categories)
-            options = {"num_leaves": 31, "min_data_in_leaf": 5, "verbose": -1, "seed": 3, "num_threads": 1}
-            booster = lightgbm.train({"objective": "regression", **options}, data, num_boost_round=40)
-            booster.save_model(directory / f"model_{target}.lgbm")
-        spec = {
-            "op_type": op,
-            "feature_names": file.feature_names,
-            "categorical_features": CATEGORIES[op],
-            "targets": ["tflops", "latency"],
-            "log_targets": ["tflops"],
-            "feature_encoding_version": version,
-        }
-        (directory / "feature_spec.json").write_text(json.dumps(spec))
+            options = {"num_leaves": 31, "min_data_in_leaf": 5, "seed": 3}
+            named = {"feature_name": file.feature_names, "categorical_feature": categories, "options": options}
+            save_forest(directory / f"model_{target}.lgbm", features, values, 40, **named)
+        set_spec(
+            directory,
+            op_type=op,
+            feature_names=file.feature_names,
+            categorical_features=CATEGORIES[op],
+            targets=["tflops", "latency"],
+            log_targets=["tflops"],
+            feature_encoding_version=version,
+        )
         made[name] = directory
         return directory
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -79,6 +80,19 @@ def booster(directory: Path, target: str) -> lightgbm.Booster:
     if path.exists():
         return lightgbm.Booster(model_file=str(path))
     return lightgbm.Booster(model_str=gzip.decompress(path.with_suffix(".lgbm.gz").read_bytes()).decode())
+
+
+def set_spec(directory: Path, **fields: Any) -> None:
+    """Changes a directory's spec; without one, writes it."""
+    path = directory / "feature_spec.json"
+    spec = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**spec, **fields}))
+
+
+def save_forest(path: Path, features: Any, targets: Any, rounds: int = 5, **more: Any) -> None:
+    """A small forest of LightGBM."""
+    options = {"objective": "regression", "verbose": -1, "num_threads": 1, **more.pop("options", {})}
+    lightgbm.train(options, lightgbm.Dataset(features, targets, **more), num_boost_round=rounds).save_model(path)
 
 
 def bits(values: Any) -> list[str]:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 
-import lightgbm
 import numpy
 import pandas
 import pytest
-from support import CONV_MODEL, DEFAULT_HARDWARE, GEMM_MODEL, GOLDENS, bits, booster, gemm_kernel, gemm_problem
+from support import (
+    CONV_MODEL,
+    DEFAULT_HARDWARE,
+    GEMM_MODEL,
+    GOLDENS,
+    bits,
+    booster,
+    gemm_kernel,
+    gemm_problem,
+    save_forest,
+    set_spec,
+)
 
 import ck_select
 from ck_select import FeatureEngine, InvalidModelError, MissingCellError, Predictor
@@ -121,9 +130,8 @@ def test_constants_of_upstreams_engines_count(trained):
 def test_an_engines_constants_replace_all_of_the_specs(trained, copied):
     """Upstream's engine knows nothing of the spec that it is passed with."""
     directory = copied(trained("gemm72"))
-    spec = json.loads((directory / "feature_spec.json").read_text())
     hardware = {"lds_capacity": 163840, "num_cus": 304}
-    (directory / "feature_spec.json").write_text(json.dumps({**spec, "hardware": hardware}))
+    set_spec(directory, hardware=hardware)
     row = {**gemm_problem(), **gemm_kernel()}
 
     def constants(engine):
@@ -208,11 +216,8 @@ class Own(FeatureEngine):
 
 def test_an_engine_of_ones_own_makes_a_model_of_ones_own(tmp_path):
     generator = numpy.random.default_rng(5)
-    data = lightgbm.Dataset(generator.random((200, 2)) * 256, generator.random(200) - 0.5)
-    options = {"objective": "regression", "verbose": -1, "num_threads": 1}
-    lightgbm.train(options, data, num_boost_round=5).save_model(tmp_path / "model_tflops.lgbm")
-    spec = {"feature_names": ["tile", "rows"], "log_targets": []}
-    (tmp_path / "feature_spec.json").write_text(json.dumps(spec))
+    save_forest(tmp_path / "model_tflops.lgbm", generator.random((200, 2)) * 256, generator.random(200) - 0.5)
+    set_spec(tmp_path, feature_names=["tile", "rows"], log_targets=[])
     predictor = Predictor(tmp_path, feature_engine=Own())
     assert predictor.feature_names == ["tile", "rows"]
     assert predictor.select_features(numpy.array([[1.0, 2.0, 3.0]])).tolist() == [[2.0, 1.0]]
@@ -224,10 +229,10 @@ def test_an_engine_of_ones_own_makes_a_model_of_ones_own(tmp_path):
     assert [predictor.predict_tflops({"m": 99}, kernel) for kernel in pool] == [max(0.0, score) for score in raw]
     with pytest.raises(InvalidModelError, match="no gemm_universal feature is named tile"):
         Predictor(tmp_path)
-    (tmp_path / "feature_spec.json").write_text(json.dumps({"feature_names": ["tile", "depth"]}))
+    set_spec(tmp_path, feature_names=["tile", "depth"])
     with pytest.raises(InvalidModelError, match="the engine cannot supply depth"):
         Predictor(tmp_path, feature_engine=Own())
-    (tmp_path / "feature_spec.json").write_text(json.dumps({"feature_names": ["tile", "rows", "unused"]}))
+    set_spec(tmp_path, feature_names=["tile", "rows", "unused"])
     with pytest.raises(InvalidModelError, match="has 2 features, the spec and its engine 3"):
         Predictor(tmp_path, feature_engine=Own()).predict_tflops({"m": 1}, {"tile_m": 1})
 
@@ -261,10 +266,7 @@ def test_select_features_gives_the_models_columns(trained, copied, golden):
     predictor = Predictor(directory)
     matrix = numpy.arange(2.0 * len(names)).reshape(2, -1)
     assert predictor.select_features(matrix) is matrix
-    spec = json.loads((directory / "feature_spec.json").read_text())
-    subset = [names[7], names[3]]
-    changed = {**spec, "feature_names": subset, "categorical_features": []}
-    (directory / "feature_spec.json").write_text(json.dumps(changed))
+    set_spec(directory, feature_names=[names[7], names[3]], categorical_features=[])
     fewer = Predictor(directory)
     assert fewer.feature_engine.get_feature_names() == names
     assert fewer.select_features(matrix).tolist() == matrix[:, [7, 3]].tolist()

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
 import shutil
 from pathlib import Path
 
 import pandas
 import pytest
-from support import CONV_MODEL, GEMM_MODEL, GOLDEN, bits, gemm_kernel, gemm_problem
+from support import CONV_MODEL, GEMM_MODEL, GOLDEN, bits, gemm_kernel, gemm_problem, set_spec
 
 from ck_select import (
     GroupedConvProblem,
@@ -155,8 +154,7 @@ def test_absent_cells_are_errors_for_models_of_ours(tmp_path):
         Predictor(GEMM_MODEL, strict=True).predict_tflops({}, {})
     # A model says by its spec whether it is ours.
     theirs = Path(shutil.copytree(OURS, tmp_path / "theirs"))
-    spec = json.loads((theirs / "feature_spec.json").read_text())
-    (theirs / "feature_spec.json").write_text(json.dumps({**spec, "ck_select": None}))
+    set_spec(theirs, ck_select=None)
     assert len(Predictor(theirs).rank_kernels({}, labels)) == len(rows)
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 import warnings
 
-import lightgbm
 import numpy
 import pandas
 import pytest
-from support import CONV_MODEL, GEMM_MODEL, bits, gemm_kernel, gemm_problem, random_gemm_pool
+from support import CONV_MODEL, GEMM_MODEL, bits, gemm_kernel, gemm_problem, random_gemm_pool, save_forest, set_spec
 
 import ck_select
 from ck_select import (
@@ -32,11 +30,9 @@ def plain(tmp_path, golden):
     features = generator.rand(200, len(file.feature_names))
     features[:, [0, 1, 2]] *= 4096
     for target, scale in [("tflops", 100), ("latency", 0.1)]:
-        data = lightgbm.Dataset(features, (features[:, 0] / 4096 + generator.rand(200)) * scale)
-        booster = lightgbm.train({"objective": "regression", "verbose": -1, "num_threads": 1}, data, num_boost_round=10)
-        booster.save_model(tmp_path / f"model_{target}.lgbm")
-    spec = {"feature_names": file.feature_names, "categorical_features": ["layout", "pipeline"]}
-    (tmp_path / "feature_spec.json").write_text(json.dumps(spec))
+        targets = (features[:, 0] / 4096 + generator.rand(200)) * scale
+        save_forest(tmp_path / f"model_{target}.lgbm", features, targets, 10)
+    set_spec(tmp_path, feature_names=file.feature_names, categorical_features=["layout", "pipeline"])
     return tmp_path
 
 
@@ -144,8 +140,7 @@ def test_ties_keep_their_order():
 def test_only_single_predictions_are_clamped(trained, copied):
     directory = copied(trained("gemm72"))
     (directory / "model_latency.lgbm").replace(directory / "model_tflops.lgbm")
-    spec = json.loads((directory / "feature_spec.json").read_text())
-    (directory / "feature_spec.json").write_text(json.dumps({**spec, "log_targets": []}))
+    set_spec(directory, log_targets=[])
     predictor = Predictor(directory)
     pool = random_gemm_pool(200)
     ranked = predictor.rank_kernels(gemm_problem(), pool)
@@ -229,8 +224,7 @@ def test_columns_that_stand_twice_are_refused():
 
 def test_a_model_of_ours_may_rank_by_another_target(trained, copied):
     directory = copied(trained("gemm72"))
-    spec = json.loads((directory / "feature_spec.json").read_text())
-    (directory / "feature_spec.json").write_text(json.dumps({**spec, "ck_select": {"rank_by": "latency"}}))
+    set_spec(directory, ck_select={"rank_by": "latency"})
     pool = random_gemm_pool(50)
     predictor = Predictor(directory)
     places, scores = predictor.rank_places(gemm_problem(), pool)
@@ -309,14 +303,15 @@ def test_an_engine_makes_up_for_a_spec_that_does_not_say(trained, copied):
 
 def test_bad_specs_are_refused_at_once(copied, trained):
     directory = copied(trained("gemm78vec"))
-    spec = json.loads((directory / "feature_spec.json").read_text())
+    original = (directory / "feature_spec.json").read_text()
     for change, message in [
         ({"feature_encoding_version": 0}, "feature_encoding_version: found 0, expected 1"),
         ({"feature_encoding_version": 0}, "trained at version 0, .* another feature encoding version"),
         ({"feature_names": ["vec_a", "magic"]}, "no gemm_universal feature is named magic; .* cannot supply it"),
         ({"feature_engine": "SomeFutureEngine"}, "found 'SomeFutureEngine'"),
     ]:
-        (directory / "feature_spec.json").write_text(json.dumps({**spec, **change}))
+        (directory / "feature_spec.json").write_text(original)
+        set_spec(directory, **change)
         with pytest.raises(ValueError, match=message):
             Predictor(directory)
     (directory / "feature_spec.json").write_text("{")
@@ -328,13 +323,8 @@ def test_a_reordered_subset_of_the_features_is_a_model(trained, copied, golden):
     directory = copied(trained("gemm78vec"))
     names = list(reversed(golden("gemm78vec").feature_names[:20]))
     generator = numpy.random.default_rng(0)
-    data = lightgbm.Dataset(generator.random((100, 20)), generator.random(100))
-    options = {"objective": "regression", "verbose": -1, "num_threads": 1}
-    lightgbm.train(options, data, num_boost_round=3).save_model(directory / "model_tflops.lgbm")
-    spec = json.loads((directory / "feature_spec.json").read_text())
-    (directory / "feature_spec.json").write_text(
-        json.dumps({**spec, "feature_names": names, "categorical_features": []})
-    )
+    save_forest(directory / "model_tflops.lgbm", generator.random((100, 20)), generator.random(100), 3)
+    set_spec(directory, feature_names=names, categorical_features=[])
     predictor = Predictor(directory)
     row = {**gemm_problem(arch="gfx950"), **gemm_kernel(vec_a=0, vec_b=0, vec_c=0)}
     whole = dict(zip(golden("gemm78vec").feature_names, Predictor(trained("gemm78vec")).extract_rows([row])[0]))
@@ -384,8 +374,7 @@ def test_a_broken_gz_is_named_itself(keep, copied):
 def test_any_word_may_stand_for_the_architecture(copied):
     """Upstream's predictor never reads it."""
     directory = copied(GEMM_MODEL)
-    spec = json.loads((directory / "feature_spec.json").read_text())
-    (directory / "feature_spec.json").write_text(json.dumps({**spec, "arch": "MI355X"}))
+    set_spec(directory, arch="MI355X")
     with pytest.warns(UserWarning, match="arch: 'MI355X' is no architecture"):
         predictor = Predictor(directory)
     expected = Predictor(GEMM_MODEL).predict_tflops(gemm_problem(), gemm_kernel())

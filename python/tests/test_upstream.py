@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import subprocess
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pandas
 import pytest
-from support import GEMM_MODEL, bits, booster, gemm_problem, random_gemm_pool
+from support import GEMM_MODEL, bits, booster, gemm_problem, random_gemm_pool, set_spec
 
 from ck_select import upstream
 
@@ -148,22 +147,6 @@ def test_installing_comes_first(tmp_path, monkeypatch):
         del sys.modules["predict"], predict
 
 
-def test_installing_can_be_undone():
-    before = dict(sys.modules)
-    upstream.install()
-    upstream.install()
-    try:
-        import dispatcher_integration
-        import predict
-
-        assert dispatcher_integration.Predictor is predict.Predictor
-        assert sys.modules["predict"].__name__ == "ck_select.upstream.predict"
-    finally:
-        upstream.uninstall()
-    assert not {name for name in (*upstream.REPLACED, *upstream.OFFERED) if name in sys.modules} - set(before)
-    assert not [finder for finder in sys.meta_path if type(finder).__module__ == "ck_select.upstream"]
-
-
 def test_heuristics_of_the_shim_use_its_predictor(monkeypatch, copied):
     from ck_select.upstream import dispatcher_integration, predict
 
@@ -182,8 +165,7 @@ def test_the_spec_says_the_engine(copied):
     from ck_select.upstream.predict import Predictor
 
     directory = copied(GEMM_MODEL)
-    spec = json.loads((directory / "feature_spec.json").read_text())
-    (directory / "feature_spec.json").write_text(json.dumps({**spec, "hardware": {"lds_capacity": 163840}}))
+    set_spec(directory, hardware={"lds_capacity": 163840})
     big = {"tile_m": 256, "tile_n": 256, "tile_k": 256, "pipeline": "compv3"}
     assert Predictor(directory).feature_engine.validate_config(big)
     assert not Predictor(Path(MODEL)).feature_engine.validate_config(big)

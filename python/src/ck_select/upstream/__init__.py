@@ -57,14 +57,3 @@ def install() -> None:
     sys.modules.update(modules)
     if _FINDER not in sys.meta_path:
         sys.meta_path.append(_FINDER)
-
-
-def uninstall() -> None:
-    """Undoes :func:`install` for later imports."""
-    for name in (*REPLACED, *OFFERED):
-        module = sys.modules.get(name)
-        file = getattr(module, "__file__", None)
-        if file is not None and file.startswith(__path__[0]):
-            del sys.modules[name]
-    if _FINDER in sys.meta_path:
-        sys.meta_path.remove(_FINDER)
