@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy
 import pytest
-from support import CATEGORIES, GOLDENS, Golden, save_forest, set_spec
+from support import CATEGORIES, GEMM_MODEL, GOLDENS, Golden, save_forest, set_spec
+
+from ck_select import Predictor
 
 
 @pytest.fixture(scope="session")
@@ -68,3 +70,9 @@ def copied(tmp_path):
         return Path(shutil.copytree(directory, tmp_path / directory.name))
 
     return copy
+
+
+@pytest.fixture
+def predictor():
+    """A predictor of GEMMs that nothing was asked of."""
+    return Predictor(GEMM_MODEL)

@@ -49,8 +49,7 @@ MAPPINGS = {
 
 
 @pytest.mark.parametrize("make", MAPPINGS.values(), ids=MAPPINGS)
-def test_mappings_are_rows(make):
-    predictor = Predictor(GEMM_MODEL)
+def test_mappings_are_rows(predictor, make):
     expected = predictor.predict_tflops(PROBLEM, KERNEL)
     assert expected != predictor.predict_tflops(gemm_problem(), KERNEL)
     assert expected != predictor.predict_tflops(PROBLEM, {})
@@ -67,8 +66,7 @@ def test_mappings_are_rows(make):
     assert bits(predictor.predict_rows([make(row) for row in rows])) == bits(predictor.predict_rows(rows))
 
 
-def test_problems_of_registries_are_rows():
-    predictor = Predictor(GEMM_MODEL)
+def test_problems_of_registries_are_rows(predictor):
     assert predictor.predict_tflops(GemmProblem(48, 1536, 7168), KERNEL) == predictor.predict_tflops(PROBLEM, KERNEL)
     problem = GroupedConvProblem(N=2, C=64, K=64, Hi=28, Wi=28, Y=3, X=3)
     conv = Predictor(CONV_MODEL)
@@ -92,8 +90,7 @@ NO_ROWS = {
 
 
 @pytest.mark.parametrize("row", NO_ROWS.values(), ids=NO_ROWS)
-def test_what_names_no_cells_is_refused(row):
-    predictor = Predictor(GEMM_MODEL)
+def test_what_names_no_cells_is_refused(predictor, row):
     for ask in (
         lambda: predictor.predict_tflops(row, KERNEL),
         lambda: predictor.predict_all(row, KERNEL),
@@ -109,8 +106,7 @@ def test_what_names_no_cells_is_refused(row):
         predictor.rank_kernels(PROBLEM, [KERNEL, row])
 
 
-def test_what_is_no_list_of_kernels_is_refused():
-    predictor = Predictor(GEMM_MODEL)
+def test_what_is_no_list_of_kernels_is_refused(predictor):
     for kernels in (5, None, KERNEL):
         with pytest.raises(TypeError, match="kernel_configs: found a "):
             predictor.rank_kernels(PROBLEM, kernels)
@@ -122,16 +118,14 @@ def test_what_is_no_list_of_kernels_is_refused():
 
 
 @pytest.mark.parametrize("number", [Decimal, Fraction, numpy.float32, numpy.int8, pyarrow.scalar, str])
-def test_numbers_of_every_kind_are_cells(number):
-    predictor = Predictor(GEMM_MODEL)
+def test_numbers_of_every_kind_are_cells(predictor, number):
     expected = predictor.predict_tflops(PROBLEM, KERNEL)
     assert predictor.predict_tflops({**PROBLEM, "m": number(48)}, {**KERNEL, "tile_m": number(64)}) == expected
     ranked = predictor.rank_kernels({**PROBLEM, "m": number(48)}, [{**KERNEL, "tile_m": number(64)}])
     assert ranked == predictor.rank_kernels(PROBLEM, [KERNEL])
 
 
-def test_a_frames_index_may_name_the_kernels():
-    predictor = Predictor(GEMM_MODEL)
+def test_a_frames_index_may_name_the_kernels(predictor):
     pool = random_gemm_pool(5)
     frame = pandas.DataFrame(pool).set_index("kernel_name")
     for _ in range(2):
@@ -140,15 +134,13 @@ def test_a_frames_index_may_name_the_kernels():
     assert {name for name, _ in predictor.rank_kernels(PROBLEM, frame)} == set("abcde")
 
 
-def test_structured_arrays_are_lists_of_kernels():
-    predictor = Predictor(GEMM_MODEL)
+def test_structured_arrays_are_lists_of_kernels(predictor):
     pool = random_gemm_pool(10)
     records = pandas.DataFrame(pool).to_records(index=False)
     assert predictor.rank_kernels(PROBLEM, records) == predictor.rank_kernels(PROBLEM, pool)
 
 
-def test_numbers_that_no_column_holds_are_named():
-    predictor = Predictor(GEMM_MODEL)
+def test_numbers_that_no_column_holds_are_named(predictor):
     for huge in (2**63, -(2**63) - 1, 10**400):
         with pytest.raises(InvalidInputError, match=f"row 1: tile_m: found {huge}, expected a number of at"):
             predictor.rank_kernels(gemm_problem(), [gemm_kernel(), gemm_kernel(huge)])
@@ -160,8 +152,7 @@ def test_numbers_that_no_column_holds_are_named():
     ids=lambda cell: type(cell).__name__,
 )
 @pytest.mark.parametrize("name", ["tile_m", "pipeline", "pad_m"])
-def test_what_is_no_cell_is_named_by_its_field(name, cell):
-    predictor = Predictor(GEMM_MODEL)
+def test_what_is_no_cell_is_named_by_its_field(predictor, name, cell):
     none = f"{name}: a cell is a {type(cell).__name__}, expected a number, a word, a truth value or None"
     kernel = {**gemm_kernel(), name: cell}
     with pytest.raises(TypeError, match=f"kernel: {none}"):
@@ -178,9 +169,8 @@ def test_infinite_decimals_are_named():
 
 
 @pytest.mark.parametrize("number", [0, 1.5, True, numpy.int64(3)])
-def test_numbers_are_no_words(number):
+def test_numbers_are_no_words(predictor, number):
     """Neither to predictions nor to rankings: a code of one's own would be another word's."""
-    predictor = Predictor(GEMM_MODEL)
     kernel = {**gemm_kernel(), "pipeline": number}
     with pytest.raises(InvalidInputError, match=r"kernel: pipeline: found \S+, expected a word"):
         predictor.predict_tflops(gemm_problem(), kernel)
@@ -190,8 +180,7 @@ def test_numbers_are_no_words(number):
         predictor.rank_kernels(gemm_problem(), pandas.DataFrame([kernel]))
 
 
-def test_words_with_brackets_are_words():
-    predictor = Predictor(GEMM_MODEL)
+def test_words_with_brackets_are_words(predictor):
     for word in ("[1]", "{", "{}"):
         kernel = {**gemm_kernel(), "pipeline": word, "kernel_name": word}
         assert predictor.rank_kernels(gemm_problem(), [kernel]) == [
@@ -199,8 +188,7 @@ def test_words_with_brackets_are_words():
         ]
 
 
-def test_an_empty_text_is_a_missing_key():
-    predictor = Predictor(GEMM_MODEL)
+def test_an_empty_text_is_a_missing_key(predictor):
     for name in ("tile_m", "pipeline", "pad_m"):
         blank = gemm_kernel(**{name: ""})
         without = {key: cell for key, cell in blank.items() if key != name}

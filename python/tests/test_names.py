@@ -180,8 +180,7 @@ def test_upstreams_models_read_names_in_their_own_order():
     assert predictor.rank_kernels(problem, [CONV_NAME]) == [(CONV_NAME, expected)]
 
 
-def test_gemms_have_names_too():
-    predictor = Predictor(GEMM_MODEL)
+def test_gemms_have_names_too(predictor):
     cells = gemm_kernel(128, kernel_name=GEMM_NAME)
     expected = predictor.predict_tflops(gemm_problem(), gemm_kernel(128))
     for kernel in (GEMM_NAME, {"kernel_name": GEMM_NAME}, cells, kernel_config_to_feature_dict(GEMM_NAME)):

@@ -51,8 +51,7 @@ def test_rankings_of_golden_rows_are_lightgbms(name, asked, golden, trained):
 
 
 @pytest.mark.parametrize("count", [1, 7, 30, 33, 500])
-def test_rankings_of_random_pools_are_lightgbms(count):
-    predictor = Predictor(GEMM_MODEL)
+def test_rankings_of_random_pools_are_lightgbms(predictor, count):
     forest = booster(GEMM_MODEL, "tflops")
     undo = math.expm1 if "tflops" in predictor.spec.get("log_targets", []) else float
     pool = random_gemm_pool(count)

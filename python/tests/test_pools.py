@@ -37,8 +37,7 @@ def fresh(kernels, problem=None):
     "kind",
     [list, tuple, pandas.DataFrame, polars.DataFrame, pyarrow.Table.from_pylist, pyarrow.RecordBatch.from_pylist],
 )
-def test_the_same_kernels_are_prepared_once(kind, prepared):
-    predictor = Predictor(GEMM_MODEL)
+def test_the_same_kernels_are_prepared_once(predictor, kind, prepared):
     kernels = kind(random_gemm_pool(50))
     first = predictor.rank_kernels(gemm_problem(), kernels)
     for m in (1, 2, 3):
@@ -48,8 +47,7 @@ def test_the_same_kernels_are_prepared_once(kind, prepared):
     assert prepared == [50]
 
 
-def test_changes_are_seen(prepared):
-    predictor = Predictor(GEMM_MODEL)
+def test_changes_are_seen(predictor, prepared):
     kernels = random_gemm_pool(30)
     changes = [
         lambda: kernels[7].update(tile_m=96),
@@ -72,8 +70,7 @@ def test_changes_are_seen(prepared):
         prepared.pop()
 
 
-def test_changes_of_a_frame_are_seen():
-    predictor = Predictor(GEMM_MODEL)
+def test_changes_of_a_frame_are_seen(predictor):
     frame = pandas.DataFrame(random_gemm_pool(30))
     predictor.rank_kernels(gemm_problem(), frame)
     frame.loc[3, "tile_m"] = 96
@@ -84,8 +81,7 @@ def test_changes_of_a_frame_are_seen():
     assert predictor.rank_kernels(gemm_problem(), renamed) == fresh(renamed)
 
 
-def test_changes_of_memory_that_a_table_shares_are_seen():
-    predictor = Predictor(GEMM_MODEL)
+def test_changes_of_memory_that_a_table_shares_are_seen(predictor):
     tiles = numpy.array([64, 128, 256])
     words = {"kernel_name": ["a", "b", "c"], "pipeline": ["mem", "compv3", "compv4"]}
     for make in (pyarrow.table, polars.DataFrame):
@@ -95,8 +91,7 @@ def test_changes_of_memory_that_a_table_shares_are_seen():
         assert predictor.rank_kernels(gemm_problem(), table) == fresh(table)
 
 
-def test_values_that_change_in_place_are_not_kept(prepared):
-    predictor = Predictor(GEMM_MODEL)
+def test_values_that_change_in_place_are_not_kept(predictor, prepared):
     tile = numpy.array(64)
     kernels = [gemm_kernel(tile, kernel_name="a"), gemm_kernel(128, kernel_name="b")]
     predictor.rank_kernels(gemm_problem(), kernels)
@@ -109,8 +104,7 @@ def test_values_that_change_in_place_are_not_kept(prepared):
     assert predictor.rank_kernels(gemm_problem(), kernels) == predictor.rank_kernels(gemm_problem(), kernels)
 
 
-def test_equal_names_of_other_types_are_other_names():
-    predictor = Predictor(GEMM_MODEL)
+def test_equal_names_of_other_types_are_other_names(predictor):
     for name in (1, True, 1.0):
         ((found, _),) = predictor.rank_kernels(gemm_problem(), [gemm_kernel(kernel_name=name)])
         assert type(found) is type(name)
@@ -124,16 +118,14 @@ def test_words_of_an_enumeration_are_their_values():
     assert fresh(kernels)[0][1] == fresh([gemm_kernel(pipeline="mem")])[0][1]
 
 
-def test_more_lists_than_are_kept(prepared):
-    predictor = Predictor(GEMM_MODEL)
+def test_more_lists_than_are_kept(predictor, prepared):
     lists = [random_gemm_pool(20, seed) for seed in range(12)]
     expected = [fresh(kernels) for kernels in lists]
     for _ in range(2):
         assert [predictor.rank_kernels(gemm_problem(), kernels) for kernels in lists] == expected
 
 
-def test_a_pool_is_a_copy():
-    predictor = Predictor(GEMM_MODEL)
+def test_a_pool_is_a_copy(predictor):
     kernels = random_gemm_pool(40)
     pool = predictor.prepare(kernels)
     expected = predictor.rank_kernels(gemm_problem(), kernels)
@@ -148,9 +140,8 @@ def test_a_pool_is_a_copy():
     assert [(f"k{place}", score) for place, score in zip(places, scores)] == expected[:2]
 
 
-def test_a_list_is_no_cell_either_when_its_number_was_one():
+def test_a_list_is_no_cell_either_when_its_number_was_one(predictor):
     """Numpy's numbers equal lists of one of them."""
-    predictor = Predictor(GEMM_MODEL)
     predictor.rank_kernels(gemm_problem(), [gemm_kernel(numpy.int64(64))])
     with pytest.raises(TypeError, match="row 0: tile_m: a cell is a list"):
         predictor.rank_kernels(gemm_problem(), [gemm_kernel([64])])

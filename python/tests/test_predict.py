@@ -122,8 +122,7 @@ def test_packed_forests_leave_nothing_behind_unless_asked(keep, copied):
     assert Predictor(directory).predict_tflops(problem, {}) == Predictor(GEMM_MODEL).predict_tflops(problem, {})
 
 
-def test_names_count_from_the_pool():
-    predictor = Predictor(GEMM_MODEL)
+def test_names_count_from_the_pool(predictor):
     kernels = [gemm_kernel(64), gemm_kernel(128, "mem")]
     for kernel in kernels:
         del kernel["kernel_name"]
@@ -148,8 +147,7 @@ def test_only_single_predictions_are_clamped(trained, copied):
     assert ranked[-1][1] < 0 and predictor.predict_tflops(gemm_problem(), by_name[ranked[-1][0]]) == 0.0
 
 
-def test_cells_may_be_numpy_and_absent():
-    predictor = Predictor(GEMM_MODEL)
+def test_cells_may_be_numpy_and_absent(predictor):
     plain = predictor.rank_kernels(gemm_problem(), [gemm_kernel(64), gemm_kernel(128)])
     kinds = {int: numpy.int64, bool: numpy.bool_, str: numpy.str_}
     problem = {name: kinds[type(value)](value) for name, value in gemm_problem().items()}
@@ -172,8 +170,7 @@ def test_cells_may_be_numpy_and_absent():
         assert dict(predictor.rank_kernels(gemm_problem(), pandas.DataFrame([holes, gemm_kernel(256)]))) == ranked
 
 
-def test_kernels_win_over_the_problem_and_the_problem_fills_in():
-    predictor = Predictor(GEMM_MODEL)
+def test_kernels_win_over_the_problem_and_the_problem_fills_in(predictor):
     own = [{**gemm_kernel(64), "k": 64}, {**gemm_kernel(64), "k": 128}]
     expected = [predictor.predict_rows([{**gemm_problem(), **kernel}])[0] for kernel in own]
     assert bits(score for _, score in predictor.rank_kernels(gemm_problem(), own)) == bits(sorted(expected)[::-1])
@@ -191,9 +188,8 @@ def test_kernels_win_over_the_problem_and_the_problem_fills_in():
         assert bits(found[kernel["kernel_name"]] for kernel in lacking) == bits(expected)
 
 
-def test_single_predictions_do_not_merge():
+def test_single_predictions_do_not_merge(predictor):
     """For one kernel upstream looks for the layout in the problem alone, and for tiles in the kernel alone."""
-    predictor = Predictor(GEMM_MODEL)
     expected = predictor.predict_tflops(gemm_problem(), gemm_kernel())
     problem = {**gemm_problem(), "tile_m": 32, "pipeline": "mem"}
     assert predictor.predict_tflops(problem, {**gemm_kernel(), "layout": "ccr", "dtype": "fp32", "m": 1}) == expected
@@ -268,8 +264,7 @@ def test_a_model_that_ships_ranks_by_its_score_and_predicts_tflops():
     assert differ, "the two forests have one order"
 
 
-def test_engines_decide_like_upstreams():
-    predictor = Predictor(GEMM_MODEL)
+def test_engines_decide_like_upstreams(predictor):
     assert type(predictor.feature_engine).__name__ == "GemmUniversalFeatureEngine"
     assert predictor.feature_engine.get_feature_names() == predictor.spec["feature_names"]
     assert predictor.feature_engine.get_categorical_features() == predictor.spec["categorical_features"]
@@ -331,8 +326,7 @@ def test_a_reordered_subset_of_the_features_is_a_model(trained, copied, golden):
     assert predictor.extract_rows([row]) == [[whole[name] for name in names]]
 
 
-def test_errors_say_what_is_wrong():
-    predictor = Predictor(GEMM_MODEL)
+def test_errors_say_what_is_wrong(predictor):
     with pytest.raises(InvalidInputError, match="kernel: tile_m: found 'many', expected a whole number"):
         predictor.predict_tflops(gemm_problem(), gemm_kernel("many"))
     kernels = [gemm_kernel(), gemm_kernel("many")]
@@ -403,8 +397,7 @@ def test_loading_is_silent(capfd):
 BUILT_IN = "grouped_conv_forward_bf16_gfx950"
 
 
-def test_objects_say_what_they_are():
-    predictor = Predictor(GEMM_MODEL)
+def test_objects_say_what_they_are(predictor):
     said = f"<Predictor of tflops, latency, bandwidth with 72 features: {GEMM_MODEL}>"
     assert repr(predictor) == said
     assert repr(predictor.prepare([gemm_kernel()])) == f"<Pool of 1 kernels for {said}>"
@@ -426,8 +419,7 @@ def test_rankings_are_tables_in_notebooks():
 
 
 @pytest.mark.parametrize("table", [list, pandas.DataFrame])
-def test_many_problems_are_ranked_as_one_by_one(table):
-    predictor = Predictor(GEMM_MODEL)
+def test_many_problems_are_ranked_as_one_by_one(predictor, table):
     problems = [gemm_problem(m=m) for m in (16, 256, 4096)]
     kernels = [gemm_kernel(64), gemm_kernel(128, pipeline="mem"), gemm_kernel(256)]
     each = [predictor.rank_kernels(problem, kernels) for problem in problems]

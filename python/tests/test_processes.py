@@ -55,8 +55,7 @@ def in_child(work):
 
 
 @pytest.mark.filterwarnings("ignore:.*use of fork.*:DeprecationWarning")
-def test_parent_and_child_go_on_after_a_fork():
-    predictor = Predictor(GEMM_MODEL)
+def test_parent_and_child_go_on_after_a_fork(predictor):
     kernels = random_gemm_pool(64)
     pool = predictor.prepare(kernels)
     problems = [gemm_problem(m=m) for m in range(1, 40)]
@@ -95,8 +94,7 @@ def test_parent_and_child_go_on_after_a_fork():
     assert same()
 
 
-def test_threads_share_a_predictor():
-    predictor = Predictor(GEMM_MODEL)
+def test_threads_share_a_predictor(predictor):
     lists = [random_gemm_pool(count, seed=count) for count in (5, 30, 40, 200)]
     problems = [gemm_problem(m=m) for m in (1, 16, 4096)]
     expected = [[Predictor(GEMM_MODEL).rank_kernels(problem, kernels) for problem in problems] for kernels in lists]
@@ -233,8 +231,7 @@ def test_no_forest_travels():
     assert len(pickle.dumps(predictor)) < 20000
 
 
-def test_pools_are_prepared_again():
-    predictor = Predictor(GEMM_MODEL)
+def test_pools_are_prepared_again(predictor):
     kernels = random_gemm_pool(20)
     expected = predictor.rank_kernels(PROBLEMS[1], kernels)
     for given in (kernels, pandas.DataFrame(kernels), polars.DataFrame(kernels)):

@@ -12,11 +12,6 @@ from ck_select import Predictor, SurrogateSearch
 SHAPES = [gemm_problem(m=128, n=1536, k=7168), gemm_problem(m=1, n=4096, k=4096)]
 
 
-@pytest.fixture(scope="module")
-def predictor():
-    return Predictor(GEMM_MODEL)
-
-
 @pytest.mark.parametrize("strategy", ["random", "de"])
 @pytest.mark.parametrize("problem", SHAPES, ids=["small", "one row"])
 def test_results_are_in_the_space_and_descending(predictor, strategy, problem):

@@ -63,8 +63,7 @@ TABLES = {
 
 
 @pytest.mark.parametrize("make", TABLES.values(), ids=TABLES)
-def test_tables_are_lists_of_kernels(make):
-    predictor = Predictor(GEMM_MODEL)
+def test_tables_are_lists_of_kernels(predictor, make):
     expected = predictor.rank_kernels(PROBLEM, POOL)
     table = make(POOL)
     assert predictor.rank_kernels(PROBLEM, table) == expected
@@ -128,8 +127,7 @@ def test_columns_of_other_types_are_passed_over():
     ],
     ids=["decimals", "long decimals", "halves", "numbers as codes", "a slice of decimals"],
 )
-def test_numbers_of_every_type_are_read(column):
-    predictor = Predictor(GEMM_MODEL)
+def test_numbers_of_every_type_are_read(predictor, column):
     expected = predictor.rank_kernels(PROBLEM, [{"tile_m": 64}, {"tile_m": 128}])
     assert predictor.rank_kernels(PROBLEM, pyarrow.table({"tile_m": column})) == expected
     rows = pyarrow.table({"tile_m": column, **{name: [cell] * 2 for name, cell in PROBLEM.items()}})
@@ -140,8 +138,7 @@ def test_numbers_of_every_type_are_read(column):
     )
 
 
-def test_what_is_no_column_of_cells_is_refused_where_it_is_read():
-    predictor = Predictor(GEMM_MODEL)
+def test_what_is_no_column_of_cells_is_refused_where_it_is_read(predictor):
     for column in ([[64]], [{"a": 1}], [b"64"], [datetime.date(2020, 1, 1)]):
         table = pyarrow.table({"tile_m": pyarrow.array(column)})
         with pytest.raises(TypeError, match="tile_m: found a column of Arrow's type '.*', expected numbers"):
@@ -152,8 +149,7 @@ def test_what_is_no_column_of_cells_is_refused_where_it_is_read():
             predictor.predict_tflops(PROBLEM, table)
 
 
-def test_an_index_of_pandas_names_cells_too():
-    predictor = Predictor(GEMM_MODEL)
+def test_an_index_of_pandas_names_cells_too(predictor):
     expected = predictor.rank_kernels(PROBLEM, POOL)
     frame = pandas.DataFrame(POOL)
     for levels in (["tile_m"], ["kernel_name", "tile_n"], ["tile_m", "tile_n", "pipeline"]):
@@ -163,8 +159,7 @@ def test_an_index_of_pandas_names_cells_too():
     assert predictor.rank_kernels(PROBLEM, tiles) != predictor.rank_kernels(PROBLEM, tiles.rename_axis(None))
 
 
-def test_tables_that_are_none():
-    predictor = Predictor(GEMM_MODEL)
+def test_tables_that_are_none(predictor):
     for empty in (polars.DataFrame(), polars.DataFrame({"tile_m": []}), pyarrow.table({"tile_m": pyarrow.array([])})):
         assert predictor.rank_kernels(PROBLEM, empty) == [] and predictor.predict_rows(empty) == []
     twice = pyarrow.table([[1], [2]], names=["tile_m", "tile_m"])
@@ -183,8 +178,7 @@ def test_names_may_stand_in_a_column():
         assert predictor.rank_kernels(problem, table) == expected
 
 
-def test_rankings_as_tables():
-    predictor = Predictor(GEMM_MODEL)
+def test_rankings_as_tables(predictor):
     expected = predictor.rank_kernels(PROBLEM, POOL)
     names, scores = map(list, zip(*expected))
     rows = [int(name[1:]) for name in names]
@@ -208,8 +202,7 @@ def test_rankings_as_tables():
         predictor.rank_frame(PROBLEM, POOL, library="excel")
 
 
-def test_scores_are_handed_out_without_a_copy():
-    predictor = Predictor(GEMM_MODEL)
+def test_scores_are_handed_out_without_a_copy(predictor):
     rows = [{**PROBLEM, **kernel} for kernel in POOL]
     values = predictor.predict_array(rows)
     address = values.buffer_info()[0]
@@ -232,8 +225,7 @@ def test_a_table_in_a_table_out_says_what_is_not_installed(monkeypatch):
         Predictor(GEMM_MODEL).rank_frame(PROBLEM, POOL, library="polars")
 
 
-def test_the_best_of_a_table_is_a_row_of_it():
-    predictor = Predictor(GEMM_MODEL)
+def test_the_best_of_a_table_is_a_row_of_it(predictor):
     frame = polars.DataFrame(POOL)
     places, scores = predictor.rank_places(PROBLEM, frame, 2)
     assert [frame["kernel_name"][place] for place in places] == [
