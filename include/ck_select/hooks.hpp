@@ -36,20 +36,14 @@ struct NewKernel {
   Hooks hooks;
 };
 
-struct NewConvKernel {
-  ConvKernel kernel;
+template <class Kernel>
+struct NewDescribed {
+  Kernel kernel;
   Hooks hooks;
 };
-
-struct NewGemmKernel {
-  GemmKernel kernel;
-  Hooks hooks;
-};
-
-struct NewFmhaKernel {
-  FmhaKernel kernel;
-  Hooks hooks;
-};
+using NewConvKernel = NewDescribed<ConvKernel>;
+using NewGemmKernel = NewDescribed<GemmKernel>;
+using NewFmhaKernel = NewDescribed<FmhaKernel>;
 
 namespace detail {
 
@@ -64,55 +58,29 @@ class Callables {
     made.context = this;
     made.release = [](void* callables) { delete static_cast<Callables*>(callables); };
     made.priority = hooks_.priority;
-    made.supports_conv = hooks_.supports_conv ? &supports_conv : nullptr;
-    made.supports_gemm = hooks_.supports_gemm ? &supports_gemm : nullptr;
-    made.run_conv = hooks_.run_conv ? &run_conv : nullptr;
-    made.run_gemm = hooks_.run_gemm ? &run_gemm : nullptr;
-    made.supports_fmha = hooks_.supports_fmha ? &supports_fmha : nullptr;
-    made.run_fmha = hooks_.run_fmha ? &run_fmha : nullptr;
+    made.supports_conv = hooks_.supports_conv ? &supports<&Hooks::supports_conv, ck_conv_problem> : nullptr;
+    made.supports_gemm = hooks_.supports_gemm ? &supports<&Hooks::supports_gemm, ck_gemm_problem> : nullptr;
+    made.supports_fmha = hooks_.supports_fmha ? &supports<&Hooks::supports_fmha, ck_fmha_problem> : nullptr;
+    made.run_conv = hooks_.run_conv ? &run<&Hooks::run_conv, ck_conv_problem> : nullptr;
+    made.run_gemm = hooks_.run_gemm ? &run<&Hooks::run_gemm, ck_gemm_problem> : nullptr;
+    made.run_fmha = hooks_.run_fmha ? &run<&Hooks::run_fmha, ck_fmha_problem> : nullptr;
     return made;
   }
 
  private:
   // No exception may reach the library.
-  static std::int32_t supports_conv(const ck_conv_problem* problem, void* user) noexcept {
+  template <auto Callable, class Problem>
+  static std::int32_t supports(const Problem* problem, void* user) noexcept {
     try {
-      return static_cast<Callables*>(user)->hooks_.supports_conv(*problem) ? 1 : 0;
+      return (static_cast<Callables*>(user)->hooks_.*Callable)(*problem) ? 1 : 0;
     } catch (...) {
       return 0;
     }
   }
-  static std::int32_t supports_gemm(const ck_gemm_problem* problem, void* user) noexcept {
+  template <auto Callable, class Problem>
+  static float run(const Problem* problem, void* stream, void* user) noexcept {
     try {
-      return static_cast<Callables*>(user)->hooks_.supports_gemm(*problem) ? 1 : 0;
-    } catch (...) {
-      return 0;
-    }
-  }
-  static std::int32_t supports_fmha(const ck_fmha_problem* problem, void* user) noexcept {
-    try {
-      return static_cast<Callables*>(user)->hooks_.supports_fmha(*problem) ? 1 : 0;
-    } catch (...) {
-      return 0;
-    }
-  }
-  static float run_fmha(const ck_fmha_problem* problem, void* stream, void* user) noexcept {
-    try {
-      return static_cast<Callables*>(user)->hooks_.run_fmha(*problem, stream);
-    } catch (...) {
-      return -1;
-    }
-  }
-  static float run_conv(const ck_conv_problem* problem, void* stream, void* user) noexcept {
-    try {
-      return static_cast<Callables*>(user)->hooks_.run_conv(*problem, stream);
-    } catch (...) {
-      return -1;
-    }
-  }
-  static float run_gemm(const ck_gemm_problem* problem, void* stream, void* user) noexcept {
-    try {
-      return static_cast<Callables*>(user)->hooks_.run_gemm(*problem, stream);
+      return (static_cast<Callables*>(user)->hooks_.*Callable)(*problem, stream);
     } catch (...) {
       return -1;
     }

@@ -16,8 +16,23 @@
 
 namespace ck_select {
 
+namespace detail {
+
+/// Sets fields of a C struct, one after the other.
+template <class Problem>
+class Setters {
+ protected:
+  template <class Field, class Value>
+  Problem& set(Field& field, Value value) noexcept {
+    field = static_cast<Field>(value);
+    return static_cast<Problem&>(*this);
+  }
+};
+
+}  // namespace detail
+
 /// A grouped convolution, see ck_conv_problem. Default: a forward bf16 NHWGC convolution with every extent 1.
-class ConvProblem {
+class ConvProblem : public detail::Setters<ConvProblem> {
  public:
   ConvProblem() noexcept { ck_conv_problem_init(&raw_); }
   ConvProblem(const ConvProblem& other) noexcept : raw_(other.raw_), arch_(other.arch_) { point(); }
@@ -86,12 +101,6 @@ class ConvProblem {
   [[nodiscard]] ck_conv_problem& capi() noexcept { return raw_; }
 
  private:
-  template <class Field, class Value>
-  ConvProblem& set(Field& field, Value value) noexcept {
-    field = static_cast<Field>(value);
-    return *this;
-  }
-
   template <class... Values>
   ConvProblem& axes(std::int64_t (&field)[3], std::int64_t rest, Values... values) noexcept {
     static_assert(sizeof...(values) >= 1 && sizeof...(values) <= 3, "one to three axes: depth, height, width");
@@ -108,7 +117,7 @@ class ConvProblem {
 };
 
 /// A GEMM, see ck_gemm_problem. Default: 1x1x1, fp8, layout rcr.
-class GemmProblem {
+class GemmProblem : public detail::Setters<GemmProblem> {
  public:
   GemmProblem() noexcept { ck_gemm_problem_init(&raw_); }
   GemmProblem(std::int64_t m, std::int64_t n, std::int64_t k) noexcept : GemmProblem() { size(m, n, k); }
@@ -122,20 +131,11 @@ class GemmProblem {
   }
 
   GemmProblem& size(std::int64_t m, std::int64_t n, std::int64_t k) noexcept {
-    raw_.m = m;
-    raw_.n = n;
-    raw_.k = k;
-    return *this;
+    return set(raw_.m, m).set(raw_.n, n).set(raw_.k, k);
   }
-  GemmProblem& split_k(std::int32_t parts) noexcept {
-    raw_.split_k = parts;
-    return *this;
-  }
+  GemmProblem& split_k(std::int32_t parts) noexcept { return set(raw_.split_k, parts); }
   GemmProblem& dtypes(Dtype a, Dtype b, Dtype c) noexcept {
-    raw_.dtype_a = static_cast<std::int32_t>(a);
-    raw_.dtype_b = static_cast<std::int32_t>(b);
-    raw_.dtype_c = static_cast<std::int32_t>(c);
-    return *this;
+    return set(raw_.dtype_a, a).set(raw_.dtype_b, b).set(raw_.dtype_c, c);
   }
   GemmProblem& layout(Major a, Major b, Major c) noexcept {
     const Major orders[] = {a, b, c};
@@ -144,10 +144,7 @@ class GemmProblem {
     return *this;
   }
   /// GEMMs of these extents in one launch; 0 for one that is no batch.
-  GemmProblem& batch(std::int32_t count) noexcept {
-    raw_.request.batch = count;
-    return *this;
-  }
+  GemmProblem& batch(std::int32_t count) noexcept { return set(raw_.request.batch, count); }
   /// GEMMs of any extents in one launch, in any order; at most 8 different ones. The problem's own extents are those of
   /// the one with the most work, and need not be set.
   GemmProblem& groups(std::vector<ck_gemm_group> groups) noexcept {
@@ -156,26 +153,16 @@ class GemmProblem {
     return *this;
   }
   /// "tree", "linear" or "atomic", or null for none: a text that lives as long as this object.
-  GemmProblem& stream_k(const char* reduction) noexcept {
-    raw_.request.stream_k = reduction;
-    return *this;
-  }
+  GemmProblem& stream_k(const char* reduction) noexcept { return set(raw_.request.stream_k, reduction); }
   /// Number of D tensors.
-  GemmProblem& num_d(std::int32_t tensors) noexcept {
-    raw_.request.num_d = tensors;
-    return *this;
-  }
+  GemmProblem& num_d(std::int32_t tensors) noexcept { return set(raw_.request.num_d, tensors); }
   /// B is stored in the order in which kernels read it.
   GemmProblem& preshuffle(bool is_preshuffled) noexcept {
-    raw_.request.preshuffle = is_preshuffled ? 1 : 0;
-    return *this;
+    return set(raw_.request.preshuffle, is_preshuffled ? 1 : 0);
   }
   /// Scales of the operands ("aquant", "mx" and so on, a text that lives as long as this object; null for none), for
   /// the usual groups of elements; others are set through capi().
-  GemmProblem& quant(const char* mode) noexcept {
-    raw_.request.quant = mode;
-    return *this;
-  }
+  GemmProblem& quant(const char* mode) noexcept { return set(raw_.request.quant, mode); }
   /// Empty for the registry's default.
   GemmProblem& arch(std::string_view arch) {
     arch_.set(arch);
@@ -201,7 +188,7 @@ class GemmProblem {
 
 /// Attention, see ck_fmha_problem. Default: forward, fp16, one sequence with one query, key and head of 128 elements.
 /// Fields without a setter are set through capi().
-class FmhaProblem {
+class FmhaProblem : public detail::Setters<FmhaProblem> {
  public:
   FmhaProblem() noexcept { ck_fmha_problem_init(&raw_); }
   FmhaProblem(const FmhaProblem& other) noexcept : raw_(other.raw_), arch_(other.arch_) { point(); }
@@ -213,30 +200,18 @@ class FmhaProblem {
   }
 
   FmhaProblem& lengths(std::int64_t batch, std::int64_t queries, std::int64_t keys) noexcept {
-    raw_.batch = batch;
-    raw_.seqlen_q = queries;
-    raw_.seqlen_k = keys;
-    return *this;
+    return set(raw_.batch, batch).set(raw_.seqlen_q, queries).set(raw_.seqlen_k, keys);
   }
   FmhaProblem& heads(std::int64_t queries, std::int64_t keys) noexcept {
-    raw_.nhead_q = queries;
-    raw_.nhead_k = keys;
-    return *this;
+    return set(raw_.nhead_q, queries).set(raw_.nhead_k, keys);
   }
   FmhaProblem& hdims(std::int64_t queries, std::int64_t values) noexcept {
-    raw_.hdim_q = queries;
-    raw_.hdim_v = values;
-    return *this;
+    return set(raw_.hdim_q, queries).set(raw_.hdim_v, values);
   }
-  FmhaProblem& dtype(Dtype dtype) noexcept {
-    raw_.dtype = static_cast<std::int32_t>(dtype);
-    return *this;
-  }
+  FmhaProblem& dtype(Dtype dtype) noexcept { return set(raw_.dtype, dtype); }
   /// For which stage a kernel is chosen; the API must be the one that has it.
   FmhaProblem& stage(ck_fmha_api api, ck_fmha_family family) noexcept {
-    raw_.api_family = api;
-    raw_.family = family;
-    return *this;
+    return set(raw_.api_family, api).set(raw_.family, family);
   }
   /// Empty for the registry's default.
   FmhaProblem& arch(std::string_view arch) {

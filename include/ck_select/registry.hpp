@@ -86,13 +86,13 @@ class Registry {
 
   /// Adds a kernel by descriptor.
   void add(const ConvKernel& kernel, Hooks hooks = {}) {
-    add_described(ck_registry_add_conv_kernels, one(kernel, hooks));
+    add_described(ck_registry_add_conv_kernels, one<NewConvKernel>(kernel, hooks));
   }
   void add(const GemmKernel& kernel, Hooks hooks = {}) {
-    add_described(ck_registry_add_gemm_kernels, one(kernel, hooks));
+    add_described(ck_registry_add_gemm_kernels, one<NewGemmKernel>(kernel, hooks));
   }
   void add(const FmhaKernel& kernel, Hooks hooks = {}) {
-    add_described(ck_registry_add_fmha_kernels, one(kernel, hooks));
+    add_described(ck_registry_add_fmha_kernels, one<NewFmhaKernel>(kernel, hooks));
   }
 
   /// Adds all of them or, if one cannot be added, none.
@@ -360,19 +360,9 @@ class Registry {
   }
 
  private:
-  [[nodiscard]] static std::vector<NewConvKernel> one(const ConvKernel& kernel, Hooks& hooks) {
-    std::vector<NewConvKernel> kernels;
-    kernels.push_back({kernel, std::move(hooks)});
-    return kernels;
-  }
-  [[nodiscard]] static std::vector<NewGemmKernel> one(const GemmKernel& kernel, Hooks& hooks) {
-    std::vector<NewGemmKernel> kernels;
-    kernels.push_back({kernel, std::move(hooks)});
-    return kernels;
-  }
-
-  [[nodiscard]] static std::vector<NewFmhaKernel> one(const FmhaKernel& kernel, Hooks& hooks) {
-    std::vector<NewFmhaKernel> kernels;
+  template <class New, class Kernel>
+  [[nodiscard]] static std::vector<New> one(const Kernel& kernel, Hooks& hooks) {
+    std::vector<New> kernels;
     kernels.push_back({kernel, std::move(hooks)});
     return kernels;
   }

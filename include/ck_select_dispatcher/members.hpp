@@ -147,6 +147,15 @@ template <class Instance>
 template <class Enum>
 [[nodiscard]] std::string word_of(Enum value);
 
+#define CK_SELECT_WORDS(EACH)                                                                       \
+  EACH(FP16, "fp16") EACH(BF16, "bf16") EACH(FP32, "fp32") EACH(FP64, "fp64") EACH(FP8, "fp8")      \
+  EACH(BF8, "bf8") EACH(INT8, "int8") EACH(INT4, "int4") EACH(INT32, "int32") EACH(RowMajor, "r")   \
+  EACH(ColMajor, "c") EACH(PackedExternal, "p") EACH(Mem, "mem") EACH(CompV1, "compv1")             \
+  EACH(CompV2, "compv2") EACH(CompV3, "compv3") EACH(CompV4, "compv4") EACH(CompV5, "compv5")       \
+  EACH(CompV6, "compv6") EACH(PreShuffleV1, "preshufflev1") EACH(PreShuffleV2, "preshufflev2")      \
+  EACH(Wavelet, "wavelet") EACH(Default, "default") EACH(CShuffle, "cshuffle") EACH(Bias, "bias")   \
+  EACH(Activation, "activation") EACH(None, "none") EACH(Auto, "auto") EACH(Intrawave, "intrawave") \
+  EACH(Interwave, "interwave")
 #define CK_SELECT_ENUMERATOR(name, word)                                             \
   template <class T> using Enumerator##name = decltype(T::name);                     \
   template <class Enum>                                                              \
@@ -156,36 +165,7 @@ template <class Enum>
     }                                                                                \
     return !found.empty();                                                           \
   }
-CK_SELECT_ENUMERATOR(FP16, "fp16")
-CK_SELECT_ENUMERATOR(BF16, "bf16")
-CK_SELECT_ENUMERATOR(FP32, "fp32")
-CK_SELECT_ENUMERATOR(FP64, "fp64")
-CK_SELECT_ENUMERATOR(FP8, "fp8")
-CK_SELECT_ENUMERATOR(BF8, "bf8")
-CK_SELECT_ENUMERATOR(INT8, "int8")
-CK_SELECT_ENUMERATOR(INT4, "int4")
-CK_SELECT_ENUMERATOR(INT32, "int32")
-CK_SELECT_ENUMERATOR(RowMajor, "r")
-CK_SELECT_ENUMERATOR(ColMajor, "c")
-CK_SELECT_ENUMERATOR(PackedExternal, "p")
-CK_SELECT_ENUMERATOR(Mem, "mem")
-CK_SELECT_ENUMERATOR(CompV1, "compv1")
-CK_SELECT_ENUMERATOR(CompV2, "compv2")
-CK_SELECT_ENUMERATOR(CompV3, "compv3")
-CK_SELECT_ENUMERATOR(CompV4, "compv4")
-CK_SELECT_ENUMERATOR(CompV5, "compv5")
-CK_SELECT_ENUMERATOR(CompV6, "compv6")
-CK_SELECT_ENUMERATOR(PreShuffleV1, "preshufflev1")
-CK_SELECT_ENUMERATOR(PreShuffleV2, "preshufflev2")
-CK_SELECT_ENUMERATOR(Wavelet, "wavelet")
-CK_SELECT_ENUMERATOR(Default, "default")
-CK_SELECT_ENUMERATOR(CShuffle, "cshuffle")
-CK_SELECT_ENUMERATOR(Bias, "bias")
-CK_SELECT_ENUMERATOR(Activation, "activation")
-CK_SELECT_ENUMERATOR(None, "none")
-CK_SELECT_ENUMERATOR(Auto, "auto")
-CK_SELECT_ENUMERATOR(Intrawave, "intrawave")
-CK_SELECT_ENUMERATOR(Interwave, "interwave")
+CK_SELECT_WORDS(CK_SELECT_ENUMERATOR)
 #undef CK_SELECT_ENUMERATOR
 
 template <class Enum>
@@ -194,15 +174,10 @@ template <class Enum>
     return to_string(value);
   } else {
     std::string word;
-    (void)(is_FP16(value, word) || is_BF16(value, word) || is_FP32(value, word) || is_FP64(value, word) ||
-           is_FP8(value, word) || is_BF8(value, word) || is_INT8(value, word) || is_INT4(value, word) ||
-           is_INT32(value, word) || is_RowMajor(value, word) || is_ColMajor(value, word) ||
-           is_PackedExternal(value, word) || is_Mem(value, word) || is_CompV1(value, word) ||
-           is_CompV2(value, word) || is_CompV3(value, word) || is_CompV4(value, word) || is_CompV5(value, word) ||
-           is_CompV6(value, word) || is_PreShuffleV1(value, word) || is_PreShuffleV2(value, word) ||
-           is_Wavelet(value, word) || is_Default(value, word) || is_CShuffle(value, word) || is_Bias(value, word) ||
-           is_Activation(value, word) || is_None(value, word) || is_Auto(value, word) ||
-           is_Intrawave(value, word) || is_Interwave(value, word));
+#define CK_SELECT_IS(name, _) is_##name(value, word) ||
+    (void)(CK_SELECT_WORDS(CK_SELECT_IS) false);
+#undef CK_SELECT_IS
+#undef CK_SELECT_WORDS
     return word.empty() ? "unknown" : word;
   }
 }
