@@ -31,31 +31,13 @@ import lightgbm
 import numpy
 import pandas
 
-from ck_select import Predictor
-from ck_select.engines import GemmUniversalFeatureEngine
+from ck_select import GemmUniversalFeatureEngine, Predictor, engines
+from ck_select.upstream.feature_engine import DTYPE_BYTES, EPILOGUE_MAP, LAYOUT_MAP, PIPELINE_MAP, SCHEDULER_MAP
 
 Config = dict[str, Any]
 
-PIPELINES = {"compv3": 0, "compv4": 1, "compv5": 2, "mem": 3, "preshufflev2": 4, "basic_v1": 5, "compv6": 6}
-SCHEDULERS = {"intrawave": 0, "interwave": 1}
-EPILOGUES = {"default": 0, "cshuffle": 1}
-LAYOUTS = {"rcr": 0, "rrr": 1, "crr": 2, "ccr": 3}
-BYTES = {"fp16": 2.0, "bf16": 2.0, "fp8": 1.0, "bf8": 1.0, "fp32": 4.0}
 CATEGORIES = ["layout", "pipeline", "scheduler", "epilogue"]
-HARDWARE = {
-    "num_cus": 256,
-    "simds_per_cu": 4,
-    "total_simds": 1024,
-    "shader_engines": 32,
-    "max_clock_mhz": 2400,
-    "max_waves_per_cu": 32,
-    "wavefront_size": 64,
-    "lds_capacity": 65536,
-    "l1_cache_kb": 32,
-    "l2_cache_kb": 4096,
-    "l3_cache_kb": 262144,
-    "num_xcd": 8,
-}
+HARDWARE = {**engines.HARDWARE, "total_simds": engines.HARDWARE["num_cus"] * engines.HARDWARE["simds_per_cu"]}
 
 
 class Columns:
@@ -100,7 +82,7 @@ def features_of(cells: Any) -> dict[str, Any]:
     tiles, waves, warps = ([number(f"{kind}_{axis}") for axis in "mnk"] for kind in ("tile", "warp", "warp_tile"))
     pads = [number(f"pad_{axis}") for axis in "mnk"]
     m, n, k = sizes
-    size = code("dtype", BYTES, 1.0)
+    size = code("dtype", DTYPE_BYTES, 1.0)
     found: dict[str, Any] = dict(zip("MNK", sizes))
     found["split_k"] = number("split_k")
     found.update({f"log2_{name}": cells.log2(maximum(value, 1)) for name, value in zip("MNK", sizes)})
@@ -109,12 +91,12 @@ def features_of(cells: Any) -> dict[str, Any]:
     found["aspect_ratio_mn"] = m / maximum(n, 1)
     found["aspect_ratio_mk"] = m / maximum(k, 1)
     found["aspect_ratio_nk"] = n / maximum(k, 1)
-    found["layout"] = code("layout", LAYOUTS)
+    found["layout"] = code("layout", LAYOUT_MAP)
     for kind, values in (("tile", tiles), ("warp", waves), ("warp_tile", warps)):
         found.update({f"{kind}_{axis}": value for axis, value in zip("mnk", values)})
-    found["pipeline"] = code("pipeline", PIPELINES)
-    found["scheduler"] = code("scheduler", SCHEDULERS)
-    found["epilogue"] = code("epilogue", EPILOGUES)
+    found["pipeline"] = code("pipeline", PIPELINE_MAP)
+    found["scheduler"] = code("scheduler", SCHEDULER_MAP)
+    found["epilogue"] = code("epilogue", EPILOGUE_MAP)
     found.update({f"pad_{axis}": pad for axis, pad in zip("mnk", pads)})
     found["persistent"] = number("persistent")
     found["num_warps"] = waves[0] * waves[1] * waves[2]
@@ -122,7 +104,8 @@ def features_of(cells: Any) -> dict[str, Any]:
     found["tile_mn"] = tiles[0] * tiles[1]
     lds = (tiles[0] * tiles[2] + tiles[1] * tiles[2]) * size
     found["lds_usage_estimate"] = lds
-    found["lds_usage_ratio"] = lds / where(found["pipeline"] == PIPELINES["compv4"], 32768.0, HARDWARE["lds_capacity"])
+    room = where(found["pipeline"] == PIPELINE_MAP["compv4"], 32768.0, HARDWARE["lds_capacity"])
+    found["lds_usage_ratio"] = lds / room
     counts = [cells.ceil(extent / maximum(tile, 1)) for extent, tile in zip(sizes, tiles)]
     found.update({f"num_tiles_{axis}": count for axis, count in zip("mnk", counts)})
     found["total_output_tiles"] = counts[0] * counts[1]
@@ -191,9 +174,9 @@ def kernel_of(draw: random.Random, place: int) -> Config:
         kernel[f"warp_{axis}"] = draw.choice([1, 2, 4]) if axis != "k" else 1
         kernel[f"warp_tile_{axis}"] = draw.choice([16, 32])
         kernel[f"pad_{axis}"] = draw.random() < 0.5
-    kernel["pipeline"] = draw.choice(list(PIPELINES))
-    kernel["scheduler"] = draw.choice(list(SCHEDULERS))
-    kernel["epilogue"] = draw.choice(list(EPILOGUES))
+    kernel["pipeline"] = draw.choice(list(PIPELINE_MAP))
+    kernel["scheduler"] = draw.choice(list(SCHEDULER_MAP))
+    kernel["epilogue"] = draw.choice(list(EPILOGUE_MAP))
     kernel["persistent"] = draw.random() < 0.5
     return kernel
 
