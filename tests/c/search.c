@@ -1,4 +1,5 @@
-/* Searching through the C interface, on a scripted device: tests/hip_double in place of AMD's runtime.
+/* Searching through the C interface, on a scripted device: tests/hip_double in place of AMD's runtime. What a search does
+ * with kernels that fail or are slow is tested in src/tuning/search.
  *
  * Arguments: the double. Each scenario has a thread of its own, because the double's state is the thread's. */
 
@@ -20,8 +21,6 @@
 static struct {
     void (*launch)(double ms);
     void (*fail_next)(const char *function, int code);
-    void (*lose)(int code);
-    void (*set_last_error)(int code);
     void (*set_count)(int count);
     void (*set_capturing)(int capturing);
     int (*live_events)(void);
@@ -56,12 +55,8 @@ static void keep(int32_t level, const char *source, const char *text, void *user
 
 /* A kernel, and what happens when it is run. */
 typedef struct {
-    double ms;        /* what the stream is given */
-    float answers;    /* the callback's answer */
-    int last_error;   /* left behind */
-    const char *call; /* the runtime's next call of this name fails ... */
-    int code;         /* ... with this */
-    int lost;         /* the device is lost with this */
+    double ms;     /* what the stream is given */
+    float answers; /* the callback's answer */
     int runs;
 } kernel;
 
@@ -70,15 +65,6 @@ static void run(kernel *self, void *stream) {
     ++self->runs;
     if (self->answers >= 0) {
         hip.launch(self->ms);
-    }
-    if (self->last_error != 0) {
-        hip.set_last_error(self->last_error);
-    }
-    if (self->call != NULL) {
-        hip.fail_next(self->call, self->code);
-    }
-    if (self->lost != 0) {
-        hip.lose(self->lost);
     }
 }
 
@@ -187,63 +173,6 @@ static void *what_times_itself_is_believed(void *unused) {
     return unused;
 }
 
-static void *failing_kernels_are_skipped(void *unused) {
-    kernel kernels[] = {
-        {.answers = -98},
-        {.ms = 0.5, .last_error = 98},
-        {.ms = 0.5, .call = "hipEventRecord", .code = 400},
-        {.ms = 0.5, .call = "hipEventQuery", .code = 719},
-        {.ms = 0.5, .call = "hipEventElapsedTime", .code = 999},
-        {.ms = 1},
-    };
-    ck_options options = searching();
-    ck_registry *registry = registry_of(&options, kernels, COUNT(kernels));
-    ck_selection selection = selected(registry);
-    CHECK(selection.source == CK_SOURCE_SEARCH && selection.user == &kernels[5] && selection.measured_ms == 1);
-    SAYS("kernel_0: failed: its callback failed with hipErrorInvalidDeviceFunction (98)");
-    SAYS("kernel_1: failed: its launch left hipErrorInvalidDeviceFunction (98) behind");
-    SAYS("kernel_2: failed: hipEventRecord: hipErrorInvalidHandle (400)");
-    SAYS("kernel_3: failed: hipEventQuery: hipErrorLaunchFailure (719)");
-    SAYS("kernel_4: failed: hipEventElapsedTime: hipErrorUnknown (999)");
-    ck_registry_destroy(registry);
-
-    /* When all fail there is no winner, and no second attempt. */
-    registry = registry_of(&options, kernels, 1);
-    selection = selected(registry);
-    const int runs = kernels[0].runs;
-    CHECK(selection.source == CK_SOURCE_PRIORITY);
-    SAYS("nothing measured: 1 of 1 candidates tried");
-    selection = selected(registry);
-    CHECK(selection.source == CK_SOURCE_PRIORITY && kernels[0].runs == runs);
-    ck_registry_destroy(registry);
-    return unused;
-}
-
-static void *slow_kernels_are_cut_off(void *unused) {
-    kernel kernels[] = {{.ms = 0.5}, {.ms = 40}};
-    ck_options options = searching();
-    options.repeats = 5;
-    ck_registry *registry = registry_of(&options, kernels, COUNT(kernels));
-    ck_selection selection = selected(registry);
-    CHECK(selection.user == &kernels[0] && kernels[1].runs == 1);
-    SAYS("kernel_1: cut off, no run faster than 40.000000 ms");
-    ck_registry_destroy(registry);
-    return unused;
-}
-
-static void *a_spent_budget_keeps_the_first(void *unused) {
-    kernel kernels[6] = {{.ms = 300}, {.ms = 300}, {.ms = 300}, {.ms = 300}, {.ms = 300}, {.ms = 300}};
-    ck_options options = searching();
-    options.budget_ms = 1000;
-    ck_registry *registry = registry_of(&options, kernels, COUNT(kernels));
-    ck_selection selection = selected(registry);
-    CHECK(selection.user == &kernels[0] && selection.source == CK_SOURCE_SEARCH && kernels[5].runs == 0);
-    SAYS("the budget is spent");
-    SAYS("kernel_5: not measured: the budget is spent");
-    ck_registry_destroy(registry);
-    return unused;
-}
-
 static void *a_hanging_kernel_hangs_nobody(void *unused) {
     kernel kernels[] = {{.ms = 1}, {.ms = 1e15}, {.ms = 0.5}};
     ck_options options = searching();
@@ -258,21 +187,6 @@ static void *a_hanging_kernel_hangs_nobody(void *unused) {
     ck_registry_destroy(registry);
     /* The stream is still busy. */
     falls_through(registry_of(&options, kernels, COUNT(kernels)), "earlier work on the stream does not finish");
-    return unused;
-}
-
-static void *a_lost_device_ends_the_search(void *unused) {
-    kernel kernels[] = {{.ms = 1}, {.ms = 1, .lost = 999}, {.ms = 0.5}};
-    ck_options options = searching();
-    ck_registry *registry = registry_of(&options, kernels, COUNT(kernels));
-    ck_conv_problem problem = layer();
-    SIZED(ck_selection, selection);
-    said[0] = '\0';
-    ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
-    CHECK(selection.user == &kernels[0] && selection.source == CK_SOURCE_SEARCH && kernels[2].runs == 0);
-    SAYS("the device is lost: hipEventRecord: hipErrorUnknown (999)");
-    SAYS("kernel_1: the device was lost:");
-    ck_registry_destroy(registry);
     return unused;
 }
 
@@ -344,17 +258,6 @@ static void *without_a_device_the_chain_goes_on(void *unused) {
     return unused;
 }
 
-static void *a_device_that_refuses_is_left_alone(void *unused) {
-    kernel kernels[] = {{.ms = 1}};
-    ck_options options = searching();
-    hip.fail_next("hipEventCreate", 2);
-    falls_through(registry_of(&options, kernels, 1), "nothing could be tried: hipEventCreate: ");
-    hip.set_capturing(1);
-    falls_through(registry_of(&options, kernels, 1), "the stream is being captured into a graph");
-    CHECK(kernels[0].runs == 0);
-    return unused;
-}
-
 /* The library is none: the chain goes on, too. */
 static void *without_a_runtime_the_chain_goes_on(void *unused) {
     kernel kernels[] = {{.ms = 1}};
@@ -381,22 +284,15 @@ int main(int argc, char **argv) {
     }
     find(library, "hip_double_launch", &hip.launch, sizeof hip.launch);
     find(library, "hip_double_fail_next", &hip.fail_next, sizeof hip.fail_next);
-    find(library, "hip_double_lose", &hip.lose, sizeof hip.lose);
-    find(library, "hip_double_set_last_error", &hip.set_last_error, sizeof hip.set_last_error);
     find(library, "hip_double_set_count", &hip.set_count, sizeof hip.set_count);
     find(library, "hip_double_set_capturing", &hip.set_capturing, sizeof hip.set_capturing);
     find(library, "hip_double_live_events", &hip.live_events, sizeof hip.live_events);
     void *(*const scenarios[])(void *) = {
         the_fastest_wins,
         what_times_itself_is_believed,
-        failing_kernels_are_skipped,
-        slow_kernels_are_cut_off,
-        a_spent_budget_keeps_the_first,
         a_hanging_kernel_hangs_nobody,
-        a_lost_device_ends_the_search,
         tuning_measures_between_selections,
         without_a_device_the_chain_goes_on,
-        a_device_that_refuses_is_left_alone,
     };
     for (size_t at = 0; at < COUNT(scenarios); ++at) {
         pthread_t thread;

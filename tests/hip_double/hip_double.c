@@ -23,7 +23,7 @@ struct event { int live, recorded; double reached_ms, busy_ms; };
 struct fault { char function[48]; int code; };
 
 struct device {
-    int count, current, capturing, lost, last_error;
+    int count, current, capturing, last_error;
     double free_ms; /* when the stream is idle, by the clock */
     double busy_ms; /* all work that the stream was given */
     struct event events[MAX_EVENTS];
@@ -47,7 +47,6 @@ static int answer(const char *function, int code) {
             break;
         }
     }
-    if (device.lost) code = device.lost;
     /* Until version 6 the last error is the last answer, whatever it was. */
     if (HIP_MAJOR < 7 || (code != SUCCESS && code != NOT_READY)) device.last_error = code;
     return code;
@@ -74,7 +73,6 @@ void hip_double_fail_next(const char *function, int code) {
         }
     }
 }
-void hip_double_lose(int code) { device.lost = code; }
 void hip_double_set_last_error(int code) { device.last_error = code; }
 void hip_double_set_count(int count) { device.count = count; }
 void hip_double_set_current(int index) { device.current = index; }
