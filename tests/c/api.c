@@ -342,82 +342,6 @@ static void exports_are_imported(const char *repository) {
     free(path);
 }
 
-static int32_t sees_the_list(const ck_gemm_problem *problem, void *user) {
-    ++*(int *)user;
-    CHECK(problem->m == 512 && problem->request.batch == 0 && problem->request.quant == NULL);
-    const ck_gemm_groups groups = problem->request.groups;
-    CHECK(groups.count == 2 && groups.items[0].m == 64 && groups.items[0].count == 1);
-    CHECK(groups.items[1].m == 512 && groups.items[1].k == 1024 && groups.items[1].count == 3);
-    return 1;
-}
-
-/* What a GEMM asks for beside one plain GEMM is answered by kernels that do it, and by no others. */
-static void variants_of_gemms_are_told_apart(void) {
-    ck_registry *registry = new_registry();
-    enum { PLAIN, BATCHED, GROUPED, STREAM_K, SCALED, KINDS };
-    static const char *const names[KINDS] = {"plain", "batched", "grouped", "stream-k", "scaled"};
-    ck_gemm_kernel_desc desc[KINDS];
-    ck_kernel_hooks hooks[KINDS];
-    int asked = 0;
-    for (int kind = 0; kind < KINDS; ++kind) {
-        ANSWERS(CK_STATUS_OK, ck_gemm_kernel_desc_init(&desc[kind]));
-        CHECK(desc[kind].variant.block_per_cu == 1 && desc[kind].variant.quant.mode == NULL && desc[kind].variant.stream_k == NULL);
-        desc[kind].name = names[kind];
-        hooks[kind] = new_hooks();
-    }
-    desc[BATCHED].variant.batched = 1;
-    desc[GROUPED].grouped = 1;
-    hooks[GROUPED].supports_gemm = sees_the_list;
-    hooks[GROUPED].user = &asked;
-    desc[STREAM_K].variant.stream_k = "atomic";
-    desc[SCALED].variant.quant.mode = "bquant";
-    desc[SCALED].variant.quant.group_b[0] = desc[SCALED].variant.quant.group_b[1] = 1;
-    desc[SCALED].variant.quant.group_b[2] = 64;
-    ANSWERS(CK_STATUS_OK, ck_registry_add_gemm_kernels(registry, desc, hooks, KINDS));
-
-    const ck_gemm_group list[] = {{512, 512, 1024, 1}, {64, 512, 1024, 1}, {512, 512, 1024, 2}};
-    for (int kind = 0; kind < KINDS; ++kind) {
-        ck_gemm_problem problem = gemm();
-        if (kind == BATCHED) problem.request.batch = 8;
-        if (kind == GROUPED) {
-            problem.m = problem.n = problem.k = 1;
-            problem.request.groups.items = list;
-            problem.request.groups.count = COUNT(list);
-        }
-        if (kind == STREAM_K) problem.request.stream_k = "atomic";
-        if (kind == SCALED) {
-            problem.request.quant = "bquant";
-            problem.request.group_b[0] = problem.request.group_b[1] = 1;
-            problem.request.group_b[2] = 64;
-        }
-        SIZED(ck_selection, selection);
-        ANSWERS(CK_STATUS_OK, ck_registry_select_gemm(registry, &problem, &selection));
-        CHECK(selection.index == (size_t)kind);
-        ANSWERS(CK_STATUS_OK, ck_registry_select_gemm(registry, &problem, &selection));
-        CHECK(selection.index == (size_t)kind);
-    }
-    CHECK(asked >= 1);
-
-    SIZED(ck_selection, selection);
-    ck_gemm_problem matrix;
-    IF_GEMM(CK_STATUS_NO_KERNEL, request.quant, "bquant"); /* of 128 elements */
-    IF_GEMM(CK_STATUS_INVALID_PROBLEM, request.quant, "cquant");
-    IF_GEMM(CK_STATUS_INVALID_ARGUMENT, request.group_a[2], 128);
-    IF_GEMM(CK_STATUS_INVALID_PROBLEM, request.stream_k, "");
-    IF_GEMM(CK_STATUS_INVALID_PROBLEM, request.batch, -1);
-    IF_GEMM(CK_STATUS_INVALID_PROBLEM, request.num_d, 256);
-    IF_GEMM(CK_STATUS_NULL_POINTER, request.groups.count, 1);
-    matrix.request.groups.items = list; /* beside extents of another GEMM */
-    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &matrix, &selection));
-    desc[0].name = "other";
-    desc[0].variant.quant.mode = "cquant";
-    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_gemm_kernels(registry, desc, NULL, 1));
-    desc[0].variant.quant.mode = NULL;
-    desc[0].variant.quant.group_a[0] = 1;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_add_gemm_kernels(registry, desc, NULL, 1));
-    ck_registry_destroy(registry);
-}
-
 /* Kernels by what they are, removal by name, and the number that tells of changes. */
 static void kernels_are_described(void) {
     ck_registry *registry = new_registry();
@@ -870,6 +794,19 @@ static void bad_problems_are_refused(void) {
     IF_GEMM(CK_STATUS_INVALID_ARGUMENT, layout[1], 3);
     IF_GEMM(CK_STATUS_INVALID_ARGUMENT, dtype_c, -3);
     IF_GEMM(CK_STATUS_INVALID_PROBLEM, n, 0);
+    /* What no kernel of these does beside one plain GEMM, and what nobody can ask for. */
+    IF_GEMM(CK_STATUS_NO_KERNEL, request.quant, "bquant");
+    IF_GEMM(CK_STATUS_NO_KERNEL, request.batch, 8);
+    IF_GEMM(CK_STATUS_NO_KERNEL, request.stream_k, "atomic");
+    IF_GEMM(CK_STATUS_INVALID_PROBLEM, request.quant, "cquant");
+    IF_GEMM(CK_STATUS_INVALID_ARGUMENT, request.group_a[2], 128);
+    IF_GEMM(CK_STATUS_INVALID_PROBLEM, request.stream_k, "");
+    IF_GEMM(CK_STATUS_INVALID_PROBLEM, request.batch, -1);
+    IF_GEMM(CK_STATUS_INVALID_PROBLEM, request.num_d, 256);
+    IF_GEMM(CK_STATUS_NULL_POINTER, request.groups.count, 1);
+    const ck_gemm_group list[] = {{512, 512, 1024, 1}, {64, 512, 1024, 1}};
+    matrix.request.groups.items = list; /* beside extents of another GEMM */
+    ANSWERS(CK_STATUS_INVALID_PROBLEM, ck_registry_select_gemm(registry, &matrix, &selection));
     CHECK(selection.name == NULL && selection.generation == 0);
     ck_registry_destroy(registry);
 }
@@ -1403,7 +1340,6 @@ int main(int argc, char **argv) {
     options_are_checked(argv[2]);
     kernels_are_added_found_and_removed();
     kernels_are_described();
-    variants_of_gemms_are_told_apart();
     exports_are_imported(argv[1]);
     models_are_loaded(argv[1]);
     models_have_keys(argv[1]);
