@@ -19,21 +19,6 @@ from . import _features, _rows, _vector
 if TYPE_CHECKING:
     import numpy
 
-HARDWARE = {
-    "num_cus": 256,
-    "lds_capacity": 65536,
-    "max_clock_mhz": 2400,
-    "simds_per_cu": 4,
-    "shader_engines": 32,
-    "max_waves_per_cu": 32,
-    "wavefront_size": 64,
-    "l1_cache_kb": 32,
-    "l2_cache_kb": 4096,
-    "l3_cache_kb": 262144,
-    "num_xcd": 8,
-}
-"""The constants of the GPU that an engine can be given, with what they are otherwise."""
-
 _DERIVED = "total_simds"
 
 SPACE: dict[str, list[Any]] = {
@@ -130,17 +115,17 @@ class _OfLibrary(FeatureEngine):
 
     def __init__(
         self,
-        num_cus: int = HARDWARE["num_cus"],
-        lds_capacity: int = HARDWARE["lds_capacity"],
-        max_clock_mhz: int = HARDWARE["max_clock_mhz"],
-        simds_per_cu: int = HARDWARE["simds_per_cu"],
-        shader_engines: int = HARDWARE["shader_engines"],
-        max_waves_per_cu: int = HARDWARE["max_waves_per_cu"],
-        wavefront_size: int = HARDWARE["wavefront_size"],
-        l1_cache_kb: int = HARDWARE["l1_cache_kb"],
-        l2_cache_kb: int = HARDWARE["l2_cache_kb"],
-        l3_cache_kb: int = HARDWARE["l3_cache_kb"],
-        num_xcd: int = HARDWARE["num_xcd"],
+        num_cus: int = 256,
+        lds_capacity: int = 65536,
+        max_clock_mhz: int = 2400,
+        simds_per_cu: int = 4,
+        shader_engines: int = 32,
+        max_waves_per_cu: int = 32,
+        wavefront_size: int = 64,
+        l1_cache_kb: int = 32,
+        l2_cache_kb: int = 4096,
+        l3_cache_kb: int = 262144,
+        num_xcd: int = 8,
     ) -> None:
         given = locals()
         constants = {name: given[name] for name in HARDWARE}
@@ -187,6 +172,10 @@ class _OfLibrary(FeatureEngine):
         features = self._features()
         rows = _rows.table(df, "df", features.words.__contains__)
         return _features.matrix(features.extract(rows), len(rows), len(features.names))
+
+
+HARDWARE: dict[str, int] = {name: each.default for name, each in inspect.signature(_OfLibrary).parameters.items()}
+"""The constants of the GPU that an engine can be given, with what they are otherwise."""
 
 
 class GemmUniversalFeatureEngine(_OfLibrary):
