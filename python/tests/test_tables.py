@@ -16,7 +16,7 @@ import pytest
 from support import CONV_MODEL, GEMM_MODEL, bits, gemm_kernel, gemm_problem, random_gemm_pool
 
 import ck_select
-from ck_select import Predictor, _arrow, _frames
+from ck_select import Predictor, _arrow, _frames, _table
 
 POOL = random_gemm_pool(40)
 PROBLEM = gemm_problem(m=48, n=1536, k=7168)
@@ -88,6 +88,17 @@ def test_absent_cells_are_absent_in_tables(make):
         expected = dict(predictor.rank_kernels(problem, rows))
         expected["kernel_1"] = expected.pop(None, expected.get("kernel_1"))
         assert dict(predictor.rank_kernels(problem, make(rows))) == expected
+
+
+@pytest.mark.parametrize("kind", ["str", "string", "object", "category"])
+def test_words_of_large_frames_are_those_of_their_rows(predictor, kind):
+    """Columns of small frames are read cell by cell, those of large ones by codes."""
+    rows = [{**PROBLEM, **kernel} for kernel in random_gemm_pool(1000)]
+    rows[7]["pipeline"] = rows[9]["scheduler"] = None
+    frame = pandas.DataFrame(rows).astype({"pipeline": kind, "scheduler": kind, "dtype": kind})
+    assert frame.size > _table._FEW
+    assert bits(predictor.predict_rows(frame)) == bits(predictor.predict_rows(rows))
+    assert predictor.rank_kernels(PROBLEM, frame) == predictor.rank_kernels(PROBLEM, rows)
 
 
 def test_numbers_and_codes_are_used_where_they_lie():
