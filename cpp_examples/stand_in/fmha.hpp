@@ -72,28 +72,6 @@ struct FmhaKernelKey {
     add("_sc", s.has_logits_soft_cap), add("_rc", s.receipt);
     return text;
   }
-
-  /// Every field.
-  [[nodiscard]] auto tie() const {
-    const Signature& s = signature;
-    const Algorithm& a = algorithm;
-    const auto& [t0, t1, t2, t3, t4, t5] = a.tile_shape;
-    const auto nine = [](const auto& of) {
-      return std::tie(of.m0, of.n0, of.k0, of.m1, of.n1, of.k1, of.m2, of.n2, of.k2);
-    };
-    return std::tuple_cat(
-        std::tie(s.family, s.data_type, s.is_group_mode, s.is_v_rowmajor, s.has_logits_soft_cap, s.mask_type,
-                 s.bias_type, s.has_lse, s.has_dropout, s.qscale_type, s.rope_type, s.use_paged_kv,
-                 s.do_fp8_static_quant, s.skip_min_seqlen_q, s.has_sink, s.has_dbias, s.is_store_randval,
-                 s.is_deterministic, s.kv_memory_layout, s.kv_lookup_table, s.page_size, s.hdim_q, s.hdim_v,
-                 s.receipt),
-        std::tie(t0, t1, t2, t3, t4, t5), nine(a.wave_shape), nine(a.warp_tile_shape),
-        std::tie(a.pipeline, a.pad_s, a.pad_sk, a.pad_d, a.pad_dv, a.use_trload, a.block_per_cu, a.num_wave_groups,
-                 a.max_splits_log2, a.max_seq_len_q, a.hdim_q_alignment, a.hdim_v_alignment, a.selection_rank,
-                 a.constraint_tag, gfx_arch));
-  }
-  friend bool operator==(const FmhaKernelKey& one, const FmhaKernelKey& other) { return one.tie() == other.tie(); }
-  friend bool operator!=(const FmhaKernelKey& one, const FmhaKernelKey& other) { return !(one == other); }
 };
 
 class FmhaKernelInstance {
