@@ -283,23 +283,22 @@ def _decimals(kind: str, cells: Any, begin: int, count: int) -> list[Decimal]:
 
 def _text_cells(kind: str, cells: Any, begin: int, count: int) -> list[str]:
     if kind == "vu":
-        return [_viewed(cells, cells.buffers[1] + 16 * place) for place in range(begin, begin + count)]
+        views = struct.iter_unpack("=i12s", ctypes.string_at(cells.buffers[1] + 16 * begin, 16 * count))
+        return [_viewed(cells, length, view).decode(errors="replace") for length, view in views]
     number = ctypes.c_int32 if kind == "u" else ctypes.c_int64
-    bounds = (number * (count + 1)).from_address(cells.buffers[1] + begin * ctypes.sizeof(number))
-    text = cells.buffers[2] or 0
-    return [
-        ctypes.string_at(text + start, end - start).decode(errors="replace") if end > start else ""
-        for start, end in zip(bounds, bounds[1:])
-    ]
+    bounds = (number * (count + 1)).from_address(cells.buffers[1] + begin * ctypes.sizeof(number))[:]
+    first, text = bounds[0], b""
+    if bounds[-1] > first:
+        text = ctypes.string_at(cells.buffers[2] + first, bounds[-1] - first)
+    return [text[start - first : end - first].decode(errors="replace") for start, end in zip(bounds, bounds[1:])]
 
 
-def _viewed(cells: Any, address: int) -> str:
-    """A text by its view: its length, then the text itself if it is short, otherwise its place."""
-    length = ctypes.c_int32.from_address(address).value
+def _viewed(cells: Any, length: int, view: bytes) -> bytes:
+    """A text by its length and its view: the text itself if it is short, otherwise its place behind four letters."""
     if length <= _INLINE:
-        return ctypes.string_at(address + 4, max(length, 0)).decode(errors="replace")
-    buffer, offset = (ctypes.c_int32 * 2).from_address(address + 8)
-    return ctypes.string_at(cells.buffers[2 + buffer] + offset, length).decode(errors="replace")
+        return view[: max(length, 0)]
+    buffer, offset = struct.unpack("=4xii", view)
+    return ctypes.string_at(cells.buffers[2 + buffer] + offset, length)
 
 
 def _bits(address: int, begin: int, count: int) -> list[int]:
