@@ -150,6 +150,8 @@ def test_heuristics_choose_what_the_predictor_ranks_first():
         assert best == feature_dict_to_ml_spec(by_name[best.kernel_name], best.predicted_tflops)
         assert [(spec.kernel_name, spec.predicted_tflops) for spec in ranked(*shape)] == expected[:7]
     assert heuristic(M=1, N=4096, K=4096) == ranked(M=1, N=4096, K=4096)[0]
+    own = create_ml_heuristic(Predictor(GEMM_MODEL), kernel_pool=pool)
+    assert own(1, 4096, 4096) == heuristic(1, 4096, 4096)
 
 
 def test_kernels_of_one_name_are_told_apart():
