@@ -78,7 +78,6 @@ const SUCCESSORS: &[Successor] = &[
         "is now --params warmup=3 repeat=10 samples=1 remeasure=2 timeout=30s batch=20",
     ),
     ("bench", "--retry-failed", "is now --resume=failed, or =load,timeout"),
-    ("bench", "--slurm-option", "is part of --slurm '16 --partition=gpu'"),
     ("bench", "--first", "COUNT is now --order estimate:COUNT or --order model:COUNT"),
     ("bench", "--within", "FACTOR is now --order estimate:FACTORx"),
     ("bench", "--at-least", "is removed: --order estimate:FACTORx keeps seven kernels in any case"),
@@ -87,8 +86,11 @@ const SUCCESSORS: &[Successor] = &[
         "--serve",
         "is removed: the page of --output FILE.html loads itself again while the sweep runs",
     ),
-    ("bench", "--slurm-dry-run", "is now --slurm with --dry-run"),
-    ("bench", "--slurm-attempts", "is removed: a task is started three times; --resume submits what is left"),
+    (
+        "bench",
+        "--slurm --slurm-dry-run --slurm-attempts --slurm-option",
+        "is removed: an array job of yours runs --shard I/N --resume in each task, and `ckselect merge` afterwards",
+    ),
     (
         "bench",
         "--max-cv",

@@ -16,7 +16,7 @@
 //! - [`worker`], [`protocol`]: the process that loads kernels, and its messages
 //! - [`process`], [`guard`]: processes that never outlive the sweep
 //! - [`log`](mod@log), [`row`], [`sidecar`]: what is stored, and how it is read back
-//! - [`merge`], [`slurm`]: several machines
+//! - [`merge`]: several machines
 //!
 //! The library prints nothing; it reports events to a [`sweep::Observer`].
 
@@ -39,7 +39,6 @@ pub mod row;
 pub mod runner;
 pub mod shard;
 pub mod sidecar;
-pub mod slurm;
 pub mod stop;
 pub mod sweep;
 pub mod template;

@@ -184,12 +184,6 @@ fn plans(meta: &Value, found: &mut Vec<PlanFacts>) -> Result<(), String> {
     Ok(())
 }
 
-/// The rows of a log, without its torn end.
-pub(crate) fn logged(path: &Path) -> Result<Vec<Logged>, MeasureError> {
-    let (_, rows) = read(0, path, &mut Vec::new())?;
-    Ok(rows.into_iter().map(|row| row.logged).collect())
-}
-
 fn read(
     file: usize,
     path: &Path,
