@@ -100,7 +100,7 @@ const SUCCESSORS: &[Successor] = &[
     ("shapes", "--shard", "is removed: `ckselect bench --shard` measures a part"),
     ("shapes", "--training-set", "is removed: --count takes some of the problems"),
     ("shapes", "--targeted --below", "is removed: `ckselect tune` measures where little is known"),
-    ("report", "--against-arch", "is removed: --against takes rows of any architecture"),
+    ("report", "--against --against-arch", "is removed: compare two reports, such as by --format json"),
     ("report", "--prune-pool", "is now --output FILE.txt"),
     ("report", "--keep-kernels --keep-share", "is now --keep COUNT or --keep SHARE, such as 8 or 99%"),
     ("inspect", "--memory --pool --target", "is removed"),
