@@ -84,8 +84,8 @@ pub(crate) struct Args {
     output: Vec<PathBuf>,
     /// What runs the kernels: a folder, a shared library or a configuration. The folder has upstream's
     /// executables, benchmark_<kernel>, or a kernels.json and the libraries that it names; the library is one
-    /// of include/ck_select_bench.h; the configuration has executables with other flags, or libraries built
-    /// just in time
+    /// of include/ck_select_bench.h; the configuration has executables with other flags, a library a
+    /// kernel, or a program that measures by itself
     #[arg(long, value_name = "DIR|FILE.so|CONFIG.json", group = "who")]
     runner: Option<PathBuf>,
     /// Measure nothing: answer from measurements in any format that `ckselect convert` reads, from a model
