@@ -59,6 +59,7 @@ const SUCCESSORS: &[Successor] = &[
     ("explain report evaluate bench", "--html", "is now --output FILE.html"),
     ("evaluate", "--predictions", "is now --model FILE.csv"),
     ("merge", "--overwrite", "is removed: remove the file first"),
+    ("merge", "--on-conflict", "is removed: a pair has one row; other commands read several logs together"),
     ("evaluate", "--json", "is now --output FILE.json"),
     ("evaluate", "--problems", "is now --output FILE.csv: each problem's outcome"),
     ("evaluate", "--roof", "is removed: `ckselect report` compares with the limits of the device"),
