@@ -23,8 +23,8 @@ const SUCCESSORS: &[Successor] = &[
     (
         "search",
         "",
-        "is removed: `ckselect enumerate configs/gemm_wide.json --arch ARCH --output pool.txt` lists what can be built, and \
-         `ckselect rank --pool pool.txt` scores it",
+        "is removed: `ckselect enumerate configs/gemm_wide.json --arch ARCH --output pool.txt` lists what \
+         can be built, and `ckselect rank --pool pool.txt` scores it",
     ),
     ("import", "", "is removed: tables of other libraries are no longer read"),
     ("validate", "", "is now `ckselect evaluate`, with --require, --pool and --model FILE.csv"),
@@ -95,7 +95,8 @@ const SUCCESSORS: &[Successor] = &[
     (
         "bench",
         "--slurm --slurm-dry-run --slurm-attempts --slurm-option",
-        "is removed: an array job of yours runs --shard I/N --resume in each task, and `ckselect merge` afterwards",
+        "is removed: an array job of yours runs --shard I/N --resume in each task, and `ckselect merge` \
+         afterwards",
     ),
     (
         "bench",

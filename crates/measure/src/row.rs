@@ -255,7 +255,8 @@ mod tests {
         let (header, line) = lines(&plan, &Outcome::CutOff { fastest_ms: 1.0 });
         assert!(header.contains(",layout,batch,groups,latency_ms,"), "{header}");
         assert!(line.contains(",fp16,rcr,4,,"), "{line}");
-        // All of a batch moves; the log once counted one GEMM of it: 4 * 3 * 64 * 64 * 2 bytes in a millisecond.
+        // All of a batch moves; the log once counted one GEMM of it: 4 * 3 * 64 * 64 * 2 bytes in a
+        // millisecond.
         let (_, line) = lines(&plan, &Outcome::Measured(Measurement::of(1.0, 1e8)));
         assert!(line.contains(",1.0,0.1,0.098304,"), "{line}");
     }

@@ -52,7 +52,8 @@ impl Drop for Locked {
     }
 }
 
-/// The file as a reader saw it last. It stays open, because the number of a deleted file may be given to another.
+/// The file as a reader saw it last. It stays open, because the number of a deleted file may be given to
+/// another.
 pub(super) struct Seen(File, Metadata);
 
 impl StoreFile {

@@ -122,8 +122,8 @@ fn python(text: &str) -> Option<FilterError> {
     };
     let line = text.lines().position(|line| is_statement(line.trim_start()))? + 1;
     Some(FilterError(format!(
-        "line {line}: this is Python code, which is never executed; the file must hold one expression, such as \
-         what filter_config returns: c.tile_n >= 128 and c.pipeline == 'compv5'"
+        "line {line}: this is Python code, which is never executed; the file must hold one expression, such \
+         as what filter_config returns: c.tile_n >= 128 and c.pipeline == 'compv5'"
     )))
 }
 

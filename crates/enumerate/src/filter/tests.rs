@@ -32,8 +32,8 @@ fn mistakes_are_pointed_at_and_explained() {
         ("c.(1)", "column 3: found '(', expected the name of a field"),
         (
             "c.tile_x == 3",
-            "column 3: kernels have no field 'tile_x'; did you mean 'tile_m'? (the fields are: tile_m, tile_n, \
-             pipeline, name)",
+            "column 3: kernels have no field 'tile_x'; did you mean 'tile_m'? (the fields are: tile_m, \
+             tile_n, pipeline, name)",
         ),
         (
             "c.colour == 3",

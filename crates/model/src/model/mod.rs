@@ -42,8 +42,8 @@ ck_select_types::vocabulary! {
         Latency = "latency",
         /// Gigabytes per second.
         Bandwidth = "bandwidth",
-        /// A score that only orders the kernels of a problem, such as the logarithm of the speed relative to the
-        /// fastest kernel.
+        /// A score that only orders the kernels of a problem, such as the logarithm of the speed relative to
+        /// the fastest kernel.
         Relative = "relative",
     }
 }
