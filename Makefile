@@ -27,7 +27,7 @@ include packaging/make/docs.mk
 
 .DEFAULT_GOAL := help
 
-.PHONY: help demo examples test ckselect test-slurm lint messages bench fuzz clean
+.PHONY: help demo examples test ckselect lint messages bench fuzz clean
 
 help:
 	@echo 'make demo   choose kernels with a small model, from C++ and from the command line'
@@ -47,7 +47,6 @@ help:
 	@echo 'make arm    the scoring tests on emulated 64-bit ARM'
 	@echo 'make test-python, lint-python, bench-python   the Python package alone'
 	@echo 'make bench-rivals  rows through LightGBM'"'"'s functions beside lignum, lleaves, tl2cgen, treelite, ONNX Runtime and oneDAL'
-	@echo 'make test-slurm   ckselect bench on a one-node Slurm; as root, installs Debian packages'
 	@echo 'make fresh   time make demo and make test, each in a fresh minimal Debian, as root'
 	@echo 'make dist    a tar.gz, .deb packages and a wheel in target/dist; fresh-dist tries them in fresh roots, as root'
 	@echo 'make minimum bare deny semver publish lint-workflows   oldest Rust, no default features, dependencies, interface, packages'
@@ -140,11 +139,6 @@ bench: needs-cargo needs-cxx lightgbm-tools
 	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench library $(if $(QUICK),-- --quick)
 	$(LIGHTGBM_ENV) $(CARGO) bench --package ck-select-parity --bench compare -- $(if $(JSON),--json $(abspath $(JSON))) \
 		$(if $(QUICK),--quick)
-
-# On a one-node Slurm from Debian's packages: needs root, see the script.
-test-slurm: needs-cargo needs-cc
-	$(CARGO) build --release --package ckselect
-	CKSELECT=$(TARGET_DIR)/release/ckselect tests/slurm/one_node.sh
 
 fuzz: needs-cargo needs-cxx
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --locked --quiet

@@ -9,7 +9,6 @@
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, Once, PoisonError};
 
@@ -18,53 +17,22 @@ use arc_swap::ArcSwapOption;
 use crate::environment;
 use crate::files;
 use crate::terminal::printable;
-use crate::vocab::UnknownWord;
 
-/// How much is logged.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Level {
-    /// Nothing.
-    Off = 0,
-    /// Failures that leave a call without a result.
-    Error = 1,
-    /// Failures after which a worse source answers.
-    Warn = 2,
-    /// Loading and measuring.
-    Info = 3,
-    /// Each decision.
-    Debug = 4,
-    /// Each decision with everything that led to it.
-    Trace = 5,
-}
-
-impl Level {
-    /// All levels, in the order of their numbers.
-    pub const ALL: [Self; 6] = [Self::Off, Self::Error, Self::Warn, Self::Info, Self::Debug, Self::Trace];
-    /// Their words, in the same order.
-    pub const WORDS: &'static [&'static str] = &["off", "error", "warn", "info", "debug", "trace"];
-
-    /// The word.
-    pub const fn as_str(self) -> &'static str {
-        Self::WORDS[self as usize]
-    }
-}
-
-impl fmt::Display for Level {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for Level {
-    type Err = UnknownWord;
-
-    fn from_str(word: &str) -> Result<Self, UnknownWord> {
-        Self::ALL.into_iter().find(|level| level.as_str() == word).ok_or(UnknownWord {
-            what: "log level",
-            found: word.to_owned(),
-            accepted: Self::WORDS,
-        })
+ck_select_types::vocabulary! {
+    /// How much is logged.
+    Level, "log level" {
+        /// Nothing.
+        Off = "off",
+        /// Failures that leave a call without a result.
+        Error = "error",
+        /// Failures after which a worse source answers.
+        Warn = "warn",
+        /// Loading and measuring.
+        Info = "info",
+        /// Each decision.
+        Debug = "debug",
+        /// Each decision with everything that led to it.
+        Trace = "trace",
     }
 }
 
@@ -151,7 +119,7 @@ pub(crate) fn init_from_environment() {
 
 fn sink_of(value: &str) -> Result<(Level, Box<Sink>), String> {
     let (level, file) = value.split_once(':').map_or((value, None), |(level, file)| (level, Some(file)));
-    let level: Level = level.parse().map_err(|error: UnknownWord| error.to_string())?;
+    let level: Level = level.parse().map_err(|error: crate::vocab::UnknownWord| error.to_string())?;
     let sink: Box<Sink> = match file {
         None => Box::new(to_standard_error),
         Some(path) => {
@@ -209,7 +177,7 @@ mod tests {
 
     #[test]
     fn words_and_numbers_agree() {
-        for (number, level) in Level::ALL.into_iter().enumerate() {
+        for (number, level) in Level::ALL.iter().copied().enumerate() {
             assert_eq!((level as usize, level.as_str().parse()), (number, Ok(level)));
         }
     }

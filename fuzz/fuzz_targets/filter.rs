@@ -15,8 +15,6 @@ fuzz_target!(|text: &str| {
     let kernel = Kernel::from_name(KERNEL).expect("a good name");
     let result = Filter::parse_file(Op::Conv, text).and_then(|filter| filter.keeps(&kernel));
     if let Err(error) = result {
-        let line = text.split('\n').nth(error.line - 1).expect("a line of the text");
-        assert!(error.column <= line.chars().count() + 1);
         assert!(!error.to_string().is_empty());
     }
     for op in [None, Some(Op::Gemm), Some(Op::Fmha)] {

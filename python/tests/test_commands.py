@@ -41,7 +41,7 @@ def test_options_are_words():
     ]
     assert called("x", data=["a", Path("b")], overwrite=False, output=None) == [*begin, "--data", "a", "b"]
     assert called("x", "a", Path("b"), top=3) == ["x", "a", "b", "--format", "json", "--top", "3"]
-    assert ck_select.report("a.csv", against=["b"])[0][:-1] == ["report", "a.csv", "--format", "json", "--against", "b"]
+    assert ck_select.report("a.csv", keep=8)[0][:-1] == ["report", "a.csv", "--format", "json", "--keep", "8"]
     assert ck_select.tune("gfx942", simulate="a.csv", params={"seed": 2})[0][:-1] == [
         *("tune", "--format", "json", "--arch", "gfx942", "--simulate", "a.csv", "--params", "seed=2")
     ]

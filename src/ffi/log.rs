@@ -60,7 +60,7 @@ pub unsafe extern "C" fn ck_log_set_callback(
     user: *mut c_void,
 ) -> CkStatus {
     boundary(|| {
-        let level = word("level", level, &Level::ALL, Level::WORDS)?;
+        let level = word("level", level, Level::ALL, Level::WORDS)?;
         let owner = Owner(user);
         set_sink(
             level,
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn ck_log_set_callback(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn ck_log(level: i32, source: *const c_char, text: *const c_char) -> CkStatus {
     boundary(|| {
-        let level = word("level", level, &Level::ALL, Level::WORDS)?;
+        let level = word("level", level, Level::ALL, Level::WORDS)?;
         // SAFETY: the caller gives NULL or a NUL-terminated text.
         let source = unsafe { read_text(source, "source") }?;
         // SAFETY: as for `source`.

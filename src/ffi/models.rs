@@ -300,7 +300,7 @@ pub unsafe extern "C" fn ck_registry_load_model_bytes(
             // SAFETY: `index` is in the array, which by contract lives for the call.
             let forest = unsafe { forests.read(index) }?;
             check_reserved("ck_forest_bytes.", forest.reserved)?;
-            let target = word("target", forest.target, &Target::ALL, Target::WORDS)?;
+            let target = word("target", forest.target, Target::ALL, Target::WORDS)?;
             // SAFETY: by contract, `forest.bytes` has `forest.len` bytes.
             parts.push((target, unsafe { read_bytes(forest.bytes, forest.len, "bytes of a forest") }?));
         }

@@ -404,7 +404,7 @@ pub(super) unsafe fn read_row_options(options: *const CkRowOptions) -> Result<Ro
     // SAFETY: by contract, `options` is NULL or a struct with its size set.
     let raw = unsafe { read_struct(options) }?;
     (read.force, read.threads) = (raw.force != 0, raw.threads);
-    read.target = word("target", raw.target, &Target::ALL, Target::WORDS)?;
+    read.target = word("target", raw.target, Target::ALL, Target::WORDS)?;
     let uncoded = [None, Some(Uncoded::Error), Some(Uncoded::Upstream)];
     read.uncoded = word("uncoded", raw.uncoded, &uncoded, &["spec", "error", "upstream"])?;
     read.tolerate_no_spec = raw.tolerate_no_spec != 0;

@@ -13,7 +13,7 @@ impl Mode {
     pub(super) const fn order(self) -> &'static [Source] {
         use Source::{Estimate, Model, Override, Priority, Search, Store};
         match self {
-            Self::Model => &Source::ALL,
+            Self::Model => Source::ALL,
             Self::Search | Self::Refine(_) => &[Override, Store, Search, Model, Estimate, Priority],
             Self::Priority => &[Override, Priority],
         }

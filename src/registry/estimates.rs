@@ -1,28 +1,22 @@
 //! What the estimate knows about the kernels of a registry.
 
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use super::entry::Priority;
 use super::index::KernelIndex;
 use super::kernels::Kernels;
-use super::pool_file;
 use crate::estimate::{DeviceError, EstimatedKernels, GpuOverride, PerDevice};
 use crate::problem::Problem;
 use crate::ties::Ties;
-use crate::vocab::{Arch, Op};
+use crate::vocab::Arch;
 
 /// The estimates of some kernels, for each device that was requested.
 pub(super) struct Estimates {
     kernels: Arc<Kernels>,
     /// The architecture that all of them name.
     arch: Option<Arch>,
-    /// Whether their priorities differ.
-    prefers: bool,
     ties: OnceLock<Ties>,
     devices: PerDevice<PreparedEstimate>,
-    /// The files with their kernels, by operation, once they were needed.
-    pool_files: [OnceLock<Result<PathBuf, String>>; Op::ALL.len()],
 }
 
 /// What depends on kernels and device alone.
@@ -45,19 +39,15 @@ impl Estimates {
             return Arc::clone(earlier);
         }
         let entries = kernels.entries();
-        let first = entries.first();
-        let arch = first
+        let arch = entries
+            .first()
             .and_then(|first| first.arch())
             .filter(|&arch| entries.iter().all(|entry| entry.arch() == Some(arch)));
-        let prefers =
-            first.is_some_and(|first| entries.iter().any(|entry| entry.priority() != first.priority()));
         let estimates = Self {
             kernels: Arc::clone(kernels),
             arch,
-            prefers,
             ties: OnceLock::new(),
             devices: PerDevice::new(described),
-            pool_files: Default::default(),
         };
         for arch in earlier.iter().flat_map(|earlier| earlier.devices.known()) {
             // Its device exists: the earlier state had it.
@@ -65,11 +55,6 @@ impl Estimates {
             estimates.ties();
         }
         Arc::new(estimates)
-    }
-
-    /// Whether a higher priority goes before a shorter time.
-    pub(super) const fn prefers(&self) -> bool {
-        self.prefers
     }
 
     /// The architecture for a problem: the problem's, otherwise the options'; without either, the one that all
@@ -100,14 +85,5 @@ impl Estimates {
     #[cfg(test)]
     pub(super) fn is_prepared_for(&self, arch: Arch) -> bool {
         self.devices.known().any(|known| known == arch)
-    }
-
-    /// A file with the kernels of an operation, for `ckselect`.
-    pub(super) fn pool_file(&self, op: Op) -> Result<&Path, String> {
-        let file = self.pool_files.get(op as usize).ok_or("an unknown operation")?.get_or_init(|| {
-            let kernels = self.kernels.by_name().map(|(_, entry)| entry.kernel());
-            pool_file::write(op, &kernels.filter(|kernel| kernel.kind.op() == op).collect::<Vec<_>>())
-        });
-        file.as_deref().map_err(Clone::clone)
     }
 }

@@ -3,7 +3,6 @@
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::reproduce;
 use super::selection::{SelectError, Selection, Source};
 use super::shared::Registry;
 use super::source::Call;
@@ -103,13 +102,6 @@ impl Registry {
             if !skipped.is_empty() {
                 let skipped = skipped.join("; ");
                 log::line(Level::Debug, "select", format_args!("{problem}: passed over {skipped}"));
-            }
-            if let Ok(selection) = answer {
-                let text = match reproduce::command(call, selection) {
-                    Ok(command) => format!("reproduce with: {command}"),
-                    Err(reason) => format!("no command reproduces it: {reason}"),
-                };
-                log::line(Level::Debug, "select", format_args!("{problem}: {text}"));
             }
         }
         if log::enabled(Level::Trace) {

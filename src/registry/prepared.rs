@@ -2,8 +2,7 @@
 //! measured winners of its pool.
 
 use std::borrow::Cow;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::entry::Priority;
@@ -12,9 +11,7 @@ use super::index::{KernelIndex, ModelIndex};
 use super::kernels::Kernels;
 use super::model_name::ModelName;
 use super::options::Options;
-use super::pool_file;
 use crate::estimate::GpuOverride;
-use crate::kernel::Kernel;
 use crate::log::{self, Level};
 use crate::model::Model;
 use crate::model::ModelKey;
@@ -73,8 +70,6 @@ pub(super) struct PreparedModel {
     pub(super) fault: Option<String>,
     /// The kernels of the ranker's pool, in their order; `None` for those that were removed since.
     of_pool: Vec<Option<KernelIndex>>,
-    /// The file with its kernels, once it was needed.
-    pool_file: OnceLock<Result<PathBuf, String>>,
 }
 
 /// Of so many kernels of a compiled pool, one may have been removed. A ranking still scores those.
@@ -156,7 +151,7 @@ impl PreparedModel {
             Err(reason) => (None, Some(reason)),
         };
         let (name, kernels) = (ModelName::of(model.name()), Arc::clone(kernels));
-        Self { model, name, key, described, kernels, ranker, fault, of_pool, pool_file: OnceLock::new() }
+        Self { model, name, key, described, kernels, ranker, fault, of_pool }
     }
 
     /// The same for fewer of its kernels: what was compiled stays, and passes over those that were removed, until they
@@ -177,7 +172,6 @@ impl PreparedModel {
             ranker: Some(Arc::clone(ranker)),
             fault: None,
             of_pool,
-            pool_file: OnceLock::new(),
             ..*self
         })
     }
@@ -230,17 +224,6 @@ impl PreparedModel {
     pub(super) fn left_out(&self) -> impl Iterator<Item = (KernelIndex, &LeftOutReason)> {
         let left_out = self.ranker.iter().flat_map(|ranker| ranker.left_out());
         left_out.filter_map(|one| Some((self.kernel(one.index)?, &one.reason)))
-    }
-
-    /// A file with the kernels that the model ranks, for `ckselect`.
-    pub(super) fn pool_file(&self) -> Result<&Path, String> {
-        let file = self.pool_file.get_or_init(|| {
-            let ranker = self.ranker.as_ref().ok_or("the model can rank no kernel")?;
-            let is_left = |&(index, _): &(usize, &Kernel)| self.kernel(index).is_some();
-            let kernels = ranker.kernels().filter(is_left).map(|(_, kernel)| kernel);
-            pool_file::write(ranker.pool().op(), &kernels.collect::<Vec<_>>())
-        });
-        file.as_deref().map_err(Clone::clone)
     }
 }
 
@@ -301,6 +284,7 @@ mod tests {
     use super::super::options::Options;
     use super::super::shared::Registry;
     use super::*;
+    use crate::kernel::Kernel;
     use crate::problem::ConvProblem;
 
     fn add(registry: &Registry, tile: usize) {

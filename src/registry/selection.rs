@@ -8,44 +8,21 @@ use super::model_name::ModelName;
 use crate::problem::{FieldSet, InvalidField};
 use crate::select::RankError;
 
-/// The source of a selection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
-    /// An override file.
-    Override,
-    /// A winner that was measured earlier.
-    Store,
-    /// A model's prediction.
-    Model,
-    /// Measured during the call.
-    Search,
-    /// An estimate, without measurements.
-    Estimate,
-    /// The registered priority.
-    Priority,
-}
-
-impl Source {
-    /// All sources, in the order in which they are tried.
-    pub const ALL: [Self; 6] =
-        [Self::Override, Self::Store, Self::Model, Self::Search, Self::Estimate, Self::Priority];
-
-    /// The word in logs and explanations.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Override => "override",
-            Self::Store => "store",
-            Self::Model => "model",
-            Self::Search => "search",
-            Self::Estimate => "estimate",
-            Self::Priority => "priority",
-        }
-    }
-}
-
-impl std::fmt::Display for Source {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(self.as_str())
+ck_select_types::vocabulary! {
+    /// The source of a selection, in the order in which they are tried.
+    Source, "source" {
+        /// An override file.
+        Override = "override",
+        /// A winner that was measured earlier.
+        Store = "store",
+        /// A model's prediction.
+        Model = "model",
+        /// Measured during the call.
+        Search = "search",
+        /// An estimate, without measurements.
+        Estimate = "estimate",
+        /// The registered priority.
+        Priority = "priority",
     }
 }
 

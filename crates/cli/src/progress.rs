@@ -66,11 +66,6 @@ impl Progress {
         self.update(|state| state.done = done);
     }
 
-    /// Sets how much is done, and the total.
-    pub(crate) fn set_of(&self, done: u64, total: u64) {
-        self.update(|state| (state.done, state.total) = (done, total));
-    }
-
     /// Counts one more; `note` replaces the note if there is a new one.
     pub(crate) fn advance(&self, note: Option<String>) {
         self.update(|state| {

@@ -175,11 +175,9 @@ fn a_count_is_reached_or_the_reason_said() {
         (out.lines().count() - 1, said)
     };
     assert_eq!(count("shapes --set wide --count 500"), (500, String::new()));
-    for strata in ["", "strata:"] {
-        let (found, said) = count(&format!("shapes --set resnet50 --params batches=1 --count {strata}500"));
-        let reason = format!("--count 500: the sources have only {found} problems, all of which are taken");
-        assert!(found < 500 && said.contains(&reason), "{said}");
-    }
+    let (found, said) = count("shapes --set resnet50 --params batches=1 --count 500");
+    let reason = format!("--count 500: the sources have only {found} problems, all of which are taken");
+    assert!(found < 500 && said.contains(&reason), "{said}");
 }
 
 /// Rows of two runs in one table; the option was only known to `convert`, which writes the column.
@@ -242,18 +240,6 @@ fn the_data_says_operation_and_architecture() {
     assert!(error.contains(message), "{error}");
     let error = bad_in(folder.path(), "evaluate --model estimate --data conv.csv", 2);
     assert!(error.contains("the estimate needs a GPU: give --arch"), "{error}");
-}
-
-#[test]
-fn strata_are_shared_out() {
-    let folder = TempDir::new().unwrap();
-    let line = "shapes --set conv-edge --set synthetic --count strata:40";
-    let (whole, _) = both_in(folder.path(), line);
-    assert_eq!(whole.lines().count(), 41);
-    assert!(
-        bad_in(folder.path(), "shapes --set wide --count strata:9", 2)
-            .contains("only convolutions have strata")
-    );
 }
 
 #[test]

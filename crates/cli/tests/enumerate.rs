@@ -90,9 +90,11 @@ fn mistakes_are_pointed_at() {
     let expected = "ckselect: --filter: column 3: kernels have no field 'tile_x'; \
                     did you mean 'tile_m'? (the fields are: name, ";
     assert!(error.starts_with(expected), "{error}");
-    assert!(error.ends_with("\n  c.tile_x > 3\n    ^^^^^^\n"), "{error}");
     let error = bad(&["enumerate", sweep, "--filter", "c.tile_m > c.name"], 1);
-    assert!(error.contains("'>' does not order a number and a text\n  c.tile_m > c.name\n  ^^^"), "{error}");
+    assert!(
+        error.contains("--filter: '>' does not apply to a number and a text, for grouped_conv"),
+        "{error}"
+    );
     assert!(bad(&["enumerate", sweep, "--params", "dtype=fp8"], 2).contains("dtype is for GEMMs"));
     assert!(bad(&["enumerate", sweep, "--params", "layout=rcr"], 2).contains("layout is for GEMMs"));
     assert!(
@@ -125,9 +127,7 @@ fn filter_files_hold_an_expression_and_no_python() {
     fs::write(&path, "def filter_config(c):\n    return c.tile_n >= 128\n").unwrap();
     let error = bad(&arguments, 1);
     assert!(
-        error.starts_with(&format!(
-            "ckselect: {file}: column 1: this is Python code, which is never executed"
-        )),
+        error.starts_with(&format!("ckselect: {file}: line 1: this is Python code, which is never executed")),
         "{error}"
     );
 }

@@ -107,11 +107,6 @@ fn a_described_gpu_is_of_one_architecture() {
         let words = [command, &["--pool", POOL, "--arch", &mi300x, "--problem", &other]].concat();
         refused(&words, "gfx950");
     }
-    let gemm = "M=128,N=1536,K=7168,dtype=fp16,arch=gfx950";
-    refused(
-        &["search", "--model", "estimate", "--arch", "gfx942", "--problem", gemm],
-        "the problem's arch is gfx950",
-    );
     let problems = place("problems.csv", "N,C,K,Hi,Wi,Y,X,arch\n1,64,64,8,8,3,3,gfx950\n");
     let bench =
         ["bench", "--pool", POOL, "--problems", &problems, "--simulate", "analytic", "--output", "none.csv"];

@@ -397,10 +397,6 @@ fn a_reader_that_goes_away_ends_every_command_quietly() {
         format!(
             "bench --pool {POOL} --problems @problems.csv --simulate analytic --output @out.csv --dry-run"
         ),
-        format!(
-            "bench --pool {POOL} --problems @problems.csv --simulate analytic --output @out.csv --slurm 2 \
-             --dry-run"
-        ),
         "dev completions bash".to_owned(),
         "--help".to_owned(),
         "rank --help".to_owned(),

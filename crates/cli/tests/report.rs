@@ -119,17 +119,6 @@ fn a_logs_details_stand_for_the_log() {
 }
 
 #[test]
-fn two_sweeps_are_compared() {
-    let [warm, cold] = ["h200/forward.parquet", "h200/forward.cold.parquet"].map(data);
-    let (printed, _) = good(&[&warm, "--against", &cold, "--format", "markdown"]);
-    assert!(printed.contains("| change | problems in both | 493 |  |\n"), "{printed}");
-    let (printed, _) = good(&[&warm, "--against", &warm, "--format", "json"]);
-    let rows: Value = serde_json::from_str(&printed).unwrap();
-    assert_eq!(figure(&rows, "change", "other winners"), [0.0, 0.0]);
-    assert_eq!(figure(&rows, "change", "first winners keep")[1], 1.0);
-}
-
-#[test]
 fn what_cannot_be_reported_says_why() {
     let folder = TempDir::new().unwrap();
     let failed = folder.path().join("failed.csv");
@@ -141,11 +130,7 @@ fn what_cannot_be_reported_says_why() {
     for (arguments, code, message) in [
         (vec![failed], 1, "ckselect: nothing to report: none of 1 rows has a time\n"),
         (vec!["/nowhere.csv"], 1, "ckselect: /nowhere.csv: No such file or directory (os error 2)\n"),
-        (
-            vec![&sweep, "--against", &data("h200/bwd_data.parquet")],
-            1,
-            "ckselect: --against: no kernel ran on the same problem in both sweeps\n",
-        ),
+        (vec![&sweep, "--against", "other.csv"], 2, "--against is removed: "),
         (vec![&sweep, "--keep", "4"], 2, "--output <FILE>"),
         (vec![&sweep, "--output", "x.txt", "--keep", "0"], 2, "expected a number of kernels, such as 8"),
         (vec![&sweep, "--output", "x.txt", "--keep", "101%"], 2, "expected a number of kernels, such as 8"),

@@ -78,7 +78,7 @@ fn bash_completes() {
         ("ckselect bench", "bench", "bench-guard"),
         ("ckselect rank --mod", "--model", "--pool"),
         ("ckselect store pr", "prune", "merge"),
-        ("ckselect merge --on-conflict fas", "fastest", "first"),
+        ("ckselect report --format mar", "markdown", "json"),
     ] {
         let words: Vec<&str> = line.split(' ').collect();
         let last = words.len() - 1;
@@ -99,7 +99,7 @@ fn bash_completes() {
 fn other_shells_have_scripts_too() {
     for (shell, first) in [("zsh", "#compdef ckselect\n"), ("fish", "# Print an optspec")] {
         let script = good(&["dev", "completions", shell]);
-        assert!(script.starts_with(first) && script.contains("on-conflict"), "{script}");
+        assert!(script.starts_with(first) && script.contains("complete"), "{script}");
         assert!(!script.contains("bench-guard"), "{shell}");
     }
     let (code, printed, said) = run(&["dev", "completions", "csh"]);

@@ -152,9 +152,9 @@ fn a_model_of_convolutions_ranks_gemms() {
     let compared = "evaluate --against estimate --model any --where op=gemm_universal --arch sm_90 --data gemms.csv \
          --max-loss problem=1,mean=1,median=1,p10=1";
     folder.good(compared);
-    // The pool says the type, as for `rank`.
+    // The pool says the type.
     let found = folder
-        .good("search --model any --pool pool.txt --problem M=4096,N=4096,K=4096 --arch sm_90 --format csv");
+        .good("rank --model any --pool pool.txt --problem M=4096,N=4096,K=4096 --arch sm_90 --format csv");
     assert_eq!(column(&found, "kernel").len(), 3);
     // Rows of both are trained on together, unless the operation is given.
     let train = |more: &str| {
@@ -738,16 +738,11 @@ fn attention_is_trained_judged_and_tuned() {
     fs::write(folder.path("pool.txt"), names.join("\n")).unwrap();
     let problem = "seqlen_q=1024,nhead_q=16,nhead_k=4,hdim_q=128,arch=sm_90";
     for model in ["all", "own", "alone"] {
-        let table =
-            folder.good(&format!("rank --model {model} --pool pool.txt --problem {problem} --format csv"));
-        let ranked = column(&table, "kernel");
-        let found = folder.good(&format!(
-            "search --model {model} --pool pool.txt --problem {problem} --format csv --top 3"
-        ));
-        assert_eq!(column(&found, "kernel"), ranked[..3], "{model}");
+        let line = format!("rank --model {model} --pool pool.txt --problem {problem} --format csv --top 3");
+        assert_eq!(column(&folder.good(&line), "kernel").len(), 3, "{model}");
     }
     let found = folder.good(&format!(
-        "search --model estimate --arch sm_90 --pool pool.txt --problem {problem} --format csv"
+        "rank --model estimate --arch sm_90 --pool pool.txt --problem {problem} --format csv --top 10"
     ));
     assert_eq!(column(&found, "kernel").len(), 10);
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ck_select_enumerate::config::Config;
 use ck_select_enumerate::filter::Filter;
 use ck_select_enumerate::rules::Rules;
-use ck_select_enumerate::{EnumerateError, Enumeration, Request, enumerate, export};
+use ck_select_enumerate::{Enumeration, Request, enumerate, export};
 use ck_select_types::kernel::{ConvKernel, Kernel, KernelKind};
 use ck_select_types::pool::Pool;
 use ck_select_types::vocab::{Dtype, Pipeline, Scheduler};
@@ -363,11 +363,9 @@ fn filters_keep_what_they_are_true_for() {
     // Three tiles are that wide; merging, buffers and splitting have two values each.
     assert_eq!((found.kernels.len(), found.filtered), (24, 1192));
     let error = with(vec![filter("c.tile_n > c.pipeline")]).unwrap_err();
-    let EnumerateError::Filter { kernel, .. } = &error else { panic!("{error}") };
-    assert!(kernel.ends_with("_16x64x64_basic_v1_intrawave"));
-    assert!(error.to_string().starts_with(
-        "--filter: column 1: '>' does not order a number and a text\n  c.tile_n > c.pipeline\n  ^^^"
-    ));
+    let expected = "--filter: '>' does not apply to a number and a text, for ";
+    let error = error.to_string();
+    assert!(error.starts_with(expected) && error.ends_with("_16x64x64_basic_v1_intrawave"), "{error}");
 }
 
 #[test]

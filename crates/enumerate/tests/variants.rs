@@ -5,7 +5,7 @@ use std::process::Command;
 
 use ck_select_enumerate::config::Config;
 use ck_select_enumerate::rules::Rules;
-use ck_select_enumerate::{EnumerateError, Enumeration, Request, enumerate};
+use ck_select_enumerate::{Enumeration, Request, enumerate};
 use ck_select_types::kernel::{Kernel, KernelKind};
 use ck_select_types::vocab::Dtype;
 
@@ -154,7 +154,6 @@ fn convolutions_of_an_architecture_have_types_that_it_multiplies() {
     let config = Config::from_json("inline", sweep.as_bytes(), None).unwrap();
     for arch in ["gfx1030", "gfx1150", "sm_90"] {
         let error = enumerate(&Rules::built_in().unwrap(), &config, &Request::new(arch)).unwrap_err();
-        assert!(matches!(error, EnumerateError::UnknownArch { .. }));
         let expected =
             format!("the rules know no architecture {arch}, expected one of gfx1100, gfx1200, gfx1201, ");
         assert!(error.to_string().starts_with(&expected), "{error}");

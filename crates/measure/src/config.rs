@@ -62,14 +62,12 @@ fn benchmark() -> String {
     "benchmark_".to_owned()
 }
 
-/// Shared libraries: existing ones (`library`), or one built from each kernel's source.
+/// Shared libraries.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LibraryConfig {
     /// The library that holds a kernel; without `{kernel}` it is the same for all kernels.
-    pub library: Option<Template>,
-    /// How to build libraries instead.
-    pub build: Option<BuildConfig>,
+    pub library: Template,
     /// The clock for kernels that do not time themselves.
     #[serde(default)]
     pub device: DeviceKind,
@@ -87,48 +85,6 @@ pub enum DeviceKind {
     Hip,
     /// The host's: for kernels that run on the CPU, and for those that report their own times.
     Host,
-}
-
-/// How to build a library from a kernel's source.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct BuildConfig {
-    /// The source file of a kernel.
-    pub source: Template,
-    /// The command and its arguments.
-    #[serde(default = "hipcc")]
-    pub command: Vec<Template>,
-    /// The command that prints the compiler version; by default `command` with `--version`.
-    pub version_command: Option<Vec<String>>,
-    /// Other files that the sources depend on.
-    #[serde(default)]
-    pub inputs: Vec<PathBuf>,
-    /// The value of `{arch}`.
-    pub arch: Option<String>,
-    /// How many builds run at a time; by default one per core.
-    pub jobs: Option<usize>,
-    /// The time limit of one build, in seconds.
-    #[serde(default = "ten_minutes")]
-    pub timeout_s: f64,
-    /// Where built libraries are kept; by default the user's cache folder.
-    pub cache: Option<PathBuf>,
-}
-
-impl BuildConfig {
-    /// The names that templates of the command may use.
-    pub const PLACES: [&'static str; 4] = ["source", "output", "kernel", "arch"];
-}
-
-fn hipcc() -> Vec<Template> {
-    let words = [
-        "hipcc", "-O3", "-std=c++17", "-fPIC", "-shared", "--offload-arch={arch}", "-o", "{output}",
-        "{source}",
-    ];
-    words.into_iter().filter_map(|word| Template::try_from(word.to_owned()).ok()).collect()
-}
-
-const fn ten_minutes() -> f64 {
-    600.0
 }
 
 impl RunnerConfig {
@@ -149,36 +105,8 @@ impl RunnerConfig {
         if matches!(&config, Self::Worker(config) if config.command.is_empty()) {
             return Err(MeasureError::file(path, "command: found nothing, expected a program"));
         }
-        if let Self::Library(LibraryConfig { library, build, .. }) = &config {
-            if library.is_some() == build.is_some() {
-                return Err(MeasureError::file(path, "expected either 'library' or 'build'"));
-            }
-            let check = |template: &Template, places: &[&str]| {
-                template.check(places).map_err(|error| MeasureError::file(path, error))
-            };
-            library.iter().try_for_each(|template| check(template, &["kernel"]))?;
-            if let Some(build) = build {
-                check(&build.source, &["kernel"])?;
-                build.command.iter().try_for_each(|word| check(word, &BuildConfig::PLACES))?;
-                if build.command.is_empty() {
-                    return Err(MeasureError::file(path, "build.command: found nothing, expected a program"));
-                }
-                if build.arch.is_none()
-                    && build.command.iter().any(|word| word.check(&["source", "output", "kernel"]).is_err())
-                {
-                    return Err(MeasureError::file(
-                        path,
-                        "build.arch: found nothing, but build.command asks for {arch}",
-                    ));
-                }
-                if !(build.timeout_s > 0.0 && build.timeout_s < 1e9) {
-                    let found = build.timeout_s;
-                    return Err(MeasureError::file(
-                        path,
-                        format!("build.timeout_s: found {found}, expected seconds"),
-                    ));
-                }
-            }
+        if let Self::Library(LibraryConfig { library, .. }) = &config {
+            library.check(&["kernel"]).map_err(|error| MeasureError::file(path, error))?;
         }
         Ok(config)
     }
@@ -192,25 +120,15 @@ impl LibraryConfig {
             MeasureError::Settings(format!("{}: found a path that is not UTF-8", library.display()))
         })?;
         let text = text.replace('{', "{{").replace('}', "}}");
-        let library = Template::try_from(text).map_err(|error| MeasureError::Settings(error.to_string()))?;
-        let device = DeviceKind::default();
-        Ok(Self { library: Some(library), build: None, device, environment: BTreeMap::new() })
+        let library = Template::try_from(text).map_err(MeasureError::Settings)?;
+        Ok(Self { library, device: DeviceKind::default(), environment: BTreeMap::new() })
     }
 
     fn anchor(&mut self, folder: &Path) {
-        let template = |template: &mut Template| {
-            let folder = folder.to_string_lossy().replace('{', "{{").replace('}', "}}");
-            let joined = Path::new(&folder).join(template.as_str()).to_string_lossy().into_owned();
-            if let Ok(anchored) = Template::try_from(joined) {
-                *template = anchored;
-            }
-        };
-        self.library.iter_mut().for_each(template);
-        if let Some(build) = &mut self.build {
-            template(&mut build.source);
-            for path in build.inputs.iter_mut().chain(&mut build.cache) {
-                *path = folder.join(&*path);
-            }
+        let folder = folder.to_string_lossy().replace('{', "{{").replace('}', "}}");
+        let joined = Path::new(&folder).join(self.library.as_str()).to_string_lossy().into_owned();
+        if let Ok(anchored) = Template::try_from(joined) {
+            self.library = anchored;
         }
     }
 }
@@ -224,29 +142,7 @@ mod tests {
         let path = folder.path().join("runner.json");
         std::fs::write(&path, text).unwrap();
         let shown = path.display().to_string();
-        let folder = folder.path().display().to_string();
-        match RunnerConfig::read(&path) {
-            Ok(RunnerConfig::Library(mut config)) => {
-                // A path that was made absolute starts with the folder.
-                let build = config.build.as_mut();
-                assert!(build.is_none_or(|build| build.source.as_str().starts_with(&folder)));
-                Ok(RunnerConfig::Library(config))
-            }
-            Ok(config) => Ok(config),
-            Err(error) => Err(error.to_string().replace(&shown, "FILE")),
-        }
-    }
-
-    #[test]
-    fn builds_have_hipcc_by_default() {
-        let config = read(r#"{"runner": "library", "build": {"source": "{kernel}.cpp", "arch": "gfx950"}}"#);
-        let Ok(RunnerConfig::Library(LibraryConfig { build: Some(build), device: DeviceKind::Hip, .. })) =
-            config
-        else {
-            panic!()
-        };
-        assert_eq!(build.command[0].as_str(), "hipcc");
-        assert!(build.command.iter().any(|word| word.as_str() == "--offload-arch={arch}"));
+        RunnerConfig::read(&path).map_err(|error| error.to_string().replace(&shown, "FILE"))
     }
 
     #[test]
@@ -255,21 +151,12 @@ mod tests {
             ("{}", "FILE: missing field `runner`"),
             (r#"{"runner": "worker", "command": []}"#, "FILE: command: found nothing"),
             (r#"{"runner": "worker", "command": ["a"], "folder": "b"}"#, "FILE: unknown field `folder`"),
-            (r#"{"runner": "library"}"#, "FILE: expected either 'library' or 'build'"),
+            (r#"{"runner": "library"}"#, "FILE: missing field `library`"),
             (
                 r#"{"runner": "executable", "directory": "bin", "argument": []}"#,
                 "FILE: unknown field `argument`",
             ),
             (r#"{"runner": "library", "library": "{m}.so"}"#, "FILE: '/"),
-            (r#"{"runner": "library", "build": {"source": "s"}}"#, "FILE: build.arch: found nothing"),
-            (
-                r#"{"runner": "library", "build": {"source": "s", "command": []}}"#,
-                "FILE: build.command: found nothing",
-            ),
-            (
-                r#"{"runner": "library", "build": {"source": "s", "command": ["cc"], "timeout_s": -1}}"#,
-                "FILE: build.timeout_s: found -1",
-            ),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.starts_with(message), "{error}");

@@ -12,17 +12,15 @@
 //! - [`problems`], [`plan`], [`shard`]: what to measure, and which part of it on this machine
 //! - [`sweep`]: scheduling: batches, retries, cut-off, budget, several GPUs at once
 //! - [`runner`]: executables, a library of kernels, recorded or computed answers
-//! - [`build`]: kernel libraries built just in time, and their cache
 //! - [`worker`], [`protocol`]: the process that loads kernels, and its messages
 //! - [`process`], [`guard`]: processes that never outlive the sweep
 //! - [`log`](mod@log), [`row`], [`sidecar`]: what is stored, and how it is read back
-//! - [`merge`], [`slurm`]: several machines
+//! - [`merge`]: several machines
 //!
 //! The library prints nothing; it reports events to a [`sweep::Observer`].
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
-pub mod build;
 pub mod config;
 pub mod error;
 pub mod gpu;
@@ -39,7 +37,6 @@ pub mod row;
 pub mod runner;
 pub mod shard;
 pub mod sidecar;
-pub mod slurm;
 pub mod stop;
 pub mod sweep;
 pub mod template;

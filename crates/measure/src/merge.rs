@@ -1,4 +1,4 @@
-//! Merges logs of shards, and reports overlaps and conflicts.
+//! Merges logs of shards, and reports overlaps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
@@ -16,19 +16,6 @@ use crate::row::{Logged, NO_LATENCY, NamedRow};
 use crate::shard::Shard;
 use crate::sidecar::{Files, PlanFacts};
 
-/// Which of two different rows of the same kernel and problem to keep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OnConflict {
-    /// Neither: it is an error.
-    Refuse,
-    /// The one in the file that was named first.
-    First,
-    /// The one in the file that was named last.
-    Last,
-    /// The one with the shorter time; any time wins over none.
-    Fastest,
-}
-
 /// What a merge found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Merged {
@@ -36,8 +23,6 @@ pub struct Merged {
     pub rows: usize,
     /// Rows that several files have with the same contents.
     pub overlaps: usize,
-    /// Rows that several files have with different contents.
-    pub conflicts: usize,
     /// Notes for the user: torn ends, unfinished shards.
     pub notes: Vec<String>,
 }
@@ -52,12 +37,7 @@ struct Row {
 
 /// Merges logs into a new file, sorted by problem and kernel. Nothing is written on an error. With
 /// `complete`, missing rows of the plan are an error, whether a shard is unfinished or its log is not given.
-pub fn merge(
-    inputs: &[PathBuf],
-    output: &Path,
-    on_conflict: OnConflict,
-    complete: bool,
-) -> Result<Merged, MeasureError> {
+pub fn merge(inputs: &[PathBuf], output: &Path, complete: bool) -> Result<Merged, MeasureError> {
     let mut merged = Merged::default();
     let mut header: Option<csv::StringRecord> = None;
     let mut rows: BTreeMap<(u64, String), Row> = BTreeMap::new();
@@ -83,7 +63,7 @@ pub fn merge(
         let rows_here = found.len();
         for row in found {
             same_problem(inputs, &columns, &row, &mut problems)?;
-            add(inputs, row, on_conflict, &mut rows, &mut merged)?;
+            merged.overlaps += usize::from(!add(inputs, row, &mut rows)?);
         }
         parts.push(part(path, rows_here, &mut merged.notes)?);
     }
@@ -184,12 +164,6 @@ fn plans(meta: &Value, found: &mut Vec<PlanFacts>) -> Result<(), String> {
     Ok(())
 }
 
-/// The rows of a log, without its torn end.
-pub(crate) fn logged(path: &Path) -> Result<Vec<Logged>, MeasureError> {
-    let (_, rows) = read(0, path, &mut Vec::new())?;
-    Ok(rows.into_iter().map(|row| row.logged).collect())
-}
-
 fn read(
     file: usize,
     path: &Path,
@@ -265,45 +239,28 @@ fn same_problem(
     Err(MeasureError::file(&inputs[row.file], reason))
 }
 
-fn add(
-    inputs: &[PathBuf],
-    row: Row,
-    on_conflict: OnConflict,
-    rows: &mut BTreeMap<(u64, String), Row>,
-    merged: &mut Merged,
-) -> Result<(), MeasureError> {
+/// Adds a row, unless it is there; a different one for its kernel and problem is an error.
+fn add(inputs: &[PathBuf], row: Row, rows: &mut BTreeMap<(u64, String), Row>) -> Result<bool, MeasureError> {
     let key = (row.logged.problem_idx, row.logged.kernel.clone());
-    let Some(known) = rows.get_mut(&key) else {
+    let Some(known) = rows.get(&key) else {
         rows.insert(key, row);
-        return Ok(());
+        return Ok(true);
     };
     if known.cells == row.cells {
-        merged.overlaps += 1;
-        return Ok(());
+        return Ok(false);
     }
-    merged.conflicts += 1;
-    let ms = |row: &Row| row.logged.latency_ms.unwrap_or(f64::INFINITY);
-    match on_conflict {
-        OnConflict::Last => *known = row,
-        OnConflict::Fastest if ms(&row) < ms(known) => *known = row,
-        OnConflict::First | OnConflict::Fastest => {}
-        OnConflict::Refuse => {
-            let shown =
-                |row: &Row| row.logged.latency_ms.map_or(NO_LATENCY.to_owned(), |ms| format!("{ms:?}"));
-            let reason = format!(
-                "line {}: kernel '{}' on problem {} has latency {}, in {}, line {}, it has {}",
-                row.line,
-                key.1,
-                key.0,
-                shown(&row),
-                inputs[known.file].display(),
-                known.line,
-                shown(known),
-            );
-            return Err(MeasureError::file(&inputs[row.file], reason));
-        }
-    }
-    Ok(())
+    let shown = |row: &Row| row.logged.latency_ms.map_or(NO_LATENCY.to_owned(), |ms| format!("{ms:?}"));
+    let reason = format!(
+        "line {}: kernel '{}' on problem {} has latency {}, in {}, line {}, it has {}",
+        row.line,
+        key.1,
+        key.0,
+        shown(&row),
+        inputs[known.file].display(),
+        known.line,
+        shown(known),
+    );
+    Err(MeasureError::file(&inputs[row.file], reason))
 }
 
 /// Where a part came from, for the sidecar of the result: the part's own sidecar, which a merged log has,
@@ -329,7 +286,7 @@ mod tests {
 
     const HEADER: &str = "kernel,problem_idx,N,latency_ms,tflops,non_zero,error_msg\n";
 
-    fn merged(files: &[&str], on_conflict: OnConflict) -> Result<(Merged, String), String> {
+    fn merged(files: &[&str]) -> Result<(Merged, String), String> {
         let folder = tempfile::tempdir().unwrap();
         let shown = format!("{}/", folder.path().display());
         let inputs: Vec<PathBuf> = (0..files.len()).map(|i| folder.path().join(format!("{i}.csv"))).collect();
@@ -337,7 +294,7 @@ mod tests {
             std::fs::write(path, format!("{HEADER}{rows}")).unwrap();
         }
         let output = folder.path().join("all.csv");
-        match merge(&inputs, &output, on_conflict, false) {
+        match merge(&inputs, &output, false) {
             Ok(merged) => {
                 let text = std::fs::read_to_string(output).unwrap();
                 Ok((merged, text.strip_prefix(HEADER).unwrap().to_owned()))
@@ -351,20 +308,18 @@ mod tests {
 
     #[test]
     fn rows_are_sorted_and_overlaps_are_counted() {
-        let (found, text) = merged(
-            &["b,1,7,0.5,1.0,1,\na,1,7,0.25,2.0,1,\n", "a,0,3,N/A,0.0,0,crash\na,1,7,0.25,2.0,1,\n"],
-            OnConflict::Refuse,
-        )
-        .unwrap();
+        let (found, text) =
+            merged(&["b,1,7,0.5,1.0,1,\na,1,7,0.25,2.0,1,\n", "a,0,3,N/A,0.0,0,crash\na,1,7,0.25,2.0,1,\n"])
+                .unwrap();
         assert_eq!(text, "a,0,3,N/A,0.0,0,crash\na,1,7,0.25,2.0,1,\nb,1,7,0.5,1.0,1,\n");
-        assert_eq!((found.rows, found.overlaps, found.conflicts), (3, 1, 0));
+        assert_eq!((found.rows, found.overlaps), (3, 1));
     }
 
     #[test]
     fn logs_without_rows_are_no_log() {
-        let error = merged(&["", ""], OnConflict::Refuse).unwrap_err();
+        let error = merged(&["", ""]).unwrap_err();
         assert_eq!(error, "0.csv, 1.csv: found no row, expected at least one");
-        assert_eq!(merged(&["", "a,1,7,0.5,1.0,1,\n"], OnConflict::Refuse).unwrap().0.rows, 1);
+        assert_eq!(merged(&["", "a,1,7,0.5,1.0,1,\n"]).unwrap().0.rows, 1);
     }
 
     #[test]
@@ -379,7 +334,7 @@ mod tests {
             path
         };
         let output = folder.path().join("all.csv");
-        let merge = |log: PathBuf| merge(&[log], &output, OnConflict::Refuse, false);
+        let merge = |log: PathBuf| merge(&[log], &output, false);
         assert_eq!(merge(log("good.csv", "0.2,687.2")).unwrap().rows, 1);
         let error = merge(log("bad.csv", "0.000537,255704.0")).unwrap_err().to_string();
         assert!(
@@ -391,34 +346,28 @@ mod tests {
     }
 
     #[test]
-    fn conflicts_are_refused_or_decided() {
-        let files = ["a,1,7,0.5,1.0,1,\n", "a,1,7,0.25,2.0,1,\n", "a,1,7,N/A,0.0,0,crash\n"];
-        let error = merged(&files, OnConflict::Refuse).unwrap_err();
+    fn conflicts_are_refused() {
+        let error = merged(&["a,1,7,0.5,1.0,1,\n", "a,1,7,0.25,2.0,1,\n"]).unwrap_err();
         assert_eq!(
             error,
             "1.csv: line 2: kernel 'a' on problem 1 has latency 0.25, in 0.csv, line 2, it has 0.5"
         );
-        for (rule, kept) in [(OnConflict::First, 0), (OnConflict::Fastest, 1), (OnConflict::Last, 2)] {
-            let (found, text) = merged(&files, rule).unwrap();
-            assert_eq!((text.as_str(), found.conflicts), (files[kept], 2), "{rule:?}");
-        }
     }
 
     #[test]
     fn one_number_is_one_problem() {
-        let error = merged(&["a,1,7,0.5,1.0,1,\n", "b,1,8,0.5,1.0,1,\n"], OnConflict::First).unwrap_err();
+        let error = merged(&["a,1,7,0.5,1.0,1,\n", "b,1,8,0.5,1.0,1,\n"]).unwrap_err();
         assert_eq!(error, "1.csv: line 2: problem 1 is another one than in 0.csv, line 2");
     }
 
     #[test]
     fn torn_ends_are_told_and_other_columns_refused() {
-        let (found, text) = merged(&["a,1,7,0.5,1.0,1,\nb,1,7,0."], OnConflict::Refuse).unwrap();
+        let (found, text) = merged(&["a,1,7,0.5,1.0,1,\nb,1,7,0."]).unwrap();
         assert_eq!((text.as_str(), found.notes.len()), ("a,1,7,0.5,1.0,1,\n", 1));
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("x.csv");
         std::fs::write(&path, "kernel,latency_ms,tflops\n").unwrap();
-        let error =
-            merge(&[path], &folder.path().join("y.csv"), OnConflict::Refuse, false).unwrap_err().to_string();
+        let error = merge(&[path], &folder.path().join("y.csv"), false).unwrap_err().to_string();
         assert!(
             error.ends_with(
                 "line 1: found columns kernel,latency_ms,tflops, expected 'problem_idx' among them"

@@ -7,7 +7,7 @@
 use ck_select::cells::Fields;
 use ck_select::operation::Operation;
 use ck_select::problem::Problem;
-use ck_select::vocab::{Dtype, Op};
+use ck_select::vocab::Op;
 
 use crate::outcome::{FailureClass, Outcome};
 use crate::plan::{Pair, Plan};
@@ -57,9 +57,10 @@ impl Columns {
         // The fewest digits that read back to the same bits.
         cells.push(measured.map_or(NO_LATENCY.to_owned(), |m| format!("{:?}", m.latency_ms)));
         cells.push(measured.map_or("0.0".to_owned(), |m| format!("{:?}", m.tflops)));
-        if let Problem::Gemm(_) = problem {
-            let rate =
-                measured.map(|m| m.bandwidth_gb_s.unwrap_or_else(|| bandwidth(&problem, m.latency_ms)));
+        if let Problem::Gemm(gemm) = problem {
+            // The least that it can move.
+            let least = gemm.bytes() / 1e6;
+            let rate = measured.map(|m| m.bandwidth_gb_s.unwrap_or(least / m.latency_ms));
             cells.push(format!("{:?}", rate.unwrap_or(0.0)));
         }
         // Readers expect a whole number: -1 means that nobody looked at the result.
@@ -89,15 +90,6 @@ fn csv_line<T: AsRef<[u8]>>(cells: &[T]) -> Vec<u8> {
     // Writing to memory cannot fail.
     let _ = writer.write_record(cells);
     writer.into_inner().unwrap_or_default()
-}
-
-/// The bandwidth in GB/s if a GEMM moves every operand once, the least that it can move.
-fn bandwidth(problem: &Problem, latency_ms: f64) -> f64 {
-    let Problem::Gemm(p) = problem else { return 0.0 };
-    let (m, n, k) = (p.m as f64, p.n as f64, p.k as f64);
-    let bits = |dtype: Dtype| f64::from(dtype.bits());
-    let moved = m * k * bits(p.dtype_a) + k * n * bits(p.dtype_b) + m * n * bits(p.dtype_c);
-    moved / 8.0 / 1e6 / latency_ms
 }
 
 /// A row by the names of its columns.
@@ -263,6 +255,10 @@ mod tests {
         let (header, line) = lines(&plan, &Outcome::CutOff { fastest_ms: 1.0 });
         assert!(header.contains(",layout,batch,groups,latency_ms,"), "{header}");
         assert!(line.contains(",fp16,rcr,4,,"), "{line}");
+        // All of a batch moves; the log once counted one GEMM of it: 4 * 3 * 64 * 64 * 2 bytes in a
+        // millisecond.
+        let (_, line) = lines(&plan, &Outcome::Measured(Measurement::of(1.0, 1e8)));
+        assert!(line.contains(",1.0,0.1,0.098304,"), "{line}");
     }
 
     #[test]

@@ -117,7 +117,7 @@ fn a_file_and_its_text_are_the_same_model() {
     }
 }
 
-/// `cargo run -p ck-select-parity --bin golden-forest` writes them anew.
+/// `cargo run -p ck-select-parity --example golden-forest` writes them anew.
 #[test]
 fn golden_scores_are_lightgbms() {
     for path in golden::models().unwrap() {

@@ -1,5 +1,5 @@
 //! Studies of models and measurements: how well a model chooses, how two compare, what a sweep tells, which kernels
-//! and problems would be worth measuring.
+//! are worth keeping.
 //!
 //! ```text
 //! measurements ── candidates ──┬── judge ── evaluate, compare ──┐
@@ -12,6 +12,5 @@ pub mod evaluate;
 pub mod judge;
 pub mod page;
 pub mod predictions;
-pub mod surrogate;
 pub mod survey;
 pub mod winners;

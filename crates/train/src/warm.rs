@@ -41,7 +41,7 @@ impl WarmStart {
         let bytes = files::read(&path).map_err(|error| TrainError::io(&spec_file, error))?;
         let spec = FeatureSpec::from_json(&spec_file, &bytes).map_err(Box::new)?;
         let mut forests = Vec::new();
-        for target in Target::ALL {
+        for &target in Target::ALL {
             if let Some(text) = forest_text(directory, target).map_err(Box::new)? {
                 // A model that cannot be read cannot be served either.
                 Forest::parse(text.as_bytes()).map_err(|source| {

@@ -1,4 +1,4 @@
-//! JSON without duplicate keys, of which one value would be ignored.
+//! JSON without duplicate keys, of which one value would be ignored, and values that are texts there.
 
 use std::fmt;
 
@@ -74,4 +74,23 @@ impl<'de> Visitor<'de> for Values {
         }
         Ok(Value::Object(map))
     }
+}
+
+/// Lets a type be in JSON what it displays and parses.
+#[macro_export]
+macro_rules! text_in_json {
+    ($name:ty) => {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(from)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    };
 }

@@ -56,9 +56,11 @@ impl fmt::Display for Mnk {
 }
 
 /// A text that is no shape.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("expected three numbers joined by 'x', such as 128x64x32")]
-pub struct NotAShape;
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("found '{0}', expected three numbers joined by 'x', such as 128x64x32")]
+pub struct NotAShape(String);
+
+crate::text_in_json!(Mnk);
 
 impl FromStr for Mnk {
     type Err = NotAShape;
@@ -66,12 +68,12 @@ impl FromStr for Mnk {
     fn from_str(text: &str) -> Result<Self, NotAShape> {
         let extent = |part: &str| {
             let digits = part.bytes().all(|byte| byte.is_ascii_digit());
-            part.parse().ok().filter(|extent| digits && *extent <= Self::MOST).ok_or(NotAShape)
+            part.parse().ok().filter(|extent| digits && *extent <= Self::MOST)
         };
-        let mut parts = text.split('x');
-        match (parts.next(), parts.next(), parts.next(), parts.next()) {
-            (Some(m), Some(n), Some(k), None) => Ok(Self::new(extent(m)?, extent(n)?, extent(k)?)),
-            _ => Err(NotAShape),
+        let extents: Option<Vec<u32>> = text.split('x').map(extent).collect();
+        match extents.as_deref() {
+            Some(&[m, n, k]) => Ok(Self::new(m, n, k)),
+            _ => Err(NotAShape(text.to_owned())),
         }
     }
 }

@@ -111,7 +111,10 @@ fn statuses_keep_their_numbers() {
 fn sources_keep_their_numbers() {
     use super::CkSource::{Estimate, Model, Override, Priority, Search, Store};
     let numbers = [Override, Store, Model, Search, Estimate, Priority].map(|source| source as i32);
-    assert_eq!(numbers, crate::registry::Source::ALL.map(|source| source as i32));
+    assert_eq!(
+        numbers.as_slice(),
+        crate::registry::Source::ALL.iter().map(|&source| source as i32).collect::<Vec<_>>()
+    );
 }
 
 #[test]

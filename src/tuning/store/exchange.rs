@@ -15,15 +15,12 @@ pub(super) const LONGEST_LINE: usize = 16 << 10;
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Line {
-    #[serde(with = "as_text")]
     arch: Arch,
     device: String,
-    #[serde(with = "as_text")]
     pool: PoolHash,
     library: String,
     #[serde(default)]
     driver: String,
-    #[serde(with = "as_text")]
     op: Op,
     problem: String,
     kernel: String,
@@ -35,33 +32,12 @@ pub(super) struct Line {
     repeats: u32,
     candidates: u32,
     measured_at: u64,
-    #[serde(with = "as_text", default = "imported")]
+    #[serde(default = "imported")]
     source: WinnerSource,
 }
 
 const fn imported() -> WinnerSource {
     WinnerSource::Import
-}
-
-/// Values that are written as they are displayed.
-mod as_text {
-    use std::fmt::Display;
-    use std::str::FromStr;
-
-    use serde::de::Error as _;
-    use serde::{Deserialize as _, Deserializer, Serializer};
-
-    pub(super) fn serialize<T: Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(value)
-    }
-
-    pub(super) fn deserialize<'d, T, D>(from: D) -> Result<T, D::Error>
-    where
-        T: FromStr<Err: Display>,
-        D: Deserializer<'d>,
-    {
-        String::deserialize(from)?.parse().map_err(D::Error::custom)
-    }
 }
 
 impl Line {

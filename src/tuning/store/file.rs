@@ -2,7 +2,7 @@
 //!
 //! Whoever writes opens the file, takes its advisory lock, appends whole lines, syncs them and gives the lock
 //! back. Nothing stays locked or open for writing in between, so a forked child inherits neither. A reader
-//! takes no lock: it uses the lines that have an end, and remembers how far it has come. Only
+//! takes no lock: it uses the lines that have an end. Only
 //! [`StoreFile::replace`] removes lines, by a new file in the place of the old one; a writer who has waited
 //! for the lock of the old one notices, and begins again.
 
@@ -52,22 +52,9 @@ impl Drop for Locked {
     }
 }
 
-/// How far a reader has come.
-pub(super) struct Seen {
-    /// Stays open, because the number of a deleted file may be given to another.
-    file: File,
-    data: Metadata,
-    /// The last line that has an end, and where it begins: a file that was overwritten is read anew.
-    last: Vec<u8>,
-    start: u64,
-}
-
-/// What a reader has not seen yet.
-pub(super) struct News {
-    pub(super) text: Vec<u8>,
-    /// Whether it is all of the file, so that what was known before no longer counts.
-    pub(super) is_whole: bool,
-}
+/// The file as a reader saw it last. It stays open, because the number of a deleted file may be given to
+/// another.
+pub(super) struct Seen(File, Metadata);
 
 impl StoreFile {
     /// The file at a path, which is opened on first use.
@@ -149,54 +136,38 @@ impl StoreFile {
 
     /// All of the file.
     pub(super) fn text(&self) -> Result<Vec<u8>, StoreError> {
-        self.open_to_read()?.map_or_else(|| Ok(Vec::new()), |(file, _)| self.text_from(&file, 0))
+        self.open_to_read()?.map_or_else(|| Ok(Vec::new()), |(file, _)| self.text_of(&file))
     }
 
     /// The same, under its lock.
     pub(super) fn locked_text(&self, locked: &Locked) -> Result<Vec<u8>, StoreError> {
-        self.text_from(&locked.0, 0)
+        self.text_of(&locked.0)
     }
 
-    fn text_from(&self, mut file: &File, start: u64) -> Result<Vec<u8>, StoreError> {
+    fn text_of(&self, mut file: &File) -> Result<Vec<u8>, StoreError> {
         let mut text = Vec::new();
-        let read =
-            file.seek(SeekFrom::Start(start)).and_then(|_| file.take(MOST_BYTES).read_to_end(&mut text));
+        let read = file.rewind().and_then(|()| file.take(MOST_BYTES).read_to_end(&mut text));
         read.map(|_| text).map_err(|error| self.unreachable(&error))
     }
 
-    /// What was written since the last time; `None` if nothing was.
-    pub(super) fn news(&mut self, seen: &mut Option<Seen>) -> Result<Option<News>, StoreError> {
+    /// All of the file, unless it is as it was the last time.
+    pub(super) fn news(&mut self, seen: &mut Option<Seen>) -> Result<Option<Vec<u8>>, StoreError> {
         if !self.is_open {
             self.open()?;
         }
-        if let (Some(seen), Ok(found)) = (&*seen, fs::metadata(&self.path))
-            && seen.data.len() == found.len()
-            && seen.data.modified().ok() == found.modified().ok()
-            && is_same(&seen.file, &found)
+        if let (Some(Seen(file, data)), Ok(found)) = (&*seen, fs::metadata(&self.path))
+            && data.len() == found.len()
+            && data.modified().ok() == found.modified().ok()
+            && is_same(file, &found)
         {
             return Ok(None);
         }
         let Some((file, data)) = self.open_to_read()? else {
-            return Ok(seen.take().map(|_| News { text: Vec::new(), is_whole: true }));
+            return Ok(seen.take().map(|_| Vec::new()));
         };
-        // From the last known line on, if it is still there.
-        let (mut text, mut start, mut known) = (Vec::new(), 0, None);
-        if let Some(seen) =
-            seen.take().filter(|seen| seen.data.len() < data.len() && is_same(&seen.file, &data))
-        {
-            text = self.text_from(&file, seen.start)?;
-            let is_there = !seen.last.is_empty() && text.starts_with(&seen.last);
-            (start, known) = (seen.start, is_there.then_some(seen.last.len()));
-        }
-        if known.is_none() {
-            (text, start) = (self.text_from(&file, 0)?, 0);
-        }
-        let whole = &text[..whole_lines(&text)];
-        let last = whole_lines(whole.strip_suffix(b"\n").unwrap_or_default());
-        let (start, line) = (start + last as u64, whole[last..].to_vec());
-        *seen = Some(Seen { file, data, start, last: line });
-        text.drain(..known.unwrap_or(0));
-        Ok(Some(News { text, is_whole: known.is_none() }))
+        let text = self.text_of(&file)?;
+        *seen = Some(Seen(file, data));
+        Ok(Some(text))
     }
 
     /// Waits for the lock of the file that the path names.

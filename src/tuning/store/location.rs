@@ -41,28 +41,18 @@ impl Location {
     ) -> Result<Self, StoreError> {
         let said = option.map(Path::to_owned).filter(|path| !path.as_os_str().is_empty());
         if let Some(said) = said.or_else(|| path(&environment, Self::VARIABLE)) {
-            return Ok(if said.as_os_str().eq_ignore_ascii_case("off") {
-                Self::Off
-            } else {
-                Self::File(said)
-            });
+            let is_off = said.as_os_str().eq_ignore_ascii_case("off");
+            return Ok(if is_off { Self::Off } else { Self::File(said) });
         }
-        let folder = cache_folder(environment).ok_or(StoreError::NoPath)?;
-        Ok(Self::File(folder.join("winners.jsonl")))
+        let cache = path(&environment, "XDG_CACHE_HOME").filter(|path| path.is_absolute());
+        let cache = cache.or_else(|| path(&environment, "HOME").map(|home| home.join(".cache")));
+        Ok(Self::File(cache.ok_or(StoreError::NoPath)?.join("ck-select/winners.jsonl")))
     }
 
     /// [`Location::resolve`] with the variables of this process.
     pub fn from_environment(option: Option<&Path>) -> Result<Self, StoreError> {
         Self::resolve(option, environment::variable)
     }
-}
-
-/// The default folder for this library's files: `$XDG_CACHE_HOME/ck-select`, otherwise
-/// `$HOME/.cache/ck-select`.
-pub(crate) fn cache_folder(environment: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    let cache = path(&environment, "XDG_CACHE_HOME").filter(|path| path.is_absolute());
-    let cache = cache.or_else(|| path(&environment, "HOME").map(|home| home.join(".cache")))?;
-    Some(cache.join("ck-select"))
 }
 
 /// The path in a variable, if it is not empty.

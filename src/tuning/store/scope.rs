@@ -3,7 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::hash::StableHash;
 use crate::problem::InvalidField;
 use crate::vocab::Arch;
 
@@ -30,13 +29,17 @@ impl PoolHash {
         let mut names: Vec<&str> = names.into_iter().collect();
         names.sort_unstable();
         names.dedup();
-        let mut hash = StableHash::new();
-        for name in names {
-            hash.write(&(name.len() as u64).to_le_bytes());
-            hash.write(name.as_bytes());
-        }
-        Self(hash.value())
+        let bytes =
+            names.iter().flat_map(|name| (name.len() as u64).to_le_bytes().into_iter().chain(name.bytes()));
+        Self(fnv_1a(bytes))
     }
+}
+
+/// FNV-1a with 128 bits, exactly as its authors define it.
+fn fnv_1a(bytes: impl IntoIterator<Item = u8>) -> u128 {
+    const OFFSET: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    const PRIME: u128 = 0x0000_0000_0100_0000_0000_0000_0000_013b;
+    bytes.into_iter().fold(OFFSET, |hash, byte| (hash ^ u128::from(byte)).wrapping_mul(PRIME))
 }
 
 impl fmt::Display for PoolHash {
@@ -44,6 +47,8 @@ impl fmt::Display for PoolHash {
         write!(f, "{:032x}", self.0)
     }
 }
+
+ck_select_types::text_in_json!(PoolHash);
 
 impl FromStr for PoolHash {
     type Err = InvalidField;
@@ -123,6 +128,13 @@ mod tests {
         ] {
             assert_eq!(PoolHash::of_names(names.iter().copied()).to_string(), hash);
         }
+    }
+
+    #[test]
+    fn the_stable_hash_is_fnv_1a() {
+        // From the authors' table of test vectors.
+        assert_eq!(fnv_1a([]), 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d);
+        assert_eq!(fnv_1a(*b"a"), 0xd228_cb69_6f1a_8caf_7891_2b70_4e4a_8964);
     }
 
     #[test]

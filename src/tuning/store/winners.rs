@@ -43,11 +43,8 @@ pub struct Winners {
 
 #[derive(Default)]
 struct State {
-    /// How far the file was read.
     seen: Option<Seen>,
     is_loaded: bool,
-    /// How many lines that were read no longer count, because later ones replaced them.
-    replaced: usize,
     /// Winners that could not be written, known only to this process.
     unsaved: WinnerMap,
 }
@@ -132,28 +129,26 @@ impl Winners {
     }
 
     fn read(&self, state: &mut State, file: &mut StoreFile) -> Result<bool, StoreError> {
-        let news = file.news(&mut state.seen)?;
+        let text = file.news(&mut state.seen)?;
         state.is_loaded = true;
-        let Some(news) = news else { return Ok(false) };
-        let mut next = Snapshot::clone(&self.snapshot.load());
-        if news.is_whole {
-            (next, state.replaced) = (Snapshot::empty(self.scope.arch), 0);
-        }
-        for (_, line) in lines(&news.text) {
+        let Some(text) = text else { return Ok(false) };
+        // Lines that no longer count, because later ones replaced them.
+        let (mut next, mut replaced) = (Snapshot::empty(self.scope.arch), 0);
+        for (_, line) in lines(&text) {
             match Line::parse(line).map(|line| line.is_of(&self.scope).then(|| line.record())) {
                 Ok(None) => {}
                 Ok(Some(Ok(record))) => {
                     let before = next.winners.insert(record.problem, record.winner);
-                    state.replaced += usize::from(before.is_some());
+                    replaced += usize::from(before.is_some());
                 }
                 Ok(Some(Err(_))) | Err(_) => next.unreadable += 1,
             }
         }
-        if news.is_whole && next.unreadable > 0 {
+        if next.unreadable > self.snapshot.load().unreadable {
             let (path, count) = (file.path.display(), next.unreadable);
             log::line(Level::Warn, "store", format_args!("store {path}: {count} lines cannot be read"));
         }
-        file.is_crowded |= state.replaced > next.len().max(MOST_REPLACED);
+        file.is_crowded |= replaced > next.len().max(MOST_REPLACED);
         let is_newer = |key: &Problem, winner: &Winner| {
             next.winners.get(key).is_none_or(|saved| winner.supersedes(saved))
         };

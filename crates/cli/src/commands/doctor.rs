@@ -1,16 +1,17 @@
 //! `ckselect doctor`: what this machine has, and its effect on the library.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use ck_select::embedded;
-use ck_select::estimate::{self, GpuOverride, constants_of};
+use ck_select::estimate::{self, GpuOverride};
 use ck_select::log::Level;
 use ck_select::model::{EmbeddedModel, FeatureSpec, Model};
 use ck_select::nearest::Hint;
 use ck_select::registry::{Mode, Options, Overrides};
 use ck_select::tuning::hip::{Hip, HipError, LIBRARY_VARIABLE};
 use ck_select::tuning::store::{Location, Mode as StoreMode, Store};
+use ck_select::vocab::UnknownWord;
 use rustix::fs::{Access, access};
 
 use crate::error::CliError;
@@ -90,14 +91,14 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         vec![library()],
         gpus(&variable),
         models(),
-        vec![
-            store(),
-            mode(&variable),
-            overrides(&variable),
-            described(&variable),
-            capture(&variable),
-            log(&variable),
-        ],
+        vec![store()],
+        JUDGED
+            .map(|(name, unset, judge)| match variable(name).as_deref().map(judge) {
+                None => Finding::none(name, "not set", unset),
+                Some(Ok((found, effect))) => Finding::ok(name, found, effect),
+                Some(Err((found, effect))) => Finding::wrong(name, found, effect),
+            })
+            .into(),
         strangers(std::env::vars_os().map(|(name, _)| name)),
     ]
     .into_iter()
@@ -275,98 +276,71 @@ fn store() -> Finding {
     }
 }
 
-fn mode(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
-    let name = "CK_SELECT_MODE";
-    let Some(word) = variable(name) else {
-        return Finding::none(name, "not set", "the program's options say how kernels are chosen");
+/// What a variable's value is, and its effect; or what is wrong with it, and the effect of that.
+type Judgement = Result<(String, String), (String, &'static str)>;
+
+/// A variable, what holds where it is not set, and who judges its value.
+type Variable = (&'static str, &'static str, fn(&OsStr) -> Judgement);
+
+const JUDGED: [Variable; 5] = [
+    ("CK_SELECT_MODE", "the program's options say how kernels are chosen", mode),
+    ("CK_SELECT_OVERRIDE", "no rule goes before the other sources", overrides),
+    ("CK_SELECT_HARDWARE", "GPUs are those of the architectures' profiles", described),
+    ("CK_SELECT_CAPTURE", "problems are not recorded", capture),
+    ("CK_SELECT_LOG", "only two warnings are printed, once per registry", log),
+];
+
+const REFUSED: &str = "creating a registry fails";
+
+fn mode(value: &OsStr) -> Judgement {
+    let only_mode = |asked: &str| (asked == "CK_SELECT_MODE").then(|| value.to_owned());
+    let options = Options::default().with_environment(only_mode);
+    let options = options.map_err(|error| (error.to_string(), REFUSED))?;
+    let order = match options.mode {
+        Mode::Model => "override, store, model, search if allowed",
+        Mode::Search => "override, store, search, model",
+        Mode::Refine(_) => "override, store, search among the model's best, model",
+        Mode::Priority => "override",
     };
-    let only_mode = |asked: &str| (asked == name).then(|| word.clone());
-    let found = word.to_string_lossy().into_owned();
-    match Options::default().with_environment(only_mode) {
-        Err(error) => Finding::wrong(name, error, "creating a registry fails"),
-        Ok(options) => {
-            let order = match options.mode {
-                Mode::Model => "override, store, model, search if allowed",
-                Mode::Search => "override, store, search, model",
-                Mode::Refine(_) => "override, store, search among the model's best, model",
-                Mode::Priority => "override",
-            };
-            let estimate = if options.estimate && options.mode != Mode::Priority { ", estimate" } else { "" };
-            Finding::ok(name, found, format!("asks {order}{estimate}, priority"))
-        }
-    }
+    let estimate = if options.estimate && options.mode != Mode::Priority { ", estimate" } else { "" };
+    Ok((value.to_string_lossy().into_owned(), format!("asks {order}{estimate}, priority")))
 }
 
-fn overrides(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
-    let name = "CK_SELECT_OVERRIDE";
-    let Some(path) = variable(name).map(PathBuf::from) else {
-        return Finding::none(name, "not set", "no rule goes before the other sources");
-    };
-    match Overrides::read(&path) {
-        Err(error) => Finding::wrong(name, error, "creating a registry fails"),
-        Ok(rules) => {
-            let found = format!("{}: {} rules", path.display(), rules.len());
-            Finding::ok(name, found, "these problems get these kernels, whatever else is known")
-        }
-    }
+fn overrides(value: &OsStr) -> Judgement {
+    let rules = Overrides::read(value.as_ref()).map_err(|error| (error.to_string(), REFUSED))?;
+    let found = format!("{}: {} rules", value.display(), rules.len());
+    Ok((found, "these problems get these kernels, whatever else is known".to_owned()))
 }
 
-fn described(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
-    let name = "CK_SELECT_HARDWARE";
-    let Some(value) = variable(name) else {
-        return Finding::none(name, "not set", "GPUs are those of the architectures' profiles");
-    };
+fn described(value: &OsStr) -> Judgement {
     if value == Options::BY_RUNTIME {
-        return Finding::ok(name, Options::BY_RUNTIME, "the GPU is what the HIP runtime reports");
+        return Ok((Options::BY_RUNTIME.to_owned(), "the GPU is what the HIP runtime reports".to_owned()));
     }
-    let path = PathBuf::from(value);
-    match GpuOverride::read(&path, None) {
-        Ok(GpuOverride { arch, device }) => {
-            let found = format!("{}: {} compute units", path.display(), device.hardware.num_cus);
-            let effect = format!("the estimate and universal models take it for {arch}");
-            Finding::ok(name, found, effect)
-        }
-        Err(error) => {
-            let has_base = constants_of(&path).is_ok_and(|fields| fields.contains_key("based_on"));
-            let unless = if has_base { "" } else { ", at least if its options name no architecture" };
-            Finding::wrong(name, error, format!("creating a registry fails{unless}"))
-        }
-    }
+    let refused = "creating a registry fails, at least where its options name no architecture";
+    let GpuOverride { arch, device } =
+        GpuOverride::read(value.as_ref(), None).map_err(|error| (error.to_string(), refused))?;
+    let found = format!("{}: {} compute units", value.display(), device.hardware.num_cus);
+    Ok((found, format!("the estimate and universal models take it for {arch}")))
 }
 
-fn capture(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
-    let name = "CK_SELECT_CAPTURE";
-    let Some(path) = variable(name).map(PathBuf::from) else {
-        return Finding::none(name, "not set", "problems are not recorded");
-    };
-    let may = if path.exists() { writable(&path) } else { creatable(&path) };
-    let shown = path.display();
-    match may {
-        Err(reason) => Finding::wrong(name, format!("{shown}: {reason}"), "creating a registry fails"),
-        Ok(()) => Finding::ok(name, shown.to_string(), "distinct problems are appended"),
-    }
+fn capture(value: &OsStr) -> Judgement {
+    let shown = value.display().to_string();
+    may_write(value.as_ref()).map_err(|reason| (format!("{shown}: {reason}"), REFUSED))?;
+    Ok((shown, "distinct problems are appended".to_owned()))
 }
 
-fn log(variable: &impl Fn(&str) -> Option<OsString>) -> Finding {
-    let name = "CK_SELECT_LOG";
-    let Some(value) = variable(name) else {
-        return Finding::none(name, "not set", "only two warnings are printed, once per registry");
-    };
+fn log(value: &OsStr) -> Judgement {
     let value = value.to_string_lossy().into_owned();
     let (level, file) =
         value.split_once(':').map_or((value.as_str(), None), |(level, file)| (level, Some(file)));
-    let level: Level = match level.parse() {
-        Ok(level) => level,
-        Err(error) => return Finding::wrong(name, format!("{error}"), "nothing is logged"),
-    };
-    let Some(file) = file.map(Path::new) else {
-        return Finding::ok(name, value, format!("{level} goes to standard error"));
-    };
-    let may = if file.exists() { writable(file) } else { creatable(file) };
-    match may {
-        Err(reason) => Finding::wrong(name, format!("{value}: {reason}"), "nothing is logged"),
-        Ok(()) => Finding::ok(name, value.clone(), format!("{level} goes to {}", file.display())),
+    let nothing = "nothing is logged";
+    let level: Level = level.parse().map_err(|error: UnknownWord| (error.to_string(), nothing))?;
+    let to = file.unwrap_or("standard error");
+    if let Some(file) = file {
+        may_write(file.as_ref()).map_err(|reason| (format!("{value}: {reason}"), nothing))?;
     }
+    let effect = format!("{level} goes to {to}");
+    Ok((value, effect))
 }
 
 /// Variables with our prefix that nothing reads.
@@ -382,6 +356,11 @@ fn strangers(names: impl Iterator<Item = OsString>) -> Vec<Finding> {
         Finding::wrong(name, found, "is ignored")
     };
     strangers.iter().map(finding).collect()
+}
+
+/// Whether this user may write a file, or create it.
+fn may_write(path: &Path) -> Result<(), String> {
+    if path.exists() { writable(path) } else { creatable(path) }
 }
 
 /// Whether this user may write an existing file.

@@ -25,8 +25,6 @@ mod records;
 #[cfg(feature = "offline")]
 mod report;
 #[cfg(feature = "offline")]
-mod search;
-#[cfg(feature = "offline")]
 mod shapes;
 mod store;
 #[cfg(feature = "offline")]

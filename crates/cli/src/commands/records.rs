@@ -51,8 +51,6 @@ const RECORDS: &[Record] = &[
     record!(Choose "rank" rank, "model pool problem problems arch top format output"),
     record!(Choose "explain" explain, "model pool problem arch first second top output"),
     #[cfg(feature = "offline")]
-    record!(Choose "search" search, "model arch problem pool strategy params top"),
-    #[cfg(feature = "offline")]
     record!(Measure "enumerate" enumerate, "arch params filter valid-only list count output"),
     #[cfg(feature = "offline")]
     record!(Measure "shapes" shapes, "set driver validation list direction dtype count output"),
@@ -61,7 +59,7 @@ const RECORDS: &[Record] = &[
     #[cfg(feature = "offline")]
     record!(Measure "merge" merge),
     #[cfg(feature = "offline")]
-    record!(Measure "report" report, "against arch output keep"),
+    record!(Measure "report" report, "arch output keep"),
     #[cfg(feature = "offline")]
     record!(Learn "convert" convert, "output arch where rejects strict"),
     #[cfg(feature = "offline")]

@@ -7,8 +7,8 @@ use ck_select_data::figures::quantile;
 use ck_select_data::measurements::{Measurements, files_of};
 use ck_select_data::sidecar::Sidecar;
 use ck_select_measure::host;
-use ck_select_study::page::{self, Against, Made, Progress};
-use ck_select_study::survey::{Change, Keep, Point, Survey};
+use ck_select_study::page::{self, Made, Progress};
+use ck_select_study::survey::{Keep, Point, Survey};
 
 use super::data::{WhereOption, say_left_out};
 use crate::error::CliError;
@@ -21,7 +21,6 @@ const EXAMPLES: &str = "Examples:
   ckselect report sweep.csv --arch gfx942 --output sweep.html
   ckselect report data/*.parquet --output all.html --format markdown
   ckselect report sweep.csv --output pool.txt --keep 8
-  ckselect report warm.csv --against cold.csv --output cold.html
 
 Inputs are what `ckselect evaluate` reads. The files that `ckselect bench` writes beside its log, \
 FILE.details.jsonl and FILE.meta.json, are used if they exist: for the spread of samples, devices and time \
@@ -42,9 +41,6 @@ pub(crate) struct Args {
     /// parquet
     #[arg(value_name = "SWEEP", required = true)]
     sweeps: Vec<PathBuf>,
-    /// Compare with these sweeps: warm and cold, two drivers, two devices
-    #[arg(long, value_name = "SWEEP", num_args = 1..)]
-    against: Vec<PathBuf>,
     #[command(flatten)]
     rows: WhereOption,
     /// The architecture of rows that do not record it; rows of other architectures are left out
@@ -86,38 +82,25 @@ fn keep(text: &str) -> Result<Keep, String> {
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
-    let measurements = read(args, &args.sweeps, args.arch)?;
+    let measurements = read(args)?;
     let survey = survey(&measurements, &args.sweeps)?;
-    let second = match args.against.as_slice() {
-        [] => None,
-        files => Some(read(args, files, None)?),
-    };
-    let change = match &second {
-        None => None,
-        Some(second) => Some(Change::of(&measurements, second).ok_or_else(|| {
-            CliError::failed("--against: no kernel ran on the same problem in both sweeps")
-        })?),
-    };
     let progress = if args.running { progress(&survey, measurements.rows().len()) } else { None };
     for path in &args.output {
         if output::suffix(path) == "txt" {
             prune(args, path, &survey, &measurements)?;
             continue;
         }
-        let (page_made, against_made) = (made(&measurements)?, second.as_ref().map(made).transpose()?);
-        let against = match (&second, &change, &against_made) {
-            (Some(measurements), Some(change), Some(made)) => Some(Against { measurements, made, change }),
-            _ => None,
-        };
-        output::write_file(path, &page::sweep(&survey, &measurements, &page_made, against, progress))?;
+        let made = Made::of(timestamp(), None, &measurements);
+        let made = made.map_err(|(file, error)| CliError::io(file, &error))?;
+        output::write_file(path, &page::sweep(&survey, &measurements, &made, progress))?;
     }
-    figures(&survey, &measurements, change.as_ref()).print(args.format)
+    figures(&survey, &measurements).print(args.format)
 }
 
-fn read(args: &Args, files: &[PathBuf], arch: Option<Arch>) -> Result<Measurements, CliError> {
-    let files: Vec<PathBuf> = files.iter().map(|file| Sidecar::measurements(file)).collect();
+fn read(args: &Args) -> Result<Measurements, CliError> {
+    let files: Vec<PathBuf> = args.sweeps.iter().map(|file| Sidecar::measurements(file)).collect();
     let filter = &args.rows.filter;
-    let wanted = filter.wanted(filter.op_of(&files)?, arch)?;
+    let wanted = filter.wanted(filter.op_of(&files)?, args.arch)?;
     let mut measurements = filter.measurements(wanted);
     measurements.add_all(&files)?;
     say_left_out(&measurements);
@@ -149,10 +132,6 @@ fn progress(survey: &Survey, rows: usize) -> Option<Progress> {
     })
 }
 
-fn made(measurements: &Measurements) -> Result<Made, CliError> {
-    Made::of(timestamp(), None, measurements).map_err(|(file, error)| CliError::io(file, &error))
-}
-
 /// Writes the pool that is worth keeping.
 fn prune(args: &Args, path: &Path, survey: &Survey, measurements: &Measurements) -> Result<(), CliError> {
     let steps = survey.pool.kept(args.keep.unwrap_or(Keep::Share(SHARE)));
@@ -174,7 +153,7 @@ fn prune(args: &Args, path: &Path, survey: &Survey, measurements: &Measurements)
 }
 
 /// All figures, section by section: a value and its share of the whole.
-fn figures(survey: &Survey, measurements: &Measurements, change: Option<&Change>) -> Table {
+fn figures(survey: &Survey, measurements: &Measurements) -> Table {
     let mut table = Table::new(["section", "name", "value", "share"]);
     let mut push = |section: &str, name: String, value: Cell, share: Option<f64>| {
         table.push(vec![section.into(), name.into(), value, share.into()]);
@@ -234,17 +213,6 @@ fn figures(survey: &Survey, measurements: &Measurements, change: Option<&Change>
     for session in survey.sidecars.iter().flat_map(|sidecar| &sidecar.sessions) {
         if let Some(seconds) = session.seconds() {
             push("time", format!("session of {} rows in s", session.rows), (seconds as f64).into(), None);
-        }
-    }
-    if let Some(change) = change {
-        let all = change.problems.len();
-        let other = change.problems.iter().filter(|problem| problem.is_won_by_another()).count();
-        push("change", "problems in both".into(), all.into(), None);
-        push("change", "other winners".into(), other.into(), Some(other as f64 / all as f64));
-        push("change", "first winners keep".into(), Cell::Empty, Some(change.kept()));
-        for (name, share) in [("P10", 0.1), ("median", 0.5), ("P90", 0.9)] {
-            let speed = quantile(&change.speeds, share);
-            push("change", format!("speed over that in the first, {name}"), speed.into(), None);
         }
     }
     table

@@ -18,7 +18,7 @@ const EXAMPLES: &str = "Examples:
   ckselect shapes --set synthetic --set networks --direction bwd_data --output bwd_data.csv
   ckselect shapes --driver driver_lines.txt --output miopen.csv
   ckselect shapes --validation 300 --params ndim=3 --apart-from miopen.csv --output unseen.csv
-  ckselect shapes --set conv-wide --set synthetic --count strata:400 --output some.csv";
+  ckselect shapes --set conv-wide --set synthetic --count 400 --output some.csv";
 
 /// How many rejected driver lines are printed.
 const SHOWN: usize = 10;
@@ -76,10 +76,9 @@ pub(crate) struct Args {
     /// type
     #[arg(long, value_name = "TYPE", value_parser = word::<Dtype>)]
     dtype: Option<Dtype>,
-    /// At most this many problems, evenly spaced; with strata:, convolutions evenly over the strata (filter,
-    /// stride, groups, maps, channels)
-    #[arg(long, value_name = "[strata:]COUNT", value_parser = count)]
-    count: Option<Count>,
+    /// At most this many problems, evenly spaced
+    #[arg(long, value_name = "COUNT", value_parser = count)]
+    count: Option<usize>,
     /// Output file: a CSV, one row per problem, or if it ends in .json, a list of objects [default: standard
     /// output]
     #[arg(long, value_name = "FILE")]
@@ -108,17 +107,8 @@ impl Args {
     }
 }
 
-/// How many problems are taken.
-#[derive(Debug, Clone, Copy)]
-struct Count {
-    most: usize,
-    by_strata: bool,
-}
-
-fn count(text: &str) -> Result<Count, String> {
-    let (by_strata, digits) = text.strip_prefix("strata:").map_or((false, text), |digits| (true, digits));
-    let most = whole(1..=usize::MAX)(digits)?;
-    Ok(Count { most, by_strata })
+fn count(text: &str) -> Result<usize, String> {
+    whole(1..=usize::MAX)(text)
 }
 
 fn set(word: &str) -> Result<Named, String> {
@@ -146,15 +136,11 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         return Err(CliError::usage("the sources mix operations: one file has one"));
     }
     let found = problems.len();
-    if let Some(Count { most, by_strata }) = args.count {
+    if let Some(most) = args.count {
         if most > found {
             say!("ckselect: --count {most}: the sources have only {found} problems, all of which are taken");
         }
-        if by_strata && problems.iter().any(|problem| problem.op() != Op::Conv) {
-            return Err(CliError::usage("--count: only convolutions have strata"));
-        }
-        let take = if by_strata { shapes::stratified } else { shapes::evenly };
-        problems = take(&problems, most);
+        problems = shapes::evenly(&problems, most);
     }
     if problems.is_empty() {
         return Err(CliError::failed("no problem is left after all conditions"));
@@ -170,7 +156,7 @@ fn check(args: &Args) -> Result<(), CliError> {
     let sets = || args.set.iter().map(|named| named.set);
     let drawn = args.validation.map(|_| args.op.unwrap_or(Op::Conv));
     let convs = args.driver.is_some() || drawn == Some(Op::Conv) || sets().any(|set| set.op() == Op::Conv);
-    // Lines of the driver and strata have types of their own.
+    // Lines of the driver have types of their own.
     let typed = !args.set.is_empty() || args.validation.is_some() || !args.apart_from.is_empty();
     let batches = sets().any(Set::has_batches);
     let rules = [

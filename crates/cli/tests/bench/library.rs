@@ -1,7 +1,6 @@
 //! Libraries of kernels in worker processes.
 
 use std::fs;
-use std::path::Path;
 
 use crate::fakes::{Classes, Expected, Fakes, assert_same, cc, found, source, succeeded};
 
@@ -95,48 +94,20 @@ fn cut_off(batch: usize) {
 }
 
 #[test]
-fn libraries_are_built_once_and_errors_are_kept() {
+fn there_may_be_a_library_for_each_kernel() {
     let mut fakes = Fakes::library(3, 2);
     fakes.kernels.sort();
-    fs::create_dir(fakes.path("src")).unwrap();
-    for kernel in &fakes.kernels {
-        fs::copy(source("one_kernel.c"), fakes.path("src").join(format!("{kernel}.c"))).unwrap();
+    for kernel in &fakes.kernels[..2] {
+        let define = format!("-DKERNEL={kernel}");
+        cc(&source("one_kernel.c"), &["-shared", "-fPIC", &define], &fakes.path(&format!("{kernel}.so")));
     }
-    fs::write(fakes.path("src").join(format!("{}.c", fakes.kernels[2])), "#error no such tile\n").unwrap();
-    let config = serde_json::json!({
-        "runner": "library",
-        "device": "host",
-        "build": {
-            "source": "src/{kernel}.c",
-            "command": [
-                "cc", "-shared", "-fPIC", "-I", crate::fakes::include(), "-DKERNEL={kernel}",
-                "-o", "{output}", "{source}",
-            ],
-            "cache": "cache",
-            "jobs": 2,
-        },
-    });
-    fs::write(fakes.path("build.json"), config.to_string()).unwrap();
-    for (output, start) in [("a.csv", "begin"), ("b.csv", "go on with the cache")] {
-        succeeded(&fakes.bench(&format!("--runner build.json --output {output}")).output().unwrap());
-        for ((idx, kernel), value) in found(&fakes.path(output)) {
-            let expected = if kernel == fakes.kernels[2] {
-                Expected::Class("build")
-            } else {
-                Expected::Ms(0.25 * (idx - 9) as f64)
-            };
-            assert_eq!(value, expected, "{start}");
-        }
-        let files: Vec<String> = fs::read_dir(fakes.path("cache"))
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        let libraries =
-            files.iter().filter(|name| Path::new(name).extension().is_some_and(|ending| ending == "so"));
-        assert_eq!(libraries.count(), 2, "{files:?}");
-        let error = files.iter().find(|name| name.ends_with(".error.txt")).unwrap();
-        assert!(fs::read_to_string(fakes.path("cache").join(error)).unwrap().contains("no such tile"));
-        assert_eq!(files.len(), 3, "nothing else is left: {files:?}");
+    let config = r#"{"runner": "library", "device": "host", "library": "{kernel}.so"}"#;
+    fs::write(fakes.path("runner.json"), config).unwrap();
+    succeeded(&fakes.bench("--runner runner.json --output a.csv").output().unwrap());
+    for ((idx, kernel), value) in found(&fakes.path("a.csv")) {
+        let is_there = kernel != fakes.kernels[2];
+        let expected = if is_there { Expected::Ms(0.25 * (idx - 9) as f64) } else { Expected::Class("load") };
+        assert_eq!(value, expected);
     }
 }
 

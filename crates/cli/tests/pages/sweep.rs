@@ -23,8 +23,8 @@ fn tflops(kernel: usize, channels: usize) -> usize {
     20 + (kernel * 37 + channels * 11) % 101
 }
 
-/// A log of thirty kernels on twelve problems, of which some failed, and a part of it again, slower.
-fn sweep(path: &Path, slower: usize) {
+/// A log of thirty kernels on twelve problems, of which some failed.
+fn sweep(path: &Path) {
     let mut text = "kernel,problem_idx,N,C,K,Hi,Wi,Y,X,latency_ms,tflops,non_zero,error_msg\n".to_owned();
     for (number, channels) in CHANNELS.into_iter().enumerate() {
         for (kernel, name) in names().iter().enumerate() {
@@ -32,7 +32,7 @@ fn sweep(path: &Path, slower: usize) {
             if kernel == 7 && number % 2 == 0 {
                 writeln!(text, "{problem},N/A,0.0,0,\"crash: signal 11, <b>SIGSEGV</b>\"").unwrap();
             } else {
-                let tflops = tflops(kernel, channels) as f64 / (1 + slower * (kernel % 3)) as f64;
+                let tflops = tflops(kernel, channels);
                 writeln!(text, "{problem},0.5,{tflops},-1,").unwrap();
             }
         }
@@ -43,25 +43,24 @@ fn sweep(path: &Path, slower: usize) {
 /// The page of `report` on a table.
 fn report(folder: &Path, table: &str) -> PathBuf {
     fs::write(folder.join("table.csv"), table).unwrap();
-    run(&folder.join("table.csv"), &folder.join("table.html"), &[])
+    run(&folder.join("table.csv"), &folder.join("table.html"))
 }
 
-/// The page of `report`, with more arguments.
-fn page(folder: &Path, more: &[&str]) -> PathBuf {
+/// The page of `report` on the log.
+fn page(folder: &Path) -> PathBuf {
     // A name that would be a tag.
     let log = folder.join("<i>sweep.csv");
-    sweep(&log, 0);
-    run(&log, &folder.join("sweep.html"), more)
+    sweep(&log);
+    run(&log, &folder.join("sweep.html"))
 }
 
-fn run(log: &Path, html: &Path, more: &[&str]) -> PathBuf {
+fn run(log: &Path, html: &Path) -> PathBuf {
     let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
         .env("SOURCE_DATE_EPOCH", "951782400")
         .arg("report")
         .arg(log)
         .args(["--arch", "gfx942", "--output"])
         .arg(html)
-        .args(more)
         .output()
         .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -71,7 +70,7 @@ fn run(log: &Path, html: &Path, more: &[&str]) -> PathBuf {
 #[test]
 fn names_cannot_break_out_and_nothing_is_fetched() {
     let folder = TempDir::new().unwrap();
-    let text = fs::read_to_string(page(folder.path(), &[])).unwrap();
+    let text = fs::read_to_string(page(folder.path())).unwrap();
     assert!(text.contains("<h1>&lt;i&gt;sweep.csv: what is in the sweep</h1>"));
     assert!(text.contains("crash: signal 11, &lt;b&gt;SIGSEGV&lt;/") && !text.contains("<b>SIGSEGV"));
     // Only the page's own style and script run.
@@ -144,7 +143,7 @@ const READER: &str = r##"
 fn a_reader_sorts_filters_points_and_clicks() {
     let Some(browser) = browser() else { return };
     let folder = TempDir::new().unwrap();
-    let html = page(folder.path(), &[]);
+    let html = page(folder.path());
     let found = drive(browser, &html, 1000, READER);
     assert_eq!(found["error"], Value::Null, "{found}");
     let numbers = |value: &Value| -> Vec<f64> {
@@ -206,9 +205,7 @@ fn a_reader_sorts_filters_points_and_clicks() {
 fn a_page_is_whole_at_every_width_and_on_paper() {
     let Some(browser) = browser() else { return };
     let folder = TempDir::new().unwrap();
-    let other = folder.path().join("other.csv");
-    sweep(&other, 1);
-    let html = page(folder.path(), &["--against", other.to_str().unwrap()]);
+    let html = page(folder.path());
     look(browser, &html);
 
     // As printed, and as drawn: neither is a page of one colour.

@@ -31,8 +31,7 @@ pub(super) fn expand(rules: &FmhaRules, config: &FmhaConfig, arch: Arch) -> Resu
         )));
     };
     let mut kernels = Kernels::default();
-    for dtype in rules.dtypes.iter().map(|word| word.0).filter(|dtype| allows(config.dtypes.as_ref(), dtype))
-    {
+    for dtype in rules.dtypes.iter().copied().filter(|dtype| allows(config.dtypes.as_ref(), dtype)) {
         for hdims in tiles.heads(dtype) {
             let accepted = tiles.by_pipeline(dtype, hdims);
             for mode in [FmhaMode::Batch, FmhaMode::Group]
@@ -48,11 +47,11 @@ pub(super) fn expand(rules: &FmhaRules, config: &FmhaConfig, arch: Arch) -> Resu
                         continue;
                     }
                     for spec in rules.specs.iter().filter(|spec| spec.is_for(&plain, named, config.receipt)) {
-                        if !allows(config.pipelines.as_ref(), &spec.pipeline.0) {
+                        if !allows(config.pipelines.as_ref(), &spec.pipeline) {
                             continue;
                         }
                         for pads in &spec.pads {
-                            let mut padded = FmhaKernel { pipeline: spec.pipeline.0, ..plain.clone() };
+                            let mut padded = FmhaKernel { pipeline: spec.pipeline, ..plain.clone() };
                             for (pad, letter) in padded.pad.iter_mut().zip(pads.chars()) {
                                 *pad = letter == 't';
                             }

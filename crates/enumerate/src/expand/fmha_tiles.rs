@@ -62,8 +62,8 @@ impl<'a> Tiles<'a> {
         };
         let mut pipelines: Vec<FmhaPipeline> = Vec::new();
         for spec in &self.rules.specs {
-            if !pipelines.contains(&spec.pipeline.0) {
-                pipelines.push(spec.pipeline.0);
+            if !pipelines.contains(&spec.pipeline) {
+                pipelines.push(spec.pipeline);
             }
         }
         let of = |pipeline| all.iter().filter(|rule| accepts(pipeline, rule)).cloned().collect();
@@ -73,7 +73,7 @@ impl<'a> Tiles<'a> {
     fn of_table(&self, dtype: Dtype) -> impl Iterator<Item = &'a FmhaTileRule> {
         let (tuning, arch) = (self.config.tuning_tiles, self.arch);
         self.rules.tiles.iter().filter(move |rule| {
-            rule.dtypes.iter().any(|word| word.0 == dtype)
+            rule.dtypes.contains(&dtype)
                 && (tuning || !rule.tuning)
                 && rule.archs.as_ref().is_none_or(|archs| archs.iter().any(|known| known == arch))
         })
@@ -145,7 +145,7 @@ fn stands(
             sweep.m0_of_other_heads.contains(&rule.tile[0])
         }
         FmhaPipeline::QrAsyncTrload => !(heads_of_128 && n0 == 128),
-        _ => pipeline != rules.v3_tile.pipeline.0 || rule.tile[0] == rules.v3_tile.m0,
+        _ => pipeline != rules.v3_tile.pipeline || rule.tile[0] == rules.v3_tile.m0,
     };
     let of_pipeline = match pipeline {
         // The second product's instructions are issued eight at a time, asked of the tile's own instruction

@@ -16,7 +16,7 @@ use ck_select_types::problem::ProblemDefaults;
 use ck_select_types::vocab::{Arch, Dtype, GemmLayout, Op, UnknownWord};
 
 use crate::config::{Config, OtherKernel};
-use crate::filter::{Filter, FilterError};
+use crate::filter::Filter;
 use crate::rules::{AiterError, Rules};
 use crate::valid::{conv_refusal, instance_refusal};
 
@@ -79,17 +79,6 @@ pub enum EnumerateError {
     /// Not the name of an architecture.
     #[error(transparent)]
     Arch(#[from] UnknownWord),
-    /// An architecture that the rules do not know; those of another one would not be an answer.
-    #[error(
-        "the rules know no architecture {arch}, expected one of {}; --rules takes an arch.json with others",
-        known.join(", ")
-    )]
-    UnknownArch {
-        /// The requested architecture.
-        arch: Arch,
-        /// The architectures in the rules.
-        known: Vec<String>,
-    },
     /// Dimensions were requested for a list of instances.
     #[error("instances have the dimensions of their list, which cannot be changed")]
     FixedDimensions,
@@ -99,16 +88,6 @@ pub enum EnumerateError {
     /// No such family of AITER's.
     #[error(transparent)]
     Aiter(#[from] AiterError),
-    /// A filter that cannot be evaluated for a kernel.
-    #[error("{filter}: {error}\n  for {kernel}")]
-    Filter {
-        /// The filter's name in the request.
-        filter: String,
-        /// The kernel's name.
-        kernel: String,
-        /// What is wrong.
-        error: Box<FilterError>,
-    },
 }
 
 /// More kernels than fit into a pool.
@@ -163,8 +142,13 @@ impl Kernels {
 pub fn enumerate(rules: &Rules, config: &Config, request: &Request) -> Result<Enumeration, EnumerateError> {
     let arch: Arch = request.target.parse()?;
     let Some(table) = rules.arch.architectures.get(arch.as_str()) else {
-        let known = rules.arch.architectures.keys().cloned().collect();
-        return Err(EnumerateError::UnknownArch { arch, known });
+        // Those of another one would not be an answer.
+        let known: Vec<&str> = rules.arch.architectures.keys().map(String::as_str).collect();
+        let known = known.join(", ");
+        return Err(EnumerateError::Refused(format!(
+            "the rules know no architecture {arch}, expected one of {known}; --rules takes an arch.json with \
+             others"
+        )));
     };
     let mut kernels = match config {
         Config::Conv(config) => conv::expand(rules, config, (arch, table), request.ndim)?,
@@ -231,11 +215,9 @@ fn filtered(list: Vec<Kernel>, filters: &[(String, Filter)]) -> Result<Vec<Kerne
     let mut kept = Vec::with_capacity(list.len());
     'kernels: for kernel in list {
         for (label, filter) in filters {
-            let keeps = filter.keeps(&kernel).map_err(|error| EnumerateError::Filter {
-                filter: label.clone(),
-                kernel: kernel.name.clone(),
-                error: Box::new(error),
-            })?;
+            let keeps = filter
+                .keeps(&kernel)
+                .map_err(|error| EnumerateError::Refused(format!("{label}: {error}, for {}", kernel.name)))?;
             if !keeps {
                 continue 'kernels;
             }

@@ -1,8 +1,8 @@
 //! A filter as a tree, and its value for one kernel.
 
-use std::ops::Range;
+use std::cmp::Ordering;
 
-use super::error::FilterError;
+use super::FilterError;
 
 /// A value, which behaves as in Python: `True` is 1, and other types are never equal.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,139 +49,101 @@ impl Value {
     }
 }
 
-/// An expression with its place in the text.
-#[derive(Debug, Clone)]
-pub(super) struct Node {
-    pub(super) expr: Expr,
-    pub(super) span: Range<usize>,
-}
-
 #[derive(Debug, Clone)]
 pub(super) enum Expr {
     Literal(Value),
     /// The field with this index.
     Field(usize),
-    List(Vec<Node>),
-    Not(Box<Node>),
-    Minus(Box<Node>),
-    /// The operands of one chain of `and` (true) or `or`.
-    Chain(bool, Vec<Node>),
+    List(Vec<Expr>),
+    Not(Box<Expr>),
+    /// Operands of equal precedence, each but the first with the operator before it: long ones are not deep.
+    Series(Level, Box<Expr>, Vec<(&'static str, Expr)>),
+}
+
+/// How the operators of one precedence work, weakest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Level {
+    Or,
+    And,
     /// `first < second <= third …`
-    Compare(Box<Node>, Vec<(&'static str, Node)>),
-    Calculate(&'static str, Box<[Node; 2]>),
-    /// `startswith` (true) or `endswith`.
-    Affix(bool, Box<[Node; 2]>),
+    Compare,
+    Calculate,
 }
 
-/// What evaluates the filter's text: its source for messages, and the fields of a kernel.
-pub(super) struct Evaluation<'a> {
-    pub(super) text: &'a str,
-    pub(super) field: &'a dyn Fn(usize) -> Value,
-}
+impl Expr {
+    pub(super) fn series(level: Level, first: Self, others: Vec<(&'static str, Self)>) -> Self {
+        if others.is_empty() { first } else { Self::Series(level, Box::new(first), others) }
+    }
 
-impl Evaluation<'_> {
-    pub(super) fn value(&self, node: &Node) -> Result<Value, FilterError> {
-        let fail = |message: String| Err(FilterError::new(self.text, node.span.clone(), message));
-        match &node.expr {
-            Expr::Literal(value) => Ok(value.clone()),
-            Expr::Field(index) => Ok((self.field)(*index)),
-            Expr::List(items) => {
-                let items: Result<_, _> = items.iter().map(|item| self.value(item)).collect();
-                items.map(Value::List)
+    /// Its value; `field` returns the value of the field with an index.
+    pub(super) fn value(&self, field: &dyn Fn(usize) -> Value) -> Result<Value, FilterError> {
+        let (level, first, others) = match self {
+            Self::Literal(value) => return Ok(value.clone()),
+            Self::Field(index) => return Ok(field(*index)),
+            Self::List(items) => {
+                let items: Result<_, _> = items.iter().map(|item| item.value(field)).collect();
+                return items.map(Value::List);
             }
-            Expr::Not(operand) => Ok(Value::flag(!self.value(operand)?.truthy())),
-            Expr::Minus(operand) => match self.value(operand)? {
-                Value::Number(number) => Ok(Value::Number(-number)),
-                other => fail(format!("{} has no sign", other.kind())),
-            },
+            Self::Not(operand) => return Ok(Value::flag(!operand.value(field)?.truthy())),
+            Self::Series(level, first, others) => (*level, first, others),
+        };
+        let mut left = first.value(field)?;
+        for (operator, operand) in others {
             // As in Python, the result is the operand that decides, not just its truth.
-            Expr::Chain(all, operands) => {
-                let mut value = Value::flag(*all);
-                for operand in operands {
-                    value = self.value(operand)?;
-                    if value.truthy() != *all {
-                        break;
-                    }
-                }
-                Ok(value)
+            if level == Level::Or && left.truthy() || level == Level::And && !left.truthy() {
+                return Ok(left);
             }
-            Expr::Compare(first, others) => {
-                let mut left = self.value(first)?;
-                for (relation, node) in others {
-                    let right = self.value(node)?;
-                    match compare(relation, &left, &right) {
-                        Ok(true) => left = right,
-                        Ok(false) => return Ok(Value::flag(false)),
-                        Err(message) => return fail(message),
-                    }
-                }
-                Ok(Value::flag(true))
-            }
-            Expr::Calculate(operator, sides) => match (self.value(&sides[0])?, self.value(&sides[1])?) {
-                (Value::Number(_), Value::Number(0.0)) if ["/", "//", "%"].contains(operator) => {
-                    fail(format!("'{operator}' by zero"))
-                }
-                (Value::Number(a), Value::Number(b)) => Ok(Value::Number(calculate(operator, a, b))),
-                (a, b) => fail(format!("'{operator}' does not apply to {} and {}", a.kind(), b.kind())),
-            },
-            Expr::Affix(starts, sides) => match (self.value(&sides[0])?, self.value(&sides[1])?) {
-                (Value::Text(text), affixes) => {
-                    has_affix(*starts, &text, &affixes).map(Value::flag).or_else(fail)
-                }
-                (other, _) => fail(format!("{} has no methods, only a text has", other.kind())),
-            },
+            let right = operand.value(field)?;
+            left = match level {
+                Level::Or | Level::And => right,
+                Level::Calculate => apply(operator, &left, &right)?,
+                Level::Compare if apply(operator, &left, &right)?.truthy() => right,
+                Level::Compare => return Ok(Value::flag(false)),
+            };
         }
+        Ok(if level == Level::Compare { Value::flag(true) } else { left })
     }
 }
 
-fn compare(relation: &str, left: &Value, right: &Value) -> Result<bool, String> {
-    match relation {
-        "==" => return Ok(left == right),
-        "!=" => return Ok(left != right),
-        "in" => return contains(right, left),
-        "not in" => return contains(right, left).map(|found| !found),
-        _ => {}
-    }
-    let order = match (left, right) {
-        (Value::Number(a), Value::Number(b)) => a.partial_cmp(b),
-        (Value::Text(a), Value::Text(b)) => Some(a.cmp(b)),
-        _ => return Err(format!("'{relation}' does not order {} and {}", left.kind(), right.kind())),
-    };
-    Ok(order.is_some_and(|order| match relation {
+fn apply(operator: &str, left: &Value, right: &Value) -> Result<Value, FilterError> {
+    use Value::{List, Number, Text};
+    Ok(match (operator, left, right) {
+        ("==", a, b) => Value::flag(a == b),
+        ("!=", a, b) => Value::flag(a != b),
+        ("in", part, List(whole)) => Value::flag(whole.contains(part)),
+        ("in", Text(part), Text(whole)) => Value::flag(whole.contains(part.as_str())),
+        ("not in", part, whole) => Value::flag(!apply("in", part, whole)?.truthy()),
+        ("<" | "<=" | ">" | ">=", Number(a), Number(b)) => {
+            Value::flag(a.partial_cmp(b).is_some_and(|order| is_ordered(operator, order)))
+        }
+        ("<" | "<=" | ">" | ">=", Text(a), Text(b)) => Value::flag(is_ordered(operator, a.cmp(b))),
+        ("/" | "//" | "%", Number(_), Number(0.0)) => {
+            return Err(FilterError(format!("'{operator}' by zero")));
+        }
+        ("+", Number(a), Number(b)) => Number(a + b),
+        ("-", Number(a), Number(b)) => Number(a - b),
+        ("*", Number(a), Number(b)) => Number(a * b),
+        ("/", Number(a), Number(b)) => Number(a / b),
+        ("//", Number(a), Number(b)) => Number((a / b).floor()),
+        ("%", Number(a), Number(b)) => Number(a - (a / b).floor() * b),
+        ("startswith", Text(text), Text(affix)) => Value::flag(text.starts_with(affix.as_str())),
+        ("endswith", Text(text), Text(affix)) => Value::flag(text.ends_with(affix.as_str())),
+        ("startswith" | "endswith", Text(_), List(affixes)) => {
+            let any = |found, affix| Ok(found || apply(operator, left, affix)?.truthy());
+            Value::flag(affixes.iter().try_fold(false, any)?)
+        }
+        (_, a, b) => {
+            let message = format!("'{operator}' does not apply to {} and {}", a.kind(), b.kind());
+            return Err(FilterError(message));
+        }
+    })
+}
+
+fn is_ordered(operator: &str, order: Ordering) -> bool {
+    match operator {
         "<" => order.is_lt(),
         "<=" => order.is_le(),
         ">" => order.is_gt(),
         _ => order.is_ge(),
-    }))
-}
-
-fn contains(whole: &Value, part: &Value) -> Result<bool, String> {
-    match (whole, part) {
-        (Value::List(items), part) => Ok(items.contains(part)),
-        (Value::Text(whole), Value::Text(part)) => Ok(whole.contains(part.as_str())),
-        _ => Err(format!("'in' does not look for {} in {}", part.kind(), whole.kind())),
-    }
-}
-
-fn calculate(operator: &str, a: f64, b: f64) -> f64 {
-    let floor = (a / b).floor();
-    match operator {
-        "+" => a + b,
-        "-" => a - b,
-        "*" => a * b,
-        "/" => a / b,
-        "//" => floor,
-        _ => a - floor * b,
-    }
-}
-
-fn has_affix(starts: bool, text: &str, affixes: &Value) -> Result<bool, String> {
-    match affixes {
-        Value::Text(affix) if starts => Ok(text.starts_with(affix.as_str())),
-        Value::Text(affix) => Ok(text.ends_with(affix.as_str())),
-        Value::List(items) => {
-            items.iter().try_fold(false, |any, item| Ok(any || has_affix(starts, text, item)?))
-        }
-        other => Err(format!("found {}, expected a text or a list of them", other.kind())),
     }
 }

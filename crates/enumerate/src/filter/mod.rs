@@ -11,36 +11,49 @@
 //! `startswith` and `endswith` of texts. What a filter of upstream's fields keeps, it keeps in Python, too; numbers are doubles, and an
 //! unknown field is an error before anything is evaluated. Line ends count as blanks, and `#` begins a comment.
 
-mod error;
 mod expression;
 mod fields;
 mod parse;
 mod token;
 
-pub use error::FilterError;
 pub use expression::Value;
 pub use fields::{FilterField, fields};
 
+use std::fmt::Display;
+
 use ck_select_types::kernel::Kernel;
 use ck_select_types::vocab::Op;
-use expression::{Evaluation, Node};
+use expression::Expr;
+
+/// A filter that cannot be read or evaluated: where (in a text), what was found and what is expected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct FilterError(String);
+
+impl FilterError {
+    /// A mistake in `text` at a byte.
+    fn new(text: &str, at: usize, message: impl Display) -> Self {
+        let before = &text[..at];
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|c| *c != '\n').count() + 1;
+        let line = if line > 1 { format!("line {line}, ") } else { String::new() };
+        Self(format!("{line}column {column}: {message}"))
+    }
+}
 
 /// An expression over named fields.
 #[derive(Debug, Clone)]
-pub struct Expression {
-    text: String,
-    root: Node,
-}
+pub struct Expression(Expr);
 
 impl Expression {
     /// Reads an expression in which `c.<name>` refers to one of `fields`.
     pub fn parse(text: &str, fields: &[&str]) -> Result<Self, FilterError> {
-        Ok(Self { text: text.to_owned(), root: parse::parse(text, fields)? })
+        parse::parse(text, fields).map(Self)
     }
 
     /// The value of the expression; `field` returns the value of the field with an index.
     pub fn value(&self, field: &dyn Fn(usize) -> Value) -> Result<Value, FilterError> {
-        Evaluation { text: &self.text, field }.value(&self.root)
+        self.0.value(field)
     }
 }
 
@@ -102,28 +115,16 @@ impl Filter {
 
 /// The error for a text with Python statements, at the first of them.
 fn python(text: &str) -> Option<FilterError> {
-    const STATEMENTS: [&str; 10] =
-        ["def", "import", "from", "return", "class", "async", "@", "\"\"\"", "'''", "if"];
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        let code = line.trim_start();
-        let start = at + line.len() - code.len();
-        at += line.len();
-        let is_statement = |word: &&&str| {
-            let rest = code.strip_prefix(**word);
-            let word_ends = |rest: &str| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_');
-            rest.is_some_and(|rest| word_ends(rest) || !word.starts_with(char::is_alphabetic))
-        };
-        if let Some(word) = STATEMENTS.iter().find(is_statement) {
-            return Some(FilterError::new(
-                text,
-                start..start + word.len(),
-                "this is Python code, which is never executed; the file must hold one expression, such as \
-                 what filter_config returns: c.tile_n >= 128 and c.pipeline == 'compv5'",
-            ));
-        }
-    }
-    None
+    const WORDS: [&str; 7] = ["def", "import", "from", "return", "class", "async", "if"];
+    let is_statement = |line: &str| {
+        let word = line.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+        WORDS.contains(&word) || ["@", "\"\"\"", "'''"].iter().any(|start| line.starts_with(start))
+    };
+    let line = text.lines().position(|line| is_statement(line.trim_start()))? + 1;
+    Some(FilterError(format!(
+        "line {line}: this is Python code, which is never executed; the file must hold one expression, such \
+         as what filter_config returns: c.tile_n >= 128 and c.pipeline == 'compv5'"
+    )))
 }
 
 #[cfg(test)]

@@ -6,8 +6,6 @@ use ck_select_types::kernel::Mnk;
 use ck_select_types::vocab::{Dtype, Epilogue, Pipeline, Scheduler};
 use serde::Deserialize;
 
-use super::words;
-
 /// All architectures, and rules that they share.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -19,15 +17,12 @@ pub struct ArchRules {
     /// The architectures by name.
     pub architectures: BTreeMap<String, ArchTable>,
     /// Bits per element.
-    #[serde(deserialize_with = "words::keyed")]
     pub element_bits: BTreeMap<Dtype, u32>,
     /// The shared memory that a pipeline may use.
-    #[serde(deserialize_with = "words::keyed")]
     pub pipeline_lds: BTreeMap<Pipeline, LdsBudget>,
     /// The same for unlisted pipelines.
     pub pipeline_lds_otherwise: LdsBudget,
     /// Pipelines for preshuffled B.
-    #[serde(deserialize_with = "words::list")]
     pub preshuffle_pipelines: Vec<Pipeline>,
     /// Combinations that no architecture supports.
     pub unsupported_traits: Vec<TraitRefusal>,
@@ -67,16 +62,13 @@ pub struct ArchTable {
     /// Shared memory of a compute unit in bytes.
     pub lds_bytes: u64,
     /// Types that convolution kernels are built for.
-    #[serde(default, deserialize_with = "words::optional_list")]
     pub conv_dtypes: Option<Vec<Dtype>>,
     /// Possible arrangements of a workgroup's waves.
-    #[serde(deserialize_with = "words::shapes")]
     pub waves: Vec<Mnk>,
     /// Matrix instructions by the types of A and B (one word if they are equal).
-    #[serde(deserialize_with = "words::named_shapes")]
     pub warp_tiles: BTreeMap<String, Vec<Mnk>>,
     /// The same for kernels with preshuffled B.
-    #[serde(default, deserialize_with = "words::named_shapes")]
+    #[serde(default)]
     pub preshuffle_warp_tiles: BTreeMap<String, Vec<Mnk>>,
 }
 
@@ -95,13 +87,10 @@ impl ArchTable {
 #[serde(deny_unknown_fields)]
 pub struct TraitRefusal {
     /// Any of these pipelines,
-    #[serde(deserialize_with = "words::list")]
     pub pipelines: Vec<Pipeline>,
     /// with any of these epilogues,
-    #[serde(deserialize_with = "words::list")]
     pub epilogues: Vec<Epilogue>,
     /// and any of these schedulers.
-    #[serde(deserialize_with = "words::list")]
     pub schedulers: Vec<Scheduler>,
 }
 

@@ -6,8 +6,6 @@ use ck_select_types::kernel::Mnk;
 use ck_select_types::vocab::{ConvLayout, Direction, Dtype, Epilogue, Pipeline, Scheduler};
 use serde::Deserialize;
 
-use super::words;
-
 /// What a sweep expands to, and which of it can be built.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -17,25 +15,18 @@ pub struct ConvRules {
     /// The tiles, in sweep order.
     pub tiles: Vec<TileRule>,
     /// The types, in sweep order.
-    #[serde(deserialize_with = "words::list")]
     pub dtypes: Vec<Dtype>,
     /// The schedulers, in sweep order.
-    #[serde(deserialize_with = "words::list")]
     pub schedulers: Vec<Scheduler>,
     /// The layout of every kernel, for any number of dimensions.
-    #[serde(deserialize_with = "words::one")]
     pub layout: ConvLayout,
     /// The epilogue of every kernel.
-    #[serde(deserialize_with = "words::one")]
     pub epilogue: Epilogue,
     /// What differs between directions.
-    #[serde(deserialize_with = "words::keyed")]
     pub directions: BTreeMap<Direction, DirectionRules>,
     /// The only pipelines that can interleave waves.
-    #[serde(deserialize_with = "words::list")]
     pub interwave_pipelines: Vec<Pipeline>,
     /// Pipelines that require two buffers in shared memory.
-    #[serde(deserialize_with = "words::list")]
     pub always_double_buffered: Vec<Pipeline>,
     /// Pipelines whose tiles must give every thread something to load.
     pub thread_coverage: ThreadCoverage,
@@ -48,13 +39,10 @@ pub struct ConvRules {
 #[serde(deny_unknown_fields)]
 pub struct TileRule {
     /// The result tile, and the depth of one step.
-    #[serde(deserialize_with = "words::shape")]
     pub tile: Mnk,
     /// Waves per workgroup.
-    #[serde(deserialize_with = "words::shape")]
     pub wave: Mnk,
     /// The tile of one matrix instruction.
-    #[serde(deserialize_with = "words::shape")]
     pub warp_tile: Mnk,
     /// Elements per access of A, B and C.
     pub vector: [u32; 3],
@@ -67,15 +55,13 @@ pub struct TileRule {
 #[serde(deny_unknown_fields)]
 pub struct DirectionRules {
     /// The pipelines, in sweep order.
-    #[serde(deserialize_with = "words::list")]
     pub pipelines: Vec<Pipeline>,
     /// Values of `two_stage` if a configuration has none.
     pub two_stage: Vec<bool>,
     /// How pipelines are replaced when a configuration is built.
-    #[serde(default)]
     pub rewrite: Option<Rewrite>,
     /// Pipelines that cannot be built.
-    #[serde(default, deserialize_with = "words::list")]
+    #[serde(default)]
     pub refused_pipelines: Vec<Pipeline>,
 }
 
@@ -84,10 +70,8 @@ pub struct DirectionRules {
 #[serde(deny_unknown_fields)]
 pub struct Rewrite {
     /// Pipelines that stay.
-    #[serde(deserialize_with = "words::list")]
     pub keep: Vec<Pipeline>,
     /// The replacement of the others.
-    #[serde(deserialize_with = "words::one")]
     pub to: Pipeline,
 }
 
@@ -96,7 +80,6 @@ pub struct Rewrite {
 #[serde(deny_unknown_fields)]
 pub struct ThreadCoverage {
     /// The pipelines.
-    #[serde(deserialize_with = "words::list")]
     pub pipelines: Vec<Pipeline>,
     /// The number of threads that the check assumes.
     pub block_size: u32,
@@ -107,10 +90,8 @@ pub struct ThreadCoverage {
 #[serde(deny_unknown_fields)]
 pub struct PoolEntry {
     /// The pipeline.
-    #[serde(deserialize_with = "words::one")]
     pub pipeline: Pipeline,
     /// Its schedulers.
-    #[serde(deserialize_with = "words::list")]
     pub schedulers: Vec<Scheduler>,
     /// Pairs of 0 or 1 for `_dsb` and `_si`.
     pub dsb_si: Vec<[u8; 2]>,

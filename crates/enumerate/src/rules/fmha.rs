@@ -6,8 +6,6 @@ use ck_select_types::kernel::FmhaKernel;
 use ck_select_types::vocab::{Dtype, FmhaBias, FmhaMask, FmhaMode, FmhaPipeline, FmhaQscale};
 use serde::Deserialize;
 
-use super::words::Word;
-
 /// The rules of forward attention.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -15,7 +13,7 @@ pub struct FmhaRules {
     #[serde(rename = "about")]
     _about: String,
     /// Element types, in sweep order.
-    pub dtypes: Vec<Word<Dtype>>,
+    pub dtypes: Vec<Dtype>,
     /// Architectures.
     pub archs: Vec<String>,
     /// Tiles, in sweep order.
@@ -73,7 +71,7 @@ pub struct FmhaSweep {
 #[serde(deny_unknown_fields)]
 pub struct FmhaSweepTypes {
     /// The types.
-    pub dtypes: Vec<Word<Dtype>>,
+    pub dtypes: Vec<Dtype>,
     /// Their instructions, in sweep order.
     pub warps: Vec<[u16; 3]>,
     /// Head sizes, in sweep order.
@@ -101,7 +99,7 @@ pub struct FmhaNarrow {
 #[serde(deny_unknown_fields)]
 pub struct FmhaTileRule {
     /// Its types.
-    pub dtypes: Vec<Word<Dtype>>,
+    pub dtypes: Vec<Dtype>,
     /// Head sizes: elements of a query and of a value.
     pub hdims: [u16; 2],
     /// Its six numbers.
@@ -128,19 +126,19 @@ pub struct FmhaFeatures {
     #[serde(rename = "comment")]
     _comment: String,
     /// Element types.
-    pub dtypes: Option<Vec<Word<Dtype>>>,
+    pub dtypes: Option<Vec<Dtype>>,
     /// Head sizes.
     pub hdims: Option<Vec<[u16; 2]>>,
     /// Query head sizes by type.
     pub hdim_q_of: BTreeMap<String, Vec<u16>>,
     /// Modes.
-    pub mode: Option<Vec<Word<FmhaMode>>>,
+    pub mode: Option<Vec<FmhaMode>>,
     /// Masks.
-    pub mask: Option<Vec<Word<FmhaMask>>>,
+    pub mask: Option<Vec<FmhaMask>>,
     /// Biases.
-    pub bias: Option<Vec<Word<FmhaBias>>>,
+    pub bias: Option<Vec<FmhaBias>>,
     /// Scales.
-    pub qscale: Option<Vec<Word<FmhaQscale>>>,
+    pub qscale: Option<Vec<FmhaQscale>>,
     /// Whether soft caps are used.
     pub logits: Option<bool>,
     /// Whether logarithms of sums are stored.
@@ -164,7 +162,7 @@ pub struct FmhaSpec {
     /// Its builds; `None` for all.
     pub receipts: Option<Vec<u32>>,
     /// The pipeline.
-    pub pipeline: Word<FmhaPipeline>,
+    pub pipeline: FmhaPipeline,
     /// Four letters each, `t` for padding: queries, keys, elements of queries, elements of values.
     pub pads: Vec<String>,
     /// Its features.
@@ -177,7 +175,7 @@ pub struct FmhaSpec {
 #[serde(deny_unknown_fields)]
 pub struct FmhaTileTest {
     /// The pipelines that it applies to.
-    pub pipelines: Vec<Word<FmhaPipeline>>,
+    pub pipelines: Vec<FmhaPipeline>,
     /// The head sizes that it applies to; `None` for all.
     pub hdims: Option<Vec<[u16; 2]>>,
     /// Head sizes that it excludes.
@@ -200,15 +198,15 @@ pub struct FmhaV3 {
     /// Its architectures.
     pub archs: Vec<String>,
     /// The pipeline.
-    pub pipeline: Word<FmhaPipeline>,
+    pub pipeline: FmhaPipeline,
     /// Queries.
     pub m0: u16,
     /// Waves.
     pub waves: u8,
 }
 
-fn fits<T: PartialEq + Copy>(accepted: Option<&Vec<Word<T>>>, value: T) -> bool {
-    accepted.is_none_or(|accepted| accepted.iter().any(|word| word.0 == value))
+fn fits<T: PartialEq + Copy>(accepted: Option<&Vec<T>>, value: T) -> bool {
+    accepted.is_none_or(|accepted| accepted.contains(&value))
 }
 
 impl FmhaFeatures {
@@ -234,7 +232,7 @@ impl FmhaFeatures {
 impl FmhaSweep {
     /// The instructions and head sizes of a type.
     pub fn of_type(&self, dtype: Dtype) -> Option<&FmhaSweepTypes> {
-        self.types.iter().find(|types| types.dtypes.iter().any(|word| word.0 == dtype))
+        self.types.iter().find(|types| types.dtypes.contains(&dtype))
     }
 }
 
@@ -254,11 +252,11 @@ impl FmhaRules {
         let [m0, n0, k0, ..] = rule.tile;
         let v3 = &self.v3_tile;
         let is_v3_tile = m0 == v3.m0 && rule.waves == v3.waves;
-        if v3.archs.iter().any(|known| known == arch) && is_v3_tile != (pipeline == v3.pipeline.0) {
+        if v3.archs.iter().any(|known| known == arch) && is_v3_tile != (pipeline == v3.pipeline) {
             return false;
         }
         let asked = self.tile_rules.iter().filter(|test| {
-            test.pipelines.iter().any(|known| known.0 == pipeline)
+            test.pipelines.contains(&pipeline)
                 && test.hdims.as_ref().is_none_or(|hdims| hdims.contains(&rule.hdims))
                 && !test.not_hdims.contains(&rule.hdims)
         });

@@ -6,8 +6,6 @@ use ck_select_types::kernel::Mnk;
 use ck_select_types::vocab::{Arch, Dtype, Epilogue, GemmLayout, Pipeline, QuantMode, Scheduler};
 use serde::{Deserialize, Deserializer};
 
-use super::words;
-
 /// The conditions, by family.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -15,7 +13,7 @@ pub struct GemmFamilies {
     /// A comment for human readers.
     pub about: String,
     /// Matrix instructions by name, architecture and type.
-    pub instructions: BTreeMap<String, BTreeMap<String, Instructions>>,
+    pub instructions: BTreeMap<String, BTreeMap<String, BTreeMap<String, Vec<Mnk>>>>,
     /// The profiles of `gemm_quant`.
     pub profiles: Vec<ProfileRule>,
     /// Families by the value of `ck_select.variant`; those that are not listed have no further conditions.
@@ -29,19 +27,14 @@ pub struct ProfileRule {
     /// The word in configurations and names.
     pub word: String,
     /// Which operands have scales.
-    #[serde(deserialize_with = "words::one")]
     pub mode: QuantMode,
     /// How loads and arithmetic overlap.
-    #[serde(deserialize_with = "words::one")]
     pub pipeline: Pipeline,
     /// How waves are interleaved.
-    #[serde(deserialize_with = "words::one")]
     pub scheduler: Scheduler,
     /// Groups of A for which the profile is built; `1x1x1` is none.
-    #[serde(deserialize_with = "words::shapes")]
     pub groups_a: Vec<Mnk>,
     /// The same of B.
-    #[serde(deserialize_with = "words::shapes")]
     pub groups_b: Vec<Mnk>,
     /// Whether the scales lie in the order in which they are read.
     #[serde(default)]
@@ -53,64 +46,46 @@ pub struct ProfileRule {
 #[serde(deny_unknown_fields)]
 pub struct FamilyRules {
     /// Types of A and B; `None` allows all.
-    #[serde(default, deserialize_with = "words::optional_list")]
     pub dtypes: Option<Vec<Dtype>>,
     /// Memory orders; `None` allows all.
-    #[serde(default, deserialize_with = "words::optional_list")]
     pub layouts: Option<Vec<GemmLayout>>,
     /// The name of its matrix instructions, in place of those of the tile engine's tables.
-    #[serde(default)]
     pub instructions: Option<String>,
     /// The combinations that are built.
     pub built: Vec<BuiltRule>,
 }
-
-/// Matrix instructions by type.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-pub struct Instructions(#[serde(deserialize_with = "words::named_shapes")] pub BTreeMap<String, Vec<Mnk>>);
 
 /// Kernels that are built; `None` allows everything.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BuiltRule {
     /// Architectures.
-    #[serde(default)]
     pub architectures: Option<Vec<String>>,
     /// Types of A and B.
-    #[serde(default, deserialize_with = "words::optional_list")]
     pub dtypes: Option<Vec<Dtype>>,
     /// Memory orders.
-    #[serde(default, deserialize_with = "words::optional_list")]
     pub layouts: Option<Vec<GemmLayout>>,
     /// How loads and arithmetic overlap.
-    #[serde(deserialize_with = "words::list")]
     pub pipelines: Vec<Pipeline>,
     /// How results leave the registers.
-    #[serde(deserialize_with = "words::list")]
     pub epilogues: Vec<Epilogue>,
     /// How waves are interleaved.
-    #[serde(deserialize_with = "words::list")]
     pub schedulers: Vec<Scheduler>,
     /// Sets of padded axes: letters of m, n, k, in this order.
     #[serde(default, deserialize_with = "pads")]
     pub pads: Option<Vec<[bool; 3]>>,
     /// Whether workgroups stay resident.
-    #[serde(default)]
     pub persistent: Option<bool>,
     /// Whether scales lie in the order in which they are read.
-    #[serde(default)]
     pub shuffled_scales: Option<bool>,
     /// Arrangements of a workgroup's waves.
-    #[serde(default, deserialize_with = "words::optional_shapes")]
     pub waves: Option<Vec<Mnk>>,
     /// Matrix instructions, of those that the family has.
-    #[serde(default, deserialize_with = "words::optional_shapes")]
     pub instructions: Option<Vec<Mnk>>,
     /// What the sides of a tile are multiples of.
-    #[serde(default = "one", deserialize_with = "words::shape")]
+    #[serde(default = "one")]
     pub tile_multiple: Mnk,
     /// The depth of a tile.
-    #[serde(default)]
     pub tile_k: Option<u32>,
     /// Whether a workgroup has to load A and B in whole vectors.
     #[serde(default)]
@@ -119,7 +94,6 @@ pub struct BuiltRule {
     #[serde(default)]
     pub whole_stores: bool,
     /// How a tile of C lies in shared memory, which has to have room for it.
-    #[serde(default)]
     pub result: Option<ResultTile>,
 }
 

@@ -5,11 +5,9 @@ mod aiter;
 mod arch;
 mod conv;
 mod fmha;
-mod full;
 mod gemm;
 mod gemm_families;
 mod sweep;
-mod words;
 
 pub use aiter::{AiterError, AiterList, AiterRules};
 pub use arch::{ArchRules, ArchTable, LdsBudget, TraitRefusal};
@@ -18,13 +16,9 @@ pub use fmha::{
     FmhaFeatures, FmhaNarrow, FmhaRules, FmhaSpec, FmhaSweep, FmhaSweepTypes, FmhaTileRule, FmhaTileTest,
     FmhaV3,
 };
-pub use full::{Assignment, FullRules};
 pub use gemm::GemmRules;
-pub use gemm_families::{
-    BuiltRule, BuiltTraits, FamilyRules, GemmFamilies, Instructions, ProfileRule, ResultTile,
-};
+pub use gemm_families::{BuiltRule, BuiltTraits, FamilyRules, GemmFamilies, ProfileRule, ResultTile};
 pub use sweep::{SweepRules, SweepSpec};
-pub use words::Word;
 
 use std::path::Path;
 
@@ -38,8 +32,6 @@ pub struct Rules {
     pub arch: ArchRules,
     /// Grouped convolution, default rule set (`conv.json`).
     pub conv: ConvRules,
-    /// Grouped convolution, full rule set, as far as it is known (`conv_full.json`).
-    pub conv_full: FullRules,
     /// GEMM universal (`gemm.json`).
     pub gemm: GemmRules,
     /// The machine-learning sweep's GEMM kernels (`ml_sweep.json`).
@@ -63,10 +55,9 @@ pub struct RulesError {
 }
 
 /// Each file's name and built-in text.
-pub const FILES: [(&str, &str); 8] = [
+pub const FILES: [(&str, &str); 7] = [
     ("arch.json", include_str!("../../rules/arch.json")),
     ("conv.json", include_str!("../../rules/conv.json")),
-    ("conv_full.json", include_str!("../../rules/conv_full.json")),
     ("gemm.json", include_str!("../../rules/gemm.json")),
     ("ml_sweep.json", include_str!("../../rules/ml_sweep.json")),
     ("fmha.json", include_str!("../../rules/fmha.json")),
@@ -103,12 +94,11 @@ impl Rules {
     fn from_texts(
         mut text: impl FnMut(&str, &str) -> Result<(String, String), RulesError>,
     ) -> Result<Self, RulesError> {
-        let [arch, conv, conv_full, gemm, sweep, fmha, gemm_families, aiter] = FILES;
+        let [arch, conv, gemm, sweep, fmha, gemm_families, aiter] = FILES;
         let mut labelled = |(file, built_in): (&str, &str)| text(file, built_in);
         Ok(Self {
             arch: parse(&labelled(arch)?)?,
             conv: parse(&labelled(conv)?)?,
-            conv_full: parse(&labelled(conv_full)?)?,
             gemm: parse(&labelled(gemm)?)?,
             sweep: parse(&labelled(sweep)?)?,
             fmha: parse(&labelled(fmha)?)?,

@@ -4,7 +4,6 @@
 pub mod driver;
 mod product;
 mod random;
-mod strata;
 mod validation;
 mod write;
 
@@ -17,9 +16,8 @@ use ck_select_types::problem::{ConvProblem, Problem, ProblemDefaults};
 use ck_select_types::vocab::{Direction, Dtype, Op};
 use serde::Deserialize;
 
-use crate::rules::{RulesError, Word};
+use crate::rules::RulesError;
 
-pub use strata::{Stratum, stratified};
 pub use validation::{Draw, validation};
 pub use write::{write_csv, write_json};
 
@@ -31,7 +29,7 @@ pub struct Set {
     pub name: String,
     /// The description.
     pub about: String,
-    op: Word<Op>,
+    op: Op,
     #[serde(default)]
     products: Vec<String>,
     /// More products for a direction.
@@ -68,7 +66,7 @@ pub struct Set {
 struct UpstreamName {
     name: String,
     set: String,
-    direction: Word<Direction>,
+    direction: Direction,
     ndim: u8,
 }
 
@@ -119,7 +117,7 @@ pub fn named() -> Result<Vec<Named>, RulesError> {
     let ours = catalog.sets.iter().map(|set| Named { name: &set.name, set, upstream: None });
     let upstreams = catalog.upstream.iter().filter_map(|known| {
         let set = catalog.sets.iter().find(|set| set.name == known.set)?;
-        Some(Named { name: &known.name, set, upstream: Some((known.direction.0, known.ndim)) })
+        Some(Named { name: &known.name, set, upstream: Some((known.direction, known.ndim)) })
     });
     Ok(ours.chain(upstreams).collect())
 }
@@ -171,7 +169,7 @@ impl Choice {
 impl Set {
     /// The operation of its problems.
     pub const fn op(&self) -> Op {
-        self.op.0
+        self.op
     }
 
     /// Whether its problems have the batch sizes that were chosen.

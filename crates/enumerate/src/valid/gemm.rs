@@ -95,7 +95,7 @@ impl<'a> GemmValidator<'a> {
         if let Some(own) = &family.instructions {
             let name = self.target.split(':').next().unwrap_or(self.target);
             let tables = self.rules.gemm_families.instructions.get(own);
-            let table = tables.and_then(|tables| tables.get(name)?.0.get(dtype.as_str()));
+            let table = tables.and_then(|tables| tables.get(name)?.get(dtype.as_str()));
             self.warp_tiles = Some(table.map_or(&[], Vec::as_slice));
         }
         if family.built.iter().all(|rule| rule.waves.is_some()) {

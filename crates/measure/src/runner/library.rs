@@ -1,6 +1,5 @@
 //! Libraries of kernels, run by our own worker process: a crash or a hang costs at most one batch.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -11,13 +10,11 @@ use ck_select::pool::{Folder, FolderKernel};
 use serde_json::{Value, json};
 
 use super::conversation::{converse, program};
-use super::{Batch, BatchEnd, Context, Progress, Report, Runner};
-use crate::build::{self, Built};
+use super::{Batch, BatchEnd, Context, Report, Runner};
 use crate::config::LibraryConfig;
 use crate::error::MeasureError;
 use crate::outcome::{Failure, FailureClass, Outcome};
 use crate::protocol::{Item, Request, VERSION};
-use crate::template::Template;
 
 /// Runs kernels of libraries in workers.
 #[derive(Debug)]
@@ -25,7 +22,6 @@ pub struct LibraryRunner {
     config: LibraryConfig,
     /// The program and arguments that call [`crate::worker::serve`].
     worker: Vec<PathBuf>,
-    libraries: HashMap<String, Built>,
     /// The kernels of the folder that is the library.
     folder: OnceLock<Vec<FolderKernel>>,
 }
@@ -33,19 +29,12 @@ pub struct LibraryRunner {
 impl LibraryRunner {
     /// A runner that starts its workers with this command.
     pub fn new(config: LibraryConfig, worker: Vec<PathBuf>) -> Self {
-        Self { config, worker, libraries: HashMap::new(), folder: OnceLock::new() }
+        Self { config, worker, folder: OnceLock::new() }
     }
 
-    fn library(&self, kernel: &Kernel) -> Built {
-        match (&self.config.library, self.libraries.get(&kernel.name)) {
-            (Some(library), _) => library
-                .fill(|_| Some(kernel.name.clone()))
-                .map(PathBuf::from)
-                .and_then(|path| if path.is_dir() { self.in_folder(&path, kernel) } else { Some(path) })
-                .ok_or_else(|| Failure::new(FailureClass::Missing, "no library")),
-            (None, Some(built)) => built.clone(),
-            (None, None) => Err(Failure::new(FailureClass::Build, "not built")),
-        }
+    fn library(&self, kernel: &Kernel) -> Option<PathBuf> {
+        let path = PathBuf::from(self.config.library.fill(|_| Some(kernel.name.clone()))?);
+        if path.is_dir() { self.in_folder(&path, kernel) } else { Some(path) }
     }
 
     /// The library of a kernel in a folder.
@@ -65,18 +54,9 @@ impl LibraryRunner {
 
 impl Runner for LibraryRunner {
     fn describe(&self) -> Value {
-        let LibraryConfig { library, build, device, environment } = &self.config;
-        let build = build.as_ref().map(|build| {
-            let command: Vec<&str> = build.command.iter().map(Template::as_str).collect();
-            json!({ "source": build.source.as_str(), "command": command, "arch": build.arch })
-        });
-        json!({
-            "runner": "library",
-            "library": library.as_ref().map(Template::as_str),
-            "build": build,
-            "device": device,
-            "environment": environment,
-        })
+        let LibraryConfig { library, device, environment } = &self.config;
+        let library = library.as_str();
+        json!({ "runner": "library", "library": library, "device": device, "environment": environment })
     }
 
     fn uses_gpu(&self) -> bool {
@@ -84,16 +64,9 @@ impl Runner for LibraryRunner {
     }
 
     fn check(&self, kernels: &[&Kernel]) -> Result<(), MeasureError> {
-        let (what, file) = match (&self.config.library, &self.config.build) {
-            (Some(library), _) => ("library", library),
-            (None, Some(build)) => ("source", &build.source),
-            (None, None) => return Ok(()),
-        };
         let mut first = None;
         for kernel in kernels {
-            let Some(path) = file.fill(|name| (name == "kernel").then(|| kernel.name.clone())) else {
-                return Ok(());
-            };
+            let Some(path) = self.config.library.fill(|_| Some(kernel.name.clone())) else { return Ok(()) };
             match files::check(&path) {
                 Ok(()) => return Ok(()),
                 Err(_) if Path::new(&path).is_dir() && self.in_folder(Path::new(&path), kernel).is_some() => {
@@ -103,21 +76,9 @@ impl Runner for LibraryRunner {
             }
         }
         match first {
-            Some(first) => Err(MeasureError::Machine(format!("none of the kernels has a {what}: {first}"))),
+            Some(first) => Err(MeasureError::Machine(format!("none of the kernels has a library: {first}"))),
             None => Ok(()),
         }
-    }
-
-    fn prepare(
-        &mut self,
-        kernels: &[&Kernel],
-        context: Context<'_>,
-        progress: Progress<'_>,
-    ) -> Result<(), MeasureError> {
-        if let Some(config) = &self.config.build {
-            self.libraries = build::build_all(config, kernels, context, progress)?;
-        }
-        Ok(())
     }
 
     fn measure(
@@ -128,9 +89,11 @@ impl Runner for LibraryRunner {
     ) -> Result<BatchEnd, MeasureError> {
         let mut items = Vec::new();
         for (item, job) in batch.jobs.iter().enumerate() {
-            match self.library(job.kernel) {
-                Ok(library) => items.push(Item::new(item, job, library.to_string_lossy().into_owned())),
-                Err(failure) => report(Report::Outcome(item, Outcome::Failed(failure)))?,
+            if let Some(library) = self.library(job.kernel) {
+                items.push(Item::new(item, job, library.to_string_lossy().into_owned()));
+            } else {
+                let failure = Failure::new(FailureClass::Missing, "no library");
+                report(Report::Outcome(item, Outcome::Failed(failure)))?;
             }
         }
         let request = Request {

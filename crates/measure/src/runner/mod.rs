@@ -151,9 +151,6 @@ pub enum BatchEnd {
     Stopped(StopReason),
 }
 
-/// Called with the number of built kernels, the total and the number of failures.
-pub type Progress<'a> = &'a (dyn Fn(usize, usize, usize) + Sync);
-
 /// Something that measures.
 pub trait Runner: Sync {
     /// What it is, for the sidecar. Results of runners with equal descriptions go into the same log.
@@ -165,17 +162,6 @@ pub trait Runner: Sync {
     /// Checks, without side effects, whether any of these kernels can be measured. The error says why none
     /// can.
     fn check(&self, _kernels: &[&Kernel]) -> Result<(), MeasureError> {
-        Ok(())
-    }
-
-    /// Prepares these kernels before anything is measured. A kernel that cannot be prepared fails when it is
-    /// measured.
-    fn prepare(
-        &mut self,
-        _kernels: &[&Kernel],
-        _context: Context<'_>,
-        _progress: Progress<'_>,
-    ) -> Result<(), MeasureError> {
         Ok(())
     }
 

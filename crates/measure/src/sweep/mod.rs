@@ -94,15 +94,6 @@ pub struct Sweep<'a> {
 /// Events of a running sweep.
 #[derive(Debug)]
 pub enum Event<'a> {
-    /// Kernels were built.
-    Built {
-        /// How many are built or failed.
-        done: usize,
-        /// How many there are in total.
-        total: usize,
-        /// How many failed.
-        failed: usize,
-    },
     /// Another process measures on a GPU.
     Waiting {
         /// The GPU.
@@ -261,10 +252,7 @@ impl Sweep<'_> {
         if left.is_empty() {
             return Ok(None);
         }
-        let kernels = left.used_kernels();
-        runner.check(&kernels)?;
-        let progress = |done, total, failed| observer.tell(&Event::Built { done, total, failed });
-        runner.prepare(&kernels, context, &progress)?;
+        runner.check(&left.used_kernels())?;
         if let Some(reason) = context.stop.reason() {
             return Ok(Some(reason));
         }

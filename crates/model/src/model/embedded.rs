@@ -58,8 +58,7 @@ impl EmbeddedModel {
     /// Reads and checks it, as if it were loaded from its directory.
     pub fn load(&self) -> Result<Model, ModelError> {
         let label = self.label();
-        let model = Model::from_packed(&label, self.spec()?, self.forests)?;
-        Ok(Model { place: Some(label.into()), ..model })
+        Model::from_packed(&label, self.spec()?, self.forests)
     }
 
     fn label(&self) -> String {

@@ -47,13 +47,12 @@ impl Model {
         let directory = directory.as_ref();
         let spec = read_spec(directory, limits)?;
         let mut forests = [const { None }; Target::ALL.len()];
-        for target in Target::ALL {
+        for &target in Target::ALL {
             if let Some(path) = Self::forest_file(directory, target)? {
                 forests[target as usize] = Some(Arc::new(forest(&path, &spec, limits)?));
             }
         }
-        let place = std::path::absolute(directory).ok();
-        Ok(Self { place, ..Self::assemble(label(directory), spec, forests)? })
+        Self::assemble(label(directory), spec, forests)
     }
 
     /// The file of a directory that holds a target's forest: `model_<target>.lgbm`, or the same with `.gz` or
@@ -149,7 +148,6 @@ impl Model {
         let constants = spec.own_hardware.filter(|_| spec.prior.is_some());
         Ok(Self {
             name,
-            place: None,
             spec,
             key,
             forced: false,

@@ -25,47 +25,30 @@ pub use spec::FeatureSpec;
 pub(crate) use trained::{TrainedFields, range_text};
 pub use trained::{TrainedFile, TrainedOn};
 
-use std::fmt;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::sync::{Arc, OnceLock};
 
 use crate::estimate::Device;
 use crate::features::Extractor;
 use crate::forest::Forest;
 use crate::hardware::Hardware;
-use crate::vocab::{Arch, Op, UnknownWord};
+use crate::vocab::{Arch, Op};
 
-/// What a forest predicts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Target {
-    /// Trillions of operations per second.
-    Tflops,
-    /// Milliseconds.
-    Latency,
-    /// Gigabytes per second.
-    Bandwidth,
-    /// A score that only orders the kernels of a problem, such as the logarithm of the speed relative to the
-    /// fastest kernel.
-    Relative,
+ck_select_types::vocabulary! {
+    /// What a forest predicts.
+    Target, "target" {
+        /// Trillions of operations per second.
+        Tflops = "tflops",
+        /// Milliseconds.
+        Latency = "latency",
+        /// Gigabytes per second.
+        Bandwidth = "bandwidth",
+        /// A score that only orders the kernels of a problem, such as the logarithm of the speed relative to
+        /// the fastest kernel.
+        Relative = "relative",
+    }
 }
 
 impl Target {
-    /// All targets.
-    pub const ALL: [Self; 4] = [Self::Tflops, Self::Latency, Self::Bandwidth, Self::Relative];
-    /// Their names, in the same order.
-    pub const WORDS: &'static [&'static str] = &["tflops", "latency", "bandwidth", "relative"];
-
-    /// The name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Tflops => "tflops",
-            Self::Latency => "latency",
-            Self::Bandwidth => "bandwidth",
-            Self::Relative => "relative",
-        }
-    }
-
     /// The file that holds its forest, without `.gz`.
     pub fn file_name(self) -> String {
         format!("model_{}.lgbm", self.as_str())
@@ -77,32 +60,12 @@ impl Target {
     }
 }
 
-impl fmt::Display for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.as_str())
-    }
-}
-
-impl FromStr for Target {
-    type Err = UnknownWord;
-
-    fn from_str(word: &str) -> Result<Self, UnknownWord> {
-        Self::ALL.into_iter().find(|target| target.as_str() == word).ok_or(UnknownWord {
-            what: "target",
-            found: word.to_owned(),
-            accepted: Self::WORDS,
-        })
-    }
-}
-
 /// A model: a feature spec and one forest per target.
 ///
 /// It is immutable, so any number of threads may use it at once, without a lock.
 #[derive(Debug, Clone)]
 pub struct Model {
     name: String,
-    /// See [`Model::place`].
-    place: Option<PathBuf>,
     spec: FeatureSpec,
     key: ModelKey,
     forced: bool,
@@ -144,13 +107,6 @@ impl Model {
     /// Its origin: a directory, a file, or the label of its bytes.
     pub fn name(&self) -> &str {
         &self.name
-    }
-
-    /// The argument with which `ck_select::embedded::open` loads this model again, from any working
-    /// directory: a directory or `embedded:NAME`. `None` for models from single files or from memory, and for
-    /// models changed after loading.
-    pub fn place(&self) -> Option<&Path> {
-        self.place.as_deref()
     }
 
     /// The checked `feature_spec.json`.
@@ -219,7 +175,6 @@ impl Model {
     /// says whether the model has seen it ([`TrainedOn::has_seen`]).
     pub fn on_device(mut self, device: Device, arch: Option<Arch>) -> Self {
         self.device = Some((device, arch));
-        self.place = None;
         self
     }
 
@@ -240,7 +195,7 @@ impl Model {
 
     /// The targets that have a forest.
     pub fn targets(&self) -> impl Iterator<Item = Target> + '_ {
-        Target::ALL.into_iter().filter(|&target| self.forest(target).is_some())
+        Target::ALL.iter().copied().filter(|&target| self.forest(target).is_some())
     }
 
     /// The forest that ranks; its target is [`FeatureSpec::rank_by`]; loading ensures that it exists.
@@ -255,14 +210,12 @@ impl Model {
         };
         self.forests[target as usize] = Some(forest);
         self.spec.rank_by = target;
-        self.place = None;
         Ok(self)
     }
 
     /// The same model with other feature rules, such as [`crate::features::Uncoded::Upstream`].
     pub fn with_rules(mut self, rules: crate::features::Rules) -> Self {
         self.spec.extractor.rules = rules;
-        self.place = None;
         self
     }
 
@@ -272,7 +225,6 @@ impl Model {
         self.spec.extractor.hardware = hardware;
         self.spec.asks_hardware = false;
         self.constants = Some(hardware);
-        self.place = None;
         self
     }
 

@@ -301,18 +301,6 @@ fn said(name: &str, value: &str) -> String {
     format!("{name} {value}").trim_start().to_owned()
 }
 
-/// A histogram: `edges` has one value more than `counts`.
-pub(super) fn histogram(label: &str, x: &Axis, edges: &[f64], counts: &[usize]) -> String {
-    let most = counts.iter().copied().max().unwrap_or(0) as f64;
-    let y = Axis::rounded(label, Unit::Count, [0.0, most]);
-    let mut chart = Chart::new(label, x, &y);
-    for (ends, value) in edges.windows(2).zip(counts) {
-        let says = format!("{} to {}: {}", x.say(ends[0]), x.say(ends[1]), count(*value));
-        chart.bar(x.at(ends[0]), x.at(ends[1]), y.at(*value as f64), &says);
-    }
-    chart.finish()
-}
-
 /// The fastest kernel of each problem below the device's limits. `shown` are the points, each with its text.
 pub(super) fn roofline(roofline: &Roofline, shown: &[(usize, String)]) -> String {
     let points = || shown.iter().map(|(place, _)| roofline.points[*place]);
@@ -420,19 +408,6 @@ impl Chart {
         put(
             &mut self.marks,
             format_args!("<circle class=\"{class}\"{row} cx=\"{x}\" cy=\"{y}\">{says}</circle>\n"),
-        );
-    }
-
-    /// A bar from the ground between two places.
-    fn bar(&mut self, from: f64, to: f64, height: f64, says: &str) {
-        let (x, y, width, height) = (share(from), below_top(height), share(to - from), share(height));
-        let says = title(says);
-        put(
-            &mut self.marks,
-            format_args!(
-                "<rect class=\"column\" x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\">{says}\
-                 </rect>\n"
-            ),
         );
     }
 

@@ -97,7 +97,7 @@ pub(super) fn hash(digest: &str) -> String {
 
 /// The files of a model directory, as it is loaded.
 fn files_of(directory: &Path) -> Vec<String> {
-    let forests = Target::ALL.into_iter().filter_map(|target| {
+    let forests = Target::ALL.iter().copied().filter_map(|target| {
         let path = Model::forest_file(directory, target).ok().flatten()?;
         Some(path.file_name()?.to_string_lossy().into_owned())
     });

@@ -23,21 +23,17 @@ const BYTES: usize = 2_700_000;
 const EXACT_LEVELS: u16 = 10_000;
 const LEVELS: [u16; 4] = [200, 100, 50, 25];
 
-/// The kernels and problems that a page shows: rows of tables, and their order in the map.
+/// The kernels and problems that a page shows: the rows of its tables, and of the map.
 pub(super) struct Shown {
-    /// Kernels in the order of their table: winners first.
+    /// Those that win most often first.
     pub(super) kernels: Vec<u32>,
-    /// Trials in the order of their table: that of the measurements.
+    /// In the order of the measurements.
     pub(super) trials: Vec<u32>,
-    /// The map's kernels, in its order.
-    mapped_kernels: Vec<u32>,
-    /// The map's trials, in its order.
-    mapped_trials: Vec<u32>,
 }
 
 impl Shown {
     pub(super) fn of(survey: &Survey) -> Self {
-        let mut kernels = survey.order.kernels.clone();
+        let mut kernels: Vec<u32> = (0..).take(survey.kernels.len()).collect();
         let figures = |kernel: u32| &survey.kernels[kernel as usize];
         let mean = |kernel: u32| if figures(kernel).ran > 0 { figures(kernel).mean } else { -1.0 };
         kernels.sort_by(|&a, &b| {
@@ -45,22 +41,11 @@ impl Shown {
         });
         kernels.truncate(KERNELS);
         let most = (CELLS / kernels.len().max(1)).clamp(1, KERNELS);
-        // Evenly spaced over the whole order.
-        let all = &survey.order.trials;
-        let mapped_trials: Vec<u32> = if all.len() <= most {
-            all.clone()
-        } else {
-            (0..most).map(|place| all[place * all.len() / most]).collect()
-        };
-        let mut trials = mapped_trials.clone();
-        trials.sort_unstable();
-        let mut kept = vec![false; survey.kernels.len()];
-        for &kernel in &kernels {
-            kept[kernel as usize] = true;
-        }
-        let mapped_kernels =
-            survey.order.kernels.iter().copied().filter(|&kernel| kept[kernel as usize]).collect();
-        Self { kernels, trials, mapped_kernels, mapped_trials }
+        let all = survey.trials.len();
+        let shown = most.min(all);
+        // Evenly spaced.
+        let trials = (0..shown).map(|place| (place * all / shown) as u32).collect();
+        Self { kernels, trials }
     }
 
     /// What the tables and the map leave out, if anything.
@@ -91,12 +76,10 @@ impl Shown {
             ),
         };
         page.text(&format!(
-            "Each of the {} rows is a kernel, each of the {} columns a problem, and similar ones are \
-             adjacent: kernels that are good at the same problems, and problems that the same kernels are \
-             good at.{step} Point at a cell for its figures, click it for the problem's ranking; filters of \
-             the tables below narrow the map.",
-            count(self.mapped_kernels.len()),
-            count(self.mapped_trials.len())
+            "Each of the {} rows is a kernel, each of the {} columns a problem, as the tables below are \
+             sorted and filtered.{step} Point at a cell for its figures, click it for the problem's ranking.",
+            count(self.kernels.len()),
+            count(self.trials.len())
         ));
         page.raw(TOOLS);
         let wide = if wide { " data-wide=\"1\"" } else { "" };
@@ -108,23 +91,9 @@ impl Shown {
              <output class=\"said\" id=\"said\" aria-live=\"polite\"></output>\n\
              <noscript><p>Without scripts the map stays empty; \
              the tables below have what it shows.</p></noscript>\n",
-            self.mapped_kernels.len(),
-            self.mapped_trials.len()
+            self.kernels.len(),
+            self.trials.len()
         ));
-        for (id, mapped, rows) in [
-            ("kernels", &self.mapped_kernels, &self.kernels),
-            ("problems", &self.mapped_trials, &self.trials),
-        ] {
-            let mut row_of = vec![0; mapped.iter().max().map_or(0, |&most| most as usize + 1)];
-            for (row, &one) in rows.iter().enumerate() {
-                row_of[one as usize] = row;
-            }
-            let order: Vec<String> = mapped.iter().map(|&one| row_of[one as usize].to_string()).collect();
-            page.raw(&format!(
-                "<script type=\"application/json\" id=\"{id}-order\">[{}]</script>\n",
-                order.join(",")
-            ));
-        }
         page.raw("<script type=\"application/octet-stream\" id=\"cells\">");
         page.raw(&base64(&packed));
         page.raw("</script>\n");
@@ -134,14 +103,14 @@ impl Shown {
     /// The cells, kernel by kernel: 0 if nothing was measured, otherwise the step plus 1. Also returns the
     /// number of steps, and whether a cell has two bytes.
     fn packed(&self, survey: &Survey) -> (u16, bool, Vec<u8>) {
-        let across = self.mapped_trials.len();
+        let across = self.trials.len();
         let mut row_of = vec![usize::MAX; survey.kernels.len()];
-        for (row, &kernel) in self.mapped_kernels.iter().enumerate() {
+        for (row, &kernel) in self.kernels.iter().enumerate() {
             row_of[kernel as usize] = row;
         }
         let cells = |levels: u16| {
-            let mut cells = vec![0_u16; across * self.mapped_kernels.len()];
-            for (column, &number) in self.mapped_trials.iter().enumerate() {
+            let mut cells = vec![0_u16; across * self.kernels.len()];
+            for (column, &number) in self.trials.iter().enumerate() {
                 let trial = &survey.trials[number as usize];
                 for (place, candidate) in trial.candidates.iter().enumerate() {
                     let row = row_of[candidate.kernel as usize];
@@ -160,7 +129,7 @@ impl Shown {
             }
             cells
         };
-        if across * self.mapped_kernels.len() <= EXACT {
+        if across * self.kernels.len() <= EXACT {
             let bytes: Vec<u8> = cells(EXACT_LEVELS).iter().flat_map(|cell| cell.to_le_bytes()).collect();
             return (EXACT_LEVELS, true, packed(&bytes));
         }
@@ -185,10 +154,6 @@ fn packed(bytes: &[u8]) -> Vec<u8> {
 }
 
 const TOOLS: &str = "<div class=\"tools\">\n\
-    <label>kernels <select id=\"order-kernels\"><option value=\"like\">by likeness</option>\
-    <option value=\"table\">as in their table</option></select></label>\n\
-    <label>problems <select id=\"order-problems\"><option value=\"like\">by likeness</option>\
-    <option value=\"table\">as in their table</option></select></label>\n\
     <span><button type=\"button\" id=\"zoom-fit\">fit</button> <button type=\"button\" id=\"zoom-out\" \
     aria-label=\"smaller\">−</button> <button type=\"button\" id=\"zoom-in\" \
     aria-label=\"larger\">+</button></span>\n\

@@ -3,7 +3,6 @@
 //! All are made of one shell (`html`: style, script, tables), one module of charts (`chart`) and, for sweeps,
 //! one map (`map`).
 
-mod change;
 mod chart;
 #[cfg(feature = "train")]
 mod curve;
@@ -20,7 +19,6 @@ mod text;
 #[cfg(feature = "train")]
 mod training;
 
-pub use change::Against;
 pub use evaluation::evaluation;
 pub use explanation::{Explanation, explanation};
 pub use made::{Made, ModelPlace};

@@ -101,16 +101,15 @@
 async function drawMap(map, tell) {
   const { levels, wide } = map.dataset;
   const [kernels, problems] = ["kernels", "problems"].map((id) => {
-    const order = JSON.parse(document.getElementById(`${id}-order`).textContent);
     const table = document.getElementById(`${id}-table`);
     const rows = [...table.tBodies[0].rows];
-    return { table, rows, order, names: order.map((row) => rows[row].cells[0].textContent), at: new Map(order.map((row, place) => [rows[row], place])) };
+    return { table, rows, names: rows.map((row) => row.cells[0].textContent), at: new Map(rows.map((row, place) => [row, place])) };
   });
   const packed = Uint8Array.from(atob(document.getElementById("cells").textContent.trim()), (c) => c.charCodeAt(0));
   const unpacked = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"));
   const bytes = await new Response(unpacked).arrayBuffer();
   const cells = wide ? new Uint16Array(bytes) : new Uint8Array(bytes);
-  const across = problems.order.length;
+  const across = problems.rows.length;
   const cell = (kernel, problem) => cells[kernel * across + problem];
   // What a cell's steps stand for; of a byte, equal steps of the root of what is lost.
   const share = Float64Array.from({ length: +levels + 2 }, (_, value) => wide ? (value - 1) / levels : 1 - (1 - (value - 1) / levels) ** 2);
@@ -139,21 +138,11 @@ async function drawMap(map, tell) {
   const canvas = space.firstElementChild;
   const view = { rows: [], columns: [], width: 0, height: 0, gutter: 0, zoom: 1, cursor: null };
   const said = document.getElementById("said");
-  const order = { kernels: document.getElementById("order-kernels"), problems: document.getElementById("order-problems") };
 
+  // As the tables are sorted and filtered.
   function arrange() {
-    const of = (side, choice) => {
-      const shown = side.rows.filter((row) => !row.hidden).map((row) => side.at.get(row)).filter((place) => place !== undefined);
-      if (choice.value === "table") {
-        const now = [...side.table.tBodies[0].rows].filter((row) => !row.hidden);
-        return now.map((row) => side.at.get(row)).filter((place) => place !== undefined);
-      }
-      return shown.sort((a, b) => a - b);
-    };
-    const [rows, columns] = [of(kernels, order.kernels), of(problems, order.problems)];
-    // A table that is sorted and not followed changes nothing here.
-    if (String(rows) === String(view.rows) && String(columns) === String(view.columns)) return;
-    Object.assign(view, { rows, columns, cursor: null });
+    const places = (side) => [...side.table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => side.at.get(row));
+    Object.assign(view, { rows: places(kernels), columns: places(problems), cursor: null });
     size();
   }
 
@@ -292,7 +281,6 @@ async function drawMap(map, tell) {
   document.getElementById("zoom-in").addEventListener("click", () => { view.zoom = Math.min(view.zoom * 2, 512); size(); });
   document.getElementById("zoom-out").addEventListener("click", () => { view.zoom = Math.max(1, view.zoom / 2); size(); });
   document.getElementById("zoom-fit").addEventListener("click", () => { view.zoom = 1; size(); });
-  for (const choice of Object.values(order)) choice.addEventListener("change", arrange);
   for (const side of [kernels, problems]) side.table.addEventListener("arranged", arrange);
   addEventListener("resize", size);
 
@@ -303,7 +291,7 @@ async function drawMap(map, tell) {
     const others = side === problems ? kernels : problems;
     const measured = others.names.map((name, other) => [of(other), name]).filter(([value]) => value);
     measured.sort((a, b) => b[0] - a[0]);
-    const row = side.rows[side.order[place]];
+    const row = side.rows[place];
     const heads = [...side.table.tHead.rows[0].cells].map((head) => head.textContent);
     dialog.querySelector("h2").textContent = side.names[place];
     dialog.querySelector("p").textContent = heads.slice(1).map((head, column) => `${head}: ${row.cells[column + 1].textContent}`).join(" · ");

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::change::{self, Against};
 use super::chart::{self, Axis, Mark, Series, Unit};
 use super::html::{Page, Shade};
 use super::made::Made;
@@ -23,7 +22,6 @@ pub fn sweep(
     survey: &Survey,
     measurements: &Measurements,
     made: &Made,
-    against: Option<Against<'_>>,
     progress: Option<Progress>,
 ) -> String {
     let files: Vec<String> = measurements
@@ -43,17 +41,8 @@ pub fn sweep(
         progress::write(&mut page, progress, measurements);
     }
     headline(&mut page, survey, measurements);
-    if let Some(against) = against {
-        page.section("What changed", |page| change::write(page, measurements, against));
-    }
     results(&mut page, survey, measurements);
-    page.section("Data", |page| {
-        made.data(page, measurements);
-        if let Some(against) = against {
-            page.text("Compared with this sweep:");
-            against.made.data(page, against.measurements);
-        }
-    });
+    page.section("Data", |page| made.data(page, measurements));
     page.finish()
 }
 

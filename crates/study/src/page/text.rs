@@ -51,11 +51,6 @@ pub(super) fn short(value: f64) -> String {
     text
 }
 
-/// A ratio, such as `1.25 ×`.
-pub(super) fn times(ratio: f64) -> String {
-    format!("{} ×", number(ratio))
-}
-
 /// A time in milliseconds with two digits or more, in a suitable unit.
 pub(super) fn duration(ms: f64) -> String {
     let (value, unit) = match ms {

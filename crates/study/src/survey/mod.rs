@@ -2,9 +2,7 @@
 //! would cost, how close the fastest come to the device's peaks, how stable the times are, what failed, and
 //! where the time went.
 
-mod change;
 mod coverage;
-mod likeness;
 mod noise;
 mod pool;
 mod roofline;
@@ -17,9 +15,7 @@ use ck_select_data::figures::mean;
 use ck_select_data::measurements::Measurements;
 use ck_select_data::sidecar::Sidecar;
 
-pub use change::{Change, KernelChange, ProblemChange};
 pub use coverage::{Axis, Coverage};
-pub use likeness::Likeness;
 pub use noise::{Noise, Repeated};
 pub use pool::{GreedyPool, Keep, PoolStep};
 pub use roofline::{Point, Roof, Roofline};
@@ -50,8 +46,6 @@ pub struct Survey {
     pub trials: Vec<Trial>,
     /// Figures of each kernel, in the order of the measurements.
     pub kernels: Vec<KernelFigures>,
-    /// Kernels and trials in an order in which neighbours are similar.
-    pub order: Likeness,
     /// Which problems were measured.
     pub coverage: Coverage,
     /// The kernels that win, by tile and pipeline.
@@ -81,7 +75,6 @@ impl Survey {
         }
         let kernels = winners::kernels(measurements, &trials);
         Some(Self {
-            order: Likeness::of(measurements, &trials),
             coverage: Coverage::of(measurements),
             wins: winners::wins(measurements, &trials),
             pool: GreedyPool::of(&trials, measurements.kernels().len()),

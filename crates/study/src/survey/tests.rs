@@ -94,37 +94,3 @@ fn a_roofline_is_of_the_devices_peaks() {
     assert_eq!(point.share(), 10.0 / point.roof);
     assert!(point.is_bound_by_memory(roofline.peak()));
 }
-
-#[test]
-fn two_sweeps_say_what_changed() {
-    let warm = measured(
-        "warm.csv",
-        &[
-            (0, 64, 32, Ok(10.0)),
-            (0, 64, 64, Ok(8.0)),
-            (1, 128, 32, Ok(4.0)),
-            (1, 128, 64, Ok(5.0)),
-            (2, 8, 32, Ok(1.0)),
-        ],
-    );
-    let cold = measured(
-        "cold.csv",
-        &[
-            (7, 128, 64, Ok(2.5)),
-            (7, 128, 32, Ok(1.0)),
-            (9, 64, 64, Ok(8.0)),
-            (9, 64, 32, Ok(4.0)),
-            (9, 64, 128, Ok(1.0)),
-        ],
-    );
-    let change = Change::of(&warm, &cold).unwrap();
-    assert_eq!(change.speeds, [0.25, 0.4, 0.5, 1.0]);
-    assert_eq!((change.other_problems, change.other_kernels), ([1, 0], [0, 1]));
-    let [first, second] = change.problems.as_slice() else { panic!("{change:?}") };
-    assert_eq!((first.kept, first.speed, first.is_won_by_another()), (Some(0.5), 0.8, true));
-    assert_eq!((second.kept, second.speed, second.is_won_by_another()), (Some(1.0), 0.5, false));
-    assert_eq!(change.kept(), 0.75);
-    let kernels: Vec<_> = change.kernels.iter().map(|one| (one.kernel, one.pairs, one.speed[1])).collect();
-    assert_eq!(kernels, [(0, 2, 0.325), (1, 2, 0.75)]);
-    assert!(Change::of(&warm, &measured("other.csv", &[(0, 48, 32, Ok(1.0))])).is_none());
-}

@@ -1,11 +1,6 @@
 //! The words of attention. Files and upstream's headers also have most of them as numbers, which are their
 //! places here.
 
-use std::fmt;
-use std::str::FromStr;
-
-use super::UnknownWord;
-
 vocabulary! {
     /// What a caller wants of attention.
     FmhaApi, "attention API" {

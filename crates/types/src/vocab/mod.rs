@@ -10,6 +10,7 @@ pub use crate::invalid::UnknownWord;
 
 /// Declares an enum whose variants are words: one table feeds printing, parsing, the list of accepted words
 /// and the tests. Words after `|` are accepted on reading and never printed.
+#[macro_export]
 macro_rules! vocabulary {
     ($(#[$meta:meta])* $name:ident, $what:literal {
         $($(#[$vmeta:meta])* $variant:ident = $word:literal $(| $alias:literal)*),+ $(,)?
@@ -63,19 +64,24 @@ macro_rules! vocabulary {
 
         impl $crate::field::Single for $name {}
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        $crate::text_in_json!($name);
+
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.pad(self.as_str())
             }
         }
 
-        impl FromStr for $name {
-            type Err = UnknownWord;
+        impl std::str::FromStr for $name {
+            type Err = $crate::vocab::UnknownWord;
 
-            fn from_str(word: &str) -> Result<Self, UnknownWord> {
+            fn from_str(word: &str) -> Result<Self, $crate::vocab::UnknownWord> {
                 match word {
                     $($word $(| $alias)* => Ok(Self::$variant),)+
-                    _ => Err(UnknownWord { what: $what, found: word.to_owned(), accepted: Self::WORDS }),
+                    _ => {
+                        let (found, accepted) = (word.to_owned(), Self::WORDS);
+                        Err($crate::vocab::UnknownWord { what: $what, found, accepted })
+                    }
                 }
             }
         }
@@ -370,6 +376,8 @@ impl fmt::Display for GemmLayout {
     }
 }
 
+crate::text_in_json!(GemmLayout);
+
 impl FromStr for GemmLayout {
     type Err = UnknownWord;
 
@@ -435,6 +443,8 @@ impl Arch {
         arch == "gfx950" || arch.starts_with("gfx125") || !arch.starts_with("gfx")
     }
 }
+
+crate::text_in_json!(Arch);
 
 impl FromStr for Arch {
     type Err = UnknownWord;

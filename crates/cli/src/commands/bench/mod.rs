@@ -2,7 +2,6 @@
 
 mod progress;
 mod records;
-mod slurm;
 mod summary;
 mod watch;
 
@@ -58,8 +57,8 @@ const EXAMPLES: &str = "Examples:
       --order model:10 --arch gfx942 --cutoff 2x --output sweep.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --runner ./libkernels.so \\
       --output sweep.csv sweep.html
-  ckselect bench --pool kernels.txt --problems shapes.csv --runner runner.json --output sweep.csv \\
-      --slurm '16 --partition=gpu --gpus=1'
+  ckselect bench --pool kernels.txt --problems shapes.csv --runner runner.json \\
+      --shard $SLURM_ARRAY_TASK_ID/16 --output part$SLURM_ARRAY_TASK_ID.csv --resume
 
 The output is an append-only CSV. Beside it are <FILE>.meta.json (plan, settings and sessions) and \
 <FILE>.details.jsonl (details of each row). After a crash, a kill or a power failure, --resume continues the \
@@ -85,8 +84,8 @@ pub(crate) struct Args {
     output: Vec<PathBuf>,
     /// What runs the kernels: a folder, a shared library or a configuration. The folder has upstream's
     /// executables, benchmark_<kernel>, or a kernels.json and the libraries that it names; the library is one
-    /// of include/ck_select_bench.h; the configuration has executables with other flags, or libraries built
-    /// just in time
+    /// of include/ck_select_bench.h; the configuration has executables with other flags, a library a
+    /// kernel, or a program that measures by itself
     #[arg(long, value_name = "DIR|FILE.so|CONFIG.json", group = "who")]
     runner: Option<PathBuf>,
     /// Measure nothing: answer from measurements in any format that `ckselect convert` reads, from a model
@@ -133,13 +132,9 @@ pub(crate) struct Args {
     /// Measure only shard I of N; the same N gives the same shards on every machine
     #[arg(long, value_name = "I/N", default_value = "1/1")]
     shard: Shard,
-    /// Only print what would be measured, or the scripts of --slurm
+    /// Only print what would be measured
     #[arg(long)]
     dry_run: bool,
-    /// Submit a Slurm job array of this many shards, with these options of sbatch, and a job that merges them; with
-    /// --resume only the unfinished shards
-    #[arg(long, value_name = "SHARDS [OPTION…]", value_parser = slurm::Array::from_text)]
-    slurm: Option<slurm::Array>,
     /// Output format of the summary
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -425,7 +420,7 @@ fn usual_action() -> Result<&'static Arc<AtomicBool>, CliError> {
     Ok(USUAL.get_or_init(|| usual))
 }
 
-/// Measures; `None` for a dry run and for jobs of Slurm, which report themselves.
+/// Measures; `None` for a dry run, which reports itself.
 fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
     let pool = Arc::new(super::read_pool(&args.pool)?);
     let mut problems = ProblemSet::read(&args.problems, pool.op())?;
@@ -443,7 +438,7 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
     }
     let cost =
         Cost { runs: settings.warmup.saturating_add(settings.repeat).saturating_mul(settings.samples) };
-    // Errors in these are reported before anything is submitted, and by a dry run, too.
+    // Errors in these are reported by a dry run, too.
     let mut runner = match answers(args, &pool)? {
         Some(answers) => {
             say_kept(&whole, &all, &*answers);
@@ -456,14 +451,6 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
         Gpu::choose(args.gpus.as_deref(), environment).map_err(|error| CliError::usage(error.to_string()))?;
     let retry = args.resume.clone().unwrap_or(Retry::Nothing);
     let (log, page) = args.outputs()?;
-    if let Some(array) = &args.slurm {
-        if page.is_some() {
-            return Err(CliError::usage(
-                "--output: a page shows a sweep of this process, not jobs of --slurm",
-            ));
-        }
-        return slurm::run(args, log, array, &whole, cost, settings.batch).map(|()| None);
-    }
     if log == Path::new("-") {
         return Err(CliError::usage(
             "--output: found '-', expected a file: a sweep keeps a log that can be resumed",

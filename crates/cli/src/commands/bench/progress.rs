@@ -38,9 +38,6 @@ impl<'a> Bar<'a> {
 impl Observer for Bar<'_> {
     fn tell(&self, event: &Event<'_>) {
         match event {
-            Event::Built { done, total, failed } => {
-                self.bar.note(format!(", built {done} of {total} kernels, {failed} failed"));
-            }
             Event::Waiting { gpu, lock } => {
                 let text = format!("waiting for GPU {}: another process has {}", gpu.host, lock.display());
                 self.bar.suspend(|| say!("ckselect: {text}"));

@@ -47,7 +47,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 }
 
 fn forests(args: &Args, model: &Model, staged: &Staged) -> Result<(), CliError> {
-    for target in Target::ALL {
+    for &target in Target::ALL {
         let Some(text) = forest_text(&args.model, target)? else { continue };
         let failed = |error| CliError::failed(format!("{}: {target}: {error}", args.model.display()));
         let packed = packed::pack(&text).map_err(failed)?;

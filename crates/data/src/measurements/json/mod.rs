@@ -11,7 +11,7 @@ use ck_select_types::json::Strict;
 use ck_select_types::listing::{HeaderError, UnknownColumn, check_names};
 use ck_select_types::nearest::nearest;
 use ck_select_types::problem::Problem;
-use ck_select_types::vocab::{Dtype, Op};
+use ck_select_types::vocab::Op;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
@@ -177,7 +177,9 @@ impl Results<'_> {
             let recorded = if error.is_some() { Some(false) } else { flag(benchmark, "is_valid")? };
             let failed = recorded == Some(false);
             let (tflops, latency) = (figure(benchmark, SPEEDS, failed)?, figure(benchmark, TIMES, failed)?);
-            let bandwidth = if latency > 0.0 { traffic(problem) / 1e9 / (latency / 1000.0) } else { 0.0 };
+            // Upstream assumes two bytes an element for every type.
+            let bytes = if let Problem::Gemm(gemm) = problem { gemm.bytes() } else { f64::NAN };
+            let bandwidth = if latency > 0.0 { bytes / 1e9 / (latency / 1000.0) } else { 0.0 };
             let mut figures = Figures::judge(tflops, latency, bandwidth, recorded, None, problem)?;
             if failed {
                 (figures.tflops, figures.latency_ms, figures.bandwidth_gb_s) = (0.0, 0.0, 0.0);
@@ -244,20 +246,6 @@ fn flat(result: &Value, sizes: &Map<String, Value>) -> Result<Value, String> {
 fn unknown(wrong: &[UnknownColumn]) -> String {
     let wrong = wrong.iter().map(|one| format!("'{}', expected {}", one.name, one.nearest.join(", ")));
     format!("unknown key {}", wrong.collect::<Vec<_>>().join("; "))
-}
-
-/// Bytes of the three operands of all GEMMs, each read or written once. Upstream assumes two bytes per
-/// element for every type.
-fn traffic(problem: &Problem) -> f64 {
-    let Problem::Gemm(p) = problem else { return f64::NAN };
-    let bytes = |dtype: Dtype| f64::from(dtype.bits()) / 8.0;
-    let of_one =
-        |[m, n, k]: [f64; 3]| m * k * bytes(p.dtype_a) + k * n * bytes(p.dtype_b) + m * n * bytes(p.dtype_c);
-    if p.request.groups.is_empty() {
-        return f64::from(p.request.batch.max(1)) * of_one([p.m as f64, p.n as f64, p.k as f64]);
-    }
-    let groups = p.request.groups.as_slice().iter();
-    groups.map(|group| f64::from(group.count) * of_one(group.extents.map(f64::from))).sum()
 }
 
 /// The whole file: an object with `results`, or the list itself.

@@ -1,5 +1,5 @@
 //! Writes the models and scores in tests/golden/forest that the ordinary tests check:
-//! `cargo run -p ck-select-parity --bin golden-forest`.
+//! `cargo run -p ck-select-parity --example golden-forest`.
 
 use std::error::Error;
 use std::fs;

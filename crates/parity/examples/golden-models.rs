@@ -1,5 +1,5 @@
 //! Writes the small models in tests/golden/models and the rankings that the ordinary tests expect of them:
-//! `cargo run -p ck-select-parity --bin golden-models`.
+//! `cargo run -p ck-select-parity --example golden-models`.
 //!
 //! The models learn an invented cost model, so their choices mean nothing on a real GPU. The rankings are
 //! LightGBM's scores, `expm1` and a stable sort, put together here without the library's own scorer and
