@@ -160,7 +160,7 @@ impl PreparedModel {
     }
 
     /// The same for other kernels: what was compiled stays. It passes over those that were removed, until they are many,
-    /// and those that were added are compiled beside it, until they are. `None` if there are other kernels.
+    /// and those that were added are compiled beside it, until they are. `None` if all are better prepared anew.
     fn changed_to(&self, kernels: &Arc<Kernels>) -> Option<Self> {
         let ranker = self.ranker.as_ref()?;
         let (mut of_pool, mut added) = (vec![None; self.of_pool.len()], Vec::new());

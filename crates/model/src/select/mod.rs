@@ -152,6 +152,11 @@ impl Ranker {
     ) -> Result<Self, RankError> {
         let unknown = |source| RankError::Hardware { model: model.name().to_owned(), source };
         model.spec().check_hardware().map_err(unknown)?;
+        // What serves none of many kernels says why for the first alone.
+        if let (Some(first), false) = (pool.get(0), pool.iter().any(|kernel| key.fits_kernel(kernel))) {
+            let reason = Box::new(LeftOutReason::NotFor(key.kernel_misfits(first)));
+            return Err(RankError::NothingToRank { kernels: pool.len(), first: first.name.clone(), reason });
+        }
         let known = Arc::new(Known::of(&model));
         let (places, left_out, unmeasured) = Default::default();
         let (segments, ties) = Default::default();
