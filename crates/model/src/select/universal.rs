@@ -220,8 +220,8 @@ const MOST_PLACES: usize = FEW;
 /// The kernels of a pool from which on a shortlist is worth it.
 const SHORTLIST_FROM: usize = 2 * FEW;
 
-/// How many are scored together, the best by the estimate first, before others that can be better than them.
-const FIRST: usize = 64;
+/// How many are scored together, the best by the estimate first: as many rows as cost little more than one.
+const TOGETHER: usize = 64;
 
 /// By how much a time may be above the limit of those that need a score: more than rounding moves either.
 const SLACK: f64 = 1e-9;
@@ -352,25 +352,28 @@ impl Universal {
         candidates.extend(values.of_classes.iter().copied().zip(0..).filter(|(time, _)| !time.is_nan()));
         values.scored.clear();
         values.best.clear();
-        let (mut last, mut rest, mut next) = (floor, &mut candidates[..], FIRST);
-        while !rest.is_empty() {
-            if next < rest.len() {
-                rest.select_nth_unstable_by(next, |a, b| a.0.total_cmp(&b.0));
-            }
-            let (part, others) = rest.split_at_mut(next.min(rest.len()));
-            rest = others;
-            // Of those that compute the problem there can be few.
-            next = if values.scored.is_empty() { 2 * next } else { FIRST };
+        let (mut last, mut size) = (floor, TOGETHER);
+        loop {
             // None of those that take longer is better than `last`.
             let limit = ((self.most - last) / device.prior).exp() * (1.0 + SLACK);
-            let has_member =
-                |class: u32| members[class as usize].iter().any(|&kernel| counts(kernel as usize));
-            let listed = part.iter().filter(|&&(time, class)| time <= limit && has_member(class));
-            values.listed.clear();
-            values.listed.extend(listed.map(|one| one.1));
-            if part.iter().all(|one| one.0 > limit) {
+            candidates.retain(|&(time, _)| time <= limit);
+            let rest = candidates.len().saturating_sub(size);
+            if candidates.is_empty() {
                 break;
             }
+            if rest > 0 {
+                candidates.select_nth_unstable_by(rest, |a, b| b.0.total_cmp(&a.0));
+            }
+            let has_member =
+                |class: &u32| members[*class as usize].iter().any(|&kernel| counts(kernel as usize));
+            values.listed.clear();
+            values.listed.extend(candidates.drain(rest..).map(|one| one.1).filter(has_member));
+            // Of those that compute the problem there can be few.
+            if values.listed.is_empty() {
+                size *= 2;
+                continue;
+            }
+            size = TOGETHER;
             self.score_listed(device, problem, &finish, values);
             if let Some(place) = count.checked_sub(1).filter(|_| values.best.len() >= count) {
                 let (_, least, _) = values.best.select_nth_unstable_by(place, |a, b| b.total_cmp(a));
