@@ -31,14 +31,15 @@ pub(super) struct Segment {
 
 /// What a model is compiled to for them.
 #[derive(Debug)]
+#[allow(clippy::large_enum_variant)] // a ranker has few
 pub(super) enum Form {
     /// With columns that are the same on every GPU.
     Trained {
         sides: Vec<KernelTerms>,
         features: PoolFeatures,
-        scorer: Box<PoolScorer>,
+        scorer: PoolScorer,
     },
-    Universal(Box<Universal>),
+    Universal(Universal),
 }
 
 /// The values of a problem for a segment.
@@ -66,14 +67,16 @@ impl Segment {
             None => PerGpu::new(model, described, kernels.iter().map(|kernel| kernel.kind.arch())),
         };
         let form = match first.map(|first| &first.form) {
-            Some(Form::Universal(first)) => Form::Universal(Box::new(first.beside(&kernels, sides))),
+            Some(Form::Universal(first)) => Form::Universal(first.beside(&kernels, sides)),
             _ if model.extractor().schema.universal_columns().is_some() => {
-                Form::Universal(Box::new(Universal::new(model, described, &kernels, sides)?))
+                Form::Universal(Universal::new(model, described, &kernels, sides)?)
             }
             first => compile(model, sides, first.is_some())?,
         };
         let segment = Self { indices, places, kernels, form, estimated };
-        first.iter().for_each(|first| segment.prepare_gpus_of(first));
+        if let Some(first) = first {
+            segment.prepare_gpus_of(first);
+        }
         Ok(segment)
     }
 
@@ -119,7 +122,7 @@ fn compile(model: &Model, sides: Vec<KernelTerms>, as_read: bool) -> Result<Form
     let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
     let features = PoolFeatures::new(model.extractor(), &sides)?;
     let scorer = if as_read { PoolScorer::as_read } else { PoolScorer::deferred };
-    let scorer = Box::new(scorer(forest, &features.table())?);
+    let scorer = scorer(forest, &features.table())?;
     Ok(Form::Trained { sides, features, scorer })
 }
 
