@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::entry::Priority;
+use super::entry::{Entry, Priority};
 use super::index::KernelIndex;
 use super::kernels::Kernels;
 use crate::estimate::{DeviceError, EstimatedKernels, GpuOverride, PerDevice};
+use crate::kernel::KernelKind;
 use crate::problem::Problem;
 use crate::ties::Ties;
 use crate::vocab::Arch;
@@ -49,12 +50,28 @@ impl Estimates {
             ties: OnceLock::new(),
             devices: PerDevice::new(described),
         };
-        for arch in earlier.iter().flat_map(|earlier| earlier.devices.known()) {
-            // Its device exists: the earlier state had it.
-            let _ = estimates.device(arch);
-            estimates.ties();
+        if let Some(earlier) = earlier {
+            for arch in earlier.devices.known() {
+                // Its device exists: the earlier state had it.
+                let known =
+                    earlier.device(arch).map(|known| known.kernels.changed_to(earlier.places_of(entries)));
+                let made = known.map(|kernels| PreparedEstimate { arch, kernels });
+                let _ = made.and_then(|made| estimates.devices.get(arch, |_| made).map(drop));
+                estimates.ties();
+            }
         }
         Arc::new(estimates)
+    }
+
+    /// The kernels that are there now, each with its place among these: they are in the same order, less those that were
+    /// removed, with new ones at the end, or of the same name in the places of others.
+    fn places_of<'k>(&self, now: &'k [Arc<Entry>]) -> impl Iterator<Item = (&'k KernelKind, Option<usize>)> {
+        let mut known = self.kernels.entries().iter().enumerate();
+        now.iter().map(move |entry| {
+            let alike = known.find(|(_, known)| Arc::ptr_eq(known, entry) || known.name() == entry.name());
+            let same = alike.filter(|(_, known)| Arc::ptr_eq(known, entry));
+            (&entry.kernel().kind, same.map(|(place, _)| place))
+        })
     }
 
     /// The architecture for a problem: the problem's, otherwise the options'; without either, the one that all

@@ -93,8 +93,8 @@ impl Prepared {
             if let Some(same) = earlier_one.filter(|known| Arc::ptr_eq(&known.kernels, kernels)) {
                 return Arc::clone(same);
             }
-            if let Some(fewer) = earlier_one.and_then(|known| known.without_removed(kernels)) {
-                return Arc::new(fewer);
+            if let Some(changed) = earlier_one.and_then(|known| known.changed_to(kernels)) {
+                return Arc::new(changed);
             }
             let model = PreparedModel::new(loaded, described, kernels);
             // A process that has just started may never ask twice; a running one should not wait within a
@@ -154,26 +154,41 @@ impl PreparedModel {
         Self { model, name, key, described, kernels, ranker, fault, of_pool }
     }
 
-    /// The same for fewer of its kernels: what was compiled stays, and passes over those that were removed, until they
-    /// are many. `None` if there are others.
-    fn without_removed(&self, kernels: &Arc<Kernels>) -> Option<Self> {
+    /// The same for other kernels: what was compiled stays. It passes over those that were removed, until they are many,
+    /// and those that were added are compiled beside it, until they are. `None` if all are better prepared anew.
+    fn changed_to(&self, kernels: &Arc<Kernels>) -> Option<Self> {
         let ranker = self.ranker.as_ref()?;
-        let mut left = kernels.by_name().filter(|(_, entry)| entry.kernel().op() == self.key.op).peekable();
-        let kept = self.of_pool.iter().map(|&known| {
-            let known = self.kernels.get(known?)?;
-            left.next_if(|(_, entry)| Arc::ptr_eq(entry, known)).map(|(index, _)| index)
-        });
-        let of_pool: Vec<_> = kept.collect();
+        let (mut of_pool, mut added) = (vec![None; self.of_pool.len()], Vec::new());
+        let known = |at| Some((at, self.kernels.get(self.kernel(at)?)?));
+        let mut known = ranker.pool().by_name().filter_map(known).peekable();
+        for (index, entry) in kernels.by_name().filter(|(_, entry)| entry.kernel().op() == self.key.op) {
+            let mut same = known.next_if(|(_, known)| Arc::ptr_eq(known, entry));
+            if same.is_none() {
+                while known.next_if(|(_, known)| known.name() < entry.name()).is_some() {}
+                same = known.next_if(|(_, known)| Arc::ptr_eq(known, entry));
+            }
+            match same {
+                Some((at, _)) => of_pool[at] = Some(index),
+                None => added.push((index, entry)),
+            }
+        }
         let removed = of_pool.iter().filter(|known| known.is_none()).count();
-        let is_few = removed < of_pool.len() && removed * MOST_REMOVED <= of_pool.len();
-        (left.next().is_none() && is_few).then(|| Self {
-            model: Arc::clone(&self.model),
-            kernels: Arc::clone(kernels),
-            ranker: Some(Arc::clone(ranker)),
-            fault: None,
-            of_pool,
-            ..*self
-        })
+        if removed == of_pool.len() || removed * MOST_REMOVED > of_pool.len() {
+            return None;
+        }
+        let mut ranker = Arc::clone(ranker);
+        if !added.is_empty() {
+            let mut pool = ranker.pool().kernels().to_vec();
+            pool.extend(added.iter().map(|(_, entry)| Arc::clone(entry.shared_kernel())));
+            of_pool.extend(added.iter().map(|&(index, _)| Some(index)));
+            let priority = |at: usize| {
+                let entry = of_pool.get(at).copied().flatten().and_then(|index| kernels.get(index));
+                entry.map_or(Priority::NORMAL, |entry| entry.priority()).0
+            };
+            ranker = Arc::new(ranker.with_added(Arc::new(Pool::shared(pool).ok()?), priority)?);
+        }
+        let (model, kernels) = (Arc::clone(&self.model), Arc::clone(kernels));
+        Some(Self { model, kernels, ranker: Some(ranker), fault: None, of_pool, ..*self })
     }
 
     /// Does what selections would do on first use, as far as the same model for other kernels was used.
@@ -198,9 +213,9 @@ impl PreparedModel {
     /// An error of the ranker, which counts the kernels that are left.
     pub(super) fn restate(&self, error: RankError, problem: &Problem) -> RankError {
         let Some(ranker) = &self.ranker else { return error };
-        let mut left = self.of_pool.iter().zip(ranker.pool().iter()).filter(|(known, _)| known.is_some());
-        match (error, left.next()) {
-            (RankError::NoKernel { asked, why, .. }, Some((_, first))) => RankError::NoKernel {
+        let mut left = ranker.pool().by_name().filter(|&at| self.kernel(at).is_some());
+        match (error, left.next().and_then(|first| ranker.pool().get(first))) {
+            (RankError::NoKernel { asked, why, .. }, Some(first)) => RankError::NoKernel {
                 kernels: left.count() + 1,
                 asked,
                 first: first.name.clone(),
@@ -282,10 +297,12 @@ fn winners(
 mod tests {
     use super::super::entry::{NewKernel, UserData};
     use super::super::options::Options;
+    use super::super::ranking::Place;
     use super::super::shared::Registry;
     use super::*;
     use crate::kernel::Kernel;
-    use crate::problem::ConvProblem;
+    use crate::problem::{ConvProblem, GemmProblem};
+    use crate::vocab::Op;
 
     fn add(registry: &Registry, tile: usize) {
         let kernel = Kernel::from_name(&format!("grouped_conv_forward_bf16_2d_{tile}x64x64_compv3")).unwrap();
@@ -336,6 +353,104 @@ mod tests {
         assert_eq!(ranked(), expected);
         add(&registry, 16 * 65);
         assert_eq!(ranked().len(), expected.len() + 1);
+    }
+
+    /// A kernel of a tile, alike in all that the models see but for its name where `number` is odd.
+    fn numbered(conv: bool, number: usize, priority: i32) -> NewKernel {
+        let tile = number / 2;
+        let (m, n, k) = (16 + tile % 8 * 16, 16 + tile / 8 % 8 * 16, 32 + tile / 64 * 32);
+        let name = if conv {
+            format!("grouped_conv_forward_bf16_2d_{m}x{n}x{k}_compv3")
+        } else {
+            format!(
+                "gemm_universal_fp16_rcr_compv3_default_intrawave_False_False_False_False_{m}x{n}x{k}_2x2x1\
+                 _16x16x16"
+            )
+        };
+        let kernel = Kernel::from_name(&name).unwrap();
+        let kernel = Kernel { name: format!("{}{name}", if number % 2 == 1 { "a" } else { "" }), ..kernel };
+        NewKernel { kernel, priority: Priority(priority), user: UserData::default(), hooks: None }
+    }
+
+    /// Kernels that come and go beside many are ranked as by a registry that had them from the start: scores to the
+    /// bit, and what decides between equal ones. What was compiled for the many stays.
+    #[test]
+    #[cfg_attr(miri, ignore = "reads files")]
+    fn kernels_added_to_many_are_ranked_as_if_they_had_always_been_there() {
+        let options = || Options { arch: "gfx950".parse().ok(), ..Options::default() };
+        let fp16 = "fp16".parse().unwrap();
+        let conv = ConvProblem { n: 16, c: 256, k: 128, ..ConvProblem::new_2d([28, 28], [3, 3]) };
+        let gemm = |m, n, k| GemmProblem {
+            dtype_a: fp16,
+            dtype_b: fp16,
+            dtype_c: fp16,
+            ..GemmProblem::new(m, n, k)
+        };
+        for (is_conv, folder) in [(true, "tests/golden/models/conv_small"), (false, "models/universal")] {
+            let problems: Vec<Problem> = if is_conv {
+                vec![conv.into(), ConvProblem { n: 1, c: 64, ..conv }.into()]
+            } else {
+                let one: Problem = gemm(300, 5000, 700).into();
+                vec![one, gemm(4096, 4096, 4096).into(), one.leaving_split()]
+            };
+            let model = Model::load(format!("{}/{folder}", env!("CARGO_MANIFEST_DIR"))).unwrap();
+            let model = Arc::new(if is_conv { model } else { model.for_op(Op::Gemm).unwrap() });
+            let with = |kernels: Vec<NewKernel>| {
+                let registry = Registry::new(options()).unwrap();
+                registry.add_all(kernels).unwrap();
+                registry.set_model(Arc::clone(&model), None);
+                registry.prepare();
+                registry
+            };
+            let ranked = |registry: &Registry, problem: &Problem| -> Vec<(String, i32, u64)> {
+                let places = registry.rank(problem).unwrap().places;
+                let bits =
+                    |place: Place<'_>| (place.entry.name().to_owned(), place.split_k, place.score.to_bits());
+                places.into_iter().map(bits).collect()
+            };
+            let mut present: Vec<(usize, i32)> = (0..640).map(|number| (number, 0)).collect();
+            let all = |present: &[(usize, i32)]| {
+                present.iter().map(|&(number, priority)| numbered(is_conv, number, priority)).collect()
+            };
+            let grown = with(all(&present));
+            let pool = || {
+                let state = grown.state();
+                let prepared = grown.prepared(&state);
+                let ours = |one: &&Arc<PreparedModel>| Arc::ptr_eq(&one.model, &model);
+                Arc::clone(prepared.models.iter().find(ours).unwrap().ranker.as_ref().unwrap().pool())
+            };
+            // What is compiled anew is in the order of names.
+            let compiled = pool();
+            let is_kept = || pool().kernels().starts_with(compiled.kernels());
+            let changes = [(700, 0), (3, 2), (701, 1), (702, 0), (703, 0), (710, 2), (711, 2), (300, 1)];
+            let more = (0..40).map(|number| (800 + number % 37 * 3, number as i32 % 3));
+            for (step, (number, priority)) in changes.into_iter().chain(more).enumerate() {
+                let new = numbered(is_conv, number, priority);
+                if present.iter().any(|one| one.0 == number && one.1 >= priority) {
+                    continue;
+                }
+                present.retain(|one| one.0 != number);
+                present.push((number, priority));
+                grown.select(&problems[0]).unwrap();
+                grown.add_all(vec![new]).unwrap();
+                if step % 5 == 4 {
+                    let gone = present.remove(step * 7 % present.len());
+                    assert!(grown.remove(&numbered(is_conv, gone.0, 0).kernel.name));
+                }
+                assert!(step >= 30 || is_kept(), "the many are compiled once");
+                if step < 3 || step % 6 == 5 {
+                    let fresh = with(all(&present));
+                    for problem in &problems {
+                        let (one, other) = (grown.select(problem).unwrap(), fresh.select(problem).unwrap());
+                        assert_eq!((one.entry.name(), one.split_k), (other.entry.name(), other.split_k));
+                        assert_eq!(ranked(&grown, problem), ranked(&fresh, problem), "{step} {problem}");
+                        // The estimate's times are in it, too.
+                        assert_eq!(grown.explain(problem).unwrap(), fresh.explain(problem).unwrap());
+                    }
+                }
+            }
+            assert!(!is_kept(), "in the end they are many");
+        }
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(crate) fn order(a: f64, b: f64, higher_is_better: bool) -> Ordering {
 }
 
 /// What decides between kernels of equal scores: see [`Ties::RULE`].
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Ties(Vec<Standing>);
 
 /// What is known about a kernel before any problem, in the order in which it counts.

@@ -18,6 +18,15 @@ impl EstimatedKernels {
         Self { estimator, shapes: kernels.map(|kernel| estimator.shape(kernel).ok()).collect() }
     }
 
+    /// The same for other kernels, each with its index here if it is one of these.
+    pub fn changed_to<'k>(&self, kernels: impl Iterator<Item = (&'k KernelKind, Option<usize>)>) -> Self {
+        let shape = |(kernel, known): (_, Option<usize>)| match known.and_then(|at| self.shapes.get(at)) {
+            Some(shape) => *shape,
+            None => self.estimator.shape(kernel).ok(),
+        };
+        Self { estimator: self.estimator, shapes: kernels.map(shape).collect() }
+    }
+
     /// The estimator.
     pub const fn estimator(&self) -> &Estimator {
         &self.estimator

@@ -166,6 +166,13 @@ impl PoolScorer {
         Ok(scorer)
     }
 
+    /// The same, but the forest is never compiled: for few kernels beside many, which take longer anyway.
+    pub fn as_read(forest: &Arc<Forest>, pool: &PoolTable<'_>) -> Result<PoolScorer, PoolError> {
+        let scorer = PoolScorer::uncompiled(forest, pool, Isa::best())?;
+        scorer.evaluator.get_or_init(|| Evaluator::Uncompiled);
+        Ok(scorer)
+    }
+
     /// One scorer for each instruction set of this CPU, for comparison.
     #[cfg(fuzzing)]
     pub fn compile_for_all(forest: &Arc<Forest>, pool: &PoolTable<'_>) -> Result<Vec<PoolScorer>, PoolError> {

@@ -1,6 +1,6 @@
 //! Why the ranking forest distinguishes two kernels.
 
-use super::universal::Universal;
+use super::segment::Form;
 use super::{RankError, Ranker};
 use crate::forest::Contributions;
 use crate::problem::Problem;
@@ -58,12 +58,12 @@ impl Ranker {
         let judged = |(problem, index): (&Problem, usize)| -> Result<(Vec<f64>, Contributions, Option<f64>), RankError> {
             let problem = self.check(problem)?;
             problem.check_split()?;
-            let (row, estimate) = match &self.universal {
-                Some(_) => {
+            let (row, estimate) = match &self.first_segment().form {
+                Form::Universal(_) => {
                     let (row, estimate) = self.universal_row(problem, index)?;
                     (row, Some(estimate))
                 }
-                None => (self.row(&self.problem_side(&problem)?, index)?, None),
+                Form::Trained { .. } => (self.row(&self.problem_side(&problem)?, index)?, None),
             };
             let parts = forest.contributions(&row)?;
             Ok((row, parts, estimate))
@@ -82,10 +82,14 @@ impl Ranker {
             .collect();
         terms.sort_by(|a, b| b.difference().abs().total_cmp(&a.difference().abs()));
         let estimate = first_estimate.zip(second_estimate).map(|(first, second)| [first, second]);
+        let most = match &self.first_segment().form {
+            Form::Universal(universal) => universal.most(),
+            Form::Trained { .. } => f64::INFINITY,
+        };
         Ok(Comparison {
             raw: [first.raw_score(), second.raw_score()],
             estimate,
-            most: self.universal.as_ref().map_or(f64::INFINITY, Universal::most),
+            most,
             parts: [first, second],
             terms,
         })

@@ -43,6 +43,15 @@ impl<T> PerGpu<T> {
         }
     }
 
+    /// The same without values.
+    pub(crate) fn emptied(&self) -> Self {
+        Self {
+            given: self.given.as_ref().map(|(device, _)| (*device, OnceLock::new())),
+            devices: PerDevice::new(self.devices.described().copied()),
+            ..*self
+        }
+    }
+
     /// The architecture of the GPU that a problem is ranked for, as far as anything names it.
     pub(crate) fn arch_for(&self, problem: &Problem, arch: Option<Arch>) -> Option<Arch> {
         problem.arch().or(arch).or(self.given_arch).or(self.arch)

@@ -5,6 +5,7 @@ mod error;
 pub(crate) mod gpu;
 mod outside;
 mod ranking;
+mod segment;
 mod targets;
 mod universal;
 
@@ -16,19 +17,20 @@ pub use ranking::{RankScratch, Ranking};
 pub use targets::TargetScorer;
 pub use universal::{most_of_forest, universal_prior, universal_rows, universal_score};
 
+use std::ops::Range;
 use std::sync::Arc;
 
-use crate::estimate::{Device, EstimatedKernels, GpuOverride};
-use crate::features::{KernelTerms, ProblemTerms};
+use crate::estimate::GpuOverride;
+use crate::features::ProblemTerms;
 use crate::kernel::Kernel;
 use crate::model::{Model, ModelKey, Predictions};
 use crate::pool::Pool;
 use crate::problem::{Checked, FieldSet, Problem};
-use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Wanted};
+use crate::scoring::{CallValues, Wanted};
 use crate::ties::{Ties, order};
 use crate::vocab::Arch;
-use gpu::PerGpu;
 use outside::Known;
+use segment::{ADDED, Form, Segment};
 use universal::Universal;
 
 /// A model prepared for a pool: everything that depends on the pool alone is computed once.
@@ -83,7 +85,7 @@ use universal::Universal;
 /// It ranks only problems and kernels that the model serves: kernels of another operation, direction, type or
 /// architecture are left out ([`Ranker::left_out`]), as are those that its features cannot describe, and
 /// other problems are refused.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Ranker {
     model: Arc<Model>,
     key: ModelKey,
@@ -93,27 +95,19 @@ pub struct Ranker {
     left_out: Vec<LeftOut>,
     /// Parts that no measured kernel had, by index in the pool; empty for most.
     unmeasured: Vec<String>,
-    /// Empty for a universal model, which has columns of its own.
-    sides: Vec<KernelTerms>,
-    features: Option<PoolFeatures>,
-    /// `None` for a universal model, which has one for each GPU.
-    scorer: Option<PoolScorer>,
-    universal: Option<Universal>,
-    known: Known,
+    /// The first one, and those of kernels that were added.
+    segments: Vec<Arc<Segment>>,
+    known: Arc<Known>,
     ties: Ties,
-    /// The kernels of the pool on each GPU, for their times. A universal model has them already.
-    estimated: PerGpu<EstimatedKernels>,
 }
 
 /// With fewer kernels that the forest distinguishes, the whole ranking takes no longer than a shortlist.
 const SHORTLIST_FROM: usize = 256;
 
-fn compile(model: &Model, sides: &[KernelTerms]) -> Result<(PoolFeatures, PoolScorer), RankError> {
-    let forest = model.ranking_forest().ok_or(RankError::NoForest)?;
-    let features = PoolFeatures::new(model.extractor(), sides)?;
-    let scorer = PoolScorer::deferred(forest, &features.table())?;
-    Ok((features, scorer))
-}
+/// A smaller pool is compiled anew when kernels are added.
+const ADDING_FROM: usize = 512;
+/// Of so many kernels of a pool, one may be added to what was compiled before.
+const MOST_ADDED: usize = 16;
 
 impl Ranker {
     /// Prepares a model for the kernels of a pool that it serves ([`Model::key`]). A universal model also
@@ -133,16 +127,17 @@ impl Ranker {
     /// Prepares for the GPUs that the same model was used on with other kernels, which the first problem on each would
     /// wait for.
     pub fn prepare_gpus_of(&self, other: &Self) {
-        if let (Some(own), Some(other)) = (&self.universal, &other.universal) {
-            own.prepare_gpus_of(other);
-        }
-        self.estimated.make_those_of(&other.estimated, |device, _| self.estimated_on(device));
+        self.first_segment().prepare_gpus_of(other.first_segment());
     }
 
     /// Compiles what [`Ranker::deferred`] postponed.
     pub fn prepare(&self) {
-        self.scorer.iter().for_each(PoolScorer::prepare);
-        self.universal.iter().for_each(Universal::prepare);
+        self.segments.iter().for_each(|segment| segment.prepare());
+    }
+
+    /// The one of all kernels but those that were added.
+    fn first_segment(&self) -> &Segment {
+        &self.segments[0]
     }
 
     /// [`Ranker::new`] with `key` instead of the model's, and with compilation postponed to the second
@@ -157,13 +152,61 @@ impl Ranker {
     ) -> Result<Self, RankError> {
         let unknown = |source| RankError::Hardware { model: model.name().to_owned(), source };
         model.spec().check_hardware().map_err(unknown)?;
-        let (mut sides, mut places, mut left_out) = (Vec::new(), Vec::new(), Vec::new());
-        let is_universal = model.spec().prior.is_some();
-        let own = model.extractor().of_own_features(&model.extractor().hardware);
-        for (index, kernel) in pool.iter().enumerate() {
+        // What serves none of many kernels says why for the first alone.
+        if let (Some(first), false) = (pool.get(0), pool.iter().any(|kernel| key.fits_kernel(kernel))) {
+            let reason = Box::new(LeftOutReason::NotFor(key.kernel_misfits(first)));
+            return Err(RankError::NothingToRank { kernels: pool.len(), first: first.name.clone(), reason });
+        }
+        let known = Arc::new(Known::of(&model));
+        let (places, left_out, unmeasured) = Default::default();
+        let (segments, ties) = Default::default();
+        let mut ranker = Self { model, key, pool, places, left_out, unmeasured, segments, known, ties };
+        ranker.compile(0..ranker.pool.len(), described)?;
+        ranker.ties = ranker.ties(0..ranker.pool.len(), priority);
+        Ok(ranker)
+    }
+
+    /// The same for a pool that has more kernels at its end: what was compiled stays. `priority` is as above, and names
+    /// decide last between equal scores. `None` if all are better compiled anew.
+    pub fn with_added(&self, pool: Arc<Pool>, priority: impl Fn(usize) -> i32) -> Option<Self> {
+        let first = self.first_segment();
+        let added = pool.kernels().get(first.indices.end..)?;
+        let are_few = pool.len() >= ADDING_FROM && added.len() * MOST_ADDED <= pool.len();
+        if !are_few || !first.is_indifferent_to(added) {
+            return None;
+        }
+        let mut next = Self { pool, ..self.clone() };
+        // A segment that is not full grows.
+        next.segments.retain(|one| one.indices.start == 0 || one.indices.len() == ADDED);
+        let last = next.segments.last()?;
+        let (start, places) = (last.indices.end, last.places.end);
+        next.places.truncate(places);
+        next.left_out.retain(|one| one.index < start);
+        next.unmeasured.truncate(start);
+        for start in (start..next.pool.len()).step_by(ADDED) {
+            next.compile(start..next.pool.len().min(start + ADDED), None).ok()?;
+        }
+        next.ties = next.ties(next.pool.by_name(), priority);
+        Some(next)
+    }
+
+    /// Describes the kernels of the pool at these indices, and compiles the model for them.
+    fn compile(&mut self, indices: Range<usize>, described: Option<GpuOverride>) -> Result<(), RankError> {
+        let Self { model, key, pool, places, left_out, unmeasured, .. } = self;
+        let extractor = model.extractor();
+        // A universal model has columns of its own, which features may follow.
+        let own = match extractor.schema.universal_columns() {
+            Some(_) => &extractor.of_own_features(&extractor.hardware),
+            None => &Some(extractor.clone()),
+        };
+        let trained = model.spec().trained_on.as_ref();
+        let (mut kernels, mut sides, first_place) = (Vec::new(), Vec::new(), places.len());
+        for index in indices.clone() {
+            let Some(kernel) = pool.kernels().get(index) else { break };
+            let unmeasured_parts = trained.and_then(|trained| trained.unmeasured(&kernel.kind));
+            unmeasured.push(unmeasured_parts.unwrap_or_default());
             let side = if key.fits_kernel(kernel) {
-                let extractor = if is_universal { own.as_ref() } else { Some(model.extractor()) };
-                let side = extractor.map(|extractor| extractor.kernel_side(&kernel.kind));
+                let side = own.as_ref().map(|own| own.kernel_side(&kernel.kind));
                 side.transpose().map_err(LeftOutReason::Undescribed)
             } else {
                 Err(LeftOutReason::NotFor(key.kernel_misfits(kernel)))
@@ -172,44 +215,30 @@ impl Ranker {
                 Ok(side) => {
                     sides.extend(side);
                     places.push(index);
+                    kernels.push(Arc::clone(kernel));
                 }
                 Err(reason) => left_out.push(LeftOut { index, reason }),
             }
         }
         if let (true, Some(LeftOut { index, reason })) = (places.is_empty(), left_out.first()) {
-            let first = pool.get(*index).map_or_else(String::new, |kernel| kernel.name.clone());
             return Err(RankError::NothingToRank {
                 kernels: pool.len(),
-                first,
+                first: pool.get(*index).map_or_else(String::new, |kernel| kernel.name.clone()),
                 reason: Box::new(reason.clone()),
             });
         }
-        let sides_of_universal = if is_universal { std::mem::take(&mut sides) } else { Vec::new() };
-        let universal = Universal::new(&model, described, &pool, &places, sides_of_universal).transpose()?;
-        let own = if universal.is_some() { None } else { Some(compile(&model, &sides)?) };
-        let (features, scorer) = own.unzip();
-        let trained = model.spec().trained_on.as_ref();
-        let unmeasured = |kernel: &Kernel| trained.and_then(|trained| trained.unmeasured(&kernel.kind));
-        let unmeasured: Vec<String> =
-            pool.iter().map(|kernel| unmeasured(kernel).unwrap_or_default()).collect();
-        let ties = Ties::new(0..pool.len(), |index| unmeasured[index].is_empty(), priority);
-        let estimated = PerGpu::new(&model, described, pool.iter().map(|kernel| kernel.kind.arch()));
-        let known = Known::of(&model);
-        Ok(Self {
-            model,
-            key,
-            pool,
-            places,
-            left_out,
-            unmeasured,
-            sides,
-            features,
-            scorer,
-            universal,
-            known,
-            ties,
-            estimated,
-        })
+        if kernels.is_empty() {
+            return Ok(());
+        }
+        let first = self.segments.first().map(AsRef::as_ref);
+        let places = first_place..places.len();
+        let segment = Segment::new(model, described, (indices, places), kernels.into(), sides, first)?;
+        self.segments.push(Arc::new(segment));
+        Ok(())
+    }
+
+    fn ties(&self, order: impl ExactSizeIterator<Item = usize>, priority: impl Fn(usize) -> i32) -> Ties {
+        Ties::new(order, |index| self.unmeasured(index).is_empty(), priority)
     }
 
     /// The model.
@@ -289,68 +318,54 @@ impl Ranker {
         count: usize,
         scratch: &mut RankScratch,
     ) -> Result<(), RankError> {
-        if let Some(universal) = &self.universal
-            && self.shortlist_universal(universal, (problem, arch), count, scratch)?
-        {
-            return Ok(());
+        scratch.start(arch, self.segments.len());
+        for (number, segment) in self.segments.iter().enumerate() {
+            if let Form::Universal(universal) = &segment.form
+                && self.shortlist_universal((number, universal), problem, count, scratch)?
+            {
+                continue;
+            }
+            self.fill(segment, problem, arch, &mut scratch.values[number])?;
+            if !self.shortlist(number, problem, count, scratch)? {
+                self.score_segment(number, problem, scratch)?;
+            }
         }
-        self.fill(problem, arch, scratch)?;
-        let scorer = self.scorer.as_ref().filter(|scorer| scorer.distinct_kernels() >= SHORTLIST_FROM);
-        if let Some(scorer) = scorer
-            && self.shortlist(scorer, problem, count, scratch)?
-        {
-            scratch.is_shortlist = true;
-            scratch.truncate(count);
-        } else {
+        scratch.outside = self.known.outside(&problem, arch, self.uniform(&scratch.values));
+        self.order(problem, count, scratch);
+        if scratch.is_shortlist && self.may_lack(count, scratch) {
             self.score_all(problem, scratch)?;
             self.order(problem, count, scratch);
+        }
+        if scratch.is_shortlist {
+            scratch.truncate(count);
+        }
+        if scratch.ranking.is_empty() && scratch.floor == f64::NEG_INFINITY {
+            return Err(self.no_kernel(&problem));
         }
         Ok(())
     }
 
-    /// Ranks a shortlist by a universal model, which has none if the places of other numbers of parts are
-    /// better; `false` if all kernels have to be ranked.
+    /// Lists the kernels of a segment that can be among the first places by a universal model, which are none if the
+    /// places of other numbers of parts are better; `false` if all kernels have to be scored.
     fn shortlist_universal(
         &self,
-        universal: &Universal,
-        (problem, arch): (Checked<'_>, Option<Arch>),
+        (number, universal): (usize, &Universal),
+        problem: Checked<'_>,
         count: usize,
         scratch: &mut RankScratch,
     ) -> Result<bool, RankError> {
-        let counts = self.counts(universal, &problem, arch);
-        let RankScratch { floor, ranking, universal: values, .. } = scratch;
+        let segment = &self.segments[number];
+        let RankScratch { arch, floor, ranking, values, is_shortlist, .. } = scratch;
+        let counts = counts(segment, universal, &problem, *arch);
         let (wanted, finish, split_k) = ((count, *floor), |sum| self.score(sum), problem.split_k());
-        ranking.clear();
+        let places = self.places.get(segment.places.clone()).unwrap_or_default();
         let push = |at: usize, score| {
-            ranking.extend(self.places.get(at).map(|&index| Ranked { index, split_k, score }));
+            ranking.extend(places.get(at).map(|&index| Ranked { index, split_k, score }));
         };
-        let scored = universal.shortlist((&problem, arch), counts, wanted, finish, values, push)?;
-        if scored.is_none() {
-            return Ok(false);
-        }
-        (scratch.arch, scratch.is_shortlist) = (arch, true);
-        scratch.outside = self.known.outside(&problem, arch, &[]);
-        if scored == Some(0) && scratch.floor == f64::NEG_INFINITY {
-            return Err(self.no_kernel(&problem));
-        }
-        self.order(problem, count, scratch);
-        scratch.truncate(count);
-        Ok(true)
-    }
-
-    /// Whether a universal model may choose a kernel: it serves all types and layouts, but a kernel only its
-    /// own.
-    fn counts<'c>(
-        &'c self,
-        universal: &Universal,
-        problem: &'c Problem,
-        arch: Option<Arch>,
-    ) -> impl Fn(usize) -> bool + 'c {
-        let arch_of_gpu = universal.arch_for(problem, arch);
-        move |at| {
-            let kernel = self.places.get(at).and_then(|&index| self.pool.get(index));
-            kernel.is_some_and(|kernel| kernel.computes(problem) && kernel.runs_on(arch_of_gpu))
-        }
+        let values = &mut values[number].universal;
+        let is_listed = universal.shortlist((&problem, *arch), counts, wanted, finish, values, push)?;
+        *is_shortlist |= is_listed;
+        Ok(is_listed)
     }
 
     /// Ranks the first `count` of all pairs of a kernel and a number of parts: as many of each number, merged. The
@@ -405,8 +420,10 @@ impl Ranker {
             return self.rank_splits(problem, scratch.arch, usize::MAX, scratch);
         }
         if scratch.is_shortlist {
-            if self.universal.is_some() {
-                self.fill(problem, scratch.arch, scratch)?;
+            for (segment, values) in self.segments.iter().zip(&mut scratch.values) {
+                if let Form::Universal(_) = segment.form {
+                    self.fill(segment, problem, scratch.arch, values)?;
+                }
             }
             self.score_all(problem, scratch)?;
         }
@@ -431,27 +448,42 @@ impl Ranker {
     /// Scores all kernels that compute the problem from the values in the scratch.
     fn score_all(&self, problem: Checked<'_>, scratch: &mut RankScratch) -> Result<(), RankError> {
         (scratch.is_shortlist, scratch.ordered) = (false, 0);
-        let RankScratch { values, universal, scratch, scores, ranking, arch, .. } = scratch;
-        scores.resize(self.places.len(), 0.0);
-        ranking.clear();
+        scratch.ranking.clear();
+        (0..self.segments.len()).try_for_each(|number| self.score_segment(number, problem, scratch))
+    }
+
+    /// Scores all kernels of a segment.
+    fn score_segment(
+        &self,
+        number: usize,
+        problem: Checked<'_>,
+        scratch: &mut RankScratch,
+    ) -> Result<(), RankError> {
+        let segment = &self.segments[number];
+        let RankScratch { values, scratch, scores, ranking, arch, .. } = scratch;
+        let places = self.places.get(segment.places.clone()).unwrap_or_default();
+        let values = &mut values[number];
         let mut push = |index, score| ranking.push(Ranked { index, split_k: problem.split_k(), score });
-        if let Some(own) = &self.universal {
-            let device = own.on(&problem, *arch)?;
-            if own.score_all(device, |sum| self.score(sum), universal, scratch)? {
-                let scores = self.places.iter().zip(Universal::scores(device, universal));
-                // A kernel that does not answer the problem, or has no estimate, has none.
-                let timed = scores.zip(&universal.log_times).filter(|(_, time)| !time.is_nan());
-                timed.for_each(|((&index, score), _)| push(index, score));
+        match &segment.form {
+            Form::Universal(own) => {
+                let (device, values) = (own.on(&problem, *arch)?, &mut values.universal);
+                if own.score_all(device, |sum| self.score(sum), values, scratch)? {
+                    // A kernel that does not answer the problem, or has no estimate, has none.
+                    let scores = places.iter().zip(Universal::scores(device, values)).zip(&values.log_times);
+                    let timed = scores.filter(|(_, time)| !time.is_nan());
+                    timed.for_each(|((&index, score), _)| push(index, score));
+                }
             }
-        } else if let Some(scorer) = &self.scorer {
-            scorer.score(&values.uniform, &values.pair, scratch, scores)?;
-            for (&index, &sum) in self.places.iter().zip(&*scores) {
-                if self.pool.get(index).is_some_and(|kernel| self.ranks(kernel, &problem)) {
+            Form::Trained { scorer, .. } => {
+                scores.resize(places.len(), 0.0);
+                scorer.score(&values.own.uniform, &values.own.pair, scratch, scores)?;
+                let all = places.iter().zip(&*segment.kernels).zip(&*scores);
+                for ((&index, _), &sum) in all.filter(|((_, kernel), _)| self.ranks(kernel, &problem)) {
                     push(index, self.score(sum));
                 }
             }
         }
-        if ranking.is_empty() { Err(self.no_kernel(&problem)) } else { Ok(()) }
+        Ok(())
     }
 
     /// Names of convolutions tell one type and no layout: what else a problem asks for is reported as out of
@@ -475,34 +507,41 @@ impl Ranker {
         problem.validate()?;
         // Whatever number of parts is chosen, the rest is the same.
         let problem = if problem.chooses_split() { problem.with_split(1) } else { *problem };
-        let mut values = CallValues::default();
-        if let Some(features) = &self.features {
-            features.fill(&self.problem_side(&problem)?, &mut values);
+        let mut values = [segment::Values::default()];
+        if let Form::Trained { features, .. } = &self.first_segment().form {
+            features.fill(&self.problem_side(&problem)?, &mut values[0].own);
         }
-        Ok(self.known.describe(&problem, arch, &values.uniform))
+        Ok(self.known.describe(&problem, arch, self.uniform(&values)))
     }
 
-    /// Fills in a problem's values, and whether they are in the model's training range.
+    /// The features that have a training range. Those of a universal model are ratios and have none.
+    fn uniform<'v>(&self, values: &'v [segment::Values]) -> &'v [f64] {
+        match (&self.first_segment().form, values.first()) {
+            (Form::Trained { .. }, Some(values)) => &values.own.uniform,
+            (_, _) => &[],
+        }
+    }
+
+    /// Fills in a problem's values for a segment.
     fn fill(
         &self,
+        segment: &Segment,
         problem: Checked<'_>,
         arch: Option<Arch>,
-        scratch: &mut RankScratch,
+        values: &mut segment::Values,
     ) -> Result<(), RankError> {
-        scratch.arch = arch;
-        if let Some(universal) = &self.universal {
-            // Its columns are ratios and have no range.
-            scratch.outside = self.known.outside(&problem, arch, &[]);
-            let counts = self.counts(universal, &problem, arch);
-            return universal.fill(&problem, arch, counts, &mut scratch.universal);
+        match &segment.form {
+            Form::Universal(universal) => {
+                let counts = counts(segment, universal, &problem, arch);
+                universal.fill(&problem, arch, counts, &mut values.universal)?;
+            }
+            Form::Trained { features, scorer, .. } => {
+                scorer.fetch();
+                features.fill(&self.problem_side(&problem)?, &mut values.own);
+                // Made before the first equal scores, so that these do not allocate.
+                let _ = segment.estimated(&problem, arch);
+            }
         }
-        self.scorer.iter().for_each(PoolScorer::fetch);
-        if let Some(features) = &self.features {
-            features.fill(&self.problem_side(&problem)?, &mut scratch.values);
-        }
-        // Made before the first equal scores, so that these do not allocate.
-        let _ = self.estimated(&problem, arch);
-        scratch.outside = self.known.outside(&problem, arch, &scratch.values.uniform);
         Ok(())
     }
 
@@ -515,76 +554,93 @@ impl Ranker {
     /// Puts the `count` best of the scratch in order.
     fn order(&self, problem: Checked<'_>, count: usize, scratch: &mut RankScratch) {
         let higher_is_better = self.model.spec().rank_by.higher_is_better();
-        let RankScratch { ranking, ordered, universal, arch, times, .. } = scratch;
+        let RankScratch { ranking, ordered, values, arch, times, .. } = scratch;
         self.ties.rank(ranking, count, higher_is_better, times, |tied, times| {
-            self.fill_times(&problem, *arch, tied, &universal.log_times, times);
+            for (segment, values) in self.segments.iter().zip(&*values) {
+                let own = tied.iter().filter(|ranked| segment.indices.contains(&ranked.index));
+                let own =
+                    own.filter_map(|&Ranked { index, .. }| Some((index, self.place_in(segment, index)?)));
+                Self::fill_times((&problem, *arch), segment, own, values, times);
+            }
         });
         *ordered = count.min(ranking.len());
     }
 
-    /// The estimated times of some kernels, by index in the pool; all 0 where nothing names a GPU.
+    /// The estimated times of some kernels of a segment, by index in the pool; all 0 where nothing names a GPU.
     fn fill_times(
-        &self,
-        problem: &Problem,
-        arch: Option<Arch>,
-        of: &[Ranked],
-        log_times: &[f64],
+        (problem, arch): (&Problem, Option<Arch>),
+        segment: &Segment,
+        of: impl Iterator<Item = (usize, usize)>,
+        values: &segment::Values,
         times: &mut [f64],
     ) {
-        let indices = of.iter().map(|ranked| ranked.index);
-        if self.universal.is_some() {
-            for index in indices {
-                let place = self.places.binary_search(&index).ok();
-                times[index] = place.and_then(|place| log_times.get(place)).map_or(0.0, |&time| time);
-            }
-        } else if let Some(estimated) = self.estimated(problem, arch) {
+        if let Form::Universal(_) = segment.form {
+            let log_times = &values.universal.log_times;
+            of.for_each(|(index, at)| times[index] = log_times.get(at).copied().unwrap_or(0.0));
+        } else if let Some(estimated) = segment.estimated(problem, arch) {
             let load = estimated.estimator().load(problem);
-            indices.for_each(|index| times[index] = estimated.time(&load, index));
+            of.for_each(|(index, at)| times[index] = estimated.time(&load, at));
         } else {
-            indices.for_each(|index| times[index] = 0.0);
+            of.for_each(|(index, _)| times[index] = 0.0);
         }
     }
 
-    /// The pool's kernels on a problem's GPU; `None` for a GPU that the estimate does not know.
-    fn estimated(&self, problem: &Problem, arch: Option<Arch>) -> Option<&EstimatedKernels> {
-        self.estimated.get(problem, arch, |device, _| self.estimated_on(device)).ok()
+    /// The place of a kernel of the pool among those of its segment.
+    fn place_in(&self, segment: &Segment, index: usize) -> Option<usize> {
+        // Mostly all kernels are ranked.
+        let is_same = self.places.get(index) == Some(&index);
+        let place = if is_same { index } else { self.places.binary_search(&index).ok()? };
+        place.checked_sub(segment.places.start)
     }
 
-    fn estimated_on(&self, device: Device) -> EstimatedKernels {
-        EstimatedKernels::new(device, self.pool.iter().map(|kernel| &kernel.kind))
+    /// The number of the segment of a kernel of the pool, and the kernel's place in it.
+    fn segment_of(&self, index: usize) -> Option<(usize, usize)> {
+        let number = self.segments.partition_point(|segment| segment.indices.end <= index);
+        Some((number, self.place_in(self.segments.get(number)?, index)?))
     }
 
-    /// Ranks a shortlist from the values in the scratch, if there is one that is sure to contain the best.
+    /// Lists the kernels of a segment that can be among the first places, from the values in the scratch; `false` if
+    /// all have to be scored.
     fn shortlist(
         &self,
-        scorer: &PoolScorer,
+        number: usize,
         problem: Checked<'_>,
         count: usize,
         scratch: &mut RankScratch,
     ) -> Result<bool, RankError> {
-        let rank_by = self.model.spec().rank_by;
-        let RankScratch { values: CallValues { uniform, pair, .. }, scratch: of_scorer, ranking, .. } =
-            scratch;
-        let wanted = Wanted { count, highest: rank_by.higher_is_better() };
-        let index = |kernel: usize| self.places.get(kernel).copied();
-        let may = |kernel| {
-            index(kernel).and_then(|at| self.pool.get(at)).is_some_and(|one| self.ranks(one, &problem))
-        };
+        let segment = &self.segments[number];
+        let Form::Trained { scorer, .. } = &segment.form else { return Ok(false) };
+        if scorer.distinct_kernels() < SHORTLIST_FROM {
+            return Ok(false);
+        }
+        let RankScratch { values, scratch: of_scorer, ranking, .. } = scratch;
+        let CallValues { uniform, pair, .. } = &values[number].own;
+        let wanted = Wanted { count, highest: self.model.spec().rank_by.higher_is_better() };
+        let may = |at: usize| segment.kernels.get(at).is_some_and(|kernel| self.ranks(kernel, &problem));
         if !scorer.shortlist(uniform, pair, wanted, may, of_scorer)? {
             return Ok(false);
         }
-        ranking.clear();
         ranking.extend(of_scorer.shortlist().iter().filter_map(|listed| {
-            let (index, score) = (index(listed.kernel)?, self.score(listed.score));
-            Some(Ranked { index, split_k: problem.split_k(), score })
+            let &index = self.places.get(segment.places.start + listed.kernel)?;
+            Some(Ranked { index, split_k: problem.split_k(), score: self.score(listed.score) })
         }));
-        let beyond = self.score(of_scorer.beyond());
-        self.order(problem, count, scratch);
-        // Different scores may become equal once logarithms are undone, and then [`Ties`] decide. So kernels
-        // that are not on the list must be worse by more than the error of `exp` and the like.
+        (scratch.is_shortlist, scratch.beyond) = (true, Some(self.score(of_scorer.beyond())));
+        Ok(true)
+    }
+
+    /// Whether kernels that are not on the shortlist can be among the first places. Different scores may become equal
+    /// once logarithms are undone, and then [`Ties`] decide. So those kernels must be worse by more than the error of
+    /// `exp` and the like.
+    fn may_lack(&self, count: usize, scratch: &RankScratch) -> bool {
+        let Some(beyond) = scratch.beyond else { return false };
         let last = scratch.ranking.get(count - 1).map_or(f64::NAN, |last| last.score);
         let slack = last.abs().max(beyond.abs()) * f64::exp2(-40.0);
-        Ok(if wanted.highest { beyond + slack < last } else { beyond - slack > last })
+        let are_worse = if self.model.spec().rank_by.higher_is_better() {
+            beyond + slack < last
+        } else {
+            beyond - slack > last
+        };
+        !are_worse
     }
 
     /// Every target's prediction for one kernel of the pool.
@@ -597,24 +653,24 @@ impl Ranker {
     pub fn features(&self, problem: Checked<'_>, index: usize) -> Result<Vec<f64>, RankError> {
         self.check_key(&problem, None)?;
         problem.check_split()?;
-        match &self.universal {
-            Some(_) => Ok(self.universal_row(problem, index)?.0),
-            None => self.row(&self.problem_side(&problem)?, index),
+        match &self.first_segment().form {
+            Form::Universal(_) => Ok(self.universal_row(problem, index)?.0),
+            Form::Trained { .. } => self.row(&self.problem_side(&problem)?, index),
         }
     }
 
     /// The columns of one kernel among those of the pool, and what the estimate adds to its score.
     fn universal_row(&self, problem: Checked<'_>, index: usize) -> Result<(Vec<f64>, f64), RankError> {
-        let mut scratch = RankScratch::default();
-        self.fill(problem, None, &mut scratch)?;
-        let place = self.places.binary_search(&index).map_err(|_| self.not_ranked(index))?;
-        let values = &scratch.universal;
-        let time = values.log_times.get(place).filter(|time| !time.is_nan());
-        let (Some(_), Some(universal)) = (time, &self.universal) else {
+        let (number, at) = self.segment_of(index).ok_or_else(|| self.not_ranked(index))?;
+        let (segment, mut values) = (&self.segments[number], segment::Values::default());
+        self.fill(segment, problem, None, &mut values)?;
+        let values = &values.universal;
+        let time = values.log_times.get(at).filter(|time| !time.is_nan());
+        let (Some(_), Form::Universal(universal)) = (time, &segment.form) else {
             return Err(self.no_kernel(&problem));
         };
         let device = universal.on(&problem, None)?;
-        Ok(device.row(place, values))
+        Ok(device.row(at, values))
     }
 
     fn problem_side(&self, problem: &Problem) -> Result<ProblemTerms, RankError> {
@@ -622,8 +678,11 @@ impl Ranker {
     }
 
     fn row(&self, problem: &ProblemTerms, index: usize) -> Result<Vec<f64>, RankError> {
-        let place = self.places.binary_search(&index).ok();
-        let kernel = place.and_then(|place| self.sides.get(place)).ok_or_else(|| self.not_ranked(index))?;
+        let side = self.segment_of(index).and_then(|(number, at)| match &self.segments[number].form {
+            Form::Trained { sides, .. } => sides.get(at),
+            Form::Universal(_) => None,
+        });
+        let kernel = side.ok_or_else(|| self.not_ranked(index))?;
         let mut row = vec![0.0; self.model.extractor().schema.len()];
         self.model.extractor().fill(problem, kernel, &mut row);
         Ok(row)
@@ -658,24 +717,23 @@ impl Ranker {
     }
 }
 
+/// Whether a universal model may choose a kernel of a segment: it serves all types and layouts, but a kernel only its
+/// own.
+fn counts<'c>(
+    segment: &'c Segment,
+    universal: &Universal,
+    problem: &'c Problem,
+    arch: Option<Arch>,
+) -> impl Fn(usize) -> bool + 'c {
+    let arch_of_gpu = universal.arch_for(problem, arch);
+    move |at| {
+        segment.kernels.get(at).is_some_and(|kernel| kernel.computes(problem) && kernel.runs_on(arch_of_gpu))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scoring::MixedPool;
-
-    /// The error is the actual cause.
-    #[test]
-    fn kernels_that_a_model_cannot_be_compiled_for_are_named() {
-        let golden = |name: &str| format!("{}/../../tests/golden/models/{name}", env!("CARGO_MANIFEST_DIR"));
-        let [conv, gemm] = ["conv_small", "gemm_small"].map(|name| Model::load(golden(name)).unwrap());
-        let pool = Pool::read(golden("gemm_small/pool.txt")).unwrap();
-        let side = |kernel: &Kernel| gemm.extractor().kernel_side(&kernel.kind).unwrap();
-        let sides: Vec<KernelTerms> = pool.iter().map(side).collect();
-        assert!(compile(&gemm, &sides).is_ok());
-        let error = compile(&conv, &sides).err().unwrap();
-        assert_eq!(error, RankError::MixedPool(MixedPool { kernel: 0 }));
-        assert_eq!(error.to_string(), "kernel 0 is for another operation than the features");
-    }
 
     #[test]
     fn order_is_descending_with_nan_last() {

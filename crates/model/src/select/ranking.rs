@@ -1,8 +1,8 @@
 //! A ranking, read place by place.
 
-use super::{Ranker, universal};
+use super::{Ranker, segment};
 use crate::problem::{Checked, FieldSet};
-use crate::scoring::{CallValues, Scratch};
+use crate::scoring::Scratch;
 use crate::ties::Ranked;
 use crate::vocab::Arch;
 
@@ -43,12 +43,15 @@ impl Iterator for Ranking<'_, '_> {
 /// Working memory for one call at a time; calls after the first do not allocate. Works with any ranker.
 #[derive(Debug, Default)]
 pub struct RankScratch {
-    pub(super) values: CallValues,
+    /// By segment.
+    pub(super) values: Vec<segment::Values>,
     pub(super) scratch: Scratch,
     pub(super) scores: Vec<f64>,
     /// All kernels, or a shortlist.
     pub(super) ranking: Vec<Ranked>,
     pub(super) is_shortlist: bool,
+    /// No kernel that is not on the shortlist has a better score than this, if any is left out for its score.
+    pub(super) beyond: Option<f64>,
     /// How many places are in order; the rest are worse.
     pub(super) ordered: usize,
     pub(super) outside: FieldSet,
@@ -56,8 +59,6 @@ pub struct RankScratch {
     pub(super) pairs: Vec<(u32, Ranked)>,
     /// Places with lower scores are not wanted.
     pub(super) floor: f64,
-    /// For universal models.
-    pub(super) universal: universal::Values,
     /// The architecture that the caller named for the problem, and the times of kernels of equal scores, by
     /// index in the pool.
     pub(super) arch: Option<Arch>,
@@ -68,6 +69,15 @@ impl RankScratch {
     /// The ranking of the last call, best first.
     pub fn ranking(&self) -> &[Ranked] {
         self.ranking.get(..self.ordered).unwrap_or_default()
+    }
+
+    /// Begins a ranking.
+    pub(super) fn start(&mut self, arch: Option<Arch>, segments: usize) {
+        (self.arch, self.is_shortlist, self.beyond) = (arch, false, None);
+        self.ranking.clear();
+        if self.values.len() < segments {
+            self.values.resize_with(segments, Default::default);
+        }
     }
 
     pub(super) fn truncate(&mut self, count: usize) {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::segment::{Form, Segment};
 use super::{RankError, RankScratch, Ranker};
 use crate::forest::Forest;
 use crate::model::Target;
@@ -20,7 +21,8 @@ const NARROW: usize = 32;
 pub struct TargetScorer {
     target: Target,
     forest: Arc<Forest>,
-    pool: PoolScorer,
+    /// By segment.
+    segments: Vec<PoolScorer>,
     rows: RowScorer,
 }
 
@@ -35,12 +37,17 @@ impl Ranker {
     /// Prepares another of the model's targets for the pool; `None` if the model has no forest for it.
     /// Universal models only rank.
     pub fn target(&self, target: Target) -> Result<Option<TargetScorer>, RankError> {
-        let (Some(forest), Some(features)) = (self.model.forest(target), &self.features) else {
+        let (Some(forest), Form::Trained { .. }) = (self.model.forest(target), &self.first_segment().form)
+        else {
             return Ok(None);
         };
-        let (pool, rows) =
-            (PoolScorer::deferred(forest, &features.table())?, RowScorer::new(Arc::clone(forest)));
-        Ok(Some(TargetScorer { target, forest: Arc::clone(forest), pool, rows }))
+        let scorer = |segment: &Arc<Segment>| match &segment.form {
+            Form::Trained { features, .. } => Some(PoolScorer::deferred(forest, &features.table())),
+            Form::Universal(_) => None,
+        };
+        let segments = self.segments.iter().filter_map(scorer).collect::<Result<_, _>>()?;
+        let rows = RowScorer::new(Arc::clone(forest));
+        Ok(Some(TargetScorer { target, forest: Arc::clone(forest), segments, rows }))
     }
 
     /// Whether [`Ranker::predict_rows`] is the faster way to predict this many kernels per problem.
@@ -88,13 +95,18 @@ impl Ranker {
         predictions.clear();
         predictions.resize(*ordered, f64::NAN);
         scores.resize(self.places.len(), 0.0);
+        if values.len() < self.segments.len() {
+            values.resize_with(self.segments.len(), Default::default);
+        }
         for definite in problem.each_split() {
             let side = self.problem_side(&definite)?;
-            if let Some(features) = &self.features {
-                features.fill(&side, values);
+            for ((segment, scorer), values) in self.segments.iter().zip(&target.segments).zip(&mut *values) {
+                if let Form::Trained { features, .. } = &segment.form {
+                    features.fill(&side, &mut values.own);
+                }
+                let CallValues { uniform, pair, .. } = &values.own;
+                scorer.score(uniform, pair, scratch, &mut scores[segment.places.clone()])?;
             }
-            let CallValues { uniform, pair, .. } = &*values;
-            target.pool.score(uniform, pair, scratch, scores)?;
             let own = ranking
                 .iter()
                 .zip(&mut *predictions)

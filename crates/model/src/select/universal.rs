@@ -9,12 +9,11 @@ use crate::features::{Extractor, KernelTerms, Schema, SideError};
 use crate::forest::Forest;
 use crate::kernel::{Kernel, KernelKind};
 use crate::model::{Model, TrainedOn};
-use crate::pool::Pool;
 use crate::problem::Problem;
 use crate::scoring::{
     CallValues, Column, MixedPool, PoolFeatures, PoolScorer, PoolTable, RowMajor, RowScorer, Rows, Scratch,
 };
-use crate::vocab::Arch;
+use crate::vocab::{Arch, Epilogue, GemmLibrary};
 
 /// What a [`super::Ranker`] has for a universal model.
 #[derive(Debug)]
@@ -27,11 +26,13 @@ pub(super) struct Universal {
     forest: Arc<Forest>,
     /// For pools that are too large for a [`PoolScorer`] of few lanes: their classes have nearly nothing in
     /// common.
-    rows: RowScorer,
+    rows: Arc<RowScorer>,
     /// Columns, with the features that may follow.
     extractor: Extractor,
     /// The ranked kernels, by index, and the inputs of the features that follow for each.
-    kernels: Vec<Arc<Kernel>>,
+    kernels: Arc<[Arc<Kernel>]>,
+    /// Those of the first segment, whose libraries are those of all.
+    first: Arc<[Arc<Kernel>]>,
     sides: Vec<KernelTerms>,
     devices: PerGpu<Result<OnDevice, RankError>>,
 }
@@ -219,8 +220,8 @@ const MOST_PLACES: usize = FEW;
 /// The kernels of a pool from which on a shortlist is worth it.
 const SHORTLIST_FROM: usize = 2 * FEW;
 
-/// How many are scored together, the best by the estimate first, before others that can be better than them.
-const FIRST: usize = 64;
+/// How many are scored together, the best by the estimate first: as many rows as cost little more than one.
+const TOGETHER: usize = 64;
 
 /// By how much a time may be above the limit of those that need a score: more than rounding moves either.
 const SLACK: f64 = 1e-9;
@@ -235,29 +236,48 @@ pub fn most_of_forest(prior: f64) -> f64 {
 }
 
 impl Universal {
-    /// `None` for a model that is not universal. `sides` are those of the kernels, if features follow its
-    /// columns.
+    /// `sides` are those of the kernels, if features follow the model's columns.
     pub(super) fn new(
         model: &Model,
         described: Option<GpuOverride>,
-        pool: &Pool,
-        places: &[usize],
+        kernels: &Arc<[Arc<Kernel>]>,
         sides: Vec<KernelTerms>,
-    ) -> Option<Result<Self, RankError>> {
-        model.extractor().schema.universal_columns()?;
-        let kernels: Vec<Arc<Kernel>> =
-            places.iter().filter_map(|&index| pool.kernels().get(index).cloned()).collect();
-        let extractor = model.extractor().clone();
+    ) -> Result<Self, RankError> {
         let prior = model.spec().prior.unwrap_or_default();
-        let trained_on = model.spec().trained_on.clone();
-        let devices = PerGpu::new(model, described, kernels.iter().map(|kernel| kernel.kind.arch()));
-        let forest = model.ranking_forest().map(Arc::clone).ok_or(RankError::NoForest);
-        // What was adapted to a GPU knows more than the estimate.
-        let most = if model.is_generic() { most_of_forest(prior) } else { f64::INFINITY };
-        Some(forest.map(|forest| {
-            let rows = RowScorer::new(Arc::clone(&forest));
-            Self { prior, trained_on, most, forest, rows, extractor, kernels, sides, devices }
-        }))
+        let forest = model.ranking_forest().map(Arc::clone).ok_or(RankError::NoForest)?;
+        Ok(Self {
+            prior,
+            trained_on: model.spec().trained_on.clone(),
+            // What was adapted to a GPU knows more than the estimate.
+            most: if model.is_generic() { most_of_forest(prior) } else { f64::INFINITY },
+            rows: Arc::new(RowScorer::new(Arc::clone(&forest))),
+            forest,
+            extractor: model.extractor().clone(),
+            devices: PerGpu::new(model, described, kernels.iter().map(|kernel| kernel.kind.arch())),
+            kernels: Arc::clone(kernels),
+            first: Arc::clone(kernels),
+            sides,
+        })
+    }
+
+    /// The same for few other kernels, of the same libraries.
+    pub(super) fn beside(&self, kernels: &Arc<[Arc<Kernel>]>, sides: Vec<KernelTerms>) -> Self {
+        Self {
+            trained_on: self.trained_on.clone(),
+            rows: Arc::clone(&self.rows),
+            forest: Arc::clone(&self.forest),
+            extractor: self.extractor.clone(),
+            devices: self.devices.emptied(),
+            kernels: Arc::clone(kernels),
+            first: Arc::clone(&self.first),
+            sides,
+            ..*self
+        }
+    }
+
+    /// Whether one of its kernels is of this one's library.
+    pub(super) fn has_library_of(&self, kernel: &KernelKind) -> bool {
+        self.kernels.iter().any(|own| library(&own.kind) == library(kernel))
     }
 
     /// Fills in the columns of the kernels that count for a problem.
@@ -308,8 +328,8 @@ impl Universal {
     }
 
     /// Scores the kernels that can be among the `count` best, if these are better than `floor`, and gives those
-    /// to `push`, each with its score: others cannot, even if the forest adds the most that it can. The number of
-    /// classes that were scored; `None` if all kernels have to be.
+    /// to `push`, each with its score: others cannot, even if the forest adds the most that it can. `false`
+    /// if all kernels have to be scored.
     pub(super) fn shortlist(
         &self,
         (problem, arch): (&Problem, Option<Arch>),
@@ -318,12 +338,12 @@ impl Universal {
         finish: impl Fn(f64) -> f64,
         values: &mut Values,
         mut push: impl FnMut(usize, f64),
-    ) -> Result<Option<usize>, RankError> {
+    ) -> Result<bool, RankError> {
         let device = self.on(problem, arch)?;
         let Columns { pool, members, classes, .. } = &device.columns;
         let is_worth_it = (1..=MOST_PLACES).contains(&count) && pool.distinct() >= SHORTLIST_FROM;
         if !is_worth_it || self.most == f64::INFINITY || device.prior <= 0.0 {
-            return Ok(None);
+            return Ok(false);
         }
         pool.times(problem, &mut values.of_classes);
         values.log_times.resize(classes.len(), f64::NAN);
@@ -332,25 +352,28 @@ impl Universal {
         candidates.extend(values.of_classes.iter().copied().zip(0..).filter(|(time, _)| !time.is_nan()));
         values.scored.clear();
         values.best.clear();
-        let (mut last, mut rest, mut next) = (floor, &mut candidates[..], FIRST);
-        while !rest.is_empty() {
-            if next < rest.len() {
-                rest.select_nth_unstable_by(next, |a, b| a.0.total_cmp(&b.0));
-            }
-            let (part, others) = rest.split_at_mut(next.min(rest.len()));
-            rest = others;
-            // Of those that compute the problem there can be few.
-            next = if values.scored.is_empty() { 2 * next } else { FIRST };
+        let (mut last, mut size) = (floor, TOGETHER);
+        loop {
             // None of those that take longer is better than `last`.
             let limit = ((self.most - last) / device.prior).exp() * (1.0 + SLACK);
-            let has_member =
-                |class: u32| members[class as usize].iter().any(|&kernel| counts(kernel as usize));
-            let listed = part.iter().filter(|&&(time, class)| time <= limit && has_member(class));
-            values.listed.clear();
-            values.listed.extend(listed.map(|one| one.1));
-            if part.iter().all(|one| one.0 > limit) {
+            candidates.retain(|&(time, _)| time <= limit);
+            let rest = candidates.len().saturating_sub(size);
+            if candidates.is_empty() {
                 break;
             }
+            if rest > 0 {
+                candidates.select_nth_unstable_by(rest, |a, b| b.0.total_cmp(&a.0));
+            }
+            let has_member =
+                |class: &u32| members[*class as usize].iter().any(|&kernel| counts(kernel as usize));
+            values.listed.clear();
+            values.listed.extend(candidates.drain(rest..).map(|one| one.1).filter(has_member));
+            // Of those that compute the problem there can be few.
+            if values.listed.is_empty() {
+                size *= 2;
+                continue;
+            }
+            size = TOGETHER;
             self.score_listed(device, problem, &finish, values);
             if let Some(place) = count.checked_sub(1).filter(|_| values.best.len() >= count) {
                 let (_, least, _) = values.best.select_nth_unstable_by(place, |a, b| b.total_cmp(a));
@@ -362,7 +385,7 @@ impl Universal {
             let own = members[class as usize].iter().map(|&kernel| kernel as usize);
             own.filter(|&kernel| counts(kernel)).for_each(|kernel| push(kernel, score));
         }
-        Ok(Some(values.scored.len()))
+        Ok(true)
     }
 
     /// Scores the listed classes, of which the times are known.
@@ -448,14 +471,24 @@ impl Universal {
     fn make(&self, device: Device, arch: Option<Arch>) -> Result<OnDevice, RankError> {
         let kernels = || self.kernels.iter().map(|kernel| &kernel.kind);
         let estimator = Estimator::new(device);
-        let prior = prior_on(self.prior, self.trained_on.as_ref(), arch, &estimator, kernels());
+        let libraries = self.first.iter().map(|kernel| &kernel.kind);
+        let prior = prior_on(self.prior, self.trained_on.as_ref(), arch, &estimator, libraries);
         let columns = Columns::new(estimator, &self.extractor, kernels(), &self.sides)
             .map_err(RankError::ProblemTerms)?;
         let Columns { scopes, classes, kernel_values, .. } = &columns;
         let table = PoolTable { columns: scopes, classes, kernel_values };
-        let few = columns.pool.distinct() <= FEW;
+        // A forest is not compiled again for kernels that were added.
+        let few = columns.pool.distinct() <= FEW && Arc::ptr_eq(&self.kernels, &self.first);
         let scorer = few.then(|| PoolScorer::deferred(&self.forest, &table)).transpose()?;
         Ok(OnDevice { columns, prior, scorer })
+    }
+}
+
+/// What tells the library of a GEMM.
+const fn library(kernel: &KernelKind) -> Option<(GemmLibrary, bool)> {
+    match kernel {
+        KernelKind::Gemm(gemm) => Some((gemm.variant.library, matches!(gemm.epilogue, Epilogue::Default))),
+        _ => None,
     }
 }
 
@@ -507,6 +540,7 @@ pub fn universal_rows<'k>(
 mod tests {
     use super::*;
     use crate::model::Target;
+    use crate::pool::Pool;
     use crate::problem::ConvProblem;
     use crate::select::{RankScratch, Ranker};
 

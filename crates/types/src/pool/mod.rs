@@ -151,6 +151,11 @@ impl Pool {
         self.kernels.get(index).map(AsRef::as_ref)
     }
 
+    /// The indices in the order of names, those of equal names ascending.
+    pub fn by_name(&self) -> impl ExactSizeIterator<Item = usize> {
+        self.by_name.iter().map(|&index| index as usize)
+    }
+
     /// The index of the first kernel of this name.
     pub fn position(&self, name: &str) -> Option<usize> {
         let name_of = |&index: &u32| self.kernels[index as usize].name.as_str();
