@@ -65,6 +65,12 @@ impl Isa {
         *BEST.get_or_init(|| Isa::available().first().copied().unwrap_or(Isa::Portable))
     }
 
+    /// AVX2, which every CPU with AVX-512 has.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) fn avx2(self) -> Option<Avx2> {
+        (self != Isa::Portable).then_some(Avx2(()))
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             #[cfg(target_arch = "x86_64")]

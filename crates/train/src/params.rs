@@ -53,6 +53,9 @@ pub const MAX_TREES: i64 = 5000;
 /// From more kernels than this on, a pool is large; those of up to thirty were measured, and one of 546.
 const LARGE_POOL: usize = 100;
 
+/// How many small trees a forest has, and the step of each.
+const SMALL_TREES: [f64; 2] = [800.0, 0.05];
+
 /// Parameters that are ours, not LightGBM's.
 const OURS: [&str; 4] = ["n_estimators", "early_stopping_rounds", "sharpness", "problems_a_tree"];
 
@@ -61,6 +64,8 @@ const OURS: [&str; 4] = ["n_estimators", "early_stopping_rounds", "sharpness", "
 pub struct Params {
     /// Name and value, in the order of the table of known parameters.
     values: Vec<(&'static str, f64)>,
+    /// Those that somebody set.
+    given: Vec<&'static str>,
 }
 
 impl Params {
@@ -72,9 +77,9 @@ impl Params {
     pub fn of(objective: Objective) -> Self {
         let values: &[(&str, f64)] = if objective.only_ranks() {
             &[
-                ("n_estimators", 800.0),
+                ("n_estimators", SMALL_TREES[0]),
                 ("early_stopping_rounds", 50.0),
-                ("learning_rate", 0.05),
+                ("learning_rate", SMALL_TREES[1]),
                 ("num_leaves", 15.0),
                 ("max_depth", -1.0),
                 ("min_child_samples", 20.0),
@@ -99,7 +104,7 @@ impl Params {
                 ("reg_lambda", 0.5),
             ]
         };
-        let mut params = Self { values: Vec::new() };
+        let mut params = Self { values: Vec::new(), given: Vec::new() };
         for &(name, value) in values {
             params.put(name, value);
         }
@@ -155,12 +160,20 @@ impl Params {
     }
 
     /// The same with what depends on the largest number of kernels of a problem, unless it was set. In pools of
-    /// hundreds, pairs below the first few places teach nothing (docs/results.md), and they are nearly
-    /// all of the work.
+    /// hundreds, pairs below the first few places teach nothing, and half as many trees, of twice the step, are
+    /// as good (docs/results.md); they are nearly all of the work.
     pub(super) fn for_pool(mut self, objective: Objective, kernels: usize) -> Self {
-        let level = "lambdarank_truncation_level";
-        if objective == Objective::Lambdarank && kernels > LARGE_POOL && self.get(level).is_none() {
-            self.put(level, 5.0);
+        if kernels <= LARGE_POOL {
+            return self;
+        }
+        if objective == Objective::Lambdarank && self.get("lambdarank_truncation_level").is_none() {
+            self.put("lambdarank_truncation_level", 5.0);
+        }
+        let steps = ["n_estimators", "learning_rate"];
+        let are_small_trees = steps.map(|name| self.get(name)) == SMALL_TREES.map(Some);
+        if are_small_trees && !steps.iter().any(|name| self.given.contains(name)) {
+            self.put("n_estimators", SMALL_TREES[0] / 2.0);
+            self.put("learning_rate", SMALL_TREES[1] * 2.0);
         }
         self
     }
@@ -187,6 +200,7 @@ impl Params {
         };
         let value = value.ok_or_else(|| TrainError::param(name, format!("'{text}'"), expected))?;
         self.put(name, value);
+        self.given.push(name);
         Ok(())
     }
 
@@ -288,18 +302,27 @@ mod tests {
     }
 
     #[test]
-    fn large_pools_compare_the_first_few_places() {
-        let level = |objective, kernels| {
-            Params::of(objective).for_pool(objective, kernels).get("lambdarank_truncation_level")
+    fn large_pools_compare_the_first_few_places_and_take_large_steps() {
+        let names = ["lambdarank_truncation_level", "n_estimators", "learning_rate"];
+        let of = |params: &Params, objective, kernels| {
+            let params = params.clone().for_pool(objective, kernels);
+            names.map(|name| params.get(name))
         };
-        assert_eq!(
-            [30, 100, 546].map(|kernels| level(Objective::Lambdarank, kernels)),
-            [None, None, Some(5.0)]
-        );
-        assert_eq!(level(Objective::Listwise, 546), None);
-        let mut given = Params::of(Objective::Lambdarank);
+        let (small, half) = ([800.0, 0.05].map(Some), [400.0, 0.1].map(Some));
+        let params = Params::of(Objective::Lambdarank);
+        for (objective, kernels, level, [trees, step]) in [
+            (Objective::Lambdarank, 100, None, small),
+            (Objective::Lambdarank, 546, Some(5.0), half),
+            (Objective::Listwise, 546, None, half),
+        ] {
+            assert_eq!(of(&params, objective, kernels), [level, trees, step], "{kernels}");
+        }
+        let mut given = params.clone();
         given.set("lambdarank_truncation_level", "30").unwrap();
-        assert_eq!(given.clone().for_pool(Objective::Lambdarank, 546), given);
+        given.set("n_estimators", "800").unwrap();
+        assert_eq!(of(&given, Objective::Lambdarank, 546), [Some(30.0), Some(800.0), Some(0.05)]);
+        let universal = Params::universal();
+        assert_eq!(universal.clone().for_pool(Objective::Listwise, 546), universal);
     }
 
     #[test]

@@ -9,8 +9,8 @@
 
 // How the files divide the work. `compile` prepares a forest for a pool. `narrow` and `wide` walk the trees,
 // for pools of up to 32 lanes and of more, each with a version for CPUs with AVX-512 (they share `vectors`).
-// There, `narrow::rungs` answers the questions of narrow pools. `narrow::sieve` evaluates small trees without a
-// walk, with AVX-512 and with AVX2. `shortlist` finds only the best kernels of a wide pool. `single` walks for one
+// There, `narrow::rungs` answers the questions of narrow pools. `narrow::sieve` and `wide::sieve` evaluate small
+// trees without a walk, with AVX-512 and with AVX2. `shortlist` finds only the best kernels of a wide pool. `single` walks for one
 // kernel or row, `rows` scores rows of any problems. `crate::isa` says which loops this CPU can run.
 
 // Loops are compiled once for each instruction set that calls them, so they must be inlined into the callers.
@@ -50,7 +50,6 @@ use compile::ladder::Ladders;
 use compile::lanes::{LANES, Lanes};
 use narrow::Narrow;
 use scratch::grow;
-use shortlist::Scale;
 use single::Single;
 use wide::Wide;
 
@@ -113,8 +112,6 @@ pub struct PoolScorer {
     evaluator: OnceLock<Evaluator>,
     /// Number of calls before that.
     calls: AtomicU32,
-    /// For shortlists.
-    scale: Option<Scale>,
 }
 
 /// How the scores are found.
@@ -197,7 +194,6 @@ impl PoolScorer {
             isa,
             evaluator: OnceLock::new(),
             calls: AtomicU32::new(0),
-            scale: Scale::new(forest),
         })
     }
 
@@ -353,7 +349,7 @@ impl Evaluator {
             return Some(Evaluator::Narrow { walk, ladders, cells });
         }
         let cells = Cells::new(forest, &numbers, lanes, &answers, wide::BATCH)?;
-        let walk = Wide::new(lanes, &ladders, &answers, isa);
+        let walk = Wide::new(forest, &cells, lanes, &ladders, &answers, isa);
         Some(Evaluator::Wide { walk, ladders, cells })
     }
 }

@@ -24,6 +24,11 @@ pub struct Scratch {
     /// Small trees: the leaf of each lane, tree by tree.
     #[cfg(target_arch = "x86_64")]
     pub(super) leaf_of: Vec<Words>,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) found: Vec<Bytes>,
+    /// Small trees of a wide pool: the rounded sums of a few trees.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) parts: Vec<Words>,
     /// The sum of each lane.
     pub(super) sums: Vec<f64>,
     /// Wide: nodes that split their set.
@@ -64,6 +69,12 @@ pub(super) struct Row(pub(super) [f64; LANES]);
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(super) struct Words(pub(super) [u16; LANES]);
+
+/// A byte for each lane of a group.
+#[cfg(target_arch = "x86_64")]
+#[derive(Debug, Clone, Copy, Default)]
+#[repr(C, align(32))]
+pub(super) struct Bytes(pub(super) [u8; LANES]);
 
 /// A kernel of a shortlist.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -20,7 +20,8 @@
 //!    is `c`, have `F s >= c - E`. A kernel with `a < c - 2 E` has `F s <= a + E < c - E`: each of those is
 //!    better than it.
 //!
-//! For the lowest scores the same holds with the signs turned.
+//! For the lowest scores the same holds with the signs turned. Small trees (`wide::sieve`) have units of their own,
+//! `2^u` of these whole numbers, and so half of `2^u` in `E`.
 
 use super::compile::lanes::LANES;
 use super::compile::lanes::Lanes;
@@ -46,8 +47,9 @@ pub struct Wanted {
 /// How sums of leaf values become whole numbers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
-    factor: f64,
-    error: i64,
+    pub(super) factor: f64,
+    /// How far a whole number may be from the sum times the factor: half a unit a tree, and two.
+    pub(super) error: i64,
 }
 
 impl Scale {
@@ -84,11 +86,8 @@ impl PoolScorer {
         scratch: &mut Scratch,
     ) -> Result<bool, SizeError> {
         let values = self.values(uniform, pair)?;
-        let (Some(Evaluator::Wide { walk, ladders, cells }), Some(scale)) =
-            (self.evaluator.get(), self.scale)
-        else {
-            return Ok(false);
-        };
+        let Some(Evaluator::Wide { walk, ladders, cells }) = self.evaluator.get() else { return Ok(false) };
+        let Some(scale) = walk.scale() else { return Ok(false) };
         if !(1..=MOST_WANTED).contains(&wanted.count) {
             return Ok(false);
         }
@@ -119,11 +118,13 @@ impl PoolScorer {
         }
         listed_lanes.sort_unstable();
         let chosen = std::mem::take(&mut scratch.listed_lanes);
-        for (group, lanes) in chosen.chunks(LANES).enumerate() {
-            narrow::answer_for(&self.lanes, lanes, ladders, &values, &mut scratch.answers);
-            narrow::sum(walk.isa(), cells, lanes.len(), scratch);
-            let Scratch { listed_sums, sums, .. } = scratch;
-            listed_sums[group * LANES..][..lanes.len()].copy_from_slice(&sums[..lanes.len()]);
+        if !walk.sum_some(&chosen, scratch) {
+            for (group, lanes) in chosen.chunks(LANES).enumerate() {
+                narrow::answer_for(&self.lanes, lanes, ladders, &values, &mut scratch.answers);
+                narrow::sum(walk.isa(), cells, lanes.len(), scratch);
+                let Scratch { listed_sums, sums, .. } = scratch;
+                listed_sums[group * LANES..][..lanes.len()].copy_from_slice(&sums[..lanes.len()]);
+            }
         }
         for listed in &mut scratch.listed {
             // The lane is one of the chosen.

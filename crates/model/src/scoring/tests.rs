@@ -394,9 +394,10 @@ fn check_shortlists(seed: u64, trees: usize, leaves: usize, kernels: usize, call
 fn the_best_kernels_are_on_the_shortlist() {
     let (sizes, trees, calls): (&[usize], _, _) =
         if cfg!(miri) { (&[40], 3, 1) } else { (&[33, 65, 300, 513, 4608, 9001], 120, 6) };
-    let found: usize =
-        sizes.iter().map(|&kernels| check_shortlists(kernels as u64, trees, 40, kernels, calls)).sum();
-    assert!(found > 0);
+    for leaves in [16, 40] {
+        let check = |&kernels: &usize| check_shortlists(kernels as u64, trees, leaves, kernels, calls);
+        assert!(sizes.iter().map(check).sum::<usize>() > 0);
+    }
 }
 
 #[test]
@@ -463,7 +464,8 @@ fn small_trees_have_the_forests_bits() {
         let trees = if cfg!(miri) { 2 } else { 150 };
         let text = forest_text(random, &Sizes { features: 9, trees, leaves, chains });
         let forest = Arc::new(Forest::parse(text.as_bytes()).unwrap());
-        for kernels in if cfg!(miri) { 2..3 } else { 1..33 } {
+        let wide: &[usize] = if cfg!(miri) { &[] } else { &[33, 65, 97, 1025, 2100] };
+        for kernels in if cfg!(miri) { 2..3 } else { 1..33 }.chain(wide.iter().copied()) {
             check_forest(random, &forest, kernels, 3);
         }
         for isa in Isa::available() {

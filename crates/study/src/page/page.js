@@ -117,13 +117,8 @@ async function drawMap(map, tell) {
 
   // A row is named by what its kernel does not share with all others.
   const words = kernels.names.map((name) => name.split("_"));
-  const shared = (word) => {
-    let count = 0;
-    while (words.every((one) => one.length > count + 1 && one.at(word(count)) === words[0].at(word(count)))) count++;
-    return words.length > 1 ? count : 0;
-  };
-  const [lead, trail] = [shared((count) => count), shared((count) => -1 - count)];
-  const labels = words.map((one) => one.slice(lead, one.length - trail).join("_") || one.join("_"));
+  const shared = words[0].map((word, at) => words.length > 1 && words.every((one) => one[at] === word));
+  const labels = words.map((one) => one.filter((_, at) => !shared[at]).join("_") || one.join("_"));
 
   // Dark is slow, bright is fast.
   const stops = [[68, 1, 84], [59, 82, 139], [33, 145, 140], [94, 201, 98], [253, 231, 37]];
@@ -216,7 +211,7 @@ async function drawMap(map, tell) {
     paint.textBaseline = "middle";
     const each = Math.ceil(14 / view.height);
     const room = gutter - 18 * scale;
-    const first = Math.floor(map.scrollTop / view.height / each) * each;
+    const first = Math.floor(map.scrollTop / view.height / each) * each + (each >> 1);
     for (let y = first; y < view.rows.length && (y - first) * view.height < map.clientHeight + 14; y += each) {
       let text = labels[view.rows[y]];
       const { width } = paint.measureText(text);

@@ -25,7 +25,7 @@ mod avx512;
 #[cfg(target_arch = "x86_64")]
 mod rungs;
 #[cfg(target_arch = "x86_64")]
-mod sieve;
+pub(super) mod sieve;
 
 use std::ops::Range;
 
@@ -52,7 +52,7 @@ pub(in crate::scoring) const BEHIND: usize = 16;
 /// Trees per batch.
 pub(in crate::scoring) const BATCH: usize = 64;
 /// Maximum number of leaves of a small tree.
-const SMALL: usize = 16;
+pub(super) const SMALL: usize = 16;
 
 #[derive(Debug)]
 pub(in crate::scoring) struct Narrow {

@@ -22,8 +22,9 @@
 
 #[allow(clippy::wildcard_imports)] // some intrinsics
 use std::arch::x86_64::*;
+use std::ops::Range;
 
-use super::{BATCH, SMALL as LEAVES};
+use super::{BATCH, SMALL};
 use crate::isa::{Avx2, Avx512};
 use crate::scoring::compile::answers::KernelAnswers;
 use crate::scoring::compile::cells::{
@@ -41,6 +42,8 @@ const GROUP: usize = 8;
 const SEQUENCE: u16 = 0x09af;
 /// The place of those bits.
 const UPPER: i32 = 12;
+/// Multiplied by a half word, gives a word of it twice.
+pub(in crate::scoring) const TWICE: u32 = 0x0001_0001;
 
 /// A forest of small trees.
 #[derive(Debug)]
@@ -52,7 +55,7 @@ pub(in crate::scoring) struct Sieve {
     /// Their nodes.
     nodes: Vec<Node>,
     /// The values of the leaves of each tree, in the order of the trees, each at its [`place`].
-    values: Vec<[f64; LEAVES]>,
+    values: Vec<[f64; SMALL]>,
     /// The element of each lane.
     elements: [u8; LANES],
 }
@@ -76,20 +79,34 @@ struct Node {
 struct Batch<'a> {
     trees: &'a [Tree],
     starts: &'a [Words],
-    values: &'a [[f64; LEAVES]],
+    values: &'a [[f64; SMALL]],
 }
 
 /// A tree while it is converted.
 #[derive(Default)]
-struct Draft {
-    /// Questions, and the leaves that remain after a no.
-    nodes: Vec<(Question, u16)>,
+pub(in crate::scoring) struct Draft {
+    pub(in crate::scoring) splits: Vec<Split>,
     values: Vec<f64>,
+}
+
+/// A node of a small tree.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::scoring) struct Split {
+    pub(in crate::scoring) question: Question,
+    /// The leaves behind each answer.
+    pub(in crate::scoring) yes: u16,
+    pub(in crate::scoring) no: u16,
 }
 
 /// Where a leaf's value is: what the vectors make of its bit.
 const fn place(leaf: usize) -> usize {
     (SEQUENCE.wrapping_shl(leaf as u32) >> UPPER) as usize
+}
+
+/// The elements of two vectors of 256 bits that are a lane. Answers come to them as pairs of half words: every element
+/// of even number is a lane of the lower half.
+pub(in crate::scoring) const fn halved(lane: usize) -> usize {
+    lane % (LANES / 2) * 2 + lane / (LANES / 2)
 }
 
 impl Sieve {
@@ -98,10 +115,9 @@ impl Sieve {
         Self::new(cells, answers, lanes, |lane| lane)
     }
 
-    /// A sieve of twice 256 bits. Answers come to it as pairs of half words: every element of even number is a
-    /// lane of the lower half.
+    /// A sieve of twice 256 bits.
     pub(in crate::scoring) fn halved(cells: &Cells, answers: &KernelAnswers, lanes: usize) -> Option<Sieve> {
-        Self::new(cells, answers, lanes, |lane| lane % (LANES / 2) * 2 + lane / (LANES / 2))
+        Self::new(cells, answers, lanes, halved)
     }
 
     fn new(
@@ -113,33 +129,21 @@ impl Sieve {
         let elements = std::array::from_fn(|lane| element(lane) as u8);
         let mut sieve =
             Sieve { trees: Vec::new(), starts: Vec::new(), nodes: Vec::new(), values: Vec::new(), elements };
-        let mut drafts = Vec::new();
-        for batch in &cells.batches {
-            for (at, leaf) in batch.starts() {
-                let mut draft = Draft::default();
-                draft.add(&cells.cells[batch.start..], at, leaf)?;
-                drafts.push(draft);
-            }
-        }
-        for drafts in drafts.chunks_mut(BATCH) {
+        for drafts in Draft::all(cells)?.chunks_mut(BATCH) {
             let mut batch = Vec::new();
             for (number, draft) in drafts.iter_mut().enumerate() {
-                let mut values = [0.0; LEAVES];
-                draft.values.iter().enumerate().for_each(|(leaf, &value)| values[place(leaf)] = value);
-                sieve.values.push(values);
-                batch.push((number, draft.start(lanes, answers), &draft.nodes));
+                sieve.values.push(draft.values());
+                batch.push((number, draft.start(0..lanes, answers), &draft.splits));
             }
-            batch.sort_by_key(|(_, _, nodes)| nodes.len());
-            let node = |&(question, rest): &(Question, u16)| Node {
-                question: question.into(),
-                rest: u32::from(rest) << 16 | u32::from(rest),
-            };
-            for (number, reach, nodes) in batch {
+            batch.sort_by_key(|(_, _, splits)| splits.len());
+            let node =
+                |split: &Split| Node { question: split.question.into(), rest: u32::from(!split.yes) * TWICE };
+            for (number, reach, splits) in batch {
                 let mut start = Words::default();
                 reach.iter().enumerate().for_each(|(lane, &leaves)| start.0[element(lane)] = leaves);
-                sieve.trees.push(Tree { number: number as u16, nodes: nodes.len() as u16 });
+                sieve.trees.push(Tree { number: number as u16, nodes: splits.len() as u16 });
                 sieve.starts.push(start);
-                sieve.nodes.extend(nodes.iter().map(node));
+                sieve.nodes.extend(splits.iter().map(node));
             }
         }
         Some(sieve)
@@ -170,37 +174,104 @@ impl Sieve {
 }
 
 impl Draft {
+    /// All trees, in their order; `None` if one is not small.
+    pub(in crate::scoring) fn all(cells: &Cells) -> Option<Vec<Draft>> {
+        let batches = cells.batches.iter();
+        let trees =
+            batches.flat_map(|batch| batch.starts().map(|start| (&cells.cells[batch.start..], start)));
+        let draft = |(cells, (at, leaf)): (&[u32], _)| {
+            let mut draft = Draft::default();
+            draft.add(cells, at, leaf).map(|_| draft)
+        };
+        trees.map(draft).collect()
+    }
+
+    /// The values of the leaves, each at its [`place`].
+    pub(in crate::scoring) fn values(&self) -> [f64; SMALL] {
+        let mut values = [0.0; SMALL];
+        self.values.iter().enumerate().for_each(|(leaf, &value)| values[place(leaf)] = value);
+        values
+    }
+
     /// Adds a subtree, and returns its leaves.
     fn add(&mut self, cells: &[u32], at: u32, leaf: bool) -> Option<u16> {
         if leaf {
             self.values.push(leaf_value(cells, at));
-            return (self.values.len() <= LEAVES).then(|| 1 << (self.values.len() - 1));
+            return (self.values.len() <= SMALL).then(|| 1 << (self.values.len() - 1));
         }
-        let (cell, node) = (cells[at as usize], self.nodes.len());
-        if node == LEAVES {
+        let (cell, node) = (cells[at as usize], self.splits.len());
+        if node == SMALL {
             return None;
         }
-        self.nodes.push(((cell & QUESTION) as Question, 0));
+        self.splits.push(Split { question: (cell & QUESTION) as Question, yes: 0, no: 0 });
         let near = (at + 1, cell & NEAR_LEAF != 0);
         let far = (at + ((cell >> FAR_SHIFT) & FAR_MAX as u32), cell & FAR_LEAF != 0);
         let (yes, no) = if cell & FLIPPED == 0 { (near, far) } else { (far, near) };
         let yes = self.add(cells, yes.0, yes.1)?;
-        self.nodes[node].1 = !yes;
-        Some(yes | self.add(cells, no.0, no.1)?)
+        let no = self.add(cells, no.0, no.1)?;
+        (self.splits[node].yes, self.splits[node].no) = (yes, no);
+        Some(yes | no)
     }
 
     /// The leaves that each lane begins with; leaves only the nodes that can take away one of them.
-    fn start(&mut self, lanes: usize, answers: &KernelAnswers) -> [u16; LANES] {
-        let mut reach = [u16::MAX; LANES];
-        self.nodes.retain(|(question, rest)| {
-            let Some(yes) = answers.yes(usize::from(*question)) else { return true };
-            let no = |&lane: &usize| yes[0] >> lane & 1 == 0;
-            (0..lanes).filter(no).for_each(|lane| reach[lane] &= rest);
+    pub(in crate::scoring) fn start(&mut self, lanes: Range<usize>, answers: &KernelAnswers) -> Vec<u16> {
+        let mut reach = vec![u16::MAX; lanes.len()];
+        self.splits.retain(|split| {
+            let Some(yes) = answers.yes(usize::from(split.question)) else { return true };
+            for (lane, reach) in lanes.clone().zip(&mut reach) {
+                let yes = (yes[lane / 64] >> (lane % 64)) as u16 & 1;
+                *reach &= !split.yes | yes.wrapping_neg();
+            }
             false
         });
-        let any = reach[..lanes].iter().fold(0, |any, leaves| any | leaves);
-        self.nodes.retain(|(_, rest)| any & !rest != 0);
+        let any = reach.iter().fold(0, |any, leaves| any | leaves);
+        self.splits.retain(|split| any & split.yes != 0);
         reach
+    }
+}
+
+/// Bits of the answer to a question, for both vectors of elements as [`halved`] says.
+#[derive(Clone, Copy)]
+pub(in crate::scoring) struct Halves([__m256i; 2]);
+
+impl Halves {
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(in crate::scoring) fn new() -> Halves {
+        // Both elements of a pair have the same bit, in their halves of the answer.
+        let lower =
+            _mm256_sllv_epi32(_mm256_set1_epi32(TWICE as i32), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
+        Halves([lower, _mm256_slli_epi16::<8>(lower)])
+    }
+
+    /// Takes the leaves away that are not the rest from all elements whose answer is no.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(in crate::scoring) fn take(self, reach: &mut [__m256i; 2], answer: u32, rest: u32) {
+        let (answer, rest) = (_mm256_set1_epi32(answer as i32), _mm256_set1_epi32(rest as i32));
+        for (reach, bits) in reach.iter_mut().zip(self.0) {
+            let yes = _mm256_cmpeq_epi16(_mm256_and_si256(answer, bits), bits);
+            *reach = _mm256_and_si256(*reach, _mm256_or_si256(yes, rest));
+        }
+    }
+}
+
+/// The [`place`] of each element's lowest leaf.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(in crate::scoring) fn lowest(reach: __m256i) -> __m256i {
+    let lowest = _mm256_and_si256(reach, _mm256_sub_epi16(_mm256_setzero_si256(), reach));
+    _mm256_srli_epi16::<UPPER>(_mm256_mullo_epi16(lowest, _mm256_set1_epi16(SEQUENCE as i16)))
+}
+
+/// The leaves of both vectors.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(in crate::scoring) fn load(words: &Words) -> [__m256i; 2] {
+    // SAFETY: 32 words, aligned to a line.
+    unsafe {
+        let words = words.0.as_ptr();
+        [_mm256_load_si256(words.cast()), _mm256_load_si256(words.add(LANES / 2).cast())]
     }
 }
 
@@ -236,34 +307,19 @@ fn sum_halved(sieve: &Sieve, lanes: usize, scratch: &mut Scratch) {
 #[inline]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn halved_leaves(number: u16, start: &Words, nodes: &[Node], answers: &[u32]) -> Words {
-    // Both elements of a pair have the same bit, in their halves of the answer.
-    let lower = _mm256_sllv_epi32(_mm256_set1_epi32(0x0001_0001), _mm256_set_epi32(7, 6, 5, 4, 3, 2, 1, 0));
-    let upper = _mm256_slli_epi16::<8>(lower);
-    // SAFETY: 32 words, aligned to a line.
-    let (mut first, mut second) = unsafe {
-        let words = start.0.as_ptr();
-        (_mm256_load_si256(words.cast()), _mm256_load_si256(words.add(LANES / 2).cast()))
-    };
+    let (halves, mut reach) = (Halves::new(), load(start));
     for node in nodes {
         // SAFETY: questions are of this forest; all have answers (`Narrow::fit`).
-        let answer = _mm256_set1_epi32(unsafe { get(answers, node.question as usize) } as i32);
-        let rest = _mm256_set1_epi32(node.rest as i32);
-        let yes = |bits| _mm256_cmpeq_epi16(_mm256_and_si256(answer, bits), bits);
-        first = _mm256_and_si256(first, _mm256_or_si256(yes(lower), rest));
-        second = _mm256_and_si256(second, _mm256_or_si256(yes(upper), rest));
+        let answer = unsafe { get(answers, node.question as usize) };
+        halves.take(&mut reach, answer, node.rest);
     }
-    let sequence = _mm256_set1_epi16(SEQUENCE as i16);
-    let before = _mm256_set1_epi16((usize::from(number) * LEAVES) as i16);
-    let place = |reach| {
-        let lowest = _mm256_and_si256(reach, _mm256_sub_epi16(_mm256_setzero_si256(), reach));
-        _mm256_or_si256(_mm256_srli_epi16::<UPPER>(_mm256_mullo_epi16(lowest, sequence)), before)
-    };
+    let before = _mm256_set1_epi16((usize::from(number) * SMALL) as i16);
     let mut leaves = Words::default();
-    // SAFETY: as before.
+    // SAFETY: 32 words, aligned to a line.
     unsafe {
         let words = leaves.0.as_mut_ptr();
-        _mm256_store_si256(words.cast(), place(first));
-        _mm256_store_si256(words.add(LANES / 2).cast(), place(second));
+        _mm256_store_si256(words.cast(), _mm256_or_si256(lowest(reach[0]), before));
+        _mm256_store_si256(words.add(LANES / 2).cast(), _mm256_or_si256(lowest(reach[1]), before));
     }
     leaves
 }
@@ -284,7 +340,7 @@ fn sum_wide(sieve: &Sieve, lanes: usize, scratch: &mut Scratch) {
             // SAFETY: sixteen values; 32 words.
             unsafe {
                 let (low, high) =
-                    (_mm512_loadu_pd(values.as_ptr()), _mm512_loadu_pd(values[LEAVES / 2..].as_ptr()));
+                    (_mm512_loadu_pd(values.as_ptr()), _mm512_loadu_pd(values[SMALL / 2..].as_ptr()));
                 for (total, leaf) in totals.iter_mut().zip(leaf.0.chunks_exact(GROUP)) {
                     let leaf = _mm512_cvtepu16_epi64(_mm_load_si128(leaf.as_ptr().cast()));
                     *total = _mm512_add_pd(*total, _mm512_permutex2var_pd(low, leaf, high));

@@ -18,9 +18,12 @@
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod sieve;
 
 use std::ops::AddAssign;
 
+use crate::forest::Forest;
 use crate::isa::Isa;
 use crate::scoring::Values;
 use crate::scoring::compile::answers::KernelAnswers;
@@ -30,14 +33,24 @@ use crate::scoring::compile::cells::{
 };
 use crate::scoring::compile::ladder::Ladders;
 use crate::scoring::compile::lanes::{Column, Lanes};
+use crate::scoring::narrow::SMALL;
+#[cfg(target_arch = "x86_64")]
+use crate::scoring::scratch::Bytes;
 use crate::scoring::scratch::{Scratch, grow};
+use crate::scoring::shortlist::Scale;
 use crate::scoring::unchecked::{get, set};
 use crate::scoring::work::Work;
+#[cfg(target_arch = "x86_64")]
+use sieve::Sieve;
 
 /// Trees per batch.
 pub(in crate::scoring) const BATCH: usize = 16;
-/// Maximum number of lanes of a slab.
+/// Maximum number of lanes of a slab; of one for small trees.
 const SLAB: usize = 8192;
+const SMALL_SLAB: usize = 1024;
+/// Lanes whose leaves' values are added together.
+#[cfg(target_arch = "x86_64")]
+const TOGETHER: usize = 8;
 /// Words per vector: sets consist of whole vectors.
 pub(in crate::scoring) const VECTOR: usize = 8;
 
@@ -50,6 +63,7 @@ const FIRST_MASK: u32 = 2;
 pub(in crate::scoring) struct Wide {
     slabs: Vec<Slab>,
     isa: Isa,
+    scale: Option<Scale>,
 }
 
 /// Consecutive lanes.
@@ -64,6 +78,9 @@ struct Slab {
     /// Answers to the questions about kernels alone.
     answers: Vec<u32>,
     masks: Vec<u64>,
+    /// For small trees.
+    #[cfg(target_arch = "x86_64")]
+    sieve: Option<Sieve>,
 }
 
 /// What the walk of a slab reads.
@@ -78,17 +95,37 @@ pub(in crate::scoring) struct View<'a> {
 
 impl Wide {
     pub(in crate::scoring) fn new(
+        forest: &Forest,
+        cells: &Cells,
         lanes: &Lanes,
         ladders: &Ladders,
         answers: &KernelAnswers,
         isa: Isa,
     ) -> Wide {
-        let slabs = lanes.len().div_ceil(SLAB).max(1);
+        let is_small = forest.trees().iter().all(|tree| tree.leaf_values().len() <= SMALL);
+        let slabs = lanes.len().div_ceil(if is_small { SMALL_SLAB } else { SLAB }).max(1);
         let size = lanes.len().div_ceil(slabs).next_multiple_of(64);
         let starts = (0..lanes.len()).step_by(size);
-        let slabs =
-            starts.map(|first| Slab::new(lanes, ladders, answers, first, size.min(lanes.len() - first)));
-        Wide { slabs: slabs.collect(), isa }
+        #[allow(unused_mut)] // other architectures have no sieve
+        let mut slabs: Vec<Slab> = starts
+            .map(|first| Slab::new(lanes, ladders, answers, first, size.min(lanes.len() - first)))
+            .collect();
+        #[allow(unused_mut)]
+        let mut scale = Scale::new(forest);
+        #[cfg(target_arch = "x86_64")]
+        if let (Some(of_walk), Some(_)) = (scale, isa.avx2()) {
+            for slab in &mut slabs {
+                let lanes = slab.first..lanes.len().min(slab.first + size);
+                slab.sieve = Sieve::new(cells, answers, lanes, of_walk);
+                scale = slab.sieve.as_ref().map_or(scale, |sieve| Some(sieve.scale));
+            }
+        }
+        Wide { slabs, isa, scale }
+    }
+
+    /// How [`estimate`](Self::estimate) rounds; `None` if it cannot.
+    pub(in crate::scoring) fn scale(&self) -> Option<Scale> {
+        self.scale
     }
 
     pub(in crate::scoring) fn isa(&self) -> Isa {
@@ -113,6 +150,12 @@ impl Wide {
         grow(&mut scratch.add_value, additions);
         grow(&mut scratch.positions, runs);
         grow(&mut scratch.sums, self.room());
+        #[cfg(target_arch = "x86_64")]
+        {
+            let found = |slab: &Slab| slab.sieve.as_ref().map_or(0, |sieve| sieve.found(slab.first).end);
+            grow(&mut scratch.found, self.slabs.last().map_or(0, found));
+            grow(&mut scratch.parts, words * 2);
+        }
     }
 
     /// Number of sums that the slabs write, including the last one's padding.
@@ -136,6 +179,8 @@ impl Wide {
             let part = &mut sums[slab.first..slab.first + slab.words * 64];
             part.fill(0);
             match self.isa {
+                #[cfg(target_arch = "x86_64")]
+                _ if slab.sieve.is_some() => self.find(slab, scratch, Some(part)),
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512(isa) => avx512::sum_rounded(isa, view, scratch, part, factor),
                 #[cfg(target_arch = "x86_64")]
@@ -166,6 +211,11 @@ impl Wide {
             part.fill(0.0);
             match self.isa {
                 #[cfg(target_arch = "x86_64")]
+                _ if slab.sieve.is_some() => {
+                    self.find(slab, scratch, None);
+                    slab.sum(Some, &scratch.found, part);
+                }
+                #[cfg(target_arch = "x86_64")]
                 Isa::Avx512(isa) => avx512::sum(isa, view, scratch, part),
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx2(_) => {
@@ -176,6 +226,51 @@ impl Wide {
             }
             scratch.sums = sums;
         }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Wide {
+    /// The sums of some lanes, in their ascending order, whose leaves [`estimate`](Self::estimate) has found. False for
+    /// a walk, which does not note them.
+    pub(in crate::scoring) fn sum_some(&self, lanes: &[u32], scratch: &mut Scratch) -> bool {
+        let mut rest = lanes;
+        for slab in &self.slabs {
+            let (own, others) = rest.split_at(rest.partition_point(|&lane| (lane as usize) < slab.end()));
+            let sums = &mut scratch.listed_sums[lanes.len() - rest.len()..][..own.len()];
+            if !slab.sum(|at| own.get(at).map(|&lane| lane as usize - slab.first), &scratch.found, sums) {
+                return false;
+            }
+            rest = others;
+        }
+        true
+    }
+
+    /// Finds the leaves of a slab's lanes.
+    fn find(&self, slab: &Slab, scratch: &mut Scratch, sums: Option<&mut [i32]>) {
+        let (Some(sieve), Some(isa)) = (&slab.sieve, self.isa.avx2()) else { return };
+        let mut found = std::mem::take(&mut scratch.found);
+        let own = &mut found[sieve.found(slab.first)];
+        sieve.find(isa, (slab.masks.len(), slab.words), scratch, own, sums);
+        scratch.found = found;
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Slab {
+    fn end(&self) -> usize {
+        self.first + self.words * 64
+    }
+
+    /// The sums of lanes whose leaves were found. False for a walk.
+    fn sum(&self, lane: impl Fn(usize) -> Option<usize>, found: &[Bytes], sums: &mut [f64]) -> bool {
+        let Some(sieve) = &self.sieve else { return false };
+        let found = &found[sieve.found(self.first)];
+        for (at, sums) in (0..).step_by(TOGETHER).zip(sums.chunks_mut(TOGETHER)) {
+            let lanes = std::array::from_fn(|next| lane(at + next).unwrap_or(0));
+            sums.copy_from_slice(&sieve.sums(found, lanes)[..sums.len()]);
+        }
+        true
     }
 }
 
@@ -213,8 +308,16 @@ impl Slab {
                 _ => runs.push((class, lane, lane + 1)),
             }
         }
-        let mut slab =
-            Slab { first, words, all, runs, answers: vec![NONE; ladders.questions], masks: Vec::new() };
+        let mut slab = Slab {
+            first,
+            words,
+            all,
+            runs,
+            answers: vec![NONE; ladders.questions],
+            masks: Vec::new(),
+            #[cfg(target_arch = "x86_64")]
+            sieve: None,
+        };
         for ladder in ladders.of(Column::Kernel) {
             // Whole vectors of words, as many as the slab has.
             let mut mask = vec![0; words];
