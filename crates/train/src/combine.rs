@@ -16,7 +16,9 @@ pub(super) fn sum(forests: &[(&str, f64)]) -> Result<String, String> {
         for tree in trees_of(forest)? {
             let change = |key: &str, values: &mut [f64]| {
                 if key != THRESHOLD {
-                    values.iter_mut().for_each(|value| *value /= divisor);
+                    for value in values {
+                        *value /= divisor;
+                    }
                 }
             };
             trees.push(changed(tree, change)?);
@@ -56,17 +58,14 @@ const THRESHOLD: &str = "threshold";
 fn changed(tree: &str, change: impl Fn(&str, &mut [f64])) -> Result<String, String> {
     let mut text = String::new();
     for line in tree.lines() {
-        match line.split_once('=') {
-            Some((key @ (THRESHOLD | "leaf_value" | "internal_value"), numbers)) => {
-                let mut values = numbers.split_whitespace().map(number).collect::<Result<Vec<_>, _>>()?;
-                change(key, &mut values);
-                let numbers: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
-                let _ = writeln!(text, "{key}={}", numbers.join(" "));
-            }
-            _ => {
-                text.push_str(line);
-                text.push('\n');
-            }
+        if let Some((key @ (THRESHOLD | "leaf_value" | "internal_value"), numbers)) = line.split_once('=') {
+            let mut values = numbers.split_whitespace().map(number).collect::<Result<Vec<_>, _>>()?;
+            change(key, &mut values);
+            let numbers: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
+            let _ = writeln!(text, "{key}={}", numbers.join(" "));
+        } else {
+            text.push_str(line);
+            text.push('\n');
         }
     }
     Ok(text)
