@@ -8,7 +8,7 @@
 //! tree   = lines
 //! line   = 0, text                      as it stands
 //!        | kind, key, list              kind: bytes of an integer, `f` for single or `d` for double
-//!                                     precision
+//!                                     precision, if single would not be exact
 //! ```
 //!
 //! Texts, keys and lists have their length before them. A file is read part by part, and a part whose
@@ -126,7 +126,12 @@ fn put_line(to: &mut Vec<u8>, key: &str, value: &str) -> Result<(), String> {
     } else if SINGLES.contains(&key) {
         (b'f', numbers::<f32>(key, value)?.into_iter().flat_map(f32::to_le_bytes).collect())
     } else if DOUBLES.contains(&key) {
-        (b'd', numbers::<f64>(key, value)?.into_iter().flat_map(f64::to_le_bytes).collect())
+        let numbers = numbers::<f64>(key, value)?;
+        if numbers.iter().all(|&number| f64::from(number as f32) == number) {
+            (b'f', numbers.into_iter().flat_map(|number| (number as f32).to_le_bytes()).collect())
+        } else {
+            (b'd', numbers.into_iter().flat_map(f64::to_le_bytes).collect())
+        }
     } else {
         to.push(0);
         return put(to, format!("{key}={value}").as_bytes());

@@ -8,33 +8,77 @@ use std::fmt::Write;
 /// It is a forest like any other, for LightGBM and for us, so both give it the same bits.
 pub(super) fn sum(forests: &[(&str, f64)]) -> Result<String, String> {
     let [(first, _), ..] = forests else { return Err("nothing to add".to_owned()) };
-    let head = head_of(first)?;
-    let mut trees = String::new();
-    let mut sizes = Vec::new();
+    let mut trees = Vec::new();
     for (forest, divisor) in forests {
         if columns_of(forest) != columns_of(first) {
             return Err("forests of other columns cannot be combined".to_owned());
         }
         for tree in trees_of(forest)? {
-            let start = trees.len();
-            let _ = writeln!(trees, "Tree={}", sizes.len());
-            for line in tree.lines() {
-                if let Some((key @ ("leaf_value" | "internal_value"), values)) = line.split_once('=') {
-                    let values = values.split_whitespace().map(|value| divided(value, *divisor));
-                    let values: Vec<String> = values.collect::<Result<_, _>>()?;
-                    let _ = writeln!(trees, "{key}={}", values.join(" "));
-                } else {
-                    trees.push_str(line);
-                    trees.push('\n');
+            let change = |key: &str, values: &mut [f64]| {
+                if key != THRESHOLD {
+                    for value in values {
+                        *value /= divisor;
+                    }
                 }
-            }
-            // Two blank lines end a tree.
-            trees.push_str("\n\n");
-            sizes.push((trees.len() - start).to_string());
+            };
+            trees.push(changed(tree, change)?);
         }
     }
-    let tail = first.split_once("end of trees").map_or("", |(_, tail)| tail);
-    Ok(format!("{head}tree_sizes={}\n\n{trees}end of trees{}", sizes.join(" "), without_importances(tail)))
+    with_trees(first, &trees)
+}
+
+/// The same forest in single precision, to be shipped: without weights and counts, which no score needs, values in steps
+/// of a 2048th of their tree's largest, and thresholds not below what they were, so that values equal to them stay on
+/// their side.
+pub(super) fn lean(forest: &str) -> Result<String, String> {
+    const UNUSED: [&str; 4] = ["leaf_weight=", "internal_weight=", "leaf_count=", "internal_count="];
+    let change = |key: &str, values: &mut [f64]| {
+        let most = values.iter().fold(f64::MIN_POSITIVE, |most, value| most.max(value.abs()));
+        let step = (most.log2().ceil() - 11.0).exp2();
+        for value in values {
+            *value = if key == THRESHOLD { single(*value) } else { (*value / step).round() * step };
+        }
+    };
+    let one = |tree: &str| {
+        let used = tree.lines().filter(|line| !UNUSED.iter().any(|key| line.starts_with(key)));
+        changed(&used.collect::<Vec<_>>().join("\n"), change)
+    };
+    with_trees(forest, &trees_of(forest)?.into_iter().map(one).collect::<Result<Vec<_>, _>>()?)
+}
+
+/// A threshold in single precision. What is compared with it is below LightGBM's, by as little as a number can be.
+fn single(threshold: f64) -> f64 {
+    let nearest = threshold as f32;
+    f64::from(if f64::from(nearest) < threshold.next_down() { nearest.next_up() } else { nearest })
+}
+
+const THRESHOLD: &str = "threshold";
+
+/// A tree with other thresholds or values.
+fn changed(tree: &str, change: impl Fn(&str, &mut [f64])) -> Result<String, String> {
+    let mut text = String::new();
+    for line in tree.lines() {
+        if let Some((key @ (THRESHOLD | "leaf_value" | "internal_value"), numbers)) = line.split_once('=') {
+            let mut values = numbers.split_whitespace().map(number).collect::<Result<Vec<_>, _>>()?;
+            change(key, &mut values);
+            let numbers: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
+            let _ = writeln!(text, "{key}={}", numbers.join(" "));
+        } else {
+            text.push_str(line);
+            text.push('\n');
+        }
+    }
+    Ok(text)
+}
+
+/// The text of a forest of these trees, which begins and ends as another does.
+fn with_trees(like: &str, trees: &[String]) -> Result<String, String> {
+    // Two blank lines end a tree.
+    let numbered = trees.iter().enumerate().map(|(place, tree)| format!("Tree={place}\n{tree}\n\n"));
+    let trees: Vec<String> = numbered.collect();
+    let sizes: Vec<String> = trees.iter().map(|tree| tree.len().to_string()).collect();
+    let tail = without_importances(like.split_once("end of trees").map_or("", |(_, tail)| tail));
+    Ok(format!("{}tree_sizes={}\n\n{}end of trees{tail}", head_of(like)?, sizes.join(" "), trees.concat()))
 }
 
 /// The line with the names of the columns.
@@ -58,9 +102,8 @@ fn trees_of(forest: &str) -> Result<Vec<&str>, String> {
         .collect()
 }
 
-fn divided(value: &str, share: f64) -> Result<String, String> {
-    let value: f64 = value.parse().map_err(|_| format!("'{value}' is not a number"))?;
-    Ok(format!("{:?}", value / share))
+fn number(word: &str) -> Result<f64, String> {
+    word.parse().map_err(|_| format!("'{word}' is not a number"))
 }
 
 /// The text after the trees, without the importances, which belong to one forest only.
@@ -100,5 +143,19 @@ mod tests {
         assert_eq!(scores(&sum(&[(&first, 1.0), (&second, 0.5)]).unwrap()), [21.0, 62.0]);
         let error = sum(&[(&first, 1.0), (&forest("b", "1 2"), 1.0)]).unwrap_err();
         assert_eq!(error, "forests of other columns cannot be combined");
+    }
+
+    /// More than half of a shipped ranking were digits and counts that no score needs.
+    #[test]
+    fn a_lean_forest_decides_alike_in_half_of_the_digits() {
+        let third = (1.0_f64 / 3.0).next_up();
+        let whole = forest("a", "0.12345678901234567 -1.9876543210987654")
+            .replace("threshold=0.5", &format!("threshold={third:?}"));
+        let lean = lean(&whole).unwrap();
+        assert!(!lean.contains("weight") && !lean.contains("count="), "{lean}");
+        let forest = Forest::parse(lean.as_bytes()).unwrap();
+        let steps = [1.0 / 3.0, 0.334].map(|value| forest.predict(&[value]).unwrap() * 1024.0);
+        assert_eq!(steps, [126.0, -2035.0]);
+        assert_eq!(single(6.0_f64.next_up()), 6.0);
     }
 }

@@ -226,6 +226,7 @@ fn one(
     watcher.trained();
 
     let wrong = |message: String| TrainError::forest(goal.target, message);
+    let text = if data.problems.iter().any(is_tuned) { combine::lean(&text).map_err(wrong)? } else { text };
     let forest = Forest::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
     let continued = match &task.start {
         Some(start) => Forest::parse(start.as_bytes()).map_err(|e| wrong(e.to_string()))?.trees().len(),

@@ -52,7 +52,7 @@ impl Packed<'_> {
                 2 => i16::from_le_bytes(bytes.try_into().ok()?).to_string(),
                 4 => i32::from_le_bytes(bytes.try_into().ok()?).to_string(),
                 8 => i64::from_le_bytes(bytes.try_into().ok()?).to_string(),
-                b'f' => format!("{:?}", f32::from_le_bytes(bytes.try_into().ok()?)),
+                b'f' => format!("{:?}", f64::from(f32::from_le_bytes(bytes.try_into().ok()?))),
                 b'd' => format!("{:?}", f64::from_le_bytes(bytes.try_into().ok()?)),
                 _ => return None,
             })
@@ -139,7 +139,7 @@ macro_rules! integers {
 integers!(u8, i32, u32, usize);
 
 macro_rules! floats {
-    ($($type:ty, $unpacked:ident);*) => {$(
+    ($($type:ty: $($unpacked:ident),*);*) => {$(
         impl Number for $type {
             #[inline]
             fn read_first(text: &[u8]) -> Option<($type, usize)> {
@@ -148,13 +148,16 @@ macro_rules! floats {
 
             #[inline]
             fn unpack(number: Unpacked) -> Option<$type> {
-                if let Unpacked::$unpacked(value) = number { Some(value) } else { None }
+                match number {
+                    $(Unpacked::$unpacked(value) => Some(value.into()),)*
+                    _ => None,
+                }
             }
         }
     )*};
 }
 
-floats!(f64, Double; f32, Single);
+floats!(f64: Double, Single; f32: Single);
 
 #[cfg(test)]
 mod tests {
