@@ -47,8 +47,6 @@ efficiency: ckselect offline-python
 		--output '$(EFFICIENCY)/upstream.csv'
 	'$(OFFLINE_PYTHON)' -B packaging/docs/efficiency.py '$(EFFICIENCY)/model/oof_predictions.parquet' '$(EFFICIENCY)/estimate.csv' \
 		'$(EFFICIENCY)/universal.csv' '$(EFFICIENCY)/upstream.csv' >'$(EFFICIENCY)/efficiency.csv'
-	'$(TARGET_DIR)/release/ckselect' tune --arch gfx950 --model '$(EFFICIENCY)/h200' --simulate '$(MI355X)/forward_bf16_oracle_dev.csv' --counts \
-		--params draws=10 --format csv >'$(EFFICIENCY)/curve.csv'
 	cp '$(EFFICIENCY)/efficiency.csv' docs/images/
 
 # The stamp is written last, so that an interrupted installation is begun again.
