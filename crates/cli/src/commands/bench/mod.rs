@@ -467,7 +467,7 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
             check_free(log)?;
         }
         runner.check(&plan.used_kernels())?;
-        summary::plan(&plan, args.shard, cost, &settings, args.format)?;
+        summary::plan(&plan, args.shard, cost, args.format)?;
         return Ok(None);
     }
     let signals = Signals::new()?;

@@ -1,7 +1,6 @@
 //! Tables of what a sweep will do, and of what it did.
 
 use ck_select_measure::plan::{Cost, Plan};
-use ck_select_measure::runner::Settings;
 use ck_select_measure::shard::Shard;
 use ck_select_measure::sweep::Summary;
 
@@ -9,25 +8,16 @@ use crate::error::CliError;
 use crate::table::{Cell, Format, Table};
 
 /// What would be measured.
-pub(super) fn plan(
-    plan: &Plan,
-    shard: Shard,
-    cost: Cost,
-    settings: &Settings,
-    format: Format,
-) -> Result<(), CliError> {
-    let problems: Vec<usize> =
-        plan.problems().iter().map(|planned| planned.kernels.len()).filter(|&count| count > 0).collect();
-    let batches: usize = problems.iter().map(|kernels| kernels.div_ceil(settings.batch)).sum();
+pub(super) fn plan(plan: &Plan, shard: Shard, cost: Cost, format: Format) -> Result<(), CliError> {
+    let problems = plan.problems().iter().filter(|planned| !planned.kernels.is_empty()).count();
     let seconds: f64 = plan.pairs().map(|pair| cost.seconds(&plan.problem(pair))).sum();
     write(
         vec![
             ("shard", shard.to_string().into()),
             ("kernels", plan.kernels().len().into()),
-            ("problems", problems.len().into()),
+            ("problems", problems.into()),
             ("pairs", plan.len().into()),
             ("pairs_left_out", plan.left_out().into()),
-            ("batches", batches.into()),
             ("estimated_s", seconds.into()),
             ("fingerprint", plan.fingerprint().into()),
         ],
