@@ -231,7 +231,7 @@ impl PoolScorer {
         match self.evaluator.get() {
             Some(Evaluator::Single(_)) => "one kernel".to_owned(),
             Some(Evaluator::Narrow { walk, .. }) => walk.describe(),
-            Some(Evaluator::Wide { walk, .. }) => format!("wide walk, {}", walk.isa().name()),
+            Some(Evaluator::Wide { walk, .. }) => walk.describe(),
             Some(Evaluator::Uncompiled) => "uncompiled".to_owned(),
             None => "to be compiled".to_owned(),
         }

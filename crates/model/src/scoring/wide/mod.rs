@@ -94,6 +94,7 @@ pub(in crate::scoring) struct View<'a> {
 }
 
 impl Wide {
+    #[allow(unused_mut, unused_variables)] // other architectures have no sieve
     pub(in crate::scoring) fn new(
         forest: &Forest,
         cells: &Cells,
@@ -106,11 +107,9 @@ impl Wide {
         let slabs = lanes.len().div_ceil(if is_small { SMALL_SLAB } else { SLAB }).max(1);
         let size = lanes.len().div_ceil(slabs).next_multiple_of(64);
         let starts = (0..lanes.len()).step_by(size);
-        #[allow(unused_mut)] // other architectures have no sieve
         let mut slabs: Vec<Slab> = starts
             .map(|first| Slab::new(lanes, ladders, answers, first, size.min(lanes.len() - first)))
             .collect();
-        #[allow(unused_mut)]
         let mut scale = Scale::new(forest);
         #[cfg(target_arch = "x86_64")]
         if let (Some(of_walk), Some(_)) = (scale, isa.avx2()) {
@@ -126,6 +125,15 @@ impl Wide {
     /// How [`estimate`](Self::estimate) rounds; `None` if it cannot.
     pub(in crate::scoring) fn scale(&self) -> Option<Scale> {
         self.scale
+    }
+
+    /// What it does, for logs.
+    pub(in crate::scoring) fn describe(&self) -> String {
+        #[cfg(target_arch = "x86_64")]
+        if self.slabs.iter().any(|slab| slab.sieve.is_some()) {
+            return "small trees of many kernels, avx2".to_owned();
+        }
+        format!("wide walk, {}", self.isa.name())
     }
 
     pub(in crate::scoring) fn isa(&self) -> Isa {
@@ -236,11 +244,11 @@ impl Wide {
     pub(in crate::scoring) fn sum_some(&self, lanes: &[u32], scratch: &mut Scratch) -> bool {
         let mut rest = lanes;
         for slab in &self.slabs {
-            let (own, others) = rest.split_at(rest.partition_point(|&lane| (lane as usize) < slab.end()));
+            let Some(sieve) = &slab.sieve else { return false };
+            let end = slab.first + sieve.lanes();
+            let (own, others) = rest.split_at(rest.partition_point(|&lane| (lane as usize) < end));
             let sums = &mut scratch.listed_sums[lanes.len() - rest.len()..][..own.len()];
-            if !slab.sum(|at| own.get(at).map(|&lane| lane as usize - slab.first), &scratch.found, sums) {
-                return false;
-            }
+            slab.sum(|at| own.get(at).map(|&lane| lane as usize - slab.first), &scratch.found, sums);
             rest = others;
         }
         true
@@ -258,19 +266,21 @@ impl Wide {
 
 #[cfg(target_arch = "x86_64")]
 impl Slab {
-    fn end(&self) -> usize {
-        self.first + self.words * 64
-    }
-
-    /// The sums of lanes whose leaves were found. False for a walk.
-    fn sum(&self, lane: impl Fn(usize) -> Option<usize>, found: &[Bytes], sums: &mut [f64]) -> bool {
-        let Some(sieve) = &self.sieve else { return false };
+    /// The sums of lanes whose leaves were found.
+    fn sum(&self, lane: impl Fn(usize) -> Option<usize>, found: &[Bytes], sums: &mut [f64]) {
+        let Some(sieve) = &self.sieve else { return };
         let found = &found[sieve.found(self.first)];
         for (at, sums) in (0..).step_by(TOGETHER).zip(sums.chunks_mut(TOGETHER)) {
             let lanes = std::array::from_fn(|next| lane(at + next).unwrap_or(0));
             sums.copy_from_slice(&sieve.sums(found, lanes)[..sums.len()]);
         }
-        true
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+impl Wide {
+    pub(in crate::scoring) fn sum_some(&self, _: &[u32], _: &mut Scratch) -> bool {
+        false
     }
 }
 

@@ -113,6 +113,11 @@ impl Sieve {
         Some(sieve)
     }
 
+    /// Lanes, with those that fill the last group.
+    pub(in crate::scoring) fn lanes(&self) -> usize {
+        self.groups * LANES
+    }
+
     /// The place of the leaves of a slab from this lane on, among those of all.
     pub(in crate::scoring) fn found(&self, first: usize) -> Range<usize> {
         let (start, trees) = (first / LANES, self.values.len());
