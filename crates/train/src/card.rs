@@ -215,14 +215,16 @@ fn places(out: &mut String, places: &[GpuFigures]) {
          the held-out winner is among the first 1, 3, 5 and tenth of its pool, and how fast the first kernel is where it was \
          timed, in percent.\n\n",
     );
-    let names =
-        first.counts.map(|(name, _)| name).into_iter().chain(first.figures.iter().map(|(name, _)| *name));
-    let names: Vec<&str> = names.collect();
+    // Those of pools of thousands are for `evaluate`.
+    let is_shown = |name: &str| !name.contains("hundredth") && !name.contains("twentieth");
+    let figures = first.figures.iter().map(|(name, _)| *name).filter(|name| is_shown(name));
+    let names: Vec<&str> = first.counts.iter().map(|(name, _)| *name).chain(figures).collect();
     let _ = writeln!(out, "| table | {} |\n|---|{}", names.join(" | "), "---|".repeat(names.len()));
     for one in places {
         let counts = one.counts.iter().map(|(_, count)| count.to_string());
         let percent = |value: f64| format!("{:.1}", value * 100.0);
-        let figures = one.figures.iter().map(|(_, value)| value.map_or_else(String::new, percent));
+        let figures = one.figures.iter().filter(|(name, _)| is_shown(name));
+        let figures = figures.map(|(_, value)| value.map_or_else(String::new, percent));
         let _ = writeln!(out, "| {} | {} |", one.name, counts.chain(figures).collect::<Vec<_>>().join(" | "));
     }
 }
