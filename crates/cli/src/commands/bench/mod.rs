@@ -58,7 +58,7 @@ const EXAMPLES: &str = "Examples:
   ckselect bench --pool kernels.txt --problems shapes.csv --runner ./libkernels.so \\
       --output sweep.csv sweep.html
   ckselect bench --pool kernels.txt --problems shapes.csv --runner runner.json \\
-      --shard $SLURM_ARRAY_TASK_ID/16 --output part$SLURM_ARRAY_TASK_ID.csv --resume
+      --shard 3/16 --output part3.csv --resume
 
 The output is an append-only CSV. Beside it are <FILE>.meta.json (plan, settings and sessions) and \
 <FILE>.details.jsonl (details of each row). After a crash, a kill or a power failure, --resume continues the \
