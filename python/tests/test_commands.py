@@ -63,6 +63,23 @@ def test_the_estimate_is_the_registrys(kernels):
     assert (chosen.source, chosen.name, chosen.score) == ("estimate", rows[0]["kernel"], times[0])
 
 
+def test_a_choice_is_explained_and_drawn(tmp_path):
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    predictor = ck_select.Predictor("embedded:grouped_conv_forward_bf16_gfx950")
+    problem = {**PROBLEM, "G": 1, "stride_h": 1, "stride_w": 1, "dtype": "bf16", "direction": "forward"}
+    rows = ck_select.explain(predictor, NAMES, problem, output=tmp_path / "choice.html")
+    score = next(row for row in rows if row["feature"] == "(raw score)")
+    assert score["first"] >= score["second"] and "<html" in (tmp_path / "choice.html").read_text()
+    ranking = predictor.rank_kernels(problem, NAMES)
+    axes = ck_select.plot_ranking(ranking, 3)
+    assert [bar.get_width() for bar in axes.patches] == [speed for _, speed in ranking[:3]]
+    assert [label.get_text() for label in axes.get_yticklabels()] == [name for name, _ in ranking[:3]]
+    axes = ck_select.plot_efficiency({"model": [1.0, 0.5], "chance": [0.25]}, axes=pyplot.subplots()[1])
+    assert [list(line.get_ydata()) for line in axes.lines] == [[50, 100], [25]]
+    assert axes.lines[0].get_label() == "model, mean 75.0 %"
+
+
 def test_the_estimate_takes_rows_with_names():
     expected = ck_select.estimate(PROBLEM, NAMES[:3], arch="gfx942")
     for kernels in (

@@ -49,8 +49,20 @@ def test_the_third_example_is_commands(monkeypatch, tmp_path):
     shutil.copytree(ck_select.shipped_model("grouped_conv_forward_bf16_gfx950"), tmp_path / "models/mine")
     monkeypatch.chdir(tmp_path)
     sweep = [{"kernel": "grouped_conv_forward_bf16_2d_64x64x64_compv3", "tflops": 1.0}]
-    exec(EXAMPLES[2], {"kernels": [sweep[0]["kernel"]], "sweep": sweep, "other_sweep": sweep})
-    assert (tmp_path / "called").read_text().split() == ["train", "evaluate", "rank", "tune", "report", "evaluate"]
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    problem = {"N": 1, "C": 64, "K": 64, "G": 1, "Hi": 56, "Wi": 56, "Y": 3, "X": 3, "stride_h": 1, "stride_w": 1}
+    problem |= {"pad_h": 1, "pad_w": 1, "dtype": "bf16", "direction": "forward"}
+    given = {"kernels": [sweep[0]["kernel"]], "problem": problem, "sweep": sweep, "other_sweep": sweep}
+    exec(EXAMPLES[2], given)
+    assert (tmp_path / "called").read_text().split() == [
+        "train",
+        "evaluate",
+        "rank",
+        "explain",
+        "tune",
+        "report",
+        "evaluate",
+    ]
 
 
 def test_models_come_along():

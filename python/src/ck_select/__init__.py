@@ -6,7 +6,7 @@ and pandas. :class:`GroupedConvRegistry` selects among registered kernels and ru
 
 from . import _library
 from ._shipped import shipped_model, shipped_models
-from .commands import ckselect, estimate, evaluate, fit, report, tune
+from .commands import ckselect, estimate, evaluate, explain, fit, report, tune
 from .dispatcher import (
     LAYOUT_TO_DISPATCHER,
     MLKernelSpec,
@@ -36,6 +36,7 @@ from .errors import (
     NoKernelError,
 )
 from .fmha import FmhaProblem
+from .plots import plot_efficiency, plot_ranking
 from .pool import Pool
 from .predictor import Predictor
 from .ranking import Ranking
@@ -86,6 +87,7 @@ __all__ = [
     "create_ranked_heuristic",
     "estimate",
     "evaluate",
+    "explain",
     "feature_dict_to_dispatcher_config",
     "feature_dict_to_ml_spec",
     "fit",
@@ -93,6 +95,8 @@ __all__ = [
     "load_kernel_pool_from_binaries",
     "ml_spec_to_dispatcher_config",
     "parse_kernel_name",
+    "plot_efficiency",
+    "plot_ranking",
     "report",
     "select",
     "shipped_model",

@@ -8,7 +8,8 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Union
@@ -136,16 +137,40 @@ def estimate(
     all kernels must name the architecture.
     """
 
-    def rank(pool: Place) -> list[Row]:
+    with _pool(kernels) as pool:
         return ckselect("rank", model="estimate", arch=arch, pool=pool, problem=problem, top=top)
 
+
+def explain(
+    model: Union[Predictor, Place],
+    kernels: Union[_rows.Kernels, Place],
+    problem: Mapping[str, object],
+    **options: Value,
+) -> list[Row]:
+    """Why a model ranks one kernel above another, by default its first above its second: ``ckselect explain``.
+
+    ``model`` is as for :func:`evaluate`, ``kernels`` and ``problem`` as for :func:`estimate`. Rows have a feature, its
+    values for both kernels, and what it adds to the score of each; ``output="choice.html"`` also writes a page.
+    """
+    with _pool(kernels) as pool:
+        return ckselect("explain", model=_model(model), pool=pool, problem=problem, **options)
+
+
+def _model(model: Union[Predictor, Place]) -> Place:
+    return model._model_dir if isinstance(model, Predictor) else model
+
+
+@contextmanager
+def _pool(kernels: Union[_rows.Kernels, Place]) -> Iterator[Place]:
+    """A file of the kernels' names."""
     if isinstance(kernels, (str, PathLike)):
-        return rank(kernels)
+        yield kernels
+        return
     names = [_name(row, f"kernels: row {place}") for place, row in enumerate(_rows.each(kernels, "kernels"))]
     with tempfile.TemporaryDirectory() as folder:
         pool = Path(folder, "kernels.txt")
         pool.write_text("".join(f"{name}\n" for name in names), encoding="utf-8")
-        return rank(pool)
+        yield pool
 
 
 def _name(row: Any, where: str) -> str:
@@ -187,7 +212,7 @@ def evaluate(model: Union[Predictor, Place], data: Any, **options: Value) -> lis
 
     ``model`` is a predictor, a directory or ``"embedded:NAME"``. Rows have a figure, problems and their efficiency.
     """
-    return ckselect("evaluate", model=model._model_dir if isinstance(model, Predictor) else model, data=data, **options)
+    return ckselect("evaluate", model=_model(model), data=data, **options)
 
 
 def report(sweeps: Any, **options: Value) -> list[Row]:
