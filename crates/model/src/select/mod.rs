@@ -140,9 +140,9 @@ impl Ranker {
         &self.segments[0]
     }
 
-    /// [`Ranker::new`] with `key` instead of the model's, and with compilation postponed to the second
-    /// ranking ([`PoolScorer::deferred`]). `described` is the GPU of its architecture, and `priority` what the
-    /// caller prefers among kernels of equal scores, by index in the pool.
+    /// [`Ranker::new`] with `key` instead of the model's, and with compilation postponed to the second ranking
+    /// ([`deferred`](crate::scoring::PoolScorer::deferred)). `described` is the GPU of its architecture, and
+    /// `priority` what the caller prefers among kernels of equal scores, by index in the pool.
     pub fn deferred(
         model: Arc<Model>,
         key: ModelKey,
