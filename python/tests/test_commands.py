@@ -154,7 +154,7 @@ def test_a_model_is_fitted_to_a_table(tmp_path):
     sweep = pandas.read_parquet(ROOT / "data/h200/forward.odd10.parquet").head(600)
     options = {"where": {"direction": "forward", "dtype": "bf16"}, "arch": "sm_90"}
     try:
-        predictor = ck_select.fit(sweep, tmp_path / "mine", folds=2, params={"n_estimators": 5}, **options)
+        predictor = ck_select.train(sweep, tmp_path / "mine", folds=2, params={"n_estimators": 5}, **options)
     except ck_select.CommandError as error:
         if "LightGBM" not in str(error):
             raise

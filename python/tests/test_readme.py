@@ -46,7 +46,8 @@ def test_the_third_example_is_commands(monkeypatch, tmp_path):
     script.chmod(0o755)
     monkeypatch.setenv("CK_SELECT_COMMAND", str(script))
     # What the script would train.
-    shutil.copytree(ck_select.shipped_model("grouped_conv_forward_bf16_gfx950"), tmp_path / "models/mine")
+    for name in ("mine", "tuned"):
+        shutil.copytree(ck_select.shipped_model("grouped_conv_forward_bf16_gfx950"), tmp_path / "models" / name)
     monkeypatch.chdir(tmp_path)
     sweep = [{"kernel": "grouped_conv_forward_bf16_2d_64x64x64_compv3", "tflops": 1.0}]
     monkeypatch.setenv("MPLBACKEND", "agg")
@@ -54,6 +55,7 @@ def test_the_third_example_is_commands(monkeypatch, tmp_path):
     problem |= {"pad_h": 1, "pad_w": 1, "dtype": "bf16", "direction": "forward"}
     given = {"kernels": [sweep[0]["kernel"]], "problem": problem, "sweep": sweep, "other_sweep": sweep}
     exec(EXAMPLES[2], given)
+    assert isinstance(given["tuned"], ck_select.Predictor)
     assert (tmp_path / "called").read_text().split() == [
         "train",
         "evaluate",

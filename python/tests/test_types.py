@@ -51,6 +51,7 @@ status: ck_select.StoreStatus = GroupedConvRegistry("gfx950").store_status()
 models: dict[str, Path] = ck_select.shipped_models()
 times: list[dict[str, object]] = ck_select.estimate(problem, ["a name"], arch="gfx942", top=1)
 figures: list[dict[str, object]] = ck_select.tune("gfx942", simulate=["a.csv", Path("b.csv")], params={"draws": 2})
+tuned: Predictor = ck_select.tune("gfx942", data="a.csv", output="models/tuned")
 Theirs("model").predict_tflops(problem, {})
 """
 

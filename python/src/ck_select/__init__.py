@@ -6,7 +6,7 @@ and pandas. :class:`GroupedConvRegistry` selects among registered kernels and ru
 
 from . import _library
 from ._shipped import shipped_model, shipped_models
-from .commands import ckselect, estimate, evaluate, explain, fit, report, tune
+from .commands import ckselect, estimate, evaluate, explain, fit, report, train, tune
 from .dispatcher import (
     LAYOUT_TO_DISPATCHER,
     MLKernelSpec,
@@ -101,5 +101,6 @@ __all__ = [
     "select",
     "shipped_model",
     "shipped_models",
+    "train",
     "tune",
 ]

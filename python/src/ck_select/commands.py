@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, Union, overload
 
 from . import _names, _rows
 from .errors import CommandError, InvalidInputError
@@ -186,25 +186,39 @@ def _name(row: Any, where: str) -> str:
     return name
 
 
-def tune(arch: str, **options: Value) -> list[Row]:
+@overload
+def tune(arch: str, *, output: Place, **options: Value) -> Predictor: ...
+
+
+@overload
+def tune(arch: str, *, output: None = None, **options: Value) -> list[Row]: ...
+
+
+def tune(arch: str, *, output: Union[Place, None] = None, **options: Value) -> Union[Predictor, list[Row]]:
     """Adapts a universal model with a few measurements: ``ckselect tune`` with its options.
 
-    With ``simulate`` and ``counts="0,10,all"``, the rows are the quality of choices by the number of measured problems.
+    With ``output``, returns the predictor of the model that it writes; otherwise rows, which are with ``simulate`` and
+    ``counts="0,10,all"`` the quality of choices by the number of measured problems.
 
     Needs a ``ckselect`` with LightGBM, unlike the wheel's: ``make ckselect`` builds one, and
     ``CK_SELECT_COMMAND`` names it.
     """
-    return ckselect("tune", arch=arch, **options)
+    rows = ckselect("tune", arch=arch, output=output, **options)
+    return rows if output is None else Predictor(output)
 
 
-def fit(data: Any, out: Place, **options: Value) -> Predictor:
+def train(data: Any, output: Place, **options: Value) -> Predictor:
     """Trains a model on measurements and returns its predictor: ``ckselect train`` with its options.
 
-    ``fit(frame, "models/mine", where={"dtype": "bf16"}, params={"num_leaves": 31}, arch="gfx942")``. Needs LightGBM, as
-    :func:`tune` does.
+    ``train(frame, "models/mine", where={"dtype": "bf16"}, params={"num_leaves": 31}, arch="gfx942")``. Needs LightGBM,
+    as :func:`tune` does.
     """
-    ckselect("train", data=data, output=out, **options)
-    return Predictor(out)
+    ckselect("train", data=data, output=output, **options)
+    return Predictor(output)
+
+
+#: :func:`train`, for those who look for scikit-learn's word.
+fit = train
 
 
 def evaluate(model: Union[Predictor, Place], data: Any, **options: Value) -> list[Row]:
