@@ -104,7 +104,9 @@ impl Wide {
         isa: Isa,
     ) -> Wide {
         let is_small = forest.trees().iter().all(|tree| tree.leaf_values().len() <= SMALL);
-        let slabs = lanes.len().div_ceil(if is_small { SMALL_SLAB } else { SLAB }).max(1);
+        // A walk is the same for all lanes of a slab, and gains by large ones.
+        let is_sieved = is_small && isa != Isa::Portable;
+        let slabs = lanes.len().div_ceil(if is_sieved { SMALL_SLAB } else { SLAB }).max(1);
         let size = lanes.len().div_ceil(slabs).next_multiple_of(64);
         let starts = (0..lanes.len()).step_by(size);
         let mut slabs: Vec<Slab> = starts
