@@ -260,7 +260,10 @@ fn block(
             // By codes: nobody, everybody, and those of the steps.
             slab.masks[..2].copy_from_slice(&[0, u64::MAX]);
             positions.masks::<1>(steps, 0, &mut slab.masks[2..], avx2);
-            return slab.sum_alike(&compiled.parts, parts, codes, sums, avx2);
+            return match sums.len() {
+                ..=32 => slab.sum_alike::<32>(&compiled.parts, parts, codes, sums),
+                _ => slab.sum_alike::<64>(&compiled.parts, parts, codes, sums),
+            };
         }
         pruned.clear();
         for part in parts.clone() {

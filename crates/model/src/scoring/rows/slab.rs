@@ -26,8 +26,6 @@ pub(super) struct Slab {
     sets: Vec<u64>,
     /// The leaf of each row, for each tree of a batch.
     leaves: Vec<[u8; ROWS]>,
-    /// The leaves' values, for trees of which only some are reached.
-    values: Vec<f64>,
     /// The sides of nodes that wait for the other side: their slots, and their rows.
     waiting: Vec<(u16, u64)>,
 }
@@ -60,35 +58,23 @@ impl Slab {
         }
     }
 
-    /// The same for up to 64 rows that go the same way mostly: only nodes and leaves that some of them reach
-    /// are visited. `masks` has one for each of the codes of questions.
+    /// The same for up to `N` rows, 64 at most, that go the same way mostly: only nodes and leaves that some of them
+    /// reach are visited. `masks` has one for each of the codes of questions.
     #[inline(always)]
-    pub(super) fn sum_alike(
+    pub(super) fn sum_alike<const N: usize>(
         &mut self,
         parts: &Parts,
         range: Range<usize>,
         codes: &[u16],
         sums: &mut [f64],
-        avx2: bool,
     ) {
-        self.fit(parts, 1);
-        grow(&mut self.values, BATCH * LEAVES);
         grow(&mut self.waiting, parts.most_nodes + 1);
-        let Slab { masks, sets, leaves, values, waiting } = self;
-        let sets = sets.as_chunks_mut::<1>().0;
-        let all = low_bits(sums.len());
-        let mut part = range.start;
-        while part < range.end {
-            let (mut firsts, count) = ([0; BATCH], BATCH.min(range.end - part));
-            for at in 0..count {
-                firsts[at] = at * LEAVES;
-                let own = &mut values[firsts[at]..firsts[at] + LEAVES];
-                let reached = visit(parts.get(part + at), codes, masks, all, sets, own, waiting);
-                number(sets, reached, &mut leaves[at], avx2);
-            }
-            add(values, &firsts[..count], leaves, sums);
-            part += count;
+        let (all, mut padded) = (low_bits(sums.len()), [0.0; N]);
+        padded[..sums.len()].copy_from_slice(sums);
+        for part in range {
+            visit(parts.get(part), codes, &self.masks, all, &mut self.waiting, &mut padded);
         }
+        sums.copy_from_slice(&padded[..sums.len()]);
     }
 
     fn fit(&mut self, parts: &Parts, words: usize) {
@@ -120,26 +106,22 @@ fn walk<const W: usize>(part: View<'_>, masks: &[[u64; W]], sets: &mut [[u64; W]
     }
 }
 
-/// Finds the leaves of a part that some rows reach, their sets and their values, and returns how many there
-/// are.
+/// Adds to the sum of each row the value of the leaf that it reaches. No sum is -0, so 0 can be added to those of
+/// the other rows: that is faster than finding out which they are, and is done while the next nodes are read.
 #[inline(always)]
-fn visit(
+fn visit<const N: usize>(
     part: View<'_>,
     codes: &[u16],
     masks: &[u64],
     all: u64,
-    sets: &mut [[u64; 1]],
-    values: &mut [f64],
     waiting: &mut [(u16, u64)],
-) -> usize {
+    sums: &mut [f64; N],
+) {
     let mut slot = if part.nodes.is_empty() { 0 } else { LEAVES };
-    let (mut rows, mut waits, mut leaves) = (all, 0, 0);
-    if part.is_cut {
-        (values[0], leaves) = (0.0, 1);
-    }
+    let (mut rows, mut waits) = (all, 0);
     loop {
         // SAFETY: slots are of this part's nodes and leaves, questions of this forest, and all of them have
-        // codes, which have masks. There is room for all nodes that wait, and for all leaves.
+        // codes, which have masks. There is room for all nodes that wait.
         unsafe {
             while slot >= LEAVES {
                 let node = get(part.nodes, slot - LEAVES);
@@ -150,13 +132,12 @@ fn visit(
                 slot = select_unpredictable(yes != 0, node.child(YES), node.child(NO)).into();
                 rows = select_unpredictable(yes != 0, yes, no);
             }
-            if slot > 0 || !part.is_cut {
-                set(values, leaves, get(part.values, slot));
-                set(sets, leaves, [rows]);
-                leaves += 1;
+            let value = get(part.values, slot);
+            for row in 0..N {
+                sums[row] += if rows & 1 << row == 0 { 0.0 } else { value };
             }
             if waits == 0 {
-                return leaves;
+                return;
             }
             waits -= 1;
             let (next, others) = get(waiting, waits);
