@@ -71,34 +71,37 @@ class Registry {
 
   /// Adds all of them or, if one cannot be added, none.
   void add(std::vector<NewKernel> kernels) {
-    std::vector<detail::CText> texts;
-    std::vector<const char*> names;
-    std::vector<ck_kernel_hooks> hooks;
-    detail::Added added;
-    texts.reserve(kernels.size());
-    for (NewKernel& kernel : kernels) {
-      names.push_back(texts.emplace_back(kernel.name, "kernel name").get());
-      hooks.push_back(raw_hooks(std::move(kernel.hooks), added));
-    }
-    detail::check(ck_registry_add_kernels(capi(), names.data(), hooks.data(), names.size()));
-    detail::hand_over(added);
+    std::vector<const char*> names(kernels.size());
+    for (std::size_t at = 0; at < names.size(); ++at) names[at] = detail::text(kernels[at].name, "kernel name");
+    add_with_hooks(kernels.data(), kernels.size(), [&](const ck_kernel_hooks* hooks) {
+      return ck_registry_add_kernels(capi(), names.data(), hooks, names.size());
+    });
   }
 
   /// Adds a kernel by descriptor.
   void add(const ConvKernel& kernel, Hooks hooks = {}) {
-    add_described(ck_registry_add_conv_kernels, one<NewConvKernel>(kernel, hooks));
+    NewConvKernel made{kernel, std::move(hooks)};
+    add_described(ck_registry_add_conv_kernels, &made, 1);
   }
   void add(const GemmKernel& kernel, Hooks hooks = {}) {
-    add_described(ck_registry_add_gemm_kernels, one<NewGemmKernel>(kernel, hooks));
+    NewGemmKernel made{kernel, std::move(hooks)};
+    add_described(ck_registry_add_gemm_kernels, &made, 1);
   }
   void add(const FmhaKernel& kernel, Hooks hooks = {}) {
-    add_described(ck_registry_add_fmha_kernels, one<NewFmhaKernel>(kernel, hooks));
+    NewFmhaKernel made{kernel, std::move(hooks)};
+    add_described(ck_registry_add_fmha_kernels, &made, 1);
   }
 
   /// Adds all of them or, if one cannot be added, none.
-  void add_conv(std::vector<NewConvKernel> kernels) { add_described(ck_registry_add_conv_kernels, std::move(kernels)); }
-  void add_gemm(std::vector<NewGemmKernel> kernels) { add_described(ck_registry_add_gemm_kernels, std::move(kernels)); }
-  void add_fmha(std::vector<NewFmhaKernel> kernels) { add_described(ck_registry_add_fmha_kernels, std::move(kernels)); }
+  void add_conv(std::vector<NewConvKernel> kernels) {
+    add_described(ck_registry_add_conv_kernels, kernels.data(), kernels.size());
+  }
+  void add_gemm(std::vector<NewGemmKernel> kernels) {
+    add_described(ck_registry_add_gemm_kernels, kernels.data(), kernels.size());
+  }
+  void add_fmha(std::vector<NewFmhaKernel> kernels) {
+    add_described(ck_registry_add_fmha_kernels, kernels.data(), kernels.size());
+  }
 
   /// The number of parts into which the keys of a sequence are split, see ck_registry_choose_fmha_splits.
   [[nodiscard]] std::int64_t fmha_splits(const FmhaProblem& problem, std::int64_t most) const {
@@ -221,12 +224,11 @@ class Registry {
   void load_model(std::string_view name, std::string_view spec, const std::vector<Forest>& forests,
                   const ModelOptions& options = {}) {
     const detail::CText text(name, "name");
-    std::vector<ck_forest_bytes> raw;
-    for (const Forest& forest : forests) {
-      auto& part = raw.emplace_back(detail::sized<ck_forest_bytes>());
-      part.target = static_cast<std::int32_t>(forest.target);
-      part.bytes = detail::bytes_of(forest.bytes);
-      part.len = forest.bytes.size();
+    std::vector<ck_forest_bytes> raw(forests.size(), detail::sized<ck_forest_bytes>());
+    for (std::size_t at = 0; at < raw.size(); ++at) {
+      raw[at].target = static_cast<std::int32_t>(forests[at].target);
+      raw[at].bytes = detail::bytes_of(forests[at].bytes);
+      raw[at].len = forests[at].bytes.size();
     }
     detail::with(options, [&](const ck_model_options& usage) {
       detail::check(ck_registry_load_model_bytes(capi(), text.get(), detail::bytes_of(spec), spec.size(), raw.data(),
@@ -360,23 +362,21 @@ class Registry {
   }
 
  private:
-  template <class New, class Kernel>
-  [[nodiscard]] static std::vector<New> one(const Kernel& kernel, Hooks& hooks) {
-    std::vector<New> kernels;
-    kernels.push_back({kernel, std::move(hooks)});
-    return kernels;
+  template <class Call, class New>
+  void add_described(Call call, New* kernels, std::size_t count) {
+    std::vector<decltype(kernels->kernel.capi())> descs(count);
+    for (std::size_t at = 0; at < count; ++at) descs[at] = kernels[at].kernel.capi();
+    add_with_hooks(kernels, count,
+                   [&](const ck_kernel_hooks* hooks) { return call(capi(), descs.data(), hooks, count); });
   }
 
-  template <class Call, class New>
-  void add_described(Call call, std::vector<New> kernels) {
-    std::vector<decltype(kernels.front().kernel.capi())> descs;
-    std::vector<ck_kernel_hooks> hooks;
+  /// Calls with the hooks of all kernels, which are the library's then.
+  template <class New, class Call>
+  void add_with_hooks(New* kernels, std::size_t count, Call call) {
+    std::vector<ck_kernel_hooks> hooks(count);
     detail::Added added;
-    for (New& kernel : kernels) {
-      descs.push_back(kernel.kernel.capi());
-      hooks.push_back(raw_hooks(std::move(kernel.hooks), added));
-    }
-    detail::check(call(capi(), descs.data(), hooks.data(), descs.size()));
+    for (std::size_t at = 0; at < count; ++at) hooks[at] = raw_hooks(std::move(kernels[at].hooks), added);
+    detail::check(call(hooks.data()));
     detail::hand_over(added);
   }
 
