@@ -149,10 +149,6 @@ fn no_output_replaces_what_is_read_or_another_output() {
             "read, as --problems",
         ),
         (format!("dev predict --model {MODEL} --data @matrix.csv --output @matrix.csv"), "read, as --data"),
-        (
-            "shapes --validation 3 --apart-from @shapes.txt --output @shapes.txt".to_owned(),
-            "read, as --apart",
-        ),
         ("merge @measured.csv --output @measured.csv".to_owned(), "read, as LOG.csv"),
         (
             format!("evaluate --against {MODEL} --model {MODEL} --data @measured.csv --output @measured.csv"),
@@ -327,7 +323,6 @@ fn what_is_no_regular_file_is_refused_at_once() {
         format!("evaluate --against {MODEL} --model {MODEL} --data @pipe"),
         format!("evaluate --against @pipe --model {MODEL} --data @measured.csv"),
         "convert @pipe --arch gfx950 --output @out.csv".to_owned(),
-        "shapes --driver @pipe".to_owned(),
         "enumerate @pipe".to_owned(),
         "merge @pipe --output @out.csv".to_owned(),
         "bench --pool @pipe --problems @problems.csv --simulate analytic --output @out.csv".to_owned(),
