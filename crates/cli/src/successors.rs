@@ -59,7 +59,8 @@ const SUCCESSORS: &[Successor] = &[
     ("shapes", "--apart-from", "is removed: another --params seed draws other problems"),
     ("shapes", "--stratify", "is removed: --count takes evenly spaced problems"),
     ("shapes", "--format", "is not needed: --output FILE.json writes JSON"),
-    ("explain report evaluate bench", "--html", "is now --output FILE.html"),
+    ("report evaluate", "--html", "is now --output FILE.html"),
+    ("explain", "--html --output", "is removed: --format says how the figures are printed"),
     ("evaluate", "--predictions", "is now --model FILE.csv"),
     ("merge", "--overwrite", "is removed: remove the file first"),
     ("merge", "--on-conflict", "is removed: a pair has one row; other commands read several logs together"),
@@ -92,8 +93,8 @@ const SUCCESSORS: &[Successor] = &[
     ("bench", "--at-least", "is removed: --order estimate:FACTORx keeps seven kernels in any case"),
     (
         "bench",
-        "--serve",
-        "is removed: the page of --output FILE.html loads itself again while the sweep runs",
+        "--serve --html",
+        "is removed: `ckselect report LOG.csv --output FILE.html` makes a page, also while the sweep runs",
     ),
     (
         "bench",
