@@ -26,6 +26,7 @@ const SUCCESSORS: &[Successor] = &[
         "is removed: `ckselect enumerate configs/gemm_wide.json --arch ARCH --output pool.txt` lists what \
          can be built, and `ckselect rank --pool pool.txt` scores it",
     ),
+    ("hardware", "", "is removed: `ckselect doctor` says what differs from the profile, and --arch FILE describes it"),
     ("import", "", "is removed: tables of other libraries are no longer read"),
     ("validate", "", "is now `ckselect evaluate`, with --require, --pool and --model FILE.csv"),
     ("rank explain bench train tune evaluate features", "--hardware", "is now --arch FILE"),
@@ -165,8 +166,7 @@ const SUCCESSORS: &[Successor] = &[
     ("bench", "--build_dir", "--runner"),
 ];
 
-const HARDWARE: &str =
-    "is removed: `ckselect hardware --output gpu.json`, and --arch gpu.json where the GPU matters";
+const HARDWARE: &str = "is removed: --arch gpu.json where the GPU matters";
 const RANK: &str =
     "is for `ckselect rank --model DIR --pool FILE --problem M=…,N=…,K=…`: predict takes rows of features";
 

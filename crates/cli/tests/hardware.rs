@@ -149,53 +149,6 @@ fn what_is_no_hardware_is_refused_with_what_is() {
     assert!(code == Some(2) && stderr.contains("--pool, --arch and pages are for models"), "{stderr}");
 }
 
-/// What `ckselect hardware` writes about the double's GPU, which has more compute units than the profile.
-#[test]
-fn this_machines_gpu_becomes_a_file() {
-    let folder = TempDir::new().unwrap();
-    let library = folder.path().join("libamdhip64.so");
-    let compiled = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
-        .args([
-            "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC", "-DHIP_MAJOR=6",
-            "tests/hip_double/hip_double.c", "-o",
-        ])
-        .arg(&library)
-        .current_dir(root())
-        .status();
-    assert!(compiled.unwrap().success());
-    let hardware = |words: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
-        command.arg("hardware").args(words).env("CK_SELECT_HIP_LIBRARY", &library);
-        let output = command.output().unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        (output.status.code(), text(output.stdout), text(output.stderr))
-    };
-    let (code, file, said) = hardware(&[]);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("gfx942:sramecc+:xnack-; caches and rates are those of gfx942"), "{said}");
-    let fields: Value = serde_json::from_str(&file).unwrap();
-    let expected = serde_json::json!({"based_on": "gfx942", "num_cus": 304, "max_clock_mhz": 2100, "memory_gb_s": 5324.8});
-    assert_eq!(fields, expected);
-    let path = folder.path().join("mi300x.json");
-    let (code, ..) = hardware(&["--output", path.to_str().unwrap()]);
-    assert_eq!((code, fs::read_to_string(&path).unwrap()), (Some(0), file));
-
-    // The estimate takes it: what does not fill 304 units is as fast on 228, what fills them is faster.
-    let rank = |on: [&str; 2], problem: &str| {
-        let pool = ["--pool", "configs/forward_bf16.txt", "--problem", problem, "--format", "csv"];
-        good(&[&["rank", "--model", "estimate"][..], &on, &pool].concat())
-    };
-    let file = ["--arch", path.to_str().unwrap()];
-    let small = "C=64,K=64,Hi=8,Wi=8,Y=1,X=1";
-    assert_eq!(rank(file, small), rank(["--arch", "gfx942"], small));
-    assert_ne!(rank(file, PROBLEM), rank(["--arch", "gfx942"], PROBLEM));
-
-    let (code, _, said) = hardware(&["--device", "9"]);
-    assert!(code == Some(2) && said.contains("--device: found 9, but there are"), "{said}");
-    let (code, _, said) = hardware(&["--based-on", "gfx908"]);
-    assert!(code == Some(2) && said.contains("no profile of gfx908"), "{said}");
-}
-
 /// A model of CK DSL, by its name, whose score says how many compute units it was asked with.
 fn of_ck_dsl(folder: &Path, name: &str) -> PathBuf {
     let model = folder.join(name);

@@ -14,7 +14,6 @@ mod enumerate;
 mod evaluate;
 mod explain;
 mod gpu;
-mod hardware;
 mod inspect;
 #[cfg(feature = "offline")]
 mod merge;
@@ -212,7 +211,7 @@ pub(crate) struct ModelAndPool {
     pool: Option<PathBuf>,
     #[command(flatten)]
     allow: AllowOption,
-    /// The GPU to rank for: an architecture, or a file of constants (`ckselect hardware` writes one;
+    /// The GPU to rank for: an architecture, or a file of constants (
     /// ARCH:FILE if it is based on another architecture). A universal model and the estimate need one unless
     /// the problem or all kernels name it; for another model, its constants replace those of the training
     #[arg(long, value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]

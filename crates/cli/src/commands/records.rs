@@ -69,7 +69,6 @@ const RECORDS: &[Record] = &[
     #[cfg(feature = "offline")]
     record!(Learn "evaluate" evaluate, "model pool data arch against require output"),
     record!(Look "inspect" inspect),
-    record!(Look "hardware" hardware),
     record!(Look "doctor" doctor),
     record!(Manage "store" store),
     #[cfg(feature = "offline")]
