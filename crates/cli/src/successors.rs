@@ -26,7 +26,16 @@ const SUCCESSORS: &[Successor] = &[
         "is removed: `ckselect enumerate configs/gemm_wide.json --arch ARCH --output pool.txt` lists what \
          can be built, and `ckselect rank --pool pool.txt` scores it",
     ),
-    ("hardware", "", "is removed: `ckselect doctor` says what differs from the profile, and --arch FILE describes it"),
+    (
+        "hardware",
+        "",
+        "is removed: `ckselect doctor` says what differs from the profile, and --arch FILE describes it",
+    ),
+    (
+        "merge",
+        "",
+        "is removed: train, evaluate and report read several logs, convert writes one table of them",
+    ),
     ("import", "", "is removed: tables of other libraries are no longer read"),
     ("validate", "", "is now `ckselect evaluate`, with --require, --pool and --model FILE.csv"),
     ("rank explain bench train tune evaluate features", "--hardware", "is now --arch FILE"),
@@ -50,21 +59,19 @@ const SUCCESSORS: &[Successor] = &[
     ("enumerate", "--export-json", "is now --output FILE.json"),
     ("enumerate", "--count-only", "is now --count"),
     ("enumerate", "--list-fields", "is now --fields"),
+    ("shapes", "--seed --ndim --batches", "is now --params seed=42 ndim=3 batches=1,8"),
+    ("shapes", "--driver", "is removed: a CSV with a column per field is a list of problems"),
     (
         "shapes",
-        "--seed --ndim --batches",
-        "is now --params seed=42 ndim=3 batches=1,8",
+        "--validation",
+        "is now --set holdout, holdout-odd, holdout-gemm or holdout-fmha, with --count",
     ),
-    ("shapes", "--driver", "is removed: a CSV with a column per field is a list of problems"),
-    ("shapes", "--validation", "is now --set holdout, holdout-odd, holdout-gemm or holdout-fmha, with --count"),
     ("shapes", "--apart-from", "is removed: another --params seed draws other problems"),
     ("shapes", "--stratify", "is removed: --count takes evenly spaced problems"),
     ("shapes", "--format", "is not needed: --output FILE.json writes JSON"),
     ("report evaluate", "--html", "is now --output FILE.html"),
     ("explain", "--html --output", "is removed: --format says how the figures are printed"),
     ("evaluate", "--predictions", "is now --model FILE.csv"),
-    ("merge", "--overwrite", "is removed: remove the file first"),
-    ("merge", "--on-conflict", "is removed: a pair has one row; other commands read several logs together"),
     ("evaluate", "--json", "is now --output FILE.json"),
     ("evaluate", "--problems", "is now --output FILE.csv: each problem's outcome"),
     ("evaluate", "--roof", "is removed: `ckselect report` compares with the limits of the device"),
@@ -100,8 +107,7 @@ const SUCCESSORS: &[Successor] = &[
     (
         "bench",
         "--slurm --slurm-dry-run --slurm-attempts --slurm-option",
-        "is removed: an array job of yours runs --shard I/N --resume in each task, and `ckselect merge` \
-         afterwards",
+        "is removed: an array job of yours runs --shard I/N --resume in each task",
     ),
     (
         "bench",

@@ -16,7 +16,6 @@ mod explain;
 mod gpu;
 mod inspect;
 #[cfg(feature = "offline")]
-mod merge;
 mod rank;
 mod rank_estimate;
 mod rank_notes;
@@ -244,7 +243,6 @@ impl ModelAndPool {
         let model = self.allow.apply(load_model(directory)?);
         ranker(self.arch.place(model)?, pool()?)
     }
-
 }
 
 /// The pool of a file, or of a folder of shared libraries.

@@ -57,7 +57,6 @@ const RECORDS: &[Record] = &[
     #[cfg(feature = "offline")]
     record!(Measure "bench" bench, "pool problems output runner resume cutoff order budget dry-run"),
     #[cfg(feature = "offline")]
-    record!(Measure "merge" merge),
     #[cfg(feature = "offline")]
     record!(Measure "report" report, "arch output keep"),
     #[cfg(feature = "offline")]

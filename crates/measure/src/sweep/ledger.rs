@@ -59,7 +59,7 @@ impl<'a> Ledger<'a> {
         max_cv: f64,
     ) -> Result<Self, MeasureError> {
         let &Sweep { plan, retry, start, .. } = sweep;
-        let facts = PlanFacts::of(plan, sweep.shard, sweep.whole);
+        let facts = PlanFacts::of(plan, sweep.shard);
         let columns = Columns::of(plan);
         let known = match start {
             Start::Fresh => {

@@ -71,8 +71,6 @@ impl Retry {
 pub struct Sweep<'a> {
     /// What to measure: this shard's part of the plan.
     pub plan: &'a Plan,
-    /// The plan of all shards.
-    pub whole: &'a Plan,
     /// Which part of it.
     pub shard: Shard,
     /// The log.

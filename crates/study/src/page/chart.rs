@@ -250,7 +250,8 @@ impl Series {
         let each = self.points.len().div_ceil(SAYING).max(1);
         let shown: Vec<_> = self.points.iter().step_by(each).collect();
         for (index, &&(place, value)) in shown.iter().enumerate() {
-            let border = |other: Option<&&(f64, f64)>, end| other.map_or(end, |other| x.between(other.0, place));
+            let border =
+                |other: Option<&&(f64, f64)>, end| other.map_or(end, |other| x.between(other.0, place));
             let from = border(index.checked_sub(1).and_then(|before| shown.get(before)), 0.0);
             let to = border(shown.get(index + 1), 1.0);
             chart.strip(from, to, &format!("{}\n{}", x.say_place(place), y.say(value)));

@@ -476,7 +476,6 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
     let context = Context { settings: &settings, guard: &guard, stop: &stop };
     let sweep = Sweep {
         plan: &plan,
-        whole: &whole,
         shard: args.shard,
         output: log,
         start,
@@ -494,7 +493,9 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
 
 fn log_file(text: &str) -> Result<PathBuf, String> {
     match suffix(Path::new(text)) {
-        "html" => Err("the page of a sweep is removed: `ckselect report LOG.csv --output FILE.html`".to_owned()),
+        "html" => {
+            Err("the page of a sweep is removed: `ckselect report LOG.csv --output FILE.html`".to_owned())
+        }
         _ => Ok(text.into()),
     }
 }

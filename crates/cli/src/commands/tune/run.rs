@@ -7,12 +7,11 @@ use ck_select::model::Target;
 use ck_select::pool::Pool;
 use ck_select_data::measurements::Measurements;
 use ck_select_train::{
-    CardInputs, Directory, Draw, Goal, GroupBy, Method, Objective, Plan, Stop, WarmStart,
-    own_params, train,
+    CardInputs, Directory, Draw, Goal, GroupBy, Method, Objective, Plan, Stop, WarmStart, own_params, train,
 };
 
-use super::recorded::{Recorded, draw_all, extractor, point, simulation};
 use super::curve::{self, CurvePoint};
+use super::recorded::{Recorded, draw_all, extractor, point, simulation};
 use super::{Args, measure};
 use crate::error::CliError;
 use crate::table::{Cell, Table};
@@ -152,11 +151,7 @@ fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
 }
 
 /// Trains on everything that was measured, and writes the model.
-fn write(
-    args: &Args,
-    measured: &Measurements,
-    base: WarmStart,
-) -> Result<(), CliError> {
+fn write(args: &Args, measured: &Measurements, base: WarmStart) -> Result<(), CliError> {
     let Some(output) = &args.output else { return Ok(()) };
     let direction = measured.common_direction()?.map(|direction| direction.to_string());
     let dtype = measured.common_dtype()?.map_or_else(String::new, |dtype| dtype.to_string());
