@@ -74,7 +74,6 @@ fn misspelt_columns_and_impossible_figures_are_refused() {
     for line in [
         "convert header.csv -o a.parquet --arch gfx950",
         "evaluate --model header.csv --data header.csv",
-        "dev features --engine conv97 --data header.csv",
     ] {
         let error = bad_in(folder.path(), line, 1);
         assert!(
