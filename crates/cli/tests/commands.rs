@@ -209,10 +209,9 @@ fn models_may_be_embedded() {
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     let message = format!("no model 'nothing' is embedded in this library: it has {known}");
     let pool = "--pool configs/forward_bf16.txt --problem 'C=8,K=8,Hi=8,Wi=8,Y=1,X=1'";
-    for line in [
-        "inspect --model embedded:nothing".to_owned(),
-        format!("rank --model embedded:nothing {pool}"),
-    ] {
+    for line in
+        ["inspect --model embedded:nothing".to_owned(), format!("rank --model embedded:nothing {pool}")]
+    {
         let ran = outcome(&line);
         assert_eq!(ran.code, Some(1), "{line}: {}", ran.stderr);
         assert!(ran.stderr.contains(&message), "{line}: {}", ran.stderr);

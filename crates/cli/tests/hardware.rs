@@ -60,12 +60,11 @@ fn every_command_asks_the_model_with_the_callers_constants() {
     )
     .unwrap();
     let rows = rows.to_str().unwrap();
-    for (command, arguments) in [
-        ("rank", &pool[..]),
-        ("explain", &pool[..]),
-        ("evaluate", &["--data", rows, "--format", "csv"]),
-    ] {
-        let with = |model: &str, more: &[&str]| good(&[&[command, "--model", model], arguments, more].concat());
+    for (command, arguments) in
+        [("rank", &pool[..]), ("explain", &pool[..]), ("evaluate", &["--data", rows, "--format", "csv"])]
+    {
+        let with =
+            |model: &str, more: &[&str]| good(&[&[command, "--model", model], arguments, more].concat());
         for (asked, trained) in [(file, by_file.as_str()), ("gfx942", by_name.as_str())] {
             // Another architecture is not what the model was trained for.
             let allowed = ["--arch", asked, "--allow", "untrained"];

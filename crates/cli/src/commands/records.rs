@@ -124,7 +124,8 @@ fn first_example(text: &str) -> String {
 fn developer() -> Option<Command> {
     let mut own = commands(|group| group == Group::Developer).peekable();
     own.peek()?;
-    let developer = Command::new("dev").about("What packagers need: packed models, completions, manual pages");
+    let developer =
+        Command::new("dev").about("What packagers need: packed models, completions, manual pages");
     Some(developer.subcommand_required(true).arg_required_else_help(true).subcommands(own))
 }
 

@@ -1,7 +1,6 @@
 //! The shell of all pages, with one style sheet and one script, and the parts that pages consist of.
 
-use super::chart;
-use super::text::{base64, count, escape, name};
+use super::text::{base64, escape, name};
 use ck_select_data::digest;
 
 const STYLE: &str = include_str!("page.css");
@@ -136,17 +135,6 @@ impl Page {
         self.raw("</tr></thead>\n<tbody>\n");
         self.raw(&body);
         self.raw("</tbody>\n</table>\n</div>\n");
-    }
-
-    /// A chart of counts: bars as long as their shares of the largest.
-    pub(super) fn bars<'a>(&mut self, title: &str, counts: impl Iterator<Item = (&'a str, usize)> + Clone) {
-        let most = counts.clone().map(|(_, count)| count).max().unwrap_or(0).max(1) as f64;
-        self.raw(&format!("<div class=\"bars\"><h3>{}</h3>\n<dl>\n", escape(title)));
-        for (name, value) in counts {
-            let (name, bar) = (escape(name), chart::bar(value as f64 / most));
-            self.raw(&format!("<div><dt>{name}</dt><dd>{bar}{}</dd></div>\n", count(value)));
-        }
-        self.raw("</dl></div>\n");
     }
 
     /// Verbatim HTML.

@@ -8,7 +8,7 @@ use super::made::Made;
 use super::map::Shown;
 use super::text::{brief, code, count, duration, escape, name, number, percent};
 use crate::candidates::counted_as;
-use crate::survey::{Coverage, NEAR, Survey};
+use crate::survey::{NEAR, Survey};
 use ck_select_data::measurements::Measurements;
 
 /// Maximum number of points of a roofline.
@@ -51,7 +51,6 @@ fn results(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     page.section("Fewer kernels", |page| pool(page, survey, measurements));
     page.section("Problems", |page| problems(page, survey, measurements, &shown));
     page.section("Roofline", |page| roofline(page, survey, measurements, &shown));
-    page.section("Coverage", |page| coverage(page, &survey.coverage));
     page.section("Noise", |page| noise(page, survey, measurements));
     page.section("Failures", |page| failures(page, survey));
     page.section("Time spent", |page| time(page, survey));
@@ -306,20 +305,6 @@ fn roofline(page: &mut Page, survey: &Survey, measurements: &Measurements, shown
         [("lowest tenth below", 0.1), ("median", 0.5), ("highest tenth above", 0.9)]
             .map(|(name, share)| vec![name.to_owned(), quantile(share)]),
     );
-}
-
-fn coverage(page: &mut Page, coverage: &Coverage) {
-    page.text(&format!(
-        "{} of {} pairs of a problem and a kernel have a time ({}).",
-        count(coverage.measured),
-        count(coverage.possible),
-        percent(coverage.measured as f64 / coverage.possible as f64)
-    ));
-    page.raw("<div class=\"small\">\n");
-    for axis in coverage.kinds.iter().chain(&coverage.numbers) {
-        page.bars(axis.name, axis.values.iter().map(|(name, count)| (name.as_str(), *count)));
-    }
-    page.raw("</div>\n");
 }
 
 fn noise(page: &mut Page, survey: &Survey, measurements: &Measurements) {

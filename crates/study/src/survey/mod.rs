@@ -15,7 +15,7 @@ use ck_select_data::figures::mean;
 use ck_select_data::measurements::Measurements;
 use ck_select_data::sidecar::Sidecar;
 
-pub use coverage::{Axis, Coverage};
+pub use coverage::Coverage;
 pub use noise::{Noise, Repeated};
 pub use pool::{GreedyPool, Keep, PoolStep};
 pub use roofline::{Point, Roof, Roofline};
