@@ -37,5 +37,4 @@ pub mod shard;
 pub mod sidecar;
 pub mod stop;
 pub mod sweep;
-pub mod template;
 pub mod worker;

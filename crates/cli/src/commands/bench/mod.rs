@@ -15,7 +15,7 @@ use ck_select::estimate::{Estimator, GpuOverride};
 use ck_select::kernel::Kernel;
 use ck_select::nearest::Hint;
 use ck_select::pool::{Folder, Pool};
-use ck_select_measure::config::{ExecutableConfig, LibraryConfig, RunnerConfig};
+use ck_select_measure::config::{LibraryConfig, RunnerConfig};
 use ck_select_measure::gpu::{self, Gpu};
 use ck_select_measure::guard::Guard;
 use ck_select_measure::outcome::FailureClass;
@@ -82,8 +82,8 @@ pub(crate) struct Args {
     output: PathBuf,
     /// What runs the kernels: a folder, a shared library or a configuration. The folder has upstream's
     /// executables, benchmark_<kernel>, or a kernels.json and the libraries that it names; the library is one
-    /// of include/ck_select_bench.h; the configuration has executables with other flags, a library a
-    /// kernel, or a program that measures by itself
+    /// of include/ck_select_bench.h; the configuration has a library a kernel, or a program that measures by
+    /// itself
     #[arg(long, value_name = "DIR|FILE.so|CONFIG.json", group = "who")]
     runner: Option<PathBuf>,
     /// Measure nothing: answer from measurements in any format that `ckselect convert` reads, from a model
@@ -530,10 +530,6 @@ fn nothing_measured(ran: &Summary, output: &std::path::Display<'_>) -> CliError 
 }
 
 fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {
-    let executable = |config: ExecutableConfig| -> Result<Box<dyn Runner>, CliError> {
-        let runner = ExecutableRunner::new(config, pool.op());
-        Ok(Box::new(runner.map_err(|error| CliError::usage(error.to_string()))?))
-    };
     let library = |config: LibraryConfig| -> Result<Box<dyn Runner>, CliError> {
         let worker = vec![std::env::current_exe()?, PathBuf::from("bench-worker")];
         Ok(Box::new(LibraryRunner::new(config, worker)))
@@ -541,7 +537,6 @@ fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {
     let Some(path) = &args.runner else { return Err(CliError::usage("give --runner or --simulate")) };
     if suffix(path) == "json" {
         return match RunnerConfig::read(path)? {
-            RunnerConfig::Executable(config) => executable(config),
             RunnerConfig::Library(config) => library(config),
             RunnerConfig::Worker(config) => Ok(Box::new(WorkerRunner::new(config))),
         };
@@ -551,7 +546,8 @@ fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {
     if is_library {
         library(LibraryConfig::of(path)?)
     } else {
-        executable(ExecutableConfig::of(path.clone()))
+        let runner = ExecutableRunner::new(path.clone(), pool.op());
+        Ok(Box::new(runner.map_err(|error| CliError::usage(error.to_string()))?))
     }
 }
 
