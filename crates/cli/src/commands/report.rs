@@ -142,7 +142,7 @@ fn figures(survey: &Survey, measurements: &Measurements) -> Table {
         table.push(vec![section.into(), name.into(), value, share.into()]);
     };
     let coverage = &survey.coverage;
-    let (kernels, trials) = (measurements.kernels(), survey.trials.len() as f64);
+    let kernels = measurements.kernels();
     push("coverage", "problems".into(), measurements.problems().len().into(), None);
     push("coverage", "runs of problems".into(), survey.trials.len().into(), None);
     push("coverage", "kernels".into(), kernels.len().into(), None);
@@ -151,12 +151,6 @@ fn figures(survey: &Survey, measurements: &Measurements) -> Table {
     push("coverage", "pairs measured".into(), coverage.measured.into(), Some(measured));
     let winners = survey.kernels.iter().filter(|kernel| kernel.wins > 0).count();
     push("winners", "kernels that win".into(), winners.into(), Some(winners as f64 / kernels.len() as f64));
-    let mut wins: Vec<_> = survey.wins.iter().filter(|group| group.wins > 0).collect();
-    wins.sort_by_key(|group| std::cmp::Reverse(group.wins));
-    for group in wins {
-        let name = format!("{} {}", group.tile, group.pipeline);
-        push("winners", name, group.wins.into(), Some(group.wins as f64 / trials));
-    }
     for (size, step) in survey.pool.sizes() {
         let name =
             if size == 1 { kernels[step.kernel as usize].name.clone() } else { format!("{size} kernels") };

@@ -11,14 +11,6 @@ const LONG: usize = 40;
 /// Number of sections from which a page begins with a list of them.
 const MANY: usize = 4;
 
-/// How a cell is shaded.
-pub(super) enum Shade {
-    /// Not at all.
-    None,
-    /// By a share.
-    Share(f64),
-}
-
 /// A page under construction.
 pub(super) struct Page {
     head: String,
@@ -83,8 +75,6 @@ impl Page {
 
     /// Rows of HTML under a header of text, in a box that scrolls if the page is too narrow.
     pub(super) fn table(&mut self, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
-        let plain = |cell| (String::new(), cell);
-        let rows = rows.into_iter().map(|row| row.into_iter().map(plain).collect());
         self.any_table("", header, rows);
     }
 
@@ -95,45 +85,19 @@ impl Page {
         header: &[&str],
         rows: impl IntoIterator<Item = Vec<String>>,
     ) {
-        let plain = |cell| (String::new(), cell);
-        let rows = rows.into_iter().map(|row| row.into_iter().map(plain).collect());
         self.any_table(&format!(" id=\"{id}\""), header, rows);
     }
 
-    /// A table whose cells are shaded.
-    pub(super) fn grid(&mut self, header: &[&str], rows: impl IntoIterator<Item = Vec<(Shade, String)>>) {
-        let shaded = |(shade, cell)| match shade {
-            Shade::None => (String::new(), cell),
-            Shade::Share(share) => (format!(" class=\"shade{:.0}\"", share * 10.0), cell),
-        };
-        let rows = rows.into_iter().map(|row| row.into_iter().map(shaded).collect());
-        self.any_table(" class=\"grid\"", header, rows);
-    }
-
-    /// Cells consist of attributes and HTML.
-    fn any_table(
-        &mut self,
-        attributes: &str,
-        header: &[&str],
-        rows: impl Iterator<Item = Vec<(String, String)>>,
-    ) {
-        let mut body = String::new();
-        let mut count = 0;
-        for row in rows {
-            body.push_str("<tr>");
-            for (attributes, cell) in row {
-                body.extend(["<td", &attributes, ">", &cell, "</td>"]);
-            }
-            body.push_str("</tr>\n");
-            count += 1;
-        }
-        let long = if count > LONG { " long" } else { "" };
+    fn any_table(&mut self, attributes: &str, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
+        let row = |cells: Vec<String>| format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
+        let rows: Vec<String> = rows.into_iter().map(row).collect();
+        let long = if rows.len() > LONG { " long" } else { "" };
         self.raw(&format!("<div class=\"table{long}\" tabindex=\"0\">\n<table{attributes}>\n<thead><tr>"));
         for cell in header {
             self.raw(&format!("<th scope=\"col\">{}</th>", escape(cell)));
         }
         self.raw("</tr></thead>\n<tbody>\n");
-        self.raw(&body);
+        self.raw(&rows.concat());
         self.raw("</tbody>\n</table>\n</div>\n");
     }
 

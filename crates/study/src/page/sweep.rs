@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::chart::{self, Axis, Mark, Series, Unit};
-use super::html::{Page, Shade};
+use super::html::Page;
 use super::made::Made;
 use super::map::Shown;
 use super::text::{brief, code, count, duration, escape, name, number, percent};
@@ -47,7 +47,6 @@ fn results(page: &mut Page, survey: &Survey, measurements: &Measurements) {
         shown.write(page, survey);
     });
     page.section("Kernels", |page| kernels(page, survey, measurements, &shown));
-    page.section("Winners by tile and pipeline", |page| wins(page, survey));
     page.section("Fewer kernels", |page| pool(page, survey, measurements));
     page.section("Problems", |page| problems(page, survey, measurements, &shown));
     page.section("Roofline", |page| roofline(page, survey, measurements, &shown));
@@ -137,40 +136,6 @@ fn kernels(page: &mut Page, survey: &Survey, measurements: &Measurements, shown:
             ]
         }),
     );
-}
-
-fn wins(page: &mut Page, survey: &Survey) {
-    let mut pipelines: Vec<&str> = survey.wins.iter().map(|group| group.pipeline).collect();
-    pipelines.sort_unstable();
-    pipelines.dedup();
-    let mut tiles: Vec<&str> = survey.wins.iter().map(|group| group.tile.as_str()).collect();
-    tiles.dedup();
-    let all = survey.trials.len() as f64;
-    let most = survey.wins.iter().map(|group| group.wins).max().unwrap_or(0).max(1) as f64;
-    page.text(&format!(
-        "How many of {} {} a kernel of this tile and pipeline wins; below, of its kernels, how many ever do.",
-        count(survey.trials.len()),
-        counted_as(&survey.trials)
-    ));
-    let mut header = vec!["tile"];
-    header.extend(&pipelines);
-    header.push("all");
-    let rows = tiles.iter().map(|tile| {
-        let of_tile = || survey.wins.iter().filter(|group| group.tile == **tile);
-        let cells = pipelines.iter().map(|pipeline| {
-            let Some(group) = of_tile().find(|group| group.pipeline == *pipeline) else {
-                return (Shade::None, String::new());
-            };
-            let [wins, winners, kernels] = [group.wins, group.winners, group.kernels].map(count);
-            let text = format!("{wins}<br><small>{winners} of {kernels}</small>");
-            (Shade::Share(group.wins as f64 / most), text)
-        });
-        let sum: usize = of_tile().map(|group| group.wins).sum();
-        let last = format!("{} <small>{}</small>", count(sum), percent(sum as f64 / all));
-        let first = (Shade::None, format!("<b>{tile}</b>"));
-        std::iter::once(first).chain(cells).chain([(Shade::None, last)]).collect()
-    });
-    page.grid(&header, rows);
 }
 
 fn pool(page: &mut Page, survey: &Survey, measurements: &Measurements) {

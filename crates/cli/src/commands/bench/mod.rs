@@ -42,20 +42,13 @@ use progress::Bar;
 const EXAMPLES: &str = "Examples:
   ckselect bench --pool kernels.txt --problems shapes.csv --runner build/bin --output sweep.csv
   ckselect bench --pool kernels.txt --problems captured.txt --runner runner.json \\
-      --output sweep.csv --resume
-  ckselect bench --pool kernels.txt --problems captured.txt --runner runner.json \\
       --output sweep.csv --resume=load,build
-  ckselect bench --pool kernels.txt --problems shapes.csv --simulate analytic --output dry.csv
-  ckselect bench --pool kernels.txt --problems shapes.csv --simulate data/sweep.parquet \\
-      --output again.csv
   ckselect bench --pool kernels.txt --problems sweep.csv --simulate sweep.csv \\
       --order estimate:1.35x --arch gfx950 --output part.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --runner ./libkernels.so --gpus 0,1 \\
       --cutoff 5x --budget 30m --output sweep.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --runner ./libkernels.so \\
       --order model:10 --arch gfx942 --cutoff 2x --output sweep.csv
-  ckselect bench --pool kernels.txt --problems shapes.csv --runner ./libkernels.so \\
-      --output sweep.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --runner runner.json \\
       --shard 3/16 --output part3.csv --resume
 
