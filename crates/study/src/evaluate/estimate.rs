@@ -7,24 +7,25 @@ use ck_select_types::pool::Pool;
 use ck_select_types::problem::{FieldSet, Splits};
 use rayon::prelude::*;
 
-use super::{Coverage, EvaluateError, Evaluation, trials_of};
+use super::{Coverage, Evaluation, trials_of};
 use crate::candidates::Trial;
-use crate::judge::{JudgeError, Order, Places};
+use crate::error::StudyError;
+use crate::judge::{Order, Places};
 use ck_select_data::measurements::Measurements;
 
 impl Evaluation {
     /// Ranks every problem's measured kernels by the estimate and judges the choices.
-    pub fn of_estimate(estimator: &Estimator, measurements: &Measurements) -> Result<Self, EvaluateError> {
+    pub fn of_estimate(estimator: &Estimator, measurements: &Measurements) -> Result<Self, StudyError> {
         let trials = trials_of(measurements)?;
-        let pool = Pool::new(measurements.kernels().to_vec()).map_err(JudgeError::Pool)?;
+        let pool = Pool::new(measurements.kernels().to_vec()).map_err(StudyError::new)?;
         let ranked = PoolEstimate::new(*estimator, Arc::new(pool));
-        let splits = measurements.splits().map_err(JudgeError::Splits)?;
+        let splits = measurements.splits().map_err(StudyError::new)?;
         let orders = trials
             .par_iter()
             .map_init(EstimateScratch::default, |scratch, trial| {
                 order(&ranked, measurements, trial, &splits, scratch)
             })
-            .collect::<Result<Vec<Order>, EvaluateError>>()?;
+            .collect::<Result<Vec<Order>, StudyError>>()?;
         let coverage = Coverage { left_out_kernels: ranked.left_out().len(), ..Coverage::default() };
         let trained_files = vec![false; measurements.sources().len()];
         Ok(Self::new(measurements, trials, orders, coverage, trained_files))
@@ -38,13 +39,13 @@ fn order(
     trial: &Trial,
     splits: &Splits,
     scratch: &mut EstimateScratch,
-) -> Result<Order, EvaluateError> {
+) -> Result<Order, StudyError> {
     let problem = &measurements.problems()[trial.problem as usize];
     problem
         .checked()
         .map_err(EstimateError::from)
         .and_then(|problem| ranked.rank_checked(problem.among(splits), scratch))
-        .map_err(|source| EvaluateError::Estimate { problem: problem.to_string(), source })?;
+        .map_err(|source| StudyError::of(problem, source))?;
     let kernels = measurements.kernels().len();
     let measured = Places::new(trial, splits, kernels, |kernel| Some(kernel as usize));
     let mut order = Order {
