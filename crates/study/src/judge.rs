@@ -51,19 +51,14 @@ pub struct Judge {
 
 /// Where the candidates of a trial are, by kernel and number of parts.
 #[derive(Debug)]
-pub(crate) struct Places<'s> {
+struct Places<'s> {
     splits: &'s Splits,
     places: Vec<Option<usize>>,
 }
 
 impl<'s> Places<'s> {
     /// Those of a trial in a pool of so many kernels, in which `index` finds those that were measured.
-    pub(crate) fn new(
-        trial: &Trial,
-        splits: &'s Splits,
-        kernels: usize,
-        index: impl Fn(u32) -> Option<usize>,
-    ) -> Self {
+    fn new(trial: &Trial, splits: &'s Splits, kernels: usize, index: impl Fn(u32) -> Option<usize>) -> Self {
         let mut places = Self { splits, places: vec![None; kernels * splits.as_slice().len()] };
         for (place, candidate) in trial.candidates.iter().enumerate() {
             let at = index(candidate.kernel).and_then(|kernel| places.at(kernel, candidate.split_k));
@@ -79,7 +74,7 @@ impl<'s> Places<'s> {
         Some(kernel * splits.len() + splits.binary_search(&split_k).ok()?)
     }
 
-    pub(crate) fn get(&self, kernel: usize, split_k: i32) -> Option<usize> {
+    fn get(&self, kernel: usize, split_k: i32) -> Option<usize> {
         self.places.get(self.at(kernel, split_k)?).copied().flatten()
     }
 }

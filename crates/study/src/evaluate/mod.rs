@@ -1,7 +1,6 @@
 //! How good a model's choices are, compared with the measured oracle.
 
 mod coverage;
-mod estimate;
 mod json;
 pub(crate) mod slices;
 
