@@ -93,6 +93,11 @@ const SUCCESSORS: &[Successor] = &[
     ),
     ("bench", "--retry-failed", "is now --resume=failed, or =load,timeout"),
     ("bench", "--first", "COUNT is now --order estimate:COUNT or --order model:COUNT"),
+    (
+        "bench",
+        "--quick",
+        "is removed: --params warmup=1 repeat=3 --cutoff 3x, with problems of `shapes --count 10`",
+    ),
     ("bench", "--within", "FACTOR is now --order estimate:FACTORx"),
     ("bench", "--at-least", "is removed: --order estimate:FACTORx keeps seven kernels in any case"),
     (

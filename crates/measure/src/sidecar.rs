@@ -104,12 +104,8 @@ pub struct Session {
     pub ckselect: String,
     /// Host name, kernel and driver.
     pub host: Value,
-    /// The revision that is checked out where the sweep was started.
-    pub source: Value,
     /// What the runtime reports about each GPU, by the host's name for it.
     pub gpus: Value,
-    /// Clocks by bus address, when it began and when it ended.
-    pub clocks: Value,
 }
 
 impl Meta {

@@ -203,14 +203,13 @@ impl<'a> Ledger<'a> {
         self.meta.write(&self.files.meta)
     }
 
-    pub(super) fn end(&mut self, end: String, clocks: Value) -> Result<(), MeasureError> {
+    pub(super) fn end(&mut self, end: String) -> Result<(), MeasureError> {
         self.sync()?;
         let rows = self.written;
         if let Some(session) = self.meta.sessions.last_mut() {
             session.ended = Some(crate::host::now());
             session.end = Some(end);
             session.rows = rows;
-            session.clocks["ended"] = clocks;
         }
         self.meta.write(&self.files.meta)
     }

@@ -191,22 +191,11 @@ struct Care {
     /// batch=20 kernels for one worker process
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     params: Vec<String>,
-    /// A first look: 1 warm-up run, 3 timed runs, a cut-off of 3x, 10 problems evenly over the file
-    #[arg(long)]
-    quick: bool,
 }
 
 impl Care {
-    const QUICK_PROBLEMS: usize = 10;
-
     fn settings(&self) -> Result<Settings, CliError> {
-        let usual = Settings::default();
-        let mut settings = if self.quick {
-            Settings { warmup: 1, repeat: 3, cutoff: Some(3.0), ..usual }
-        } else {
-            Settings { cutoff: None, ..usual }
-        };
-        settings.cutoff = self.cutoff.or(settings.cutoff);
+        let mut settings = Settings { cutoff: self.cutoff, ..Settings::default() };
         let params =
             Params::read(&self.params, &["warmup", "repeat", "samples", "remeasure", "timeout", "batch"])?;
         let set = |name, least, field: &mut u32| params.set(name, whole(least..=u32::MAX), field);
@@ -414,12 +403,9 @@ fn usual_action() -> Result<&'static Arc<AtomicBool>, CliError> {
 /// Measures; `None` for a dry run, which reports itself.
 fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
     let pool = Arc::new(super::read_pool(&args.pool)?);
-    let mut problems = ProblemSet::read(&args.problems, pool.op())?;
+    let problems = ProblemSet::read(&args.problems, pool.op())?;
     for note in &problems.notes {
         say!("ckselect: note: {note}");
-    }
-    if args.care.quick {
-        problems = problems.thinned(Care::QUICK_PROBLEMS);
     }
     let settings = args.care.settings()?;
     let all = Plan::new(&pool, &problems);
@@ -475,7 +461,6 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
         retry: &retry,
         gpus: &gpus,
         lock_folder: gpu::lock_folder(),
-        source: PathBuf::from("."),
         version: env!("CARGO_PKG_VERSION"),
     };
     let bar = Bar::new(&plan);
