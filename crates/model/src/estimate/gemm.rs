@@ -102,8 +102,8 @@ impl Kernel {
     }
 }
 
-/// Whether a kernel reads B as it is or shuffled, as an argument says: AITER's of CK Tile with scales of groups. Where B
-/// is as it is they win little, so they count as if it always was.
+/// Whether a kernel reads B as it is or shuffled, as an argument says: AITER's of CK Tile with scales of
+/// groups. Where B is as it is they win little, so they count as if it always was.
 fn reads_both(kernel: &GemmKernel) -> bool {
     let GemmVariant { quant, library, .. } = kernel.variant;
     library == GemmLibrary::Aiter

@@ -1,7 +1,7 @@
 //! Self-contained pages: one HTML file each, no network, and a script that little depends on.
 //!
-//! Both are made of one shell (`html`: style, script, tables), one module of charts (`chart`) and, for sweeps,
-//! one map (`map`).
+//! Both are made of one shell (`html`: style, script, tables), one module of charts (`chart`) and, for
+//! sweeps, one map (`map`).
 
 mod chart;
 mod evaluation;
