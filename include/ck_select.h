@@ -359,12 +359,10 @@ typedef struct {
                                     search are abandoned. The selecting thread waits for a run callback
                                     that does not return; others wait one second longer than this limit and
                                     then measure without it. */
-  const char *hardware;        /**< A file that describes the GPU, as `ckselect hardware` writes it, or
-                                    "hip" ("hip:gfx1201": based on that profile) for what the HIP runtime
-                                    reports; NULL for the profile of the architecture. The estimate and
-                                    universal models take it instead of the profile of `arch`, or else of
-                                    what the file is `based_on`; models of one architecture keep their
-                                    constants. */
+  const char *hardware;        /**< A file that describes the GPU (docs/estimate.md); NULL for the profile
+                                    of the architecture. The estimate and universal models take it instead
+                                    of the profile of `arch`, or else of what the file is `based_on`;
+                                    models of one architecture keep their constants. */
   const char *splits;          /**< The numbers of parts that may be chosen for problems whose `split_k` is
                                     0, such as "1,2,4"; NULL for "1,2,4,8,16". Of these, a kernel takes
                                     those for which its `supports` returns not 0. Copied. */

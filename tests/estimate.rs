@@ -233,37 +233,6 @@ fn a_described_gpu_replaces_its_profile() {
     }
 }
 
-/// What the runtime reports, on request.
-#[test]
-fn the_runtime_describes_its_gpu() {
-    let problem: Problem = conv(16).into();
-    let asked = |options: Options, units: Option<u32>| {
-        let device = MockDevice::new().with_facts(|facts| {
-            (facts.compute_units, facts.clock_khz) = (units, Some(2_100_000));
-            (facts.wavefront_size, facts.lds_bytes, facts.l2_bytes) = (Some(64), Some(65_536), Some(4 << 20));
-        });
-        let registry = Registry::with_device(options, Box::new(device)).map_err(|error| error.to_string())?;
-        registry.add_all(pool().iter().cloned().map(|kernel| new(kernel, None)).collect()).unwrap();
-        Ok::<_, String>(registry.select(&problem).unwrap().score.unwrap())
-    };
-    let by_runtime = Options { hardware: Some("hip".into()), ..on("gfx942") };
-    let profile = asked(on("gfx942"), Some(20)).unwrap();
-    let own = asked(by_runtime.clone(), Some(20)).unwrap();
-    assert!(own > 2.0 * profile, "{own} {profile}");
-    assert_eq!(asked(Options { arch: None, ..by_runtime.clone() }, Some(20)), Ok(own));
-    // Only of a GPU without a profile, another one's is the base.
-    let based = |hardware: &str| Options { hardware: Some(hardware.into()), ..on("gfx942") };
-    assert_eq!(asked(based("hip:gfx942"), Some(20)), Ok(own));
-    let error = asked(based("hip:gfx90a"), Some(20)).unwrap_err();
-    assert!(error.contains("based_on: found gfx90a, expected gfx942 or nothing"), "{error}");
-    let error = asked(Options { arch: on("gfx950").arch, ..by_runtime.clone() }, Some(20)).unwrap_err();
-    assert_eq!(error, "hardware: the runtime reports a GPU of gfx942, but arch is gfx950");
-    let error = asked(based("hip:gfx908"), Some(20)).unwrap_err();
-    assert!(error.starts_with("hardware: no profile of gfx908, expected one of gfx90a"), "{error}");
-    let error = asked(by_runtime, None).unwrap_err();
-    assert_eq!(error, "hardware: device 0: the runtime does not report num_cus");
-}
-
 /// The architecture of a described GPU decides about kernels and models as that of the options does.
 #[test]
 #[cfg(feature = "embedded-models")]

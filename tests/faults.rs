@@ -18,9 +18,7 @@ use std::time::Duration;
 
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, Problem};
-use ck_select::registry::{
-    Hooks, Mode, NewKernel, Options, Priority, Registry, Source, TuneBudget, UserData,
-};
+use ck_select::registry::{Mode, NewKernel, Options, Priority, Registry, Source, TuneBudget, UserData};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::{RunOutcome, SearchOptions};
@@ -37,18 +35,6 @@ fn times() -> usize {
 
 type Run = Arc<dyn Fn() -> RunOutcome + Send + Sync>;
 
-struct Kernel(Run);
-
-impl Hooks for Kernel {
-    fn can_run(&self) -> bool {
-        true
-    }
-
-    fn run(&self, _: &Problem, _: Stream) -> RunOutcome {
-        (self.0)()
-    }
-}
-
 fn options(mode: Mode, store: &Path) -> Options {
     let measuring = SearchOptions {
         warmup: 0,
@@ -63,11 +49,14 @@ fn options(mode: Mode, store: &Path) -> Options {
 fn fill(registry: &Registry, run: &Run) {
     let path = format!("{}/configs/forward_bf16.txt", env!("CARGO_MANIFEST_DIR"));
     let kernels = Pool::read(path).unwrap();
-    let new = kernels.iter().take(4).map(|kernel| NewKernel {
-        kernel: kernel.clone(),
-        priority: Priority::NORMAL,
-        user: UserData::default(),
-        hooks: Some(Box::new(Kernel(run.clone()))),
+    let new = kernels.iter().take(4).map(|kernel| {
+        let run = run.clone();
+        NewKernel {
+            kernel: kernel.clone(),
+            priority: Priority::NORMAL,
+            user: UserData::default(),
+            hooks: Some(Box::new(move |_: &Problem, _: Stream| run())),
+        }
     });
     registry.add_all(new.collect()).unwrap();
 }

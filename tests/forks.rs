@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use ck_select::pool::Pool;
 use ck_select::problem::{ConvProblem, Problem};
-use ck_select::registry::{Hooks, NewKernel, Options, Priority, Registry, Source, TuneBudget, UserData};
+use ck_select::registry::{NewKernel, Options, Priority, Registry, Source, TuneBudget, UserData};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::mock::MockDevice;
 use ck_select::tuning::search::{RunOutcome, SearchOptions};
@@ -18,18 +18,6 @@ unsafe extern "C" {
     fn fork() -> i32;
     fn waitpid(process: i32, status: *mut i32, options: i32) -> i32;
     fn _exit(status: i32) -> !;
-}
-
-struct Kernel;
-
-impl Hooks for Kernel {
-    fn can_run(&self) -> bool {
-        true
-    }
-
-    fn run(&self, _: &Problem, _: Stream) -> RunOutcome {
-        RunOutcome::Milliseconds(1.0)
-    }
 }
 
 fn problem(number: i64) -> Problem {
@@ -55,7 +43,7 @@ fn a_fork_after_use_serves_both() {
         kernel: kernel.clone(),
         priority: Priority::NORMAL,
         user: UserData::default(),
-        hooks: Some(Box::new(Kernel)),
+        hooks: Some(Box::new(|_: &Problem, _: Stream| RunOutcome::Milliseconds(1.0))),
     });
     registry.add_all(new.collect()).unwrap();
     registry.tune(&LONG).unwrap();

@@ -6,22 +6,10 @@ use std::io::Write as _;
 
 use ck_select::kernel::Kernel;
 use ck_select::problem::{ConvProblem, Problem};
-use ck_select::registry::{Hooks, Mode, Options, Priority, Registry, Source, UserData};
+use ck_select::registry::{Mode, Options, Priority, Registry, Source, UserData};
 use ck_select::tuning::device::Stream;
 use ck_select::tuning::hip::{Hip, HipError};
 use ck_select::tuning::search::RunOutcome;
-
-struct Timed;
-
-impl Hooks for Timed {
-    fn can_run(&self) -> bool {
-        true
-    }
-
-    fn run(&self, _: &Problem, _: Stream) -> RunOutcome {
-        RunOutcome::Milliseconds(1.0)
-    }
-}
 
 #[test]
 fn the_linked_runtime_answers_and_the_chain_goes_on() {
@@ -31,7 +19,8 @@ fn the_linked_runtime_answers_and_the_chain_goes_on() {
     let options = Options { mode: Mode::Search, store: Some("off".into()), ..Options::default() };
     let registry = Registry::new(options).unwrap();
     let kernel = Kernel::from_name("grouped_conv_forward_bf16_2d_64x64x64_compv3").unwrap();
-    registry.add(kernel, Priority::NORMAL, UserData::default(), Some(Box::new(Timed))).unwrap();
+    let run = |_: &Problem, _: Stream| RunOutcome::Milliseconds(1.0);
+    registry.add(kernel, Priority::NORMAL, UserData::default(), Some(Box::new(run))).unwrap();
     let problem = ConvProblem::new_2d([8, 8], [1, 1]).into();
     let selection = registry.select(&problem).unwrap();
     let explained = registry.explain(&problem).unwrap();

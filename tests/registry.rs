@@ -533,21 +533,12 @@ fn selections_are_consistent_while_kernels_and_models_change() {
     });
 }
 
-/// A kernel that times itself: `ms` by its place among the three pipelines, so that the fastest is known.
-struct Timed {
-    ms: f64,
-    runs: Arc<std::sync::atomic::AtomicUsize>,
-}
-
-impl Hooks for Timed {
-    fn can_run(&self) -> bool {
-        true
-    }
-
-    fn run(&self, _: &Problem, _: Stream) -> RunOutcome {
-        self.runs.fetch_add(1, Ordering::Relaxed);
-        if self.ms < 0.0 { RunOutcome::Failed(1) } else { RunOutcome::Milliseconds(self.ms) }
-    }
+/// A kernel that times itself, and counts its runs.
+fn timed(ms: f64, runs: Arc<std::sync::atomic::AtomicUsize>) -> Box<dyn Hooks> {
+    Box::new(move |_: &Problem, _: Stream| {
+        runs.fetch_add(1, Ordering::Relaxed);
+        if ms < 0.0 { RunOutcome::Failed(1) } else { RunOutcome::Milliseconds(ms) }
+    })
 }
 
 /// The 30 kernels on a mock device; `ms` says how long each takes.
@@ -555,8 +546,8 @@ fn measured(options: Options, ms: impl Fn(&str) -> f64) -> (Registry, Arc<std::s
     let runs = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let registry = Registry::with_device(options, Box::new(MockDevice::new())).unwrap();
     let new = kernels().into_iter().map(|kernel| {
-        let hooks = Timed { ms: ms(&kernel.name), runs: runs.clone() };
-        new(kernel, Priority::NORMAL, Some(Box::new(hooks)))
+        let hooks = timed(ms(&kernel.name), runs.clone());
+        new(kernel, Priority::NORMAL, Some(hooks))
     });
     registry.add_all(new.collect()).unwrap();
     (registry, runs)
@@ -660,10 +651,8 @@ fn another_driver_has_winners_of_its_own_whatever_the_device_is_called() {
             };
             let device = Box::new(MockDevice::new().with_facts(|facts| facts.driver_version = Some(driver)));
             let registry = Registry::with_device(options, device).unwrap();
-            let hooks = Timed { ms: 1.0, runs: Arc::default() };
-            registry
-                .add_all(vec![new(kernels()[0].clone(), Priority::NORMAL, Some(Box::new(hooks)))])
-                .unwrap();
+            let hooks = timed(1.0, Arc::default());
+            registry.add_all(vec![new(kernels()[0].clone(), Priority::NORMAL, Some(hooks))]).unwrap();
             registry.select(&resnet()).unwrap().source
         };
         assert_eq!([1, 1, 2, 1].map(source), [Source::Search, Source::Store, Source::Search, Source::Store]);
@@ -788,8 +777,8 @@ fn the_host_measures_what_runs_on_it() {
     let registry = Registry::new(options.clone()).unwrap();
     let runs = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let new = kernels().into_iter().map(|kernel| {
-        let hooks = Timed { ms: ms(&kernel.name), runs: runs.clone() };
-        new(kernel, Priority::NORMAL, Some(Box::new(hooks)))
+        let hooks = timed(ms(&kernel.name), runs.clone());
+        new(kernel, Priority::NORMAL, Some(hooks))
     });
     registry.add_all(new.collect()).unwrap();
     let found = registry.select(&resnet()).unwrap();

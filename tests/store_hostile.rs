@@ -143,19 +143,6 @@ fn logged(about: &Path) -> Vec<String> {
     lines().iter().filter(|line| line.contains(&about)).cloned().collect()
 }
 
-struct Runs(Arc<Mutex<usize>>);
-
-impl Hooks for Runs {
-    fn can_run(&self) -> bool {
-        true
-    }
-
-    fn run(&self, _: &Problem, _: Stream) -> RunOutcome {
-        *self.0.lock().unwrap() += 1;
-        RunOutcome::Milliseconds(1.0)
-    }
-}
-
 #[test]
 fn selections_go_on_without_a_hostile_store_and_say_so_once() {
     let (_folder, path) = made();
@@ -175,7 +162,11 @@ fn selections_go_on_without_a_hostile_store_and_say_so_once() {
                  _32x32x16"
             );
             // Each kernel makes another pool, for which the store is asked anew.
-            let hooks: Box<dyn Hooks> = Box::new(Runs(runs.clone()));
+            let runs = runs.clone();
+            let hooks: Box<dyn Hooks> = Box::new(move |_: &Problem, _: Stream| {
+                *runs.lock().unwrap() += 1;
+                RunOutcome::Milliseconds(1.0)
+            });
             registry
                 .add_all(vec![NewKernel {
                     kernel: Kernel::from_name(&name).unwrap(),

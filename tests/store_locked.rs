@@ -69,21 +69,10 @@ impl Holder {
     }
 }
 
-struct Runs;
-
-impl Hooks for Runs {
-    fn can_run(&self) -> bool {
-        true
-    }
-
-    fn run(&self, _: &Problem, _: Stream) -> RunOutcome {
-        RunOutcome::Milliseconds(1.0)
-    }
-}
-
 fn add(registry: &Registry, name: &str) {
     let (kernel, user) = (Kernel::from_name(name).unwrap(), UserData::default());
-    let hooks: Option<Box<dyn Hooks>> = Some(Box::new(Runs));
+    let hooks: Option<Box<dyn Hooks>> =
+        Some(Box::new(|_: &Problem, _: Stream| RunOutcome::Milliseconds(1.0)));
     registry.add_all(vec![NewKernel { kernel, priority: Priority::NORMAL, user, hooks }]).unwrap();
 }
 

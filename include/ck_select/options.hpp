@@ -24,8 +24,7 @@ struct Options {
   std::string override_file;
   /// The architecture of problems that name none; empty for any.
   std::string arch;
-  /// A file that describes the GPU, as `ckselect hardware` writes it, or "hip" ("hip:gfx1201": based on that profile) for
-  /// what the HIP runtime reports of the device that the registry measures on; empty for the profile of the architecture.
+  /// A file that describes the GPU (docs/estimate.md); empty for the profile of the architecture.
   std::string hardware;
   /// The file that keeps measured winners, or "off" for memory only; empty leaves it to the environment.
   std::string store;

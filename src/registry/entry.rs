@@ -70,6 +70,21 @@ pub trait Hooks: Send + Sync {
     }
 }
 
+/// A kernel that supports every problem.
+impl<F: Fn(&Problem, Stream) -> RunOutcome + Send + Sync> Hooks for F {
+    fn can_run(&self) -> bool {
+        true
+    }
+
+    fn may_refuse(&self) -> bool {
+        false
+    }
+
+    fn run(&self, problem: &Problem, stream: Stream) -> RunOutcome {
+        self(problem, stream)
+    }
+}
+
 /// A name that was registered once. It lives as long as its registry, because callers keep names.
 pub(super) struct Name {
     number: NameIndex,

@@ -1,7 +1,7 @@
 //! Options of a registry, from its owner and from the environment.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -12,8 +12,7 @@ use crate::log::{self, Level};
 use crate::model::ModelError;
 use crate::nearest::Hint;
 use crate::problem::Splits;
-use crate::tuning::described::FactsError;
-use crate::tuning::device::{DeviceFacts, Stream};
+use crate::tuning::device::Stream;
 use crate::tuning::search::SearchOptions;
 use crate::tuning::store::Location;
 use crate::vocab::Arch;
@@ -146,19 +145,6 @@ pub enum OptionsError {
     /// A file that describes the GPU and cannot be used.
     #[error("hardware: {0}")]
     Hardware(#[from] GpuOverrideError),
-    /// The word for the runtime with a base that does not exist, or with another architecture than that of the
-    /// GPU.
-    #[error("hardware: {reason}")]
-    HardwareWord {
-        /// What was found and what was expected.
-        reason: String,
-    },
-    /// A GPU that the runtime does not describe.
-    #[error("hardware: {reason}")]
-    Runtime {
-        /// Why not.
-        reason: String,
-    },
     /// Measuring on the host, which has no GPU architecture, without naming one.
     #[error("host_timing: arch is not set, expected the architecture that the host's kernels stand for")]
     HostArch,
@@ -168,9 +154,6 @@ pub enum OptionsError {
 }
 
 impl Options {
-    /// The value of [`hardware`](Self::hardware) for what the runtime reports.
-    pub const BY_RUNTIME: &str = "hip";
-
     /// These options, overridden by the environment: `CK_SELECT_MODE`, `CK_SELECT_OVERRIDE`,
     /// `CK_SELECT_HARDWARE`, `CK_SELECT_STORE`, `CK_SELECT_CAPTURE`.
     ///
@@ -210,44 +193,10 @@ impl Options {
         }
     }
 
-    /// Whether [`Options::hardware`] asks the runtime: `hip`, or `hip:` and the architecture whose profile
-    /// has what the runtime does not report.
-    pub(super) fn is_by_runtime(hardware: &Path) -> bool {
-        let word = hardware.to_str().and_then(|text| text.strip_prefix(Self::BY_RUNTIME));
-        word.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
-    }
-
-    fn base_of_runtime(hardware: &Path) -> Result<Option<Arch>, String> {
-        let base = hardware.to_str().and_then(|text| text.split_once(':'));
-        base.map(|(_, base)| base.parse().map_err(|error: crate::vocab::UnknownWord| error.to_string()))
-            .transpose()
-    }
-
-    /// The GPU of [`Options::hardware`]. `facts` is called only if the runtime describes it.
-    pub(super) fn described(
-        &self,
-        facts: impl FnOnce() -> Result<DeviceFacts, String>,
-    ) -> Result<Option<GpuOverride>, OptionsError> {
-        let wrong = |reason| OptionsError::HardwareWord { reason };
-        match self.hardware.as_deref() {
-            None => Ok(None),
-            Some(path) if Self::is_by_runtime(path) => {
-                let base = Self::base_of_runtime(path).map_err(wrong)?;
-                let facts = facts().map_err(|reason| OptionsError::Runtime { reason })?;
-                if let (Some(asked), Some(found)) = (self.arch, facts.arch())
-                    && asked != found
-                {
-                    return Err(wrong(format!("the runtime reports a GPU of {found}, but arch is {asked}")));
-                }
-                let fields = facts.constants(base).map_err(|error| match error {
-                    FactsError::Unreported { .. } => OptionsError::Runtime { reason: error.to_string() },
-                    _ => wrong(error.to_string()),
-                })?;
-                let described = GpuOverride::from_json(&fields, self.arch.or(facts.arch()));
-                described.map(Some).map_err(|error| wrong(error.to_string()))
-            }
-            Some(path) => Ok(Some(GpuOverride::read(path, self.arch)?)),
-        }
+    /// The GPU of [`Options::hardware`].
+    pub(super) fn described(&self) -> Result<Option<GpuOverride>, OptionsError> {
+        let read = |path: &PathBuf| GpuOverride::read(path, self.arch);
+        Ok(self.hardware.as_ref().map(read).transpose()?)
     }
 
     pub(super) fn open_capture(&self) -> Result<Option<Arc<Capture>>, OptionsError> {

@@ -100,7 +100,7 @@ impl Registry {
     }
 
     fn with_slots(options: Options, slots: MeasuringSlots) -> Result<Self, OptionsError> {
-        let files = Files::read(&options, || slots.facts(&options))?;
+        let files = Files::read(&options)?;
         let state = State::new(options, files)?;
         Ok(Self {
             names: boxcar::Vec::new(),
@@ -243,7 +243,7 @@ impl Registry {
 
     /// Replaces the options; the files that they name are read now.
     pub fn set_options(&self, options: Options) -> Result<(), OptionsError> {
-        let files = Files::read(&options, || self.slots.facts(&options))?;
+        let files = Files::read(&options)?;
         let latest = self.turn();
         let mut state = self.successor(&latest);
         if let Some(Ok(winners)) = state.known().map(|prepared| &prepared.winners) {

@@ -14,7 +14,6 @@ use crate::estimate::GpuOverride;
 use crate::model::ModelKey;
 use crate::model::{Model, ModelError};
 use crate::problem::{Checked, Problem};
-use crate::tuning::device::DeviceFacts;
 use crate::vocab::{Arch, Op};
 
 /// What the files that options name contain.
@@ -25,15 +24,12 @@ pub(super) struct Files {
 }
 
 impl Files {
-    /// Reads them. `facts` is called only if the options ask for the runtime's description of the GPU.
-    pub(super) fn read(
-        options: &Options,
-        facts: impl FnOnce() -> Result<DeviceFacts, String>,
-    ) -> Result<Self, OptionsError> {
+    /// Reads them.
+    pub(super) fn read(options: &Options) -> Result<Self, OptionsError> {
         Ok(Self {
             overrides: Arc::new(options.read_overrides()?),
             capture: options.open_capture()?,
-            described: options.described(facts)?,
+            described: options.described()?,
         })
     }
 }

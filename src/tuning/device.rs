@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::fmt;
 
+use crate::environment;
 use crate::vocab::Arch;
 
 /// A caller's stream (`hipStream_t`), passed through untouched.
@@ -87,6 +88,16 @@ impl DeviceFacts {
     /// The architecture: the target without its features, such as `gfx942`.
     pub fn arch(&self) -> Option<Arch> {
         self.target.as_deref().and_then(|target| target.parse().ok())
+    }
+
+    /// The number of compute units. The runtime counts work-group processors of RDNA, which are pairs, unless
+    /// `GPU_ENABLE_WGP_MODE` is 0.
+    pub fn all_compute_units(&self) -> Option<u32> {
+        let is_rdna =
+            |own: Arch| ["gfx10", "gfx11", "gfx120"].iter().any(|family| own.as_str().starts_with(family));
+        let pairs = environment::variable("GPU_ENABLE_WGP_MODE").is_none_or(|value| value != "0");
+        let each = if pairs && self.arch().is_some_and(is_rdna) { 2 } else { 1 };
+        self.compute_units.map(|units| each * units)
     }
 }
 
@@ -227,6 +238,9 @@ mod tests {
             facts.target = target.map(str::to_owned);
             assert_eq!(facts.arch().map(|arch| arch.to_string()).as_deref(), arch);
         }
+        // Pairs of units.
+        (facts.target, facts.compute_units) = (Some("gfx1201".to_owned()), Some(32));
+        assert_eq!(facts.all_compute_units(), Some(64));
     }
 
     #[test]

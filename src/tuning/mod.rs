@@ -3,7 +3,6 @@
 //!
 //! - [`device`]: the GPU functions that measuring needs, as a trait, so that everything built on it is tested
 //!   without a GPU
-//! - [`described`]: what a runtime reports, as constants for the estimate
 //! - [`hip`]: that trait on AMD's runtime, versions 5 to 7, loaded on first use
 //! - [`search`]: times candidates within a budget; the fastest wins
 //! - [`store`]: measured winners on disk, shared by many processes
@@ -11,7 +10,6 @@
 //! - [`mock`]: a device and a clock without a GPU, for tests of callers
 
 pub mod clock;
-pub mod described;
 pub mod device;
 pub mod hip;
 pub mod host;

@@ -10,12 +10,8 @@ type Successor = (&'static str, &'static str, &'static str);
 const SUCCESSORS: &[Successor] = &[
     // Removed; kept here until the next release.
     ("curve", "", "is now `ckselect tune --simulate FILE --counts`"),
-    ("features", "", "is now `ckselect dev features`"),
-    (
-        "predict",
-        "",
-        "is now `ckselect dev predict`, for rows of features; `ckselect rank` predicts for a problem",
-    ),
+    ("features", "", "is removed: Python's ck_select.engines computes them"),
+    ("predict", "", "is removed: Python's Predictor predicts for rows, `ckselect rank` for a problem"),
     ("pack", "", "is now `ckselect dev pack`"),
     ("completions", "", "is now `ckselect dev completions`"),
     ("man", "", "is now `ckselect dev man`"),
@@ -26,12 +22,22 @@ const SUCCESSORS: &[Successor] = &[
         "is removed: `ckselect enumerate configs/gemm_wide.json --arch ARCH --output pool.txt` lists what \
          can be built, and `ckselect rank --pool pool.txt` scores it",
     ),
+    (
+        "hardware",
+        "",
+        "is removed: `ckselect doctor` says what differs from the profile, and --arch FILE describes it",
+    ),
+    (
+        "merge",
+        "",
+        "is removed: train, evaluate and report read several logs, convert writes one table of them",
+    ),
     ("import", "", "is removed: tables of other libraries are no longer read"),
     ("validate", "", "is now `ckselect evaluate`, with --require, --pool and --model FILE.csv"),
-    ("rank explain bench train tune evaluate features", "--hardware", "is now --arch FILE"),
+    ("rank explain bench train tune evaluate", "--hardware", "is now --arch FILE"),
     ("rank evaluate", "--estimate", "is now --model estimate"),
     ("rank explain evaluate", "--force-model", "is now --allow untrained"),
-    ("rank explain evaluate features", "--unknown", "is now --allow words"),
+    ("rank explain evaluate", "--unknown", "is now --allow words"),
     (
         "rank explain evaluate",
         "--rank-by",
@@ -49,17 +55,19 @@ const SUCCESSORS: &[Successor] = &[
     ("enumerate", "--export-json", "is now --output FILE.json"),
     ("enumerate", "--count-only", "is now --count"),
     ("enumerate", "--list-fields", "is now --fields"),
+    ("shapes", "--seed --ndim --batches", "is now --params seed=42 ndim=3 batches=1,8"),
+    ("shapes", "--driver", "is removed: a CSV with a column per field is a list of problems"),
     (
         "shapes",
-        "--op --any-channels --most-gflop --seed --ndim --batches",
-        "is now --params op=fmha any_channels=1 most_gflop=10 seed=42 ndim=3 batches=1,8",
+        "--validation",
+        "is now --set holdout, holdout-odd, holdout-gemm or holdout-fmha, with --count",
     ),
+    ("shapes", "--apart-from", "is removed: another --params seed draws other problems"),
     ("shapes", "--stratify", "is removed: --count takes evenly spaced problems"),
     ("shapes", "--format", "is not needed: --output FILE.json writes JSON"),
-    ("explain report evaluate bench", "--html", "is now --output FILE.html"),
+    ("report evaluate", "--html", "is now --output FILE.html"),
+    ("explain", "--html --output", "is removed: --format says how the figures are printed"),
     ("evaluate", "--predictions", "is now --model FILE.csv"),
-    ("merge", "--overwrite", "is removed: remove the file first"),
-    ("merge", "--on-conflict", "is removed: a pair has one row; other commands read several logs together"),
     ("evaluate", "--json", "is now --output FILE.json"),
     ("evaluate", "--problems", "is now --output FILE.csv: each problem's outcome"),
     ("evaluate", "--roof", "is removed: `ckselect report` compares with the limits of the device"),
@@ -85,18 +93,22 @@ const SUCCESSORS: &[Successor] = &[
     ),
     ("bench", "--retry-failed", "is now --resume=failed, or =load,timeout"),
     ("bench", "--first", "COUNT is now --order estimate:COUNT or --order model:COUNT"),
+    (
+        "bench",
+        "--quick",
+        "is removed: --params warmup=1 repeat=3 --cutoff 3x, with problems of `shapes --count 10`",
+    ),
     ("bench", "--within", "FACTOR is now --order estimate:FACTORx"),
     ("bench", "--at-least", "is removed: --order estimate:FACTORx keeps seven kernels in any case"),
     (
         "bench",
-        "--serve",
-        "is removed: the page of --output FILE.html loads itself again while the sweep runs",
+        "--serve --html",
+        "is removed: `ckselect report LOG.csv --output FILE.html` makes a page, also while the sweep runs",
     ),
     (
         "bench",
         "--slurm --slurm-dry-run --slurm-attempts --slurm-option",
-        "is removed: an array job of yours runs --shard I/N --resume in each task, and `ckselect merge` \
-         afterwards",
+        "is removed: an array job of yours runs --shard I/N --resume in each task",
     ),
     (
         "bench",
@@ -112,11 +124,6 @@ const SUCCESSORS: &[Successor] = &[
     ("report", "--keep-kernels --keep-share", "is now --keep COUNT or --keep SHARE, such as 8 or 99%"),
     ("inspect", "--memory --pool --target", "is removed"),
     ("tune", "--holdout", "is now --params folds=FILE"),
-    ("features", "--input", "is now --data"),
-    ("features", "--format", "is removed: rows are CSV"),
-    ("predict", "--matrix", "is now --data"),
-    ("predict", "--format", "is removed: rows are CSV"),
-    ("predict", "--spec", "is removed: give the model's directory"),
     (
         "train evaluate report tune convert",
         "--op --dtype --variant",
@@ -142,7 +149,6 @@ const SUCCESSORS: &[Successor] = &[
     ("evaluate", "--oracle-csv", "--data"),
     ("rank", "--top_k", "--top"),
     ("rank", "-m --m -n --n -k --k", "is part of the problem: --problem M=…,N=…,K=…"),
-    ("predict", "--model_dir --pool --problem --problems -m --m -n --n -k --k", RANK),
     ("convert", "--op-type --op_type", "--where op=OP"),
     ("convert", "--capture-hw --capture_hw", HARDWARE),
     ("convert", "--merge-with --merge_with", "is not needed: `ckselect convert FILE OTHER --output FILE`"),
@@ -161,10 +167,7 @@ const SUCCESSORS: &[Successor] = &[
     ("bench", "--build_dir", "--runner"),
 ];
 
-const HARDWARE: &str =
-    "is removed: `ckselect hardware --output gpu.json`, and --arch gpu.json where the GPU matters";
-const RANK: &str =
-    "is for `ckselect rank --model DIR --pool FILE --problem M=…,N=…,K=…`: predict takes rows of features";
+const HARDWARE: &str = "is removed: --arch gpu.json where the GPU matters";
 
 /// What there is instead of the word that a command line stopped at.
 pub(crate) fn find(error: &clap::Error, words: &[String]) -> Option<String> {

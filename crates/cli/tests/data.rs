@@ -71,11 +71,9 @@ fn misspelt_columns_and_impossible_figures_are_refused() {
     let folder = TempDir::new().unwrap();
     let write = |name: &str, text: String| fs::write(folder.path().join(name), text).unwrap();
     write("header.csv", format!("{}\n{ROW},0.02,300,1\n", HEADER.replace("stride_h", "Stride_h")));
-    for line in [
-        "convert header.csv -o a.parquet --arch gfx950",
-        "evaluate --model header.csv --data header.csv",
-        "dev features --engine conv97 --data header.csv",
-    ] {
+    for line in
+        ["convert header.csv -o a.parquet --arch gfx950", "evaluate --model header.csv --data header.csv"]
+    {
         let error = bad_in(folder.path(), line, 1);
         assert!(
             error.contains("header.csv: header: unknown column 'Stride_h', expected stride_h"),
@@ -127,16 +125,16 @@ fn shapes_are_problems_that_rank_reads() {
 }
 
 #[test]
-fn validation_sets_are_seeded_and_apart() {
+fn drawn_sets_are_seeded() {
     let folder = TempDir::new().unwrap();
-    both_in(folder.path(), "shapes --validation 50 --params seed=1 --output a.csv");
-    let (again, _) = both_in(folder.path(), "shapes --validation 50 --params seed=1");
-    assert_eq!(again, fs::read_to_string(folder.path().join("a.csv")).unwrap());
-    let (apart, _) = both_in(folder.path(), "shapes --validation 50 --params seed=1 --apart-from a.csv");
-    let body = |text: &str| -> Vec<String> {
-        text.lines().skip(1).map(|line| line.split_once(',').unwrap().1.to_owned()).collect()
-    };
-    assert!(body(&apart).iter().all(|line| !body(&again).contains(line)));
+    for set in ["holdout", "holdout-odd", "holdout-gemm", "holdout-fmha"] {
+        let drawn = |seed: u32| both_in(folder.path(), &format!("shapes --set {set} --params seed={seed}")).0;
+        assert_eq!((drawn(1), drawn(1).lines().count()), (drawn(1), 301));
+        assert_ne!(drawn(1), drawn(2), "{set}");
+    }
+    // No attention has this type.
+    let error = bad_in(folder.path(), "shapes --set holdout-fmha --dtype int8", 1);
+    assert!(error.contains("no problem is left"), "{error}");
     both_in(folder.path(), "shapes --set benchmark --count 5 --output five.json");
     let json = fs::read_to_string(folder.path().join("five.json")).unwrap();
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
@@ -152,7 +150,7 @@ fn upstreams_names_of_problem_sets_are_known() {
     for (name, line) in [
         ("forward_2d", "--set synthetic"),
         ("bwd_data_3d", "--set synthetic --direction bwd_data --params ndim=3"),
-        ("validation_holdout", "--validation 300 --params ndim=3"),
+        ("validation_holdout", "--set holdout --params ndim=3"),
         ("bwd_weight_test_validation", "--set holdout --direction bwd_weight --params ndim=3"),
     ] {
         let (ours, _) = both_in(folder.path(), &format!("shapes {line}"));
@@ -176,7 +174,7 @@ fn a_count_is_reached_or_the_reason_said() {
     };
     assert_eq!(count("shapes --set wide --count 500"), (500, String::new()));
     let (found, said) = count("shapes --set resnet50 --params batches=1 --count 500");
-    let reason = format!("--count 500: the sources have only {found} problems, all of which are taken");
+    let reason = format!("--count 500: the sets have only {found} problems, all of which are taken");
     assert!(found < 500 && said.contains(&reason), "{said}");
 }
 
@@ -242,23 +240,20 @@ fn the_data_says_operation_and_architecture() {
     assert!(error.contains("the estimate needs a GPU: give --arch"), "{error}");
 }
 
+/// Options that would change nothing are mistakes.
 #[test]
-fn driver_lines_become_problems() {
+fn options_of_other_sets_are_refused() {
     let folder = TempDir::new().unwrap();
-    let text = "./bin/MIOpenDriver convbfp16 -n 8 -c 64 -H 56 -W 56 -k 64 -y 3 -x 3 -p 1 -q 1 -F 4\n\
-                MIOpenDriver bnorm -n 1\n";
-    fs::write(folder.path().join("lines.txt"), text).unwrap();
-    let (out, err) = both_in(folder.path(), "shapes --driver lines.txt");
-    assert!(out.ends_with("\n0,8,64,64,1,1,56,56,1,3,3,1,1,1,0,1,1,1,1,1,2,bwd_weight,bf16\n"), "{out}");
-    assert!(
-        err.contains("lines.txt: line 2: found 'bnorm'") && err.contains("1 lines are not convolutions"),
-        "{err}"
-    );
-    assert!(bad_in(folder.path(), "shapes --set wide --driver lines.txt", 2).contains("one file has one"));
-    for option in ["--dtype fp16", "--params ndim=3"] {
-        let error = bad_in(folder.path(), &format!("shapes --driver lines.txt {option}"), 2);
-        let name = option.split('=').next().unwrap().split(" fp").next().unwrap();
-        assert!(error.contains(&format!("{name} is for ")), "{error}");
+    for (line, expected) in [
+        ("--set wide --set resnet50", "one file has one"),
+        ("--set wide --direction forward", "--direction is for sets of convolutions"),
+        ("--set resnet50 --params ndim=3", "--params ndim is for sets of convolutions"),
+        ("--set holdout --params batches=3", "--params batches is for sets of networks' layers"),
+        ("--set wide --params seed=3", "--params seed is for drawn sets, such as holdout"),
+        ("--driver lines.txt", "--driver is removed: "),
+    ] {
+        let error = bad_in(folder.path(), &format!("shapes {line}"), 2);
+        assert!(error.contains(expected), "{line}: {error}");
     }
     assert!(bad_in(folder.path(), "shapes --set wyde", 2).contains("expected one of: wide, edge"));
 }

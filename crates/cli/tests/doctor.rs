@@ -85,7 +85,6 @@ fn what_is_set_is_judged() {
         ("CK_SELECT_OVERRIDE", at("rules"), "ok", ": 2 rules"),
         ("CK_SELECT_OVERRIDE", at("broken"), "wrong", "broken: line 1: expected 'problem -> kernel name'"),
         ("CK_SELECT_OVERRIDE", at("absent"), "wrong", "No such file"),
-        ("CK_SELECT_HARDWARE", "hip".to_owned(), "ok", "hip"),
         ("CK_SELECT_HARDWARE", at("gpu.json"), "ok", "gpu.json: 304 compute units"),
         ("CK_SELECT_HARDWARE", at("no_gpu.json"), "wrong", "no_gpu.json: hardware: found cus"),
         ("CK_SELECT_STORE", "off".to_owned(), "none", "off"),

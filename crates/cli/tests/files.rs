@@ -148,12 +148,6 @@ fn no_output_replaces_what_is_read_or_another_output() {
             format!("{bench} --pool {POOL} --problems @problems.csv --output @problems.csv"),
             "read, as --problems",
         ),
-        (format!("dev predict --model {MODEL} --data @matrix.csv --output @matrix.csv"), "read, as --data"),
-        (
-            "shapes --validation 3 --apart-from @shapes.txt --output @shapes.txt".to_owned(),
-            "read, as --apart",
-        ),
-        ("merge @measured.csv --output @measured.csv".to_owned(), "read, as LOG.csv"),
         (
             format!("evaluate --against {MODEL} --model {MODEL} --data @measured.csv --output @measured.csv"),
             "read, as --data",
@@ -181,8 +175,8 @@ fn no_output_replaces_what_is_read_or_another_output() {
             "as --arch",
         ),
         (
-            format!("dev predict --model {MODEL} --data @model/matrix.csv --output @model"),
-            "this folder contains --data",
+            format!("rank --model {MODEL} --pool {POOL} --problems @model/matrix.csv --output @model"),
+            "this folder contains --problems",
         ),
         (
             format!(
@@ -254,22 +248,6 @@ fn nothing_is_lost_where_standard_output_is_closed_or_full() {
 }
 
 #[test]
-fn a_merged_log_that_lost_rows_says_so() {
-    let files = Files::new();
-    files.good(&format!(
-        "bench --pool {POOL} --problems @problems.csv --simulate analytic --output @sweep.csv"
-    ));
-    files.good("merge @sweep.csv --output @merged.csv --complete");
-    let text = fs::read_to_string(files.path("merged.csv")).unwrap();
-    let some: Vec<&str> = text.split_inclusive('\n').take(10).collect();
-    fs::write(files.path("merged.csv"), some.concat()).unwrap();
-    let output = files.run("merge @merged.csv --output @again.csv --complete");
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    let expected = format!("the logs have 9 of 30 rows: {} has 9 rows\n", files.path("merged.csv").display());
-    assert!(output.status.code() == Some(1) && stderr.ends_with(&expected), "{stderr}");
-}
-
-#[test]
 fn a_log_is_a_regular_file() {
     let files = Files::new();
     let bench = format!("bench --pool {POOL} --problems @problems.csv --simulate analytic");
@@ -319,7 +297,6 @@ fn what_is_no_regular_file_is_refused_at_once() {
         format!("rank --model @model --pool {POOL} --problem {PROBLEM}"),
         format!("rank --model @forest --pool {POOL} --problem {PROBLEM}"),
         format!("rank --model {MODEL} --pool @pipe --problem {PROBLEM}"),
-        "dev predict --model @pipe --data @matrix.csv".to_owned(),
         "inspect --model @model".to_owned(),
         "inspect --model @forest".to_owned(),
         format!("evaluate {data}"),
@@ -327,9 +304,7 @@ fn what_is_no_regular_file_is_refused_at_once() {
         format!("evaluate --against {MODEL} --model {MODEL} --data @pipe"),
         format!("evaluate --against @pipe --model {MODEL} --data @measured.csv"),
         "convert @pipe --arch gfx950 --output @out.csv".to_owned(),
-        "shapes --driver @pipe".to_owned(),
         "enumerate @pipe".to_owned(),
-        "merge @pipe --output @out.csv".to_owned(),
         "bench --pool @pipe --problems @problems.csv --simulate analytic --output @out.csv".to_owned(),
         format!("bench --pool {POOL} --problems @pipe --simulate analytic --output @out.csv"),
         format!("bench --pool {POOL} --problems @problems.csv --runner @pipe --output @out.csv"),
@@ -386,7 +361,6 @@ fn a_reader_that_goes_away_ends_every_command_quietly() {
         ),
         format!("inspect --model {MODEL}"),
         format!("inspect --model {MODEL} --format csv"),
-        "dev features --engine conv97 --list".to_owned(),
         format!("evaluate {data}"),
         "shapes --set wide".to_owned(),
         "shapes --list".to_owned(),

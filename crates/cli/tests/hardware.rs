@@ -2,7 +2,6 @@
 
 mod common;
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -61,22 +60,18 @@ fn every_command_asks_the_model_with_the_callers_constants() {
     )
     .unwrap();
     let rows = rows.to_str().unwrap();
-    for (command, arguments) in [
-        ("rank", &pool[..]),
-        ("explain", &pool[..]),
-        ("dev features", &["--data", rows, "--allow", "words"]),
-        ("evaluate", &["--data", rows, "--format", "csv"]),
-    ] {
-        let words: Vec<&str> = command.split(' ').collect();
+    for (command, arguments) in
+        [("rank", &pool[..]), ("explain", &pool[..]), ("evaluate", &["--data", rows, "--format", "csv"])]
+    {
         let with =
-            |model: &str, more: &[&str]| good(&[&words[..], &["--model", model], arguments, more].concat());
+            |model: &str, more: &[&str]| good(&[&[command, "--model", model], arguments, more].concat());
         for (asked, trained) in [(file, by_file.as_str()), ("gfx942", by_name.as_str())] {
             // Another architecture is not what the model was trained for.
             let allowed = ["--arch", asked, "--allow", "untrained"];
-            let other = &allowed[..if asked == "gfx942" && command != "dev features" { 4 } else { 2 }];
+            let other = &allowed[..if asked == "gfx942" { 4 } else { 2 }];
             let found = with(MODEL, other);
             assert_eq!(found, with(trained, &[]), "{command} {asked}");
-            if matches!(command, "rank" | "explain" | "dev features") {
+            if matches!(command, "rank" | "explain") {
                 assert_ne!(found, with(MODEL, &[]), "{command} {asked}: the constants matter");
             }
         }
@@ -87,29 +82,6 @@ fn every_command_asks_the_model_with_the_callers_constants() {
     assert!(stderr.contains(expected), "{stderr}");
     let (_, _, stderr) = run(&[&["rank", "--model", MODEL, "--arch", "gfx950"], &pool[..]].concat());
     assert_eq!(stderr, "", "what the model was trained with is no news");
-}
-
-#[test]
-fn features_of_a_schema_have_the_constants_in_them() {
-    let folder = TempDir::new().unwrap();
-    let [input, file] = ["rows.csv", "gpu.json"].map(|name| folder.path().join(name));
-    fs::write(
-        &input,
-        "N,C,K,Hi,Wi,Y,X,block_size,gemm_m_per_block,gemm_n_per_block,gemm_k_per_block,\
-         pipeline\n\
-         1,64,64,8,8,1,1,256,64,64,64,compv3\n",
-    )
-    .unwrap();
-    fs::write(&file, r#"{"num_xcd": 3}"#).unwrap();
-    let features = |more: &[&str]| {
-        let arguments = ["dev", "features", "--engine", "conv_superset", "--allow", "words", "--data"];
-        let rows = good(&[&arguments[..], &[input.to_str().unwrap()], more].concat());
-        let (names, row) = rows.trim_end().split_once('\n').unwrap();
-        let cells: HashMap<_, _> = names.split(',').zip(row.split(',')).collect();
-        ["f:hw_num_xcd", "f:hw_num_cus"].map(|name| cells[name].parse::<f64>().unwrap())
-    };
-    assert_eq!(features(&[])[0], 8.0);
-    assert_eq!(features(&["--arch", file.to_str().unwrap()]), [3.0, 256.0]);
 }
 
 #[test]
@@ -147,53 +119,6 @@ fn what_is_no_hardware_is_refused_with_what_is() {
     let (code, _, stderr) =
         run(&["evaluate", "--model", "nope.csv", "--data", "nope.csv", "--arch", "gfx942"]);
     assert!(code == Some(2) && stderr.contains("--pool, --arch and pages are for models"), "{stderr}");
-}
-
-/// What `ckselect hardware` writes about the double's GPU, which has more compute units than the profile.
-#[test]
-fn this_machines_gpu_becomes_a_file() {
-    let folder = TempDir::new().unwrap();
-    let library = folder.path().join("libamdhip64.so");
-    let compiled = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()))
-        .args([
-            "-std=c11", "-D_GNU_SOURCE", "-shared", "-fPIC", "-DHIP_MAJOR=6",
-            "tests/hip_double/hip_double.c", "-o",
-        ])
-        .arg(&library)
-        .current_dir(root())
-        .status();
-    assert!(compiled.unwrap().success());
-    let hardware = |words: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_ckselect"));
-        command.arg("hardware").args(words).env("CK_SELECT_HIP_LIBRARY", &library);
-        let output = command.output().unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        (output.status.code(), text(output.stdout), text(output.stderr))
-    };
-    let (code, file, said) = hardware(&[]);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("gfx942:sramecc+:xnack-; caches and rates are those of gfx942"), "{said}");
-    let fields: Value = serde_json::from_str(&file).unwrap();
-    let expected = serde_json::json!({"based_on": "gfx942", "num_cus": 304, "max_clock_mhz": 2100, "memory_gb_s": 5324.8});
-    assert_eq!(fields, expected);
-    let path = folder.path().join("mi300x.json");
-    let (code, ..) = hardware(&["--output", path.to_str().unwrap()]);
-    assert_eq!((code, fs::read_to_string(&path).unwrap()), (Some(0), file));
-
-    // The estimate takes it: what does not fill 304 units is as fast on 228, what fills them is faster.
-    let rank = |on: [&str; 2], problem: &str| {
-        let pool = ["--pool", "configs/forward_bf16.txt", "--problem", problem, "--format", "csv"];
-        good(&[&["rank", "--model", "estimate"][..], &on, &pool].concat())
-    };
-    let file = ["--arch", path.to_str().unwrap()];
-    let small = "C=64,K=64,Hi=8,Wi=8,Y=1,X=1";
-    assert_eq!(rank(file, small), rank(["--arch", "gfx942"], small));
-    assert_ne!(rank(file, PROBLEM), rank(["--arch", "gfx942"], PROBLEM));
-
-    let (code, _, said) = hardware(&["--device", "9"]);
-    assert!(code == Some(2) && said.contains("--device: found 9, but there are"), "{said}");
-    let (code, _, said) = hardware(&["--based-on", "gfx908"]);
-    assert!(code == Some(2) && said.contains("no profile of gfx908"), "{said}");
 }
 
 /// A model of CK DSL, by its name, whose score says how many compute units it was asked with.

@@ -232,7 +232,7 @@ fn enumerated_gemms_compute_listed_ones() {
     let gemms = ["enumerate", "configs/gemm_ci.json", "--params", "op=gemm_universal", "--arch", "gfx950"];
     good(&[&gemms[..], &["--output", &pool]].concat());
     let bench = |problems: &str| {
-        let simulated = ["--simulate", "analytic", "--quick", "--overwrite", "--output", &log];
+        let simulated = ["--simulate", "analytic", "--overwrite", "--output", &log];
         run(&[&["bench", "--pool", &pool, "--problems", problems], &simulated[..]].concat())
     };
     good(&["shapes", "--set", "edge", "--output", &problems]);

@@ -64,7 +64,7 @@ fn from_a_configuration_to_a_model_that_chooses_well() {
     assert_eq!(all.json("kernels.json")["metadata"]["count"], KERNELS);
 
     all.run(&format!("shapes --set synthetic --count {TRAINED} --output problems.csv"));
-    all.run(&format!("shapes --validation {JUDGED} --apart-from problems.csv --output holdout.csv"));
+    all.run(&format!("shapes --set holdout --count {JUDGED} --output holdout.csv"));
     for (problems, log) in [("problems.csv", "sweep.csv"), ("holdout.csv", "judged.csv")] {
         all.run(&format!(
             "bench --pool kernels.json --problems {problems} --simulate analytic --output {log}"

@@ -7,14 +7,11 @@ use ck_select::json::Strict;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{MeasureError, at};
-use crate::template::Template;
 
 /// What measures, and how.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "runner", rename_all = "snake_case")]
 pub enum RunnerConfig {
-    /// Executables, one per kernel.
-    Executable(ExecutableConfig),
     /// Shared libraries that register kernels.
     Library(LibraryConfig),
     /// A program that speaks the worker's protocol.
@@ -35,39 +32,12 @@ pub struct WorkerConfig {
     pub folder: PathBuf,
 }
 
-/// Executables, one per kernel: `<directory>/<prefix><kernel>`.
-#[derive(Debug, Clone, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ExecutableConfig {
-    /// Their directory.
-    pub directory: PathBuf,
-    /// The prefix of their names.
-    #[serde(default = "benchmark")]
-    pub prefix: String,
-    /// Their arguments; by default the flags of upstream's GEMM benchmarks.
-    pub arguments: Option<Vec<Template>>,
-    /// Environment variables to set.
-    #[serde(default)]
-    pub environment: BTreeMap<String, String>,
-}
-
-impl ExecutableConfig {
-    /// Upstream's executables in a directory.
-    pub fn of(directory: PathBuf) -> Self {
-        Self { directory, prefix: benchmark(), arguments: None, environment: BTreeMap::new() }
-    }
-}
-
-fn benchmark() -> String {
-    "benchmark_".to_owned()
-}
-
 /// Shared libraries.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LibraryConfig {
-    /// The library that holds a kernel; without `{kernel}` it is the same for all kernels.
-    pub library: Template,
+    /// The library that holds a kernel, with `{kernel}` for its name, or the one of all kernels.
+    pub library: PathBuf,
     /// The clock for kernels that do not time themselves.
     #[serde(default)]
     pub device: DeviceKind,
@@ -98,15 +68,11 @@ impl RunnerConfig {
         let absolute = std::path::absolute(path).map_err(at(path))?;
         let folder = absolute.parent().unwrap_or(Path::new("/"));
         match &mut config {
-            Self::Executable(config) => config.directory = folder.join(&config.directory),
-            Self::Library(config) => config.anchor(folder),
+            Self::Library(config) => config.library = folder.join(&config.library),
             Self::Worker(config) => folder.clone_into(&mut config.folder),
         }
         if matches!(&config, Self::Worker(config) if config.command.is_empty()) {
             return Err(MeasureError::file(path, "command: found nothing, expected a program"));
-        }
-        if let Self::Library(LibraryConfig { library, .. }) = &config {
-            library.check(&["kernel"]).map_err(|error| MeasureError::file(path, error))?;
         }
         Ok(config)
     }
@@ -116,19 +82,14 @@ impl LibraryConfig {
     /// The configuration for one library that holds all kernels.
     pub fn of(library: &Path) -> Result<Self, MeasureError> {
         let library = std::path::absolute(library).map_err(at(library))?;
-        let text = library.to_str().ok_or_else(|| {
-            MeasureError::Settings(format!("{}: found a path that is not UTF-8", library.display()))
-        })?;
-        let text = text.replace('{', "{{").replace('}', "}}");
-        let library = Template::try_from(text).map_err(MeasureError::Settings)?;
         Ok(Self { library, device: DeviceKind::default(), environment: BTreeMap::new() })
     }
 
-    fn anchor(&mut self, folder: &Path) {
-        let folder = folder.to_string_lossy().replace('{', "{{").replace('}', "}}");
-        let joined = Path::new(&folder).join(self.library.as_str()).to_string_lossy().into_owned();
-        if let Ok(anchored) = Template::try_from(joined) {
-            self.library = anchored;
+    /// The library that holds a kernel.
+    pub fn library_of(&self, kernel: &str) -> PathBuf {
+        match self.library.to_str() {
+            Some(text) => PathBuf::from(text.replace("{kernel}", kernel)),
+            None => self.library.clone(),
         }
     }
 }
@@ -152,11 +113,7 @@ mod tests {
             (r#"{"runner": "worker", "command": []}"#, "FILE: command: found nothing"),
             (r#"{"runner": "worker", "command": ["a"], "folder": "b"}"#, "FILE: unknown field `folder`"),
             (r#"{"runner": "library"}"#, "FILE: missing field `library`"),
-            (
-                r#"{"runner": "executable", "directory": "bin", "argument": []}"#,
-                "FILE: unknown field `argument`",
-            ),
-            (r#"{"runner": "library", "library": "{m}.so"}"#, "FILE: '/"),
+            (r#"{"runner": "executable", "directory": "bin"}"#, "FILE: unknown variant `executable`"),
         ] {
             let error = read(text).unwrap_err();
             assert!(error.starts_with(message), "{error}");

@@ -6,7 +6,7 @@
 //! pool ──────┐
 //!            ├─ plan ── shard ── sweep ── runner ── process ── kernel
 //! problems ──┘                     │
-//!                                  └─ log (CSV), details, sidecar ── merge
+//!                                  └─ log (CSV), details, sidecar
 //! ```
 //!
 //! - [`problems`], [`plan`], [`shard`]: what to measure, and which part of it on this machine
@@ -15,7 +15,6 @@
 //! - [`worker`], [`protocol`]: the process that loads kernels, and its messages
 //! - [`process`], [`guard`]: processes that never outlive the sweep
 //! - [`log`](mod@log), [`row`], [`sidecar`]: what is stored, and how it is read back
-//! - [`merge`]: several machines
 //!
 //! The library prints nothing; it reports events to a [`sweep::Observer`].
 
@@ -27,7 +26,6 @@ pub mod gpu;
 pub mod guard;
 pub mod host;
 pub mod log;
-pub mod merge;
 pub mod outcome;
 pub mod plan;
 pub mod problems;
@@ -39,5 +37,4 @@ pub mod shard;
 pub mod sidecar;
 pub mod stop;
 pub mod sweep;
-pub mod template;
 pub mod worker;

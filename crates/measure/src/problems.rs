@@ -82,21 +82,6 @@ impl ProblemSet {
         });
         format!("no kernel of the pool computes any of the problems{}", why.unwrap_or_default())
     }
-
-    /// At most `count` of the problems, spread evenly over the file.
-    #[must_use]
-    pub fn thinned(mut self, count: usize) -> Self {
-        let len = self.problems.len();
-        if count < len {
-            let kept: HashSet<usize> = (0..count).map(|place| place * len / count).collect();
-            let mut place = 0;
-            self.problems.retain(|_| {
-                place += 1;
-                kept.contains(&(place - 1))
-            });
-        }
-        self
-    }
 }
 
 #[cfg(test)]
@@ -238,18 +223,5 @@ mod tests {
         for more in ["layout=ngchw", "dtype_out=fp32", "dtype_wei=fp32", "dtype=fp16"] {
             assert!(!runs(Op::Conv, &format!("C=64,K=64,Hi=8,Wi=8,Y=1,X=1,{more}\n"), conv), "{more}");
         }
-    }
-
-    #[test]
-    fn thinning_keeps_an_even_spread() {
-        let mut text = String::from("C,K,Hi,Wi,Y,X\n");
-        for extent in 1..=10 {
-            text.push_str("64,64,");
-            text.push_str(&extent.to_string());
-            text.push_str(",8,1,1\n");
-        }
-        let set = conv(&text).unwrap();
-        assert_eq!(numbers(&set.clone().thinned(3)), [0, 3, 6]);
-        assert_eq!(set.clone().thinned(99), set);
     }
 }

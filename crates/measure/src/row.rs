@@ -4,7 +4,6 @@
 //! is therefore only `error_msg`, which it ignores. Anything else about a measurement goes into the details
 //! file.
 
-use ck_select::cells::Fields;
 use ck_select::operation::Operation;
 use ck_select::problem::Problem;
 use ck_select::vocab::Op;
@@ -90,19 +89,6 @@ fn csv_line<T: AsRef<[u8]>>(cells: &[T]) -> Vec<u8> {
     // Writing to memory cannot fail.
     let _ = writer.write_record(cells);
     writer.into_inner().unwrap_or_default()
-}
-
-/// A row by the names of its columns.
-pub(crate) struct NamedRow<'a> {
-    pub(crate) header: &'a csv::StringRecord,
-    pub(crate) record: &'a csv::StringRecord,
-}
-
-impl Fields for NamedRow<'_> {
-    fn get(&self, name: &str) -> Option<&str> {
-        let place = self.header.iter().position(|column| column == name)?;
-        self.record.get(place).filter(|cell| !cell.is_empty())
-    }
 }
 
 /// A row of the log: its kernel and problem, and the result.

@@ -76,26 +76,14 @@ pub struct PlanFacts {
     pub pairs: usize,
     /// Which part it is.
     pub shard: String,
-    /// The plan of which it is a part.
-    pub whole: WholePlan,
-}
-
-/// The plan that the shards divide.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct WholePlan {
-    /// Hash of kernels, problems and pairs.
-    pub fingerprint: String,
-    /// Number of pairs, which is the number of rows of all shards together.
-    pub pairs: usize,
 }
 
 impl PlanFacts {
     /// The facts of a part of a plan.
-    pub fn of(plan: &Plan, shard: Shard, whole: &Plan) -> Self {
+    pub fn of(plan: &Plan, shard: Shard) -> Self {
         let problems = plan.problems().iter().filter(|planned| !planned.kernels.is_empty()).count();
         let (fingerprint, kernels, pairs) = (plan.fingerprint(), plan.kernels().len(), plan.len());
-        let whole = WholePlan { fingerprint: whole.fingerprint(), pairs: whole.len() };
-        Self { fingerprint, kernels, problems, pairs, shard: shard.to_string(), whole }
+        Self { fingerprint, kernels, problems, pairs, shard: shard.to_string() }
     }
 }
 
@@ -116,12 +104,8 @@ pub struct Session {
     pub ckselect: String,
     /// Host name, kernel and driver.
     pub host: Value,
-    /// The revision that is checked out where the sweep was started.
-    pub source: Value,
     /// What the runtime reports about each GPU, by the host's name for it.
     pub gpus: Value,
-    /// Clocks by bus address, when it began and when it ended.
-    pub clocks: Value,
 }
 
 impl Meta {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use ck_select_model::model::{Model, Target};
 use ck_select_model::select::{RankError, RankScratch, Ranked, Ranker};
-use ck_select_types::pool::{Pool, PoolError};
-use ck_select_types::problem::{FieldSet, InvalidField, Splits};
+use ck_select_types::pool::Pool;
+use ck_select_types::problem::{FieldSet, Splits};
 use rayon::prelude::*;
 
 use crate::candidates::Trial;
+use crate::error::StudyError;
 use ck_select_data::measurements::Measurements;
 
 /// The order in which a ranking tries a trial's candidates.
@@ -33,28 +34,6 @@ impl Order {
     }
 }
 
-/// Why a model cannot rank the measurements.
-#[derive(Debug, thiserror::Error)]
-pub enum JudgeError {
-    /// The kernels are not a pool.
-    #[error(transparent)]
-    Pool(#[from] PoolError),
-    /// There are too many numbers of parts to choose from.
-    #[error(transparent)]
-    Splits(InvalidField),
-    /// The model cannot rank the kernels.
-    #[error(transparent)]
-    Kernels(RankError),
-    /// The model cannot rank the kernels for one of the problems.
-    #[error("{problem}: {source}")]
-    Problem {
-        /// The problem.
-        problem: String,
-        /// Why.
-        source: RankError,
-    },
-}
-
 /// A model, prepared for the kernels of some measurements, or for a whole pool, from which it may choose kernels
 /// that were not measured.
 #[derive(Debug)]
@@ -72,19 +51,14 @@ pub struct Judge {
 
 /// Where the candidates of a trial are, by kernel and number of parts.
 #[derive(Debug)]
-pub(crate) struct Places<'s> {
+struct Places<'s> {
     splits: &'s Splits,
     places: Vec<Option<usize>>,
 }
 
 impl<'s> Places<'s> {
     /// Those of a trial in a pool of so many kernels, in which `index` finds those that were measured.
-    pub(crate) fn new(
-        trial: &Trial,
-        splits: &'s Splits,
-        kernels: usize,
-        index: impl Fn(u32) -> Option<usize>,
-    ) -> Self {
+    fn new(trial: &Trial, splits: &'s Splits, kernels: usize, index: impl Fn(u32) -> Option<usize>) -> Self {
         let mut places = Self { splits, places: vec![None; kernels * splits.as_slice().len()] };
         for (place, candidate) in trial.candidates.iter().enumerate() {
             let at = index(candidate.kernel).and_then(|kernel| places.at(kernel, candidate.split_k));
@@ -100,15 +74,15 @@ impl<'s> Places<'s> {
         Some(kernel * splits.len() + splits.binary_search(&split_k).ok()?)
     }
 
-    pub(crate) fn get(&self, kernel: usize, split_k: i32) -> Option<usize> {
+    fn get(&self, kernel: usize, split_k: i32) -> Option<usize> {
         self.places.get(self.at(kernel, split_k)?).copied().flatten()
     }
 }
 
 impl Judge {
     /// Prepares a model for the measured kernels.
-    pub fn new(model: &Arc<Model>, measurements: &Measurements) -> Result<Self, JudgeError> {
-        let pool = Arc::new(Pool::new(measurements.kernels().to_vec())?);
+    pub fn new(model: &Arc<Model>, measurements: &Measurements) -> Result<Self, StudyError> {
+        let pool = Arc::new(Pool::new(measurements.kernels().to_vec()).map_err(StudyError::new)?);
         let in_pool = (0..pool.len()).map(Some).collect();
         Self::over(model, pool, in_pool, false)
     }
@@ -119,7 +93,7 @@ impl Judge {
         model: &Arc<Model>,
         measurements: &Measurements,
         pool: &Arc<Pool>,
-    ) -> Result<Self, JudgeError> {
+    ) -> Result<Self, StudyError> {
         let mut known = HashMap::new();
         for (index, kernel) in pool.iter().enumerate() {
             known.entry(&kernel.kind).or_insert(index);
@@ -133,16 +107,14 @@ impl Judge {
         pool: Arc<Pool>,
         in_pool: Vec<Option<usize>>,
         has_pool: bool,
-    ) -> Result<Self, JudgeError> {
-        let ranker = Ranker::new(Arc::clone(model), Arc::clone(&pool)).map_err(JudgeError::Kernels)?;
+    ) -> Result<Self, StudyError> {
+        let ranker = Ranker::new(Arc::clone(model), Arc::clone(&pool)).map_err(StudyError::new)?;
         let absolute = match model.spec().rank_by {
             Target::Tflops => None,
             _ => Model::clone(model).ranking_by(Target::Tflops).ok(),
         };
-        let absolute = absolute
-            .map(|model| Ranker::new(Arc::new(model), pool))
-            .transpose()
-            .map_err(JudgeError::Kernels)?;
+        let absolute =
+            absolute.map(|model| Ranker::new(Arc::new(model), pool)).transpose().map_err(StudyError::new)?;
         let clamped = !model.spec().log_targets.contains(&Target::Tflops);
         Ok(Self { ranker, in_pool, has_pool, absolute, clamped })
     }
@@ -157,8 +129,8 @@ impl Judge {
         &self,
         measurements: &Measurements,
         trials: &[Trial],
-    ) -> Result<Vec<Option<Order>>, JudgeError> {
-        let splits = measurements.splits().map_err(JudgeError::Splits)?;
+    ) -> Result<Vec<Option<Order>>, StudyError> {
+        let splits = measurements.splits().map_err(StudyError::new)?;
         trials
             .par_iter()
             .map_init(RankScratch::default, |scratch, trial| {
@@ -173,9 +145,9 @@ impl Judge {
         trial: &Trial,
         splits: &Splits,
         scratch: &mut RankScratch,
-    ) -> Result<Option<Order>, JudgeError> {
+    ) -> Result<Option<Order>, StudyError> {
         let problem = &measurements.problems()[trial.problem as usize];
-        let fault = |source| JudgeError::Problem { problem: problem.to_string(), source };
+        let fault = |source: RankError| StudyError::of(problem, source);
         let kernels = self.ranker.pool().len();
         let measured = Places::new(trial, splits, kernels, |kernel| self.in_pool[kernel as usize]);
         let rank = |ranker: &Ranker, scratch: &mut RankScratch| {

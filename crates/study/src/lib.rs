@@ -8,6 +8,7 @@
 
 pub mod candidates;
 pub mod compare;
+pub mod error;
 pub mod evaluate;
 pub mod judge;
 pub mod page;

@@ -277,9 +277,9 @@ class Registry:
 
     ``arch`` is the architecture of problems that name none. ``mode`` is ``"model"``, ``"search"``, ``"refine"`` or
     ``"priority"``; the environment (``CK_SELECT_MODE`` and others) overrides it unless ``environment`` is false.
-    ``store`` is the file of measured winners, ``"off"`` for memory only. ``hardware`` is a file that describes the GPU,
-    as ``ckselect hardware`` writes it, or ``"hip"`` for what the HIP runtime reports. With ``embedded_models``, the
-    models in the library answer problems that no loaded model serves, the universal one on any GPU.
+    ``store`` is the file of measured winners, ``"off"`` for memory only. ``hardware`` is a file that describes the GPU
+    (docs/estimate.md). With ``embedded_models``, the models in the library answer problems that no loaded model serves,
+    the universal one on any GPU.
 
     Without ``estimate``, the priority decides if nothing was measured and no model serves the problem. With
     ``host_timing``, kernels are measured with the host's clock, without a GPU.

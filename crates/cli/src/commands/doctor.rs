@@ -184,8 +184,8 @@ fn device(hip: &Hip, index: u32) -> Finding {
                     let profile = profile.hardware.num_cus;
                     match facts.all_compute_units() {
                         Some(units) if i64::from(units) != profile => format!(
-                            "{known} with {profile} compute units instead of {units}: `ckselect hardware` \
-                             describes this one"
+                            "{known} with {profile} compute units instead of {units}: --arch FILE with \
+                             {{\"based_on\": \"{arch}\", \"num_cus\": {units}}} describes this one"
                         ),
                         _ => known,
                     }
@@ -313,9 +313,6 @@ fn overrides(value: &OsStr) -> Judgement {
 }
 
 fn described(value: &OsStr) -> Judgement {
-    if value == Options::BY_RUNTIME {
-        return Ok((Options::BY_RUNTIME.to_owned(), "the GPU is what the HIP runtime reports".to_owned()));
-    }
     let refused = "creating a registry fails, at least where its options name no architecture";
     let GpuOverride { arch, device } =
         GpuOverride::read(value.as_ref(), None).map_err(|error| (error.to_string(), refused))?;

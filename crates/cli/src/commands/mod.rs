@@ -6,6 +6,7 @@ mod bench;
 mod convert;
 #[cfg(feature = "offline")]
 mod data;
+#[cfg(feature = "offline")]
 mod dev;
 mod doctor;
 #[cfg(feature = "offline")]
@@ -14,10 +15,7 @@ mod enumerate;
 mod evaluate;
 mod explain;
 mod gpu;
-mod hardware;
 mod inspect;
-#[cfg(feature = "offline")]
-mod merge;
 mod rank;
 mod rank_estimate;
 mod rank_notes;
@@ -47,7 +45,7 @@ use std::sync::Arc;
 use ck_select::embedded;
 use ck_select::features::{Rules, Uncoded};
 use ck_select::kernel::KernelKind;
-use ck_select::model::{EmbeddedModel, Model, Target};
+use ck_select::model::{EmbeddedModel, Model};
 use ck_select::nearest::{Hint, nearest};
 use ck_select::pool::{Folder, Pool};
 use ck_select::problem::{GemmRequest, Problem, ProblemDefaults, Splits};
@@ -212,15 +210,11 @@ pub(crate) struct ModelAndPool {
     pool: Option<PathBuf>,
     #[command(flatten)]
     allow: AllowOption,
-    /// The GPU to rank for: an architecture, or a file of constants (`ckselect hardware` writes one;
-    /// ARCH:FILE if it is based on another architecture). A universal model and the estimate need one unless
+    /// The GPU to rank for: an architecture, or a file of constants
+    /// (ARCH:FILE if it is based on another architecture). A universal model and the estimate need one unless
     /// the problem or all kernels name it; for another model, its constants replace those of the training
     #[arg(long, value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
     arch: Gpu,
-}
-
-pub(crate) fn target(word: &str) -> Result<Target, String> {
-    word.parse().map_err(|error: ck_select::vocab::UnknownWord| error.to_string())
 }
 
 impl ModelAndPool {
@@ -244,18 +238,6 @@ impl ModelAndPool {
     ) -> Result<(Ranker, ProblemDefaults), CliError> {
         let model = self.allow.apply(load_model(directory)?);
         ranker(self.arch.place(model)?, pool()?)
-    }
-
-    /// The model's place, for a page that names its inputs.
-    #[cfg(feature = "offline")]
-    pub(crate) fn place(&self) -> Result<ck_select_study::page::ModelPlace<'_>, CliError> {
-        use ck_select_study::page::ModelPlace;
-
-        let path = self.model.as_deref().ok_or_else(|| CliError::usage("give --model"))?;
-        Ok(match embedded::named(path) {
-            Some(model) => ModelPlace::Embedded(model?),
-            None => ModelPlace::Directory(path),
-        })
     }
 }
 

@@ -49,15 +49,13 @@ macro_rules! record {
 
 const RECORDS: &[Record] = &[
     record!(Choose "rank" rank, "model pool problem problems arch top format output"),
-    record!(Choose "explain" explain, "model pool problem arch first second top output"),
+    record!(Choose "explain" explain, "model pool problem arch first second top"),
     #[cfg(feature = "offline")]
     record!(Measure "enumerate" enumerate, "arch params filter valid-only list count output"),
     #[cfg(feature = "offline")]
-    record!(Measure "shapes" shapes, "set driver validation list direction dtype count output"),
+    record!(Measure "shapes" shapes, "set params list direction dtype count output"),
     #[cfg(feature = "offline")]
     record!(Measure "bench" bench, "pool problems output runner resume cutoff order budget dry-run"),
-    #[cfg(feature = "offline")]
-    record!(Measure "merge" merge),
     #[cfg(feature = "offline")]
     record!(Measure "report" report, "arch output keep"),
     #[cfg(feature = "offline")]
@@ -69,13 +67,10 @@ const RECORDS: &[Record] = &[
     #[cfg(feature = "offline")]
     record!(Learn "evaluate" evaluate, "model pool data arch against require output"),
     record!(Look "inspect" inspect),
-    record!(Look "hardware" hardware),
     record!(Look "doctor" doctor),
     record!(Manage "store" store),
     #[cfg(feature = "offline")]
     record!(Manage "uhd" uhd),
-    record!(Developer "features" dev::features, "engine model data output list"),
-    record!(Developer "predict" dev::predict),
     #[cfg(feature = "offline")]
     record!(Developer "pack" dev::pack),
     #[cfg(feature = "offline")]
@@ -125,12 +120,13 @@ fn first_example(text: &str) -> String {
     example.join("\n").replacen("Examples:", "Example:", 1)
 }
 
-fn developer() -> Command {
-    Command::new("dev")
-        .about("What developers and packagers need: rows of features, packed models, manual pages")
-        .subcommand_required(true)
-        .arg_required_else_help(true)
-        .subcommands(commands(|group| group == Group::Developer))
+/// The command `dev`, if it has any.
+fn developer() -> Option<Command> {
+    let mut own = commands(|group| group == Group::Developer).peekable();
+    own.peek()?;
+    let developer =
+        Command::new("dev").about("What packagers need: packed models, completions, manual pages");
+    Some(developer.subcommand_required(true).arg_required_else_help(true).subcommands(own))
 }
 
 /// The command line.
@@ -145,7 +141,7 @@ pub(crate) fn line() -> Command {
         .max_term_width(110)
         .subcommand_required(true)
         .subcommands(commands(|group| group != Group::Developer))
-        .subcommand(developer())
+        .subcommands(developer())
 }
 
 /// The commands by group, for the help.
@@ -160,7 +156,7 @@ fn groups() -> String {
     ] {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{title}:");
-        let last = (group == Group::Manage).then(developer);
+        let last = if group == Group::Manage { developer() } else { None };
         for command in commands(|other| other == group).chain(last) {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
             let _ = writeln!(text, "  {:<11}{about}", command.get_name());

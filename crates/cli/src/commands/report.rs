@@ -6,8 +6,7 @@ use ck_select::vocab::Arch;
 use ck_select_data::figures::quantile;
 use ck_select_data::measurements::{Measurements, files_of};
 use ck_select_data::sidecar::Sidecar;
-use ck_select_measure::host;
-use ck_select_study::page::{self, Made, Progress};
+use ck_select_study::page::{self, Made};
 use ck_select_study::survey::{Keep, Point, Survey};
 
 use super::data::{WhereOption, say_left_out};
@@ -53,9 +52,6 @@ pub(crate) struct Args {
     /// How many kernels FILE.txt keeps, such as 8, or what share of the fastest kernels' speed [default: 99%]
     #[arg(long, value_name = "COUNT|PERCENT%", requires = "output", value_parser = keep)]
     keep: Option<Keep>,
-    /// The sweep still runs, and its page is to say how far it is
-    #[arg(long, hide = true)]
-    running: bool,
     /// Output format of the figures
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -84,7 +80,6 @@ fn keep(text: &str) -> Result<Keep, String> {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let measurements = read(args)?;
     let survey = survey(&measurements, &args.sweeps)?;
-    let progress = if args.running { progress(&survey, measurements.rows().len()) } else { None };
     for path in &args.output {
         if output::suffix(path) == "txt" {
             prune(args, path, &survey, &measurements)?;
@@ -92,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         }
         let made = Made::of(timestamp(), None, &measurements);
         let made = made.map_err(|(file, error)| CliError::io(file, &error))?;
-        output::write_file(path, &page::sweep(&survey, &measurements, &made, progress))?;
+        output::write_file(path, &page::sweep(&survey, &measurements, &made))?;
     }
     figures(&survey, &measurements).print(args.format)
 }
@@ -117,18 +112,6 @@ fn survey(measurements: &Measurements, files: &[PathBuf]) -> Result<Survey, CliE
     Survey::of(measurements, sidecars).ok_or_else(|| {
         let rows = measurements.rows().len();
         CliError::failed(format!("nothing to report: none of {rows} rows has a time"))
-    })
-}
-
-/// How far the sweep of a log is, by its sidecar.
-fn progress(survey: &Survey, rows: usize) -> Option<Progress> {
-    let [Sidecar { sessions, planned, .. }] = survey.sidecars.as_slice() else { return None };
-    let (now, earlier) = sessions.split_last()?;
-    let seconds = host::now().saturating_sub(now.began?);
-    let own = (rows as u64).saturating_sub(earlier.iter().map(|session| session.rows).sum());
-    Some(Progress {
-        planned: usize::try_from((*planned)?).ok()?,
-        rate: (seconds > 0).then(|| own as f64 / seconds as f64),
     })
 }
 
@@ -159,7 +142,7 @@ fn figures(survey: &Survey, measurements: &Measurements) -> Table {
         table.push(vec![section.into(), name.into(), value, share.into()]);
     };
     let coverage = &survey.coverage;
-    let (kernels, trials) = (measurements.kernels(), survey.trials.len() as f64);
+    let kernels = measurements.kernels();
     push("coverage", "problems".into(), measurements.problems().len().into(), None);
     push("coverage", "runs of problems".into(), survey.trials.len().into(), None);
     push("coverage", "kernels".into(), kernels.len().into(), None);
@@ -168,12 +151,6 @@ fn figures(survey: &Survey, measurements: &Measurements) -> Table {
     push("coverage", "pairs measured".into(), coverage.measured.into(), Some(measured));
     let winners = survey.kernels.iter().filter(|kernel| kernel.wins > 0).count();
     push("winners", "kernels that win".into(), winners.into(), Some(winners as f64 / kernels.len() as f64));
-    let mut wins: Vec<_> = survey.wins.iter().filter(|group| group.wins > 0).collect();
-    wins.sort_by_key(|group| std::cmp::Reverse(group.wins));
-    for group in wins {
-        let name = format!("{} {}", group.tile, group.pipeline);
-        push("winners", name, group.wins.into(), Some(group.wins as f64 / trials));
-    }
     for (size, step) in survey.pool.sizes() {
         let name =
             if size == 1 { kernels[step.kernel as usize].name.clone() } else { format!("{size} kernels") };

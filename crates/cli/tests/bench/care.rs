@@ -50,29 +50,7 @@ fn what_spreads_too_much_is_flagged_and_measured_again_if_asked() {
 }
 
 #[test]
-fn a_first_look_is_quick() {
-    let fakes = Fakes::library(3, 25);
-    succeeded(&fakes.bench("--runner runner.json --output a.csv --quick").output().unwrap());
-    let looked_at: std::collections::BTreeSet<u64> =
-        found(&fakes.path("a.csv")).into_keys().map(|(idx, _)| idx).collect();
-    let evenly: Vec<u64> = (0..10).map(|place| 10 + place * 25 / 10).collect();
-    assert_eq!(looked_at.into_iter().collect::<Vec<_>>(), evenly);
-    let settings = &meta(&fakes, "a.csv")["how"]["settings"];
-    assert_eq!([&settings["warmup"], &settings["repeat"]], [1, 3]);
-    assert_eq!(settings["cutoff"], 3.0);
-    // What is said counts.
-    succeeded(
-        &fakes
-            .bench("--runner runner.json --output b.csv --quick --params repeat=5 --cutoff 9x")
-            .output()
-            .unwrap(),
-    );
-    let settings = &meta(&fakes, "b.csv")["how"]["settings"];
-    assert_eq!((&settings["repeat"], &settings["cutoff"]), (&5.into(), &9.0.into()));
-}
-
-#[test]
-fn the_sidecar_says_where_and_when_and_of_what() {
+fn the_sidecar_says_where_and_when() {
     let fakes = Fakes::library(2, 1);
     let run = |program: &str, words: &str| {
         let mut command = Command::new(program);
@@ -80,12 +58,8 @@ fn the_sidecar_says_where_and_when_and_of_what() {
         succeeded(&output.unwrap()).trim().to_owned()
     };
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
-    run("git", "init --quiet");
-    run("git", "add runner.json");
-    run("git", "-c user.name=a -c user.email=a@b.c -c commit.gpgsign=false commit --quiet -m kernels");
     let began = now();
-    let line = "--runner runner.json --output a.csv";
-    succeeded(&fakes.bench(line).output().unwrap());
+    succeeded(&fakes.bench("--runner runner.json --output a.csv").output().unwrap());
     let meta_file = meta(&fakes, "a.csv");
     let session = &meta_file["sessions"][0];
     let time = |name: &str| session[name].as_u64().unwrap();
@@ -93,19 +67,11 @@ fn the_sidecar_says_where_and_when_and_of_what() {
     assert_eq!(session["ckselect"], env!("CARGO_PKG_VERSION"));
     assert_eq!(session["host"]["name"], run("uname", "-n").as_str());
     assert_eq!(session["host"]["kernel"], run("uname", "-r").as_str());
-    assert_eq!(session["source"]["revision"], run("git", "rev-parse HEAD").as_str());
-    assert_eq!(session["source"]["changed"], false);
     // The host as a device tells its name, and nothing that it does not know.
     let device = &session["gpus"]["0"];
     assert_eq!((&device["name"], &device["driver_version"]), (&"host".into(), &Value::Null));
-    assert!(session["clocks"]["began"].is_object() && session["clocks"]["ended"].is_object());
     let at = details(&fakes, "a.csv")[1]["at"].as_u64().unwrap();
     assert!(time("began") <= at && at <= time("ended"));
-
-    fs::write(fakes.path("runner.json"), fs::read_to_string(fakes.path("runner.json")).unwrap() + "\n")
-        .unwrap();
-    succeeded(&fakes.bench(&format!("{line} --overwrite")).output().unwrap());
-    assert_eq!(meta(&fakes, "a.csv")["sessions"][0]["source"]["changed"], true);
 }
 
 #[test]

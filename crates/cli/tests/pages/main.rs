@@ -2,8 +2,4 @@
 
 mod browser;
 mod evaluate;
-mod explain;
-mod running;
 mod sweep;
-#[cfg(feature = "train")]
-mod training;

@@ -262,7 +262,6 @@ fn a_problem_that_was_measured_again_is_counted_as_two_runs() {
         "<dd id=\"num_runs\">4</dd>",
         "1 of 3 kernels are the fastest on at least one of 4 runs of problems.",
         "2 problems have 4 runs. Problems without any row that has a time: 1.",
-        "How many of 4 runs of problems a kernel of this tile",
     ] {
         assert!(page.contains(said), "{said}: {page}");
     }

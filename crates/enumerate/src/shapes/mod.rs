@@ -1,10 +1,8 @@
 //! Problems worth measuring: upstream's generators, synthetic sets, layers of real networks, attention of
 //! real models, and lists from elsewhere. Sets are data (`rules/shapes.json`), except for drawn ones.
 
-pub mod driver;
+mod drawn;
 mod product;
-mod random;
-mod validation;
 mod write;
 
 use std::collections::{BTreeMap, HashSet};
@@ -17,8 +15,8 @@ use ck_select_types::vocab::{Direction, Dtype, Op};
 use serde::Deserialize;
 
 use crate::rules::RulesError;
+use drawn::Draw;
 
-pub use validation::{Draw, validation};
 pub use write::{write_csv, write_json};
 
 /// A set of problems that can be named.
@@ -55,9 +53,9 @@ pub struct Set {
     /// Names of the sets that it joins.
     #[serde(default)]
     of: Vec<String>,
-    /// Number of problems, if they are drawn.
+    /// What is drawn, if problems are.
     #[serde(default)]
-    drawn: Option<usize>,
+    drawn: Option<Draw>,
 }
 
 /// A set under one of upstream's names, which also says direction and dimensions.
@@ -179,7 +177,7 @@ impl Set {
 
     /// Whether there are problems in two and in three dimensions.
     pub fn has_dimensions(&self) -> bool {
-        self.is_drawn() || !self.depths.is_empty() || !self.three_d.is_empty()
+        self.op == Op::Conv && self.is_drawn() || !self.depths.is_empty() || !self.three_d.is_empty()
     }
 
     /// Whether its problems depend on a seed.
@@ -193,10 +191,8 @@ impl Set {
         for set in sets()?.iter().filter(|set| self.of.contains(&set.name)) {
             problems.extend(set.problems(choice)?);
         }
-        if let Some(count) = self.drawn {
-            let three_d = choice.ndim == 3;
-            let draw = Draw { count, seed: choice.seed, three_d, any_channels: false, most_gflop: None };
-            problems.extend(validation(self.op(), choice, &draw, &[]));
+        if let Some(draw) = &self.drawn {
+            problems.extend(draw.problems(self.op(), choice));
         }
         for line in self.lines(choice)? {
             self.product(&line, choice, &mut problems).map_err(|reason| RulesError {

@@ -52,7 +52,9 @@ fn sets_do_not_change_unnoticed() {
     let expected = [
         "wide 706 4b7552ebae64ea8b", "edge 546 e1affb54afc086db", "benchmark 25 03fa7736bd0117da",
         "sweep 3167 3a86e91ba069a292", "conv-wide 12276 dae08def59fe0191", "conv-edge 1539 e80a1cffdb9313d2",
-        "synthetic 2577 9bf235177354dc9d", "holdout 1800 de0f24cb501c77e2", "resnet50 414 8919ee5fb45be6fd",
+        "synthetic 2577 9bf235177354dc9d", "holdout 1800 ab60f0bceec1fa81",
+        "holdout-odd 1800 fba9a93b63bdde53", "holdout-gemm 300 79ff2548674a033f",
+        "holdout-fmha 300 ced2214bc57697b5", "resnet50 414 8919ee5fb45be6fd",
         "mobilenetv2 540 3fe268c9fb09f3ee", "unet 342 77c494d6da93e3f7", "convnext 288 dafb5a294ccf9f1b",
         "vit-patch 144 7f8502b432fea3db", "networks 1728 1fe3e86ab9f7d634", "attention 183 d0c3ee977b5863e2",
         "fmha-smoke 658 fc837f5a1f6cb49c", "fmha-full 23905 dc5306c442dd43e9",

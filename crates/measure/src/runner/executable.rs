@@ -7,58 +7,44 @@ use std::time::Duration;
 
 use ck_select::kernel::Kernel;
 use ck_select::operation::Operation;
-use ck_select::problem::{Problem, place};
+use ck_select::problem::Problem;
 use ck_select::vocab::Op;
 use serde_json::{Value, json};
 
 use super::{Batch, BatchEnd, Best, Context, Job, Report, Runner, Settings, report};
-use crate::config::ExecutableConfig;
 use crate::error::MeasureError;
 use crate::gpu::Gpu;
 use crate::outcome::{Failure, FailureClass, Measurement, Outcome};
 use crate::process::{self, Ended, signal_name};
 use crate::stop::StopReason;
-use crate::template::Template;
 
 /// An executable that prints more than this is killed.
 const FLOOD: u64 = 16 << 20;
+/// The numbers of a problem that have a flag, and those that have none.
+const FLAGS: [&str; 3] = ["m", "n", "k"];
+const MORE: [&str; 2] = ["split_k", "batch"];
 
-/// Runs executables, one per kernel.
+/// Runs executables, `DIRECTORY/benchmark_<kernel>`.
 #[derive(Debug, Clone)]
 pub struct ExecutableRunner {
-    config: ExecutableConfig,
-    arguments: Vec<Template>,
+    directory: PathBuf,
 }
 
-/// What argument templates may use besides the fields of a problem.
-const SETTINGS: [&str; 3] = ["kernel", "warmup", "repeat"];
-const UPSTREAM: [&str; 6] =
-    ["-m={m}", "-n={n}", "-k={k}", "-warmup={warmup}", "-repeat={repeat}", "-verify=0"];
-
 impl ExecutableRunner {
-    /// A runner for kernels of one operation.
-    pub fn new(config: ExecutableConfig, op: Op) -> Result<Self, MeasureError> {
-        let arguments = match (&config.arguments, op) {
-            (Some(arguments), _) => arguments.clone(),
-            (None, Op::Gemm) => {
-                let flags = UPSTREAM.map(|flag| Template::try_from(flag.to_owned()));
-                flags.into_iter().collect::<Result<_, _>>().map_err(settings)?
-            }
-            (None, op) => {
-                return Err(MeasureError::Settings(format!(
-                    "executables of {} have no standard flags: \
-                     give 'arguments' in a runner configuration",
-                    Operation::get(op).noun
-                )));
-            }
-        };
-        let accepted: Vec<&str> = known_numbers(op).chain(SETTINGS).collect();
-        arguments.iter().try_for_each(|argument| argument.check(&accepted)).map_err(settings)?;
-        Ok(Self { config, arguments })
+    /// A runner for kernels of one operation, of which upstream builds executables.
+    pub fn new(directory: PathBuf, op: Op) -> Result<Self, MeasureError> {
+        match op {
+            Op::Gemm => Ok(Self { directory }),
+            op => Err(MeasureError::Settings(format!(
+                "executables of {} have no standard flags: give a library, or a program that speaks the \
+                 worker's protocol",
+                Operation::get(op).noun
+            ))),
+        }
     }
 
     fn path(&self, kernel: &Kernel) -> PathBuf {
-        self.config.directory.join(format!("{}{}", self.config.prefix, kernel.name))
+        self.directory.join(format!("benchmark_{}", kernel.name))
     }
 
     /// Why a kernel cannot be run at all, if so.
@@ -75,38 +61,36 @@ impl ExecutableRunner {
         }
     }
 
-    fn command(&self, job: &Job<'_>, gpu: &Gpu, settings: &Settings) -> Option<Command> {
+    fn command(&self, job: &Job<'_>, gpu: &Gpu, settings: &Settings) -> Command {
         let mut command = Command::new(self.path(job.kernel));
-        for argument in &self.arguments {
-            command.arg(argument.fill(|name| value(name, job, settings))?);
+        for flag in FLAGS {
+            command.args(job.problem.value(flag).map(|(_, value)| format!("-{flag}={value}")));
         }
+        command.arg(format!("-warmup={}", settings.warmup)).arg(format!("-repeat={}", settings.repeat));
+        command.arg("-verify=0");
         gpu.show(&mut command);
-        command.envs(&self.config.environment);
-        Some(command)
+        command
     }
 
-    /// A field of the problem that differs from what a program assumes and that no argument passes on: its
-    /// time would be another problem's.
-    fn dropped(&self, job: &Job<'_>) -> Option<Failure> {
-        let passes = |name: &str| {
-            let marked = format!("{{{name}}}");
-            self.arguments.iter().any(|argument| argument.as_str().contains(&marked))
-        };
-        let dropped = fields(&job.problem).find(|(name, value, assumed)| value != assumed && !passes(name));
-        let said =
-            dropped.map(|(name, value, _)| format!("{name} = {value}")).or_else(|| match &job.problem {
-                Problem::Gemm(p) if !p.request.groups.is_empty() => Some("a list of GEMMs".to_owned()),
-                _ => None,
-            })?;
-        let message = format!("the problem has {said}, which no argument of the executable passes on");
+    /// A field of the problem that differs from what a program assumes and that no flag passes on: its time
+    /// would be another problem's.
+    fn dropped(problem: &Problem) -> Option<Failure> {
+        let assumed = problem.assumed();
+        let value = |of: &Problem, name: &str| of.value(name).map_or(0, |(_, value)| value);
+        let differs = |name: &&str| value(problem, name) != value(&assumed, name);
+        let said = MORE.into_iter().find(differs);
+        let said = said.map(|name| format!("{name} = {}", value(problem, name)));
+        let said = said.or_else(|| match problem {
+            Problem::Gemm(p) if !p.request.groups.is_empty() => Some("a list of GEMMs".to_owned()),
+            _ => None,
+        })?;
+        let message = format!("the problem has {said}, which no flag of the executable passes on");
         Some(Failure::new(FailureClass::Unsupported, message))
     }
 
     /// One sample.
     fn sample(&self, job: &Job<'_>, gpu: &Gpu, context: Context<'_>) -> Result<Sample, MeasureError> {
-        let Some(command) = self.command(job, gpu, context.settings) else {
-            return Err(MeasureError::Settings("an argument has a place that nothing fills".to_owned()));
-        };
+        let command = self.command(job, gpu, context.settings);
         let timeout = Duration::from_secs_f64(context.settings.timeout_s);
         let finished = match process::run(command, timeout, FLOOD, context.guard, context.stop) {
             Ok(finished) => finished,
@@ -171,7 +155,7 @@ impl ExecutableRunner {
         best_ms: Option<f64>,
         context: Context<'_>,
     ) -> Result<Result<Outcome, StopReason>, MeasureError> {
-        if let Some(failure) = self.dropped(job) {
+        if let Some(failure) = Self::dropped(&job.problem) {
             return Ok(Ok(Outcome::Failed(failure)));
         }
         let mut samples: Vec<Measurement> = Vec::new();
@@ -199,10 +183,6 @@ enum Sample {
     Stopped(StopReason),
 }
 
-fn settings(error: impl std::fmt::Display) -> MeasureError {
-    MeasureError::Settings(format!("arguments of executables: {error}"))
-}
-
 /// Whether a program reports, in the words of CK's programs, that it does not support the problem.
 fn is_refusal(said: &str) -> bool {
     let said = said.to_ascii_lowercase();
@@ -224,42 +204,9 @@ fn median(mut samples: Vec<Measurement>) -> Option<Measurement> {
     Some(Measurement { cv, samples: count as u32, ..middle })
 }
 
-fn value(name: &str, job: &Job<'_>, settings: &Settings) -> Option<String> {
-    match name {
-        "kernel" => return Some(job.kernel.name.clone()),
-        "warmup" => return Some(settings.warmup.to_string()),
-        "repeat" => return Some(settings.repeat.to_string()),
-        _ => {}
-    }
-    let (_, value, _) = fields(&job.problem).find(|(known, ..)| *known == name)?;
-    Some(value.to_string())
-}
-
-/// The numbers of a problem that arguments may ask for.
-fn known_numbers(op: Op) -> impl Iterator<Item = &'static str> {
-    let Operation { columns, more_columns, problem, .. } = *Operation::get(op);
-    let names = columns.iter().chain(more_columns.iter().copied().flatten()).chain(&["ndim"]).copied();
-    names.filter(|name| place(problem, name).is_some_and(|place| problem[place].is_number()))
-}
-
-/// The same with their values, and those that a program assumes without them.
-fn fields(problem: &Problem) -> impl Iterator<Item = (&'static str, i64, i64)> {
-    let (problem, assumed) = (*problem, problem.assumed());
-    known_numbers(problem.op())
-        .filter_map(move |name| Some((name, problem.value(name)?.1, assumed.value(name)?.1)))
-}
-
 impl Runner for ExecutableRunner {
     fn describe(&self) -> Value {
-        let arguments: Vec<&str> = self.arguments.iter().map(Template::as_str).collect();
-        let ExecutableConfig { directory, prefix, environment, .. } = &self.config;
-        json!({
-            "runner": "executable",
-            "directory": directory.display().to_string(),
-            "prefix": prefix,
-            "arguments": arguments,
-            "environment": environment,
-        })
+        json!({ "runner": "executable", "directory": self.directory.display().to_string() })
     }
 
     fn uses_gpu(&self) -> bool {
@@ -353,72 +300,20 @@ mod tests {
         assert_eq!(steadier(None, failed()), failed());
     }
 
+    /// A field that no flag passes on would be measured as something else than it is recorded as.
     #[test]
-    fn convolutions_need_a_template() {
-        let config = ExecutableConfig::of("bin".into());
-        assert!(ExecutableRunner::new(config.clone(), Op::Gemm).is_ok());
-        let error = ExecutableRunner::new(config.clone(), Op::Conv).unwrap_err().to_string();
-        assert!(error.contains("'arguments'"), "{error}");
-        let arguments = Some(vec![Template::try_from("-x={m}".to_owned()).unwrap()]);
-        let error = ExecutableRunner::new(ExecutableConfig { arguments, ..config }, Op::Conv);
-        let error = error.unwrap_err().to_string();
-        assert!(
-            error.starts_with("arguments of executables: '-x={m}': found the placeholder '{m}'"),
-            "{error}"
-        );
-    }
-
-    /// A field that no argument passes on would be measured as something else than it is recorded as.
-    #[test]
-    fn what_no_argument_says_is_not_measured() {
-        let config = ExecutableConfig::of("bin".into());
-        let dropped = |op: Op, arguments: Option<&str>, name: &str, text: &str| {
-            let template = |word: &str| Template::try_from(word.to_owned()).unwrap();
-            let arguments = arguments.map(|text| text.split(' ').map(template).collect());
-            let runner = ExecutableRunner::new(ExecutableConfig { arguments, ..config.clone() }, op).unwrap();
-            let kernel = Kernel::from_name(name).unwrap();
-            let defaults = ck_select::problem::ProblemDefaults::of(op);
-            let problem = Problem::parse(op, text, &defaults).unwrap();
-            let failure = runner.dropped(&Job { kernel: &kernel, problem, place: 0, best_ms: None });
-            failure.map(|failure| failure.message)
+    fn what_no_flag_says_is_not_measured() {
+        assert!(ExecutableRunner::new("bin".into(), Op::Conv).is_err());
+        assert!(ExecutableRunner::new("bin".into(), Op::Gemm).is_ok());
+        let dropped = |more: &str| {
+            let defaults = ck_select::problem::ProblemDefaults::of(Op::Gemm);
+            let problem = Problem::parse(Op::Gemm, &format!("M=128,N=1536,K=7168{more}"), &defaults).unwrap();
+            ExecutableRunner::dropped(&problem).map(|failure| failure.message)
         };
-        let gemm = |more: &str| {
-            let name = "gemm_universal_fp8_rcr_compv3_cshuffle_intrawave_False_False_False_False_\
-                        128x128x128_1x4x1_16x16x128";
-            dropped(Op::Gemm, None, name, &format!("M=128,N=1536,K=7168{more}"))
-        };
-        assert_eq!(gemm(""), None);
+        assert_eq!(dropped(""), None);
         for (more, said) in [(",split_k=4", "split_k = 4"), (",batch=2", "batch = 2")] {
-            let expected = format!("the problem has {said}, which no argument of the executable passes on");
-            assert_eq!(gemm(more), Some(expected));
+            let expected = format!("the problem has {said}, which no flag of the executable passes on");
+            assert_eq!(dropped(more), Some(expected));
         }
-        let conv = |more: &str| {
-            let arguments = "{N} {C} {K} {Hi} {Wi} {Y} {X} {pad_h} {pad_w}";
-            let name = "grouped_conv_forward_bf16_2d_64x64x64_compv3";
-            let text = format!("N=2,C=8,K=8,Hi=9,Wi=9,Y=3,X=3,pad_h=1,pad_w=1{more}");
-            dropped(Op::Conv, Some(arguments), name, &text)
-        };
-        assert_eq!(conv(""), None);
-        for (more, said) in
-            [(",stride_w=2", "stride_w = 2"), (",G=4", "G = 4"), (",pad_h_right=2", "pad_h_right = 2")]
-        {
-            assert!(conv(more).is_some_and(|message| message.contains(said)), "{more}");
-        }
-    }
-
-    #[test]
-    fn every_place_has_its_number() {
-        let kernel = Kernel::from_name("grouped_conv_forward_bf16_3d_64x64x64_compv3").unwrap();
-        let text = "N=1,C=2,K=4,G=2,Di=5,Hi=6,Wi=7,Z=1,Y=2,X=3,stride_d=1,stride_h=2,stride_w=3,dilation_d=1,\
-                    dilation_h=2,dilation_w=1,pad_d=0,pad_h=1,pad_w=2,pad_w_right=3,ndim=3,split_k=9";
-        let defaults = ck_select::problem::ProblemDefaults::of(Op::Conv);
-        let problem = Problem::parse(Op::Conv, text, &defaults).unwrap();
-        let job = Job { kernel: &kernel, problem, place: 0, best_ms: None };
-        for pair in text.split(',') {
-            let (name, expected) = pair.split_once('=').unwrap();
-            assert_eq!(value(name, &job, &Settings::default()).as_deref(), Some(expected), "{name}");
-        }
-        assert_eq!(value("pad_h_right", &job, &Settings::default()).as_deref(), Some("1"));
-        assert_eq!(value("m", &job, &Settings::default()), None);
     }
 }

@@ -33,7 +33,7 @@ impl LibraryRunner {
     }
 
     fn library(&self, kernel: &Kernel) -> Option<PathBuf> {
-        let path = PathBuf::from(self.config.library.fill(|_| Some(kernel.name.clone()))?);
+        let path = self.config.library_of(&kernel.name);
         if path.is_dir() { self.in_folder(&path, kernel) } else { Some(path) }
     }
 
@@ -55,7 +55,7 @@ impl LibraryRunner {
 impl Runner for LibraryRunner {
     fn describe(&self) -> Value {
         let LibraryConfig { library, device, environment } = &self.config;
-        let library = library.as_str();
+        let library = library.display().to_string();
         json!({ "runner": "library", "library": library, "device": device, "environment": environment })
     }
 
@@ -66,13 +66,13 @@ impl Runner for LibraryRunner {
     fn check(&self, kernels: &[&Kernel]) -> Result<(), MeasureError> {
         let mut first = None;
         for kernel in kernels {
-            let Some(path) = self.config.library.fill(|_| Some(kernel.name.clone())) else { return Ok(()) };
+            let path = self.config.library_of(&kernel.name);
             match files::check(&path) {
                 Ok(()) => return Ok(()),
-                Err(_) if Path::new(&path).is_dir() && self.in_folder(Path::new(&path), kernel).is_some() => {
+                Err(_) if path.is_dir() && self.in_folder(&path, kernel).is_some() => {
                     return Ok(());
                 }
-                Err(error) => first = first.or(Some(format!("{path}: {error}"))),
+                Err(error) => first = first.or(Some(format!("{}: {error}", path.display()))),
             }
         }
         match first {

@@ -59,7 +59,7 @@ impl<'a> Ledger<'a> {
         max_cv: f64,
     ) -> Result<Self, MeasureError> {
         let &Sweep { plan, retry, start, .. } = sweep;
-        let facts = PlanFacts::of(plan, sweep.shard, sweep.whole);
+        let facts = PlanFacts::of(plan, sweep.shard);
         let columns = Columns::of(plan);
         let known = match start {
             Start::Fresh => {
@@ -203,14 +203,13 @@ impl<'a> Ledger<'a> {
         self.meta.write(&self.files.meta)
     }
 
-    pub(super) fn end(&mut self, end: String, clocks: Value) -> Result<(), MeasureError> {
+    pub(super) fn end(&mut self, end: String) -> Result<(), MeasureError> {
         self.sync()?;
         let rows = self.written;
         if let Some(session) = self.meta.sessions.last_mut() {
             session.ended = Some(crate::host::now());
             session.end = Some(end);
             session.rows = rows;
-            session.clocks["ended"] = clocks;
         }
         self.meta.write(&self.files.meta)
     }

@@ -71,8 +71,6 @@ impl Retry {
 pub struct Sweep<'a> {
     /// What to measure: this shard's part of the plan.
     pub plan: &'a Plan,
-    /// The plan of all shards.
-    pub whole: &'a Plan,
     /// Which part of it.
     pub shard: Shard,
     /// The log.
@@ -85,8 +83,6 @@ pub struct Sweep<'a> {
     pub gpus: &'a [Gpu],
     /// The folder of the GPU locks.
     pub lock_folder: PathBuf,
-    /// The folder whose checked-out revision is recorded.
-    pub source: PathBuf,
     /// The version of ck-select that is recorded.
     pub version: &'a str,
 }
@@ -209,7 +205,6 @@ impl Sweep<'_> {
         if ledger.tally().rows() > 0 {
             observer.tell(&Event::Resumed(ledger.tally()));
         }
-        let clocks = crate::host::clocks();
         ledger.begin(Session {
             process: std::process::id(),
             began: crate::host::now(),
@@ -218,9 +213,7 @@ impl Sweep<'_> {
             rows: 0,
             ckselect: self.version.to_owned(),
             host: crate::host::facts(),
-            source: crate::host::revision(&self.source, context.guard),
             gpus: Value::Object(Map::new()),
-            clocks: json!({ "began": clocks }),
         })?;
         let left = self.plan.filtered(|pair| !ledger.has(pair));
         let measured = self.measure(&left, &mut ledger, runner, context, observer);
@@ -230,7 +223,7 @@ impl Sweep<'_> {
             Ok(Some(StopReason::Budget)) => "budget".to_owned(),
             Ok(Some(StopReason::Signal(signal))) => format!("signal {signal}"),
         };
-        let recorded = ledger.end(end, crate::host::clocks());
+        let recorded = ledger.end(end);
         if measured.is_err() {
             ledger.discard_empty();
         }

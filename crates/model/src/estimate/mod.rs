@@ -8,11 +8,11 @@
 //! ```
 //!
 //! - [`device`](Device), `profiles`: what is known about a GPU, with sources, or from a user's JSON file
-//! - `described`: such a GPU in the place of a profile
+//! - `gpu_override`: such a GPU in the place of a profile
 //! - `constants`: properties of a library's kernels, from measurements
 //! - `load`, `shape`: what depends on the problem or on the kernel alone
 //! - `terms`: the formula
-//! - `fmha`: the same for attention
+//! - `conv`, `gemm`: what both take from problem and kernel; `fmha`: all of it for attention
 //! - `kernels`: many kernels on a device; `rank`: those of a pool, ordered by the estimate
 //! - `columns`: the columns that universal models derive from it
 //!
@@ -25,8 +25,10 @@
 mod column;
 mod columns;
 mod constants;
+mod conv;
 mod device;
 mod fmha;
+mod gemm;
 mod gpu_override;
 mod kernels;
 mod load;

@@ -3,8 +3,8 @@
 use super::constants::{Constants, LANES};
 use super::device::{Device, Library};
 use super::load::{Load, bytes_of};
-use crate::kernel::{ConvKernel, GemmKernel, GemmVariant, Mnk};
-use crate::vocab::{Direction, Dtype, Epilogue, GemmLibrary, Pipeline, QuantMode};
+use crate::kernel::Mnk;
+use crate::vocab::{Dtype, Pipeline};
 
 /// What [`super::Estimator`] needs of a kernel.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -80,59 +80,32 @@ enum Ahead {
 }
 
 /// The numbers of a kernel of either operation.
-struct Kernel {
-    types: [Dtype; 3],
-    tile: Mnk,
-    wave: Mnk,
-    warp_tile: Mnk,
-    vector: [u32; 3],
-    pipeline: Pipeline,
-    second_buffer: bool,
-    two_stage: bool,
-    parts: f64,
+pub(super) struct Kernel {
+    pub(super) types: [Dtype; 3],
+    pub(super) tile: Mnk,
+    pub(super) wave: Mnk,
+    pub(super) warp_tile: Mnk,
+    pub(super) vector: [u32; 3],
+    pub(super) pipeline: Pipeline,
+    pub(super) second_buffer: bool,
+    pub(super) two_stage: bool,
+    pub(super) parts: f64,
     /// B goes from memory to registers, in the order in which it is stored.
-    direct_b: bool,
+    pub(super) direct_b: bool,
     /// Results go from registers to memory.
-    direct_c: bool,
+    pub(super) direct_c: bool,
     /// Workgroups for which it is compiled to share a compute unit.
-    sharing: f64,
+    pub(super) sharing: f64,
     /// How often a result is multiplied by scales for each element of the depth.
-    scaled_per_depth: f64,
+    pub(super) scaled_per_depth: f64,
 }
 
 impl Shape {
-    pub(super) fn of_conv(
-        kernel: &ConvKernel,
+    pub(super) fn of(
+        kernel: &Kernel,
         device: &Device,
         constants: &'static Constants,
     ) -> Result<Self, ShapeError> {
-        let shape = Self::of(&Kernel::of_conv(kernel), device, constants)?;
-        Ok(Self {
-            merged: f64::from(kernel.num_groups_to_merge.max(1)),
-            explicit: kernel.explicit_gemm,
-            balanced: kernel.stream_k.is_some(),
-            persistent: kernel.stream_k.is_some_and(|stream_k| stream_k.persistent),
-            ..shape
-        })
-    }
-
-    pub(super) fn of_gemm(
-        kernel: &GemmKernel,
-        device: &Device,
-        constants: &'static Constants,
-    ) -> Result<Self, ShapeError> {
-        let shape = Self::of(&Kernel::of_gemm(kernel), device, constants)?;
-        let alone = kernel.persistent && constants.staged_by_number;
-        Ok(Self {
-            resident: if alone { 1.0 } else { shape.resident },
-            balanced: kernel.variant.stream_k.is_some(),
-            persistent: kernel.persistent,
-            preshuffled: kernel.preshuffle,
-            ..shape
-        })
-    }
-
-    fn of(kernel: &Kernel, device: &Device, constants: &'static Constants) -> Result<Self, ShapeError> {
         let [a, b, result] = kernel.types;
         let dtype = multiplied(a, b);
         let macs = device.macs(dtype);
@@ -335,65 +308,6 @@ impl Ahead {
             _ => Self::One,
         }
     }
-}
-
-impl Kernel {
-    fn of_conv(kernel: &ConvKernel) -> Self {
-        let (input, weight, output) = (kernel.dtype_in, kernel.dtype_wei, kernel.dtype_out);
-        Self {
-            types: match kernel.direction {
-                Direction::Forward => [input, weight, output],
-                Direction::BwdData => [output, weight, input],
-                Direction::BwdWeight => [output, input, weight],
-            },
-            tile: kernel.tile,
-            wave: kernel.wave,
-            warp_tile: kernel.warp_tile,
-            vector: kernel.vector,
-            pipeline: kernel.pipeline,
-            second_buffer: kernel.double_smem_buffer,
-            two_stage: kernel.two_stage,
-            parts: 1.0,
-            direct_b: false,
-            direct_c: false,
-            sharing: 1.0,
-            scaled_per_depth: 0.0,
-        }
-    }
-
-    fn of_gemm(kernel: &GemmKernel) -> Self {
-        Self {
-            types: [kernel.dtype_a, kernel.dtype_b, kernel.dtype_c],
-            tile: kernel.tile,
-            wave: kernel.wave,
-            warp_tile: kernel.warp_tile,
-            vector: kernel.vector,
-            pipeline: kernel.pipeline,
-            second_buffer: kernel.double_buffer,
-            two_stage: false,
-            parts: f64::from(kernel.split_k.max(1)),
-            direct_b: kernel.preshuffle && !reads_both(kernel),
-            direct_c: kernel.epilogue == Epilogue::Default,
-            sharing: f64::from(kernel.variant.block_per_cu.max(1)),
-            scaled_per_depth: scaled_per_depth(kernel),
-        }
-    }
-}
-
-/// Whether a kernel reads B as it is or shuffled, as an argument says: AITER's of CK Tile with scales of groups. Where B
-/// is as it is they win little, so they count as if it always was.
-fn reads_both(kernel: &GemmKernel) -> bool {
-    let GemmVariant { quant, library, .. } = kernel.variant;
-    library == GemmLibrary::Aiter
-        && !kernel.is_classic()
-        && quant.is_some_and(|quant| quant.mode == QuantMode::AB)
-}
-
-/// Sums over a group of the depth are multiplied by its scales, other scales only by the results.
-fn scaled_per_depth(kernel: &GemmKernel) -> f64 {
-    let groups = kernel.variant.quant.filter(|quant| quant.mode == QuantMode::AB);
-    let depth = groups.and_then(|quant| quant.group_b.or(quant.group_a)).map_or(0, |group| group.k);
-    if depth == 0 { 0.0 } else { 1.0 / f64::from(depth) }
 }
 
 /// The type that operands are multiplied in: the wider one; packed integers are unpacked to the type of the

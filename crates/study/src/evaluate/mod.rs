@@ -1,14 +1,12 @@
 //! How good a model's choices are, compared with the measured oracle.
 
 mod coverage;
-mod estimate;
 mod json;
 pub(crate) mod slices;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ck_select_model::estimate::EstimateError;
 use ck_select_model::model::Model;
 use ck_select_types::pool::Pool;
 
@@ -16,10 +14,11 @@ pub use coverage::{Coverage, FeatureCoverage, FieldCoverage};
 pub use slices::{Slice, SliceGroup};
 
 use crate::candidates::{Trial, distinct_problems, trials};
-use crate::judge::{Judge, JudgeError, Order};
+use crate::error::StudyError;
+use crate::judge::{Judge, Order};
 use crate::predictions::Predictions;
 use ck_select_data::figures::{Errors, Spread, mean};
-use ck_select_data::measurements::{DataError, Measurements};
+use ck_select_data::measurements::Measurements;
 use ck_select_data::trained::were_trained_on;
 
 /// The result of one problem's choice.
@@ -116,45 +115,17 @@ pub struct Evaluation {
     pub trained_files: Vec<bool>,
 }
 
-/// Why a model cannot be evaluated.
-#[derive(Debug, thiserror::Error)]
-pub enum EvaluateError {
-    /// The model is for none of the rows.
-    #[error("no row to evaluate: {0}")]
-    NoRows(String),
-    /// A file cannot be read again for comparison with the training files.
-    #[error(transparent)]
-    Data(#[from] DataError),
-    /// Nothing ran.
-    #[error("no valid measurement: {rows} rows, all of them failed or without TFLOPS")]
-    NothingRan {
-        /// Total number of rows.
-        rows: usize,
-    },
-    /// Nothing was chosen.
-    #[error("none of the measured problems has a choice")]
-    NothingChosen,
-    /// The model cannot rank.
-    #[error(transparent)]
-    Judge(#[from] JudgeError),
-    /// The estimate cannot rank for a problem.
-    #[error("{problem}: {source}")]
-    Estimate {
-        /// The problem.
-        problem: String,
-        /// Why.
-        source: EstimateError,
-    },
-}
-
 /// The trials of measurements that have any.
-fn trials_of(measurements: &Measurements) -> Result<Vec<Trial>, EvaluateError> {
+fn trials_of(measurements: &Measurements) -> Result<Vec<Trial>, StudyError> {
     if measurements.rows().is_empty() {
         return Err(no_rows(measurements));
     }
     let trials = trials(measurements);
     if trials.is_empty() {
-        return Err(EvaluateError::NothingRan { rows: measurements.rows().len() });
+        return Err(StudyError::new(format_args!(
+            "no valid measurement: {} rows, all of them failed or without TFLOPS",
+            measurements.rows().len()
+        )));
     }
     Ok(trials)
 }
@@ -163,24 +134,24 @@ fn trials_of(measurements: &Measurements) -> Result<Vec<Trial>, EvaluateError> {
 fn chosen(
     trials: Vec<Trial>,
     orders: Vec<Option<Order>>,
-) -> Result<(Vec<Trial>, Vec<Order>, usize), EvaluateError> {
+) -> Result<(Vec<Trial>, Vec<Order>, usize), StudyError> {
     let all = trials.len();
     let both = trials.into_iter().zip(orders).filter_map(|(trial, order)| Some((trial, order?)));
     let (trials, orders): (Vec<Trial>, Vec<Order>) = both.unzip();
     if trials.is_empty() {
-        return Err(EvaluateError::NothingChosen);
+        return Err(StudyError::new("none of the measured problems has a choice"));
     }
     let without = all - trials.len();
     Ok((trials, orders, without))
 }
 
 /// Why no row is left.
-fn no_rows(measurements: &Measurements) -> EvaluateError {
+fn no_rows(measurements: &Measurements) -> StudyError {
     let wanted = measurements.wanted();
     let left_out = measurements.sources().iter().filter_map(|source| source.left_out(wanted));
     let left_out = left_out.collect::<Vec<_>>().join("; ");
     let text = if left_out.is_empty() { "the files have none".to_owned() } else { left_out };
-    EvaluateError::NoRows(text)
+    StudyError::new(format_args!("no row to evaluate: {text}"))
 }
 
 impl Evaluation {
@@ -189,7 +160,7 @@ impl Evaluation {
         model: &Arc<Model>,
         measurements: &Measurements,
         pool: Option<&Arc<Pool>>,
-    ) -> Result<Self, EvaluateError> {
+    ) -> Result<Self, StudyError> {
         let trials = trials_of(measurements)?;
         let judge = match pool {
             None => Judge::new(model, measurements)?,
@@ -198,7 +169,7 @@ impl Evaluation {
         let orders = judge.orders(measurements, &trials)?;
         let (trials, orders, without) = chosen(trials, orders)?;
         let coverage = Coverage::of(judge.ranker(), measurements, &trials, &orders);
-        let trained_files = were_trained_on(model.spec(), measurements)?;
+        let trained_files = were_trained_on(model.spec(), measurements).map_err(StudyError::new)?;
         let evaluation = Self::new(measurements, trials, orders, coverage, trained_files);
         Ok(Self { problems_without_choice: without, ..evaluation })
     }
@@ -207,7 +178,7 @@ impl Evaluation {
     pub fn of_predictions(
         predictions: &Predictions,
         measurements: &Measurements,
-    ) -> Result<Self, EvaluateError> {
+    ) -> Result<Self, StudyError> {
         let trials = trials_of(measurements)?;
         let orders = trials.iter().map(|trial| predictions.order(measurements, trial)).collect();
         let (trials, orders, without) = chosen(trials, orders)?;

@@ -34,7 +34,7 @@ pub struct SliceGroup {
 
 /// A way to classify problems.
 pub(crate) struct Kind {
-    pub(crate) title: &'static str,
+    title: &'static str,
     word: &'static str,
     key: &'static str,
     /// A problem's class, if it has one.
@@ -51,7 +51,7 @@ const fn kind(
 }
 
 /// All ways to classify problems.
-pub(crate) const KINDS: [Kind; 7] = [
+const KINDS: [Kind; 7] = [
     kind("rows of the GEMM", "family", "shape_family_metrics", |problem| {
         Some(shape_family(gemm_extents(problem).0).to_owned())
     }),

@@ -1,7 +1,6 @@
 //! The shell of all pages, with one style sheet and one script, and the parts that pages consist of.
 
-use super::chart;
-use super::text::{base64, count, escape, name};
+use super::text::{base64, escape, name};
 use ck_select_data::digest;
 
 const STYLE: &str = include_str!("page.css");
@@ -11,14 +10,6 @@ const SCRIPT: &str = include_str!("page.js");
 const LONG: usize = 40;
 /// Number of sections from which a page begins with a list of them.
 const MANY: usize = 4;
-
-/// How a cell is shaded.
-pub(super) enum Shade {
-    /// Not at all.
-    None,
-    /// By a share.
-    Share(f64),
-}
 
 /// A page under construction.
 pub(super) struct Page {
@@ -44,12 +35,6 @@ impl Page {
             name(title)
         );
         Self { head, body: String::new(), sections: Vec::new() }
-    }
-
-    /// Makes the browser reload the page after some seconds.
-    pub(super) fn again(&mut self, seconds: u64) {
-        let at = self.head.find("<title>").unwrap_or_default();
-        self.head.insert_str(at, &format!("<meta http-equiv=\"refresh\" content=\"{seconds}\">\n"));
     }
 
     pub(super) fn section(&mut self, title: &str, fill: impl FnOnce(&mut Self)) {
@@ -90,8 +75,6 @@ impl Page {
 
     /// Rows of HTML under a header of text, in a box that scrolls if the page is too narrow.
     pub(super) fn table(&mut self, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
-        let plain = |cell| (String::new(), cell);
-        let rows = rows.into_iter().map(|row| row.into_iter().map(plain).collect());
         self.any_table("", header, rows);
     }
 
@@ -102,57 +85,20 @@ impl Page {
         header: &[&str],
         rows: impl IntoIterator<Item = Vec<String>>,
     ) {
-        let plain = |cell| (String::new(), cell);
-        let rows = rows.into_iter().map(|row| row.into_iter().map(plain).collect());
         self.any_table(&format!(" id=\"{id}\""), header, rows);
     }
 
-    /// A table whose cells are shaded.
-    pub(super) fn grid(&mut self, header: &[&str], rows: impl IntoIterator<Item = Vec<(Shade, String)>>) {
-        let shaded = |(shade, cell)| match shade {
-            Shade::None => (String::new(), cell),
-            Shade::Share(share) => (format!(" class=\"shade{:.0}\"", share * 10.0), cell),
-        };
-        let rows = rows.into_iter().map(|row| row.into_iter().map(shaded).collect());
-        self.any_table(" class=\"grid\"", header, rows);
-    }
-
-    /// Cells consist of attributes and HTML.
-    fn any_table(
-        &mut self,
-        attributes: &str,
-        header: &[&str],
-        rows: impl Iterator<Item = Vec<(String, String)>>,
-    ) {
-        let mut body = String::new();
-        let mut count = 0;
-        for row in rows {
-            body.push_str("<tr>");
-            for (attributes, cell) in row {
-                body.extend(["<td", &attributes, ">", &cell, "</td>"]);
-            }
-            body.push_str("</tr>\n");
-            count += 1;
-        }
-        let long = if count > LONG { " long" } else { "" };
+    fn any_table(&mut self, attributes: &str, header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) {
+        let row = |cells: Vec<String>| format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
+        let rows: Vec<String> = rows.into_iter().map(row).collect();
+        let long = if rows.len() > LONG { " long" } else { "" };
         self.raw(&format!("<div class=\"table{long}\" tabindex=\"0\">\n<table{attributes}>\n<thead><tr>"));
         for cell in header {
             self.raw(&format!("<th scope=\"col\">{}</th>", escape(cell)));
         }
         self.raw("</tr></thead>\n<tbody>\n");
-        self.raw(&body);
+        self.raw(&rows.concat());
         self.raw("</tbody>\n</table>\n</div>\n");
-    }
-
-    /// A chart of counts: bars as long as their shares of the largest.
-    pub(super) fn bars<'a>(&mut self, title: &str, counts: impl Iterator<Item = (&'a str, usize)> + Clone) {
-        let most = counts.clone().map(|(_, count)| count).max().unwrap_or(0).max(1) as f64;
-        self.raw(&format!("<div class=\"bars\"><h3>{}</h3>\n<dl>\n", escape(title)));
-        for (name, value) in counts {
-            let (name, bar) = (escape(name), chart::bar(value as f64 / most));
-            self.raw(&format!("<div><dt>{name}</dt><dd>{bar}{}</dd></div>\n", count(value)));
-        }
-        self.raw("</dl></div>\n");
     }
 
     /// Verbatim HTML.

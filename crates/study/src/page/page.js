@@ -34,7 +34,7 @@
         arranged();
       });
     });
-    if (rows.length <= 8 || table.className === "grid") continue;
+    if (rows.length <= 8) continue;
     const box = table.closest(".table");
     const bar = element("div", table, { className: "filter" });
     const input = element("input", table, { type: "search", placeholder: "filter: words, all of which a row has" });

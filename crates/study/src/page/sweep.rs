@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use super::chart::{self, Axis, Mark, Series, Unit};
-use super::html::{Page, Shade};
+use super::html::Page;
 use super::made::Made;
 use super::map::Shown;
-use super::progress::{self, Progress};
 use super::text::{brief, code, count, duration, escape, name, number, percent};
 use crate::candidates::counted_as;
-use crate::survey::{Coverage, NEAR, Survey};
+use crate::survey::{NEAR, Survey};
 use ck_select_data::measurements::Measurements;
 
 /// Maximum number of points of a roofline.
@@ -18,12 +17,7 @@ const POINTS: usize = 2000;
 const LISTED: usize = 100;
 
 /// Writes the page.
-pub fn sweep(
-    survey: &Survey,
-    measurements: &Measurements,
-    made: &Made,
-    progress: Option<Progress>,
-) -> String {
+pub fn sweep(survey: &Survey, measurements: &Measurements, made: &Made) -> String {
     let files: Vec<String> = measurements
         .sources()
         .iter()
@@ -37,9 +31,6 @@ pub fn sweep(
     };
     let mut page = Page::new(&format!("{name}: what is in the sweep"));
     made.line(&mut page);
-    if let Some(progress) = progress {
-        progress::write(&mut page, progress, measurements);
-    }
     headline(&mut page, survey, measurements);
     results(&mut page, survey, measurements);
     page.section("Data", |page| made.data(page, measurements));
@@ -56,11 +47,9 @@ fn results(page: &mut Page, survey: &Survey, measurements: &Measurements) {
         shown.write(page, survey);
     });
     page.section("Kernels", |page| kernels(page, survey, measurements, &shown));
-    page.section("Winners by tile and pipeline", |page| wins(page, survey));
     page.section("Fewer kernels", |page| pool(page, survey, measurements));
     page.section("Problems", |page| problems(page, survey, measurements, &shown));
     page.section("Roofline", |page| roofline(page, survey, measurements, &shown));
-    page.section("Coverage", |page| coverage(page, &survey.coverage));
     page.section("Noise", |page| noise(page, survey, measurements));
     page.section("Failures", |page| failures(page, survey));
     page.section("Time spent", |page| time(page, survey));
@@ -149,40 +138,6 @@ fn kernels(page: &mut Page, survey: &Survey, measurements: &Measurements, shown:
     );
 }
 
-fn wins(page: &mut Page, survey: &Survey) {
-    let mut pipelines: Vec<&str> = survey.wins.iter().map(|group| group.pipeline).collect();
-    pipelines.sort_unstable();
-    pipelines.dedup();
-    let mut tiles: Vec<&str> = survey.wins.iter().map(|group| group.tile.as_str()).collect();
-    tiles.dedup();
-    let all = survey.trials.len() as f64;
-    let most = survey.wins.iter().map(|group| group.wins).max().unwrap_or(0).max(1) as f64;
-    page.text(&format!(
-        "How many of {} {} a kernel of this tile and pipeline wins; below, of its kernels, how many ever do.",
-        count(survey.trials.len()),
-        counted_as(&survey.trials)
-    ));
-    let mut header = vec!["tile"];
-    header.extend(&pipelines);
-    header.push("all");
-    let rows = tiles.iter().map(|tile| {
-        let of_tile = || survey.wins.iter().filter(|group| group.tile == **tile);
-        let cells = pipelines.iter().map(|pipeline| {
-            let Some(group) = of_tile().find(|group| group.pipeline == *pipeline) else {
-                return (Shade::None, String::new());
-            };
-            let [wins, winners, kernels] = [group.wins, group.winners, group.kernels].map(count);
-            let text = format!("{wins}<br><small>{winners} of {kernels}</small>");
-            (Shade::Share(group.wins as f64 / most), text)
-        });
-        let sum: usize = of_tile().map(|group| group.wins).sum();
-        let last = format!("{} <small>{}</small>", count(sum), percent(sum as f64 / all));
-        let first = (Shade::None, format!("<b>{tile}</b>"));
-        std::iter::once(first).chain(cells).chain([(Shade::None, last)]).collect()
-    });
-    page.grid(&header, rows);
-}
-
 fn pool(page: &mut Page, survey: &Survey, measurements: &Measurements) {
     let steps = &survey.pool.steps;
     page.text(
@@ -191,10 +146,10 @@ fn pool(page: &mut Page, survey: &Survey, measurements: &Measurements) {
          runs counts as 0. ckselect report --output FILE.txt writes such a pool.",
     );
     let points = (1..).map(f64::from).zip(steps.iter().map(|step| step.share));
-    let all = [Series::new("", Mark::Line, points)];
+    let all = Series::new(Mark::Line, points);
     let x = Axis::of_counts("kernels", [1.0, steps.len() as f64]);
-    let y = Axis::rounded("share of the oracle", Unit::Share, chart::values(&all));
-    page.raw(&chart::series("share of the oracle that so many kernels keep", &x, &y, &all));
+    let y = Axis::rounded("share of the oracle", Unit::Share, all.values());
+    page.raw(&all.chart("share of the oracle that so many kernels keep", &x, &y));
     page.named_table(
         "pools",
         &["kernels", "share of the oracle", "worst problem", "problems without a kernel"],
@@ -315,20 +270,6 @@ fn roofline(page: &mut Page, survey: &Survey, measurements: &Measurements, shown
         [("lowest tenth below", 0.1), ("median", 0.5), ("highest tenth above", 0.9)]
             .map(|(name, share)| vec![name.to_owned(), quantile(share)]),
     );
-}
-
-fn coverage(page: &mut Page, coverage: &Coverage) {
-    page.text(&format!(
-        "{} of {} pairs of a problem and a kernel have a time ({}).",
-        count(coverage.measured),
-        count(coverage.possible),
-        percent(coverage.measured as f64 / coverage.possible as f64)
-    ));
-    page.raw("<div class=\"small\">\n");
-    for axis in coverage.kinds.iter().chain(&coverage.numbers) {
-        page.bars(axis.name, axis.values.iter().map(|(name, count)| (name.as_str(), *count)));
-    }
-    page.raw("</div>\n");
 }
 
 fn noise(page: &mut Page, survey: &Survey, measurements: &Measurements) {

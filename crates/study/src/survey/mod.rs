@@ -15,11 +15,11 @@ use ck_select_data::figures::mean;
 use ck_select_data::measurements::Measurements;
 use ck_select_data::sidecar::Sidecar;
 
-pub use coverage::{Axis, Coverage};
+pub use coverage::Coverage;
 pub use noise::{Noise, Repeated};
 pub use pool::{GreedyPool, Keep, PoolStep};
 pub use roofline::{Point, Roof, Roofline};
-pub use winners::{KernelFigures, Wins};
+pub use winners::KernelFigures;
 
 /// Share of the fastest kernel's speed from which another one counts as nearly as good.
 pub const NEAR: f64 = 0.95;
@@ -48,8 +48,6 @@ pub struct Survey {
     pub kernels: Vec<KernelFigures>,
     /// Which problems were measured.
     pub coverage: Coverage,
-    /// The kernels that win, by tile and pipeline.
-    pub wins: Vec<Wins>,
     /// Kernels in greedy order.
     pub pool: GreedyPool,
     /// How close the fastest kernels come to the device's peaks, or why that is unknown.
@@ -76,7 +74,6 @@ impl Survey {
         let kernels = winners::kernels(measurements, &trials);
         Some(Self {
             coverage: Coverage::of(measurements),
-            wins: winners::wins(measurements, &trials),
             pool: GreedyPool::of(&trials, measurements.kernels().len()),
             roofline: Roofline::of(measurements, &trials),
             noise: Noise::of(measurements),

@@ -66,11 +66,8 @@ fn a_survey_counts_what_was_measured() {
     assert_eq!(survey.failures[0].last, "crash: signal 6");
     let coverage = &survey.coverage;
     assert_eq!((coverage.rows, coverage.measured, coverage.possible), (9, 4, 9));
-    assert_eq!((coverage.numbers.len(), coverage.numbers[0].name), (1, "C"));
     let noise = &survey.noise;
     assert_eq!((noise.repeated, noise.worst[0].ratio, noise.worst[0].times), (2, 2.0, 2));
-    let wins: Vec<_> = survey.wins.iter().map(|one| (one.tile.as_str(), one.kernels, one.wins)).collect();
-    assert_eq!(wins, [("16x64x32", 1, 2), ("16x64x64", 1, 2)]);
     assert_eq!(survey.run_ms, 0.1 + 0.1 + 0.2 + (0.125 + 0.2 + 0.125));
 }
 

@@ -1,6 +1,4 @@
-//! Which kernels win, and their tiles and pipelines.
-
-use std::collections::{BTreeMap, BTreeSet};
+//! Which kernels win.
 
 use super::NEAR;
 use crate::candidates::Trial;
@@ -21,21 +19,6 @@ pub struct KernelFigures {
     pub mean: f64,
     /// Milliseconds of one run of each of its rows that has a time.
     pub run_ms: f64,
-}
-
-/// Kernels of one tile and pipeline.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wins {
-    /// The tile of a workgroup, such as `64x128x64`.
-    pub tile: String,
-    /// The pipeline.
-    pub pipeline: &'static str,
-    /// Kernels.
-    pub kernels: usize,
-    /// Those that win at least once.
-    pub winners: usize,
-    /// Problems on which one of them is the fastest.
-    pub wins: usize,
 }
 
 pub(super) fn kernels(measurements: &Measurements, trials: &[Trial]) -> Vec<KernelFigures> {
@@ -62,30 +45,4 @@ pub(super) fn kernels(measurements: &Measurements, trials: &[Trial]) -> Vec<Kern
         kernel.mean /= kernel.ran as f64;
     }
     kernels
-}
-
-pub(super) fn wins(measurements: &Measurements, trials: &[Trial]) -> Vec<Wins> {
-    let mut wins_of = vec![0; measurements.kernels().len()];
-    for trial in trials {
-        wins_of[trial.candidates[trial.oracle].kernel as usize] += 1;
-    }
-    let ran: BTreeSet<u32> =
-        trials.iter().flat_map(|trial| trial.candidates.iter().map(|candidate| candidate.kernel)).collect();
-    let mut groups: BTreeMap<([u32; 3], &'static str), Wins> = BTreeMap::new();
-    for kernel in ran {
-        let kind = &measurements.kernels()[kernel as usize].kind;
-        let (tile, pipeline) = (kind.tile(), kind.pipeline());
-        let wins = wins_of[kernel as usize];
-        let group = groups.entry(([tile.m, tile.n, tile.k], pipeline)).or_insert_with(|| Wins {
-            tile: tile.to_string(),
-            pipeline,
-            kernels: 0,
-            winners: 0,
-            wins: 0,
-        });
-        group.kernels += 1;
-        group.winners += usize::from(wins > 0);
-        group.wins += wins;
-    }
-    groups.into_values().collect()
 }

@@ -3,7 +3,6 @@
 mod progress;
 mod records;
 mod summary;
-mod watch;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ use ck_select::estimate::{Estimator, GpuOverride};
 use ck_select::kernel::Kernel;
 use ck_select::nearest::Hint;
 use ck_select::pool::{Folder, Pool};
-use ck_select_measure::config::{ExecutableConfig, LibraryConfig, RunnerConfig};
+use ck_select_measure::config::{LibraryConfig, RunnerConfig};
 use ck_select_measure::gpu::{self, Gpu};
 use ck_select_measure::guard::Guard;
 use ck_select_measure::outcome::FailureClass;
@@ -43,20 +42,13 @@ use progress::Bar;
 const EXAMPLES: &str = "Examples:
   ckselect bench --pool kernels.txt --problems shapes.csv --runner build/bin --output sweep.csv
   ckselect bench --pool kernels.txt --problems captured.txt --runner runner.json \\
-      --output sweep.csv --resume
-  ckselect bench --pool kernels.txt --problems captured.txt --runner runner.json \\
       --output sweep.csv --resume=load,build
-  ckselect bench --pool kernels.txt --problems shapes.csv --simulate analytic --output dry.csv
-  ckselect bench --pool kernels.txt --problems shapes.csv --simulate data/sweep.parquet \\
-      --output again.csv
   ckselect bench --pool kernels.txt --problems sweep.csv --simulate sweep.csv \\
       --order estimate:1.35x --arch gfx950 --output part.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --runner ./libkernels.so --gpus 0,1 \\
       --cutoff 5x --budget 30m --output sweep.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --runner ./libkernels.so \\
       --order model:10 --arch gfx942 --cutoff 2x --output sweep.csv
-  ckselect bench --pool kernels.txt --problems shapes.csv --runner ./libkernels.so \\
-      --output sweep.csv sweep.html
   ckselect bench --pool kernels.txt --problems shapes.csv --runner runner.json \\
       --shard 3/16 --output part3.csv --resume
 
@@ -78,14 +70,13 @@ pub(crate) struct Args {
     /// CK_SELECT_CAPTURE writes it
     #[arg(long, value_name = "FILE")]
     problems: PathBuf,
-    /// The log of the measurements. A second name, which ends in .html, is a page of the running sweep that
-    /// is kept up to date: progress, time left, failures, the best so far
-    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
-    output: Vec<PathBuf>,
+    /// The log of the measurements
+    #[arg(long, value_name = "FILE", value_parser = log_file)]
+    output: PathBuf,
     /// What runs the kernels: a folder, a shared library or a configuration. The folder has upstream's
     /// executables, benchmark_<kernel>, or a kernels.json and the libraries that it names; the library is one
-    /// of include/ck_select_bench.h; the configuration has executables with other flags, a library a
-    /// kernel, or a program that measures by itself
+    /// of include/ck_select_bench.h; the configuration has a library a kernel, or a program that measures by
+    /// itself
     #[arg(long, value_name = "DIR|FILE.so|CONFIG.json", group = "who")]
     runner: Option<PathBuf>,
     /// Measure nothing: answer from measurements in any format that `ckselect convert` reads, from a model
@@ -200,22 +191,11 @@ struct Care {
     /// batch=20 kernels for one worker process
     #[arg(long, value_name = "NAME=VALUE", num_args = 1..)]
     params: Vec<String>,
-    /// A first look: 1 warm-up run, 3 timed runs, a cut-off of 3x, 10 problems evenly over the file
-    #[arg(long)]
-    quick: bool,
 }
 
 impl Care {
-    const QUICK_PROBLEMS: usize = 10;
-
     fn settings(&self) -> Result<Settings, CliError> {
-        let usual = Settings::default();
-        let mut settings = if self.quick {
-            Settings { warmup: 1, repeat: 3, cutoff: Some(3.0), ..usual }
-        } else {
-            Settings { cutoff: None, ..usual }
-        };
-        settings.cutoff = self.cutoff.or(settings.cutoff);
+        let mut settings = Settings { cutoff: self.cutoff, ..Settings::default() };
         let params =
             Params::read(&self.params, &["warmup", "repeat", "samples", "remeasure", "timeout", "batch"])?;
         let set = |name, least, field: &mut u32| params.set(name, whole(least..=u32::MAX), field);
@@ -347,7 +327,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         let count = plan.left_out();
         say!("ckselect: note: {count} pairs were left out: the kernel computes something else");
     }
-    say_how_it_ended(&ran, args.outputs()?.0)
+    say_how_it_ended(&ran, &args.output)
 }
 
 /// What the command measures with these arguments, without its report.
@@ -423,12 +403,9 @@ fn usual_action() -> Result<&'static Arc<AtomicBool>, CliError> {
 /// Measures; `None` for a dry run, which reports itself.
 fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
     let pool = Arc::new(super::read_pool(&args.pool)?);
-    let mut problems = ProblemSet::read(&args.problems, pool.op())?;
+    let problems = ProblemSet::read(&args.problems, pool.op())?;
     for note in &problems.notes {
         say!("ckselect: note: {note}");
-    }
-    if args.care.quick {
-        problems = problems.thinned(Care::QUICK_PROBLEMS);
     }
     let settings = args.care.settings()?;
     let all = Plan::new(&pool, &problems);
@@ -450,7 +427,7 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
     let gpus =
         Gpu::choose(args.gpus.as_deref(), environment).map_err(|error| CliError::usage(error.to_string()))?;
     let retry = args.resume.clone().unwrap_or(Retry::Nothing);
-    let (log, page) = args.outputs()?;
+    let log = args.output.as_path();
     if log == Path::new("-") {
         return Err(CliError::usage(
             "--output: found '-', expected a file: a sweep keeps a log that can be resumed",
@@ -478,38 +455,26 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
     let context = Context { settings: &settings, guard: &guard, stop: &stop };
     let sweep = Sweep {
         plan: &plan,
-        whole: &whole,
         shard: args.shard,
         output: log,
         start,
         retry: &retry,
         gpus: &gpus,
         lock_folder: gpu::lock_folder(),
-        source: PathBuf::from("."),
         version: env!("CARGO_PKG_VERSION"),
     };
-    let watch = watch::start(page, log)?;
     let bar = Bar::new(&plan);
     let ran = sweep.run(&mut *runner, context, &bar);
     bar.finish();
-    if let Some(watch) = watch {
-        watch.finish();
-    }
     Ok(Some(Swept { ran: ran?, plan, signals }))
 }
 
-impl Args {
-    /// The log, and the page of the running sweep.
-    fn outputs(&self) -> Result<(&Path, Option<&Path>), CliError> {
-        let is_page = |path: &&PathBuf| suffix(path) == "html";
-        let (pages, logs): (Vec<_>, Vec<_>) = self.output.iter().partition(is_page);
-        match (&logs[..], &pages[..]) {
-            ([log], []) => Ok((log, None)),
-            ([log], [page]) => Ok((log, Some(page))),
-            _ => Err(CliError::usage(
-                "--output: expected one log, and at most one page, whose name ends in .html",
-            )),
+fn log_file(text: &str) -> Result<PathBuf, String> {
+    match suffix(Path::new(text)) {
+        "html" => {
+            Err("the page of a sweep is removed: `ckselect report LOG.csv --output FILE.html`".to_owned())
         }
+        _ => Ok(text.into()),
     }
 }
 
@@ -543,10 +508,6 @@ fn nothing_measured(ran: &Summary, output: &std::path::Display<'_>) -> CliError 
 }
 
 fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {
-    let executable = |config: ExecutableConfig| -> Result<Box<dyn Runner>, CliError> {
-        let runner = ExecutableRunner::new(config, pool.op());
-        Ok(Box::new(runner.map_err(|error| CliError::usage(error.to_string()))?))
-    };
     let library = |config: LibraryConfig| -> Result<Box<dyn Runner>, CliError> {
         let worker = vec![std::env::current_exe()?, PathBuf::from("bench-worker")];
         Ok(Box::new(LibraryRunner::new(config, worker)))
@@ -554,7 +515,6 @@ fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {
     let Some(path) = &args.runner else { return Err(CliError::usage("give --runner or --simulate")) };
     if suffix(path) == "json" {
         return match RunnerConfig::read(path)? {
-            RunnerConfig::Executable(config) => executable(config),
             RunnerConfig::Library(config) => library(config),
             RunnerConfig::Worker(config) => Ok(Box::new(WorkerRunner::new(config))),
         };
@@ -564,7 +524,8 @@ fn runner(args: &Args, pool: &Arc<Pool>) -> Result<Box<dyn Runner>, CliError> {
     if is_library {
         library(LibraryConfig::of(path)?)
     } else {
-        executable(ExecutableConfig::of(path.clone()))
+        let runner = ExecutableRunner::new(path.clone(), pool.op());
+        Ok(Box::new(runner.map_err(|error| CliError::usage(error.to_string()))?))
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ck_select::embedded;
-use ck_select::estimate::{Estimator, GpuOverride};
+use ck_select::estimate::GpuOverride;
 use ck_select::model::Model;
 use ck_select::pool::Pool;
 use ck_select_data::figures::Spread;
@@ -147,13 +147,8 @@ fn evaluated(args: &Args) -> Result<(Evaluation, Measurements, Option<Arc<Model>
     let pool = args.pool.as_ref().map(Pool::read).transpose()?.map(Arc::new);
     if args.allow.asks_estimate(Some(&args.model))? {
         let (measurements, GpuOverride { arch, device }) = args.data.read_on(&args.arch)?;
-        let evaluation = match pool {
-            None => Evaluation::of_estimate(&Estimator::new(device), &measurements)?,
-            Some(pool) => {
-                let model = Model::of_estimate(measurements.wanted().op, device)?.of_arch(arch);
-                Evaluation::of_model(&Arc::new(model), &measurements, Some(&pool))?
-            }
-        };
+        let model = Model::of_estimate(measurements.wanted().op, device)?.of_arch(arch);
+        let evaluation = Evaluation::of_model(&Arc::new(model), &measurements, pool.as_ref())?;
         return Ok((evaluation, measurements, None));
     }
     let model = args.allow.apply(load_model(&args.model)?);

@@ -356,7 +356,7 @@ pub(super) fn adopt_hardware(
             let known = Hardware::PROFILES.join(", ");
             return Err(CliError::failed(format!(
                 "--arch: there is no profile of {arch}, only of {known}, and the data records no constants \
-                 of the GPU: give --arch a file, which `ckselect hardware` writes"
+                 of the GPU: give --arch a file (docs/estimate.md)"
             )));
         }
         _ => {}

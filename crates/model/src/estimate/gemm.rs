@@ -1,0 +1,119 @@
+//! GEMMs: their extents and bytes, and the numbers of their kernels.
+
+use super::constants::Constants;
+use super::device::Device;
+use super::load::{Load, TOGETHER, bytes_of, together};
+use super::shape::{Kernel, Shape, ShapeError};
+use crate::kernel::{GemmKernel, GemmVariant, Quant};
+use crate::problem::GemmProblem;
+use crate::vocab::{Epilogue, GemmLayout, GemmLibrary, Major, QuantMode};
+
+impl Load {
+    pub(super) fn of_gemm(problem: &GemmProblem) -> Self {
+        let GemmProblem { m, n, k, layout: GemmLayout { a, b, c }, request, .. } = *problem;
+        let of = |order: Major, row: usize, column: usize| match order {
+            Major::Row => contiguous(problem, row),
+            Major::Col => contiguous(problem, column),
+            Major::Packed => f64::from(1_u32 << TOGETHER),
+        };
+        let (mut operand_bytes, mut scale_bytes) = (0.0, 0.0);
+        let (mut results, mut multiply_adds) = (0.0, 0.0);
+        for (extents, count) in problem.gemms() {
+            let [m, n, k] = extents.map(|extent| extent.max(1) as f64);
+            results += m * n * count;
+            multiply_adds += m * n * k * count;
+            operand_bytes += (m * k * bytes_of(problem.dtype_a) + k * n * bytes_of(problem.dtype_b)) * count;
+            scale_bytes += request.scales().map_or(0.0, |quant| scales([m, n, k], &quant)) * count;
+        }
+        let result_bytes = results * bytes_of(problem.dtype_c);
+        // Each D tensor is as large as the result.
+        let d_bytes = result_bytes * f64::from(request.num_d);
+        Self {
+            extents: [m, n, k].map(|extent| extent.max(1) as f64),
+            groups: f64::from(request.batch.max(1)),
+            list: request.groups,
+            together: [of(a, 2, 0), of(b, 1, 2), of(c, 1, 0)],
+            images: [false; 2],
+            bytes: operand_bytes + result_bytes + d_bytes + scale_bytes,
+            result_bytes,
+            results,
+            multiply_adds,
+            parts: f64::from(problem.split_k.max(1)),
+        }
+    }
+}
+
+/// Contiguous elements along an axis in all GEMMs of a problem.
+fn contiguous(problem: &GemmProblem, axis: usize) -> f64 {
+    problem.gemms().map(|(extents, _)| together(extents[axis])).fold(f64::INFINITY, f64::min)
+}
+
+/// Bytes of scales: one of 32 bits for each group, each row and column, or each operand; microscaling has 8
+/// bits.
+fn scales([m, n, k]: [f64; 3], quant: &Quant) -> f64 {
+    let groups = |[rows, depth]: [f64; 2], [of_rows, of_depth]: [u32; 2]| {
+        (rows / f64::from(of_rows.max(1))).ceil() * (depth / f64::from(of_depth.max(1))).ceil()
+    };
+    let of_a = quant.group_a.map_or(0.0, |group| groups([m, k], [group.m, group.k]));
+    let of_b = quant.group_b.map_or(0.0, |group| groups([n, k], [group.n, group.k]));
+    match quant.mode {
+        QuantMode::RowCol => 4.0 * (m + n),
+        QuantMode::Tensor => 8.0,
+        QuantMode::Mx => of_a + of_b,
+        QuantMode::A | QuantMode::B | QuantMode::AB => 4.0 * (of_a + of_b),
+    }
+}
+
+impl Shape {
+    pub(super) fn of_gemm(
+        kernel: &GemmKernel,
+        device: &Device,
+        constants: &'static Constants,
+    ) -> Result<Self, ShapeError> {
+        let shape = Self::of(&Kernel::of_gemm(kernel), device, constants)?;
+        let alone = kernel.persistent && constants.staged_by_number;
+        Ok(Self {
+            resident: if alone { 1.0 } else { shape.resident },
+            balanced: kernel.variant.stream_k.is_some(),
+            persistent: kernel.persistent,
+            preshuffled: kernel.preshuffle,
+            ..shape
+        })
+    }
+}
+
+impl Kernel {
+    fn of_gemm(kernel: &GemmKernel) -> Self {
+        Self {
+            types: [kernel.dtype_a, kernel.dtype_b, kernel.dtype_c],
+            tile: kernel.tile,
+            wave: kernel.wave,
+            warp_tile: kernel.warp_tile,
+            vector: kernel.vector,
+            pipeline: kernel.pipeline,
+            second_buffer: kernel.double_buffer,
+            two_stage: false,
+            parts: f64::from(kernel.split_k.max(1)),
+            direct_b: kernel.preshuffle && !reads_both(kernel),
+            direct_c: kernel.epilogue == Epilogue::Default,
+            sharing: f64::from(kernel.variant.block_per_cu.max(1)),
+            scaled_per_depth: scaled_per_depth(kernel),
+        }
+    }
+}
+
+/// Whether a kernel reads B as it is or shuffled, as an argument says: AITER's of CK Tile with scales of
+/// groups. Where B is as it is they win little, so they count as if it always was.
+fn reads_both(kernel: &GemmKernel) -> bool {
+    let GemmVariant { quant, library, .. } = kernel.variant;
+    library == GemmLibrary::Aiter
+        && !kernel.is_classic()
+        && quant.is_some_and(|quant| quant.mode == QuantMode::AB)
+}
+
+/// Sums over a group of the depth are multiplied by its scales, other scales only by the results.
+fn scaled_per_depth(kernel: &GemmKernel) -> f64 {
+    let groups = kernel.variant.quant.filter(|quant| quant.mode == QuantMode::AB);
+    let depth = groups.and_then(|quant| quant.group_b.or(quant.group_a)).map_or(0, |group| group.k);
+    if depth == 0 { 0.0 } else { 1.0 / f64::from(depth) }
+}
