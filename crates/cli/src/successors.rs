@@ -10,8 +10,12 @@ type Successor = (&'static str, &'static str, &'static str);
 const SUCCESSORS: &[Successor] = &[
     // Removed; kept here until the next release.
     ("curve", "", "is now `ckselect tune --simulate FILE --counts`"),
-    ("features", "", "is removed: Python's ck_select.engines computes them"),
-    ("predict", "", "is removed: Python's Predictor predicts for rows, `ckselect rank` for a problem"),
+    ("features", "", "is now `ckselect dev features`"),
+    (
+        "predict",
+        "",
+        "is now `ckselect dev predict`, for rows of features; `ckselect rank` predicts for a problem",
+    ),
     ("pack", "", "is now `ckselect dev pack`"),
     ("completions", "", "is now `ckselect dev completions`"),
     ("man", "", "is now `ckselect dev man`"),
@@ -34,10 +38,10 @@ const SUCCESSORS: &[Successor] = &[
     ),
     ("import", "", "is removed: tables of other libraries are no longer read"),
     ("validate", "", "is now `ckselect evaluate`, with --require, --pool and --model FILE.csv"),
-    ("rank explain bench train tune evaluate", "--hardware", "is now --arch FILE"),
+    ("rank explain bench train tune evaluate features", "--hardware", "is now --arch FILE"),
     ("rank evaluate", "--estimate", "is now --model estimate"),
     ("rank explain evaluate", "--force-model", "is now --allow untrained"),
-    ("rank explain evaluate", "--unknown", "is now --allow words"),
+    ("rank explain evaluate features", "--unknown", "is now --allow words"),
     (
         "rank explain evaluate",
         "--rank-by",
@@ -124,6 +128,11 @@ const SUCCESSORS: &[Successor] = &[
     ("report", "--keep-kernels --keep-share", "is now --keep COUNT or --keep SHARE, such as 8 or 99%"),
     ("inspect", "--memory --pool --target", "is removed"),
     ("tune", "--holdout", "is now --params folds=FILE"),
+    ("features", "--input", "is now --data"),
+    ("features", "--format", "is removed: rows are CSV"),
+    ("predict", "--matrix", "is now --data"),
+    ("predict", "--format", "is removed: rows are CSV"),
+    ("predict", "--spec", "is removed: give the model's directory"),
     (
         "train evaluate report tune convert",
         "--op --dtype --variant",
@@ -149,6 +158,7 @@ const SUCCESSORS: &[Successor] = &[
     ("evaluate", "--oracle-csv", "--data"),
     ("rank", "--top_k", "--top"),
     ("rank", "-m --m -n --n -k --k", "is part of the problem: --problem M=…,N=…,K=…"),
+    ("predict", "--model_dir --pool --problem --problems -m --m -n --n -k --k", RANK),
     ("convert", "--op-type --op_type", "--where op=OP"),
     ("convert", "--capture-hw --capture_hw", HARDWARE),
     ("convert", "--merge-with --merge_with", "is not needed: `ckselect convert FILE OTHER --output FILE`"),
@@ -168,6 +178,8 @@ const SUCCESSORS: &[Successor] = &[
 ];
 
 const HARDWARE: &str = "is removed: --arch gpu.json where the GPU matters";
+const RANK: &str =
+    "is for `ckselect rank --model DIR --pool FILE --problem M=…,N=…,K=…`: predict takes rows of features";
 
 /// What there is instead of the word that a command line stopped at.
 pub(crate) fn find(error: &clap::Error, words: &[String]) -> Option<String> {

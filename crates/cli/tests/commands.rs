@@ -4,6 +4,7 @@ mod common;
 
 use std::fmt::Write as _;
 use std::fs;
+use std::io::Write as _;
 use std::process::Stdio;
 
 use common::{Ran, bad, command_in, good, outcome, root};
@@ -116,6 +117,11 @@ fn wrong_use_is_2_and_failure_is_1() {
             "possible values: table, markdown, csv, json",
         ),
         (
+            "dev features --engine conv96 --data x.csv".into(),
+            2,
+            "unknown feature engine 'conv96', expected one of: gemm55",
+        ),
+        (
             format!("rank --model no/model --pool x --problem '{RESNET}'"),
             1,
             "no/model/feature_spec.json: No such file",
@@ -129,6 +135,11 @@ fn wrong_use_is_2_and_failure_is_1() {
             format!("{RANK} --problem '{RESNET},direction=bwd_data'"),
             1,
             "none of the 30 kernels computes a 2D bwd_data",
+        ),
+        (
+            "dev predict --model tests/golden/models/conv_small --data no.csv".into(),
+            1,
+            "no.csv: No such file",
         ),
     ] {
         let error = bad(&line, code);
@@ -146,6 +157,145 @@ fn a_closed_pipe_is_no_failure() {
     drop(child.stdout.take());
     let ran = Ran::from(child.wait_with_output().unwrap());
     assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn features_reproduce_golden_rows() {
+    for engine in ["gemm72", "conv97"] {
+        let folder = tempfile::tempdir().unwrap();
+        let (input, output) = (folder.path().join("in.csv"), folder.path().join("out.csv"));
+        let packed = fs::File::open(root().join(format!("tests/golden/features/{engine}.csv.gz"))).unwrap();
+        let mut text = String::new();
+        std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(packed), &mut text).unwrap();
+        fs::write(&input, &text).unwrap();
+        let line = format!(
+            "dev features --engine {engine} --data {} --output {}",
+            input.display(),
+            output.display()
+        );
+        assert_eq!(good(&format!("{line} --allow words")), "");
+
+        let found = fs::read_to_string(&output).unwrap();
+        let (mut expected, mut found) = (text.lines(), found.lines());
+        let header: Vec<&str> = expected.next().unwrap().split(',').collect();
+        let first = header.iter().position(|name| name.starts_with("f:")).unwrap();
+        assert_eq!(found.next().unwrap().split(',').collect::<Vec<_>>(), header[first..]);
+        let (mut rows, width) = (0, header.len() - first);
+        for (expected, found) in expected.by_ref().zip(found.by_ref()) {
+            let found: Vec<&str> = found.split(',').collect();
+            assert_eq!(found.len(), width);
+            for (expected, found) in expected.split(',').skip(first).zip(found) {
+                let bits = |text: &str| (text.parse::<f64>().unwrap() + 0.0).to_bits();
+                assert_eq!(bits(expected), bits(found), "{engine}, row {rows}");
+            }
+            rows += 1;
+        }
+        assert_eq!((expected.next(), found.next()), (None, None));
+        assert!(rows >= 500);
+
+        // Upstream's silent defaults are errors unless asked for, and a failed run leaves no file.
+        fs::remove_file(&output).unwrap();
+        let error = bad(&line, 1);
+        assert!(error.contains("in.csv: line ") && error.contains(", expected "), "{error}");
+        assert!(!output.exists() && fs::read_dir(folder.path()).unwrap().count() == 1);
+    }
+}
+
+#[test]
+fn features_are_listed_with_their_meaning() {
+    let table = good("dev features --engine conv_superset --list");
+    assert_eq!(table.lines().count(), 114);
+    let by_model = good("dev features --model tests/golden/models/gemm_small --list");
+    assert_eq!(by_model.lines().count(), 73);
+    let folder = tempfile::tempdir().unwrap();
+    let listed = folder.path().join("features.csv");
+    let line = "dev features --engine conv_superset --list --output";
+    assert_eq!(good(&format!("{line} {}", listed.display())), "");
+    let csv = fs::read_to_string(listed).unwrap();
+    assert!(csv.contains("tile_volume,kernel,volume of the tile\n"), "{csv}");
+}
+
+#[test]
+fn predict_finds_columns_by_name_or_by_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = folder.path().join("rows.csv");
+    fs::write(
+        &rows,
+        "m,n,k,dtype,layout,tile_m,tile_n,tile_k,warp_m,warp_n,warp_k,warp_tile_m,warp_tile_n,\
+         warp_tile_k,pipeline,scheduler,epilogue,pad_m,pad_n,pad_k,persistent,split_k\n\
+         128,1536,7168,fp8,rcr,128,128,64,2,2,1,32,32,16,compv4,intrawave,cshuffle,1,1,1,0,1\n",
+    )
+    .unwrap();
+    let model = "tests/golden/models/gemm_small";
+    let named = good(&format!("dev features --model {model} --data {}", rows.display()));
+    let (header, values) = named.split_once('\n').unwrap();
+    let columns: Vec<(&str, &str)> = header.split(',').zip(values.trim().split(',')).collect();
+    let reversed: (Vec<&str>, Vec<&str>) = columns.iter().rev().copied().unzip();
+    let predict = |text: &str, more: &str| {
+        let matrix = folder.path().join("matrix.csv");
+        fs::write(&matrix, text).unwrap();
+        outcome(&format!("dev predict --model {model} --data {} {more}", matrix.display()))
+    };
+    let expected = predict(&named, "").stdout;
+    assert_eq!((expected.lines().next(), expected.lines().count()), (Some("raw,value"), 2));
+    assert_eq!(predict(values, "").stdout, expected, "without a header");
+    assert_eq!(
+        predict(&format!("{}\n{}\n", reversed.0.join(","), reversed.1.join(",")), "").stdout,
+        expected
+    );
+    let cells: Vec<f64> =
+        expected.lines().nth(1).unwrap().split(',').map(|cell| cell.parse().unwrap()).collect();
+    assert_eq!(cells[0].exp_m1().to_bits(), cells[1].to_bits());
+    let latency = predict(&named, "--target latency").stdout;
+    let cells: Vec<&str> = latency.lines().nth(1).unwrap().split(',').collect();
+    assert_eq!(cells[0].parse::<f64>().unwrap().max(0.0), cells[1].parse::<f64>().unwrap());
+
+    let ran = predict("1,2,3\n", "");
+    assert!(
+        ran.code == Some(1) && ran.stderr.contains("line 1: 3 cells, the forest has 72 features"),
+        "{}",
+        ran.stderr
+    );
+    let ran = predict(&named.replacen("f:tile_m", "f:tile_q", 1), "");
+    assert!(ran.stderr.contains("line 1: no column for tile_m"), "{}", ran.stderr);
+    let ran = predict(&format!("{named}{}", values.replacen("128.0", "many", 1)), "");
+    assert!(
+        ran.stderr.contains("matrix.csv: line 3: column 1: found 'many', expected a number"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn predict_scores_a_bare_file_as_lightgbm_does() {
+    // Rows with LightGBM's own raw scores and predictions as bits, see tests/golden/forest.
+    for name in ["numbers", "zero-missing", "categories", "random-forest"] {
+        let golden = root().join(format!("tests/golden/forest/{name}"));
+        let text = fs::read_to_string(golden.with_extension("scores")).unwrap();
+        let (mut matrix, mut expected) = (String::new(), Vec::new());
+        for line in text.lines().filter(|line| !line.starts_with('#')) {
+            let (scores, values) = line.split_once(" :").unwrap();
+            expected.push(u64::from_str_radix(scores.split_once(' ').unwrap().1, 16).unwrap());
+            // An empty cell is NaN.
+            matrix += &values.trim().replace("NaN", "").replace(' ', ",");
+            matrix.push('\n');
+        }
+        let mut child =
+            command_in(&root(), &format!("dev predict --model {}.txt --data -", golden.display()))
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+        child.stdin.take().unwrap().write_all(matrix.as_bytes()).unwrap();
+        let ran = Ran::from(child.wait_with_output().unwrap());
+        let raw: Vec<u64> = ran
+            .stdout
+            .lines()
+            .skip(1)
+            .map(|line| line.split(',').next().unwrap().parse::<f64>().unwrap().to_bits())
+            .collect();
+        assert_eq!(raw, expected, "{name}");
+    }
 }
 
 #[test]
@@ -209,9 +359,11 @@ fn models_may_be_embedded() {
     let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
     let message = format!("no model 'nothing' is embedded in this library: it has {known}");
     let pool = "--pool configs/forward_bf16.txt --problem 'C=8,K=8,Hi=8,Wi=8,Y=1,X=1'";
-    for line in
-        ["inspect --model embedded:nothing".to_owned(), format!("rank --model embedded:nothing {pool}")]
-    {
+    for line in [
+        "inspect --model embedded:nothing".to_owned(),
+        format!("rank --model embedded:nothing {pool}"),
+        "dev predict --model embedded:nothing --data -".to_owned(),
+    ] {
         let ran = outcome(&line);
         assert_eq!(ran.code, Some(1), "{line}: {}", ran.stderr);
         assert!(ran.stderr.contains(&message), "{line}: {}", ran.stderr);

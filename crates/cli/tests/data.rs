@@ -71,9 +71,11 @@ fn misspelt_columns_and_impossible_figures_are_refused() {
     let folder = TempDir::new().unwrap();
     let write = |name: &str, text: String| fs::write(folder.path().join(name), text).unwrap();
     write("header.csv", format!("{}\n{ROW},0.02,300,1\n", HEADER.replace("stride_h", "Stride_h")));
-    for line in
-        ["convert header.csv -o a.parquet --arch gfx950", "evaluate --model header.csv --data header.csv"]
-    {
+    for line in [
+        "convert header.csv -o a.parquet --arch gfx950",
+        "evaluate --model header.csv --data header.csv",
+        "dev features --engine conv97 --data header.csv",
+    ] {
         let error = bad_in(folder.path(), line, 1);
         assert!(
             error.contains("header.csv: header: unknown column 'Stride_h', expected stride_h"),

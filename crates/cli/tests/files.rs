@@ -148,6 +148,7 @@ fn no_output_replaces_what_is_read_or_another_output() {
             format!("{bench} --pool {POOL} --problems @problems.csv --output @problems.csv"),
             "read, as --problems",
         ),
+        (format!("dev predict --model {MODEL} --data @matrix.csv --output @matrix.csv"), "read, as --data"),
         (
             format!("evaluate --against {MODEL} --model {MODEL} --data @measured.csv --output @measured.csv"),
             "read, as --data",
@@ -175,8 +176,8 @@ fn no_output_replaces_what_is_read_or_another_output() {
             "as --arch",
         ),
         (
-            format!("rank --model {MODEL} --pool {POOL} --problems @model/matrix.csv --output @model"),
-            "this folder contains --problems",
+            format!("dev predict --model {MODEL} --data @model/matrix.csv --output @model"),
+            "this folder contains --data",
         ),
         (
             format!(
@@ -297,6 +298,7 @@ fn what_is_no_regular_file_is_refused_at_once() {
         format!("rank --model @model --pool {POOL} --problem {PROBLEM}"),
         format!("rank --model @forest --pool {POOL} --problem {PROBLEM}"),
         format!("rank --model {MODEL} --pool @pipe --problem {PROBLEM}"),
+        "dev predict --model @pipe --data @matrix.csv".to_owned(),
         "inspect --model @model".to_owned(),
         "inspect --model @forest".to_owned(),
         format!("evaluate {data}"),
@@ -361,6 +363,7 @@ fn a_reader_that_goes_away_ends_every_command_quietly() {
         ),
         format!("inspect --model {MODEL}"),
         format!("inspect --model {MODEL} --format csv"),
+        "dev features --engine conv97 --list".to_owned(),
         format!("evaluate {data}"),
         "shapes --set wide".to_owned(),
         "shapes --list".to_owned(),

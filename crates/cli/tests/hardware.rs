@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -60,18 +61,22 @@ fn every_command_asks_the_model_with_the_callers_constants() {
     )
     .unwrap();
     let rows = rows.to_str().unwrap();
-    for (command, arguments) in
-        [("rank", &pool[..]), ("explain", &pool[..]), ("evaluate", &["--data", rows, "--format", "csv"])]
-    {
+    for (command, arguments) in [
+        ("rank", &pool[..]),
+        ("explain", &pool[..]),
+        ("dev features", &["--data", rows, "--allow", "words"]),
+        ("evaluate", &["--data", rows, "--format", "csv"]),
+    ] {
+        let words: Vec<&str> = command.split(' ').collect();
         let with =
-            |model: &str, more: &[&str]| good(&[&[command, "--model", model], arguments, more].concat());
+            |model: &str, more: &[&str]| good(&[&words[..], &["--model", model], arguments, more].concat());
         for (asked, trained) in [(file, by_file.as_str()), ("gfx942", by_name.as_str())] {
             // Another architecture is not what the model was trained for.
             let allowed = ["--arch", asked, "--allow", "untrained"];
-            let other = &allowed[..if asked == "gfx942" { 4 } else { 2 }];
+            let other = &allowed[..if asked == "gfx942" && command != "dev features" { 4 } else { 2 }];
             let found = with(MODEL, other);
             assert_eq!(found, with(trained, &[]), "{command} {asked}");
-            if matches!(command, "rank" | "explain") {
+            if matches!(command, "rank" | "explain" | "dev features") {
                 assert_ne!(found, with(MODEL, &[]), "{command} {asked}: the constants matter");
             }
         }
@@ -82,6 +87,29 @@ fn every_command_asks_the_model_with_the_callers_constants() {
     assert!(stderr.contains(expected), "{stderr}");
     let (_, _, stderr) = run(&[&["rank", "--model", MODEL, "--arch", "gfx950"], &pool[..]].concat());
     assert_eq!(stderr, "", "what the model was trained with is no news");
+}
+
+#[test]
+fn features_of_a_schema_have_the_constants_in_them() {
+    let folder = TempDir::new().unwrap();
+    let [input, file] = ["rows.csv", "gpu.json"].map(|name| folder.path().join(name));
+    fs::write(
+        &input,
+        "N,C,K,Hi,Wi,Y,X,block_size,gemm_m_per_block,gemm_n_per_block,gemm_k_per_block,\
+         pipeline\n\
+         1,64,64,8,8,1,1,256,64,64,64,compv3\n",
+    )
+    .unwrap();
+    fs::write(&file, r#"{"num_xcd": 3}"#).unwrap();
+    let features = |more: &[&str]| {
+        let arguments = ["dev", "features", "--engine", "conv_superset", "--allow", "words", "--data"];
+        let rows = good(&[&arguments[..], &[input.to_str().unwrap()], more].concat());
+        let (names, row) = rows.trim_end().split_once('\n').unwrap();
+        let cells: HashMap<_, _> = names.split(',').zip(row.split(',')).collect();
+        ["f:hw_num_xcd", "f:hw_num_cus"].map(|name| cells[name].parse::<f64>().unwrap())
+    };
+    assert_eq!(features(&[])[0], 8.0);
+    assert_eq!(features(&["--arch", file.to_str().unwrap()]), [3.0, 256.0]);
 }
 
 #[test]

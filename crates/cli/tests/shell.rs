@@ -194,7 +194,11 @@ fn words_that_are_not_ours_name_their_successor() {
         ("train --n_splits=5 --data a.csv", "upstream's --n_splits is --folds here"),
         ("shapes --set synthetic --variant forward", "upstream's --variant is --direction"),
         ("convert --input a.csv", "--input is not needed: `ckselect convert FILE --output FILE`"),
-        ("predict --model m -k 64", "predict is removed: Python's Predictor predicts for rows"),
+        (
+            "predict --model m -k 64",
+            "predict is now `ckselect dev predict`, for rows of features; `ckselect rank`",
+        ),
+        ("dev predict --model m -k 64", "-k is for `ckselect rank --model DIR --pool FILE --problem"),
         ("curve --data a.csv", "curve is now `ckselect tune --simulate FILE --counts`"),
         ("pack --model a", "pack is now `ckselect dev pack`"),
         ("validate --model a.csv", "validate is now `ckselect evaluate`, with --require"),

@@ -71,6 +71,8 @@ const RECORDS: &[Record] = &[
     record!(Manage "store" store),
     #[cfg(feature = "offline")]
     record!(Manage "uhd" uhd),
+    record!(Developer "features" dev::features, "engine model data output list"),
+    record!(Developer "predict" dev::predict),
     #[cfg(feature = "offline")]
     record!(Developer "pack" dev::pack),
     #[cfg(feature = "offline")]
@@ -120,13 +122,12 @@ fn first_example(text: &str) -> String {
     example.join("\n").replacen("Examples:", "Example:", 1)
 }
 
-/// The command `dev`, if it has any.
-fn developer() -> Option<Command> {
-    let mut own = commands(|group| group == Group::Developer).peekable();
-    own.peek()?;
-    let developer =
-        Command::new("dev").about("What packagers need: packed models, completions, manual pages");
-    Some(developer.subcommand_required(true).arg_required_else_help(true).subcommands(own))
+fn developer() -> Command {
+    Command::new("dev")
+        .about("What developers and packagers need: rows of features, packed models, manual pages")
+        .subcommand_required(true)
+        .arg_required_else_help(true)
+        .subcommands(commands(|group| group == Group::Developer))
 }
 
 /// The command line.
@@ -141,7 +142,7 @@ pub(crate) fn line() -> Command {
         .max_term_width(110)
         .subcommand_required(true)
         .subcommands(commands(|group| group != Group::Developer))
-        .subcommands(developer())
+        .subcommand(developer())
 }
 
 /// The commands by group, for the help.
@@ -156,7 +157,7 @@ fn groups() -> String {
     ] {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "{title}:");
-        let last = if group == Group::Manage { developer() } else { None };
+        let last = (group == Group::Manage).then(developer);
         for command in commands(|other| other == group).chain(last) {
             let about = command.get_about().map(ToString::to_string).unwrap_or_default();
             let _ = writeln!(text, "  {:<11}{about}", command.get_name());

@@ -21,7 +21,7 @@ use crate::vocab::{Arch, Direction, Dtype, Epilogue, Op, Scheduler};
 pub enum SchemaError {
     /// Names that no feature of the operation has.
     #[error(
-        "no {op} feature is named {}; the {known} names are in docs/features.md",
+        "no {op} feature is named {}; the {known} names are listed by `ckselect dev features --list`",
         names.join(", ")
     )]
     Unknown {

@@ -89,7 +89,7 @@ pub(crate) struct Args {
     /// lambdarank, listwise, relative, log1p or raw; by default lambdarank, or that of --warm-start
     #[arg(long, value_name = "NAME")]
     objective: Option<String>,
-    /// A feature engine (docs/features.md), or feature names separated by commas
+    /// A feature engine (see `ckselect dev features --help`), or feature names separated by commas
     #[arg(long, value_name = "ENGINE|NAMES")]
     features: Option<String>,
     /// Parameters of LightGBM and of the training. Those of LightGBM default to the objective's; the

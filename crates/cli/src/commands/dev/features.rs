@@ -1,0 +1,141 @@
+//! `ckselect dev features`: the feature rows that a model would see.
+
+use std::path::PathBuf;
+
+use ck_select::features::{Engine, Extractor, RowInputs, Uncoded};
+use ck_select::inputs;
+use csv::StringRecord;
+
+use super::super::gpu::Gpu;
+use super::super::{AllowOption, Allowed};
+use crate::error::CliError;
+use crate::input::{CsvFile, NamedRow};
+use crate::output::Output;
+use crate::table::{Cell, Format, Rows, Table};
+
+const EXAMPLES: &str = "Examples:
+  ckselect dev features --engine conv97 --data rows.csv --output features.csv
+  ckselect dev features --model models/M --data rows.csv --output features.csv
+  ckselect dev features --engine gemm72 --list
+
+Input columns of convolutions: N, C, K, G, Hi, Wi, Y, X, Di, Z, stride_d/h/w, pad_d/h/w, dilation_d/h/w, \
+dtype, direction (by default the model's), block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block, \
+pipeline, wave_mode, has_dsb, has_si, two_stage.
+
+Input columns of GEMMs: m, n, k, split_k, dtype, layout, arch, tile_m/n/k, warp_m/n/k, warp_tile_m/n/k, \
+pipeline, scheduler, epilogue, pad_m/n/k, persistent, vec_a/b/c.
+
+Input columns of attention: batch, seqlen_q, seqlen_k, nhead_q, nhead_k, hdim_q, hdim_v, dtype, pipeline, \
+tile_m0/n0/k0/n1/k1/k0max, pad_s/sk/d/dv, mask, bias, lse, dropout, logits, sink, skip, qscale, paged_kv, or \
+upstream's C++ names of these (data_type, mask_type, has_lse and so on).
+
+A kernel's name under kernel_name or kernel replaces the kernel's columns; those that are present must agree \
+with it. Columns hw_<name> override the hardware, even --arch. Where absent cells are errors, problems \
+are validated, too: pad_h/w/d_right count, and variant, ndim_spatial, dtype_in and op_type must agree. \
+Columns close to one of these names are refused as misspelt; other unknown columns are named and ignored.";
+
+/// Compute feature rows from a CSV of problems and kernels
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES, group = clap::ArgGroup::new("schema").required(true).multiple(true))]
+pub(crate) struct Args {
+    /// Schema: gemm55, gemm72, gemm78vec, conv74, conv83, conv91, conv97, conv_superset, conv_gfx942,
+    /// conv_gfx950, conv_select, conv_work, fmha68, fmha68_python
+    #[arg(long, value_name = "NAME", group = "schema", value_parser = engine)]
+    engine: Option<Engine>,
+    /// Take columns, rules and hardware from this model directory instead
+    #[arg(long, value_name = "DIR", group = "schema")]
+    model: Option<PathBuf>,
+    /// CSV with the input columns; - is standard input
+    #[arg(long, value_name = "IN.csv", required_unless_present = "list")]
+    data: Option<PathBuf>,
+    /// Output file for the columns f:<name> [default: standard output]
+    #[arg(long, value_name = "OUT.csv")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    allow: AllowOption,
+    /// GPU constants to use instead of the model's or the schema's: an architecture, or a file of single
+    /// constants
+    #[arg(long, value_name = "ARCH|FILE", default_value = "", hide_default_value = true)]
+    arch: Gpu,
+    /// List the features with their dependencies and meanings; reads no input
+    #[arg(long)]
+    list: bool,
+}
+
+fn engine(word: &str) -> Result<Engine, String> {
+    word.parse().map_err(|error: ck_select::vocab::UnknownWord| error.to_string())
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let extractor = extractor(args)?;
+    if args.list {
+        return list(&extractor, args);
+    }
+    let Some(input) = &args.data else { return Err(CliError::usage("--data is missing")) };
+    let mut file = CsvFile::open(input, true)?;
+    let columns = file.columns()?;
+    let op = extractor.schema.op();
+    file.check(
+        op,
+        &[inputs::of_problem(op).as_slice(), inputs::of_kernel(op), &["kernel", "kernel_name"]].concat(),
+    )?;
+    let names = extractor.schema.names();
+    let out = Output::create(args.output.as_deref())?;
+    let header = names.iter().map(|name| format!("f:{name}"));
+    let mut rows = Rows::new(Format::Csv, out, header);
+    let mut row = vec![0.0; names.len()];
+    let mut record = StringRecord::new();
+    let mut any = false;
+    while file.next(&mut record)? {
+        let fields = NamedRow { columns: &columns, record: &record };
+        let inputs = RowInputs::read(&extractor, &fields).map_err(|error| file.fault(&record, error))?;
+        extractor.schema.fill(&inputs.problem, &inputs.kernel, &inputs.hardware, &mut row);
+        rows.push(row.iter().copied().map(Cell::Real).collect())?;
+        any = true;
+    }
+    if !any {
+        return Err(CliError::failed(format!("{}: found no row, expected at least one", file.name)));
+    }
+    rows.finish()
+}
+
+fn extractor(args: &Args) -> Result<Extractor, CliError> {
+    let mut extractor = match (&args.model, args.engine) {
+        (Some(directory), None) => {
+            args.arch.constants(args.allow.apply(super::super::load_model(directory)?))?.extractor().clone()
+        }
+        (None, Some(engine)) => {
+            let extractor = Extractor::of_engine(engine);
+            Extractor { hardware: args.arch.over(extractor.hardware)?, ..extractor }
+        }
+        // With both, rules and hardware are the model's, and columns are the engine's.
+        (Some(directory), Some(engine)) => {
+            let model = args.arch.constants(args.allow.apply(super::super::load_model(directory)?))?;
+            if model.spec().op() != engine.op() {
+                return Err(CliError::usage(format!(
+                    "--engine {} is for {}, the model is for {}",
+                    engine.as_str(),
+                    engine.op(),
+                    model.spec().op()
+                )));
+            }
+            let schema = ck_select::features::Schema::of_engine(engine);
+            Extractor { schema, ..model.extractor().clone() }
+        }
+        (None, None) => return Err(CliError::usage("give --engine or --model")),
+    };
+    if args.allow.has(Allowed::Words) {
+        extractor.rules.uncoded = Uncoded::Upstream;
+    }
+    Ok(extractor)
+}
+
+fn list(extractor: &Extractor, args: &Args) -> Result<(), CliError> {
+    let mut table = Table::new(["feature", "depends_on", "meaning"]);
+    let schema = &extractor.schema;
+    for ((name, scope), doc) in schema.names().into_iter().zip(schema.scopes()).zip(schema.docs()) {
+        table.push(vec![name.into(), scope.into(), doc.into()]);
+    }
+    let format = if args.output.is_some() { Format::Csv } else { Format::Table };
+    Output::create(args.output.as_deref())?.filled(|out| table.write(format, out))
+}

@@ -1,0 +1,177 @@
+//! `ckselect dev predict`: a forest's predictions for raw feature rows.
+
+use std::path::{Path, PathBuf};
+
+use ck_select::embedded;
+use ck_select::features::Schema;
+use ck_select::forest::Forest;
+use ck_select::model::{Model, Target};
+use ck_select::vocab::Op;
+use csv::StringRecord;
+
+use super::super::is_embedded;
+use crate::error::CliError;
+use crate::input::CsvFile;
+use crate::output::Output;
+use crate::table::{Format, Rows};
+
+const EXAMPLES: &str = "Examples:
+  ckselect dev predict --model models/M --data rows.csv --output predictions.csv
+  ckselect dev predict --model model_tflops.lgbm.gz --data rows.csv
+
+Output columns: `raw` is the forest's prediction, LightGBM's predict() bit for bit; `value` is `raw` after \
+the inverse transform of the spec (expm1 for log targets, otherwise clamped at 0). A LightGBM file without a \
+spec has no transform, so both are equal.
+
+Rows contain the constants of their GPU; `ckselect dev features --arch` computes rows for another GPU. \
+`ckselect rank` predicts for kernels and problems by their names and fields.";
+
+/// Predict from raw feature rows
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Model directory, embedded:NAME, or one LightGBM file (.lgbm, .txt or .gz)
+    #[arg(long, value_name = "DIR|FILE")]
+    model: PathBuf,
+    /// The target whose forest predicts; by default the one that ranks
+    #[arg(long, value_name = "TARGET", value_parser = super::super::target)]
+    target: Option<Target>,
+    /// CSV of feature rows; an empty cell is NaN. With a header of feature names (with or without f:) the
+    /// columns are found by name, otherwise they are in the model's order
+    #[arg(long, value_name = "IN.csv")]
+    data: PathBuf,
+    /// Output file for the columns raw and value [default: standard output]
+    #[arg(long, value_name = "OUT.csv")]
+    output: Option<PathBuf>,
+}
+
+/// A forest, with its model if there is one.
+enum Source {
+    Model(Box<Model>, Target),
+    Bare(Box<Forest>),
+}
+
+impl Source {
+    fn load(args: &Args) -> Result<Self, CliError> {
+        if args.model.is_dir() || is_embedded(&args.model) {
+            let model = embedded::open(&args.model)?;
+            let target = args.target.unwrap_or(model.spec().rank_by);
+            if model.forest(target).is_none() {
+                return Err(CliError::failed(format!("{}: no forest for {target}", model.name())));
+            }
+            return Ok(Self::Model(Box::new(model), target));
+        }
+        if args.target.is_some() {
+            return Err(CliError::usage("--target: a single LightGBM file has one forest"));
+        }
+        Ok(Self::Bare(Box::new(Forest::load(&args.model)?)))
+    }
+
+    fn forest(&self) -> Result<&Forest, CliError> {
+        match self {
+            Self::Model(model, target) => model
+                .forest(*target)
+                .map(AsRef::as_ref)
+                .ok_or_else(|| CliError::failed(format!("no forest for {target}"))),
+            Self::Bare(forest) => Ok(forest),
+        }
+    }
+
+    fn value(&self, raw: f64) -> f64 {
+        match self {
+            Self::Model(model, target) => model.value(*target, raw),
+            Self::Bare(_) => raw,
+        }
+    }
+
+    /// The feature names, from the model if there is one: a forest that was trained from a bare matrix does
+    /// not know them.
+    fn names(&self) -> Result<Vec<String>, CliError> {
+        Ok(match self {
+            Self::Model(model, _) => {
+                model.extractor().schema.names().into_iter().map(str::to_owned).collect()
+            }
+            Self::Bare(_) => self.forest()?.feature_names().to_vec(),
+        })
+    }
+}
+
+pub(crate) fn run(args: &Args) -> Result<(), CliError> {
+    let source = Source::load(args)?;
+    let forest = source.forest()?;
+    let mut file = CsvFile::open(&args.data, false)?;
+    let mut rows = Rows::new(Format::Csv, Output::create(args.output.as_deref())?, ["raw", "value"]);
+
+    let mut record = StringRecord::new();
+    let mut row = vec![0.0; forest.num_features()];
+    let mut order: Option<Vec<usize>> = None;
+    while file.next(&mut record)? {
+        let order = match &order {
+            Some(order) => order,
+            None if is_header(&record) => {
+                order = Some(columns(&record, &source.names()?, &args.data)?);
+                continue;
+            }
+            None if record.len() == row.len() => order.insert((0..row.len()).collect()),
+            None => {
+                let message = format!("{} cells, the forest has {} features", record.len(), row.len());
+                return Err(file.fault(&record, message));
+            }
+        };
+        read_row(&file, &record, order, &mut row)?;
+        let raw = forest.predict(&row)?;
+        rows.push(vec![raw.into(), source.value(raw).into()])?;
+    }
+    rows.finish()
+}
+
+/// Whether the first row is a header: it is if a cell is neither empty nor a number.
+fn is_header(record: &StringRecord) -> bool {
+    record.iter().any(|cell| !cell.is_empty() && cell.parse::<f64>().is_err())
+}
+
+/// The column of each feature.
+fn columns(header: &StringRecord, names: &[String], path: &Path) -> Result<Vec<usize>, CliError> {
+    let plain: Vec<&str> = header
+        .iter()
+        .map(|cell| cell.trim_start_matches('\u{feff}'))
+        .map(|cell| cell.strip_prefix("f:").unwrap_or(cell))
+        .collect();
+    let found: Vec<Option<usize>> =
+        names.iter().map(|name| plain.iter().position(|column| column == name)).collect();
+    let fault = |message: String| Err(CliError::failed(format!("{}: line 1: {message}", path.display())));
+    let is_repeated = |name: &&&str| plain.iter().filter(|other| other == name).count() > 1;
+    if let Some(name) = plain.iter().filter(|name| !name.is_empty()).find(is_repeated) {
+        return fault(format!("column '{name}' appears twice"));
+    }
+    let is_feature = |name: &&str| Op::ALL.iter().any(|&op| Schema::by_names(op, &[name]).is_ok());
+    if found.iter().all(Option::is_none) && plain.len() == names.len() && !plain.iter().any(is_feature) {
+        // Names of some other kind: the order has to be the model's.
+        return Ok((0..names.len()).collect());
+    }
+    let missing: Vec<&str> = names
+        .iter()
+        .zip(&found)
+        .filter(|(_, place)| place.is_none())
+        .map(|(name, _)| name.as_str())
+        .collect();
+    if missing.is_empty() {
+        return Ok(found.into_iter().flatten().collect());
+    }
+    fault(format!("no column for {}", missing.join(", ")))
+}
+
+/// Fills a feature row from its columns.
+fn read_row(file: &CsvFile, record: &StringRecord, order: &[usize], row: &mut [f64]) -> Result<(), CliError> {
+    for (value, &column) in row.iter_mut().zip(order) {
+        let cell = record.get(column).unwrap_or_default();
+        *value = if cell.is_empty() {
+            f64::NAN
+        } else {
+            cell.parse().map_err(|_| {
+                file.fault(record, format!("column {}: found '{cell}', expected a number", column + 1))
+            })?
+        };
+    }
+    Ok(())
+}
