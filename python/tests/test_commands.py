@@ -63,14 +63,14 @@ def test_the_estimate_is_the_registrys(kernels):
     assert (chosen.source, chosen.name, chosen.score) == ("estimate", rows[0]["kernel"], times[0])
 
 
-def test_a_choice_is_explained_and_drawn():
+def test_a_choice_is_explained_and_drawn(tmp_path):
     pyplot = pytest.importorskip("matplotlib.pyplot")
     pyplot.switch_backend("agg")
     predictor = ck_select.Predictor("embedded:grouped_conv_forward_bf16_gfx950")
     problem = {**PROBLEM, "G": 1, "stride_h": 1, "stride_w": 1, "dtype": "bf16", "direction": "forward"}
-    rows = ck_select.explain(predictor, NAMES, problem)
+    rows = ck_select.explain(predictor, NAMES, problem, output=tmp_path / "choice.html")
     score = next(row for row in rows if row["feature"] == "(raw score)")
-    assert score["first"] >= score["second"]
+    assert score["first"] >= score["second"] and "<html" in (tmp_path / "choice.html").read_text()
     ranking = predictor.rank_kernels(problem, NAMES)
     axes = ck_select.plot_ranking(ranking, 3)
     assert [bar.get_width() for bar in axes.patches] == [speed for _, speed in ranking[:3]]

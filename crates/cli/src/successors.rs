@@ -69,8 +69,7 @@ const SUCCESSORS: &[Successor] = &[
     ("shapes", "--apart-from", "is removed: another --params seed draws other problems"),
     ("shapes", "--stratify", "is removed: --count takes evenly spaced problems"),
     ("shapes", "--format", "is not needed: --output FILE.json writes JSON"),
-    ("report evaluate", "--html", "is now --output FILE.html"),
-    ("explain", "--html --output", "is removed: --format says how the figures are printed"),
+    ("explain report evaluate bench", "--html", "is now --output FILE.html"),
     ("evaluate", "--predictions", "is now --model FILE.csv"),
     ("evaluate", "--json", "is now --output FILE.json"),
     ("evaluate", "--problems", "is now --output FILE.csv: each problem's outcome"),
@@ -106,8 +105,8 @@ const SUCCESSORS: &[Successor] = &[
     ("bench", "--at-least", "is removed: --order estimate:FACTORx keeps seven kernels in any case"),
     (
         "bench",
-        "--serve --html",
-        "is removed: `ckselect report LOG.csv --output FILE.html` makes a page, also while the sweep runs",
+        "--serve",
+        "is removed: the page of --output FILE.html loads itself again while the sweep runs",
     ),
     (
         "bench",

@@ -303,9 +303,12 @@ fn the_choice_of_a_universal_model_is_explained() {
     let asked = format!("--pool configs/forward_bf16.txt --problem '{RESNET}' --format json");
     let json = |line: &str| serde_json::from_str::<Vec<serde_json::Value>>(&good(line)).unwrap();
     let number = |value: &serde_json::Value| value.as_f64().unwrap();
+    let page = tempfile::Builder::new().suffix(".html").tempfile().unwrap();
+    let html =
+        if cfg!(feature = "offline") { format!("--output {}", page.path().display()) } else { String::new() };
     for arch in ["gfx942", "sm_90"] {
         let ranked = json(&format!("rank --model embedded:universal --arch {arch} {asked}"));
-        let rows = json(&format!("explain --model embedded:universal --arch {arch} {asked}"));
+        let rows = json(&format!("explain --model embedded:universal --arch {arch} {html} {asked}"));
         let names: Vec<_> = rows[..3].iter().map(|row| row["feature"].as_str().unwrap()).collect();
         assert_eq!(names, ["(score)", "(estimate)", "(raw score)"]);
         // The second is the best kernel of another score.
@@ -318,6 +321,10 @@ fn the_choice_of_a_universal_model_is_explained() {
         // The GPU may as well be the problem's.
         let named = asked.replace("pad_w=1", &format!("pad_w=1,arch={arch}"));
         assert_eq!(json(&format!("explain --model embedded:universal {named}")), rows);
+        if cfg!(feature = "offline") {
+            let text = fs::read_to_string(page.path()).unwrap();
+            assert!(text.contains("the estimate") && !text.contains("Nothing:"), "{text}");
+        }
     }
     let error = bad(&format!("explain --model embedded:universal {asked}"), 1);
     assert!(error.contains("neither the problem, nor the caller, nor the kernels name"), "{error}");

@@ -88,7 +88,7 @@ mod trained {
             [
                 "MODEL_CARD.md", "cv_metrics_relative.json", "cv_metrics_tflops.json",
                 "feature_importances_relative.json", "feature_importances_tflops.json", "feature_spec.json",
-                "model_relative.lgbm.gz", "model_tflops.lgbm.gz", "oof_predictions.parquet",
+                "model.html", "model_relative.lgbm.gz", "model_tflops.lgbm.gz", "oof_predictions.parquet",
                 "train_manifest.json"
             ]
         );

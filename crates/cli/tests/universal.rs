@@ -472,6 +472,13 @@ fn measuring_goes_on_where_it_was_stopped() {
     assert_eq!(third.lines().count(), 1 + 5 * 6);
     let card = fs::read_to_string(folder.path("mine/MODEL_CARD.md")).unwrap();
     assert!(card.contains("grouped_conv forward, bf16, on gfx950"), "{card}");
+    let page = fs::read_to_string(folder.path("mine/model.html")).unwrap();
+    for text in [
+        "measured problems 0\nexpected ", "measured problems 15\nexpected ",
+        "<dd id=\"num_measured\">15</dd>",
+    ] {
+        assert!(page.contains(text), "{text}");
+    }
     // A power cut in the middle of a row costs that row.
     let torn = measured("0001.csv");
     fs::write(folder.path("work").join("0001.csv"), &torn[..torn.len() - 25]).unwrap();

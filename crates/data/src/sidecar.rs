@@ -24,6 +24,8 @@ pub struct Sidecar {
     pub of: PathBuf,
     /// The processes that wrote it.
     pub sessions: Vec<Session>,
+    /// How many rows it is to have, if it is the log of one sweep.
+    pub planned: Option<u64>,
     /// Details beyond its rows.
     pub details: Option<Details>,
 }
@@ -138,7 +140,12 @@ impl Sidecar {
         } else {
             None
         };
-        Ok(Self { of: path.to_owned(), sessions: meta.sessions(), details })
+        Ok(Self {
+            of: path.to_owned(),
+            planned: meta.plan.as_ref().map(|plan| plan.pairs),
+            sessions: meta.sessions(),
+            details,
+        })
     }
 
     /// Reads only the processes that wrote a file.
@@ -177,8 +184,14 @@ fn fault(path: &Path, source: io::Error) -> SidecarError {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Meta {
+    plan: Option<Planned>,
     sessions: Vec<Session>,
     parts: Vec<Part>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Planned {
+    pairs: u64,
 }
 
 #[derive(Debug, Default, Deserialize)]

@@ -49,6 +49,11 @@ impl Directory {
         Ok(directory)
     }
 
+    /// Adds a page about the training.
+    pub fn add_page(&mut self, page: String) {
+        self.files.insert("model.html".to_owned(), page.into_bytes());
+    }
+
     /// The content of a file.
     pub fn file(&self, name: &str) -> Option<&[u8]> {
         self.files.get(name).map(Vec::as_slice)

@@ -25,8 +25,33 @@ pub struct CardInputs {
     pub timestamp: String,
     /// The SHA-256 of each file of the data, in order.
     pub digests: Vec<String>,
+    /// For a tuned model, how choices improved as problems were measured.
+    pub curve: Vec<CurvePoint>,
     /// For a model of winners, where those of held-out problems stand.
     pub places: Vec<GpuFigures>,
+}
+
+/// The quality of choices with this many measured problems: medians of some draws.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CurvePoint {
+    /// How the model learned.
+    pub way: &'static str,
+    /// Measured problems.
+    pub measured: usize,
+    /// Draws of them.
+    pub draws: usize,
+    /// Problems that were judged.
+    pub judged: usize,
+    /// Efficiencies of the first choice.
+    pub mean: f64,
+    /// Their median.
+    pub median: f64,
+    /// The tenth percentile.
+    pub p10: f64,
+    /// The worst.
+    pub min: f64,
+    /// The mean of the best among the first three.
+    pub best_of_top3: f64,
 }
 
 pub(super) fn text(
@@ -57,7 +82,7 @@ pub(super) fn text(
 }
 
 /// What the model is for.
-fn purpose(plan: &Plan, inputs: &CardInputs) -> String {
+pub fn purpose(plan: &Plan, inputs: &CardInputs) -> String {
     let extractor = &plan.extractor;
     let arch = extractor.arch.map_or_else(|| "any architecture".to_owned(), |arch| arch.to_string());
     let direction = inputs.direction.as_deref().map_or_else(String::new, |direction| format!(" {direction}"));
@@ -66,12 +91,12 @@ fn purpose(plan: &Plan, inputs: &CardInputs) -> String {
 }
 
 /// What a data file is used for.
-const fn part(role: Role) -> &'static str {
+pub const fn part(role: Role) -> &'static str {
     if role.only_trains { "training only" } else { "cross-validated" }
 }
 
 /// What was held out, and how often.
-fn held_out_text(trained: &[Trained]) -> String {
+pub fn held_out_text(trained: &[Trained]) -> String {
     let folds = || trained.iter().map(|one| &one.validation.folds);
     let Some(most) = folds().max_by_key(|folds| folds.len()) else { return String::new() };
     let left_out: Vec<&str> = most.iter().filter_map(|fold| fold.left_out.as_deref()).collect();
@@ -83,7 +108,7 @@ fn held_out_text(trained: &[Trained]) -> String {
 }
 
 /// How the number of trees was chosen.
-const fn stopping(stop: Stop) -> &'static str {
+pub const fn stopping(stop: Stop) -> &'static str {
     match stop {
         Stop::Never => "The number of trees was fixed beforehand.",
         Stop::Inner => "The number of trees was chosen on a part of the problems that are trained on.",

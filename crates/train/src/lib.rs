@@ -32,7 +32,8 @@ mod validate;
 mod warm;
 
 pub use artifacts::Directory;
-pub use card::CardInputs;
+pub use card::{CardInputs, CurvePoint};
+pub use card::{held_out_text, part, purpose, stopping};
 pub use data::{Item, Role, TrainingData};
 pub use error::TrainError;
 pub use fit::Rounds;

@@ -150,7 +150,7 @@ def explain(
     """Why a model ranks one kernel above another, by default its first above its second: ``ckselect explain``.
 
     ``model`` is as for :func:`evaluate`, ``kernels`` and ``problem`` as for :func:`estimate`. Rows have a feature, its
-    values for both kernels, and what it adds to the score of each.
+    values for both kernels, and what it adds to the score of each; ``output="choice.html"`` also writes a page.
     """
     with _pool(kernels) as pool:
         return ckselect("explain", model=_model(model), pool=pool, problem=problem, **options)

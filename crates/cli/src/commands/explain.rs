@@ -1,17 +1,27 @@
 //! `ckselect explain`: why a model prefers one kernel to another.
 
+#[cfg(feature = "offline")]
+use std::path::PathBuf;
+
 use ck_select::nearest::Hint;
 use ck_select::problem::Problem;
 use ck_select::select::{RankScratch, Ranked, Ranker};
+#[cfg(feature = "offline")]
+use ck_select_data::measurements::{Measurements, Wanted};
+#[cfg(feature = "offline")]
+use ck_select_study::page::{self, Explanation, Made};
 
 use super::{ModelAndPool, SplitsOption};
 use crate::error::CliError;
 use crate::table::{Cell, Format, Table};
+#[cfg(feature = "offline")]
+use crate::timestamp::timestamp;
 
 const EXAMPLES: &str = "Examples:
   ckselect explain --model models/M --pool kernels.txt \\
       --problem 'N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3'
   ckselect explain --model models/M --pool kernels.txt --problem '…' --first NAME --second NAME
+  ckselect explain --model models/M --pool kernels.txt --problem '…' --output choice.html
   ckselect explain --model embedded:universal --arch gfx942 --pool kernels.txt --problem '…'
 
 A feature's contribution is what the splits on it add along the kernel's path through the trees. Bias, \
@@ -38,9 +48,22 @@ pub(crate) struct Args {
     /// Only the COUNT most important features
     #[arg(long, value_name = "COUNT")]
     top: Option<usize>,
+    /// Also write a page, FILE.html: the ranking, why the first kernel ranks above the second, what the
+    /// estimate says, and whether the problem is within the training range
+    #[cfg(feature = "offline")]
+    #[arg(long, value_name = "FILE", value_parser = page_file)]
+    output: Option<PathBuf>,
     /// Output format
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
+}
+
+#[cfg(feature = "offline")]
+fn page_file(text: &str) -> Result<PathBuf, String> {
+    match crate::output::suffix(std::path::Path::new(text)) {
+        "html" => Ok(text.into()),
+        _ => Err(format!("found '{text}', expected a name that ends in .html")),
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
@@ -63,6 +86,24 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     };
     let [of_first, of_second] = [first, second].map(|ranked| problem.with_split(ranked.split_k));
     let comparison = ranker.compare((&of_first, first.index), (&of_second, second.index))?;
+    #[cfg(feature = "offline")]
+    if let Some(path) = &args.output {
+        let outside = ranker.out_of_range(&problem)?;
+        let explanation = Explanation {
+            ranker: &ranker,
+            problem: &problem,
+            ranking,
+            kernels: [first, second],
+            comparison: &comparison,
+            outside: &outside,
+        };
+        let place = args.ranker.place()?;
+        // The page has no measurements.
+        let none = Measurements::new(Wanted::all(problem.op()));
+        let made =
+            Made::of(timestamp(), Some(place), &none).map_err(|(file, error)| CliError::io(file, &error))?;
+        crate::output::write_file(path, &page::explanation(&explanation, &made))?;
+    }
     let mut table = Table::new(["feature", "first_value", "second_value", "first", "second", "difference"]);
     let mut total = |name: &str, parts: [f64; 2]| {
         let difference = parts[0] - parts[1];

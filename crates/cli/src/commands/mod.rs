@@ -242,6 +242,18 @@ impl ModelAndPool {
         let model = self.allow.apply(load_model(directory)?);
         ranker(self.arch.place(model)?, pool()?)
     }
+
+    /// The model's place, for a page that names its inputs.
+    #[cfg(feature = "offline")]
+    pub(crate) fn place(&self) -> Result<ck_select_study::page::ModelPlace<'_>, CliError> {
+        use ck_select_study::page::ModelPlace;
+
+        let path = self.model.as_deref().ok_or_else(|| CliError::usage("give --model"))?;
+        Ok(match embedded::named(path) {
+            Some(model) => ModelPlace::Embedded(model?),
+            None => ModelPlace::Directory(path),
+        })
+    }
 }
 
 /// The pool of a file, or of a folder of shared libraries.

@@ -49,7 +49,7 @@ macro_rules! record {
 
 const RECORDS: &[Record] = &[
     record!(Choose "rank" rank, "model pool problem problems arch top format output"),
-    record!(Choose "explain" explain, "model pool problem arch first second top"),
+    record!(Choose "explain" explain, "model pool problem arch first second top output"),
     #[cfg(feature = "offline")]
     record!(Measure "enumerate" enumerate, "arch params filter valid-only list count output"),
     #[cfg(feature = "offline")]

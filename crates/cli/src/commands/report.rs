@@ -6,7 +6,8 @@ use ck_select::vocab::Arch;
 use ck_select_data::figures::quantile;
 use ck_select_data::measurements::{Measurements, files_of};
 use ck_select_data::sidecar::Sidecar;
-use ck_select_study::page::{self, Made};
+use ck_select_measure::host;
+use ck_select_study::page::{self, Made, Progress};
 use ck_select_study::survey::{Keep, Point, Survey};
 
 use super::data::{WhereOption, say_left_out};
@@ -52,6 +53,9 @@ pub(crate) struct Args {
     /// How many kernels FILE.txt keeps, such as 8, or what share of the fastest kernels' speed [default: 99%]
     #[arg(long, value_name = "COUNT|PERCENT%", requires = "output", value_parser = keep)]
     keep: Option<Keep>,
+    /// The sweep still runs, and its page is to say how far it is
+    #[arg(long, hide = true)]
+    running: bool,
     /// Output format of the figures
     #[arg(long, value_enum, default_value = "table")]
     format: Format,
@@ -80,6 +84,7 @@ fn keep(text: &str) -> Result<Keep, String> {
 pub(crate) fn run(args: &Args) -> Result<(), CliError> {
     let measurements = read(args)?;
     let survey = survey(&measurements, &args.sweeps)?;
+    let progress = if args.running { progress(&survey, measurements.rows().len()) } else { None };
     for path in &args.output {
         if output::suffix(path) == "txt" {
             prune(args, path, &survey, &measurements)?;
@@ -87,7 +92,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         }
         let made = Made::of(timestamp(), None, &measurements);
         let made = made.map_err(|(file, error)| CliError::io(file, &error))?;
-        output::write_file(path, &page::sweep(&survey, &measurements, &made))?;
+        output::write_file(path, &page::sweep(&survey, &measurements, &made, progress))?;
     }
     figures(&survey, &measurements).print(args.format)
 }
@@ -112,6 +117,18 @@ fn survey(measurements: &Measurements, files: &[PathBuf]) -> Result<Survey, CliE
     Survey::of(measurements, sidecars).ok_or_else(|| {
         let rows = measurements.rows().len();
         CliError::failed(format!("nothing to report: none of {rows} rows has a time"))
+    })
+}
+
+/// How far the sweep of a log is, by its sidecar.
+fn progress(survey: &Survey, rows: usize) -> Option<Progress> {
+    let [Sidecar { sessions, planned, .. }] = survey.sidecars.as_slice() else { return None };
+    let (now, earlier) = sessions.split_last()?;
+    let seconds = host::now().saturating_sub(now.began?);
+    let own = (rows as u64).saturating_sub(earlier.iter().map(|session| session.rows).sum());
+    Some(Progress {
+        planned: usize::try_from((*planned)?).ok()?,
+        rate: (seconds > 0).then(|| own as f64 / seconds as f64),
     })
 }
 

@@ -2,4 +2,8 @@
 
 mod browser;
 mod evaluate;
+mod explain;
+mod running;
 mod sweep;
+#[cfg(feature = "train")]
+mod training;

@@ -15,6 +15,11 @@ const TICKS: f64 = 5.0;
 const APART: f64 = 0.11;
 /// Up to this many points of a line are drawn as dots as well.
 const DOTS: usize = 20;
+/// Colours of series.
+const COLOURS: usize = 5;
+/// About how many letters a horizontal axis has room for on a phone.
+#[cfg(feature = "train")]
+const LETTERS: usize = 46;
 /// The side of the square in which lines are drawn before they are stretched.
 const SIDE: f64 = 1000.0;
 
@@ -44,6 +49,8 @@ enum Spacing {
     Even,
     /// By the logarithm.
     Logarithmic,
+    /// By the logarithm of one more, which begins at 0.
+    OneMore,
 }
 
 impl Spacing {
@@ -51,6 +58,7 @@ impl Spacing {
         match self {
             Self::Even => value,
             Self::Logarithmic => value.log10(),
+            Self::OneMore => value.ln_1p(),
         }
     }
 }
@@ -94,13 +102,14 @@ impl Axis {
         Self { name, unit: Unit::Number, spacing: Spacing::Logarithmic, range, ticks }
     }
 
-    /// Whole numbers from 1, of which the small ones are far apart.
+    /// Whole numbers, of which the small ones are far apart.
     pub(super) fn of_counts(name: &str, values: impl IntoIterator<Item = f64>) -> Self {
         let range = range(values, Unit::Count);
+        let spacing = if range[0] < 1.0 { Spacing::OneMore } else { Spacing::Logarithmic };
         let axis = Self {
             name: format!("{name} (logarithmic scale)"),
             unit: Unit::Count,
-            spacing: Spacing::Logarithmic,
+            spacing,
             range,
             ticks: Vec::new(),
         };
@@ -116,6 +125,17 @@ impl Axis {
         }
         ticks.push((high, Unit::Count.say(high)));
         Self { ticks, ..axis }
+    }
+
+    /// Things without an order, side by side.
+    #[cfg(feature = "train")]
+    pub(super) fn of_names(name: &str, names: &[String]) -> Self {
+        let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
+        let each = names.len().div_ceil((LETTERS / (longest + 2)).max(1)).max(1);
+        let ticks = names.iter().enumerate().step_by(each);
+        let ticks = ticks.map(|(place, name)| (place as f64, name.clone())).collect();
+        let range = [-0.5, names.len() as f64 - 0.5];
+        Self { name: name.to_owned(), unit: Unit::Count, spacing: Spacing::Even, range, ticks }
     }
 
     /// Where the middle between two values is.
@@ -207,57 +227,78 @@ impl Ticks {
     }
 }
 
-/// How points are drawn.
+/// How the points of a series are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Mark {
     /// Joined.
     Line,
+    /// Each for itself.
+    Dots,
     /// As steps above the ground.
     Steps,
 }
 
-/// Values at rising places.
+/// Values of one kind, at rising places.
+#[derive(Debug, Clone)]
 pub(super) struct Series {
-    mark: Mark,
+    /// Its name; empty if it is the only one.
+    pub(super) name: String,
     /// Places and finite values.
-    points: Vec<(f64, f64)>,
+    pub(super) points: Vec<(f64, f64)>,
+    /// How it is drawn.
+    pub(super) mark: Mark,
+    /// The point that is kept of all, if one is.
+    pub(super) kept: Option<usize>,
 }
 
 impl Series {
-    pub(super) fn new(mark: Mark, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
-        Self { mark, points: points.into_iter().filter(|point| point.1.is_finite()).collect() }
+    pub(super) fn new(name: &str, mark: Mark, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
+        let points = points.into_iter().filter(|point| point.1.is_finite()).collect();
+        Self { name: name.to_owned(), points, mark, kept: None }
     }
 
-    /// The values, for the range of an axis.
-    pub(super) fn values(&self) -> impl Iterator<Item = f64> {
-        self.points.iter().map(|point| point.1)
+    fn value_at(&self, place: f64) -> Option<f64> {
+        let at = self.points.partition_point(|point| point.0 < place);
+        self.points.get(at).filter(|point| point.0 == place).map(|point| point.1)
     }
+}
 
-    /// A chart. It says the value at each place, up to some number of places.
-    pub(super) fn chart(&self, label: &str, x: &Axis, y: &Axis) -> String {
-        let mut chart = Chart::new(label, x, y);
-        let drawn: Vec<(f64, f64)> =
-            self.points.iter().map(|&(place, value)| (x.at(place), y.at(value))).collect();
-        match self.mark {
-            Mark::Steps => chart.path("area", steps(&drawn), true),
-            Mark::Line => chart.path("line", drawn.iter().copied(), false),
-        }
-        if self.mark == Mark::Line && drawn.len() <= DOTS {
-            for (x, y) in drawn {
-                chart.dot(None, [x, y], "");
-            }
-        }
-        let each = self.points.len().div_ceil(SAYING).max(1);
-        let shown: Vec<_> = self.points.iter().step_by(each).collect();
-        for (index, &&(place, value)) in shown.iter().enumerate() {
-            let border =
-                |other: Option<&&(f64, f64)>, end| other.map_or(end, |other| x.between(other.0, place));
-            let from = border(index.checked_sub(1).and_then(|before| shown.get(before)), 0.0);
-            let to = border(shown.get(index + 1), 1.0);
-            chart.strip(from, to, &format!("{}\n{}", x.say_place(place), y.say(value)));
-        }
-        chart.finish()
+/// All values of some series, for the range of an axis.
+pub(super) fn values(all: &[Series]) -> impl Iterator<Item = f64> {
+    all.iter().flat_map(|one| one.points.iter().map(|point| point.1))
+}
+
+/// A chart of some series. It says the values of all of them at each place, up to some number of places.
+pub(super) fn series(label: &str, x: &Axis, y: &Axis, all: &[Series]) -> String {
+    let mut chart = Chart::new(label, x, y);
+    for (number, one) in all.iter().enumerate() {
+        chart.series(number, one, x, y);
     }
+    let mut places: Vec<f64> = all.iter().flat_map(|one| one.points.iter().map(|point| point.0)).collect();
+    places.sort_by(f64::total_cmp);
+    places.dedup();
+    let each = places.len().div_ceil(SAYING).max(1);
+    let shown: Vec<f64> = places.into_iter().step_by(each).collect();
+    for (place, &at) in shown.iter().enumerate() {
+        let border = |other: Option<&f64>, end| other.map_or(end, |&other| x.between(other, at));
+        let from = border(place.checked_sub(1).and_then(|before| shown.get(before)), 0.0);
+        let to = border(shown.get(place + 1), 1.0);
+        let values = all.iter().filter_map(|one| Some(said(&one.name, &y.say(one.value_at(at)?))));
+        let values: Vec<String> = values.collect();
+        chart.strip(from, to, &format!("{}\n{}", x.say_place(at), values.join("\n")));
+    }
+    for (number, one) in all.iter().enumerate() {
+        if let Some(&(place, value)) = one.kept.and_then(|kept| one.points.get(kept)) {
+            let says = format!("{}, {}: {}, which is kept", one.name, x.say_place(place), y.say(value));
+            chart.dot(&format!("kept series{}", number % COLOURS), None, [x.at(place), y.at(value)], &says);
+        }
+    }
+    chart.finish()
+}
+
+/// A value after its name, if it has one.
+fn said(name: &str, value: &str) -> String {
+    format!("{name} {value}").trim_start().to_owned()
 }
 
 /// The fastest kernel of each problem below the device's limits. `shown` are the points, each with its text.
@@ -289,7 +330,7 @@ pub(super) fn roofline(roofline: &Roofline, shown: &[(usize, String)]) -> String
     }
     for (row, (place, says)) in shown.iter().enumerate() {
         let point = roofline.points[*place];
-        chart.dot(Some(row), [x.at(point.intensity), y.at(point.tflops)], says);
+        chart.dot("dot", Some(row), [x.at(point.intensity), y.at(point.tflops)], says);
     }
     chart.finish()
 }
@@ -327,8 +368,27 @@ impl Chart {
                 format_args!("<text class=\"x\" x=\"{at}\" y=\"100%\" dy=\"1.5em\">{text}</text>\n"),
             );
         }
-        let caption = escape(&y.name);
+        let caption = format!("<span>{}</span>", escape(&y.name));
         Self { caption, ticks, paths: String::new(), marks: String::new(), below: escape(&x.name) }
+    }
+
+    fn series(&mut self, number: usize, one: &Series, x: &Axis, y: &Axis) {
+        let class = format!("series{}", number % COLOURS);
+        if !one.name.is_empty() {
+            put(&mut self.caption, format_args!("<span class=\"key {class}\">{}</span>", escape(&one.name)));
+        }
+        let points: Vec<(f64, f64)> =
+            one.points.iter().map(|&(place, value)| (x.at(place), y.at(value))).collect();
+        match one.mark {
+            Mark::Steps => return self.path("area", steps(&points), true),
+            Mark::Line => self.path(&format!("line {class}"), points.iter().copied(), false),
+            Mark::Dots => {}
+        }
+        if one.mark == Mark::Dots || points.len() <= DOTS {
+            for &(x, y) in &points {
+                self.dot(&format!("dot {class}"), None, [x, y], "");
+            }
+        }
     }
 
     /// A line through points, or the area that it encloses.
@@ -342,12 +402,12 @@ impl Chart {
     }
 
     /// A point, with the row of the table that it stands for.
-    fn dot(&mut self, row: Option<usize>, [x, y]: [f64; 2], says: &str) {
+    fn dot(&mut self, class: &str, row: Option<usize>, [x, y]: [f64; 2], says: &str) {
         let row = row.map_or_else(String::new, |row| format!(" data-row=\"{row}\""));
         let (x, y, says) = (share(x), below_top(y), title(says));
         put(
             &mut self.marks,
-            format_args!("<circle class=\"dot\"{row} cx=\"{x}\" cy=\"{y}\">{says}</circle>\n"),
+            format_args!("<circle class=\"{class}\"{row} cx=\"{x}\" cy=\"{y}\">{says}</circle>\n"),
         );
     }
 
@@ -411,10 +471,36 @@ fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
     debug_assert!(written.is_ok());
 }
 
-/// A share as a bar in a cell of a table.
+/// A small picture for a cell of a table.
+fn small(class: &str, parts: &str) -> String {
+    format!("<svg class=\"bar {class}\" aria-hidden=\"true\">{parts}</svg>")
+}
+
+/// A share as a bar.
 pub(super) fn bar(length: f64) -> String {
     let width = share(length.clamp(0.005, 1.0));
-    format!("<svg class=\"bar\" aria-hidden=\"true\"><rect width=\"{width}\" height=\"100%\"/></svg>")
+    small("", &format!("<rect width=\"{width}\" height=\"100%\"/>"))
+}
+
+/// A share from -1 to 1 as a bar to the left or to the right.
+pub(super) fn diverging(length: f64) -> String {
+    let half = length.clamp(-1.0, 1.0) / 2.0;
+    let (x, width) = (share(0.5 + half.min(0.0)), share(half.abs()));
+    let side = if half < 0.0 { "less" } else { "more" };
+    let middle = "<line x1=\"50%\" x2=\"50%\" y2=\"100%\"/>";
+    small(
+        "diverging",
+        &format!("<rect class=\"{side}\" x=\"{x}\" width=\"{width}\" height=\"100%\"/>{middle}"),
+    )
+}
+
+/// A place on a scale from 0 to 1.
+pub(super) fn position(place: f64) -> String {
+    let x = share(place.clamp(0.0, 1.0));
+    small(
+        "position",
+        &format!("<line x2=\"100%\" y1=\"50%\" y2=\"50%\"/><circle cx=\"{x}\" cy=\"50%\" r=\"4\"/>"),
+    )
 }
 
 #[cfg(test)]
@@ -456,31 +542,49 @@ mod tests {
     /// An axis once was neither named nor said to be uneven.
     #[test]
     fn an_uneven_axis_says_so() {
-        let axis = Axis::of_counts("kernels", [1.0, 30.0]);
-        assert_eq!(axis.name, "kernels (logarithmic scale)");
-        assert_eq!(texts(&axis), ["1", "2", "5", "10", "20", "30"]);
+        let axis = Axis::of_counts("measured problems", [0.0, 5.0, 80.0, 141.0]);
+        assert_eq!(axis.name, "measured problems (logarithmic scale)");
+        assert_eq!(texts(&axis), ["0", "1", "5", "10", "20", "50", "141"]);
+        assert_eq!((axis.at(0.0), axis.at(141.0)), (0.0, 1.0));
+        assert_eq!(texts(&Axis::of_counts("kernels", [1.0, 30.0])), ["1", "2", "5", "10", "20", "30"]);
         let alone = Axis::of_counts("kernels", [1.0]);
         assert!(alone.at(1.0).is_finite());
         assert_eq!(texts(&Axis::logarithmic("", [0.01, 300.0], 10.0)), ["0.01", "0.1", "1", "10", "100"]);
     }
 
     #[test]
-    fn a_chart_says_every_value() {
-        let all = Series::new(Mark::Line, [(1.0, 0.5), (2.0, 0.25), (2.5, f64::NAN), (3.0, 0.75)]);
+    fn a_chart_says_every_value_and_what_is_kept() {
+        let mut first = Series::new("fold <1>", Mark::Line, [(1.0, 0.5), (2.0, 0.25), (3.0, 0.75)]);
+        first.kept = Some(1);
+        let all = [first, Series::new("fold 2", Mark::Line, [(1.0, 1.0), (2.0, 0.5), (3.0, f64::NAN)])];
         let x = Axis::new("trees, of all", Unit::Count, [1.0, 3.0]);
-        let svg = all.chart("loss", &x, &Axis::rounded("loss", Unit::Share, [0.0, 1.0]));
-        assert!(svg.contains("<title>trees 2\n25.00 %</title>"), "{svg}");
+        let svg = series("loss", &x, &Axis::rounded("loss", Unit::Share, values(&all)), &all);
+        assert!(svg.contains("<title>trees 2\nfold &lt;1&gt; 25.00 %\nfold 2 50.00 %</title>"), "{svg}");
+        assert!(svg.contains("<title>trees 3\nfold &lt;1&gt; 75.00 %</title>"), "{svg}");
+        assert!(svg.contains("<title>fold &lt;1&gt;, trees 2: 25.00 %, which is kept</title>"), "{svg}");
         assert_eq!(svg.matches("class=\"strip\"").count(), 3);
-        assert!(svg.contains("class=\"line\" d=\"M0.0 500.0L500.0 750.0L1000.0 250.0\""), "{svg}");
+        assert!(svg.contains("class=\"line series0\" d=\"M0.0 625.0L500.0 937.5L1000.0 312.5\""), "{svg}");
+    }
+
+    /// Folds have no order, so nothing lies between two of them.
+    #[test]
+    fn dots_are_not_joined() {
+        let all = [Series::new("mean", Mark::Dots, [(0.0, 0.9), (1.0, 0.8)])];
+        let x = Axis::of_names("fold", &["1".to_owned(), "sm_90".to_owned()]);
+        let svg = series("efficiency", &x, &Axis::rounded("efficiency", Unit::Share, values(&all)), &all);
+        let long: Vec<String> = (0..8).map(|place| format!("gfx942 num_cus={place}")).collect();
+        assert_eq!(Axis::of_names("fold", &long).ticks.len(), 2);
+        assert!(!svg.contains("<path class=\"line") && svg.matches("<circle").count() == 2, "{svg}");
+        assert!(svg.contains("<title>fold sm_90\nmean 80.00 %</title>"), "{svg}");
     }
 
     #[test]
     fn charts_stay_inside_of_their_frame_and_have_numbers() {
         for points in [&[][..], &[0.5], &[0.0, 0.0], &[0.4, 0.1, 0.0], &[f64::NAN, 1.0]] {
-            for mark in [Mark::Line, Mark::Steps] {
-                let all = Series::new(mark, (1..).map(f64::from).zip(points.iter().copied()));
+            for mark in [Mark::Line, Mark::Dots, Mark::Steps] {
+                let all = [Series::new("", mark, (1..).map(f64::from).zip(points.iter().copied()))];
                 let x = Axis::new("problem", Unit::Count, [0.5, points.len() as f64 + 0.5]);
-                let svg = all.chart("", &x, &Axis::rounded("", Unit::Share, all.values()));
+                let svg = series("", &x, &Axis::rounded("", Unit::Share, values(&all)), &all);
                 assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
                 let paths = svg.split(" d=\"").skip(1).filter_map(|rest| rest.split('"').next());
                 let numbers =
@@ -489,5 +593,12 @@ mod tests {
                 assert!(numbers.iter().all(|number| (0.0..=SIDE).contains(number)), "{svg}");
             }
         }
+    }
+
+    #[test]
+    fn bars_go_to_their_side() {
+        assert!(diverging(-0.5).contains("class=\"less\" x=\"25.00%\" width=\"25.00%\""));
+        assert!(diverging(0.25).contains("class=\"more\" x=\"50.00%\" width=\"12.50%\""));
+        assert!(position(0.5).contains("cx=\"50.00%\"") && position(7.0).contains("cx=\"100.00%\""));
     }
 }

@@ -40,10 +40,10 @@ pub fn evaluation(
             "Mean efficiency when the first k kernels of the ranking are measured and the fastest is kept.",
         );
         let points = (1..).map(f64::from).zip(evaluation.top_k.iter().copied());
-        let all = Series::new(Mark::Line, points);
+        let all = [Series::new("", Mark::Line, points)];
         let x = Axis::new("k, kernels that are measured", Unit::Count, [1.0, evaluation.top_k.len() as f64]);
-        let y = Axis::rounded("mean efficiency", Unit::Share, all.values());
-        page.raw(&all.chart("mean efficiency of the best of the first k", &x, &y));
+        let y = Axis::rounded("mean efficiency", Unit::Share, chart::values(&all));
+        page.raw(&chart::series("mean efficiency of the best of the first k", &x, &y, &all));
         let shown: Vec<usize> =
             [1, 2, 3, 5, 10, 20].into_iter().filter(|&k| k <= evaluation.top_k.len()).collect();
         page.table(
@@ -65,7 +65,7 @@ pub fn evaluation(
 }
 
 /// The last part of a model's path: a page names no folder.
-fn last_name(model: &Model) -> &str {
+pub(super) fn last_name(model: &Model) -> &str {
     model.name().trim_end_matches('/').rsplit('/').next().unwrap_or_default()
 }
 
@@ -135,18 +135,18 @@ fn headline(
     }
 }
 
-fn regret(page: &mut Page, evaluation: &Evaluation) {
+pub(super) fn regret(page: &mut Page, evaluation: &Evaluation) {
     page.text("Problems from the worst choice to the best. The area is the mean regret.");
     let mut regrets: Vec<f64> = evaluation.outcomes.iter().map(|one| 1.0 - one.efficiency).collect();
     regrets.sort_by(|a, b| b.total_cmp(a));
-    let all = Series::new(Mark::Steps, (1..).map(f64::from).zip(regrets));
+    let all = [Series::new("", Mark::Steps, (1..).map(f64::from).zip(regrets))];
     let problems = evaluation.outcomes.len() as f64;
     let x = Axis::new("problem, from the worst choice to the best", Unit::Count, [0.5, problems + 0.5]);
-    let y = Axis::rounded("regret", Unit::Share, all.values().chain([0.0, 0.001]));
-    page.raw(&all.chart("regret by problem, largest first", &x, &y));
+    let y = Axis::rounded("regret", Unit::Share, chart::values(&all).chain([0.0, 0.001]));
+    page.raw(&chart::series("regret by problem, largest first", &x, &y, &all));
 }
 
-fn slices(page: &mut Page, slices: &[SliceGroup]) {
+pub(super) fn slices(page: &mut Page, slices: &[SliceGroup]) {
     for group in slices {
         page.table(
             &[group.title, "problems", "mean", "median", "P10", "worst"],
@@ -159,7 +159,7 @@ fn slices(page: &mut Page, slices: &[SliceGroup]) {
     }
 }
 
-fn worst(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements) {
+pub(super) fn worst(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements) {
     let mut places: Vec<usize> = (0..evaluation.outcomes.len()).collect();
     places.sort_by(|&a, &b| evaluation.outcomes[a].efficiency.total_cmp(&evaluation.outcomes[b].efficiency));
     for place in places.into_iter().take(WORST) {
@@ -205,7 +205,7 @@ fn worst(page: &mut Page, evaluation: &Evaluation, measurements: &Measurements) 
     }
 }
 
-fn importances(page: &mut Page, names: &[&str], forest: &Forest, most: usize) {
+pub(super) fn importances(page: &mut Page, names: &[&str], forest: &Forest, most: usize) {
     let mut uses: Vec<_> = names.iter().zip(forest.feature_uses()).collect();
     uses.sort_by(|a, b| b.1.gain.total_cmp(&a.1.gain));
     let total: f64 = uses.iter().map(|(_, feature)| feature.gain).sum();

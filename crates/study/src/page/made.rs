@@ -58,12 +58,7 @@ impl Made {
 
     /// A line with the time and the program.
     pub(super) fn line(&self, page: &mut Page) {
-        let time = escape(&self.at);
-        page.raw(&format!(
-            "<p class=\"made\">Made on <time datetime=\"{time}Z\">{} UTC</time> by ck-select {}.</p>\n",
-            time.replace('T', " "),
-            env!("CARGO_PKG_VERSION")
-        ));
+        line(page, &self.at);
     }
 
     /// The files of the measurements.
@@ -85,8 +80,18 @@ impl Made {
     }
 }
 
+/// A line with the time of a page, and the program.
+pub(super) fn line(page: &mut Page, at: &str) {
+    let time = escape(at);
+    page.raw(&format!(
+        "<p class=\"made\">Made on <time datetime=\"{time}Z\">{} UTC</time> by ck-select {}.</p>\n",
+        time.replace('T', " "),
+        env!("CARGO_PKG_VERSION")
+    ));
+}
+
 /// A digest, which breaks anywhere.
-fn hash(digest: &str) -> String {
+pub(super) fn hash(digest: &str) -> String {
     format!("<code class=\"hash\">{digest}</code>")
 }
 

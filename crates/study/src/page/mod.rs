@@ -1,16 +1,28 @@
 //! Self-contained pages: one HTML file each, no network, and a script that little depends on.
 //!
-//! Both are made of one shell (`html`: style, script, tables), one module of charts (`chart`) and, for
-//! sweeps, one map (`map`).
+//! All are made of one shell (`html`: style, script, tables), one module of charts (`chart`) and, for sweeps,
+//! one map (`map`).
 
 mod chart;
+#[cfg(feature = "train")]
+mod curve;
 mod evaluation;
+mod explanation;
+#[cfg(feature = "train")]
+mod held_out;
 mod html;
 mod made;
 mod map;
+mod progress;
 mod sweep;
 mod text;
+#[cfg(feature = "train")]
+mod training;
 
 pub use evaluation::evaluation;
+pub use explanation::{Explanation, explanation};
 pub use made::{Made, ModelPlace};
+pub use progress::{Progress, empty};
 pub use sweep::sweep;
+#[cfg(feature = "train")]
+pub use training::training;

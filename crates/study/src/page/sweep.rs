@@ -6,6 +6,7 @@ use super::chart::{self, Axis, Mark, Series, Unit};
 use super::html::Page;
 use super::made::Made;
 use super::map::Shown;
+use super::progress::{self, Progress};
 use super::text::{brief, code, count, duration, escape, name, number, percent};
 use crate::candidates::counted_as;
 use crate::survey::{NEAR, Survey};
@@ -17,7 +18,12 @@ const POINTS: usize = 2000;
 const LISTED: usize = 100;
 
 /// Writes the page.
-pub fn sweep(survey: &Survey, measurements: &Measurements, made: &Made) -> String {
+pub fn sweep(
+    survey: &Survey,
+    measurements: &Measurements,
+    made: &Made,
+    progress: Option<Progress>,
+) -> String {
     let files: Vec<String> = measurements
         .sources()
         .iter()
@@ -31,6 +37,9 @@ pub fn sweep(survey: &Survey, measurements: &Measurements, made: &Made) -> Strin
     };
     let mut page = Page::new(&format!("{name}: what is in the sweep"));
     made.line(&mut page);
+    if let Some(progress) = progress {
+        progress::write(&mut page, progress, measurements);
+    }
     headline(&mut page, survey, measurements);
     results(&mut page, survey, measurements);
     page.section("Data", |page| made.data(page, measurements));
@@ -146,10 +155,10 @@ fn pool(page: &mut Page, survey: &Survey, measurements: &Measurements) {
          runs counts as 0. ckselect report --output FILE.txt writes such a pool.",
     );
     let points = (1..).map(f64::from).zip(steps.iter().map(|step| step.share));
-    let all = Series::new(Mark::Line, points);
+    let all = [Series::new("", Mark::Line, points)];
     let x = Axis::of_counts("kernels", [1.0, steps.len() as f64]);
-    let y = Axis::rounded("share of the oracle", Unit::Share, all.values());
-    page.raw(&all.chart("share of the oracle that so many kernels keep", &x, &y));
+    let y = Axis::rounded("share of the oracle", Unit::Share, chart::values(&all));
+    page.raw(&chart::series("share of the oracle that so many kernels keep", &x, &y, &all));
     page.named_table(
         "pools",
         &["kernels", "share of the oracle", "worst problem", "problems without a kernel"],

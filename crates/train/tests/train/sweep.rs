@@ -124,6 +124,7 @@ pub(crate) fn inputs(measurements: &Measurements) -> CardInputs {
         command: "ckselect train --data sweep.csv".to_owned(),
         timestamp: "2026-01-02T03:04:05".to_owned(),
         digests: measurements.sources().iter().map(|_| "0".repeat(64)).collect(),
+        curve: Vec::new(),
         places: Vec::new(),
     }
 }

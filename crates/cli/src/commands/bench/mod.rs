@@ -3,6 +3,7 @@
 mod progress;
 mod records;
 mod summary;
+mod watch;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -49,6 +50,8 @@ const EXAMPLES: &str = "Examples:
       --cutoff 5x --budget 30m --output sweep.csv
   ckselect bench --pool kernels.txt --problems shapes.csv --runner ./libkernels.so \\
       --order model:10 --arch gfx942 --cutoff 2x --output sweep.csv
+  ckselect bench --pool kernels.txt --problems shapes.csv --runner ./libkernels.so \\
+      --output sweep.csv sweep.html
   ckselect bench --pool kernels.txt --problems shapes.csv --runner runner.json \\
       --shard 3/16 --output part3.csv --resume
 
@@ -70,9 +73,10 @@ pub(crate) struct Args {
     /// CK_SELECT_CAPTURE writes it
     #[arg(long, value_name = "FILE")]
     problems: PathBuf,
-    /// The log of the measurements
-    #[arg(long, value_name = "FILE", value_parser = log_file)]
-    output: PathBuf,
+    /// The log of the measurements. A second name, which ends in .html, is a page of the running sweep that
+    /// is kept up to date: progress, time left, failures, the best so far
+    #[arg(long, value_name = "FILE", required = true, num_args = 1..)]
+    output: Vec<PathBuf>,
     /// What runs the kernels: a folder, a shared library or a configuration. The folder has upstream's
     /// executables, benchmark_<kernel>, or a kernels.json and the libraries that it names; the library is one
     /// of include/ck_select_bench.h; the configuration has a library a kernel, or a program that measures by
@@ -327,7 +331,7 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
         let count = plan.left_out();
         say!("ckselect: note: {count} pairs were left out: the kernel computes something else");
     }
-    say_how_it_ended(&ran, &args.output)
+    say_how_it_ended(&ran, args.outputs()?.0)
 }
 
 /// What the command measures with these arguments, without its report.
@@ -427,7 +431,7 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
     let gpus =
         Gpu::choose(args.gpus.as_deref(), environment).map_err(|error| CliError::usage(error.to_string()))?;
     let retry = args.resume.clone().unwrap_or(Retry::Nothing);
-    let log = args.output.as_path();
+    let (log, page) = args.outputs()?;
     if log == Path::new("-") {
         return Err(CliError::usage(
             "--output: found '-', expected a file: a sweep keeps a log that can be resumed",
@@ -463,18 +467,28 @@ fn sweep(args: &Args) -> Result<Option<Swept>, CliError> {
         lock_folder: gpu::lock_folder(),
         version: env!("CARGO_PKG_VERSION"),
     };
+    let watch = watch::start(page, log)?;
     let bar = Bar::new(&plan);
     let ran = sweep.run(&mut *runner, context, &bar);
     bar.finish();
+    if let Some(watch) = watch {
+        watch.finish();
+    }
     Ok(Some(Swept { ran: ran?, plan, signals }))
 }
 
-fn log_file(text: &str) -> Result<PathBuf, String> {
-    match suffix(Path::new(text)) {
-        "html" => {
-            Err("the page of a sweep is removed: `ckselect report LOG.csv --output FILE.html`".to_owned())
+impl Args {
+    /// The log, and the page of the running sweep.
+    fn outputs(&self) -> Result<(&Path, Option<&Path>), CliError> {
+        let is_page = |path: &&PathBuf| suffix(path) == "html";
+        let (pages, logs): (Vec<_>, Vec<_>) = self.output.iter().partition(is_page);
+        match (&logs[..], &pages[..]) {
+            ([log], []) => Ok((log, None)),
+            ([log], [page]) => Ok((log, Some(page))),
+            _ => Err(CliError::usage(
+                "--output: expected one log, and at most one page, whose name ends in .html",
+            )),
         }
-        _ => Ok(text.into()),
     }
 }
 

@@ -10,6 +10,7 @@ use ck_select::problem::Problem;
 use ck_select::vocab::Op;
 use ck_select_data::measurements::{Completed, Measurements, Wanted, Winners};
 use ck_select_data::places::{GpuFigures, Placed};
+use ck_select_study::page;
 use ck_select_train::{CardInputs, Directory, Role, TrainError, Trained, Watcher, train};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -78,6 +79,7 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
         command: command(words()),
         timestamp: timestamp(),
         digests: ck_select_data::trained::digests(&measurements)?,
+        curve: Vec::new(),
         places: Vec::new(),
     };
     let space = Directory::reserve(&args.output, args.overwrite, &plan, measurements.rows().len())?;
@@ -90,7 +92,8 @@ pub(super) fn run(given: &Args) -> Result<(), CliError> {
     if let (Some(tables), Some(completed)) = (&tables, &completed) {
         inputs.places = tables.judged(completed, &trained);
     }
-    let directory = Directory::new(&measurements, &plan, &trained, &inputs)?;
+    let mut directory = Directory::new(&measurements, &plan, &trained, &inputs)?;
+    directory.add_page(page::training(&measurements, &plan, &trained, &inputs));
     // So far nothing with a name is on disk, and Ctrl-C ends the process at once; from here on it is ignored.
     for signal in [SIGINT, SIGTERM] {
         signal_hook::flag::register(signal, Arc::default())?;

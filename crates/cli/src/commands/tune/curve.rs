@@ -3,7 +3,7 @@
 use std::fmt;
 
 use ck_select_data::figures::quantile;
-use ck_select_train::{Draw, Method, Simulation};
+use ck_select_train::{CurvePoint, Draw, Method, Simulation};
 
 use super::recorded::Recorded;
 use super::{Args, Count};
@@ -79,25 +79,6 @@ fn numbers(counts: &[Count], simulation: &Simulation<'_>) -> Result<Vec<usize>, 
         ))),
     };
     counts.iter().map(number).collect()
-}
-
-/// The quality of choices with this many measured problems: medians of some draws.
-pub(super) struct CurvePoint {
-    /// How the model learned.
-    pub(super) way: &'static str,
-    /// Measured problems.
-    pub(super) measured: usize,
-    /// Draws of them.
-    pub(super) draws: usize,
-    /// Problems that were judged.
-    pub(super) judged: usize,
-    /// Efficiencies of the first choice: their mean, median, tenth percentile and lowest.
-    pub(super) mean: f64,
-    pub(super) median: f64,
-    pub(super) p10: f64,
-    pub(super) min: f64,
-    /// The mean of the best among the first three.
-    pub(super) best_of_top3: f64,
 }
 
 /// A row for each point.

@@ -6,9 +6,9 @@ use ck_select::estimate::Device;
 use ck_select::pool::Pool;
 use ck_select::problem::Problem;
 use ck_select_data::measurements::Measurements;
+use ck_select_train::CurvePoint;
 use ck_select_train::{WarmStart, spread_order};
 
-use super::curve::CurvePoint;
 use super::recorded::{described, draw_all, point, read};
 use super::sweep::{BATCH, Sweep, has_rows, with_rows};
 use super::work::{claim, claim_list, unclaim};

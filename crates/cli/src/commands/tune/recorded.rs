@@ -7,11 +7,10 @@ use ck_select::features::{Engine, Extractor};
 use ck_select::vocab::Op;
 use ck_select_data::gpus::{check_one_gpu, measured_on};
 use ck_select_data::measurements::Measurements;
-use ck_select_train::{Draw, Efficiency, Method, Promising, Simulation, TrainError, WarmStart};
+use ck_select_train::{CurvePoint, Draw, Efficiency, Method, Promising, Simulation, TrainError, WarmStart};
 
 use super::super::data::{check_choice, look_over, say_trained_on};
 use super::Args;
-use super::curve::CurvePoint;
 use crate::error::CliError;
 
 /// Recorded measurements in the place of a GPU.

@@ -6,13 +6,14 @@ use ck_select::features::Extractor;
 use ck_select::model::Target;
 use ck_select::pool::Pool;
 use ck_select_data::measurements::Measurements;
+use ck_select_study::page;
 use ck_select_train::{
-    CardInputs, Directory, Draw, Goal, GroupBy, Method, Objective, Plan, Stop, WarmStart, own_params, train,
+    CardInputs, CurvePoint, Directory, Draw, Goal, GroupBy, Method, Objective, Plan, Stop, WarmStart,
+    own_params, train,
 };
 
-use super::curve::{self, CurvePoint};
 use super::recorded::{Recorded, draw_all, extractor, point, simulation};
-use super::{Args, measure};
+use super::{Args, curve, measure};
 use crate::error::CliError;
 use crate::table::{Cell, Table};
 use crate::timestamp::timestamp;
@@ -58,11 +59,14 @@ fn simulate(args: &Args, recorded: Recorded) -> Result<(), CliError> {
     report(args, &draws)?;
     if let (Some(_), Some(first)) = (&args.output, draws.first()) {
         check(first)?;
+        let mut curve = vec![point("found", 0, &simulation.draw(0, args.settings.seed)?.found)];
+        let learned = [("expected", first.expected.as_ref()), ("found", Some(&first.found))];
+        curve.extend(learned.into_iter().filter_map(|(way, of)| Some(point(way, first.measured.len(), of?))));
         let Recorded { base, measurements, promising, .. } = recorded;
         let is_kept = |row: usize| promising.as_ref().is_none_or(|promising| promising.has(row));
         let measured =
             measurements.keeping(|index, row| first.measured.contains(&row.problem) && is_kept(index));
-        write(args, &measured, base)?;
+        write(args, &measured, base, curve)?;
     }
     Ok(())
 }
@@ -87,7 +91,7 @@ fn from_gpu(args: &Args, pool: &Path) -> Result<(), CliError> {
         figures.print(args.format)?;
         return Err(misled);
     }
-    write(args, &measured, base)?;
+    write(args, &measured, base, curve)?;
     figures.print(args.format)
 }
 
@@ -151,7 +155,12 @@ fn report(args: &Args, draws: &[Draw]) -> Result<(), CliError> {
 }
 
 /// Trains on everything that was measured, and writes the model.
-fn write(args: &Args, measured: &Measurements, base: WarmStart) -> Result<(), CliError> {
+fn write(
+    args: &Args,
+    measured: &Measurements,
+    base: WarmStart,
+    curve: Vec<CurvePoint>,
+) -> Result<(), CliError> {
     let Some(output) = &args.output else { return Ok(()) };
     let direction = measured.common_direction()?.map(|direction| direction.to_string());
     let dtype = measured.common_dtype()?.map_or_else(String::new, |dtype| dtype.to_string());
@@ -185,9 +194,12 @@ fn write(args: &Args, measured: &Measurements, base: WarmStart) -> Result<(), Cl
         command: super::super::train::command_line(),
         timestamp: timestamp(),
         digests: ck_select_data::trained::digests(measured)?,
+        curve,
         places: Vec::new(),
     };
-    Directory::new(measured, &plan, &trained, &inputs)?.write(output, args.overwrite)?;
+    let mut directory = Directory::new(measured, &plan, &trained, &inputs)?;
+    directory.add_page(page::training(measured, &plan, &trained, &inputs));
+    directory.write(output, args.overwrite)?;
     Ok(())
 }
 

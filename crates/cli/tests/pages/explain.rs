@@ -1,0 +1,127 @@
+//! The page of `ckselect explain`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::browser::{browser, drive, look, root};
+
+const PROBLEM: &str = "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1";
+
+/// The page of the shipped model on its pool, and the table that the command prints.
+fn explained(folder: &Path) -> (PathBuf, Value) {
+    let html = folder.join("choice.html");
+    let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+        .args(["explain", "--format", "json", "--problem", PROBLEM, "--model"])
+        .arg(root().join("models/grouped_conv_forward_bf16_gfx950"))
+        .arg("--pool")
+        .arg(root().join("configs/forward_bf16.txt"))
+        .arg("--output")
+        .arg(&html)
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    (html, serde_json::from_slice(&output.stdout).unwrap())
+}
+
+#[test]
+fn a_reader_sees_why_one_is_before_the_other() {
+    let Some(browser) = browser() else { return };
+    let folder = TempDir::new().unwrap();
+    let (html, table) = explained(folder.path());
+    let found = drive(
+        browser,
+        &html,
+        1000,
+        r##"
+        for (const details of page.querySelectorAll("details")) details.open = true;
+        const cells = (table, column) => [...table.tBodies[0].rows].map((row) => row.cells[column].textContent);
+        const ranking = page.getElementById("ranking-table");
+        const found = { ranks: cells(ranking, 1).map(Number), bold: ranking.querySelectorAll("b").length };
+        ranking.tHead.rows[0].cells[1].querySelector("button").click();
+        found.down = cells(ranking, 1).map(Number);
+        const why = page.querySelectorAll("#why-the-first-scores-above-the-second table");
+        found.features = [...why].flatMap((table) => cells(table, 0));
+        found.estimate = [...page.querySelectorAll("#what-the-estimate-says td:nth-child(2)")].map((cell) => Number(cell.textContent));
+        found.trained = page.querySelectorAll("#within-the-training-data table tbody tr").length;
+        return found;
+        "##,
+    );
+    assert_eq!(found["error"], Value::Null, "{found}");
+    let all: Vec<usize> = (1..=30).collect();
+    assert_eq!((&found["ranks"], &found["bold"]), (&json!(all), &json!(2)));
+    assert_eq!(found["down"], json!(all.iter().rev().collect::<Vec<_>>()));
+    // Every feature of the table, and the three sums.
+    let mut features: Vec<&str> =
+        found["features"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    let mut expected: Vec<&str> = table
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| row["feature"].as_str().unwrap().trim_matches(['(', ')']))
+        .collect();
+    features.retain(|name| *name != "all: raw score");
+    expected.retain(|name| *name != "raw score");
+    features.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(features, expected);
+    // The terms add up to their sum, as far as they are shown.
+    let terms: Vec<f64> =
+        found["estimate"].as_array().unwrap().iter().map(|number| number.as_f64().unwrap()).collect();
+    let (sum, terms) = terms.split_last().unwrap();
+    assert!((terms.iter().sum::<f64>() / sum - 1.0).abs() < 1e-3, "{terms:?} {sum}");
+    assert!(found["trained"].as_u64().unwrap() > 10, "{found}");
+}
+
+/// The page once explained why a kernel is before its equal: a difference of 0.
+#[test]
+fn equals_are_not_explained_but_named() {
+    let folder = TempDir::new().unwrap();
+    let names = fs::read_to_string(root().join("configs/forward_bf16.txt")).unwrap();
+    let names = names.lines().filter(|line| line.ends_with("_compv3"));
+    // The model was trained on neither pipeline's difference.
+    let twins = names.map(|name| format!("{name}\n{}\n", name.replace("_compv3", "_basic_v1")));
+    fs::write(folder.path().join("twins.txt"), twins.collect::<String>()).unwrap();
+    let explain = |more: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+            .current_dir(folder.path())
+            .args([
+                "explain", "--pool", "twins.txt", "--problem", PROBLEM, "--output", "choice.html", "--model",
+            ])
+            .arg(root().join("models/grouped_conv_forward_bf16_gfx950").canonicalize().unwrap())
+            .args(more)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let page = fs::read_to_string(folder.path().join("choice.html")).unwrap();
+        page.split_once("<script>").unwrap().0.to_owned()
+    };
+    let page = explain(&[]);
+    assert!(
+        page.contains("2 kernels have the score of the first, so the model does not tell them apart."),
+        "{page}"
+    );
+    assert!(page.contains("<h2>Why the first scores above the second</h2>"), "{page}");
+    let tile = "grouped_conv_forward_bf16_2d_64x64x64";
+    let [first, second] = ["compv3", "basic_v1"].map(|pipeline| format!("{tile}_{pipeline}"));
+    let page = explain(&["--first", &first, "--second", &second]);
+    assert!(page.contains("<h2>Why the first scores as high as the second</h2>"), "{page}");
+    assert!(
+        page.contains("nothing speaks for either") && !page.contains("The feature with the largest part")
+    );
+    let Some(browser) = browser() else { return };
+    look(browser, &folder.path().join("choice.html"));
+}
+
+#[test]
+fn a_page_is_whole_at_every_width() {
+    let Some(browser) = browser() else { return };
+    let folder = TempDir::new().unwrap();
+    let (html, _) = explained(folder.path());
+    let text = fs::read_to_string(&html).unwrap();
+    assert!(!text.contains("http://") && !text.contains("https://"));
+    look(browser, &html);
+}

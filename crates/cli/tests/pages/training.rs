@@ -1,0 +1,91 @@
+//! The page that `ckselect train` writes beside a model's card.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::browser::{browser, drive, look, open, root};
+
+/// A model of problems on which other kernels win as they grow.
+fn trained(folder: &Path) -> PathBuf {
+    let names = fs::read_to_string(root().join("configs/forward_bf16.txt")).unwrap();
+    let names: Vec<&str> = names.lines().filter(|line| line.starts_with("grouped_conv")).collect();
+    let mut text = "kernel,N,C,K,G,Hi,Wi,Y,X,stride_h,stride_w,pad_h,pad_w,latency_ms,tflops\n".to_owned();
+    for index in 0..30 {
+        let (n, c, extent) = (1 << (index % 5), 32 << (index % 4), 7 * (1 + index % 6));
+        for (place, name) in names.iter().enumerate() {
+            let speed = 20 + (place * 7) % 31 + if place % 3 == index % 3 { 40 } else { index % 7 };
+            writeln!(text, "{name},{n},{c},64,1,{extent},{extent},1,1,1,1,0,0,1.0,{speed}").unwrap();
+        }
+    }
+    fs::write(folder.join("sweep.csv"), text).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_ckselect"))
+        .current_dir(folder)
+        .args([
+            "train", "--data", "sweep.csv", "--where", "op=grouped_conv", "--arch", "gfx950", "--output",
+            "model",
+        ])
+        .args(["--objective", "relative", "--folds", "3", "--params", "n_estimators=30", "num_leaves=7"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    folder.join("model/model.html")
+}
+
+#[test]
+fn a_reader_sorts_the_importances_and_points_at_charts() {
+    let Some(browser) = browser() else { return };
+    let folder = TempDir::new().unwrap();
+    let html = trained(folder.path());
+    let card = fs::read_to_string(folder.path().join("model/MODEL_CARD.md")).unwrap();
+    let found = drive(
+        browser,
+        &html,
+        1000,
+        r##"
+  const text = (id) => page.getElementById(id).textContent;
+  const table = page.querySelector("#what-the-forests-split-on table");
+  [...table.querySelectorAll("th button")].find((button) => button.textContent === "splits").click();
+  const splits = [...table.tBodies[0].rows].map((row) => +row.cells[3].textContent);
+  const sorted = splits.length > 2 && splits.every((many, at) => at === 0 || many <= splits[at - 1]);
+  const joined = page.querySelectorAll("#folds svg .line").length;
+  const fold = [joined, point(page.querySelectorAll("#folds svg .strip")[1], "pointermove")].join(" ");
+  const trees = point(page.querySelectorAll("#trees svg .strip")[4], "pointermove").split("\n");
+  const worst = page.querySelector("#worst-problems details");
+  worst.querySelector("summary").click();
+  const kernels = worst.open ? worst.querySelectorAll("tbody tr").length : 0;
+  return [text("efficiency_mean"), text("num_shapes"), sorted, fold, trees[0], trees.length, kernels];
+"##,
+    );
+    let found = found.as_array().unwrap_or_else(|| panic!("{found}"));
+    let mean = found[0].as_str().unwrap().trim_end_matches(" %");
+    assert!(card.contains(&format!("| relative | 30 | {mean} |")), "{mean}: {card}");
+    assert_eq!(found[1..3], [json!("30"), json!(true)]);
+    // Nothing lies between two folds, so no line joins them.
+    assert!(found[3].as_str().unwrap().starts_with("0 fold 2\nmean "), "{found:?}");
+    assert_eq!(found[4..6], [json!("trees 5"), json!(4)]);
+    assert!(found[6].as_u64().unwrap() >= 10, "{found:?}");
+}
+
+#[test]
+fn it_is_whole_at_every_width_and_the_dark_has_a_picture_of_its_own() {
+    let Some(browser) = browser() else { return };
+    let folder = TempDir::new().unwrap();
+    let html = trained(folder.path());
+    look(browser, &html);
+
+    let picture = |name: &str, more: &[&str]| {
+        let file = folder.path().join(name);
+        let shot = format!("--screenshot={}", file.display());
+        open(browser, &html, &[&[shot.as_str()], more].concat());
+        fs::read(file).unwrap()
+    };
+    let light = picture("light.png", &[]);
+    let dark = picture("dark.png", &["--blink-settings=preferredColorScheme=0"]);
+    assert!(light.len() > 60_000 && dark.len() > 60_000, "{} and {} bytes", light.len(), dark.len());
+    assert_ne!(light, dark);
+}

@@ -1,0 +1,238 @@
+//! One choice, as an HTML page: the ranking, why one kernel is ranked before another, and whether the problem
+//! is in the training range.
+
+use std::cmp::Ordering;
+
+use ck_select_model::estimate::{Device, Estimator};
+use ck_select_model::select::{Comparison, OutOfRange, Ranked, Ranker};
+use ck_select_model::ties::Ties;
+use ck_select_types::problem::Problem;
+
+use super::chart;
+use super::evaluation::last_name;
+use super::html::Page;
+use super::made::Made;
+use super::text::{brief, code, count, escape, number};
+
+/// Number of features in the chart; the table has all.
+const FEATURES: usize = 12;
+
+/// A choice that is explained.
+#[derive(Debug, Clone, Copy)]
+pub struct Explanation<'a> {
+    /// The model with its pool.
+    pub ranker: &'a Ranker,
+    /// The problem.
+    pub problem: &'a Problem,
+    /// The ranking, best first.
+    pub ranking: &'a [Ranked],
+    /// The two compared kernels.
+    pub kernels: [Ranked; 2],
+    /// Why they are distinguished.
+    pub comparison: &'a Comparison,
+    /// Where the problem is outside the model's training range.
+    pub outside: &'a [OutOfRange],
+}
+
+/// Writes the page.
+pub fn explanation(explained: &Explanation<'_>, made: &Made) -> String {
+    let Explanation { ranker, problem, kernels, comparison, .. } = *explained;
+    let [first, second] = kernels.map(|kernel| named(explained, &kernel));
+    let mut page = Page::new(&format!("{}: why this kernel", last_name(ranker.model())));
+    made.line(&mut page);
+    let text = problem.to_string();
+    page.raw(&format!("<p class=\"lead\">For {}</p>\n", code(&brief(&text))));
+    page.details("the whole problem", |page| page.raw(&format!("<p><code>{}</code></p>\n", escape(&text))));
+    let scores = comparison.scores();
+    let [ours, theirs] = scores;
+    // Of a universal model, with what the estimate adds.
+    let score = if comparison.estimate.is_some() { "score" } else { "raw score" };
+    page.table(
+        &["kernel", "rank", score],
+        [(first, 0), (second, 1)].map(|(name, side)| {
+            let rank = explained.ranking.iter().position(|ranked| is_same(ranked, &kernels[side]));
+            let rank = rank.map_or_else(|| "not ranked".to_owned(), |rank| count(rank + 1));
+            vec![code(&name), rank, number(scores[side])]
+        }),
+    );
+    equals(&mut page, explained, ours);
+    let sign = match ours.partial_cmp(&theirs) {
+        Some(Ordering::Greater) => "above",
+        Some(Ordering::Less) => "below",
+        _ => "as high as",
+    };
+    if let Some(most) = comparison.terms.first().filter(|_| ours != theirs) {
+        page.text(&format!(
+            "The {score} of the first is {sign} that of the second by {}. The feature with the largest part \
+             in it is {}: {} of the first and {} of the second.",
+            number((ours - theirs).abs()),
+            most.feature,
+            number(most.values[0]),
+            number(most.values[1])
+        ));
+    }
+    page.section("Ranking", |page| ranking(page, explained));
+    page.section(&format!("Why the first scores {sign} the second"), |page| terms(page, comparison));
+    page.section("What the estimate says", |page| estimate(page, explained));
+    page.section("Within the training data?", |page| trained(page, explained));
+    page.section("Model", |page| made.model(page));
+    page.finish()
+}
+
+fn named(explained: &Explanation<'_>, ranked: &Ranked) -> String {
+    explained.problem.named(explained.ranker.name(ranked.index), ranked.split_k)
+}
+
+fn is_same(one: &Ranked, other: &Ranked) -> bool {
+    (one.index, one.split_k) == (other.index, other.split_k)
+}
+
+/// The kernels with the score of the first, among which no feature decides.
+fn equals(page: &mut Page, explained: &Explanation<'_>, score: f64) {
+    let equals = explained.ranking.iter().filter(|one| one.score == score).count();
+    if equals > 1 {
+        page.warning(&format!(
+            "{} kernels have the score of the first, so the model does not tell them apart. Among equal \
+             scores, {}.",
+            count(equals),
+            Ties::RULE
+        ));
+    }
+}
+
+fn ranking(page: &mut Page, explained: &Explanation<'_>) {
+    let scores = explained.ranking.iter().map(|ranked| ranked.score);
+    let (low, high) = scores
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), score| (low.min(score), high.max(score)));
+    page.text(&format!(
+        "All {} kernels that the model ranks for this problem.",
+        count(explained.ranking.len())
+    ));
+    page.named_table(
+        "ranking-table",
+        &["kernel", "rank", "score", ""],
+        explained.ranking.iter().enumerate().map(|(rank, ranked)| {
+            let name = code(&named(explained, ranked));
+            let is_compared = explained.kernels.iter().any(|kernel| is_same(kernel, ranked));
+            let name = if is_compared { format!("<b>{name}</b>") } else { name };
+            let share = if high > low { (ranked.score - low) / (high - low) } else { 1.0 };
+            vec![name, count(rank + 1), number(ranked.score), chart::bar(share)]
+        }),
+    );
+}
+
+fn terms(page: &mut Page, comparison: &Comparison) {
+    let most = comparison.terms.iter().map(|term| term.difference().abs()).fold(0.0, f64::max);
+    let [first, second] = comparison.scores();
+    if first == second && most == 0.0 {
+        page.text(
+            "Both have the same score, and every feature adds the same to both: nothing speaks for either.",
+        );
+        return;
+    }
+    page.text(
+        "What a feature adds is what the splits on it add along the kernel's path through the trees. Bias, \
+         features and rounding add up to the raw score exactly. To the right is what speaks for the first \
+         kernel.",
+    );
+    if first == second {
+        page.text("Both have the same score: the differences cancel out.");
+    }
+    let bias = comparison.parts.each_ref().map(|part| part.bias);
+    let rounding = comparison.parts.each_ref().map(|part| part.rounding);
+    let row = |name: &str, values: [String; 2], parts: [f64; 2]| {
+        let difference = parts[0] - parts[1];
+        let [first, second] = values;
+        let bar = chart::diverging(if most > 0.0 { difference / most } else { 0.0 });
+        vec![escape(name), first, second, number(parts[0]), number(parts[1]), number(difference), bar]
+    };
+    let none = || [String::new(), String::new()];
+    let mut sum = vec![("all: raw score", comparison.raw), ("bias", bias), ("rounding", rounding)];
+    if let Some(estimate) = comparison.estimate {
+        sum.extend([("the estimate", estimate), ("score", comparison.scores())]);
+    }
+    let features = |page: &mut Page, from: usize, to: usize, sums: bool| {
+        let of = |term: &ck_select_model::select::Term| {
+            row(term.feature, term.values.map(number), term.contributions)
+        };
+        let end = to.min(comparison.terms.len());
+        let rows = comparison.terms[from.min(end)..end].iter().map(of);
+        let sums = sum.iter().filter(|_| sums).map(|&(name, parts)| {
+            let mut cells = row(name, none(), parts);
+            cells[6].clear();
+            cells
+        });
+        page.table(
+            &["feature", "first has", "second has", "adds to the first", "to the second", "difference", ""],
+            rows.chain(sums),
+        );
+    };
+    features(page, 0, FEATURES, true);
+    if comparison.terms.len() > FEATURES {
+        let rest = comparison.terms.len() - FEATURES;
+        page.details(&format!("{} further features", count(rest)), |page| {
+            features(page, FEATURES, usize::MAX, false);
+        });
+    }
+}
+
+fn estimate(page: &mut Page, explained: &Explanation<'_>) {
+    let Explanation { ranker, problem, kernels, .. } = *explained;
+    let arch = problem.arch().or(ranker.model().spec().arch);
+    let device = match (ranker.model().device(), arch.map(Device::for_arch)) {
+        (Some((device, _)), _) | (None, Some(Ok(device))) => device,
+        (None, Some(Err(error))) => return page.text(&format!("Nothing: {error}.")),
+        (None, None) => {
+            return page.text("Nothing: neither the problem nor the model names an architecture.");
+        }
+    };
+    let estimator = Estimator::new(device);
+    let of = |ranked: &Ranked| {
+        let load = estimator.load(&problem.with_split(ranked.split_k));
+        let kernel = ranker.pool().get(ranked.index)?;
+        Some(estimator.terms(&load, &estimator.shape(&kernel.kind).ok()?))
+    };
+    let (Some(first), Some(second)) = (of(&kernels[0]), of(&kernels[1])) else {
+        return page.text("Nothing: it does not know a kernel of this kind.");
+    };
+    page.text(
+        "The estimate is a formula that never saw the measurements, so it can disagree with the model; its \
+         terms, in microseconds, are what each cause adds to the time. To the right is what makes the first \
+         kernel faster.",
+    );
+    let differences = first.values.iter().zip(&second.values).map(|(first, second)| second - first);
+    let most = differences.fold(0.0_f64, |most, difference| most.max(difference.abs()));
+    let rows = first.names.iter().zip(first.values).zip(second.values).map(|((name, first), second)| {
+        let bar = chart::diverging(if most > 0.0 { (second - first) / most } else { 0.0 });
+        vec![escape(name), number(first), number(second), bar]
+    });
+    let all = vec!["<b>all</b>".to_owned(), number(first.total()), number(second.total()), String::new()];
+    page.table(&["term", "first, µs", "second, µs", ""], rows.chain([all]));
+}
+
+fn trained(page: &mut Page, explained: &Explanation<'_>) {
+    let Explanation { ranker, problem, outside, .. } = *explained;
+    if outside.is_empty() {
+        page.text("The problem is within the training data, as far as the model records it.");
+    } else {
+        page.text("The problem is outside the training data, where the model's predictions are guesses:");
+        page.table(
+            &["field", "asked", "trained on"],
+            outside.iter().map(|one| vec![escape(one.field), escape(&one.found), escape(&one.trained)]),
+        );
+    }
+    let Some(trained) = &ranker.model().spec().trained_on else {
+        page.text("The model does not record which problems it was trained on.");
+        return;
+    };
+    let rows = problem.numbers().filter_map(|(field, asked)| {
+        let [low, high] = trained.range(field.name)?;
+        // On a logarithmic scale, because extents vary widely.
+        let along = |value: i64| ((value.max(0) + 1) as f64).ln();
+        let place = if high > low { (along(asked) - along(low)) / (along(high) - along(low)) } else { 0.5 };
+        let place =
+            if (low..=high).contains(&asked) { chart::position(place) } else { "<b>outside</b>".to_owned() };
+        Some(vec![escape(field.name), asked.to_string(), low.to_string(), high.to_string(), place])
+    });
+    page.table(&["field", "asked", "trained from", "to", "where"], rows);
+}

@@ -1,0 +1,253 @@
+//! A trained model as an HTML page, beside its card: how it was cross-validated, what its forests use, and
+//! where it errs.
+
+use crate::evaluate::Evaluation;
+use ck_select_data::measurements::Measurements;
+use ck_select_train::{CardInputs, FoldMetrics, Plan, Trained, held_out_text, part, purpose, stopping};
+
+use super::chart::{self, Axis, Mark, Series, Unit};
+use super::evaluation::{importances, regret, slices, worst};
+use super::held_out::evaluation;
+use super::html::Page;
+use super::text::{code, count, escape, number, percent};
+use super::{curve, made};
+
+/// Writes the page.
+pub fn training(
+    measurements: &Measurements,
+    plan: &Plan,
+    trained: &[Trained],
+    inputs: &CardInputs,
+) -> String {
+    let mut page = Page::new(&format!("{}: training", inputs.name));
+    made::line(&mut page, &inputs.timestamp);
+    page.raw(&format!("<p class=\"lead\">{}</p>\n", escape(&purpose(plan, inputs))));
+    let found = evaluation(measurements, plan, trained);
+    headline(&mut page, measurements, plan, trained, inputs, found.as_ref());
+    if !inputs.curve.is_empty() {
+        page.section("Measured problems", |page| measured(page, inputs));
+    }
+    if trained.iter().any(|one| !one.validation.folds.is_empty()) {
+        page.section("Folds", |page| folds(page, plan, trained));
+        page.section("Trees", |page| trees(page, plan, trained));
+    }
+    if let Some(found) = &found {
+        page.section("Regret by problem", |page| regret(page, found));
+        page.section("Kinds of problems", |page| {
+            page.text("How good the choices on held-out problems are.");
+            slices(page, &found.slices);
+        });
+    }
+    if let Some(found) = &found {
+        page.section("Worst problems", |page| worst(page, found, measurements));
+    }
+    page.section("What the forests split on", |page| forests(page, trained));
+    page.section("Data", |page| data(page, measurements, plan, inputs));
+    page.finish()
+}
+
+fn headline(
+    page: &mut Page,
+    measurements: &Measurements,
+    plan: &Plan,
+    trained: &[Trained],
+    inputs: &CardInputs,
+    found: Option<&Evaluation>,
+) {
+    let ranking = trained.iter().find(|one| one.goal.target == plan.rank_by);
+    let mut figures = Vec::new();
+    if let (Some(one), Some(found)) = (ranking.and_then(|one| one.validation.efficiency.as_ref()), found) {
+        figures.extend([
+            ("efficiency_mean", "mean efficiency", percent(one.mean)),
+            ("efficiency_p50", "median", percent(one.median)),
+            ("efficiency_p10", "P10", percent(one.p10)),
+            ("efficiency_min", "worst", percent(one.min)),
+            ("best_of_top3_mean", "best of 3", percent(one.best_of_top3)),
+            ("ndcg_at_1", "oracle chosen", percent(found.summary.top1)),
+            ("num_shapes", "problems held out", count(one.problems)),
+        ]);
+    }
+    let learned = inputs.curve.iter().rev().find(|point| point.measured > 0);
+    if let (Some(point), true) = (learned, figures.is_empty()) {
+        figures.extend([
+            ("efficiency_mean", "mean efficiency", percent(point.mean)),
+            ("efficiency_p50", "median", percent(point.median)),
+            ("efficiency_p10", "P10", percent(point.p10)),
+            ("efficiency_min", "worst", percent(point.min)),
+            ("best_of_top3_mean", "best of 3", percent(point.best_of_top3)),
+            ("num_measured", "measured problems", count(point.measured)),
+        ]);
+    }
+    let judged = !figures.is_empty();
+    let rows = measurements.rows().iter().filter(|row| row.is_valid).count();
+    figures.push(("num_rows", "valid measurements", count(rows)));
+    page.figures(&figures);
+    if !judged {
+        page.text(
+            "No choice was evaluated on held-out problems, \
+             so nothing here says how good choices on other problems are.",
+        );
+        return;
+    }
+    let Some(found) = found else {
+        return page.text(
+            "Of problems that were not measured. Efficiency is the measured speed of the chosen kernel over \
+             that of the fastest measured one.",
+        );
+    };
+    page.text(
+        "By cross-validation: each problem is judged by a forest that had not seen it. Efficiency is the \
+         measured speed of the chosen kernel over that of the fastest measured one.",
+    );
+    let fixed = code(&measurements.named(found.baselines.fixed_kernel, found.baselines.fixed_split_k));
+    page.table(
+        &["choice", "mean efficiency"],
+        [
+            ("this model".to_owned(), found.summary.efficiency.mean),
+            (format!("best single kernel, {fixed}"), found.baselines.fixed_mean),
+            ("a random kernel".to_owned(), found.baselines.random_mean),
+        ]
+        .map(|(choice, mean)| vec![choice, percent(mean)]),
+    );
+}
+
+/// How a tuned model improved.
+fn measured(page: &mut Page, inputs: &CardInputs) {
+    page.text(
+        "Efficiency on problems that were not measured, by the number of problems that were. What is \
+         expected comes from the measured problems, each held out, among the kernels that were measured; \
+         what was found, from recorded ones that were not measured, among all kernels. At 0 the universal \
+         model chose alone.",
+    );
+    for (title, picture) in curve::charts(&inputs.curve) {
+        page.raw(&format!("<h3>{title}</h3>\n{picture}"));
+    }
+    curve::figures(page, &inputs.curve);
+}
+
+fn forest_title(page: &mut Page, one: &Trained) {
+    page.raw(&format!("<h3>Forest of {}, objective {}</h3>\n", one.goal.target, one.goal.objective));
+}
+
+fn folds(page: &mut Page, plan: &Plan, trained: &[Trained]) {
+    let apart = plan.group_by.promise(plan.holdout.is_some());
+    page.text(&format!("{}; {apart}. {}", held_out_text(trained), stopping(plan.stop)));
+    for one in trained.iter().filter(|one| !one.validation.folds.is_empty()) {
+        forest_title(page, one);
+        let folds = &one.validation.folds;
+        let names: Vec<String> = folds.iter().map(fold_name).collect();
+        let dots = |name: &str, of: fn(&FoldMetrics) -> Option<f64>| {
+            let points = folds.iter().enumerate().filter_map(|(place, fold)| Some((place as f64, of(fold)?)));
+            Series::new(name, Mark::Dots, points)
+        };
+        let mut all =
+            vec![dots("mean", |fold| fold.mean_efficiency), dots("P10", |fold| fold.p10_efficiency)];
+        all.retain(|one| !one.points.is_empty());
+        if !all.is_empty() {
+            let y = Axis::rounded("efficiency", Unit::Share, chart::values(&all));
+            page.raw(&chart::series("efficiency by fold", &Axis::of_names("fold", &names), &y, &all));
+        }
+        let share = |value: Option<f64>| value.map_or_else(String::new, percent);
+        let error = |value: Option<f64>| value.map_or_else(String::new, number);
+        page.table(
+            &[
+                "fold", "problems", "rows held out", "rows trained on", "trees", "mean", "median", "P10",
+                "worst", "best of 3", "RMSE", "R²",
+            ],
+            folds.iter().zip(&names).map(|(fold, name)| {
+                let counts = [fold.val_groups, fold.val_size, fold.train_size, fold.best_iteration];
+                let shares = [
+                    fold.mean_efficiency, fold.median_efficiency, fold.p10_efficiency, fold.min_efficiency,
+                    fold.best_of_top3,
+                ];
+                let errors = [fold.rmse, fold.r2].map(error);
+                let figures = counts.map(count).into_iter().chain(shares.map(share)).chain(errors);
+                std::iter::once(escape(name)).chain(figures).collect()
+            }),
+        );
+    }
+}
+
+/// What was left out, or its number.
+fn fold_name(fold: &FoldMetrics) -> String {
+    fold.left_out.clone().unwrap_or_else(|| count(fold.fold + 1))
+}
+
+/// How the number of trees was chosen.
+fn trees(page: &mut Page, plan: &Plan, trained: &[Trained]) {
+    if trained.iter().all(|one| one.validation.rounds.iter().all(Option::is_none)) {
+        page.text(stopping(plan.stop));
+    }
+    for one in trained {
+        let watched: Vec<_> = one
+            .validation
+            .rounds
+            .iter()
+            .enumerate()
+            .filter_map(|(fold, rounds)| Some((fold, rounds.as_ref()?)))
+            .collect();
+        let Some((_, first)) = watched.first() else { continue };
+        forest_title(page, one);
+        page.text(&format!(
+            "The {} on problems that are not trained on, by number of trees; the dot is where each training \
+             ends. The final forest has {} trees.",
+            first.loss,
+            count(one.forest.trees().len())
+        ));
+        let all: Vec<Series> = watched
+            .iter()
+            .map(|(fold, rounds)| {
+                let losses = (1..).map(f64::from).zip(rounds.losses.iter().copied());
+                let kept = Some(rounds.best.saturating_sub(1));
+                Series { kept, ..Series::new(&format!("fold {}", fold + 1), Mark::Line, losses) }
+            })
+            .collect();
+        let most = watched.iter().map(|(_, rounds)| rounds.losses.len()).max().unwrap_or(1);
+        let x = Axis::new("trees", Unit::Count, [1.0, most as f64]);
+        let y = Axis::rounded(first.loss, Unit::Number, chart::values(&all));
+        page.raw(&chart::series(&format!("{} by trees", first.loss), &x, &y, &all));
+        page.table(
+            &["fold", "trees kept", "trees tried", "at one tree", "lowest", "loss"],
+            watched.iter().map(|(fold, rounds)| {
+                let at = |place: usize| rounds.losses.get(place).copied().unwrap_or(f64::NAN);
+                let counts = [fold + 1, rounds.best, rounds.losses.len()].map(count);
+                let losses = [at(0), at(rounds.best.saturating_sub(1))].map(number);
+                counts.into_iter().chain(losses).chain([rounds.loss.to_owned()]).collect()
+            }),
+        );
+    }
+    page.raw(
+        "<p>How good choices become as more problems are measured is another question, for which \
+         <code>ckselect tune --counts</code> trains again and again.</p>\n",
+    );
+}
+
+fn forests(page: &mut Page, trained: &[Trained]) {
+    for one in trained {
+        forest_title(page, one);
+        let names: Vec<&str> = one.data.names.iter().map(String::as_str).collect();
+        importances(page, &names, &one.forest, usize::MAX);
+        let params = one.goal.params.to_json();
+        page.details("parameters", |page| {
+            let pairs = params.as_object().into_iter().flatten();
+            page.table(
+                &["parameter", "value"],
+                pairs.map(|(name, value)| vec![escape(name), escape(&value.to_string())]),
+            );
+        });
+    }
+}
+
+fn data(page: &mut Page, measurements: &Measurements, plan: &Plan, inputs: &CardInputs) {
+    page.table(
+        &["file", "rows", "SHA-256", "part"],
+        measurements.sources().iter().zip(&inputs.digests).enumerate().map(|(place, (source, digest))| {
+            let file =
+                source.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+            let role = plan.roles.get(place).copied().unwrap_or_default();
+            vec![escape(&file), count(source.rows), made::hash(digest), part(role).to_owned()]
+        }),
+    );
+    page.text("The command that trains the same model again:");
+    page.raw(&format!("<p><code>{}</code></p>\n", escape(&inputs.command)));
+}
