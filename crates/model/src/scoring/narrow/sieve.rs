@@ -270,9 +270,15 @@ impl Halves {
     /// Leaves of all elements only those that remain after a yes or after a no.
     #[inline]
     #[target_feature(enable = "avx2")]
-    pub(in crate::scoring) fn choose(self, reach: &mut [__m256i; 2], answer: u32, rest: [u32; 2]) {
+    pub(in crate::scoring) fn choose(
+        self,
+        reach: &mut [__m256i; 2],
+        answer: u32,
+        after_no: u32,
+        after_yes: u32,
+    ) {
         let answer = _mm256_set1_epi32(answer as i32);
-        let [after_yes, after_no] = rest.map(|rest| _mm256_set1_epi32(rest as i32));
+        let (after_no, after_yes) = (_mm256_set1_epi32(after_no as i32), _mm256_set1_epi32(after_yes as i32));
         for (reach, bits) in reach.iter_mut().zip(self.0) {
             let yes = _mm256_cmpeq_epi16(_mm256_and_si256(answer, bits), bits);
             *reach = _mm256_and_si256(*reach, _mm256_blendv_epi8(after_no, after_yes, yes));

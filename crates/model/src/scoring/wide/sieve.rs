@@ -51,7 +51,7 @@ const LARGEST: f64 = (i16::MAX as usize / BATCH) as f64;
 /// Runs that the lanes of a group can have: the words of half a vector.
 const RUNS: usize = 8;
 /// Lanes of a run in the mean from which on runs come before lanes.
-const FEW: usize = 4;
+const FEW: usize = 2;
 
 #[derive(Debug)]
 pub(in crate::scoring) struct Sieve {
@@ -62,7 +62,7 @@ pub(in crate::scoring) struct Sieve {
     stairs: Vec<Stair>,
     /// By their shift.
     trees: Vec<Tree>,
-    splits: Vec<Split>,
+    nodes: Vec<Node>,
     /// The leaves that each run begins with: tree after tree, group after group.
     starts: Vec<Words>,
     /// None if each lane is a run.
@@ -78,7 +78,8 @@ pub(in crate::scoring) struct Sieve {
 #[derive(Debug)]
 struct Tree {
     number: usize,
-    splits: usize,
+    /// How many nodes are about the problem, and how many about problem and kernel, which come next.
+    nodes: [usize; 2],
     shift: u32,
     /// The rounded values' bytes.
     low: [u8; SMALL],
@@ -95,13 +96,27 @@ struct Group {
     shuffle: [Bytes; 2],
 }
 
+#[derive(Debug)]
+struct Node {
+    question: u32,
+    /// The leaves that remain after a no, after a yes and after several answers, twice.
+    rest: [u32; 3],
+}
+
 /// A node with several answers.
 #[derive(Clone, Copy, Default)]
 struct Kept {
     /// Where its answers for the groups of runs begin.
-    answers: usize,
-    /// The leaves that remain after a yes and after a no, twice.
-    rest: [u32; 2],
+    answers: u32,
+    after_no: u32,
+    after_yes: u32,
+}
+
+impl Node {
+    fn new(split: &Split) -> Node {
+        let after = |gone: u16| u32::from(!gone) * TWICE;
+        Node { question: split.question.into(), rest: [after(split.yes), after(split.no), u32::MAX] }
+    }
 }
 
 impl Sieve {
@@ -133,7 +148,7 @@ impl Sieve {
             rows: (0..runs.len().next_multiple_of(LANES)).map(row).collect(),
             stairs: ladders.of(Column::Pair).cloned().flat_map(Stair::of).collect(),
             trees: Vec::new(),
-            splits: Vec::new(),
+            nodes: Vec::new(),
             starts: Vec::new(),
             own: vec![Words::default(); groups.len() * trees.len()],
             values: Vec::new(),
@@ -146,6 +161,9 @@ impl Sieve {
             let shift = shift(values)?;
             let rounded = values.map(|value| (value * scale.factor / f64::from(1 << shift)).round() as i16);
             let own = draft.start(lanes.len(), answers);
+            let pair = ladders.range(Column::Pair);
+            draft.splits.sort_by_key(|split| pair.contains(&split.question.into()));
+            let uniform = draft.splits.partition_point(|split| !pair.contains(&split.question.into()));
             let any = |run: &Range<usize>| own[run.clone()].iter().fold(0, |any, leaves| any | leaves);
             let starts: Vec<u16> = sieve.runs.iter().map(any).collect();
             sieve.starts.extend(starts.chunks(LANES).map(Words::of));
@@ -153,8 +171,9 @@ impl Sieve {
                 sieve.own[at * count + place] = Words::of(&own[group.lanes.clone()]);
             }
             let (low, high) = (rounded.map(|value| value as u8), rounded.map(|value| (value >> 8) as u8));
-            sieve.trees.push(Tree { number, splits: draft.splits.len(), shift, low, high });
-            sieve.splits.append(&mut draft.splits);
+            let nodes = [uniform, draft.splits.len() - uniform];
+            sieve.trees.push(Tree { number, nodes, shift, low, high });
+            sieve.nodes.extend(draft.splits.iter().map(Node::new));
             sieve.scale.error += 1 << shift;
         }
         sieve.scale.error = sieve.scale.error / 2 + 2;
@@ -179,7 +198,7 @@ impl Sieve {
         grow(&mut scratch.codes, questions);
         scratch.steps.clear();
         scratch.steps.reserve(steps);
-        grow(&mut scratch.masks, steps * words);
+        grow(&mut scratch.masks, (usize::from(SOME) + steps) * words);
         grow(&mut scratch.parts, self.parts());
         grow(&mut scratch.most, self.rows.len());
         // Groups read whole vectors from their first run on.
@@ -270,17 +289,26 @@ impl Sieve {
 
     /// Cuts a tree down to the leaves that its lanes can reach, and the nodes that decide among them.
     #[inline(always)]
-    fn cut(splits: &[Split], codes: &[u16], halves: usize, kept: &mut [Kept; SMALL]) -> (u16, usize) {
-        let (mut reach, mut count) = (u16::MAX, 0);
-        for split in splits {
-            // SAFETY: questions are of this forest; all have codes (`find_runs`). A tree has fewer than 16 nodes.
-            let code = unsafe { get(codes, usize::from(split.question)) };
-            reach &= !([split.yes, split.no, 0][code.min(SOME) as usize]);
-            let answers = usize::from(code.wrapping_sub(SOME)).wrapping_mul(halves);
-            let rest = [split.no, split.yes].map(|gone| u32::from(!gone) * TWICE);
-            // SAFETY: as before.
-            unsafe { set(kept, count, Kept { answers, rest }) };
-            count += usize::from((code >= SOME) & (reach & split.yes != 0));
+    fn cut(
+        [uniform, pair]: [&[Node]; 2],
+        codes: &[u16],
+        halves: u32,
+        kept: &mut [Kept; SMALL],
+    ) -> (u32, usize) {
+        let (mut reach, mut count) = (u32::MAX, 0);
+        // SAFETY: questions are of this forest; all have codes (`find_runs`), of which those about the problem are at
+        // most 1. A tree has fewer than 16 nodes.
+        unsafe {
+            for node in uniform {
+                reach &= get(&node.rest, get(codes, node.question as usize).into());
+            }
+            for node in pair {
+                let code = get(codes, node.question as usize);
+                let [after_no, after_yes, _] = node.rest;
+                reach &= get(&node.rest, code.min(SOME).into());
+                set(kept, count, Kept { answers: u32::from(code).wrapping_mul(halves), after_no, after_yes });
+                count += usize::from((code >= SOME) & (reach & !after_no != 0));
+            }
         }
         (reach, count)
     }
@@ -354,18 +382,19 @@ fn find_runs<const ROUNDED: bool>(
     });
     places.codes(&sieve.stairs, sieve.rows.len(), codes, steps);
     let words = sieve.rows.len().div_ceil(64);
-    places.masks(steps, 0, words, masks, true);
+    places.masks(steps, 0, words, &mut masks[usize::from(SOME) * words..], true);
     // SAFETY: every half of a word is a word, on a little-endian CPU the lower one first.
     let (_, masks, _) = unsafe { masks.align_to::<u32>() };
-    let (count, width, halves) = (sieve.parts(), sieve.width(), Halves::new());
+    let (count, halves) = (sieve.parts(), Halves::new());
     let alone = sieve.groups.is_empty();
-    let (mut splits, mut kept) = (&sieve.splits[..], [Kept::default(); SMALL]);
+    let (mut nodes, mut kept) = (&sieve.nodes[..], [Kept::default(); SMALL]);
     let (mut shift, mut together) = (0, 0);
     let both = sieve.starts.chunks_exact(count).zip(left.chunks_exact_mut(count));
     for (tree, (starts, left)) in sieve.trees.iter().zip(both) {
-        let (own_splits, others) = splits.split_at(tree.splits);
-        splits = others;
-        let (reach, kept_count) = Sieve::cut(own_splits, codes, words * 2, &mut kept);
+        let (uniform, others) = nodes.split_at(tree.nodes[0]);
+        let (pair, others) = others.split_at(tree.nodes[1]);
+        nodes = others;
+        let (reach, kept_count) = Sieve::cut([uniform, pair], codes, words as u32 * 2, &mut kept);
         if ROUNDED {
             if together == BATCH || tree.shift != shift {
                 flush(&mut parts[..count], most, shift);
@@ -373,20 +402,20 @@ fn find_runs<const ROUNDED: bool>(
             }
             together += 1;
         }
+        let found = if alone { &mut found[tree.number * count..][..count] } else { &mut [] };
         let tables = tree.tables();
-        let reach = _mm256_set1_epi16(reach as i16);
+        let reach = _mm256_set1_epi32(reach as i32);
         for (group, ((start, kept_left), part)) in starts.iter().zip(left).zip(&mut *parts).enumerate() {
             let mut left = load(start).map(|start| _mm256_and_si256(start, reach));
             for kept in &kept[..kept_count] {
                 // SAFETY: the node has a mask in the scratch, of two halves for each word.
-                let answer = unsafe { get(masks, kept.answers + group) };
-                halves.choose(&mut left, answer, kept.rest);
+                let answer = unsafe { get(masks, kept.answers as usize + group) };
+                halves.choose(&mut left, answer, kept.after_no, kept.after_yes);
             }
             let places = _mm256_packus_epi16(lowest(left[0]), lowest(left[1]));
-            if alone {
-                store_bytes(&mut found[tree.number * width + group], places);
-            } else {
-                store(kept_left, left);
+            match found.get_mut(group) {
+                Some(found) => store_bytes(found, places),
+                None => store(kept_left, left),
             }
             if ROUNDED {
                 add(part, places, tables);
@@ -467,12 +496,20 @@ fn add(part: &mut Words, places: __m256i, [low, high]: [__m256i; 2]) {
 }
 
 /// Adds the sums of a few trees to those of all, and clears them.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2")]
 fn flush(parts: &mut [Words], sums: &mut [i32], shift: u32) {
+    let shift = _mm_cvtsi32_si128(shift as i32);
     for (part, sums) in parts.iter_mut().zip(sums.chunks_exact_mut(LANES)) {
-        for (part, sum) in part.0.iter_mut().zip(sums) {
-            *sum += i32::from(*part as i16) << shift;
-            *part = 0;
+        for (part, sums) in part.0.chunks_exact(8).zip(sums.chunks_exact_mut(8)) {
+            // SAFETY: eight half words, and eight words.
+            unsafe {
+                let values = _mm256_cvtepi16_epi32(_mm_loadu_si128(part.as_ptr().cast()));
+                let sum = _mm256_loadu_si256(sums.as_ptr().cast());
+                let sum = _mm256_add_epi32(sum, _mm256_sll_epi32(values, shift));
+                _mm256_storeu_si256(sums.as_mut_ptr().cast(), sum);
+            }
         }
+        *part = Words::default();
     }
 }
