@@ -64,7 +64,7 @@ pub(in crate::scoring) struct Wide {
     /// None if the trees are small.
     slabs: Vec<Slab>,
     #[cfg(target_arch = "x86_64")]
-    sieve: Option<Sieve>,
+    sieve: Option<Box<Sieve>>,
     isa: Isa,
     scale: Option<Scale>,
 }
@@ -94,7 +94,7 @@ pub(in crate::scoring) struct View<'a> {
 }
 
 impl Wide {
-    #[allow(unused_mut)] // other architectures have no sieve
+    #[allow(unused_variables)] // other architectures have no sieve
     pub(in crate::scoring) fn new(
         forest: &Forest,
         cells: &Cells,
@@ -114,7 +114,7 @@ impl Wide {
         };
         #[cfg(target_arch = "x86_64")]
         if let (Some(scale), Some(_)) = (scale, isa.avx2()) {
-            wide.sieve = Sieve::new(cells, ladders, answers, lanes, scale);
+            wide.sieve = Sieve::new(cells, ladders, answers, lanes, scale).map(Box::new);
             if let Some(sieve) = &wide.sieve {
                 wide.scale = Some(sieve.scale);
                 return wide;
@@ -130,7 +130,7 @@ impl Wide {
     /// The sieve, and the instructions that it needs.
     #[cfg(target_arch = "x86_64")]
     fn sieve(&self) -> Option<(&Sieve, Avx2)> {
-        self.sieve.as_ref().zip(self.isa.avx2())
+        self.sieve.as_deref().zip(self.isa.avx2())
     }
 
     /// How [`estimate`](Self::estimate) rounds; `None` if it cannot.

@@ -113,7 +113,7 @@ struct Kept {
 }
 
 impl Node {
-    fn new(split: &Split) -> Node {
+    fn new(split: Split) -> Node {
         let after = |gone: u16| u32::from(!gone) * TWICE;
         Node { question: split.question.into(), rest: [after(split.yes), after(split.no), u32::MAX] }
     }
@@ -173,7 +173,7 @@ impl Sieve {
             let (low, high) = (rounded.map(|value| value as u8), rounded.map(|value| (value >> 8) as u8));
             let nodes = [uniform, draft.splits.len() - uniform];
             sieve.trees.push(Tree { number, nodes, shift, low, high });
-            sieve.nodes.extend(draft.splits.iter().map(Node::new));
+            sieve.nodes.extend(draft.splits.iter().copied().map(Node::new));
             sieve.scale.error += 1 << shift;
         }
         sieve.scale.error = sieve.scale.error / 2 + 2;
@@ -336,15 +336,11 @@ impl Group {
         for (run, lane) in
             runs.iter().enumerate().flat_map(|(run, lanes)| lanes.clone().map(move |lane| (run, lane)))
         {
-            let room = |group: &&mut Group| group.lanes.len() < LANES && run - group.run < RUNS;
-            let group = match groups.last_mut().filter(room) {
-                Some(_) => groups.last_mut(),
-                None => {
-                    groups.push(Group { lanes: lane..lane, run, shuffle: [Bytes::default(); 2] });
-                    groups.last_mut()
-                }
-            };
-            if let Some(Group { lanes, run: first, shuffle }) = group {
+            let has_room = |group: &Group| group.lanes.len() < LANES && run - group.run < RUNS;
+            if !groups.last().is_some_and(has_room) {
+                groups.push(Group { lanes: lane..lane, run, shuffle: [Bytes::default(); 2] });
+            }
+            if let Some(Group { lanes, run: first, shuffle }) = groups.last_mut() {
                 let (at, word) = (lanes.len(), 2 * (run - *first) as u8);
                 let bytes = &mut shuffle[at * 2 / LANES].0[at * 2 % LANES..][..2];
                 bytes.copy_from_slice(&[word, word + 1]);
