@@ -1,6 +1,8 @@
 //! Working memory, kept from call to call.
 
 use super::compile::lanes::LANES;
+#[cfg(target_arch = "x86_64")]
+use super::rows::bins::{Positions, Step};
 use crate::forest;
 
 /// Working memory for one call at a time. It grows to what a scorer needs and is not freed in between, so
@@ -26,9 +28,22 @@ pub struct Scratch {
     pub(super) leaf_of: Vec<Words>,
     #[cfg(target_arch = "x86_64")]
     pub(super) found: Vec<Bytes>,
-    /// Small trees of a wide pool: the rounded sums of a few trees.
+    /// Small trees of a wide pool: positions of runs, what is known about each question, the steps of others, the
+    /// leaves left for each run, the rounded sums of a few trees and of all, and whether a group's leaves are found.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) places: Positions,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) codes: Vec<u16>,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) steps: Vec<Step>,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) left: Vec<Words>,
     #[cfg(target_arch = "x86_64")]
     pub(super) parts: Vec<Words>,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) most: Vec<i32>,
+    #[cfg(target_arch = "x86_64")]
+    pub(super) is_found: Vec<bool>,
     /// The sum of each lane.
     pub(super) sums: Vec<f64>,
     /// Wide: nodes that split their set.
@@ -69,6 +84,16 @@ pub(super) struct Row(pub(super) [f64; LANES]);
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(64))]
 pub(super) struct Words(pub(super) [u16; LANES]);
+
+#[cfg(target_arch = "x86_64")]
+impl Words {
+    /// Up to 32 words, and zeros.
+    pub(super) fn of(words: &[u16]) -> Words {
+        let mut all = Words::default();
+        all.0[..words.len()].copy_from_slice(words);
+        all
+    }
+}
 
 /// A byte for each lane of a group.
 #[cfg(target_arch = "x86_64")]

@@ -21,7 +21,8 @@
 //!    better than it.
 //!
 //! For the lowest scores the same holds with the signs turned. Small trees (`wide::sieve`) have units of their own,
-//! `2^u` of these whole numbers, and so half of `2^u` in `E`.
+//! `2^u` of these whole numbers, and so half of `2^u` in `E`. They have bounds from above first, the whole numbers
+//! of the best leaves that are left; what is below the cutoff by its bound is below it.
 
 use super::compile::lanes::LANES;
 use super::compile::lanes::Lanes;
@@ -98,10 +99,19 @@ impl PoolScorer {
 
         // With the sign adjusted, the highest numbers are always the best.
         let turn = |whole: i32| if wanted.highest { i64::from(whole) } else { -i64::from(whole) };
-        let Some(last) = last_wanted(&self.lanes, wanted.count, &may, turn, scratch) else {
-            return Ok(false);
+        if !wanted.highest {
+            walk.refine(i64::MIN, scratch);
+        }
+        // Sums are below their bounds, so that the cutoff falls until no bound that is left reaches it.
+        let cutoff = loop {
+            let Some(last) = last_wanted(&self.lanes, wanted.count, &may, turn, scratch) else {
+                return Ok(false);
+            };
+            let cutoff = last - 2 * scale.error;
+            if !walk.refine(cutoff, scratch) {
+                break cutoff;
+            }
         };
-        let cutoff = last - 2 * scale.error;
         let beyond = (cutoff - 1 + scale.error) as f64 / scale.factor;
         scratch.beyond = if wanted.highest { beyond } else { -beyond };
         let Scratch { listed, listed_lanes, whole, .. } = scratch;

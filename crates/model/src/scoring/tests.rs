@@ -416,6 +416,40 @@ fn kernels_that_are_alike_make_no_shortlist() {
     assert!(!scorer.shortlist(&[], &[], wanted, |_| false, &mut few).unwrap());
 }
 
+/// Lanes of runs whose best leaves are worse than what the best lanes have are not looked at.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn lanes_of_hopeless_runs_are_left_out() {
+    let mut text = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nmax_feature_idx=1\n\
+                    objective=regression\nfeature_names=a b\nfeature_infos=none none\n\n"
+        .to_owned();
+    for (tree, values) in ["0 8", "2 -1"].into_iter().enumerate() {
+        let _ = write!(
+            text,
+            "Tree={tree}\nnum_leaves=2\nnum_cat=0\nsplit_feature={tree}\nthreshold=3.5\ndecision_type=2\n\
+             left_child=-1\nright_child=-2\nleaf_value={values}\n\n"
+        );
+    }
+    let forest = Arc::new(Forest::parse((text + "end of trees\n").as_bytes()).unwrap());
+    let (columns, classes) = ([Column::Pair, Column::Kernel], (0..512).map(|kernel| kernel / 8));
+    let (classes, values): (Vec<u32>, Vec<f64>) =
+        (classes.collect(), (0..512).map(|kernel| f64::from(kernel % 8)).collect());
+    let pool = PoolTable { columns: &columns, classes: &classes, kernel_values: &values };
+    let pair: Vec<f64> = (0..64).map(|class| if class == 20 { 4.0 } else { 0.0 }).collect();
+    for isa in Isa::available().into_iter().filter(|isa| isa.avx2().is_some()) {
+        let scorer = PoolScorer::compile_for(&forest, &pool, isa).unwrap();
+        for (highest, best, groups) in [(true, (160..164, 10.0), 1), (false, (4..8, -1.0), 16)] {
+            let mut scratch = Scratch::new();
+            let wanted = Wanted { count: 4, highest };
+            let may = |kernel| highest || kernel < 8;
+            assert!(scorer.shortlist(&[], &pair, wanted, may, &mut scratch).unwrap());
+            let found = scratch.shortlist().iter().map(|listed| (listed.kernel, listed.score));
+            assert!(found.eq(best.0.map(|kernel| (kernel, best.1))), "{highest}");
+            assert_eq!(scratch.is_found.iter().filter(|&&found| found).count(), groups, "{highest}");
+        }
+    }
+}
+
 /// Sizes around the width of every instruction set, vector and slab.
 #[test]
 fn pools_of_every_size_have_the_forests_bits() {

@@ -12,7 +12,7 @@ pub(in crate::scoring) type Question = u16;
 /// categorical question. Ascending thresholds make a ladder: a value that is at most one threshold is at most
 /// every higher one, so one number, its [`position`](Self::position), answers all questions: those below it
 /// with no, the others with yes.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(in crate::scoring) struct Ladder {
     pub(in crate::scoring) scope: Column,
     /// Index among the values of the column's scope.
@@ -22,7 +22,7 @@ pub(in crate::scoring) struct Ladder {
     rule: Rule,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Rule {
     Numeric { thresholds: Vec<f64>, missing: Missing, default_left: bool },
     Categorical { words: Vec<u32> },

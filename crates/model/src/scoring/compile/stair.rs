@@ -53,7 +53,12 @@ fn search_tree(keys: &[u64]) -> Vec<u64> {
 impl Stair {
     /// Those of all ladders.
     pub(in crate::scoring) fn all(ladders: Ladders) -> Vec<Stair> {
-        ladders.ladders.into_iter().flat_map(Ladder::into_short).map(Stair::new).collect()
+        ladders.ladders.into_iter().flat_map(Stair::of).collect()
+    }
+
+    /// Those of a ladder.
+    pub(in crate::scoring) fn of(ladder: Ladder) -> impl Iterator<Item = Stair> {
+        ladder.into_short().map(Stair::new)
     }
 
     fn new(ladder: Ladder) -> Stair {

@@ -22,7 +22,6 @@
 
 #[allow(clippy::wildcard_imports)] // some intrinsics
 use std::arch::x86_64::*;
-use std::ops::Range;
 
 use super::{BATCH, SMALL};
 use crate::isa::{Avx2, Avx512};
@@ -133,7 +132,7 @@ impl Sieve {
             let mut batch = Vec::new();
             for (number, draft) in drafts.iter_mut().enumerate() {
                 sieve.values.push(draft.values());
-                batch.push((number, draft.start(0..lanes, answers), &draft.splits));
+                batch.push((number, draft.start(lanes, answers), &draft.splits));
             }
             batch.sort_by_key(|(_, _, splits)| splits.len());
             let node =
@@ -186,6 +185,19 @@ impl Draft {
         trees.map(draft).collect()
     }
 
+    /// Orders the leaves by their values, the highest first.
+    pub(in crate::scoring) fn sort_leaves(&mut self) {
+        let mut order: Vec<usize> = (0..self.values.len()).collect();
+        order.sort_by(|&a, &b| self.values[b].total_cmp(&self.values[a]));
+        let moved = |leaves: u16| {
+            (0..).zip(&order).fold(0, |moved, (place, &leaf)| moved | (leaves >> leaf & 1) << place)
+        };
+        for split in &mut self.splits {
+            (split.yes, split.no) = (moved(split.yes), moved(split.no));
+        }
+        self.values = order.iter().map(|&leaf| self.values[leaf]).collect();
+    }
+
     /// The values of the leaves, each at its [`place`].
     pub(in crate::scoring) fn values(&self) -> [f64; SMALL] {
         let mut values = [0.0; SMALL];
@@ -213,14 +225,14 @@ impl Draft {
         Some(yes | no)
     }
 
-    /// The leaves that each lane begins with; leaves only the nodes that can take away one of them.
-    pub(in crate::scoring) fn start(&mut self, lanes: Range<usize>, answers: &KernelAnswers) -> Vec<u16> {
-        let mut reach = vec![u16::MAX; lanes.len()];
+    /// The leaves that each lane's kernel can reach; leaves only the nodes that decide among some of them.
+    pub(in crate::scoring) fn start(&mut self, lanes: usize, answers: &KernelAnswers) -> Vec<u16> {
+        let mut reach = vec![u16::MAX >> (SMALL - self.values.len()); lanes];
         self.splits.retain(|split| {
             let Some(yes) = answers.yes(usize::from(split.question)) else { return true };
-            for (lane, reach) in lanes.clone().zip(&mut reach) {
-                let yes = (yes[lane / 64] >> (lane % 64)) as u16 & 1;
-                *reach &= !split.yes | yes.wrapping_neg();
+            for (lane, reach) in reach.iter_mut().enumerate() {
+                let is_yes = yes[lane / 64] >> (lane % 64) & 1 == 1;
+                *reach &= !if is_yes { split.no } else { split.yes };
             }
             false
         });
@@ -254,14 +266,38 @@ impl Halves {
             *reach = _mm256_and_si256(*reach, _mm256_or_si256(yes, rest));
         }
     }
+
+    /// Leaves of all elements only those that remain after a yes or after a no.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(in crate::scoring) fn choose(
+        self,
+        reach: &mut [__m256i; 2],
+        answer: u32,
+        after_no: u32,
+        after_yes: u32,
+    ) {
+        let answer = _mm256_set1_epi32(answer as i32);
+        let (after_no, after_yes) = (_mm256_set1_epi32(after_no as i32), _mm256_set1_epi32(after_yes as i32));
+        for (reach, bits) in reach.iter_mut().zip(self.0) {
+            let yes = _mm256_cmpeq_epi16(_mm256_and_si256(answer, bits), bits);
+            *reach = _mm256_and_si256(*reach, _mm256_blendv_epi8(after_no, after_yes, yes));
+        }
+    }
 }
 
 /// The [`place`] of each element's lowest leaf.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub(in crate::scoring) fn lowest(reach: __m256i) -> __m256i {
-    let lowest = _mm256_and_si256(reach, _mm256_sub_epi16(_mm256_setzero_si256(), reach));
-    _mm256_srli_epi16::<UPPER>(_mm256_mullo_epi16(lowest, _mm256_set1_epi16(SEQUENCE as i16)))
+    place_of(_mm256_and_si256(reach, _mm256_sub_epi16(_mm256_setzero_si256(), reach)))
+}
+
+/// The [`place`] of each element's only leaf.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(in crate::scoring) fn place_of(leaf: __m256i) -> __m256i {
+    _mm256_srli_epi16::<UPPER>(_mm256_mullo_epi16(leaf, _mm256_set1_epi16(SEQUENCE as i16)))
 }
 
 /// The leaves of both vectors.
@@ -272,6 +308,18 @@ pub(in crate::scoring) fn load(words: &Words) -> [__m256i; 2] {
     unsafe {
         let words = words.0.as_ptr();
         [_mm256_load_si256(words.cast()), _mm256_load_si256(words.add(LANES / 2).cast())]
+    }
+}
+
+/// Stores both vectors.
+#[inline]
+#[target_feature(enable = "avx2")]
+pub(in crate::scoring) fn store(words: &mut Words, vectors: [__m256i; 2]) {
+    // SAFETY: 32 words, aligned to a line.
+    unsafe {
+        let words = words.0.as_mut_ptr();
+        _mm256_store_si256(words.cast(), vectors[0]);
+        _mm256_store_si256(words.add(LANES / 2).cast(), vectors[1]);
     }
 }
 
@@ -315,12 +363,7 @@ fn halved_leaves(number: u16, start: &Words, nodes: &[Node], answers: &[u32]) ->
     }
     let before = _mm256_set1_epi16((usize::from(number) * SMALL) as i16);
     let mut leaves = Words::default();
-    // SAFETY: 32 words, aligned to a line.
-    unsafe {
-        let words = leaves.0.as_mut_ptr();
-        _mm256_store_si256(words.cast(), _mm256_or_si256(lowest(reach[0]), before));
-        _mm256_store_si256(words.add(LANES / 2).cast(), _mm256_or_si256(lowest(reach[1]), before));
-    }
+    store(&mut leaves, reach.map(|reach| _mm256_or_si256(lowest(reach), before)));
     leaves
 }
 

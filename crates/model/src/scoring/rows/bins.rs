@@ -5,11 +5,11 @@ use super::compile::{EVERYBODY, NOBODY, SOME};
 use super::slab::ROWS;
 use crate::scoring::compile::stair::Stair;
 use crate::scoring::scratch::grow;
-use crate::scoring::unchecked::get;
+use crate::scoring::unchecked::{get, set};
 
 /// The positions of some rows, stair after stair.
 #[derive(Debug, Default)]
-pub(super) struct Positions {
+pub(in crate::scoring) struct Positions {
     bytes: Vec<u8>,
     /// Room for the rows of a stair.
     stride: usize,
@@ -21,12 +21,17 @@ pub(super) struct Positions {
 }
 
 /// A question whose answers differ: its stair, and its place there.
-pub(super) type Step = (u32, u8);
+pub(in crate::scoring) type Step = (u32, u8);
 
 impl Positions {
     /// Finds the positions of `rows` rows; `column` writes the values of a column.
     #[inline(always)]
-    pub(super) fn find(&mut self, stairs: &[Stair], rows: usize, mut column: impl FnMut(usize, &mut [f64])) {
+    pub(in crate::scoring) fn find(
+        &mut self,
+        stairs: &[Stair],
+        rows: usize,
+        mut column: impl FnMut(usize, &mut [f64]),
+    ) {
         // There is room for a whole slab.
         self.stride = if rows <= 64 { 64 } else { (rows + ROWS).next_multiple_of(64) };
         grow(&mut self.bytes, stairs.len() * self.stride);
@@ -66,7 +71,13 @@ impl Positions {
 
     /// What is known about each question of all `rows` rows, and the steps of those whose answers differ.
     #[inline(always)]
-    pub(super) fn codes(&self, stairs: &[Stair], rows: usize, codes: &mut [u16], steps: &mut Vec<Step>) {
+    pub(in crate::scoring) fn codes(
+        &self,
+        stairs: &[Stair],
+        rows: usize,
+        codes: &mut [u16],
+        steps: &mut Vec<Step>,
+    ) {
         steps.clear();
         for (number, stair) in stairs.iter().enumerate() {
             let (least, most) = (usize::from(self.ranges[number].0), usize::from(self.ranges[number].1));
@@ -122,21 +133,25 @@ impl Positions {
         }
     }
 
-    /// The rows that answer each step's question with yes, of as many rows as a mask has bits, from `first`
-    /// on.
+    /// The rows that answer each step's question with yes, in masks of as many words, from `first` on.
     #[inline(always)]
-    pub(super) fn masks<const W: usize>(&self, steps: &[Step], first: usize, masks: &mut [u64], avx2: bool) {
-        let masks = masks.as_chunks_mut::<W>().0;
-        debug_assert!(masks.len() >= steps.len());
+    pub(in crate::scoring) fn masks(
+        &self,
+        steps: &[Step],
+        first: usize,
+        words: usize,
+        masks: &mut [u64],
+        avx2: bool,
+    ) {
+        debug_assert!(masks.len() >= steps.len() * words);
         for at in 0..steps.len() {
             // SAFETY: there is a mask for each step, and all rows of a slab have positions (`find`).
             unsafe {
                 let (stair, place) = get(steps, at);
                 let positions =
                     self.bytes.as_ptr().add(stair as usize * self.stride + first).cast::<[u8; 64]>();
-                let mask = masks.get_unchecked_mut(at);
-                for word in 0..W {
-                    mask[word] = at_most(&*positions.add(word), place, avx2);
+                for word in 0..words {
+                    set(masks, at * words + word, at_most(&*positions.add(word), place, avx2));
                 }
             }
         }

@@ -228,9 +228,9 @@ impl Layout<'_> {
 
 /// What is known about a question before any row is looked at: everybody answers no, or yes; else this plus
 /// the number of its mask.
-pub(super) const NOBODY: u16 = 0;
-pub(super) const EVERYBODY: u16 = 1;
-pub(super) const SOME: u16 = 2;
+pub(in crate::scoring) const NOBODY: u16 = 0;
+pub(in crate::scoring) const EVERYBODY: u16 = 1;
+pub(in crate::scoring) const SOME: u16 = 2;
 
 impl Parts {
     /// Appends a part without the nodes that send all rows the same way. `tasks` is working memory.

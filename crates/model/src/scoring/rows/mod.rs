@@ -21,7 +21,7 @@
 // Iterators over arrays are functions, which are not always inlined where the CPU's features differ.
 #![allow(clippy::needless_range_loop)]
 
-mod bins;
+pub(super) mod bins;
 mod compile;
 mod slab;
 
@@ -39,6 +39,8 @@ use crate::forest::Forest;
 use crate::isa::Isa;
 use bins::{Positions, Step};
 use compile::{Compiled, Parts};
+#[cfg(target_arch = "x86_64")]
+pub(super) use compile::{EVERYBODY, NOBODY, SOME};
 use slab::Slab;
 
 /// Rows whose positions are in memory at once.
@@ -259,7 +261,7 @@ fn block(
             grow(&mut slab.masks, 2 + steps.len());
             // By codes: nobody, everybody, and those of the steps.
             slab.masks[..2].copy_from_slice(&[0, u64::MAX]);
-            positions.masks::<1>(steps, 0, &mut slab.masks[2..], avx2);
+            positions.masks(steps, 0, 1, &mut slab.masks[2..], avx2);
             return match sums.len() {
                 ..=32 => slab.sum_alike::<32>(&compiled.parts, parts, codes, sums),
                 _ => slab.sum_alike::<64>(&compiled.parts, parts, codes, sums),
@@ -303,6 +305,6 @@ fn add_slab<const W: usize>(
     avx2: bool,
 ) {
     grow(&mut slab.masks, steps.len() * W);
-    positions.masks::<W>(steps, first, &mut slab.masks, avx2);
+    positions.masks(steps, first, W, &mut slab.masks, avx2);
     slab.sum::<W>(trees, parts, sums, avx2);
 }

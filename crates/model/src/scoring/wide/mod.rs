@@ -14,7 +14,8 @@
 //! For one problem, most questions have one answer for the whole pool: those about the problem, and those
 //! whose threshold is outside the range of the pool's values. They cost as much as in a pool of one kernel.
 //!
-//! Pools are cut into slabs, so that the sums and sets of one stay in the cache.
+//! Pools are cut into slabs, so that the sums and sets of one stay in the cache. Small trees are not walked
+//! where there is AVX2.
 
 #[cfg(target_arch = "x86_64")]
 mod avx512;
@@ -24,6 +25,8 @@ mod sieve;
 use std::ops::AddAssign;
 
 use crate::forest::Forest;
+#[cfg(target_arch = "x86_64")]
+use crate::isa::Avx2;
 use crate::isa::Isa;
 use crate::scoring::Values;
 use crate::scoring::compile::answers::KernelAnswers;
@@ -33,9 +36,6 @@ use crate::scoring::compile::cells::{
 };
 use crate::scoring::compile::ladder::Ladders;
 use crate::scoring::compile::lanes::{Column, Lanes};
-use crate::scoring::narrow::SMALL;
-#[cfg(target_arch = "x86_64")]
-use crate::scoring::scratch::Bytes;
 use crate::scoring::scratch::{Scratch, grow};
 use crate::scoring::shortlist::Scale;
 use crate::scoring::unchecked::{get, set};
@@ -45,9 +45,8 @@ use sieve::Sieve;
 
 /// Trees per batch.
 pub(in crate::scoring) const BATCH: usize = 16;
-/// Maximum number of lanes of a slab; of one for small trees.
+/// Maximum number of lanes of a slab.
 const SLAB: usize = 8192;
-const SMALL_SLAB: usize = 1024;
 /// Lanes whose leaves' values are added together.
 #[cfg(target_arch = "x86_64")]
 const TOGETHER: usize = 8;
@@ -61,7 +60,11 @@ const FIRST_MASK: u32 = 2;
 
 #[derive(Debug)]
 pub(in crate::scoring) struct Wide {
+    lanes: usize,
+    /// None if the trees are small.
     slabs: Vec<Slab>,
+    #[cfg(target_arch = "x86_64")]
+    sieve: Option<Box<Sieve>>,
     isa: Isa,
     scale: Option<Scale>,
 }
@@ -78,9 +81,6 @@ struct Slab {
     /// Answers to the questions about kernels alone.
     answers: Vec<u32>,
     masks: Vec<u64>,
-    /// For small trees.
-    #[cfg(target_arch = "x86_64")]
-    sieve: Option<Sieve>,
 }
 
 /// What the walk of a slab reads.
@@ -94,7 +94,7 @@ pub(in crate::scoring) struct View<'a> {
 }
 
 impl Wide {
-    #[allow(unused_mut, unused_variables)] // other architectures have no sieve
+    #[allow(unused_variables)] // other architectures have no sieve
     pub(in crate::scoring) fn new(
         forest: &Forest,
         cells: &Cells,
@@ -103,25 +103,34 @@ impl Wide {
         answers: &KernelAnswers,
         isa: Isa,
     ) -> Wide {
-        let is_small = forest.trees().iter().all(|tree| tree.leaf_values().len() <= SMALL);
-        // A walk is the same for all lanes of a slab, and gains by large ones.
-        let is_sieved = is_small && isa != Isa::Portable;
-        let slabs = lanes.len().div_ceil(if is_sieved { SMALL_SLAB } else { SLAB }).max(1);
-        let size = lanes.len().div_ceil(slabs).next_multiple_of(64);
-        let starts = (0..lanes.len()).step_by(size);
-        let mut slabs: Vec<Slab> = starts
-            .map(|first| Slab::new(lanes, ladders, answers, first, size.min(lanes.len() - first)))
-            .collect();
-        let mut scale = Scale::new(forest);
+        let scale = Scale::new(forest);
+        let mut wide = Wide {
+            lanes: lanes.len(),
+            slabs: Vec::new(),
+            #[cfg(target_arch = "x86_64")]
+            sieve: None,
+            isa,
+            scale,
+        };
         #[cfg(target_arch = "x86_64")]
-        if let (Some(of_walk), Some(_)) = (scale, isa.avx2()) {
-            for slab in &mut slabs {
-                let lanes = slab.first..lanes.len().min(slab.first + size);
-                slab.sieve = Sieve::new(cells, answers, lanes, of_walk);
-                scale = slab.sieve.as_ref().map_or(scale, |sieve| Some(sieve.scale));
+        if let (Some(scale), Some(_)) = (scale, isa.avx2()) {
+            wide.sieve = Sieve::new(cells, ladders, answers, lanes, scale).map(Box::new);
+            if let Some(sieve) = &wide.sieve {
+                wide.scale = Some(sieve.scale);
+                return wide;
             }
         }
-        Wide { slabs, isa, scale }
+        let slabs = lanes.len().div_ceil(SLAB).max(1);
+        let size = lanes.len().div_ceil(slabs).next_multiple_of(64);
+        let slab = |first| Slab::new(lanes, ladders, answers, first, size.min(lanes.len() - first));
+        wide.slabs.extend((0..lanes.len()).step_by(size).map(slab));
+        wide
+    }
+
+    /// The sieve, and the instructions that it needs.
+    #[cfg(target_arch = "x86_64")]
+    fn sieve(&self) -> Option<(&Sieve, Avx2)> {
+        self.sieve.as_deref().zip(self.isa.avx2())
     }
 
     /// How [`estimate`](Self::estimate) rounds; `None` if it cannot.
@@ -132,7 +141,7 @@ impl Wide {
     /// What it does, for logs.
     pub(in crate::scoring) fn describe(&self) -> String {
         #[cfg(target_arch = "x86_64")]
-        if self.slabs.iter().any(|slab| slab.sieve.is_some()) {
+        if self.sieve.is_some() {
             return "small trees of many kernels, avx2".to_owned();
         }
         format!("wide walk, {}", self.isa.name())
@@ -144,6 +153,11 @@ impl Wide {
 
     /// Grows a scratch to the needed size.
     pub(in crate::scoring) fn fit(&self, cells: &Cells, ladders: &Ladders, scratch: &mut Scratch) {
+        grow(&mut scratch.sums, self.room());
+        #[cfg(target_arch = "x86_64")]
+        if let Some(sieve) = &self.sieve {
+            return sieve.fit(ladders.questions, scratch);
+        }
         let words = self.slabs.iter().map(|slab| slab.words).max().unwrap_or(0);
         let runs = self.slabs.iter().map(|slab| slab.runs.len()).max().unwrap_or(0);
         let steps = |ladder: &crate::scoring::compile::ladder::Ladder| ladder.questions.len().min(runs);
@@ -159,21 +173,15 @@ impl Wide {
         grow(&mut scratch.add_lanes, additions);
         grow(&mut scratch.add_value, additions);
         grow(&mut scratch.positions, runs);
-        grow(&mut scratch.sums, self.room());
-        #[cfg(target_arch = "x86_64")]
-        {
-            let found = |slab: &Slab| slab.sieve.as_ref().map_or(0, |sieve| sieve.found(slab.first).end);
-            grow(&mut scratch.found, self.slabs.last().map_or(0, found));
-            grow(&mut scratch.parts, words * 2);
-        }
     }
 
     /// Number of sums that the slabs write, including the last one's padding.
     pub(in crate::scoring) fn room(&self) -> usize {
-        self.slabs.last().map_or(0, |slab| slab.first + slab.words * 64)
+        self.slabs.last().map_or(self.lanes, |slab| slab.first + slab.words * 64)
     }
 
-    /// The sums of all lanes in whole numbers, times `factor`, into `scratch.whole`.
+    /// The sums of all lanes in whole numbers, times `factor`, into `scratch.whole`; the sieve only bounds them from
+    /// above, for [`refine`](Self::refine).
     pub(in crate::scoring) fn estimate(
         &self,
         cells: &Cells,
@@ -182,6 +190,10 @@ impl Wide {
         factor: f64,
         scratch: &mut Scratch,
     ) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some((sieve, isa)) = self.sieve() {
+            return sieve.bound(isa, ladders, values, scratch);
+        }
         for slab in &self.slabs {
             slab.answer(ladders, values, scratch);
             let view = View { cells, words: slab.words, all: &slab.all, masks: &slab.masks };
@@ -189,8 +201,6 @@ impl Wide {
             let part = &mut sums[slab.first..slab.first + slab.words * 64];
             part.fill(0);
             match self.isa {
-                #[cfg(target_arch = "x86_64")]
-                _ if slab.sieve.is_some() => self.find(slab, scratch, Some(part)),
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512(isa) => avx512::sum_rounded(isa, view, scratch, part, factor),
                 #[cfg(target_arch = "x86_64")]
@@ -212,6 +222,11 @@ impl Wide {
         values: &Values<'_>,
         scratch: &mut Scratch,
     ) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some((sieve, isa)) = self.sieve() {
+            sieve.find(isa, ladders, values, scratch);
+            return sieve.sum(0..self.lanes, &scratch.found, &mut scratch.sums[..self.lanes]);
+        }
         for slab in &self.slabs {
             slab.answer(ladders, values, scratch);
             let view = View { cells, words: slab.words, all: &slab.all, masks: &slab.masks };
@@ -220,11 +235,6 @@ impl Wide {
             let part = &mut sums[slab.first..slab.first + slab.words * 64];
             part.fill(0.0);
             match self.isa {
-                #[cfg(target_arch = "x86_64")]
-                _ if slab.sieve.is_some() => {
-                    self.find(slab, scratch, None);
-                    slab.sum(Some, &scratch.found, part);
-                }
                 #[cfg(target_arch = "x86_64")]
                 Isa::Avx512(isa) => avx512::sum(isa, view, scratch, part),
                 #[cfg(target_arch = "x86_64")]
@@ -241,46 +251,27 @@ impl Wide {
 
 #[cfg(target_arch = "x86_64")]
 impl Wide {
-    /// The sums of some lanes, in their ascending order, whose leaves [`estimate`](Self::estimate) has found. False for
-    /// a walk, which does not note them.
+    /// Replaces bounds of [`estimate`](Self::estimate) that are at least the cutoff by sums; false if there are none.
+    pub(in crate::scoring) fn refine(&self, cutoff: i64, scratch: &mut Scratch) -> bool {
+        self.sieve().is_some_and(|(sieve, isa)| sieve.refine(isa, cutoff, scratch))
+    }
+
+    /// The sums of some lanes, whose leaves [`estimate`](Self::estimate) or [`refine`](Self::refine) has found. False
+    /// for a walk, which does not note them.
     pub(in crate::scoring) fn sum_some(&self, lanes: &[u32], scratch: &mut Scratch) -> bool {
-        let mut rest = lanes;
-        for slab in &self.slabs {
-            let Some(sieve) = &slab.sieve else { return false };
-            let end = slab.first + sieve.lanes();
-            let (own, others) = rest.split_at(rest.partition_point(|&lane| (lane as usize) < end));
-            let sums = &mut scratch.listed_sums[lanes.len() - rest.len()..][..own.len()];
-            slab.sum(|at| own.get(at).map(|&lane| lane as usize - slab.first), &scratch.found, sums);
-            rest = others;
-        }
+        let Some(sieve) = &self.sieve else { return false };
+        let sums = &mut scratch.listed_sums[..lanes.len()];
+        sieve.sum(lanes.iter().map(|&lane| lane as usize), &scratch.found, sums);
         true
-    }
-
-    /// Finds the leaves of a slab's lanes.
-    fn find(&self, slab: &Slab, scratch: &mut Scratch, sums: Option<&mut [i32]>) {
-        let (Some(sieve), Some(isa)) = (&slab.sieve, self.isa.avx2()) else { return };
-        let mut found = std::mem::take(&mut scratch.found);
-        let own = &mut found[sieve.found(slab.first)];
-        sieve.find(isa, (slab.masks.len(), slab.words), scratch, own, sums);
-        scratch.found = found;
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-impl Slab {
-    /// The sums of lanes whose leaves were found.
-    fn sum(&self, lane: impl Fn(usize) -> Option<usize>, found: &[Bytes], sums: &mut [f64]) {
-        let Some(sieve) = &self.sieve else { return };
-        let found = &found[sieve.found(self.first)];
-        for (at, sums) in (0..).step_by(TOGETHER).zip(sums.chunks_mut(TOGETHER)) {
-            let lanes = std::array::from_fn(|next| lane(at + next).unwrap_or(0));
-            sums.copy_from_slice(&sieve.sums(found, lanes)[..sums.len()]);
-        }
     }
 }
 
 #[cfg(not(target_arch = "x86_64"))]
 impl Wide {
+    pub(in crate::scoring) fn refine(&self, _: i64, _: &mut Scratch) -> bool {
+        false
+    }
+
     pub(in crate::scoring) fn sum_some(&self, _: &[u32], _: &mut Scratch) -> bool {
         false
     }
@@ -320,16 +311,8 @@ impl Slab {
                 _ => runs.push((class, lane, lane + 1)),
             }
         }
-        let mut slab = Slab {
-            first,
-            words,
-            all,
-            runs,
-            answers: vec![NONE; ladders.questions],
-            masks: Vec::new(),
-            #[cfg(target_arch = "x86_64")]
-            sieve: None,
-        };
+        let answers_of = vec![NONE; ladders.questions];
+        let mut slab = Slab { first, words, all, runs, answers: answers_of, masks: Vec::new() };
         for ladder in ladders.of(Column::Kernel) {
             // Whole vectors of words, as many as the slab has.
             let mut mask = vec![0; words];

@@ -1,17 +1,26 @@
-//! Small trees for the lanes of a slab, 32 lanes at a time, with AVX2.
+//! Small trees for many lanes, 32 at a time, with AVX2.
 //!
 //! The idea is that of [the narrow sieve](crate::scoring::narrow::sieve). Here most questions have one answer for the
-//! whole pool, so that a tree is cut down first:
+//! whole pool, so that a tree is cut down first; and questions about problem and kernel have one answer for a *run*, the
+//! lanes of one class, so that runs come before lanes:
 //!
 //! ```text
 //! for each tree:
 //!     reach = all leaves; for each node with one answer: without those behind the other answer
 //!     kept = the nodes with several answers that some leaf in reach is behind
-//!     for each group of lanes:
-//!         leaf[tree][lane] = the lowest bit of start[tree][lane] & reach & what each kept node leaves
-//!         about[lane] += rounded value[tree][leaf]                                for a shortlist
+//!     for each group of runs:
+//!         left[tree][run] = start[tree][run] & reach, without those behind the other answer to each kept node
+//!         most[run] += rounded value[tree][the best leaf left]
+//! for each group of lanes, for a shortlist only those with a run that the best lanes so far are not beyond:
+//!     for each tree:
+//!         leaf[tree][lane] = the one in left[tree][run of the lane] & own[tree][lane]
+//!         about[lane] += rounded value[tree][leaf]
 //! for each lane: sum += value[tree][leaf[tree][lane]], in the order of the trees      all, or the shortlist's
 //! ```
+//!
+//! Leaves are the bits of a word in the order of their values, the highest first, so that the lowest bit is the best
+//! leaf. `own` has the leaves that a lane's kernel can reach, and `start` those that one of a run's can; so `most` is
+//! no less than `about` of any of its lanes. Where runs have few lanes, each lane is a run, which leaves one leaf.
 //!
 //! Rounded values are half words, the eight largest of which do not overflow one. Trees of different sizes of values
 //! have different units, `2^shift / factor`.
@@ -20,14 +29,18 @@
 use std::arch::x86_64::*;
 use std::ops::Range;
 
-use super::{ALL, FIRST_MASK, NONE, TOGETHER};
+use super::TOGETHER;
 use crate::isa::Avx2;
+use crate::scoring::Values;
 use crate::scoring::compile::answers::KernelAnswers;
 use crate::scoring::compile::cells::Cells;
-use crate::scoring::compile::lanes::LANES;
+use crate::scoring::compile::ladder::Ladders;
+use crate::scoring::compile::lanes::{Column, LANES, Lanes};
+use crate::scoring::compile::stair::Stair;
 use crate::scoring::narrow::SMALL;
-use crate::scoring::narrow::sieve::{Draft, Halves, Split, TWICE, halved, load, lowest};
-use crate::scoring::scratch::{Bytes, Scratch, Words};
+use crate::scoring::narrow::sieve::{Draft, Halves, Split, TWICE, halved, load, lowest, place_of, store};
+use crate::scoring::rows::{EVERYBODY, NOBODY, SOME};
+use crate::scoring::scratch::{Bytes, Scratch, Words, grow};
 use crate::scoring::shortlist::Scale;
 use crate::scoring::unchecked::{get, set};
 
@@ -35,16 +48,27 @@ use crate::scoring::unchecked::{get, set};
 const BATCH: usize = 8;
 /// The largest rounded value: so many do not overflow a half word.
 const LARGEST: f64 = (i16::MAX as usize / BATCH) as f64;
+/// Runs that the lanes of a group can have: the words of half a vector.
+const RUNS: usize = 8;
+/// Lanes of a run in the mean from which on runs come before lanes.
+const FEW: usize = 2;
 
 #[derive(Debug)]
 pub(in crate::scoring) struct Sieve {
-    /// Groups of lanes.
-    groups: usize,
+    /// The lanes of each run.
+    runs: Vec<Range<usize>>,
+    /// The class of each row of answers, of which each group of runs has 32.
+    rows: Vec<u32>,
+    stairs: Vec<Stair>,
     /// By their shift.
     trees: Vec<Tree>,
-    splits: Vec<Split>,
-    /// The leaves that each element begins with: tree after tree, group after group.
+    nodes: Vec<Node>,
+    /// The leaves that each run begins with: tree after tree, group after group.
     starts: Vec<Words>,
+    /// None if each lane is a run.
+    groups: Vec<Group>,
+    /// The leaves that each lane can reach: group after group, tree after tree.
+    own: Vec<Words>,
     /// The values of the leaves of each tree, in the order of the trees.
     values: Vec<[f64; SMALL]>,
     /// How values are rounded.
@@ -54,58 +78,102 @@ pub(in crate::scoring) struct Sieve {
 #[derive(Debug)]
 struct Tree {
     number: usize,
-    splits: usize,
+    /// How many nodes are about the problem, and how many about problem and kernel, which come next.
+    nodes: [usize; 2],
     shift: u32,
     /// The rounded values' bytes.
     low: [u8; SMALL],
     high: [u8; SMALL],
 }
 
+/// Up to 32 consecutive lanes.
+#[derive(Debug)]
+struct Group {
+    lanes: Range<usize>,
+    /// The run of the first one.
+    run: usize,
+    /// The bytes of each lane's run among the words of [`RUNS`].
+    shuffle: [Bytes; 2],
+}
+
+#[derive(Debug)]
+struct Node {
+    question: u32,
+    /// The leaves that remain after a no, after a yes and after several answers, twice.
+    rest: [u32; 3],
+}
+
 /// A node with several answers.
 #[derive(Clone, Copy, Default)]
 struct Kept {
-    /// Where its answers for the groups begin.
-    answers: usize,
-    /// The leaves that remain after a no, twice.
-    rest: u32,
+    /// Where its answers for the groups of runs begin.
+    answers: u32,
+    after_no: u32,
+    after_yes: u32,
+}
+
+impl Node {
+    fn new(split: Split) -> Node {
+        let after = |gone: u16| u32::from(!gone) * TWICE;
+        Node { question: split.question.into(), rest: [after(split.yes), after(split.no), u32::MAX] }
+    }
 }
 
 impl Sieve {
     /// `None` if a tree has more leaves, or there are too many trees.
     pub(in crate::scoring) fn new(
         cells: &Cells,
+        ladders: &Ladders,
         answers: &KernelAnswers,
-        lanes: Range<usize>,
+        lanes: &Lanes,
         scale: Scale,
     ) -> Option<Sieve> {
-        let groups = lanes.len().div_ceil(LANES);
+        u16::try_from(ladders.questions + usize::from(SOME)).ok()?;
         let mut drafts = Draft::all(cells)?;
+        drafts.iter_mut().for_each(Draft::sort_leaves);
         let values: Vec<_> = drafts.iter().map(Draft::values).collect();
-        let mut trees: Vec<_> = values.iter().zip(&mut drafts).enumerate().collect();
+        let mut trees: Vec<_> = values.iter().zip(drafts).enumerate().collect();
         let shift = |values: &[f64; SMALL]| {
             let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
             (0..31).find(|&shift| largest * scale.factor <= LARGEST * f64::from(1 << shift))
         };
         trees.sort_by_cached_key(|(_, (values, _))| shift(values));
+        let runs = runs(&lanes.classes);
+        let groups = if runs.len() < lanes.len() { Group::all(&runs) } else { Vec::new() };
+        let row = |row| {
+            let run = runs.get(row / LANES * LANES + halved(row % LANES)).or(runs.last());
+            run.map_or(0, |run| lanes.classes[run.start])
+        };
         let mut sieve = Sieve {
-            groups,
+            rows: (0..runs.len().next_multiple_of(LANES)).map(row).collect(),
+            stairs: ladders.of(Column::Pair).cloned().flat_map(Stair::of).collect(),
             trees: Vec::new(),
-            splits: Vec::new(),
+            nodes: Vec::new(),
             starts: Vec::new(),
+            own: vec![Words::default(); groups.len() * trees.len()],
             values: Vec::new(),
             scale: Scale { error: 0, ..scale },
+            runs,
+            groups,
         };
-        for (number, (values, draft)) in trees {
+        let count = trees.len();
+        for (place, (number, (values, mut draft))) in trees.into_iter().enumerate() {
             let shift = shift(values)?;
             let rounded = values.map(|value| (value * scale.factor / f64::from(1 << shift)).round() as i16);
-            for lanes in draft.start(lanes.clone(), answers).chunks(LANES) {
-                let mut start = Words([u16::MAX; LANES]);
-                lanes.iter().enumerate().for_each(|(lane, &leaves)| start.0[halved(lane)] = leaves);
-                sieve.starts.push(start);
+            let own = draft.start(lanes.len(), answers);
+            let pair = ladders.range(Column::Pair);
+            draft.splits.sort_by_key(|split| pair.contains(&split.question.into()));
+            let uniform = draft.splits.partition_point(|split| !pair.contains(&split.question.into()));
+            let any = |run: &Range<usize>| own[run.clone()].iter().fold(0, |any, leaves| any | leaves);
+            let starts: Vec<u16> = sieve.runs.iter().map(any).collect();
+            sieve.starts.extend(starts.chunks(LANES).map(Words::of));
+            for (at, group) in sieve.groups.iter().enumerate() {
+                sieve.own[at * count + place] = Words::of(&own[group.lanes.clone()]);
             }
             let (low, high) = (rounded.map(|value| value as u8), rounded.map(|value| (value >> 8) as u8));
-            sieve.trees.push(Tree { number, splits: draft.splits.len(), shift, low, high });
-            sieve.splits.append(&mut draft.splits);
+            let nodes = [uniform, draft.splits.len() - uniform];
+            sieve.trees.push(Tree { number, nodes, shift, low, high });
+            sieve.nodes.extend(draft.splits.iter().copied().map(Node::new));
             sieve.scale.error += 1 << shift;
         }
         sieve.scale.error = sieve.scale.error / 2 + 2;
@@ -113,74 +181,175 @@ impl Sieve {
         Some(sieve)
     }
 
-    /// Lanes, with those that fill the last group.
-    pub(in crate::scoring) fn lanes(&self) -> usize {
-        self.groups * LANES
+    /// Groups of runs.
+    fn parts(&self) -> usize {
+        self.rows.len() / LANES
     }
 
-    /// The place of the leaves of a slab from this lane on, among those of all.
-    pub(in crate::scoring) fn found(&self, first: usize) -> Range<usize> {
-        let (start, trees) = (first / LANES, self.values.len());
-        start * trees..(start + self.groups) * trees
+    /// Groups of the leaves that are found.
+    fn width(&self) -> usize {
+        if self.groups.is_empty() { self.parts() } else { self.groups.len() }
     }
 
-    /// Finds the leaf of each lane, from the answers in the scratch. `own` is the number of words of masks before those
-    /// of the scratch, and `words` that of a mask. With `sums`, adds rounded values to them.
+    /// Grows a scratch to the needed size.
+    pub(in crate::scoring) fn fit(&self, questions: usize, scratch: &mut Scratch) {
+        let words = self.rows.len().div_ceil(64);
+        let steps: usize = self.stairs.iter().map(|stair| stair.questions.len()).sum();
+        grow(&mut scratch.codes, questions);
+        scratch.steps.clear();
+        scratch.steps.reserve(steps);
+        grow(&mut scratch.masks, (usize::from(SOME) + steps) * words);
+        grow(&mut scratch.parts, self.parts());
+        grow(&mut scratch.most, self.rows.len());
+        // Groups read whole vectors from their first run on.
+        grow(&mut scratch.left, self.starts.len() + 1);
+        grow(&mut scratch.found, self.trees.len() * self.width());
+        scratch.is_found.clear();
+        scratch.is_found.resize(self.groups.len(), false);
+    }
+
+    /// Sets `scratch.whole` to the most that the sum of each lane can be in whole numbers.
+    pub(in crate::scoring) fn bound(
+        &self,
+        _proof: Avx2,
+        ladders: &Ladders,
+        values: &Values<'_>,
+        scratch: &mut Scratch,
+    ) {
+        scratch.most[..self.rows.len()].fill(0);
+        // SAFETY: the token proves that the CPU has the features.
+        unsafe { find_runs::<true>(self, ladders, values, scratch) }
+        for (run, &most) in self.runs.iter().zip(&scratch.most) {
+            scratch.whole[run.clone()].fill(most);
+        }
+    }
+
+    /// Sets `scratch.whole` to the sums of lanes of groups in which one can be at least the cutoff. False if there are
+    /// none but those of which they are known.
+    pub(in crate::scoring) fn refine(&self, _proof: Avx2, cutoff: i64, scratch: &mut Scratch) -> bool {
+        let mut any = false;
+        for (number, group) in self.groups.iter().enumerate() {
+            let mut lanes = scratch.whole[group.lanes.clone()].iter();
+            if scratch.is_found[number] || lanes.all(|&most| i64::from(most) < cutoff) {
+                continue;
+            }
+            // SAFETY: the token proves that the CPU has the features.
+            let sums = unsafe { find_lanes::<true>(self, number, scratch) };
+            scratch.whole[group.lanes.clone()].copy_from_slice(&sums[..group.lanes.len()]);
+            (scratch.is_found[number], any) = (true, true);
+        }
+        any
+    }
+
+    /// Finds the leaves of all lanes.
     pub(in crate::scoring) fn find(
         &self,
         _proof: Avx2,
-        (own, words): (usize, usize),
+        ladders: &Ladders,
+        values: &Values<'_>,
         scratch: &mut Scratch,
-        found: &mut [Bytes],
-        sums: Option<&mut [i32]>,
     ) {
         // SAFETY: the token proves that the CPU has the features.
         unsafe {
-            match sums {
-                Some(sums) => find::<true>(self, (own, words), scratch, found, sums),
-                None => find::<false>(self, (own, words), scratch, found, &mut []),
-            }
+            find_runs::<false>(self, ladders, values, scratch);
+            (0..self.groups.len()).for_each(|group| _ = find_lanes::<false>(self, group, scratch));
         }
     }
 
     /// The sums of some lanes, whose leaves were found.
-    pub(in crate::scoring) fn sums(&self, found: &[Bytes], lanes: [usize; TOGETHER]) -> [f64; TOGETHER] {
-        let mut sums = [0.0; TOGETHER];
-        let places = lanes.map(|lane| (lane / LANES, byte(halved(lane % LANES))));
-        for (values, found) in self.values.iter().zip(found.chunks_exact(self.groups)) {
-            for (sum, (group, byte)) in sums.iter_mut().zip(places) {
-                let leaf = found.get(group).map_or(0, |found| found.0[byte]);
-                *sum += values[usize::from(leaf) % SMALL];
+    pub(in crate::scoring) fn sum(
+        &self,
+        lanes: impl Iterator<Item = usize>,
+        found: &[Bytes],
+        sums: &mut [f64],
+    ) {
+        let width = self.width();
+        let mut places = lanes.map(|lane| self.place(lane));
+        for sums in sums.chunks_mut(TOGETHER) {
+            let places: [_; TOGETHER] = std::array::from_fn(|_| places.next().unwrap_or_default());
+            let mut all = [0.0; TOGETHER];
+            for (values, found) in self.values.iter().zip(found.chunks_exact(width)) {
+                for (sum, (group, byte)) in all.iter_mut().zip(places) {
+                    let leaf = found.get(group).map_or(0, |found| found.0[byte % LANES]);
+                    *sum += values[usize::from(leaf) % SMALL];
+                }
             }
+            sums.copy_from_slice(&all[..sums.len()]);
         }
-        sums
+    }
+
+    /// The group of a lane, and its byte there.
+    fn place(&self, lane: usize) -> (usize, usize) {
+        let group = self.groups.partition_point(|group| group.lanes.end <= lane);
+        match self.groups.get(group) {
+            Some(Group { lanes, .. }) => (group, byte(lane - lanes.start)),
+            None => (lane / LANES, byte(lane % LANES)),
+        }
     }
 
     /// Cuts a tree down to the leaves that its lanes can reach, and the nodes that decide among them.
     #[inline(always)]
     fn cut(
-        splits: &[Split],
-        answers: &[u32],
-        (own, words): (usize, usize),
+        [uniform, pair]: [&[Node]; 2],
+        codes: &[u16],
+        halves: u32,
         kept: &mut [Kept; SMALL],
-    ) -> (u16, usize) {
-        let (mut reach, mut count) = (u16::MAX, 0);
-        for split in splits {
-            // SAFETY: questions are of this forest; all have answers (`Wide::fit`). A tree has fewer than 16 nodes.
-            let answer = unsafe { get(answers, usize::from(split.question)) };
-            let gone = [split.yes, split.no, 0][answer.min(FIRST_MASK) as usize];
-            reach &= !gone;
-            let mask = (answer.wrapping_sub(FIRST_MASK) as usize).wrapping_mul(words).wrapping_sub(own);
-            let rest = u32::from(!split.yes) * TWICE;
-            // SAFETY: as before.
-            unsafe { set(kept, count, Kept { answers: mask.wrapping_mul(2), rest }) };
-            count += usize::from((answer > ALL) & (reach & split.yes != 0));
+    ) -> (u32, usize) {
+        let (mut reach, mut count) = (u32::MAX, 0);
+        // SAFETY: questions are of this forest; all have codes (`find_runs`), of which those about the problem are at
+        // most 1. A tree has fewer than 16 nodes.
+        unsafe {
+            for node in uniform {
+                reach &= get(&node.rest, get(codes, node.question as usize).into());
+            }
+            for node in pair {
+                let code = get(codes, node.question as usize);
+                let [after_no, after_yes, _] = node.rest;
+                reach &= get(&node.rest, code.min(SOME).into());
+                set(kept, count, Kept { answers: u32::from(code).wrapping_mul(halves), after_no, after_yes });
+                count += usize::from((code >= SOME) & (reach & !after_no != 0));
+            }
         }
         (reach, count)
     }
 }
 
-const _: () = assert!(NONE == 0 && ALL == 1 && FIRST_MASK == 2);
+const _: () = assert!(NOBODY == 0 && EVERYBODY == 1 && SOME == 2);
+
+/// Consecutive lanes of one class; lanes alone, if these are few.
+fn runs(classes: &[u32]) -> Vec<Range<usize>> {
+    let alone = |lane| lane..lane + 1;
+    let mut runs: Vec<Range<usize>> = Vec::new();
+    for (lane, &class) in classes.iter().enumerate() {
+        match runs.last_mut() {
+            Some(run) if classes[run.start] == class => run.end += 1,
+            _ => runs.push(alone(lane)),
+        }
+    }
+    if runs.len() * FEW > classes.len() { (0..classes.len()).map(alone).collect() } else { runs }
+}
+
+impl Group {
+    /// Those of all lanes.
+    fn all(runs: &[Range<usize>]) -> Vec<Group> {
+        let mut groups: Vec<Group> = Vec::new();
+        for (run, lane) in
+            runs.iter().enumerate().flat_map(|(run, lanes)| lanes.clone().map(move |lane| (run, lane)))
+        {
+            let has_room = |group: &Group| group.lanes.len() < LANES && run - group.run < RUNS;
+            if !groups.last().is_some_and(has_room) {
+                groups.push(Group { lanes: lane..lane, run, shuffle: [Bytes::default(); 2] });
+            }
+            if let Some(Group { lanes, run: first, shuffle }) = groups.last_mut() {
+                let (at, word) = (lanes.len(), 2 * (run - *first) as u8);
+                let bytes = &mut shuffle[at * 2 / LANES].0[at * 2 % LANES..][..2];
+                bytes.copy_from_slice(&[word, word + 1]);
+                lanes.end += 1;
+            }
+        }
+        groups
+    }
+}
 
 /// The byte of an element's leaf, as vectors are packed.
 const fn byte(element: usize) -> usize {
@@ -188,78 +357,155 @@ const fn byte(element: usize) -> usize {
     element / 8 * 16 + vector * 8 + element % 8
 }
 
+/// Finds the leaves that are left for each run, and the best of them.
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
-fn find<const ROUNDED: bool>(
+fn find_runs<const ROUNDED: bool>(
     sieve: &Sieve,
-    (own, words): (usize, usize),
+    ladders: &Ladders,
+    values: &Values<'_>,
     scratch: &mut Scratch,
-    found: &mut [Bytes],
-    sums: &mut [i32],
 ) {
-    let Scratch { answers, masks, parts, .. } = scratch;
+    let Scratch { codes, steps, places, masks, left, found, parts, most, .. } = scratch;
+    for ladder in ladders.of(Column::Uniform) {
+        let position = ladder.position(values.uniform[ladder.column]);
+        let (no, yes) = codes[ladder.questions.clone()].split_at_mut(position);
+        no.fill(NOBODY);
+        yes.fill(EVERYBODY);
+    }
+    places.find(&sieve.stairs, sieve.rows.len(), |column, cells| {
+        let values = values.pair(column);
+        cells.iter_mut().zip(&sieve.rows).for_each(|(cell, &class)| *cell = values[class as usize]);
+    });
+    places.codes(&sieve.stairs, sieve.rows.len(), codes, steps);
+    let words = sieve.rows.len().div_ceil(64);
+    places.masks(steps, 0, words, &mut masks[usize::from(SOME) * words..], true);
     // SAFETY: every half of a word is a word, on a little-endian CPU the lower one first.
     let (_, masks, _) = unsafe { masks.align_to::<u32>() };
-    let (groups, halves) = (sieve.groups, Halves::new());
-    let (mut splits, mut kept) = (&sieve.splits[..], [Kept::default(); SMALL]);
+    let (count, halves) = (sieve.parts(), Halves::new());
+    let alone = sieve.groups.is_empty();
+    let (mut nodes, mut kept) = (&sieve.nodes[..], [Kept::default(); SMALL]);
     let (mut shift, mut together) = (0, 0);
-    for (tree, starts) in sieve.trees.iter().zip(sieve.starts.chunks_exact(groups)) {
-        let (own_splits, others) = splits.split_at(tree.splits);
-        splits = others;
-        let (reach, count) = Sieve::cut(own_splits, answers, (own, words), &mut kept);
+    let both = sieve.starts.chunks_exact(count).zip(left.chunks_exact_mut(count));
+    for (tree, (starts, left)) in sieve.trees.iter().zip(both) {
+        let (uniform, others) = nodes.split_at(tree.nodes[0]);
+        let (pair, others) = others.split_at(tree.nodes[1]);
+        nodes = others;
+        let (reach, kept_count) = Sieve::cut([uniform, pair], codes, words as u32 * 2, &mut kept);
         if ROUNDED {
             if together == BATCH || tree.shift != shift {
-                flush(&mut parts[..groups], sums, shift);
+                flush(&mut parts[..count], most, shift);
                 (shift, together) = (tree.shift, 0);
             }
             together += 1;
         }
-        // SAFETY: both have sixteen bytes.
-        let [low, high] = unsafe {
-            [&tree.low, &tree.high]
-                .map(|bytes| _mm256_broadcastsi128_si256(_mm_loadu_si128(bytes.as_ptr().cast())))
-        };
-        let reach = _mm256_set1_epi16(reach as i16);
-        let found = &mut found[tree.number * groups..][..groups];
-        for (group, ((start, found), part)) in starts.iter().zip(found).zip(&mut *parts).enumerate() {
+        let found = if alone { &mut found[tree.number * count..][..count] } else { &mut [] };
+        let tables = tree.tables();
+        let reach = _mm256_set1_epi32(reach as i32);
+        for (group, ((start, kept_left), part)) in starts.iter().zip(left).zip(&mut *parts).enumerate() {
             let mut left = load(start).map(|start| _mm256_and_si256(start, reach));
-            for kept in &kept[..count] {
+            for kept in &kept[..kept_count] {
                 // SAFETY: the node has a mask in the scratch, of two halves for each word.
-                let answer = unsafe { get(masks, kept.answers + group) };
-                halves.take(&mut left, answer, kept.rest);
+                let answer = unsafe { get(masks, kept.answers as usize + group) };
+                halves.choose(&mut left, answer, kept.after_no, kept.after_yes);
             }
             let places = _mm256_packus_epi16(lowest(left[0]), lowest(left[1]));
-            // SAFETY: 32 bytes.
-            unsafe { _mm256_store_si256(found.0.as_mut_ptr().cast(), places) };
+            match found.get_mut(group) {
+                Some(found) => store_bytes(found, places),
+                None => store(kept_left, left),
+            }
             if ROUNDED {
-                let (low, high) = (_mm256_shuffle_epi8(low, places), _mm256_shuffle_epi8(high, places));
-                let values = [_mm256_unpacklo_epi8(low, high), _mm256_unpackhi_epi8(low, high)];
-                let totals = load(part);
-                // SAFETY: 32 half words.
-                unsafe {
-                    let part = part.0.as_mut_ptr();
-                    _mm256_store_si256(part.cast(), _mm256_add_epi16(totals[0], values[0]));
-                    let second = part.add(LANES / 2).cast();
-                    _mm256_store_si256(second, _mm256_add_epi16(totals[1], values[1]));
-                }
+                add(part, places, tables);
             }
         }
     }
     if ROUNDED {
-        flush(&mut parts[..groups], sums, shift);
-        for sums in sums.chunks_exact_mut(LANES) {
-            let elements: [i32; LANES] = std::array::from_fn(|element| sums[element]);
-            (0..LANES).for_each(|lane| sums[lane] = elements[halved(lane)]);
+        flush(&mut parts[..count], most, shift);
+    }
+}
+
+/// Finds the leaves of a group's lanes, and their sums in whole numbers.
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn find_lanes<const ROUNDED: bool>(sieve: &Sieve, number: usize, scratch: &mut Scratch) -> [i32; LANES] {
+    let Scratch { left, found, .. } = scratch;
+    let (group, count) = (&sieve.groups[number], sieve.trees.len());
+    // SAFETY: both have 32 bytes.
+    let shuffle = unsafe { [0, 1].map(|half| _mm256_load_si256(group.shuffle[half].0.as_ptr().cast())) };
+    let own = &sieve.own[number * count..][..count];
+    let (mut part, mut sums) = ([Words::default()], [0; LANES]);
+    let (mut shift, mut together) = (0, 0);
+    for (at, (tree, own)) in sieve.trees.iter().zip(own).enumerate() {
+        if ROUNDED {
+            if together == BATCH || tree.shift != shift {
+                flush(&mut part, &mut sums, shift);
+                (shift, together) = (tree.shift, 0);
+            }
+            together += 1;
+        }
+        // SAFETY: runs have words of the tree, and there are eight of others behind the last one's.
+        let runs = unsafe {
+            let first = at * sieve.rows.len() + group.run;
+            debug_assert!(first + RUNS <= left.len() * LANES);
+            _mm_loadu_si128(left.as_ptr().cast::<u16>().add(first).cast())
+        };
+        let runs = _mm256_broadcastsi128_si256(runs);
+        let own = load(own);
+        let leaf = [0, 1]
+            .map(|half| place_of(_mm256_and_si256(_mm256_shuffle_epi8(runs, shuffle[half]), own[half])));
+        let places = _mm256_packus_epi16(leaf[0], leaf[1]);
+        store_bytes(&mut found[tree.number * sieve.groups.len() + number], places);
+        if ROUNDED {
+            add(&mut part[0], places, tree.tables());
+        }
+    }
+    flush(&mut part, &mut sums, shift);
+    sums
+}
+
+impl Tree {
+    /// The rounded values' bytes for both halves of a vector.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn tables(&self) -> [__m256i; 2] {
+        // SAFETY: both have sixteen bytes.
+        unsafe {
+            [&self.low, &self.high]
+                .map(|bytes| _mm256_broadcastsi128_si256(_mm_loadu_si128(bytes.as_ptr().cast())))
         }
     }
 }
 
+#[inline]
+#[target_feature(enable = "avx2")]
+fn store_bytes(found: &mut Bytes, places: __m256i) {
+    // SAFETY: 32 bytes, aligned to a vector.
+    unsafe { _mm256_store_si256(found.0.as_mut_ptr().cast(), places) }
+}
+
+/// Adds the rounded values at these places.
+#[inline]
+#[target_feature(enable = "avx2")]
+fn add(part: &mut Words, places: __m256i, [low, high]: [__m256i; 2]) {
+    let (low, high) = (_mm256_shuffle_epi8(low, places), _mm256_shuffle_epi8(high, places));
+    let values = [_mm256_unpacklo_epi8(low, high), _mm256_unpackhi_epi8(low, high)];
+    let totals = load(part);
+    store(part, [_mm256_add_epi16(totals[0], values[0]), _mm256_add_epi16(totals[1], values[1])]);
+}
+
 /// Adds the sums of a few trees to those of all, and clears them.
-#[inline(always)]
+#[inline]
+#[target_feature(enable = "avx2")]
 fn flush(parts: &mut [Words], sums: &mut [i32], shift: u32) {
+    let shift = _mm_cvtsi32_si128(shift as i32);
     for (part, sums) in parts.iter_mut().zip(sums.chunks_exact_mut(LANES)) {
-        for (part, sum) in part.0.iter_mut().zip(sums) {
-            *sum += i32::from(*part as i16) << shift;
-            *part = 0;
+        for (part, sums) in part.0.chunks_exact(8).zip(sums.chunks_exact_mut(8)) {
+            // SAFETY: eight half words, and eight words.
+            unsafe {
+                let values = _mm256_cvtepi16_epi32(_mm_loadu_si128(part.as_ptr().cast()));
+                let sum = _mm256_loadu_si256(sums.as_ptr().cast());
+                let sum = _mm256_add_epi32(sum, _mm256_sll_epi32(values, shift));
+                _mm256_storeu_si256(sums.as_mut_ptr().cast(), sum);
+            }
         }
+        *part = Words::default();
     }
 }
