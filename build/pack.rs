@@ -7,8 +7,8 @@
 //! part   = length in bytes, checksum of 8 bytes, bytes
 //! tree   = lines
 //! line   = 0, text                      as it stands
-//!        | kind, key, list              kind: bytes of an integer, `f` for single or `d` for double
-//!                                     precision, if single would not be exact
+//!        | kind, key, list              kind: bytes of an integer, `b`, `f` or `d` for bfloat16, single or
+//!                                     double precision, the first that is exact
 //! ```
 //!
 //! Texts, keys and lists have their length before them. A file is read part by part, and a part whose
@@ -21,7 +21,7 @@ const INTEGERS: [&str; 11] = [
     "num_leaves", "num_cat", "is_linear", "split_feature", "decision_type", "left_child", "right_child",
     "leaf_count", "internal_count", "cat_boundaries", "cat_threshold",
 ];
-const SINGLES: [&str; 1] = ["split_gain"];
+const SINGLES: &str = "split_gain";
 const DOUBLES: [&str; 4] = ["threshold", "leaf_value", "internal_value", "shrinkage"];
 /// Numbers that no forest is read from.
 const UNUSED: [&str; 2] = ["leaf_weight", "internal_weight"];
@@ -123,15 +123,10 @@ fn put_line(to: &mut Vec<u8>, key: &str, value: &str) -> Result<(), String> {
             width as u8,
             numbers.iter().flat_map(|number| number.to_le_bytes().into_iter().take(width)).collect(),
         )
-    } else if SINGLES.contains(&key) {
-        (b'f', numbers::<f32>(key, value)?.into_iter().flat_map(f32::to_le_bytes).collect())
+    } else if key == SINGLES {
+        floats(numbers::<f32>(key, value)?.into_iter().map(f64::from).collect())
     } else if DOUBLES.contains(&key) {
-        let numbers = numbers::<f64>(key, value)?;
-        if numbers.iter().all(|&number| f64::from(number as f32) == number) {
-            (b'f', numbers.into_iter().flat_map(|number| (number as f32).to_le_bytes()).collect())
-        } else {
-            (b'd', numbers.into_iter().flat_map(f64::to_le_bytes).collect())
-        }
+        floats(numbers(key, value)?)
     } else {
         to.push(0);
         return put(to, format!("{key}={value}").as_bytes());
@@ -140,6 +135,18 @@ fn put_line(to: &mut Vec<u8>, key: &str, value: &str) -> Result<(), String> {
     to.push(kind);
     put(to, key.as_bytes())?;
     put(to, &list)
+}
+
+fn floats(numbers: Vec<f64>) -> (u8, Vec<u8>) {
+    if numbers.iter().any(|&number| f64::from(number as f32).to_bits() != number.to_bits()) {
+        return (b'd', numbers.into_iter().flat_map(f64::to_le_bytes).collect());
+    }
+    let bytes = numbers.into_iter().map(|number| (number as f32).to_le_bytes());
+    if bytes.clone().all(|bytes| bytes[..2] == [0; 2]) {
+        (b'b', bytes.flat_map(|[.., third, last]| [third, last]).collect())
+    } else {
+        (b'f', bytes.flatten().collect())
+    }
 }
 
 fn numbers<T: std::str::FromStr>(key: &str, value: &str) -> Result<Vec<T>, String> {

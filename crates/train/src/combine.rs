@@ -15,7 +15,7 @@ pub(super) fn sum(forests: &[(&str, f64)]) -> Result<String, String> {
         }
         for tree in trees_of(forest)? {
             let change = |key: &str, values: &mut [f64]| {
-                if key != THRESHOLD {
+                if VALUES.contains(&key) {
                     for value in values {
                         *value /= divisor;
                     }
@@ -27,16 +27,14 @@ pub(super) fn sum(forests: &[(&str, f64)]) -> Result<String, String> {
     with_trees(first, &trees)
 }
 
-/// The same forest in single precision, to be shipped: without weights and counts, which no score needs, values in steps
-/// of a 2048th of their tree's largest, and thresholds not below what they were, so that values equal to them stay on
-/// their side.
+/// The same forest in half of the digits, to be shipped: without weights and counts, which no score needs,
+/// values in bfloat16, and thresholds in single precision, not below what they were, so that values equal to
+/// them stay on their side.
 pub(super) fn lean(forest: &str) -> Result<String, String> {
     const UNUSED: [&str; 4] = ["leaf_weight=", "internal_weight=", "leaf_count=", "internal_count="];
     let change = |key: &str, values: &mut [f64]| {
-        let most = values.iter().fold(f64::MIN_POSITIVE, |most, value| most.max(value.abs()));
-        let step = (most.log2().ceil() - 11.0).exp2();
         for value in values {
-            *value = if key == THRESHOLD { single(*value) } else { (*value / step).round() * step };
+            *value = if key == THRESHOLD { single(*value) } else { bfloat(*value) };
         }
     };
     let one = |tree: &str| {
@@ -46,6 +44,11 @@ pub(super) fn lean(forest: &str) -> Result<String, String> {
     with_trees(forest, &trees_of(forest)?.into_iter().map(one).collect::<Result<Vec<_>, _>>()?)
 }
 
+/// The nearest number whose single precision is zero in its lower half.
+fn bfloat(value: f64) -> f64 {
+    f64::from(f32::from_bits((value as f32).to_bits().saturating_add(1 << 15) & (u32::MAX << 16)))
+}
+
 /// A threshold in single precision. What is compared with it is below LightGBM's, by as little as a number can be.
 fn single(threshold: f64) -> f64 {
     let nearest = threshold as f32;
@@ -53,12 +56,16 @@ fn single(threshold: f64) -> f64 {
 }
 
 const THRESHOLD: &str = "threshold";
+const GAIN: &str = "split_gain";
+const VALUES: [&str; 2] = ["leaf_value", "internal_value"];
 
 /// A tree with other thresholds or values.
 fn changed(tree: &str, change: impl Fn(&str, &mut [f64])) -> Result<String, String> {
     let mut text = String::new();
     for line in tree.lines() {
-        if let Some((key @ (THRESHOLD | "leaf_value" | "internal_value"), numbers)) = line.split_once('=') {
+        let numbers =
+            line.split_once('=').filter(|(key, _)| [THRESHOLD, GAIN].contains(key) || VALUES.contains(key));
+        if let Some((key, numbers)) = numbers {
             let mut values = numbers.split_whitespace().map(number).collect::<Result<Vec<_>, _>>()?;
             change(key, &mut values);
             let numbers: Vec<String> = values.iter().map(|value| format!("{value:?}")).collect();
@@ -154,8 +161,8 @@ mod tests {
         let lean = lean(&whole).unwrap();
         assert!(!lean.contains("weight") && !lean.contains("count="), "{lean}");
         let forest = Forest::parse(lean.as_bytes()).unwrap();
-        let steps = [1.0 / 3.0, 0.334].map(|value| forest.predict(&[value]).unwrap() * 1024.0);
-        assert_eq!(steps, [126.0, -2035.0]);
+        let values = [1.0 / 3.0, 0.334].map(|value| forest.predict(&[value]).unwrap());
+        assert_eq!(values, [253.0 / 2048.0, -127.0 / 64.0]);
         assert_eq!(single(6.0_f64.next_up()), 6.0);
     }
 }

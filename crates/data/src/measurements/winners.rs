@@ -336,6 +336,11 @@ impl Winners {
         self.kernels.iter().map(|kernel| known.get(&anywhere(&kernel.kind)).copied()).collect()
     }
 
+    /// The place of a shape's pool among so many: those of the files, or the only one.
+    pub const fn pool_among(shape: &TunedShape, pools: usize) -> usize {
+        if pools == 1 { 0 } else { shape.file }
+    }
+
     /// The pool of a shape among those of the files, or the only one, and the place there of its winner, or of its
     /// fastest kernel if none is marked; `places` are those of [`Winners::places_in`] for each.
     pub fn pool_of(
@@ -344,7 +349,7 @@ impl Winners {
         places: &[Vec<Option<usize>>],
         pools: &[&Pool],
     ) -> Result<(usize, usize), DataError> {
-        let pool = if pools.len() == 1 { 0 } else { shape.file };
+        let pool = Self::pool_among(shape, pools.len());
         let first = shape.fastest();
         places[pool][first.kernel as usize].map(|place| (pool, place)).ok_or_else(|| {
             let (name, kernels) = (self.name(first.kernel), pools[pool].len());
@@ -403,8 +408,8 @@ impl Winners {
         self
     }
 
-    /// Measurements to train on: a row for each kernel of a shape's pool, with a time where there is one. There is a
-    /// pool for each file, or one for all. Each file's rows on a GPU are those of a file.
+    /// Measurements to train on: a row for each kernel of a shape's pool that computes it, with a time where
+    /// there is one. There is a pool for each file, or one for all. Each file's rows on a GPU are those of a file.
     pub fn completed(&self, wanted: Wanted, pools: &[&Pool]) -> Result<Completed, DataError> {
         let places: Vec<_> = pools.iter().map(|pool| self.places_in(pool)).collect();
         let mut all = Measurements::new(wanted).of_several_gpus();
@@ -451,7 +456,7 @@ const MOST_RETIRED: f64 = 0.05;
 /// Winners as measurements.
 #[derive(Debug)]
 pub struct Completed {
-    /// A row for each kernel of a shape's pool.
+    /// A row for each kernel of a shape's pool that computes it.
     pub measurements: Measurements,
     /// The first row of each shape, ascending.
     starts: Vec<u32>,
@@ -492,6 +497,10 @@ impl Measurements {
         let sweep = self.sweeps.len() as u32;
         self.sweeps.push(Sweep { problem, number: None });
         for (place, (kernel, us)) in pool.iter().zip(times).enumerate() {
+            // It did not lose: nobody can choose it there.
+            if place != winner && us.is_nan() && !kernel.computes(&shape.problem) {
+                continue;
+            }
             let share = match place {
                 _ if place == winner => 1.0,
                 _ if us.is_nan() => 0.0,
@@ -651,6 +660,21 @@ mod tests {
         assert_eq!(measurements.problems().len(), 1);
         let rows: Vec<_> = measurements.runs().into_iter().map(|run| run.rows).collect();
         assert_eq!(rows, [[0, 1], [2, 3]]);
+    }
+
+    /// Kernels that cannot compute a shape were trained on as if they had lost there: a third of a pool, which a
+    /// forest then avoided where they could be chosen.
+    #[test]
+    fn kernels_that_do_not_compute_a_shape_have_no_row_of_it() {
+        let names = ["256x32x256x64", "256x128x128x64"].map(|tile| {
+            format!("a8w8_bpreshuffle_{tile}_16x16_16x16_4x64x1_4x64x1_1x32x1x8_8x8x1_2x1_intrawave_v1")
+        });
+        let mut winners = Winners::default();
+        let text = format!("M,N,K,kernel\n32,512,1024,{0}\n32,384,1024,{0}\n", names[1]);
+        winners.add("t.csv", &mut text.as_bytes(), Op::Gemm, None).unwrap();
+        let pool = Pool::new(names.map(|name| Kernel::from_name(&name).unwrap()).into()).unwrap();
+        let measurements = winners.completed(Wanted::all(Op::Gemm), &[&pool]).unwrap().measurements;
+        assert_eq!(measurements.runs().into_iter().map(|run| run.rows.len()).collect::<Vec<_>>(), [2, 1]);
     }
 
     /// The architecture that a pool's file names gives its kernels a number of threads, which names do not say, so that

@@ -19,7 +19,7 @@ pub(super) trait Number: Copy {
 /// A list of numbers as bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Packed<'a> {
-    /// Bytes of an integer; `f` for single and `d` for double precision.
+    /// Bytes of an integer; `b` for bfloat16, `f` for single and `d` for double precision.
     pub(super) kind: u8,
     pub(super) bytes: &'a [u8],
 }
@@ -34,6 +34,7 @@ pub(super) enum Unpacked {
 impl Packed<'_> {
     fn width(self) -> usize {
         match self.kind {
+            b'b' => 2,
             b'f' => 4,
             b'd' => 8,
             width => usize::from(width).max(1),
@@ -52,6 +53,7 @@ impl Packed<'_> {
                 2 => i16::from_le_bytes(bytes.try_into().ok()?).to_string(),
                 4 => i32::from_le_bytes(bytes.try_into().ok()?).to_string(),
                 8 => i64::from_le_bytes(bytes.try_into().ok()?).to_string(),
+                b'b' => format!("{:?}", f64::from(bfloat(u16::from_le_bytes(bytes.try_into().ok()?)))),
                 b'f' => format!("{:?}", f64::from(f32::from_le_bytes(bytes.try_into().ok()?))),
                 b'd' => format!("{:?}", f64::from_le_bytes(bytes.try_into().ok()?)),
                 _ => return None,
@@ -88,11 +90,17 @@ impl Packed<'_> {
             2 => each!(i16, |number| Unpacked::Integer(i64::from(number))),
             4 => each!(i32, |number| Unpacked::Integer(i64::from(number))),
             8 => each!(i64, Unpacked::Integer),
+            b'b' => each!(u16, |number| Unpacked::Single(bfloat(number))),
             b'f' => each!(f32, Unpacked::Single),
             b'd' => each!(f64, Unpacked::Double),
             _ => Some(0),
         }
     }
+}
+
+/// The upper half of a number in single precision, as which it has its sign, its exponent and seven digits.
+fn bfloat(bits: u16) -> f32 {
+    f32::from_bits(u32::from(bits) << 16)
 }
 
 /// More digits might not fit; LightGBM's integers have at most ten.

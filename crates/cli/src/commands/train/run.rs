@@ -157,7 +157,7 @@ impl Tables {
             let us = first.map(|&place| row(place).latency_ms * 1e3).filter(|us| *us > 0.0);
             let name = format!("{} {}", winners::stem(self.winners.file(shape)), shape.gpu());
             let (kernels, all) = placed.entry(name).or_default();
-            *kernels = item.span.len();
+            *kernels = self.pools[Winners::pool_among(shape, self.pools.len())].len();
             all.push(Placed::new(shape, before, us));
         }
         placed.into_iter().filter_map(|(name, (kernels, all))| GpuFigures::of(name, kernels, &all)).collect()

@@ -10,6 +10,7 @@ pub use terms::{GemmBuild, GemmInputs, GemmKernelTerms, GemmTerms};
 use super::exact::{flag, float, log2, product, ratio};
 use super::hardware::{compute_units, lds_capacity};
 use super::{Feature, hardware_features};
+use crate::hardware::Hardware;
 use vector::Operand;
 
 fn any([m, n, k]: [f64; 3]) -> f64 {
@@ -38,6 +39,14 @@ fn fraction(p: &GemmTerms, k: &GemmKernelTerms, operand: Operand) -> f64 {
         }
         _ => f64::NAN,
     }
+}
+
+fn repeats(k: &GemmKernelTerms, axis: usize) -> f64 {
+    quotient(k.tile[axis], k.wave[axis].saturating_mul(k.warp_tile[axis]))
+}
+
+fn rounds(m: &GemmPair, hardware: &Hardware) -> f64 {
+    (m.output_tiles / compute_units(hardware)).ceil()
 }
 
 /// Every feature of GEMMs, in the order of upstream's engine with vector widths, with the hardware before the
@@ -126,12 +135,27 @@ pub static FEATURES: &[Feature<GemmTerms, GemmKernelTerms>] = hardware_features!
     Kernel preshuffled = |k| flag(k.build.flags[0]), "B is stored in the order in which it is read";
     Kernel batched = |k| flag(k.build.flags[1]), "multiplies a batch of equal GEMMs";
     Kernel row_scales = |k| flag(k.build.flags[2]), "reads scales of A row by row instead of by columns";
+    Kernel repeat_m = |k| repeats(k, 0), "instructions of a wave along m";
+    Kernel repeat_n = |k| repeats(k, 1), "instructions of a wave along n";
+    Kernel shuffle_m = |k| k.build.shuffle[0], "results along m in a shuffle of a wave; 0 when not known";
+    Kernel shuffle_n = |k| k.build.shuffle[1], "results along n in one; 0 when not known";
+    Kernel load_threads_a = |k| k.build.load_threads[0], "threads along m that load A; 0 when not known";
+    Kernel load_threads_b = |k| k.build.load_threads[1], "threads along n that load B; 0 when not known";
+    Kernel store_width = |k| k.build.store_width, "elements that a thread stores at a time; 0 when not known";
+    Pair rounds = |_, _, h, m| rounds(m, h), "rounds of tiles over the compute units";
+    Pair wave_quant_efficiency = |_, _, h, m| m.output_tiles / (rounds(m, h) * compute_units(h)),
+        "share of the compute units with a tile in each round";
+    Pair cu_macs = |_, k, h, m| float(product(k.tile.map(i128::from))) * rounds(m, h) * m.axes[2].tiles,
+        "multiply-adds of a compute unit with a tile in each round";
+    Pair cu_bytes = |_, _, h, m| m.lds_usage * rounds(m, h) * m.axes[2].tiles, "bytes that it loads";
 ] };
 
 /// Names of our own, most of which need [`GemmBuild`], which no cells have.
 pub(super) const BUILD: &[&str] = &[
     "integers", "pipeline_place", "scheduler_place", "epilogue_place", "quant_place", "block_per_cu",
-    "store_threads", "preshuffled", "batched", "row_scales",
+    "store_threads", "preshuffled", "batched", "row_scales", "repeat_m", "repeat_n", "shuffle_m",
+    "shuffle_n", "load_threads_a", "load_threads_b", "store_width", "rounds", "wave_quant_efficiency",
+    "cu_macs", "cu_bytes",
 ];
 
 /// Names that need the widths of memory accesses.
@@ -140,13 +164,43 @@ pub(super) const VECTOR: &[&str] = &["vec_a", "vec_b", "vec_c", "vec_frac_a", "v
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::problem::Groups;
+    use crate::features::{Engine, Extractor, Schema};
+    use crate::kernel::Kernel;
+    use crate::problem::{GemmProblem, Groups};
+    use crate::vocab::{Dtype, Op};
 
     #[test]
     fn names_are_unique_and_complete() {
         let names: std::collections::HashSet<_> = FEATURES.iter().map(|f| f.name).collect();
-        assert_eq!((names.len(), FEATURES.len()), (88, 88));
+        assert_eq!((names.len(), FEATURES.len()), (99, 99));
         assert!(VECTOR.iter().chain(BUILD).all(|name| names.contains(name)));
+    }
+
+    /// By hand: 24 tiles on 16 compute units are two rounds, of six steps of 32 KiB each.
+    #[test]
+    fn transfers_of_aiters_names_and_the_rounds_of_a_compute_unit() {
+        let name = "a8w8_rowwise_256x128x128x128_32x32_2x2_8x32x1_8x32x1_1x32x1x8_8x8x1_2x1_intrawave_v3";
+        let (names, values): (Vec<_>, Vec<_>) = [
+            ("repeat_m", 2.0),
+            ("repeat_n", 2.0),
+            ("shuffle_m", 2.0),
+            ("shuffle_n", 1.0),
+            ("load_threads_a", 32.0),
+            ("load_threads_b", 32.0),
+            ("store_width", 8.0),
+            ("rounds", 2.0),
+            ("wave_quant_efficiency", 0.75),
+            ("cu_macs", 128.0 * 128.0 * 128.0 * 12.0),
+            ("cu_bytes", 32768.0 * 12.0),
+        ]
+        .into_iter()
+        .unzip();
+        let schema = Schema::by_names(Op::Gemm, &names).unwrap();
+        let hardware = Hardware { num_cus: 16, ..Hardware::default() };
+        let extractor = Extractor { schema, hardware, ..Extractor::of_engine(Engine::Gemm72) };
+        let (dtype_a, dtype_b) = (Dtype::Fp8, Dtype::Fp8);
+        let problem = GemmProblem { dtype_a, dtype_b, ..GemmProblem::new(300, 1000, 700) }.into();
+        assert_eq!(extractor.row(&problem, &Kernel::from_name(name).unwrap().kind).unwrap(), values);
     }
 
     #[test]

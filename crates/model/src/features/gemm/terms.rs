@@ -135,13 +135,17 @@ pub struct GemmBuild {
     pub(super) quant: f64,
     pub(super) block_per_cu: f64,
     pub(super) store_threads: f64,
+    pub(super) load_threads: [f64; 2],
+    pub(super) shuffle: [f64; 2],
+    pub(super) store_width: f64,
     pub(super) flags: [bool; 3],
 }
 
 impl GemmBuild {
     /// That of a kernel.
     pub fn of(kernel: &GemmKernel) -> Self {
-        let GemmVariant { quant, block_per_cu, storers, batched, row_scales, .. } = kernel.variant;
+        let GemmVariant { quant, block_per_cu, loaders, storers, shuffle, batched, row_scales, .. } =
+            kernel.variant;
         Self {
             pipeline: f64::from(kernel.pipeline as u8),
             scheduler: f64::from(kernel.scheduler as u8),
@@ -149,6 +153,9 @@ impl GemmBuild {
             quant: quant.map_or(0.0, |quant| f64::from(quant.mode as u8 + 1)),
             block_per_cu: f64::from(block_per_cu),
             store_threads: f64::from(storers[1]),
+            load_threads: loaders.map(f64::from),
+            shuffle: shuffle.map(f64::from),
+            store_width: f64::from(kernel.vector[2]),
             flags: [kernel.preshuffle, batched, row_scales],
         }
     }
