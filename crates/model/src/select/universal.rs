@@ -660,7 +660,7 @@ mod tests {
             let expected: Vec<f64> = (0..2)
                 .map(|kernel| {
                     let raw = forest.predict(&rows[4 * kernel..][..4]).unwrap();
-                    universal_score(raw, prior, times[kernel])
+                    universal_score(raw.min(most_of_forest(10.0)), prior, times[kernel])
                 })
                 .collect();
             let placed = Model::clone(&model).on_device(device, Some(arch));
