@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -50,7 +49,7 @@ namespace detail {
 /// What the C registry's callbacks of a kernel receive.
 class Callables {
  public:
-  explicit Callables(Hooks hooks) : hooks_(std::move(hooks)) {}
+  Callables(Hooks hooks, Callables* before) : hooks_(std::move(hooks)), before_(before) {}
 
   [[nodiscard]] ck_kernel_hooks capi() noexcept {
     auto made = sized<ck_kernel_hooks>();
@@ -86,16 +85,32 @@ class Callables {
     }
   }
 
+  friend class Added;
   Hooks hooks_;
+  Callables* before_;
 };
 
-/// The callables of kernels that are being added.
-using Added = std::vector<std::unique_ptr<Callables>>;
+/// The callables of kernels that are being added. They are deleted, unless the library has added the kernels.
+class Added {
+ public:
+  Added() = default;
+  Added(const Added&) = delete;
+  Added& operator=(const Added&) = delete;
+  ~Added() {
+    while (last_ != nullptr) delete std::exchange(last_, last_->before_);
+  }
 
-/// Leaves them to the library, which has added the kernels.
-inline void hand_over(Added& added) noexcept {
-  for (auto& callables : added) (void)callables.release();
-}
+  [[nodiscard]] ck_kernel_hooks add(Hooks hooks) {
+    last_ = new Callables(std::move(hooks), last_);
+    return last_->capi();
+  }
+
+  /// Leaves them to the library.
+  void hand_over() noexcept { last_ = nullptr; }
+
+ private:
+  Callables* last_ = nullptr;
+};
 
 }  // namespace detail
 

@@ -123,7 +123,7 @@ class GemmProblem : public detail::Setters<GemmProblem> {
   GemmProblem(std::int64_t m, std::int64_t n, std::int64_t k) noexcept : GemmProblem() { size(m, n, k); }
   GemmProblem(const GemmProblem& other) : raw_(other.raw_), arch_(other.arch_), groups_(other.groups_) { point(); }
   GemmProblem& operator=(const GemmProblem& other) {
-    groups_ = other.groups_;
+    std::vector<ck_gemm_group>(other.groups_).swap(groups_);
     raw_ = other.raw_;
     arch_ = other.arch_;
     point();

@@ -66,7 +66,7 @@ class Registry {
     detail::Added added;
     const ck_kernel_hooks raw = raw_hooks(std::move(hooks), added);
     detail::check(ck_registry_add_kernel(capi(), text.get(), &raw));
-    detail::hand_over(added);
+    added.hand_over();
   }
 
   /// Adds all of them or, if one cannot be added, none.
@@ -191,7 +191,7 @@ class Registry {
         ck_registry_import_json(capi(), detail::bytes_of(json), json.size(), +ask, &import);
     if (import.thrown) std::rethrow_exception(import.thrown);
     detail::check(status);
-    detail::hand_over(import.added);
+    import.added.hand_over();
   }
 
   /// The kernels of one operation in the JSON format of CK's registry for that operation.
@@ -377,7 +377,7 @@ class Registry {
     detail::Added added;
     for (std::size_t at = 0; at < count; ++at) hooks[at] = raw_hooks(std::move(kernels[at].hooks), added);
     detail::check(call(hooks.data()));
-    detail::hand_over(added);
+    added.hand_over();
   }
 
   template <class Problem>
@@ -420,7 +420,7 @@ class Registry {
   [[nodiscard]] static ck_kernel_hooks raw_hooks(Hooks hooks, detail::Added& added) {
     const bool is_plain = !hooks.supports_conv && !hooks.supports_gemm && !hooks.supports_fmha && !hooks.run_conv &&
                           !hooks.run_gemm && !hooks.run_fmha;
-    if (!is_plain) return added.emplace_back(std::make_unique<detail::Callables>(std::move(hooks)))->capi();
+    if (!is_plain) return added.add(std::move(hooks));
     auto plain = detail::sized<ck_kernel_hooks>();
     plain.user = hooks.user;
     plain.priority = hooks.priority;
