@@ -12,8 +12,8 @@ impl StudyError {
         Self(reason.to_string())
     }
 
-    /// About one problem.
-    pub(crate) fn of(problem: impl Display, reason: impl Display) -> Self {
+    /// The same, about one problem.
+    pub(crate) fn about(problem: impl Display, reason: impl Display) -> Self {
         Self(format!("{problem}: {reason}"))
     }
 }

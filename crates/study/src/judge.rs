@@ -147,7 +147,7 @@ impl Judge {
         scratch: &mut RankScratch,
     ) -> Result<Option<Order>, StudyError> {
         let problem = &measurements.problems()[trial.problem as usize];
-        let fault = |source: RankError| StudyError::of(problem, source);
+        let fault = |source: RankError| StudyError::about(problem, source);
         let kernels = self.ranker.pool().len();
         let measured = Places::new(trial, splits, kernels, |kernel| self.in_pool[kernel as usize]);
         let rank = |ranker: &Ranker, scratch: &mut RankScratch| {

@@ -26,7 +26,7 @@ pub fn placed(
     let shapes: Vec<&TunedShape> = winners.shapes.iter().filter(is_there).collect();
     let one = |scratch: &mut RankScratch, shape: &&TunedShape| -> Result<Placed, StudyError> {
         let (_, winner) = winners.pool_of(shape, &places, &[pool]).map_err(StudyError::new)?;
-        let fault = |source: RankError| StudyError::of(shape.problem, source);
+        let fault = |source: RankError| StudyError::about(shape.problem, source);
         ranker.rank_with(&shape.problem, scratch).map_err(fault)?;
         let order = scratch.ranking();
         let is_first =

@@ -88,7 +88,7 @@ pub(super) struct Words(pub(super) [u16; LANES]);
 #[cfg(target_arch = "x86_64")]
 impl Words {
     /// Up to 32 words, and zeros.
-    pub(super) fn of(words: &[u16]) -> Words {
+    pub(super) fn padded(words: &[u16]) -> Words {
         let mut all = Words::default();
         all.0[..words.len()].copy_from_slice(words);
         all

@@ -53,11 +53,11 @@ fn search_tree(keys: &[u64]) -> Vec<u64> {
 impl Stair {
     /// Those of all ladders.
     pub(in crate::scoring) fn all(ladders: Ladders) -> Vec<Stair> {
-        ladders.ladders.into_iter().flat_map(Stair::of).collect()
+        ladders.ladders.into_iter().flat_map(Stair::of_ladder).collect()
     }
 
     /// Those of a ladder.
-    pub(in crate::scoring) fn of(ladder: Ladder) -> impl Iterator<Item = Stair> {
+    pub(in crate::scoring) fn of_ladder(ladder: Ladder) -> impl Iterator<Item = Stair> {
         ladder.into_short().map(Stair::new)
     }
 

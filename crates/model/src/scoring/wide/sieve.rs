@@ -57,7 +57,7 @@ const FEW: usize = 2;
 pub(in crate::scoring) struct Sieve {
     /// The lanes of each run.
     runs: Vec<Range<usize>>,
-    /// The class of each row of answers, of which each group of runs has 32.
+    /// The class of the run that each answer of a group of 32 runs is for, group after group; the last one's at the end.
     rows: Vec<u32>,
     stairs: Vec<Stair>,
     /// By their shift.
@@ -146,7 +146,7 @@ impl Sieve {
         };
         let mut sieve = Sieve {
             rows: (0..runs.len().next_multiple_of(LANES)).map(row).collect(),
-            stairs: ladders.of(Column::Pair).cloned().flat_map(Stair::of).collect(),
+            stairs: ladders.of(Column::Pair).cloned().flat_map(Stair::of_ladder).collect(),
             trees: Vec::new(),
             nodes: Vec::new(),
             starts: Vec::new(),
@@ -166,9 +166,9 @@ impl Sieve {
             let uniform = draft.splits.partition_point(|split| !pair.contains(&split.question.into()));
             let any = |run: &Range<usize>| own[run.clone()].iter().fold(0, |any, leaves| any | leaves);
             let starts: Vec<u16> = sieve.runs.iter().map(any).collect();
-            sieve.starts.extend(starts.chunks(LANES).map(Words::of));
+            sieve.starts.extend(starts.chunks(LANES).map(Words::padded));
             for (at, group) in sieve.groups.iter().enumerate() {
-                sieve.own[at * count + place] = Words::of(&own[group.lanes.clone()]);
+                sieve.own[at * count + place] = Words::padded(&own[group.lanes.clone()]);
             }
             let (low, high) = (rounded.map(|value| value as u8), rounded.map(|value| (value >> 8) as u8));
             let nodes = [uniform, draft.splits.len() - uniform];
