@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
-#include <deque>
 #include <exception>
 #include <limits>
 #include <memory>
@@ -17,7 +16,6 @@
 #include <string_view>
 #include <tuple>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -225,7 +223,7 @@ class Core {
     next.by_instance.emplace(kernel.instance.get(), at);
     if (!kernel.contradiction.empty()) {
       next.contradictions.push_back({kernel.name, kernel.contradiction});
-      if (contradicting_.insert(kernel.name).second) {
+      if (contradicting_.try_emplace(kernel.name).second) {
         log_line(CK_LOG_LEVEL_INFO,
                  kernel.name + ": name and key disagree, the name is believed: " + kernel.contradiction);
       }
@@ -233,16 +231,15 @@ class Core {
     const auto refused = refused_.find(kernel.key);
     if (kernel.key.empty() || refused != refused_.end()) {
       next.skipped.push_back({kernel.name, kernel.key.empty() ? kernel.reason : refused->second});
-      if (reported_.insert(kernel.name).second) {
+      if (reported_.try_emplace(kernel.name).second) {
         const Skipped& skipped = next.skipped.back();
         log_line(CK_LOG_LEVEL_WARN, skipped.name + " is never chosen: " + skipped.reason);
         if (options_.on_skipped) options_.on_skipped(skipped);
       }
       return;
     }
-    const std::size_t place = places_.at(kernel.key);
-    kernel.slot = &slots_[place];
-    next.slots[place].push_back(at);
+    kernel.slot = &slots_.at(kernel.key);
+    next.slots[kernel.slot->index].push_back(at);
     kernel.signature_id = next.id_of(view(kernel.signature));
     if (kernel.signature_id == no_signature) {
       kernel.signature_id = next.signatures.size();
@@ -257,18 +254,17 @@ class Core {
   /// Registers keys that the library does not know, or knows with another priority. None is removed: kernels that are
   /// gone are unsupported, so that threads that select meanwhile never find the library's registry empty.
   void tell_library(const State& state) {
-    std::unordered_map<std::string_view, int> priorities;
+    std::unordered_map<std::string, Slot> highest;
     for (const Known<Instance, Kernel>& kernel : state.kernels) {
-      const auto found = priorities.try_emplace(kernel.key, kernel.priority).first;
-      found->second = std::max(found->second, kernel.priority);
+      Slot& slot = highest.try_emplace(kernel.key, Slot{0, {}, kernel.priority}).first->second;
+      slot.priority = std::max(slot.priority, kernel.priority);
     }
     std::vector<typename Adapter::New> added;
     for (const Known<Instance, Kernel>& kernel : state.kernels) {
       if (kernel.key.empty() || refused_.count(kernel.key) > 0) continue;
-      const int priority = priorities.at(kernel.key);
-      const auto [place, is_new] = places_.try_emplace(kernel.key, slots_.size());
-      if (is_new) slots_.push_back(Slot{place->second, kernel.key, priority});
-      Slot& slot = slots_[place->second];
+      const int priority = highest.at(kernel.key).priority;
+      const auto [found, is_new] = slots_.try_emplace(kernel.key, Slot{slots_.size(), kernel.key, priority});
+      Slot& slot = found->second;
       if (!is_new && slot.priority == priority) continue;
       // A higher one replaces the kernel; for a lower one it has to be removed first.
       if (!is_new && priority < slot.priority) registry_.remove(kernel.key);
@@ -467,11 +463,11 @@ class Core {
 
   // Only for the thread that holds the turn.
   std::mutex refreshing_;
-  std::deque<Slot> slots_;
-  std::unordered_map<std::string, std::size_t> places_;
+  /// By key.
+  std::unordered_map<std::string, Slot> slots_;
   std::unordered_map<std::string, std::string> refused_;
-  std::unordered_set<std::string> reported_;
-  std::unordered_set<std::string> contradicting_;
+  /// Names that the log had. Maps, since one more kind of container costs each file that includes this.
+  std::unordered_map<std::string, std::string> reported_, contradicting_;
   std::atomic<bool> ambiguity_told_{false};
 
   mutable std::shared_mutex publishing_;

@@ -114,9 +114,9 @@ class Snapshot {
   /// convolution dispatcher takes the first of these for the name.
   [[nodiscard]] const std::vector<std::size_t>& containing(std::size_t kernel) const {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto [found, is_new] = containing_.try_emplace(kernel);
-    std::vector<std::size_t>& all = found->second;
-    if (is_new) {
+    containing_.resize(kernels.size());
+    std::vector<std::size_t>& all = containing_[kernel];
+    if (all.empty()) {
       const Known<Instance, Kernel>& own = kernels[kernel];
       for (std::size_t other = 0; other < kernels.size(); ++other) {
         if (kernels[other].signature.kind / 4 == own.signature.kind / 4 &&
@@ -189,7 +189,8 @@ class Snapshot {
 
  private:
   mutable std::mutex mutex_;
-  mutable std::unordered_map<std::size_t, std::vector<std::size_t>> containing_;
+  /// By kernel; empty until it is needed.
+  mutable std::vector<std::vector<std::size_t>> containing_;
 };
 
 /// What a kernel must have for one problem: a signature of the snapshot, and an architecture, whose text is part of the
