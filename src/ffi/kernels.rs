@@ -78,8 +78,8 @@ unsafe impl Versioned for CkKernelHooks {
 }
 
 impl CkKernelHooks {
-    /// Hooks to be filled in by a callback.
-    pub(super) const fn none(priority: Priority) -> Self {
+    /// Hooks that do nothing, to be filled in.
+    pub const fn none(priority: Priority) -> Self {
         Self {
             struct_size: size_of::<Self>(),
             user: std::ptr::null_mut(),

@@ -1,6 +1,6 @@
 //! What a problem has where text or a table does not give it.
 
-use crate::gemm::GemmRequest;
+use crate::gemm::request::GemmRequest;
 use crate::vocab::{Arch, ConvLayout, Direction, Dtype, GemmLayout};
 
 /// Values of fields that the text omits: usually what a model was trained for.

@@ -31,6 +31,7 @@ pub mod kernel;
 pub mod listing;
 pub mod nearest;
 pub mod operation;
+mod operations;
 pub mod panics;
 pub mod pool;
 pub mod problem;

@@ -1,10 +1,7 @@
 //! What each operation says about itself, once: what its tables have, and what its fields are called.
 
-use crate::defaults::ProblemDefaults;
 use crate::field::Field;
-use crate::gemm::GemmRequest;
-use crate::vocab::{ConvLayout, Direction, Dtype, GemmLayout, Op};
-use crate::{conv, fmha, gemm};
+use crate::vocab::Dtype;
 
 /// An operation's record, which stands in its folder.
 #[derive(Debug)]
@@ -29,31 +26,4 @@ pub struct Operation {
     pub problem_cells: &'static [&'static [&'static str]],
     /// The cells of a row that describe a kernel without a name, as upstream's feature engines call them.
     pub kernel_cells: &'static [&'static str],
-}
-
-impl Operation {
-    /// The record of an operation.
-    pub const fn get(op: Op) -> &'static Self {
-        match op {
-            Op::Conv => &conv::OPERATION,
-            Op::Gemm => &gemm::OPERATION,
-            Op::Fmha => &fmha::OPERATION,
-        }
-    }
-}
-
-impl ProblemDefaults {
-    /// Upstream's defaults: forward, `bf16` for convolutions, `fp8` for GEMMs, `fp16` for attention, no
-    /// architecture, `nhwgc`, `rcr`.
-    pub const fn of(op: Op) -> Self {
-        Self {
-            direction: Direction::Forward,
-            dtype: Operation::get(op).dtype,
-            arch: None,
-            conv_layout: ConvLayout::Nhwgc,
-            gemm_layout: GemmLayout::RCR,
-            gemm_request: GemmRequest::NONE,
-            dtype_c: None,
-        }
-    }
 }

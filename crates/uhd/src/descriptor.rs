@@ -7,11 +7,10 @@ use ck_select_types::files;
 use ck_select_types::json::Strict;
 use ck_select_types::problem::InvalidField;
 use serde_json::{Map, Value};
-use sha2::{Digest as _, Sha256};
 
 use crate::hgbm::{Hgbm, MAX_BYTES};
 use crate::refused;
-use crate::signature::{self, features_hash};
+use crate::signature::{self, features_hash, sha256};
 
 const MAX_DOCUMENT: usize = 8 << 20;
 const ADAPTERS: [&str; 6] = ["static_order", "native", "tree_data", "table", "onnx", "custom_library"];
@@ -71,11 +70,6 @@ pub struct Descriptor {
     keys: Map<String, Value>,
     /// What only descriptors of an older generation have, which newer hipDNN refuses.
     old: Vec<&'static str>,
-}
-
-/// The digest of bytes in hexadecimal.
-pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }
 
 impl Descriptor {

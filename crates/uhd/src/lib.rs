@@ -12,9 +12,9 @@ mod hgbm;
 mod import;
 mod signature;
 
-pub use descriptor::{Descriptor, sha256};
+pub use descriptor::Descriptor;
 pub use hgbm::{Hgbm, MAX_BYTES, Node, Shape, Tree};
-pub use signature::features_hash;
+pub use signature::{features_hash, sha256};
 
 use ck_select_types::problem::InvalidField;
 

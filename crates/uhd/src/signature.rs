@@ -6,8 +6,8 @@ use ck_select_types::problem::InvalidField;
 use serde::Serialize as _;
 use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};
+use sha2::{Digest as _, Sha256};
 
-use crate::descriptor::sha256;
 use crate::refused;
 
 /// The largest number of parts of a signature, and bytes of a string.
@@ -21,6 +21,11 @@ const OPERATORS: &str = "+ 0 * , * 0 * , - 1 2 , / 2 2 , % 2 2 , min 1 * , max 1
     == 2 2 , != 2 2 , ! 1 1 , !! 1 1 , if 2 * , ?: 2 * , and 1 * , or 1 * , in 2 2 , ceil_div 2 2 , divisible 2 2 , \
     abs 1 1 , pow 2 2 , log2 1 1 , rsqrt 1 1 , value_or_default 2 2 , present 1 * , not_present 1 * , shape 2 2 , \
     rank 1 1 , all 1 *";
+
+/// The digest of bytes in hexadecimal.
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
 
 /// `features_hash` of a signature and an encoding of words.
 pub fn features_hash(signature: &Value, encoding: Option<&Value>) -> String {

@@ -47,7 +47,7 @@ use ck_select::kernel::KernelKind;
 use ck_select::model::{EmbeddedModel, Model, Target};
 use ck_select::nearest::{Hint, nearest};
 use ck_select::pool::{Folder, Pool};
-use ck_select::problem::{GemmRequest, Problem, ProblemDefaults, Splits};
+use ck_select::problem::{Checked, GemmRequest, InvalidField, Problem, ProblemDefaults, Splits};
 use ck_select::select::Ranker;
 use ck_select::vocab::{GemmLibrary, UnknownWord};
 use clap::ValueEnum;
@@ -328,6 +328,18 @@ impl SplitsOption {
     pub(crate) fn list(&self) -> &Splits {
         self.splits.as_ref().unwrap_or(&Splits::USUAL)
     }
+}
+
+/// A problem with the numbers of parts to choose from; refused if no column would have the chosen one.
+pub(crate) fn with_splits<'p>(
+    problem: &'p Problem,
+    splits: &'p Splits,
+    shows_split: bool,
+) -> Result<Checked<'p>, InvalidField> {
+    if problem.chooses_split() && !shows_split {
+        return Err(InvalidField::new("split_k", "auto", "the number of parts, or --splits for a choice"));
+    }
+    Ok(problem.checked()?.among(splits))
 }
 
 /// A model directory, for commands that read its files.

@@ -9,9 +9,8 @@ use ck_select::problem::{Problem, ProblemDefaults};
 use ck_select::vocab::Op;
 
 use super::gpu::{Gpu, check_arch};
-use super::rank::with_splits;
 use super::rank_notes::{self, Skipped};
-use super::{SplitsOption, take_what_is_common};
+use super::{SplitsOption, take_what_is_common, with_splits};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::problems::Problems;

@@ -7,9 +7,8 @@ use std::ffi::c_void;
 use ck_select::ffi::{CkGemmProblem, CkKernelHooks};
 use ck_select::kernel::{Kernel, KernelKind};
 use ck_select::pool::FolderKernel;
+use ck_select::registry::Priority;
 use libloading::Library;
-
-use super::library::NONE;
 
 /// `dispatcher_run_gemm`: operands, extents, and where the milliseconds go.
 type RunGemm =
@@ -53,7 +52,12 @@ pub(super) fn hooks(library: &'static Library, kernel: &FolderKernel) -> Result<
     }
     let bridge = Box::leak(Box::new(Bridge { run, bytes, operands: RefCell::default() }));
     let user = std::ptr::from_mut(bridge).cast();
-    Ok(CkKernelHooks { user, supports_gemm: Some(supports_gemm), run_gemm: Some(run_gemm), ..NONE })
+    Ok(CkKernelHooks {
+        user,
+        supports_gemm: Some(supports_gemm),
+        run_gemm: Some(run_gemm),
+        ..CkKernelHooks::none(Priority::NORMAL)
+    })
 }
 
 /// Runs a kernel once.

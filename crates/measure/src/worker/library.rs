@@ -10,6 +10,7 @@ use ck_select::ffi::{
 use ck_select::files;
 use ck_select::pool::FolderKernel;
 use ck_select::problem::Problem;
+use ck_select::registry::Priority;
 use ck_select::vocab::Op;
 use libloading::Library;
 
@@ -32,22 +33,6 @@ type CountNonZero = unsafe extern "C" fn() -> i64;
 type RunConv = unsafe extern "C" fn(*const CkConvProblem, *mut c_void, *mut c_void) -> f32;
 type RunGemm = unsafe extern "C" fn(*const CkGemmProblem, *mut c_void, *mut c_void) -> f32;
 type RunFmha = unsafe extern "C" fn(*const CkFmhaProblem, *mut c_void, *mut c_void) -> f32;
-
-/// Hooks that do nothing.
-pub(super) const NONE: CkKernelHooks = CkKernelHooks {
-    struct_size: size_of::<CkKernelHooks>(),
-    user: std::ptr::null_mut(),
-    priority: 1,
-    reserved: 0,
-    supports_conv: None,
-    supports_gemm: None,
-    run_conv: None,
-    run_gemm: None,
-    supports_fmha: None,
-    run_fmha: None,
-    context: std::ptr::null_mut(),
-    release: None,
-};
 
 /// Callbacks by kernel name. They live as long as their library, which is forever.
 type Kernels = HashMap<String, &'static Callbacks>;
@@ -103,7 +88,7 @@ impl KernelLibrary {
     }
 
     fn function(&self, name: &str, op: Op) -> Option<CkKernelHooks> {
-        let mut hooks = NONE;
+        let mut hooks = CkKernelHooks::none(Priority::NORMAL);
         match op {
             Op::Conv => {
                 // SAFETY: the header declares functions named after a convolution kernel with this type.

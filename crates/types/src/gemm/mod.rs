@@ -8,7 +8,7 @@ mod name;
 mod problem;
 mod profile_name;
 mod quant_name;
-mod request;
+pub(crate) mod request;
 mod variant;
 
 pub use body::GemmBody;

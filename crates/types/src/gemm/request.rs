@@ -4,7 +4,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::Quant;
+use super::variant::Quant;
 use crate::field::{InvalidField, MAX_EXTENT, fields};
 use crate::shape::Mnk;
 use crate::vocab::{QuantMode, StreamKReduction};

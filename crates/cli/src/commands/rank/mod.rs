@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use ck_select::embedded;
 use ck_select::model::Target;
 use ck_select::pool::Pool;
-use ck_select::problem::{Checked, InvalidField, Problem, Splits};
+use ck_select::problem::{Problem, Splits};
 use ck_select::select::{RankError, RankScratch, Ranker, TargetScorer};
 use clap::ValueEnum;
 use rayon::prelude::*;
 
 use super::rank_estimate::{self, EstimateRequest};
 use super::rank_notes::{Notes, say_misfits};
-use super::{ModelAndPool, SplitsOption};
+use super::{ModelAndPool, SplitsOption, with_splits};
 use crate::error::CliError;
 use crate::output::Output;
 use crate::problems::Problems;
@@ -359,18 +359,6 @@ impl Ranking<'_> {
         }
         Ok(rows)
     }
-}
-
-/// A problem with the numbers of parts to choose from; refused if no column would have the chosen one.
-pub(super) fn with_splits<'p>(
-    problem: &'p Problem,
-    splits: &'p Splits,
-    shows_split: bool,
-) -> Result<Checked<'p>, InvalidField> {
-    if problem.chooses_split() && !shows_split {
-        return Err(InvalidField::new("split_k", "auto", "the number of parts, or --splits for a choice"));
-    }
-    Ok(problem.checked()?.among(splits))
 }
 
 /// Inserts a column into the rows.
