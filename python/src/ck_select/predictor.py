@@ -146,7 +146,7 @@ class Predictor:
             raise InvalidModelError(_in_upstreams_words(str(error)), error.status) from None
 
     def __repr__(self) -> str:
-        targets = ", ".join(target for target in _KEYS if self._file(target)) or "nothing"
+        targets = ", ".join(filter(self._file, dict.fromkeys([*_KEYS, self._rank_by]))) or "nothing"
         return f"<Predictor of {targets} with {len(self.feature_names)} features: {self._model_dir}>"
 
     def __getstate__(self) -> dict[str, Any]:
