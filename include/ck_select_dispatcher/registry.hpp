@@ -18,6 +18,7 @@ namespace ck_select::detail {
 /// All instances of a registry, shared.
 template <class CkRegistry>
 [[nodiscard]] auto instances_of(const CkRegistry& registry) {
+  static_assert(!std::is_pointer_v<CkRegistry>, "a selector takes the registry itself, a runner its address");
   if constexpr (is_valid<AllInstances, CkRegistry>) return registry.get_all_instances();
   else return registry.get_all();
 }

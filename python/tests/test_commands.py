@@ -145,6 +145,8 @@ def test_tables_are_judged_as_files_are(kind, tmp_path):
     }[kind]()
     options = {"arch": "sm_90", "where": {"direction": "forward"}}
     expected = ck_select.evaluate("embedded:universal", file, **options)
+    assert 0.5 < expected["global_metrics"]["efficiency_mean"] <= 1
+    assert len(expected["per_shape_efficiency"]) == expected["global_metrics"]["num_shapes"]
     assert ck_select.evaluate("embedded:universal", table, **options) == expected
     assert ck_select.evaluate(ck_select.Predictor(ck_select.shipped_model("universal")), [file], **options) == expected
     assert len(ck_select.report(table)) > 15

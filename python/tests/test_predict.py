@@ -71,14 +71,17 @@ def test_nothing_to_rank(plain, tmp_path):
         with pytest.raises(ValueError, match="kernel_configs is empty"):
             predictor.select_best(gemm_problem(), kernels)
     # Upstream loads nothing for an empty list, so that a missing forest is no error there.
-    assert Predictor(tmp_path / "absent").rank_kernels({}, []) == []
+    with pytest.warns(UserWarning, match=r"^no directory .*absent: there is nothing to predict with$"):
+        absent = Predictor(tmp_path / "absent")
+    assert absent.rank_kernels({}, []) == []
 
 
 def test_missing_forests_are_missing_when_asked_for(plain, tmp_path):
     predictor = Predictor(plain)
     with pytest.raises(FileNotFoundError, match=r"no model_bandwidth\.lgbm and no model_bandwidth\.lgbm\.gz"):
         predictor.predict_bandwidth(gemm_problem(), gemm_kernel())
-    absent = Predictor(tmp_path / "absent")
+    with pytest.warns(UserWarning, match="no directory"):
+        absent = Predictor(tmp_path / "absent")
     for ask in (
         lambda: absent.predict_tflops(gemm_problem(), gemm_kernel()),
         lambda: absent.rank_kernels(gemm_problem(), [gemm_kernel()]),
@@ -402,6 +405,8 @@ def test_objects_say_what_they_are(predictor):
     assert repr(predictor) == said
     assert repr(predictor.prepare([gemm_kernel()])) == f"<Pool of 1 kernels for {said}>"
     assert repr(GroupedConvRegistry()) == "<GroupedConvRegistry of 0 kernels>"
+    # Models that only rank have no file of TFLOPS.
+    assert repr(Predictor("embedded:gemm_fp8_gfx942")).startswith("<Predictor of relative with ")
 
 
 def test_built_in_models_have_names():

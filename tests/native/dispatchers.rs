@@ -132,6 +132,24 @@ fn a_mixture_of_generations_does_not_compile() {
     assert!(!output.status.success() && printed.contains("does not know this generation"), "{printed}");
 }
 
+/// A runner takes the registry's address, as CK's dispatcher does; a selector does not, and says so first.
+#[test]
+fn a_selector_of_an_address_does_not_compile() {
+    let file = tools::scratch("selector_of_address").join("selector.cpp");
+    let include = format!("-I{}", tools::source("cpp_examples/stand_in/v3").display());
+    let program = "#include \"ck_select_dispatcher.hpp\"\n\
+                   ck_select::GroupedConvSelector selector(\
+                   &ck_tile::dispatcher::GroupedConvRegistry::instance());\n";
+    std::fs::write(&file, program).unwrap();
+    for compilers in tools::compilers() {
+        let mut command = tools::compile(compilers.cpp, "c++17");
+        let output = command.args(["-fsyntax-only", &include]).arg(&file).output().unwrap();
+        let printed = String::from_utf8_lossy(&output.stderr);
+        let error = printed.lines().find(|line| line.contains("error:"));
+        assert!(error.is_some_and(|line| line.contains("takes the registry itself")), "{printed}");
+    }
+}
+
 /// Copies a folder with what is in it.
 pub(super) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();

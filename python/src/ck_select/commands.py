@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, Union, overload
+from typing import Any, Union, cast, overload
 
 from . import _names, _rows
 from .errors import CommandError, InvalidInputError
@@ -47,7 +47,8 @@ def ckselect(name: str, *arguments: Place, **options: Value) -> list[Row]:
     ``where={"dtype": "bf16"}``, ``params={"seed": 7}``, ``problem={"M": 128, …}``; None and False omit the
     option. Where the command expects a file of measurements, problems or kernels, a frame of pandas or polars or a list
     of dicts will do. Messages go to standard error as they are printed. A failure raises a :class:`CommandError` with
-    them. What is not a table, such as the text of ``--help``, goes to standard output, and there are no rows.
+    them. ``evaluate`` and ``inspect`` return one dict of everything. What is not a table, such as the text of
+    ``--help``, goes to standard output, and there are no rows.
     """
     with tempfile.TemporaryDirectory() as folder:
         return _run([str(command()), name, *_words(arguments, options, Path(folder))], name)
@@ -221,12 +222,14 @@ def train(data: Any, output: Place, **options: Value) -> Predictor:
 fit = train
 
 
-def evaluate(model: Union[Predictor, Place], data: Any, **options: Value) -> list[Row]:
+def evaluate(model: Union[Predictor, Place], data: Any, **options: Value) -> dict[str, Any]:
     """How well a model chooses on measurements: ``ckselect evaluate`` with its options.
 
-    ``model`` is a predictor, a directory or ``"embedded:NAME"``. Rows have a figure, problems and their efficiency.
+    ``model`` is a predictor, a directory or ``"embedded:NAME"``. ``["global_metrics"]["efficiency_mean"]`` and its
+    neighbours are the figures of all problems, ``["per_shape_efficiency"]`` those of each. With ``against``, a model
+    that may not replace the other raises a :class:`CommandError`.
     """
-    return ckselect("evaluate", model=_model(model), data=data, **options)
+    return cast("dict[str, Any]", ckselect("evaluate", model=_model(model), data=data, **options))
 
 
 def report(sweeps: Any, **options: Value) -> list[Row]:

@@ -113,6 +113,9 @@ class Predictor:
             self._spec = json.loads(path.read_text("utf-8-sig"))
         elif self._model_dir.is_dir():
             warnings.warn(f"no {path}: its forests are taken for ones without logarithms", stacklevel=2)
+        else:
+            # Upstream's finds out at the first prediction.
+            warnings.warn(f"no directory {self._model_dir}: there is nothing to predict with", stacklevel=2)
         if strict is None and self._spec.get("ck_select") is not None:
             self._uncoded = _SPECS
             # The cells that are read of a problem depend on it.
@@ -146,7 +149,7 @@ class Predictor:
             raise InvalidModelError(_in_upstreams_words(str(error)), error.status) from None
 
     def __repr__(self) -> str:
-        targets = ", ".join(target for target in _KEYS if self._file(target)) or "nothing"
+        targets = ", ".join(filter(self._file, dict.fromkeys([*_KEYS, self._rank_by]))) or "nothing"
         return f"<Predictor of {targets} with {len(self.feature_names)} features: {self._model_dir}>"
 
     def __getstate__(self) -> dict[str, Any]:

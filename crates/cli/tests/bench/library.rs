@@ -103,7 +103,11 @@ fn there_may_be_a_library_for_each_kernel() {
     }
     let config = r#"{"runner": "library", "device": "host", "library": "{kernel}.so"}"#;
     fs::write(fakes.path("runner.json"), config).unwrap();
-    succeeded(&fakes.bench("--runner runner.json --output a.csv").output().unwrap());
+    let output = fakes.bench("--runner runner.json --output a.csv").output().unwrap();
+    succeeded(&output);
+    // That there is none is said once, not for each problem.
+    let said = String::from_utf8_lossy(&output.stderr).matches(": load: ").count();
+    assert_eq!(said, 1, "{output:?}");
     for ((idx, kernel), value) in found(&fakes.path("a.csv")) {
         let is_there = kernel != fakes.kernels[2];
         let expected = if is_there { Expected::Ms(0.25 * (idx - 9) as f64) } else { Expected::Class("load") };

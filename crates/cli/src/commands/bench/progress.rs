@@ -1,7 +1,10 @@
 //! Progress of a sweep.
 
-use ck_select_measure::outcome::Outcome;
-use ck_select_measure::plan::Plan;
+use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
+
+use ck_select_measure::outcome::{FailureClass, Outcome};
+use ck_select_measure::plan::{Pair, Plan};
 use ck_select_measure::sweep::{Event, Observer, Tally};
 
 use crate::progress::Progress;
@@ -9,17 +12,25 @@ use crate::progress::Progress;
 /// Shows the progress of a sweep.
 pub(super) struct Bar<'a> {
     plan: &'a Plan,
-    bar: Progress,
+    progress: Progress,
+    /// Kernels that were reported to have no code.
+    codeless: Mutex<HashSet<u32>>,
 }
 
 impl<'a> Bar<'a> {
     pub(super) fn new(plan: &'a Plan) -> Self {
-        let bar = Progress::new(plan.len() as u64, "rows");
-        Self { plan, bar }
+        let progress = Progress::new(plan.len() as u64, "rows");
+        Self { plan, progress, codeless: Mutex::default() }
+    }
+
+    /// Whether a failure says something new: a kernel without code has none for the other problems either.
+    fn is_news(&self, pair: Pair, class: FailureClass) -> bool {
+        let is_codeless = matches!(class, FailureClass::Missing | FailureClass::Load);
+        !is_codeless || self.codeless.lock().unwrap_or_else(PoisonError::into_inner).insert(pair.kernel)
     }
 
     pub(super) fn finish(&self) {
-        self.bar.end();
+        self.progress.end();
     }
 
     fn message(&self, tally: &Tally) -> String {
@@ -40,17 +51,18 @@ impl Observer for Bar<'_> {
         match event {
             Event::Waiting { gpu, lock } => {
                 let text = format!("waiting for GPU {}: another process has {}", gpu.host, lock.display());
-                self.bar.suspend(|| say!("ckselect: {text}"));
+                self.progress.suspend(|| say!("ckselect: {text}"));
             }
-            Event::Resumed(tally) => self.bar.resume(tally.rows() as u64),
+            Event::Resumed(tally) => self.progress.resume(tally.rows() as u64),
             Event::Row { pair, outcome, tally } => {
                 if let Outcome::Failed(failure) = outcome
-                    && !self.bar.is_drawn()
+                    && !self.progress.is_drawn()
+                    && self.is_news(*pair, failure.class)
                 {
                     let (kernel, idx) = (&self.plan.kernel(*pair).name, self.plan.asked(*pair).idx);
                     say!("ckselect: problem {idx}, {kernel}: {failure}");
                 }
-                self.bar.advance(Some(self.message(tally)));
+                self.progress.advance(Some(self.message(tally)));
             }
         }
     }
