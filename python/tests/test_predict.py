@@ -63,33 +63,39 @@ def test_select_best_gives_a_name_of_the_pool(plain):
     assert predictor.select_best(gemm_problem(), [gemm_kernel(64)]) == "kernel_64_compv3"
 
 
-def test_nothing_to_rank(plain, tmp_path):
+def test_nothing_to_rank(plain):
     predictor = Predictor(plain)
     empty = predictor.prepare([])
     for kernels in ([], (), pandas.DataFrame(), empty):
         assert predictor.rank_kernels(gemm_problem(), kernels) == []
         with pytest.raises(ValueError, match="kernel_configs is empty"):
             predictor.select_best(gemm_problem(), kernels)
-    # Upstream loads nothing for an empty list, so that a missing forest is no error there.
-    with pytest.warns(UserWarning, match=r"^no directory .*absent: there is nothing to predict with$"):
-        absent = Predictor(tmp_path / "absent")
-    assert absent.rank_kernels({}, []) == []
 
 
-def test_missing_forests_are_missing_when_asked_for(plain, tmp_path):
+def test_missing_forests_are_missing_when_asked_for(plain):
     predictor = Predictor(plain)
     with pytest.raises(FileNotFoundError, match=r"no model_bandwidth\.lgbm and no model_bandwidth\.lgbm\.gz"):
         predictor.predict_bandwidth(gemm_problem(), gemm_kernel())
-    with pytest.warns(UserWarning, match="no directory"):
-        absent = Predictor(tmp_path / "absent")
+    for forest in plain.glob("model_*.lgbm"):
+        forest.unlink()
+    predictor = Predictor(plain)
     for ask in (
-        lambda: absent.predict_tflops(gemm_problem(), gemm_kernel()),
-        lambda: absent.rank_kernels(gemm_problem(), [gemm_kernel()]),
-        lambda: absent.prepare([gemm_kernel()]),
+        lambda: predictor.predict_tflops(gemm_problem(), gemm_kernel()),
+        lambda: predictor.rank_kernels(gemm_problem(), [gemm_kernel()]),
+        lambda: predictor.prepare([gemm_kernel()]),
     ):
         with pytest.raises(FileNotFoundError, match="model_tflops"):
             ask()
-    assert absent.predict_all(gemm_problem(), gemm_kernel()) == {}
+    # As in upstream, an empty list needs no forest.
+    assert predictor.rank_kernels({}, []) == [] and predictor.predict_all(gemm_problem(), gemm_kernel()) == {}
+
+
+def test_a_predictor_without_a_model_is_not_made(tmp_path):
+    # Before, a mistyped directory was found out by the first prediction.
+    with pytest.raises(FileNotFoundError, match=r"absent is no directory: expected feature_spec\.json"):
+        Predictor(tmp_path / "absent")
+    with pytest.raises(FileNotFoundError, match="has no model: expected"):
+        Predictor(tmp_path)
 
 
 def test_shapes_differ_and_edges_are_finite(plain):

@@ -111,11 +111,12 @@ class Predictor:
         self._description = self._describe_model()
         if path.exists():
             self._spec = json.loads(path.read_text("utf-8-sig"))
-        elif self._model_dir.is_dir():
+        elif any(self._model_dir.glob("model_*.lgbm*")):
             warnings.warn(f"no {path}: its forests are taken for ones without logarithms", stacklevel=2)
         else:
             # Upstream's finds out at the first prediction.
-            warnings.warn(f"no directory {self._model_dir}: there is nothing to predict with", stacklevel=2)
+            found = "has no model" if self._model_dir.is_dir() else "is no directory"
+            raise FileNotFoundError(f"{self._model_dir} {found}: expected feature_spec.json and model_tflops.lgbm")
         if strict is None and self._spec.get("ck_select") is not None:
             self._uncoded = _SPECS
             # The cells that are read of a problem depend on it.
