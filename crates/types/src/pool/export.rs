@@ -43,7 +43,7 @@ pub(super) enum Form {
 }
 
 /// Keys, with blanks between them.
-pub(super) type Keys = &'static str;
+type Keys = &'static str;
 
 /// The form of a key, if it is not the field of that name.
 fn other_form(op: Op, key: &str) -> Option<Form> {
@@ -76,9 +76,9 @@ pub(super) fn form(op: Op, key: &str) -> Option<Form> {
 }
 
 /// A kernel's signature, its algorithm, and its last key: the architecture.
-pub(super) type KernelKeys = (Keys, Keys, &'static str);
+type KernelKeys = (Keys, Keys, &'static str);
 
-pub(super) const CONV: KernelKeys = (
+const CONV: KernelKeys = (
     "dtype_in dtype_wei dtype_out layout ndim_spatial op",
     "tile_m tile_n tile_k wave warp pipeline scheduler epilogue vector_sizes block_per_cu \
      num_wave_groups num_groups_to_merge",
@@ -86,14 +86,14 @@ pub(super) const CONV: KernelKeys = (
 );
 
 /// A convolution in upstream's Python configurations, which leave four flags to the name.
-pub(super) const CONV_CONFIG: KernelKeys = (
+const CONV_CONFIG: KernelKeys = (
     "variant dtype ndim_spatial layout",
     "tile_m tile_n tile_k wave warp pipeline epilogue scheduler vector_sizes block_per_cu \
      num_wave_groups num_groups_to_merge",
     "arch",
 );
 
-pub(super) const GEMM: KernelKeys = (
+const GEMM: KernelKeys = (
     "dtype_a dtype_b dtype_c dtype_acc layout_a layout_b layout_c transpose_a transpose_b grouped \
      split_k elementwise_op num_d_tensors structured_sparsity",
     "tile_shape wave_shape warp_tile_shape pipeline scheduler epilogue block_size double_buffer \
@@ -102,7 +102,7 @@ pub(super) const GEMM: KernelKeys = (
 );
 
 /// Attention has everything else in its identifier, and no parts.
-pub(super) const FMHA: Keys = "family dtype pipeline gfx_arch";
+const FMHA: Keys = "family dtype pipeline gfx_arch";
 
 /// By which words a registry's kernels are counted.
 const fn statistics(op: Op) -> &'static [(&'static str, Keys)] {

@@ -146,6 +146,15 @@ fn gemm_exports_lose_pads_and_newer_pipelines_which_the_identifier_has() {
 }
 
 #[test]
+fn fields_that_no_exporter_writes_are_read_and_contradicted() {
+    // Before, only the exporters' own keys were.
+    let element = r#"{"kernels": [{"identifier": "ID", "algorithm": {"pad_m": false}}]}"#;
+    let text = element.replace("ID", GEMM);
+    let error = pool(&text).unwrap_err().to_string();
+    assert!(error.contains("kernels[0].algorithm.pad_m: the field says false, but the name"), "{error}");
+}
+
+#[test]
 fn a_gemm_name_beside_the_identifier_adds_vector_widths() {
     let element = |name: &str| format!(r#"[{{"name": "{name}", "identifier": "{GEMM}"}}]"#);
     for (name, vector) in

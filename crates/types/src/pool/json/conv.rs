@@ -4,12 +4,8 @@ use super::RawKernel;
 use super::part::{Fields, part};
 use crate::field::Record as _;
 use crate::kernel::{ConvKernel, ConvName, Kernel, KernelKind};
-use crate::pool::{PoolError, export};
+use crate::pool::PoolError;
 use crate::vocab::Arch;
-
-/// Flags and words that configurations hold and no exporter writes today. Still, a field that denies a flag of
-/// the name is a contradiction.
-const FLAGS: &str = "specialization double_smem_buffer split_image explicit_gemm two_stage";
 
 /// The kernel of a convolution export, whichever of the two wrote it.
 pub(super) fn kernel(name: String, raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolError> {
@@ -35,11 +31,8 @@ pub(super) fn kernel(name: String, raw: RawKernel, arch: Option<Arch>) -> Result
     let kind = KernelKind::Conv(told.kernel());
     let mut fields = Fields::new(&kind, &name, &states);
     let (signature, algorithm) = (part("signature", raw.signature)?, part("algorithm", raw.algorithm)?);
-    for (keys, of_algorithm, _) in [export::CONV, export::CONV_CONFIG] {
-        fields.set("signature", &signature, keys)?;
-        fields.set("algorithm", &algorithm, of_algorithm)?;
-    }
-    fields.set("algorithm", &algorithm, FLAGS)?;
+    fields.set("signature", &signature)?;
+    fields.set("algorithm", &algorithm)?;
     let kernel = ConvKernel { arch, ..ConvKernel::read(&fields.values, &ConvKernel::USUAL) };
     Ok(Kernel { name, kind: KernelKind::Conv(kernel) })
 }

@@ -4,7 +4,7 @@ use super::RawKernel;
 use super::part::{Fields, Part};
 use crate::field::Record as _;
 use crate::kernel::{FmhaKernel, Kernel, KernelKind};
-use crate::pool::{PoolError, export};
+use crate::pool::PoolError;
 use crate::vocab::Arch;
 
 /// Whether a kernel of an export is an attention kernel.
@@ -26,7 +26,7 @@ pub(super) fn kernel(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolE
     let keys = [("family", raw.family), ("dtype", raw.dtype), ("pipeline", raw.pipeline)];
     let part: Part =
         keys.into_iter().filter_map(|(key, word)| Some((key.to_owned(), word?.into()))).collect();
-    fields.set("", &part, export::FMHA)?;
+    fields.set("", &part)?;
     Ok(Kernel {
         kind: KernelKind::Fmha(FmhaKernel { arch, ..FmhaKernel::read(&fields.values, &told) }),
         name,

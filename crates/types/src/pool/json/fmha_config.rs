@@ -35,7 +35,7 @@ pub(super) fn kernel(
     let mut algorithm = known("algorithm", algorithm, ALGORITHM)?;
     let usual = KernelKind::Fmha(FmhaKernel::USUAL);
     let mut fields = Fields::new(&usual, "", &|_, _| false);
-    fields.set("signature", &signature, SIGNATURE)?;
+    fields.set("signature", &signature)?;
     let place = |name| fields.place(name);
     let [q, v, q_alignment, v_alignment] =
         ["hdim_q", "hdim_v", "hdim_q_alignment", "hdim_v_alignment"].map(place);
@@ -60,7 +60,7 @@ pub(super) fn kernel(
     if algorithm.get("block_per_cu").is_some_and(|blocks| *blocks == -1) {
         algorithm.insert("block_per_cu".to_owned(), FmhaKernel::PIPELINE_DECIDES.into());
     }
-    fields.set("algorithm", &algorithm, ALGORITHM)?;
+    fields.set("algorithm", &algorithm)?;
 
     let mut kernel = FmhaKernel::read(&fields.values, &FmhaKernel::USUAL);
     kernel.v_rowmajor = match word(&signature, "vlayout")?.as_deref() {

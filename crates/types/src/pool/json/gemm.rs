@@ -4,8 +4,8 @@ use super::RawKernel;
 use super::part::{Fields, contradiction, part, typed, unknown};
 use crate::field::Record as _;
 use crate::kernel::{GemmKernel, GemmVariant, Kernel, KernelKind};
+use crate::pool::PoolError;
 use crate::pool::error::quoted;
-use crate::pool::{PoolError, export};
 use crate::vocab::{Arch, Elementwise, Major};
 
 /// What describes a GEMM kernel besides its fields.
@@ -95,9 +95,8 @@ pub(super) fn kernel(raw: RawKernel, arch: Option<Arch>) -> Result<Kernel, PoolE
     if let Some(split_k) = signature.get_mut("split_k").filter(|split_k| **split_k == 0) {
         *split_k = 1.into();
     }
-    let (keys, of_algorithm, _) = export::GEMM;
-    fields.set("signature", &signature, keys)?;
-    fields.set("algorithm", &algorithm, of_algorithm)?;
+    fields.set("signature", &signature)?;
+    fields.set("algorithm", &algorithm)?;
     let mut kernel = GemmKernel::read(&fields.values, &GemmKernel::USUAL);
     if let Some(arch) = arch {
         kernel.set_arch(arch);

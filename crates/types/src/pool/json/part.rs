@@ -58,16 +58,10 @@ impl<'a> Fields<'a> {
         Self { op: kind.op(), name, states, values: kind.values() }
     }
 
-    /// Sets what those of the keys hold that a part has. The part of no name is the kernel itself.
-    pub(super) fn set(&mut self, name: &str, part: &Part, keys: &str) -> Result<(), PoolError> {
-        for key in keys.split(' ') {
-            match part.get(key) {
-                None | Some(Value::Null) => {}
-                Some(value) => self.key(key, value).map_err(|error| match name {
-                    "" => error,
-                    name => error.within(name),
-                })?,
-            }
+    /// Sets the fields of which a part has a key. The part of no name is the kernel itself.
+    pub(super) fn set(&mut self, name: &str, part: &Part) -> Result<(), PoolError> {
+        for (key, value) in part.iter().filter(|(_, value)| !value.is_null()) {
+            self.key(key, value).map_err(|error| if name.is_empty() { error } else { error.within(name) })?;
         }
         Ok(())
     }
