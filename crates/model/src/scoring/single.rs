@@ -67,6 +67,9 @@ pub(super) struct Ends {
     waiting: Vec<u32>,
 }
 
+/// Trees that are walked before their values are added.
+const CHUNK: usize = 512;
+
 /// Steps of a walk before it is asked whether it goes on.
 const STEPS: usize = 3;
 
@@ -153,31 +156,34 @@ impl Walks {
     /// The sum of the values of the leaves that a row reaches in some trees, given its answers.
     #[inline(always)]
     pub(super) fn sum(&self, tops: &[Top], answers: &[Answer], ends: &mut Ends) -> f64 {
-        ends.fit(tops.len());
-        let mut count = 0;
-        for (tree, top) in tops.iter().enumerate() {
-            let mut node = 1;
-            // SAFETY: there is an answer for each question, nodes end below the last level, and there is room for
-            // all trees.
-            unsafe {
-                for _ in 0..LEVELS {
-                    let answer = get(answers, get(&top.questions, node).into());
-                    node = 2 * node + usize::from(answer == YES);
-                }
-                let cell = get(&top.cells, node - BELOW);
-                set(&mut ends.cells, tree, cell);
-                set(&mut ends.waiting, count, tree as u32);
-                count += usize::from(self.is_answered(cell as usize, answers));
-            }
-        }
-        self.walk(count, answers, ends);
+        ends.fit(CHUNK);
         let mut sum = 0.0;
-        for (top, &cell) in tops.iter().zip(&ends.cells) {
-            // SAFETY: a walk ends at a leaf, of which there is a value.
-            sum += unsafe {
-                let leaf = get(&self.cells, cell as usize) >> DISTANCE;
-                get(&self.values, (top.first + leaf) as usize)
-            };
+        // The values of some trees are added while the next ones are walked.
+        for tops in tops.chunks(CHUNK) {
+            let (cells, waiting, mut count) = (&mut ends.cells[..], &mut ends.waiting[..], 0);
+            for (tree, top) in tops.iter().enumerate() {
+                let mut node = 1;
+                // SAFETY: there is an answer for each question, nodes end below the last level, and there is room
+                // for a chunk.
+                unsafe {
+                    for _ in 0..LEVELS {
+                        let answer = get(answers, get(&top.questions, node).into());
+                        node = 2 * node + usize::from(answer == YES);
+                    }
+                    let cell = get(&top.cells, node - BELOW);
+                    set(cells, tree, cell);
+                    set(waiting, count, tree as u32);
+                    count += usize::from(self.is_answered(cell as usize, answers));
+                }
+            }
+            self.walk(count, answers, ends);
+            for (top, &cell) in tops.iter().zip(&ends.cells) {
+                // SAFETY: a walk ends at a leaf, of which there is a value.
+                sum += unsafe {
+                    let leaf = get(&self.cells, cell as usize) >> DISTANCE;
+                    get(&self.values, (top.first + leaf) as usize)
+                };
+            }
         }
         sum
     }
