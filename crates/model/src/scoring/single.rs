@@ -1,4 +1,4 @@
-//! One row or one kernel, down all trees a few steps at a time: no tree waits for another's steps, and nothing
+//! One row or one kernel, down all trees a few steps at a time: no tree waits for another's steps, and little
 //! is mispredicted.
 //!
 //! ```text
@@ -23,8 +23,8 @@ use crate::forest::{Forest, Target};
 
 /// Walks at once.
 const WALKS: usize = 8;
-/// Where the distance to a node's child for no begins, or a leaf's number; below is its question. The child for
-/// yes is next.
+/// Where the distance to a node's child for no begins, or a leaf's number; below is its question. The child
+/// for yes is next.
 const DISTANCE: u32 = 16;
 
 /// How far a question's answer lets a walk go at most, as a number without a sign.
@@ -45,7 +45,7 @@ pub(super) struct Walks {
     values: Vec<f64>,
 }
 
-/// The first levels of a tree, by the numbers of search trees: below node i are 2 i for no and 2 i + 1 for yes.
+/// The first levels of a tree, numbered as search trees are: below node i are 2 i for no, 2 i + 1 for yes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Top {
     /// From 1 on.
@@ -74,8 +74,8 @@ const CHUNK: usize = 512;
 const STEPS: usize = 3;
 
 impl Walks {
-    /// `None` if a tree is too large for distances, or all are for numbers of cells. Leaves ask the question after
-    /// the last one. `known` are questions that are already answered, whose nodes are left out.
+    /// `None` if a tree is too large for distances, or all are for numbers of cells. Leaves ask the question
+    /// after the last one. `known` are questions that are already answered, whose nodes are left out.
     pub(super) fn new(
         forest: &Forest,
         numbers: &Numbers,
@@ -124,7 +124,8 @@ impl Walks {
         tops.reserve(self.roots.len());
     }
 
-    /// The first levels of all trees without the questions that `known` answers, which has one more for leaves.
+    /// The first levels of all trees without the questions that `known` answers, which has one more, for
+    /// leaves.
     pub(super) fn find_tops(&self, known: &[Answer], ends: &mut Ends, tops: &mut Vec<Top>) {
         let trees = self.roots.len();
         self.fit(ends, tops);
@@ -163,8 +164,8 @@ impl Walks {
             let (cells, waiting, mut count) = (&mut ends.cells[..], &mut ends.waiting[..], 0);
             for (tree, top) in tops.iter().enumerate() {
                 let mut node = 1;
-                // SAFETY: there is an answer for each question, nodes end below the last level, and there is room
-                // for a chunk.
+                // SAFETY: there is an answer for each question, nodes end below the last level, and there is
+                // room for a chunk.
                 unsafe {
                     for _ in 0..LEVELS {
                         let answer = get(answers, get(&top.questions, node).into());
@@ -198,8 +199,8 @@ impl Walks {
             count = 0;
             for first in (0..now).step_by(WALKS) {
                 let (mut ends, mut at) = ([0; WALKS], [0; WALKS]);
-                // SAFETY: those that wait are among the cells, which lead to cells; there is an answer for each
-                // question.
+                // SAFETY: those that wait are among the cells, which lead to cells; there is an answer for
+                // each question.
                 unsafe {
                     for walk in 0..WALKS {
                         ends[walk] = get(waiting, first + walk) as usize;

@@ -16,8 +16,8 @@
 //! at a time.
 
 // `compile` lays out the trees and prunes them, `bins` finds positions and makes masks of them, `slab`
-// evaluates the trees for rows; `super::single` does for one row, and `run` knows what it shares with those of
-// the calls before.
+// evaluates the trees for rows; `super::single` does for one row, and `run` knows what it shares with those
+// of the calls before.
 
 // Iterators over arrays are functions, which are not always inlined where the CPU's features differ.
 #![allow(clippy::needless_range_loop)]

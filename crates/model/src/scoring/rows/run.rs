@@ -1,8 +1,8 @@
 //! Rows that come one a call: what consecutive ones share is answered once.
 //!
-//! Who scores a problem's kernels one by one gives rows that differ in the kernel's columns alone. The tops of
-//! all trees are freed from the questions about other columns, and serve rows until one of these columns has
-//! another position among the thresholds.
+//! Who scores a problem's kernels one by one gives rows that differ in the kernel's columns alone. The tops
+//! of all trees are freed from the questions about other columns, and serve rows until one of these columns
+//! has another position among the thresholds.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -97,8 +97,8 @@ impl Run {
         }
     }
 
-    /// Whether tops may be found for a row. It is a surprise if a position is another one whose column did not vary,
-    /// and another problem's if most nodes ask about columns that changed.
+    /// Whether tops may be found for a row. It is a surprise if a position is another one whose column did not
+    /// vary, and another problem's if most nodes ask about columns that changed.
     #[inline(always)]
     fn is_ready(&mut self, is_surprise: bool, is_other: bool) -> bool {
         if !is_surprise {
@@ -146,7 +146,7 @@ mod tests {
     use crate::isa::Isa;
     use crate::scoring::tests::{Random, VALUES, forest};
 
-    /// Problems of twenty kernels each, whose columns are the last four of twelve; now and then a row of its own.
+    /// Problems of twenty kernels each, whose columns are the last four of twelve, and rows of their own.
     #[test]
     fn kernels_one_by_one_have_the_forests_bits() {
         for (seed, (trees, leaves)) in [(3, 2), (40, 16), (30, 70), (11, 1)].into_iter().enumerate() {
