@@ -3,6 +3,7 @@
 use super::compile::lanes::LANES;
 #[cfg(target_arch = "x86_64")]
 use super::rows::bins::{Positions, Step};
+use super::single::{Answer, Ends};
 use crate::forest;
 
 /// Working memory for one call at a time. It grows to what a scorer needs and is not freed in between, so
@@ -11,8 +12,9 @@ use crate::forest;
 pub struct Scratch {
     /// Narrow: the lanes that answer a question with yes. Wide: the number of that mask.
     pub(super) answers: Vec<u32>,
-    /// One kernel: whether it answers a question with yes.
-    pub(super) yes: Vec<bool>,
+    /// One kernel: its answers.
+    pub(super) yes: Vec<Answer>,
+    pub(super) ends: Ends,
     /// The queue of nodes: places, and sets of lanes.
     pub(super) node_at: Vec<u32>,
     pub(super) node_set: Vec<u32>,

@@ -1,37 +1,81 @@
-//! One row or one kernel, down several trees at once: a step of one tree does not wait for the other trees'.
+//! One row or one kernel, down all trees a few steps at a time: no tree waits for another's steps, and little
+//! is mispredicted.
+//!
+//! ```text
+//! for each tree: end = the cell that the answers to its first questions lead to
+//! until all ends are leaves:
+//!     for each end that is none: a few steps                                      several at once
+//! for each tree: sum += the value of its leaf
+//! ```
 
 // Iterators over arrays are functions, which are not always inlined where the CPU's features differ.
 #![allow(clippy::needless_range_loop)]
 
 use std::hint::select_unpredictable;
-use std::ops::Range;
 
 use super::Values;
 use super::compile::ladder::{Ladders, Numbers};
 use super::compile::lanes::{Column, Lanes};
 use super::compile::stair::Stair;
 use super::scratch::{Scratch, grow};
-use super::unchecked::get;
+use super::unchecked::{get, set};
 use crate::forest::{Forest, Target};
 
-/// Trees at once.
-const TREES: usize = 8;
-/// Where a node's distance to its child for no begins; below is its question. The child for yes is next.
+/// Walks at once.
+const WALKS: usize = 8;
+/// Where the distance to a node's child for no begins, or a leaf's number; below is its question. The child
+/// for yes is next.
 const DISTANCE: u32 = 16;
 
-/// All trees for one row. A leaf leads to itself, so that nothing is asked about where a walk ends; its value
-/// is in the two cells behind.
+/// How far a question's answer lets a walk go at most, as a number without a sign.
+pub(super) type Answer = i8;
+const NO: Answer = -1;
+const YES: Answer = 1;
+/// It stays where it is: at a leaf, or, while trees are pruned, at a question without an answer.
+pub(super) const NONE: Answer = 0;
+
+/// All trees for one row.
 #[derive(Debug)]
 pub(super) struct Walks {
     cells: Vec<u32>,
-    /// The cell of each tree's root.
-    roots: Vec<u32>,
+    /// Of each tree, the cell of its root, and where the values of its leaves begin.
+    roots: Vec<[u32; 2]>,
+    pub(super) tops: Vec<Top>,
+    /// The values of all leaves.
+    values: Vec<f64>,
 }
 
+/// The first levels of a tree, numbered as search trees are: below node i are 2 i for no, 2 i + 1 for yes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Top {
+    /// From 1 on.
+    questions: [u16; BELOW],
+    /// The cells of the nodes below.
+    cells: [u32; BELOW],
+    /// Where the values of the tree's leaves begin.
+    first: u32,
+}
+
+/// Levels of a [`Top`], and how many nodes are below.
+const LEVELS: usize = 2;
+const BELOW: usize = 1 << LEVELS;
+
+/// Working memory: the cells where walks are, and the numbers of those that go on.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    cells: Vec<u32>,
+    waiting: Vec<u32>,
+}
+
+/// Trees that are walked before their values are added.
+const CHUNK: usize = 512;
+
+/// Steps of a walk before it is asked whether it goes on.
+const STEPS: usize = 3;
+
 impl Walks {
-    /// `None` if a tree is too large for distances, or all are for numbers of cells. Leaves ask the question after
-    /// the last one, whose answer is always no.
-    /// `known` are questions that are already answered, whose nodes are left out.
+    /// `None` if a tree is too large for distances, or all are for numbers of cells. Leaves ask the question
+    /// after the last one. `known` are questions that are already answered, whose nodes are left out.
     pub(super) fn new(
         forest: &Forest,
         numbers: &Numbers,
@@ -39,9 +83,11 @@ impl Walks {
         known: impl Fn(usize) -> Option<bool>,
     ) -> Option<Walks> {
         let end = u32::from(u16::try_from(questions).ok()?);
-        let (mut cells, mut roots, mut tasks) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut cells, mut roots, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        let mut tasks = Vec::new();
         for (number, tree) in forest.trees().iter().enumerate() {
-            roots.push(u32::try_from(cells.len()).ok()?);
+            roots.push([u32::try_from(cells.len()).ok()?, u32::try_from(values.len()).ok()?]);
+            values.extend_from_slice(tree.leaf_values());
             tasks.push((tree.root(), None));
             let question = |node| usize::from(numbers.of(number, node));
             let child_of = |node, yes: bool| if yes { tree.node(node).left } else { tree.node(node).right };
@@ -56,10 +102,7 @@ impl Walks {
                     cells[parent] |= u32::from(u16::try_from(here - parent).ok()?) << DISTANCE;
                 }
                 match child.target() {
-                    Target::Leaf(leaf) => {
-                        let value = tree.leaf_values()[leaf].to_bits();
-                        cells.extend([end, value as u32, (value >> 32) as u32]);
-                    }
+                    Target::Leaf(leaf) => cells.push(end | u32::from(u16::try_from(leaf).ok()?) << DISTANCE),
                     Target::Node(node) => {
                         cells.push(question(node) as u32);
                         tasks.extend([(child_of(node, false), Some(here)), (child_of(node, true), None)]);
@@ -67,69 +110,185 @@ impl Walks {
                 }
             }
         }
-        Some(Walks { cells, roots })
+        let mut walks = Walks { cells, roots, values, tops: Vec::new() };
+        let mut tops = Vec::new();
+        walks.find_tops(&vec![NONE; questions + 1], &mut Ends::default(), &mut tops);
+        walks.tops = tops;
+        Some(walks)
+    }
+
+    /// Makes room for [`find_tops`](Self::find_tops).
+    pub(super) fn fit(&self, ends: &mut Ends, tops: &mut Vec<Top>) {
+        ends.fit(self.roots.len() * BELOW);
+        tops.clear();
+        tops.reserve(self.roots.len());
+    }
+
+    /// The first levels of all trees without the questions that `known` answers, which has one more, for
+    /// leaves.
+    pub(super) fn find_tops(&self, known: &[Answer], ends: &mut Ends, tops: &mut Vec<Top>) {
+        let trees = self.roots.len();
+        self.fit(ends, tops);
+        for (&[root, first], cell) in self.roots.iter().zip(&mut ends.cells) {
+            tops.push(Top { questions: [0; BELOW], cells: [0; BELOW], first });
+            *cell = root;
+        }
+        for level in 0..LEVELS {
+            let nodes = 1 << level;
+            ends.all(trees * nodes);
+            self.walk(trees * nodes, known, ends);
+            for at in (0..trees * nodes).rev() {
+                let cell = ends.cells[at];
+                let node = self.cells[cell as usize];
+                // A leaf is what comes after it, too.
+                let is_leaf = usize::from(node as u16) + 1 == known.len();
+                tops[at / nodes].questions[nodes + at % nodes] = node as u16;
+                ends.cells[2 * at] = cell + if is_leaf { 0 } else { node >> DISTANCE };
+                ends.cells[2 * at + 1] = cell + u32::from(!is_leaf);
+            }
+        }
+        ends.all(trees * BELOW);
+        self.walk(trees * BELOW, known, ends);
+        for (top, &cells) in tops.iter_mut().zip(ends.cells.as_chunks().0) {
+            top.cells = cells;
+        }
     }
 
     /// The sum of the values of the leaves that a row reaches in some trees, given its answers.
     #[inline(always)]
-    pub(super) fn sum(&self, trees: Range<usize>, answers: &[bool]) -> f64 {
-        let (several, others) = self.roots[trees].as_chunks::<TREES>();
+    pub(super) fn sum(&self, tops: &[Top], answers: &[Answer], ends: &mut Ends) -> f64 {
+        ends.fit(CHUNK);
         let mut sum = 0.0;
-        for roots in several {
-            sum = self.add(roots, answers, sum);
-        }
-        for &root in others {
-            sum = self.add(&[root], answers, sum);
+        // The values of some trees are added while the next ones are walked.
+        for tops in tops.chunks(CHUNK) {
+            let (cells, waiting, mut count) = (&mut ends.cells[..], &mut ends.waiting[..], 0);
+            for (tree, top) in tops.iter().enumerate() {
+                let mut node = 1;
+                // SAFETY: there is an answer for each question, nodes end below the last level, and there is
+                // room for a chunk.
+                unsafe {
+                    for _ in 0..LEVELS {
+                        let answer = get(answers, get(&top.questions, node).into());
+                        node = 2 * node + usize::from(answer == YES);
+                    }
+                    let cell = get(&top.cells, node - BELOW);
+                    set(cells, tree, cell);
+                    set(waiting, count, tree as u32);
+                    count += usize::from(self.is_answered(cell as usize, answers));
+                }
+            }
+            self.walk(count, answers, ends);
+            for (top, &cell) in tops.iter().zip(&ends.cells) {
+                // SAFETY: a walk ends at a leaf, of which there is a value.
+                sum += unsafe {
+                    let leaf = get(&self.cells, cell as usize) >> DISTANCE;
+                    get(&self.values, (top.first + leaf) as usize)
+                };
+            }
         }
         sum
     }
 
-    /// Adds the values of `N` trees.
+    /// Goes on from those that wait, as far as there are answers.
     #[inline(always)]
-    fn add<const N: usize>(&self, roots: &[u32; N], answers: &[bool], mut sum: f64) -> f64 {
-        let mut cells = [0; N];
-        for tree in 0..N {
-            cells[tree] = roots[tree] as usize;
-        }
-        loop {
-            let mut moved = 0;
-            for tree in 0..N {
-                // SAFETY: roots are cells, and nodes lead to cells; there is an answer for each question.
-                let step = unsafe {
-                    let cell = get(&self.cells, cells[tree]);
-                    select_unpredictable(get(answers, cell as u16 as usize), 1, (cell >> DISTANCE) as usize)
-                };
-                cells[tree] += step;
-                moved |= step;
+    fn walk(&self, mut count: usize, answers: &[Answer], Ends { cells, waiting }: &mut Ends) {
+        while count > 0 {
+            let now = count;
+            // As many as walk at once; the first one is not counted again.
+            waiting[now..now + WALKS].fill(0);
+            count = 0;
+            for first in (0..now).step_by(WALKS) {
+                let (mut ends, mut at) = ([0; WALKS], [0; WALKS]);
+                // SAFETY: those that wait are among the cells, which lead to cells; there is an answer for
+                // each question.
+                unsafe {
+                    for walk in 0..WALKS {
+                        ends[walk] = get(waiting, first + walk) as usize;
+                        at[walk] = get(cells, ends[walk]) as usize;
+                    }
+                    for _ in 0..STEPS {
+                        for walk in 0..WALKS {
+                            at[walk] += step(&self.cells, at[walk], answers);
+                        }
+                    }
+                    for walk in 0..WALKS {
+                        set(cells, ends[walk], at[walk] as u32);
+                        set(waiting, count, ends[walk] as u32);
+                        let is_left = self.is_answered(at[walk], answers) & (first + walk < now);
+                        count += usize::from(is_left);
+                    }
+                }
             }
-            if moved == 0 {
-                break;
-            }
         }
-        for tree in 0..N {
-            // SAFETY: a walk ends at a leaf, whose value follows.
-            let (low, high) =
-                unsafe { (get(&self.cells, cells[tree] + 1), get(&self.cells, cells[tree] + 2)) };
-            sum += f64::from_bits(u64::from(low) | u64::from(high) << 32);
-        }
-        sum
+    }
+
+    /// Whether a walk goes on.
+    ///
+    /// # Safety
+    ///
+    /// There is such a cell, and an answer to its question.
+    #[inline(always)]
+    unsafe fn is_answered(&self, cell: usize, answers: &[Answer]) -> bool {
+        // SAFETY: by contract.
+        unsafe { get(answers, usize::from(get(&self.cells, cell) as u16)) != NONE }
     }
 }
 
+impl Ends {
+    /// Makes room for so many.
+    fn fit(&mut self, count: usize) {
+        grow(&mut self.cells, count);
+        grow(&mut self.waiting, count + WALKS);
+    }
+
+    /// All of the first `count` go on.
+    fn all(&mut self, count: usize) {
+        (0..).zip(&mut self.waiting[..count]).for_each(|(number, end)| *end = number);
+    }
+}
+
+/// How far it is from a cell to the next one.
+///
+/// # Safety
+///
+/// There is such a cell, and an answer to its question.
+#[inline(always)]
+unsafe fn step(cells: &[u32], cell: usize, answers: &[Answer]) -> usize {
+    // SAFETY: by contract.
+    let (distance, most) = unsafe {
+        let cell = get(cells, cell);
+        (cell >> DISTANCE, i32::from(get(answers, usize::from(cell as u16))) as u32)
+    };
+    select_unpredictable(distance < most, distance, most) as usize
+}
+
 /// Makes room for the answers of so many questions, and for that of leaves.
-pub(super) fn fit(questions: usize, answers: &mut Vec<bool>) {
+pub(super) fn fit(questions: usize, answers: &mut Vec<Answer>) {
     grow(answers, questions + 1);
-    answers[questions] = false;
+    answers[questions] = NONE;
 }
 
 /// Answers all questions, given the value of each stair.
 #[inline(always)]
-pub(super) fn answer(stairs: &[Stair], mut value: impl FnMut(&Stair) -> f64, answers: &mut [bool]) {
+pub(super) fn answer(stairs: &[Stair], mut value: impl FnMut(&Stair) -> f64, answers: &mut [Answer]) {
     for stair in stairs {
-        let mut position = [0];
-        stair.positions(&[value(stair)], &mut [0], &mut position);
-        stair.answer(position[0], answers);
+        place(stair, stair.position(value(stair)), answers);
     }
+}
+
+/// Answers a stair's questions.
+#[inline(always)]
+pub(super) fn place(stair: &Stair, position: u8, answers: &mut [Answer]) {
+    let (no, yes) = answers[stair.questions.clone()].split_at_mut(position.into());
+    no.fill(NO);
+    yes.fill(YES);
+}
+
+/// Changes a stair's answers from those of one position to those of another.
+#[inline(always)]
+pub(super) fn change(stair: &Stair, old: u8, new: u8, answers: &mut [Answer]) {
+    let between = usize::from(old.min(new))..usize::from(old.max(new));
+    answers[stair.questions.clone()][between].fill(if new < old { YES } else { NO });
 }
 
 /// A forest for a pool of one kernel.
@@ -145,14 +304,15 @@ impl Single {
     /// `None` if there are no walks.
     pub(super) fn new(forest: &Forest, ladders: Ladders, numbers: &Numbers, lanes: &Lanes) -> Option<Single> {
         let (questions, mut stairs) = (ladders.questions, Stair::all(ladders));
-        let (mut answers, mut known) = (vec![false; questions], vec![false; questions]);
+        let (mut answers, mut known) = (vec![NONE; questions], vec![false; questions]);
         let of_kernel: Vec<Stair> = stairs.extract_if(.., |stair| stair.scope == Column::Kernel).collect();
         answer(&of_kernel, |stair| lanes.value(0, stair.column), &mut answers);
         for stair in &of_kernel {
             known[stair.questions.clone()].fill(true);
         }
-        let walks =
-            Walks::new(forest, numbers, questions, |question| known[question].then(|| answers[question]))?;
+        let walks = Walks::new(forest, numbers, questions, |question| {
+            known[question].then(|| answers[question] == YES)
+        })?;
         Some(Single { stairs, questions, class: lanes.classes[0] as usize, walks })
     }
 
@@ -165,6 +325,6 @@ impl Single {
         fit(self.questions, &mut scratch.yes);
         answer(&self.stairs, value, &mut scratch.yes);
         grow(&mut scratch.sums, 1);
-        scratch.sums[0] = self.walks.sum(0..self.walks.roots.len(), &scratch.yes);
+        scratch.sums[0] = self.walks.sum(&self.walks.tops, &scratch.yes, &mut scratch.ends);
     }
 }

@@ -26,13 +26,13 @@ impl Random {
         (self.bits() % end as u64) as usize
     }
 
-    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 }
 
 /// Values at, near and far from the thresholds, and all special values.
-const VALUES: [f64; 24] = [
+pub(super) const VALUES: [f64; 24] = [
     f64::NAN,
     f64::INFINITY,
     f64::NEG_INFINITY,
@@ -524,7 +524,7 @@ fn large_trees_have_the_forests_bits() {
 fn odd_forests_have_the_forests_bits() {
     check(3, 30, 1, 20_000, 40, 2);
     let random = &mut Random(5);
-    let forest = forest(random, 30, 1, 20_000);
+    let forest = forest(random, 30, 1, 40_000);
     let pool = PoolTable { columns: &[Column::Uniform; 30], classes: &[0], kernel_values: &[] };
     let scorer = PoolScorer::compile(&forest, &pool).unwrap();
     assert_eq!(scorer.describe(), "uncompiled");

@@ -85,12 +85,12 @@ impl Stair {
         }
     }
 
-    /// Sets its own questions' answers.
+    /// The [position](Self::positions) of one value.
     #[inline(always)]
-    pub(in crate::scoring) fn answer(&self, position: u8, answers: &mut [bool]) {
-        let (no, yes) = answers[self.questions.clone()].split_at_mut(position.into());
-        no.fill(false);
-        yes.fill(true);
+    pub(in crate::scoring) fn position(&self, value: f64) -> u8 {
+        let mut position = [0];
+        self.positions(&[value], &mut [0], &mut position);
+        position[0]
     }
 
     /// How many of the questions, from the first one, are answered with no for each value. `keys` is working

@@ -5,6 +5,7 @@ use super::compile::{EVERYBODY, NOBODY, SOME};
 use super::slab::ROWS;
 use crate::scoring::compile::stair::Stair;
 use crate::scoring::scratch::grow;
+use crate::scoring::single::{self, Answer};
 use crate::scoring::unchecked::{get, set};
 
 /// The positions of some rows, stair after stair.
@@ -127,9 +128,9 @@ impl Positions {
 
     /// The answers of one row.
     #[inline(always)]
-    pub(super) fn answers(&self, stairs: &[Stair], row: usize, answers: &mut [bool]) {
+    pub(super) fn answers(&self, stairs: &[Stair], row: usize, answers: &mut [Answer]) {
         for (number, stair) in stairs.iter().enumerate() {
-            stair.answer(self.bytes[number * self.stride + row], answers);
+            single::place(stair, self.bytes[number * self.stride + row], answers);
         }
     }
 

@@ -6,6 +6,7 @@
 
 use std::ops::Range;
 
+use super::run;
 use crate::forest::{Forest, Node as Split, Target, Tree};
 use crate::isa::Isa;
 use crate::scoring::compile::ladder::{Ladders, Numbers};
@@ -120,6 +121,8 @@ impl Parts {
 /// A forest for rows.
 #[derive(Debug)]
 pub(super) struct Compiled {
+    /// No other forest's.
+    pub(super) number: u64,
     pub(super) parts: Parts,
     /// The first part of each tree, and the number of parts.
     pub(super) starts: Vec<u32>,
@@ -153,7 +156,13 @@ impl Compiled {
             asked_before[node.question() + 1] += 1;
         }
         (0..questions).for_each(|question| asked_before[question + 1] += asked_before[question]);
-        Some(Compiled { parts, starts, stairs, questions, asked_before, small, walks })
+        Some(Compiled { number: run::number(), parts, starts, stairs, questions, asked_before, small, walks })
+    }
+
+    /// How many nodes ask a stair's questions.
+    #[inline(always)]
+    pub(super) fn nodes_of(&self, stair: &Stair) -> usize {
+        (self.asked_before[stair.questions.end] - self.asked_before[stair.questions.start]) as usize
     }
 
     /// The number of nodes that send all rows the same way, given the least and greatest position in each

@@ -16,13 +16,15 @@
 //! at a time.
 
 // `compile` lays out the trees and prunes them, `bins` finds positions and makes masks of them, `slab`
-// evaluates the trees for rows; `super::single` does for one row.
+// evaluates the trees for rows; `super::single` does for one row, and `run` knows what it shares with those
+// of the calls before.
 
 // Iterators over arrays are functions, which are not always inlined where the CPU's features differ.
 #![allow(clippy::needless_range_loop)]
 
 pub(super) mod bins;
 mod compile;
+mod run;
 mod slab;
 
 use std::cell::Cell;
@@ -34,13 +36,14 @@ use super::compile::lanes::LANES;
 use super::compile::stair::Stair;
 use super::narrow::Narrow;
 use super::scratch::{Scratch, grow};
-use super::single;
+use super::single::{self, Answer};
 use crate::forest::Forest;
 use crate::isa::Isa;
 use bins::{Positions, Step};
 use compile::{Compiled, Parts};
 #[cfg(target_arch = "x86_64")]
 pub(super) use compile::{EVERYBODY, NOBODY, SOME};
+use run::Run;
 use slab::Slab;
 
 /// Rows whose positions are in memory at once.
@@ -99,7 +102,8 @@ struct RowScratch {
     pruned: Parts,
     tasks: Vec<(u16, u32, usize)>,
     slab: Slab,
-    answers: Vec<bool>,
+    run: Run,
+    answers: Vec<Answer>,
     lanes: Scratch,
     row: Vec<f64>,
 }
@@ -219,7 +223,7 @@ fn block(
     avx2: bool,
 ) {
     let Compiled { stairs, questions, starts, small, walks, .. } = compiled;
-    let RowScratch { positions, codes, steps, pruned, tasks, answers, lanes, slab, .. } = scratch;
+    let RowScratch { positions, codes, steps, pruned, tasks, answers, lanes, slab, run, .. } = scratch;
     single::fit(*questions, answers);
     if let ([sum], Some(walks)) = (&mut *sums, walks) {
         let value = |stair: &Stair| {
@@ -227,8 +231,12 @@ fn block(
             column(stair.column, &mut value);
             value[0]
         };
+        if trees.len() == walks.tops.len() {
+            *sum = run.sum(compiled, walks, value, &mut lanes.ends);
+            return;
+        }
         single::answer(stairs, value, answers);
-        *sum = walks.sum(trees, answers);
+        *sum = walks.sum(&walks.tops[trees], answers, &mut lanes.ends);
         return;
     }
     positions.find(stairs, sums.len(), column);
@@ -248,7 +256,7 @@ fn block(
     if let (Some(walks), true) = (walks, alone < all && alike * 2 < all) {
         for (row, sum) in sums.iter_mut().enumerate() {
             positions.answers(stairs, row, answers);
-            *sum = walks.sum(trees.clone(), answers);
+            *sum = walks.sum(&walks.tops[trees.clone()], answers, &mut lanes.ends);
         }
         return;
     }

@@ -1,0 +1,170 @@
+//! Rows that come one a call: what consecutive ones share is answered once.
+//!
+//! Who scores a problem's kernels one by one gives rows that differ in the kernel's columns alone. The tops
+//! of all trees are freed from the questions about other columns, and serve rows until one of these columns
+//! has another position among the thresholds.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::compile::Compiled;
+use crate::scoring::compile::stair::Stair;
+use crate::scoring::single::{self, Answer, Ends, NONE, Top, Walks};
+
+/// Rows that tops have to serve, or finding them costs more than it saves.
+const WORTH: u32 = 8;
+/// Rows without a surprise that are waited for at most before tops are found.
+const LONGEST: u32 = 64;
+
+/// A number that no other forest has; not 0.
+pub(super) fn number() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
+
+/// The last row of a thread, and what it shared with those before.
+#[derive(Debug, Default)]
+pub(super) struct Run {
+    /// Whose trees they walk.
+    forest: u64,
+    places: Vec<Place>,
+    answers: Vec<Answer>,
+    /// Those of this problem, if they serve.
+    tops: Vec<Top>,
+    known: Vec<Answer>,
+    serves: bool,
+    /// Rows since tops were found, or since a surprise.
+    rows: u32,
+    /// Rows to wait for before tops are found.
+    patience: u32,
+}
+
+/// The last row's value in a stair.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place {
+    bits: u64,
+    position: u8,
+    /// Whether the row before had another value.
+    has_changed: bool,
+    /// Whether it changes while the problem stays.
+    varies: bool,
+}
+
+impl Run {
+    /// The sum of all trees for a row, given the value of each stair.
+    #[inline(always)]
+    pub(super) fn sum(
+        &mut self,
+        compiled: &Compiled,
+        walks: &Walks,
+        mut value: impl FnMut(&Stair) -> f64,
+        ends: &mut Ends,
+    ) -> f64 {
+        if self.forest != compiled.number {
+            self.begin(compiled, walks, ends);
+        }
+        let (mut changed, mut is_surprise) = (0, false);
+        for (stair, place) in compiled.stairs.iter().zip(&mut self.places) {
+            let value = value(stair);
+            place.has_changed = place.bits != value.to_bits();
+            if place.has_changed {
+                let position = stair.position(value);
+                single::change(stair, place.position, position, &mut self.answers);
+                changed += compiled.nodes_of(stair);
+                is_surprise |= (position != place.position) & !place.varies;
+                (place.bits, place.position) = (value.to_bits(), position);
+            }
+        }
+        let is_other = 2 * changed > compiled.parts.nodes.len();
+        if self.is_ready(is_surprise, is_other) && !self.serves {
+            self.find_tops(compiled, walks, ends);
+        }
+        walks.sum(if self.serves { &self.tops } else { &walks.tops }, &self.answers, ends)
+    }
+
+    /// Takes a row of zeros for the one before. Makes room for all that later rows need.
+    #[cold]
+    fn begin(&mut self, compiled: &Compiled, walks: &Walks, ends: &mut Ends) {
+        (self.forest, self.serves, self.rows, self.patience) = (compiled.number, false, 0, 1);
+        single::fit(compiled.questions, &mut self.answers);
+        self.known.clear();
+        self.known.reserve(compiled.questions + 1);
+        walks.fit(ends, &mut self.tops);
+        self.places.clear();
+        for stair in &compiled.stairs {
+            let position = stair.position(0.0);
+            single::place(stair, position, &mut self.answers);
+            self.places.push(Place { position, ..Place::default() });
+        }
+    }
+
+    /// Whether tops may be found for a row. It is a surprise if a position is another one whose column did not
+    /// vary, and another problem's if most nodes ask about columns that changed.
+    #[inline(always)]
+    fn is_ready(&mut self, is_surprise: bool, is_other: bool) -> bool {
+        if !is_surprise {
+            self.rows = self.rows.saturating_add(1);
+            return self.rows >= self.patience;
+        }
+        let (served, rows) = (self.serves, self.rows);
+        (self.serves, self.rows) = (false, 0);
+        if served && rows >= WORTH {
+            // The next problem's kernels vary in the same columns.
+            self.patience = 1;
+            return true;
+        }
+        if served {
+            self.patience = LONGEST.min(2 * self.patience);
+        }
+        for place in &mut self.places {
+            place.varies = !is_other & (place.varies | place.has_changed);
+        }
+        false
+    }
+
+    /// Finds the tops for the columns that do not vary, unless most nodes ask about those that do.
+    fn find_tops(&mut self, compiled: &Compiled, walks: &Walks, ends: &mut Ends) {
+        self.rows = 0;
+        self.known.clear();
+        self.known.extend_from_slice(&self.answers[..=compiled.questions]);
+        let mut open = 0;
+        for (stair, _) in compiled.stairs.iter().zip(&self.places).filter(|(_, place)| place.varies) {
+            self.known[stair.questions.clone()].fill(NONE);
+            open += compiled.nodes_of(stair);
+        }
+        self.serves = 2 * open <= compiled.parts.nodes.len();
+        if self.serves {
+            walks.find_tops(&self.known, ends, &mut self.tops);
+        } else {
+            self.places.iter_mut().for_each(|place| place.varies = false);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::isa::Isa;
+    use crate::scoring::tests::{Random, VALUES, forest};
+
+    /// Problems of twenty kernels each, whose columns are the last four of twelve, and rows of their own.
+    #[test]
+    fn kernels_one_by_one_have_the_forests_bits() {
+        for (seed, (trees, leaves)) in [(3, 2), (40, 16), (30, 70), (11, 1)].into_iter().enumerate() {
+            let random = &mut Random(seed as u64);
+            let forest = forest(random, 12, trees, leaves);
+            let compiled = Compiled::new(&forest, Isa::Portable).unwrap();
+            let (walks, mut run, mut ends) =
+                (compiled.walks.as_ref().unwrap(), Run::default(), Ends::default());
+            let (mut row, mut served) = ([0.0; 12], 0);
+            for number in 0..if cfg!(miri) { 70 } else { 2000 } {
+                let first = if number % 20 == 0 || number % 333 == 7 { 0 } else { 8 };
+                row[first..].fill_with(|| random.pick(&VALUES));
+                let sum = run.sum(&compiled, walks, |stair| row[stair.column], &mut ends);
+                assert_eq!(sum.to_bits(), forest.raw_score(&row).unwrap().to_bits(), "{row:?}");
+                served += usize::from(run.serves);
+            }
+
+            assert!(cfg!(miri) || trees < 20 || served > 1500, "{served} rows of {trees} trees");
+        }
+    }
+}
