@@ -258,6 +258,7 @@ fn check_forest(random: &mut Random, forest: &Arc<Forest>, kernels: usize, calls
 
 /// Scores rows on all instruction sets, with all trees and with some.
 fn check_rows(forest: &Arc<Forest>, rows: &[f64]) {
+    check_some(forest, rows);
     let (width, trees) = (forest.num_features(), forest.trees().len());
     let rows = RowMajor { values: rows, width };
     for trees in [0..trees, trees / 3..trees, 0..trees / 2] {
@@ -276,6 +277,30 @@ fn check_rows(forest: &Arc<Forest>, rows: &[f64]) {
                     rows.len(),
                     isa.name()
                 );
+            }
+        }
+    }
+}
+
+/// Scores some of the first rows: about what all sums are is no farther off than is said.
+fn check_some(forest: &Arc<Forest>, rows: &[f64]) {
+    let width = forest.num_features();
+    let rows = RowMajor { values: &rows[..rows.len().min(64 * width)], width };
+    let expected: Vec<f64> =
+        rows.values.chunks_exact(width).map(|row| forest.raw_score(row).unwrap()).collect();
+    for isa in Isa::available() {
+        let scorer = RowScorer::with(Arc::clone(forest), isa);
+        for wanted in [u64::MAX, 0, 1 << 5 | 1, 0x0f0f_1234_5678_9abc] {
+            let (mut scores, mut listed) = (vec![0.0; rows.len()], u64::MAX);
+            let pick = |about: &[f64], error: f64| {
+                assert!(about.iter().zip(&expected).all(|(about, exact)| (about - exact).abs() <= error));
+                listed = wanted;
+                wanted
+            };
+            scorer.score_some(&rows, pick, &mut scores);
+            for (row, (score, exact)) in scores.iter().zip(&expected).enumerate() {
+                let exact = if listed >> row & 1 == 1 { *exact } else { f64::NAN };
+                assert_eq!(score.to_bits(), exact.to_bits(), "row {row} of {}, {}", rows.len(), isa.name());
             }
         }
     }

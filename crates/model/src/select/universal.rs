@@ -6,7 +6,7 @@ use super::RankError;
 use super::gpu::PerGpu;
 use crate::estimate::{Device, Estimator, GpuOverride, UniversalPool};
 use crate::features::{Extractor, KernelTerms, Schema, SideError};
-use crate::forest::Forest;
+use crate::forest::{Forest, Transform};
 use crate::kernel::{Kernel, KernelKind};
 use crate::model::{Model, TrainedOn};
 use crate::problem::Problem;
@@ -23,6 +23,8 @@ pub(super) struct Universal {
     trained_on: Option<TrainedOn>,
     /// The most that the forest adds to a score.
     most: f64,
+    /// Whether that is the sum of its leaf values.
+    is_sum: bool,
     forest: Arc<Forest>,
     /// For pools that are too large for a [`PoolScorer`] of few lanes: their classes have nearly nothing in
     /// common.
@@ -87,9 +89,11 @@ pub(super) struct Values {
     /// Of a shortlist: estimated microseconds by class, classes that are scored together, and scores.
     candidates: Vec<(f64, u32)>,
     listed: Vec<u32>,
+    listed_logs: Vec<f64>,
     scored: Vec<(f64, u32)>,
     sums: Vec<f64>,
     best: Vec<f64>,
+    bounds: Vec<f64>,
 }
 
 impl Columns {
@@ -250,6 +254,9 @@ impl Universal {
             trained_on: model.spec().trained_on.clone(),
             // What was adapted to a GPU knows more than the estimate.
             most: if model.is_generic() { most_of_forest(prior) } else { f64::INFINITY },
+            is_sum: model.spec().log_targets.is_empty()
+                && forest.objective().transform() == Transform::Identity
+                && !forest.averaged(),
             rows: Arc::new(RowScorer::new(Arc::clone(&forest))),
             forest,
             extractor: model.extractor().clone(),
@@ -374,11 +381,8 @@ impl Universal {
                 continue;
             }
             size = TOGETHER;
-            self.score_listed(device, problem, &finish, values);
-            if let Some(place) = count.checked_sub(1).filter(|_| values.best.len() >= count) {
-                let (_, least, _) = values.best.select_nth_unstable_by(place, |a, b| b.total_cmp(a));
-                last = last.max(*least);
-            }
+            self.score_listed((device, problem), (count, last), &finish, values);
+            last = last.max(last_of(count, &mut values.best));
         }
         values.candidates = candidates;
         for &(score, class) in values.scored.iter().filter(|(score, _)| *score >= last) {
@@ -388,29 +392,45 @@ impl Universal {
         Ok(true)
     }
 
-    /// Scores the listed classes, of which the times are known.
+    /// Scores those of the listed classes, of which the times are known, that can be among the `count` best and no worse
+    /// than `last`.
     fn score_listed(
         &self,
-        device: &OnDevice,
-        problem: &Problem,
+        (device, problem): (&OnDevice, &Problem),
+        (count, last): (usize, f64),
         finish: impl Fn(f64) -> f64,
         values: &mut Values,
     ) {
         let Columns { pool, members, .. } = &device.columns;
         let columns = self.extractor.schema.universal_columns().unwrap_or_default();
         pool.fill_some(columns, problem, &values.listed, &mut values.pair);
-        let mut sums = std::mem::take(&mut values.sums);
+        let (mut sums, mut bounds) = (std::mem::take(&mut values.sums), std::mem::take(&mut values.bounds));
+        let mut logs = std::mem::take(&mut values.listed_logs);
+        logs.clear();
+        logs.extend(values.listed.iter().map(|&class| values.of_classes[class as usize].ln()));
         sums.resize(values.listed.len(), 0.0);
         let rows = Listed { columns: &device.columns, classes: Some(&values.listed), values };
-        self.rows.score(&rows, 0..usize::MAX, &mut sums);
-        for (&class, &sum) in values.listed.iter().zip(&sums) {
-            let log_time = values.of_classes[class as usize].ln();
+        let pick = |about: &[f64], error: f64| {
+            if !self.is_sum {
+                return u64::MAX;
+            }
+            // The least that each one's score can be, and the best so far.
+            bounds.clone_from(&values.best);
+            bounds.extend(about.iter().zip(&logs).map(|(sum, &log)| self.score(device, sum - error, log)));
+            let last = last.max(last_of(count, &mut bounds));
+            let can = |(at, (sum, &log))| u64::from(self.score(device, sum + error, log) >= last) << at;
+            (0..).zip(about.iter().zip(&logs)).map(can).fold(0, |all, one| all | one)
+        };
+        self.rows.score_some(&rows, pick, &mut sums);
+        for ((&class, &sum), &log_time) in values.listed.iter().zip(&sums).zip(&logs) {
             members[class as usize].iter().for_each(|&kernel| values.log_times[kernel as usize] = log_time);
-            let score = self.score(device, finish(sum), log_time);
-            values.scored.push((score, class));
-            values.best.push(score);
+            if !sum.is_nan() {
+                let score = self.score(device, finish(sum), log_time);
+                values.scored.push((score, class));
+                values.best.push(score);
+            }
         }
-        values.sums = sums;
+        (values.sums, values.bounds, values.listed_logs) = (sums, bounds, logs);
     }
 
     /// The score of a kernel.
@@ -490,6 +510,16 @@ const fn library(kernel: &KernelKind) -> Option<(GemmLibrary, bool)> {
         KernelKind::Gemm(gemm) => Some((gemm.variant.library, matches!(gemm.epilogue, Epilogue::Default))),
         _ => None,
     }
+}
+
+/// The least of the `count` best scores, which alone are kept; minus infinity if there are fewer.
+fn last_of(count: usize, scores: &mut Vec<f64>) -> f64 {
+    let Some(place) = count.checked_sub(1).filter(|&place| place < scores.len()) else {
+        return f64::NEG_INFINITY;
+    };
+    scores.select_nth_unstable_by(place, |a, b| b.total_cmp(a));
+    scores.truncate(count);
+    scores[place]
 }
 
 fn prior_on<'k>(
@@ -598,6 +628,92 @@ mod tests {
                     assert_eq!(ranking.scratch.ranking().len(), count);
                     let found: Vec<_> = ranking.map(|one| bits(&one)).collect();
                     assert_eq!(found, all, "{problem} {count}");
+                }
+            }
+        }
+    }
+
+    /// A forest that asks for the columns of `features`, of leaves that are often equal.
+    fn random_forest(random: &mut impl FnMut(usize) -> usize, features: &[&str]) -> String {
+        let (names, infos) = (features.join(" "), vec!["none"; features.len()].join(" "));
+        let mut text = format!(
+            "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nmax_feature_idx={}\n\
+             objective=none\nfeature_names={names}\nfeature_infos={infos}\n\n",
+            features.len() - 1
+        );
+        for tree in 0..40 {
+            let leaves = 2 + random(12);
+            let mut line = |name: &str, count: usize, one: &mut dyn FnMut(usize) -> String| {
+                let all: Vec<String> = (0..count).map(one).collect();
+                text += &[name, "=", &all.join(" "), "\n"].concat();
+            };
+            line("Tree", 1, &mut |_| tree.to_string());
+            line("num_leaves", 1, &mut |_| leaves.to_string());
+            line("num_cat", 1, &mut |_| 0.to_string());
+            line("split_feature", leaves - 1, &mut |_| random(features.len()).to_string());
+            let thresholds = ["0.3", "0.9", "1.5", "3", "20", "40", "100"];
+            line("threshold", leaves - 1, &mut |_| thresholds[random(thresholds.len())].to_owned());
+            line("decision_type", leaves - 1, &mut |_| 2.to_string());
+            line("left_child", leaves - 1, &mut |node| format!("-{}", node + 1));
+            line("right_child", leaves - 1, &mut |node| {
+                if node + 2 < leaves { (node + 1).to_string() } else { format!("-{leaves}") }
+            });
+            line("leaf_value", leaves, &mut |_| format!("{}", (random(9) as f64 - 4.0) / 16.0));
+            text.push_str("is_linear=0\nshrinkage=1\n\n");
+        }
+        text + "end of trees\n"
+    }
+
+    /// The choice equals that of scoring all kernels, to the bit, whatever the forest and the pool.
+    #[test]
+    #[cfg_attr(miri, ignore = "takes long")]
+    fn random_forests_choose_among_random_pools_as_if_all_were_scored() {
+        let features = [
+            "est_over_least", "est_rounds", "est_waits_share", "est_tile_m", "est_tile_n", "est_filled",
+            "est_steps", "est_cache_share",
+        ];
+        let spec = format!(
+            r#"{{"op_type":"grouped_conv","feature_names":{features:?},"ck_select":{{"prior":10,"rank_by":"relative"}}}}"#
+        );
+        let tiles = [16, 32, 48, 64, 96, 128, 192, 256];
+        for seed in 0..12 {
+            let mut state = seed;
+            let mut random = |below: usize| {
+                state = (state ^ 0x9e37_79b9_7f4a_7c15_u64).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+                state ^= state >> 29;
+                (state % below as u64) as usize
+            };
+            let forest = random_forest(&mut random, &features);
+            let model = Model::from_bytes("any", spec.as_bytes(), &[(Target::Relative, forest.as_bytes())]);
+            let mut names = std::collections::BTreeSet::new();
+            while names.len() < 100 + 40 * seed as usize {
+                let (m, n, k) = (tiles[random(8)], tiles[random(8)], [16, 32, 64][random(3)]);
+                let pipeline = ["compv3_default", "compv4_default", "compv4_cshuffle"][random(3)];
+                let waves = ["1x1x1", "2x2x1", "4x1x1"][random(3)];
+                names.insert(format!(
+                    "gemm_universal_fp16_rcr_{pipeline}_intrawave_False_False_False_False_{m}x{n}x{k}_{waves}_16x16x16"
+                ));
+            }
+            let kernels = names.iter().map(|name| crate::kernel::Kernel::from_name(name).unwrap()).collect();
+            let ranker =
+                Ranker::new(Arc::new(model.unwrap()), Arc::new(Pool::new(kernels).unwrap())).unwrap();
+            let (mut part, mut whole) = (RankScratch::default(), RankScratch::default());
+            for _ in 0..8 {
+                let sizes = [0; 3].map(|_| 16 << random(9));
+                let fp16 = "fp16".parse().unwrap();
+                let sizes = crate::problem::GemmProblem::new(sizes[0], sizes[1], sizes[2]);
+                let problem: Problem =
+                    crate::problem::GemmProblem { dtype_a: fp16, dtype_b: fp16, dtype_c: fp16, ..sizes }
+                        .into();
+                let arch = Some("gfx942".parse().unwrap());
+                let bits = |one: &crate::ties::Ranked| (one.index, one.score.to_bits());
+                ranker.ranking(problem.checked().unwrap(), arch, usize::MAX, &mut whole).unwrap();
+                for count in [1, 3, 20] {
+                    ranker.ranking(problem.checked().unwrap(), arch, count, &mut part).unwrap();
+                    assert!(part.is_shortlist);
+                    let [found, all] = [&part, &whole]
+                        .map(|one| one.ranking()[..count].iter().map(bits).collect::<Vec<_>>());
+                    assert_eq!(found, all, "forest {seed}, {problem}, {count}");
                 }
             }
         }

@@ -22,6 +22,7 @@
 // Iterators over arrays are functions, which are not always inlined where the CPU's features differ.
 #![allow(clippy::needless_range_loop)]
 
+mod alike;
 pub(super) mod bins;
 mod compile;
 mod run;
@@ -39,6 +40,7 @@ use super::scratch::{Scratch, grow};
 use super::single::{self, Answer};
 use crate::forest::Forest;
 use crate::isa::Isa;
+use alike::Alike;
 use bins::{Positions, Step};
 use compile::{Compiled, Parts};
 #[cfg(target_arch = "x86_64")]
@@ -90,6 +92,8 @@ pub struct RowScorer {
     isa: Isa,
     /// `None` if its trees or questions are too many.
     compiled: OnceLock<Option<Compiled>>,
+    /// Made by the first call that wants some of the sums; `None` if its trees are too large.
+    alike: OnceLock<Option<Alike>>,
     calls: AtomicU32,
 }
 
@@ -103,6 +107,7 @@ struct RowScratch {
     tasks: Vec<(u16, u32, usize)>,
     slab: Slab,
     run: Run,
+    room: alike::Room,
     answers: Vec<Answer>,
     lanes: Scratch,
     row: Vec<f64>,
@@ -125,7 +130,7 @@ impl RowScorer {
     }
 
     pub(super) fn with(forest: Arc<Forest>, isa: Isa) -> RowScorer {
-        RowScorer { forest, isa, compiled: OnceLock::new(), calls: AtomicU32::new(0) }
+        RowScorer { forest, isa, compiled: OnceLock::new(), alike: OnceLock::new(), calls: AtomicU32::new(0) }
     }
 
     /// The forest.
@@ -147,6 +152,33 @@ impl RowScorer {
         match self.compiled(count) {
             Some(compiled) => self.score_compiled(compiled, rows, trees, &mut scratch, &mut sums[..count]),
             None => self.score_uncompiled(rows, trees, &mut scratch, &mut sums[..count]),
+        }
+        let _ = KEPT.try_with(|kept| kept.set(Some(scratch)));
+    }
+
+    /// The same for all trees and those of up to 64 rows that `pick` wants, a bit each; the sums of others are NaN. It
+    /// gets about what all sums are, and how far they can be from that. Where that is no cheaper, it is not asked and
+    /// all are scored.
+    pub fn score_some(&self, rows: &impl Rows, pick: impl FnOnce(&[f64], f64) -> u64, sums: &mut [f64]) {
+        let count = rows.len().min(sums.len());
+        let is_worth_it =
+            (1..=alike::MOST).contains(&count) && (count > FEW || self.compiled.get().is_some());
+        let compiled = if is_worth_it { self.compiled(count) } else { None };
+        let alike = compiled.and_then(|compiled| {
+            let alike = self.alike.get_or_init(|| Alike::new(&compiled.parts, &compiled.starts));
+            Some((compiled, alike.as_ref()?))
+        });
+        let Some((compiled, alike)) = alike else {
+            return self.score(rows, 0..usize::MAX, sums);
+        };
+        let mut scratch = KEPT.try_with(Cell::take).ok().flatten().unwrap_or_default();
+        let column = |feature: usize, values: &mut [f64]| rows.column(feature, 0, values);
+        let (both, sums) = ((compiled, alike), &mut sums[..count]);
+        match self.isa {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: either token proves that the CPU has the features.
+            Isa::Avx512(_) | Isa::Avx2(_) => unsafe { some_avx2(both, column, pick, &mut scratch, sums) },
+            Isa::Portable => some(both, column, pick, &mut scratch, sums, false),
         }
         let _ = KEPT.try_with(|kept| kept.set(Some(scratch)));
     }
@@ -211,6 +243,51 @@ fn block_avx2(
     block(compiled, trees, column, scratch, sums, isa, true);
 }
 
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn some_avx2(
+    both: (&Compiled, &Alike),
+    column: impl FnMut(usize, &mut [f64]),
+    pick: impl FnOnce(&[f64], f64) -> u64,
+    scratch: &mut RowScratch,
+    sums: &mut [f64],
+) {
+    some(both, column, pick, scratch, sums, true);
+}
+
+/// Sets the sums of those of a few rows that `pick` wants.
+#[inline(always)]
+fn some(
+    (compiled, alike): (&Compiled, &Alike),
+    column: impl FnMut(usize, &mut [f64]),
+    pick: impl FnOnce(&[f64], f64) -> u64,
+    scratch: &mut RowScratch,
+    sums: &mut [f64],
+    avx2: bool,
+) {
+    let RowScratch { positions, codes, steps, slab, room, .. } = scratch;
+    positions.find(&compiled.stairs, sums.len(), column);
+    let asked = ask(compiled, sums.len(), (positions, codes, steps, slab), avx2);
+    alike.sum(asked, pick, room, sums, avx2);
+}
+
+/// The codes of all questions about up to 64 rows, and the masks by code.
+#[inline(always)]
+fn ask<'s>(
+    compiled: &Compiled,
+    rows: usize,
+    (positions, codes, steps, slab): (&Positions, &'s mut Vec<u16>, &mut Vec<Step>, &'s mut Slab),
+    avx2: bool,
+) -> (&'s [u16], &'s [u64]) {
+    grow(codes, compiled.questions);
+    positions.codes(&compiled.stairs, rows, codes, steps);
+    grow(&mut slab.masks, 2 + steps.len());
+    // By codes: nobody, everybody, and those of the steps.
+    slab.masks[..2].copy_from_slice(&[0, u64::MAX]);
+    positions.masks(steps, 0, 1, &mut slab.masks[2..], avx2);
+    (codes, &slab.masks)
+}
+
 /// Adds the trees of some parts to the sums of a block of rows.
 #[inline(always)]
 fn block(
@@ -263,18 +340,15 @@ fn block(
     let parts = starts[trees.start] as usize..starts[trees.end] as usize;
     let is_pruned = alike * 4 > all;
     if is_pruned {
-        grow(codes, *questions);
-        positions.codes(stairs, sums.len(), codes, steps);
         if sums.len() <= 64 {
-            grow(&mut slab.masks, 2 + steps.len());
-            // By codes: nobody, everybody, and those of the steps.
-            slab.masks[..2].copy_from_slice(&[0, u64::MAX]);
-            positions.masks(steps, 0, 1, &mut slab.masks[2..], avx2);
+            ask(compiled, sums.len(), (positions, codes, steps, slab), avx2);
             return match sums.len() {
                 ..=32 => slab.sum_alike::<32>(&compiled.parts, parts, codes, sums),
                 _ => slab.sum_alike::<64>(&compiled.parts, parts, codes, sums),
             };
         }
+        grow(codes, *questions);
+        positions.codes(stairs, sums.len(), codes, steps);
         pruned.clear();
         for part in parts.clone() {
             pruned.add_pruned(compiled.parts.get(part), codes, tasks);

@@ -1,0 +1,343 @@
+//! Up to 64 rows that go the same way mostly: about what their sums are, and the exact sums of those that matter.
+//!
+//! ```text
+//! for each batch of trees:
+//!     queue = (root of each tree, all rows)
+//!     for (node, rows) in queue, while it grows: queue or leaf list += each child with those of the rows that go there
+//! F = a power of two, such that eight leaf values times F fit into 16 bits
+//! for (leaf, rows) in leaf list: about[rows] += round(F * value)                      whole numbers, in any order
+//! for (leaf, rows) in leaf list, if some are wanted: value[tree][row] = value
+//! for each wanted row: sum += value[tree][row], in the order of the trees
+//! ```
+//!
+//! No step waits for the one before, and nothing branches on an answer.
+//!
+//! How far a whole number can be from the sum. Let `s` be a row's sum, `r` the same in real numbers, `a` its whole
+//! number, `T < 2^19` the trees and `L` the largest magnitude of a leaf value; `F * L < 2^11`. `F * v` is exact or far
+//! below 1/2, and rounding moves it by at most 1/2: `|a - F r| <= T / 2`, and `|a| <= 2^30`. `s` comes from `T`
+//! additions, each of which rounds a number of at most `2 T L` by at most `2^-53` of its size, which times `F` is less
+//! than `2^19 * 2^20 * 2^-53 * 2^11 < 1` in all. So `|a - F s| <= T / 2 + 1`.
+
+use super::compile::{LEAVES, NO, Parts, YES};
+use crate::scoring::low_bits;
+use crate::scoring::scratch::grow;
+use crate::scoring::unchecked::{get, set};
+
+/// Most rows.
+pub(super) const MOST: usize = 64;
+/// Leaves whose rounded values are added before their sums become words.
+const BATCH: usize = 8;
+/// Rounded values are at most `2^BITS`: so many do not overflow a half word.
+const BITS: i32 = 11;
+/// Trees that are in the queue at once.
+const TREES: usize = 128;
+/// Rows whose exact sums are found at once.
+const TOGETHER: usize = 8;
+
+/// A forest whose nodes and leaves have places of their own.
+#[derive(Debug)]
+pub(super) struct Alike {
+    roots: Vec<Place>,
+    questions: Vec<u16>,
+    children: Vec<[Place; 2]>,
+    leaves: Vec<Leaf>,
+    /// Nodes of the trees that are in the queue at once.
+    most_nodes: usize,
+    /// What a sum is multiplied by, and how far its whole number can be from it.
+    factor: f64,
+    error: f64,
+}
+
+/// The number of a node or leaf, above the bits by which its list's end is shifted.
+#[derive(Debug, Clone, Copy, Default)]
+struct Place(u32);
+
+/// The bits of a place that are no number.
+const SHIFT: u32 = 6;
+
+#[derive(Debug, Clone, Copy)]
+struct Leaf {
+    value: f64,
+    tree: u32,
+    rounded: i16,
+}
+
+/// Working memory.
+#[derive(Debug, Default)]
+pub(super) struct Room {
+    /// The queue, and behind it the leaves that were found: places, and the rows that reach them.
+    places: Vec<Place>,
+    rows: Vec<u64>,
+    /// The values of the leaves of some rows, tree after tree.
+    values: Vec<[f64; TOGETHER]>,
+}
+
+/// Leaves that were found.
+type Found<'a> = (&'a [Place], &'a [u64]);
+
+impl Place {
+    const fn node(number: usize) -> Place {
+        Place((number as u32) << SHIFT)
+    }
+
+    const fn leaf(number: usize) -> Place {
+        Place((number as u32) << SHIFT | 32)
+    }
+
+    #[inline(always)]
+    const fn number(self) -> usize {
+        (self.0 >> SHIFT) as usize
+    }
+}
+
+/// The ends of both lists: the queue's in the lower half, that of leaves in the upper half.
+#[derive(Clone, Copy)]
+struct Ends(u64);
+
+impl Ends {
+    /// Appends a place to its list if there are rows.
+    #[inline(always)]
+    fn push(&mut self, (place, rows): (Place, u64), places: &mut [Place], sets: &mut [u64]) {
+        let end = self.0.wrapping_shr(place.0) as u32 as usize;
+        // SAFETY: nodes and leaves come up once, and one more can be written.
+        unsafe {
+            set(places, end, place);
+            set(sets, end, rows);
+        }
+        self.0 += u64::from(rows != 0).wrapping_shl(place.0);
+    }
+}
+
+impl Alike {
+    /// `None` if a tree has several parts, or there are too many.
+    pub(super) fn new(parts: &Parts, starts: &[u32]) -> Option<Alike> {
+        let (trees, most) = (starts.len() - 1, parts.nodes.len().max(parts.values.len()));
+        if parts.len() != trees || trees >= 1 << 19 || most >= 1 << (32 - SHIFT) {
+            return None;
+        }
+        let largest = parts.values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+        // The exponent of the power of two above the largest value.
+        let above = ((largest.to_bits() >> 52) as i32 - 1022).max(-900);
+        let factor = 2f64.powi(BITS - above);
+        let mut alike = Alike {
+            roots: Vec::with_capacity(trees),
+            questions: parts.nodes.iter().map(|node| node.question() as u16).collect(),
+            children: Vec::with_capacity(parts.nodes.len()),
+            leaves: Vec::with_capacity(parts.values.len()),
+            most_nodes: 0,
+            factor,
+            error: (trees as f64 / 2.0 + 2.0) / factor,
+        };
+        for tree in 0..trees {
+            let (part, nodes, leaves) = (parts.get(tree), alike.children.len(), alike.leaves.len());
+            let place = |slot: usize| match slot.checked_sub(LEAVES) {
+                Some(node) => Place::node(nodes + node),
+                None => Place::leaf(leaves + slot),
+            };
+            alike.roots.push(place(if part.nodes.is_empty() { 0 } else { LEAVES }));
+            let children =
+                part.nodes.iter().map(|node| [YES, NO].map(|answer| place(node.child(answer).into())));
+            alike.children.extend(children);
+            let rounded = |value: f64| (value * factor).round() as i16;
+            let leaf = |&value: &f64| Leaf { value, tree: tree as u32, rounded: rounded(value) };
+            alike.leaves.extend(part.values.iter().map(leaf));
+            // Trees before it that are in the queue with it.
+            let first = parts.part(tree / TREES * TREES).nodes as usize;
+            alike.most_nodes = alike.most_nodes.max(alike.children.len() - first);
+        }
+        Some(alike)
+    }
+
+    /// Sets the sums of those rows that `pick` wants, of others to NaN; it gets about what all sums are, and how far they
+    /// can be from that. `masks` has one for each of the codes of questions.
+    #[inline(always)]
+    pub(super) fn sum(
+        &self,
+        (codes, masks): (&[u16], &[u64]),
+        pick: impl FnOnce(&[f64], f64) -> u64,
+        room: &mut Room,
+        sums: &mut [f64],
+        avx2: bool,
+    ) {
+        let Room { places, rows, values } = room;
+        // One more is written than counts.
+        let queue = self.most_nodes + 1;
+        grow(places, queue + self.leaves.len() + 1);
+        grow(rows, queue + self.leaves.len() + 1);
+        grow(values, self.roots.len());
+        let mut end = queue;
+        for roots in self.roots.chunks(TREES) {
+            end = self.walk((roots, low_bits(sums.len())), (codes, masks), end, (places, rows));
+        }
+        let found = (&places[queue..end], &rows[queue..end]);
+        let mut totals = [0; MOST];
+        match sums.len() {
+            ..=16 => self.add::<1>(found, &mut totals, avx2),
+            17..=32 => self.add::<2>(found, &mut totals, avx2),
+            _ => self.add::<4>(found, &mut totals, avx2),
+        }
+        let about = totals.map(|total| f64::from(total) / self.factor);
+        let mut left = pick(&about[..sums.len()], self.error) & low_bits(sums.len());
+        sums.fill(f64::NAN);
+        while left != 0 {
+            self.add_exactly(found, &mut left, values, sums, avx2);
+        }
+    }
+
+    /// Appends the leaves of some trees that these rows reach to those that were found, and returns their end.
+    #[inline(always)]
+    fn walk(
+        &self,
+        (roots, all): (&[Place], u64),
+        (codes, masks): (&[u16], &[u64]),
+        end: usize,
+        (places, rows): (&mut [Place], &mut [u64]),
+    ) -> usize {
+        let mut ends = Ends((end as u64) << 32);
+        for &root in roots {
+            ends.push((root, all), places, rows);
+        }
+        let mut head = 0;
+        while head < ends.0 as u32 as usize {
+            // SAFETY: places are of this forest; all questions have codes, which have masks.
+            let (children, here, mask) = unsafe {
+                let node = get(places, head).number();
+                let code = get(codes, get(&self.questions, node).into());
+                (get(&self.children, node), get(rows, head), get(masks, code.into()))
+            };
+            ends.push((children[YES], here & mask), places, rows);
+            ends.push((children[NO], here & !mask), places, rows);
+            head += 1;
+        }
+        (ends.0 >> 32) as usize
+    }
+
+    /// Adds the rounded values of leaves to the totals of the first `16 * N` rows.
+    #[inline(always)]
+    fn add<const N: usize>(&self, (places, rows): Found<'_>, totals: &mut [i32; MOST], avx2: bool) {
+        for (places, rows) in places.chunks(BATCH).zip(rows.chunks(BATCH)) {
+            // SAFETY: places of leaves.
+            let leaf = |place: &Place| unsafe { get(&self.leaves, place.number()) }.rounded;
+            let leaves = places.iter().map(leaf).zip(rows);
+            #[cfg(all(target_arch = "x86_64", not(miri)))]
+            if avx2 {
+                // SAFETY: the caller is compiled for AVX2.
+                unsafe { vectors::add::<N>(leaves, totals) };
+                continue;
+            }
+            let _ = avx2;
+            for (rounded, rows) in leaves {
+                for row in 0..16 * N {
+                    totals[row] += if rows >> row & 1 == 0 { 0 } else { i32::from(rounded) };
+                }
+            }
+        }
+    }
+
+    /// Sets the sums of the first few rows that are left, which then are not.
+    #[inline(always)]
+    fn add_exactly(
+        &self,
+        (places, reached): Found<'_>,
+        left: &mut u64,
+        values: &mut [[f64; TOGETHER]],
+        sums: &mut [f64],
+        avx2: bool,
+    ) {
+        let (mut bits, mut count) = ([0; TOGETHER], 0);
+        while *left != 0 && count < TOGETHER {
+            bits[count] = *left & left.wrapping_neg();
+            *left &= *left - 1;
+            count += 1;
+        }
+        for at in 0..places.len() {
+            // SAFETY: the place of a leaf, and of its tree.
+            unsafe {
+                let Leaf { value, tree, .. } = get(&self.leaves, places[at].number());
+                choose(value, reached[at], &bits, values.get_unchecked_mut(tree as usize), avx2);
+            }
+        }
+        let mut all = [0.0; TOGETHER];
+        for values in &values[..self.roots.len()] {
+            for place in 0..TOGETHER {
+                all[place] += values[place];
+            }
+        }
+        for place in 0..count {
+            sums[bits[place].trailing_zeros() as usize] = all[place];
+        }
+    }
+}
+
+/// Sets the values of those rows of which the bit is among those reached.
+#[inline(always)]
+#[allow(unused_variables)] // other architectures have one form
+fn choose(value: f64, reached: u64, bits: &[u64; TOGETHER], values: &mut [f64; TOGETHER], avx2: bool) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    if avx2 {
+        // SAFETY: the caller is compiled for AVX2.
+        return unsafe { vectors::choose(value, reached, bits, values) };
+    }
+    for place in 0..TOGETHER {
+        if reached & bits[place] != 0 {
+            values[place] = value;
+        }
+    }
+}
+
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+mod vectors {
+    #[allow(clippy::wildcard_imports)]
+    use std::arch::x86_64::*;
+
+    use super::{MOST, TOGETHER};
+
+    /// Adds each value to the totals of its rows; so many do not overflow a half word.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn add<'r, const N: usize>(
+        leaves: impl Iterator<Item = (i16, &'r u64)>,
+        totals: &mut [i32; MOST],
+    ) {
+        let own =
+            _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, i16::MIN);
+        let mut parts = [_mm256_setzero_si256(); N];
+        for (value, rows) in leaves {
+            let value = _mm256_set1_epi16(value);
+            for word in 0..N {
+                let rows = _mm256_set1_epi16((rows >> (16 * word)) as i16);
+                let are_there = _mm256_cmpeq_epi16(_mm256_and_si256(rows, own), own);
+                parts[word] = _mm256_add_epi16(parts[word], _mm256_and_si256(are_there, value));
+            }
+        }
+        for (part, totals) in parts.into_iter().zip(totals.as_chunks_mut::<16>().0) {
+            let halves = [_mm256_castsi256_si128(part), _mm256_extracti128_si256::<1>(part)];
+            for (half, totals) in halves.into_iter().zip(totals.as_chunks_mut::<8>().0) {
+                // SAFETY: eight words.
+                unsafe {
+                    let sum = _mm256_loadu_si256(totals.as_ptr().cast());
+                    let sum = _mm256_add_epi32(sum, _mm256_cvtepi16_epi32(half));
+                    _mm256_storeu_si256(totals.as_mut_ptr().cast(), sum);
+                }
+            }
+        }
+    }
+
+    /// What the function of that name does elsewhere.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    pub(super) fn choose(value: f64, reached: u64, bits: &[u64; TOGETHER], values: &mut [f64; TOGETHER]) {
+        let (value, reached) = (_mm256_set1_pd(value), _mm256_set1_epi64x(reached as i64));
+        for (bits, values) in bits.as_chunks::<4>().0.iter().zip(values.as_chunks_mut::<4>().0) {
+            // SAFETY: four each.
+            unsafe {
+                let bits = _mm256_loadu_si256(bits.as_ptr().cast());
+                // A row of no bit keeps what it has or gets the value, whatever that is.
+                let is_there = _mm256_cmpeq_epi64(_mm256_and_si256(reached, bits), bits);
+                let old = _mm256_loadu_pd(values.as_ptr());
+                let new = _mm256_blendv_pd(old, value, _mm256_castsi256_pd(is_there));
+                _mm256_storeu_pd(values.as_mut_ptr(), new);
+            }
+        }
+    }
+}
