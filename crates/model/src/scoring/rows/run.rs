@@ -145,6 +145,7 @@ mod tests {
     use super::*;
     use crate::isa::Isa;
     use crate::scoring::tests::{Random, VALUES, forest};
+    use crate::scoring::{RowMajor, RowScorer};
 
     /// Problems of twenty kernels each, whose columns are the last four of twelve, and rows of their own.
     #[test]
@@ -155,16 +156,25 @@ mod tests {
             let compiled = Compiled::new(&forest, Isa::Portable).unwrap();
             let (walks, mut run, mut ends) =
                 (compiled.walks.as_ref().unwrap(), Run::default(), Ends::default());
-            let (mut row, mut served) = ([0.0; 12], 0);
+            let (mut row, mut rows, mut served) = ([0.0; 12], Vec::new(), 0);
             for number in 0..if cfg!(miri) { 70 } else { 2000 } {
                 let first = if number % 20 == 0 || number % 333 == 7 { 0 } else { 8 };
                 row[first..].fill_with(|| random.pick(&VALUES));
-                let sum = run.sum(&compiled, walks, |stair| row[stair.column], &mut ends);
-                assert_eq!(sum.to_bits(), forest.raw_score(&row).unwrap().to_bits(), "{row:?}");
+                let (sum, expected) =
+                    (run.sum(&compiled, walks, |stair| row[stair.column], &mut ends), forest.raw_score(&row));
+                assert_eq!(sum.to_bits(), expected.unwrap().to_bits(), "{row:?}");
                 served += usize::from(run.serves);
+                rows.push((row, sum));
             }
-
             assert!(cfg!(miri) || trees < 20 || served > 1500, "{served} rows of {trees} trees");
+            for isa in Isa::available() {
+                let scorer = RowScorer::with(forest.clone(), isa);
+                for (row, expected) in &rows {
+                    let mut sum = [f64::NAN];
+                    scorer.score(&RowMajor { values: row, width: 12 }, 0..trees, &mut sum);
+                    assert_eq!(sum[0].to_bits(), expected.to_bits(), "{row:?}, {}", isa.name());
+                }
+            }
         }
     }
 }
