@@ -1,9 +1,6 @@
 //! Working memory, kept from call to call.
 
 use super::compile::lanes::LANES;
-#[cfg(target_arch = "x86_64")]
-use super::rows::bins::{Positions, Step};
-use super::single::{Answer, Ends};
 use crate::forest;
 
 /// Working memory for one call at a time. It grows to what a scorer needs and is not freed in between, so
@@ -102,6 +99,32 @@ impl Words {
 #[derive(Debug, Clone, Copy, Default)]
 #[repr(C, align(32))]
 pub(super) struct Bytes(pub(super) [u8; LANES]);
+
+/// The positions of some rows, stair after stair.
+#[derive(Debug, Default)]
+pub(super) struct Positions {
+    pub(super) bytes: Vec<u8>,
+    /// Room for the rows of a stair.
+    pub(super) stride: usize,
+    /// The least and the greatest position of each stair.
+    pub(super) ranges: Vec<(u8, u8)>,
+    /// The values of a column, and their keys.
+    pub(super) values: Vec<f64>,
+    pub(super) keys: Vec<u64>,
+}
+
+/// A question whose answers differ: its stair, and its place there.
+pub(super) type Step = (u32, u8);
+
+/// How far a question's answer lets a walk go at most, as a number without a sign.
+pub(super) type Answer = i8;
+
+/// Working memory: the cells where walks are, and the numbers of those that go on.
+#[derive(Debug, Default)]
+pub(super) struct Ends {
+    pub(super) cells: Vec<u32>,
+    pub(super) waiting: Vec<u32>,
+}
 
 /// A kernel of a shortlist.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -17,7 +17,7 @@ use super::Values;
 use super::compile::ladder::{Ladders, Numbers};
 use super::compile::lanes::{Column, Lanes};
 use super::compile::stair::Stair;
-use super::scratch::{Scratch, grow};
+use super::scratch::{Answer, Ends, Scratch, grow};
 use super::unchecked::{get, set};
 use crate::forest::{Forest, Target};
 
@@ -27,8 +27,6 @@ const WALKS: usize = 8;
 /// for yes is next.
 const DISTANCE: u32 = 16;
 
-/// How far a question's answer lets a walk go at most, as a number without a sign.
-pub(super) type Answer = i8;
 const NO: Answer = -1;
 const YES: Answer = 1;
 /// It stays where it is: at a leaf, or, while trees are pruned, at a question without an answer.
@@ -59,13 +57,6 @@ pub(super) struct Top {
 /// Levels of a [`Top`], and how many nodes are below.
 const LEVELS: usize = 2;
 const BELOW: usize = 1 << LEVELS;
-
-/// Working memory: the cells where walks are, and the numbers of those that go on.
-#[derive(Debug, Default)]
-pub(super) struct Ends {
-    cells: Vec<u32>,
-    waiting: Vec<u32>,
-}
 
 /// Trees that are walked before their values are added.
 const CHUNK: usize = 512;

@@ -4,25 +4,9 @@
 use super::compile::{EVERYBODY, NOBODY, SOME};
 use super::slab::ROWS;
 use crate::scoring::compile::stair::Stair;
-use crate::scoring::scratch::grow;
-use crate::scoring::single::{self, Answer};
+use crate::scoring::scratch::{Answer, Positions, Step, grow};
+use crate::scoring::single;
 use crate::scoring::unchecked::{get, set};
-
-/// The positions of some rows, stair after stair.
-#[derive(Debug, Default)]
-pub(in crate::scoring) struct Positions {
-    bytes: Vec<u8>,
-    /// Room for the rows of a stair.
-    stride: usize,
-    /// The least and the greatest position of each stair.
-    pub(super) ranges: Vec<(u8, u8)>,
-    /// The values of a column, and their keys.
-    values: Vec<f64>,
-    keys: Vec<u64>,
-}
-
-/// A question whose answers differ: its stair, and its place there.
-pub(in crate::scoring) type Step = (u32, u8);
 
 impl Positions {
     /// Finds the positions of `rows` rows; `column` writes the values of a column.

@@ -5,8 +5,8 @@
 //! begins with 0.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::run;
 use crate::forest::{Forest, Node as Split, Target, Tree};
 use crate::isa::Isa;
 use crate::scoring::compile::ladder::{Ladders, Numbers};
@@ -118,6 +118,12 @@ impl Parts {
     }
 }
 
+/// A number that no other forest has; not 0.
+fn number() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
+}
+
 /// A forest for rows.
 #[derive(Debug)]
 pub(super) struct Compiled {
@@ -156,7 +162,7 @@ impl Compiled {
             asked_before[node.question() + 1] += 1;
         }
         (0..questions).for_each(|question| asked_before[question + 1] += asked_before[question]);
-        Some(Compiled { number: run::number(), parts, starts, stairs, questions, asked_before, small, walks })
+        Some(Compiled { number: number(), parts, starts, stairs, questions, asked_before, small, walks })
     }
 
     /// How many nodes ask a stair's questions.

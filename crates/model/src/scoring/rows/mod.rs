@@ -23,7 +23,7 @@
 #![allow(clippy::needless_range_loop)]
 
 mod alike;
-pub(super) mod bins;
+mod bins;
 mod compile;
 mod run;
 mod slab;
@@ -36,12 +36,11 @@ use std::sync::{Arc, OnceLock};
 use super::compile::lanes::LANES;
 use super::compile::stair::Stair;
 use super::narrow::Narrow;
-use super::scratch::{Scratch, grow};
-use super::single::{self, Answer};
+use super::scratch::{Answer, Positions, Scratch, Step, grow};
+use super::single;
 use crate::forest::Forest;
 use crate::isa::Isa;
 use alike::Alike;
-use bins::{Positions, Step};
 use compile::{Compiled, Parts};
 #[cfg(target_arch = "x86_64")]
 pub(super) use compile::{EVERYBODY, NOBODY, SOME};

@@ -4,22 +4,15 @@
 //! of all trees are freed from the questions about other columns, and serve rows until one of these columns
 //! has another position among the thresholds.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
 use super::compile::Compiled;
 use crate::scoring::compile::stair::Stair;
-use crate::scoring::single::{self, Answer, Ends, NONE, Top, Walks};
+use crate::scoring::scratch::{Answer, Ends};
+use crate::scoring::single::{self, NONE, Top, Walks};
 
 /// Rows that tops have to serve, or finding them costs more than it saves.
 const WORTH: u32 = 8;
 /// Rows without a surprise that are waited for at most before tops are found.
 const LONGEST: u32 = 64;
-
-/// A number that no other forest has; not 0.
-pub(super) fn number() -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(0);
-    LAST.fetch_add(1, Ordering::Relaxed) + 1
-}
 
 /// The last row of a thread, and what it shared with those before.
 #[derive(Debug, Default)]
