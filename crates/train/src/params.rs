@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
+use super::lambdarank::PLACES;
 use super::{Objective, TrainError};
 
 /// The valid values of a parameter.
@@ -239,6 +240,11 @@ impl Params {
     /// The exponent of [`Objective::Listwise`].
     pub fn sharpness(&self) -> f64 {
         self.get("sharpness").unwrap_or(5.0)
+    }
+
+    /// Of how many first places [`Objective::Lambdarank`] compares the kernels with all others.
+    pub(super) fn ranked_places(&self) -> usize {
+        self.get("lambdarank_truncation_level").unwrap_or(PLACES) as usize
     }
 
     /// In LightGBM's form.
