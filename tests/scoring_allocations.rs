@@ -9,10 +9,13 @@ use std::sync::Arc;
 use ck_select::features::{Engine, Extractor};
 use ck_select::forest::Forest;
 use ck_select::kernel::Kernel;
-use ck_select::problem::ConvProblem;
+use ck_select::model::Model;
+use ck_select::pool::Pool;
+use ck_select::problem::{ConvProblem, GemmProblem, Problem};
 use ck_select::scoring::{
     CallValues, Column, PoolFeatures, PoolScorer, PoolTable, RowValues, Scratch, Wanted,
 };
+use ck_select::select::{RankScratch, Ranker};
 use counting::ALLOCATIONS;
 
 /// Balanced trees of eight leaves on three features.
@@ -106,5 +109,38 @@ fn features_do_not_allocate_after_the_first_call() {
     fill(&problems[0]);
     let before = ALLOCATIONS.get();
     problems.iter().for_each(fill);
+    assert_eq!(ALLOCATIONS.get() - before, 0);
+}
+
+#[test]
+fn a_universal_model_does_not_allocate_once_it_has_chosen() {
+    let tiles = [16, 32, 64, 128, 256];
+    let shapes =
+        tiles.iter().flat_map(|m| tiles.iter().flat_map(move |n| [16, 32, 64, 128].map(|k| (m, n, k))));
+    let names = shapes.flat_map(|(m, n, k)| {
+        ["compv3", "compv4"].map(|pipeline| {
+            format!(
+                "gemm_universal_fp16_rcr_{pipeline}_default_intrawave_False_False_False_False_{m}x{n}x{k}\
+                 _2x2x1_16x16x16"
+            )
+        })
+    });
+    let kernels = names.map(|name| Kernel::from_name(&name).unwrap()).collect();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/models/universal");
+    let model = Arc::new(Model::load(folder).unwrap());
+    let ranker = Ranker::new(model, Arc::new(Pool::new(kernels).unwrap())).unwrap();
+    let fp16 = "fp16".parse().unwrap();
+    let problems: Vec<Problem> = (1..30)
+        .map(|at| GemmProblem::new(37 * at, 64 * (1 + at % 19), 64 * (1 + at % 13)))
+        .map(|sizes| GemmProblem { dtype_a: fp16, dtype_b: fp16, dtype_c: fp16, ..sizes }.into())
+        .collect();
+    let mut scratch = RankScratch::default();
+    let arch = Some("gfx942".parse().unwrap());
+    let mut choose = |problem: &Problem| {
+        ranker.ranking(problem.checked().unwrap(), arch, 4, &mut scratch).unwrap().next().unwrap();
+    };
+    problems.iter().for_each(&mut choose);
+    let before = ALLOCATIONS.get();
+    problems.iter().for_each(&mut choose);
     assert_eq!(ALLOCATIONS.get() - before, 0);
 }

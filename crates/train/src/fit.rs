@@ -2,15 +2,18 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use ck_select_model::forest::Forest;
 use ck_select_model::model::Target;
+use ck_select_model::scoring::{RowScorer, Rows};
 use ck_select_model::select::{universal_prior, universal_score};
 use ck_select_types::vocab::Arch;
 
 use crate::lightgbm::{Booster, Matrix};
 
 use super::data::TrainingData;
+use super::lambdarank::Lambdarank;
 use super::objective::Lists;
 use super::{Objective, Params, TrainError, combine, metrics, tune};
 
@@ -113,7 +116,14 @@ impl<'a> Task<'a> {
                 break;
             }
         }
-        Ok(training.booster.to_text()?)
+        let text = training.booster.to_text()?;
+        // LightGBM knows only that derivatives came from elsewhere.
+        Ok(match self.objective {
+            Objective::Lambdarank => text
+                .replacen("\nfeature_names=", "\nobjective=lambdarank\nfeature_names=", 1)
+                .replacen("[objective: custom]", "[objective: lambdarank]", 1),
+            _ => text,
+        })
     }
 
     /// Trains on some problems until the loss on others has not fallen for as many trees as patience allows.
@@ -158,7 +168,7 @@ impl<'a> Task<'a> {
     }
 
     fn losses(&self, booster: &Booster, watched: &[usize], recipe: &Recipe) -> Result<Vec<f64>, TrainError> {
-        if !(self.objective.is_custom() || self.objective.needs_groups()) {
+        if !self.objective.is_custom() {
             return Ok(booster.losses()?);
         }
         let efficiency: Vec<f64> = self.data.rows_of(watched).map(|row| self.data.efficiency[row]).collect();
@@ -198,14 +208,19 @@ impl<'a> Task<'a> {
             params.push_str(&categories.join(","));
         }
         let mut custom = None;
-        if self.objective.is_custom() {
-            let lists = Custom {
+        let weights = problems.iter().map(|&problem| recipe.weights[problem]);
+        if self.objective == Objective::Lambdarank {
+            let labels = matrix.labels.iter().copied().map(f64::from).collect();
+            let weights = weights.map(|weight| weight as f32).collect();
+            let (spans, places) = (self.data.spans_of(problems), recipe.params.ranked_places());
+            custom = Some(Custom::Pairs(Lambdarank::new(spans, labels, weights, places)));
+        } else if self.objective.is_custom() {
+            custom = Some(Custom::Lists {
                 efficiency: self.data.rows_of(problems).map(|row| self.data.efficiency[row]).collect(),
                 spans: self.data.spans_of(problems),
-                weights: problems.iter().map(|&problem| recipe.weights[problem]).collect(),
+                weights: weights.collect(),
                 sharpness: recipe.params.sharpness(),
-            };
-            custom = Some(lists);
+            });
         }
         Ok(Stepper { booster: Booster::begin(&matrix, &params, start)?, params, custom })
     }
@@ -255,15 +270,23 @@ impl<'a> Task<'a> {
         let wrong = |message: String| TrainError::forest(self.target, message);
         // Our own reader and scorer, because selections will use them.
         let forest = Forest::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
-        let rows = problems
-            .iter()
-            .flat_map(|&problem| self.data.problems[problem].span.clone().map(move |row| (row, problem)));
-        rows.map(|(row, problem)| {
-            let raw = forest.predict(self.data.row(row)).map_err(|error| wrong(error.to_string()))?;
-            let score = |prior| universal_score(raw.min(self.most), prior, self.data.log_time(row));
-            Ok(prior_of(problem).map_or(raw, score))
-        })
-        .collect()
+        let rows: Vec<usize> = self.data.rows_of(problems).collect();
+        if let Some(&first) = rows.first() {
+            forest.row(self.data.row(first)).map_err(|error| wrong(error.to_string()))?;
+        }
+        let mut scores = vec![0.0; rows.len()];
+        let scorer = RowScorer::new(Arc::new(forest));
+        scorer.score(&ListedRows { data: self.data, rows: &rows }, 0..usize::MAX, &mut scores);
+        let prior_of_rows = problems.iter().flat_map(|&problem| {
+            let prior = prior_of(problem);
+            self.data.problems[problem].span.clone().map(move |_| prior)
+        });
+        for ((score, prior), &row) in scores.iter_mut().zip(prior_of_rows).zip(&rows) {
+            let raw = scorer.forest().finish(*score);
+            let in_all = |prior| universal_score(raw.min(self.most), prior, self.data.log_time(row));
+            *score = prior.map_or(raw, in_all);
+        }
+        Ok(scores)
     }
 
     /// The weight of the estimate in selections on a GPU, after training on so many of its problems.
@@ -279,6 +302,24 @@ impl<'a> Task<'a> {
     }
 }
 
+/// Some rows of the data.
+struct ListedRows<'a> {
+    data: &'a TrainingData,
+    rows: &'a [usize],
+}
+
+impl Rows for ListedRows<'_> {
+    fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    fn column(&self, feature: usize, first: usize, values: &mut [f64]) {
+        for (value, &row) in values.iter_mut().zip(&self.rows[first..]) {
+            *value = self.data.row(row)[feature];
+        }
+    }
+}
+
 /// A training that proceeds tree by tree.
 struct Stepper {
     booster: Booster,
@@ -286,23 +327,22 @@ struct Stepper {
     custom: Option<Custom>,
 }
 
-struct Custom {
-    efficiency: Vec<f64>,
-    spans: Vec<std::ops::Range<usize>>,
-    weights: Vec<f64>,
-    sharpness: f64,
+/// A loss whose derivatives are computed here.
+enum Custom {
+    Pairs(Lambdarank),
+    Lists { efficiency: Vec<f64>, spans: Vec<std::ops::Range<usize>>, weights: Vec<f64>, sharpness: f64 },
 }
 
 impl Stepper {
     fn step(&mut self) -> Result<bool, TrainError> {
-        let Some(custom) = &self.custom else { return Ok(self.booster.boost()?) };
-        let lists = Lists {
-            efficiency: &custom.efficiency,
-            problems: &custom.spans,
-            weights: &custom.weights,
-            sharpness: custom.sharpness,
+        let Some(custom) = &mut self.custom else { return Ok(self.booster.boost()?) };
+        let scores = self.booster.scores(0)?;
+        let (first, second) = match custom {
+            Custom::Pairs(pairs) => pairs.derivatives(&scores),
+            Custom::Lists { efficiency, spans, weights, sharpness } => {
+                Lists { efficiency, problems: spans, weights, sharpness: *sharpness }.derivatives(&scores)
+            }
         };
-        let (first, second) = lists.derivatives(&self.booster.scores(0)?);
         Ok(self.booster.boost_by(&first, &second)?)
     }
 }

@@ -21,6 +21,7 @@ mod facts;
 mod fit;
 mod folds;
 mod holdout;
+mod lambdarank;
 pub mod lightgbm;
 mod metrics;
 mod objective;
@@ -202,33 +203,45 @@ fn one(
     watcher.begins(goal.target, (folds + 1) * (1 + decisions.trainings()));
 
     // The old forest has seen the problems that are held out here, so it is not used here.
-    let mut validation = match &fold_of {
-        Some(fold_of) => validate::validate(&task, fold_of, &given, &decisions, plan.stop, watcher)?,
-        None => Validation {
+    let validated = || match &fold_of {
+        Some(fold_of) => validate::validate(&task, fold_of, &given, &decisions, plan.stop, watcher),
+        None => Ok(Validation {
             predictions: vec![None; data.rows.len()],
             fold_of_row: vec![None; data.rows.len()],
             ..Validation::default()
-        },
+        }),
+    };
+    let everything: Vec<usize> = (0..data.problems.len()).collect();
+    let start = plan.warm_start.as_ref().and_then(|warm| warm.forest(goal.target).map(str::to_owned));
+    let seen = plan.warm_start.iter().flat_map(WarmStart::archs).collect();
+    let whole = Task { start, seen, adapts: plan.adapts, ..task.clone() };
+    let last = |trees: Option<usize>| -> Result<(Recipe, String), TrainError> {
+        let mut recipe = decide::decide(&task, &everything, &given, &decisions, watcher)?;
+        if let Some(trees) = trees {
+            recipe.params = recipe.params.with_trees(trees);
+        }
+        let text = whole.forest(&everything, &recipe)?;
+        watcher.trained();
+        Ok((recipe, text))
+    };
+    // The folds decide how many trees the last forest has, unless that is fixed: then it need not wait for them.
+    let (mut validation, (recipe, text)) = if plan.stop == Stop::Never {
+        let (last, validation) = rayon::join(|| last(None), validated);
+        (validation?, last?)
+    } else {
+        let validation = validated()?;
+        let last = last(mean_trees(&validation))?;
+        (validation, last)
     };
     for fold in &mut validation.folds {
         fold.left_out = names.get(fold.fold).cloned();
     }
-    let everything: Vec<usize> = (0..data.problems.len()).collect();
-    let mut recipe = decide::decide(&task, &everything, &given, &decisions, watcher)?;
-    if let (Some(trees), false) = (mean_trees(&validation), plan.stop == Stop::Never) {
-        recipe.params = recipe.params.with_trees(trees);
-    }
-    task.start = plan.warm_start.as_ref().and_then(|warm| warm.forest(goal.target).map(str::to_owned));
-    task.seen = plan.warm_start.iter().flat_map(WarmStart::archs).collect();
-    task.adapts = plan.adapts;
-    let text = task.forest(&everything, &recipe)?;
-    let prior = task.prior.map(|prior| task.adapted_prior(prior, plan.extractor.arch, everything.len()));
-    watcher.trained();
+    let prior = whole.prior.map(|prior| whole.adapted_prior(prior, plan.extractor.arch, everything.len()));
 
     let wrong = |message: String| TrainError::forest(goal.target, message);
     let text = if data.problems.iter().any(is_tuned) { combine::lean(&text).map_err(wrong)? } else { text };
     let forest = Forest::parse(text.as_bytes()).map_err(|error| wrong(error.to_string()))?;
-    let continued = match &task.start {
+    let continued = match &whole.start {
         Some(start) => Forest::parse(start.as_bytes()).map_err(|e| wrong(e.to_string()))?.trees().len(),
         None => 0,
     };

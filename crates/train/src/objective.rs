@@ -17,7 +17,7 @@ pub enum Objective {
     Relative,
     /// Fit the softmax of a problem's scores to `efficiency ^ sharpness` (cross-entropy).
     Listwise,
-    /// LightGBM's lambdarank: each pair's weight is what swapping its places would cost, by efficiency in
+    /// LightGBM's lambdarank, with its derivatives to the bit: each pair's weight is what swapping its places would cost, by efficiency in
     /// percent and by how near the top they are.
     Lambdarank,
 }
@@ -44,15 +44,8 @@ impl Objective {
     }
 
     /// LightGBM's parameters for it.
-    pub(super) fn lightgbm(self) -> String {
-        match self {
-            Self::Log1p | Self::Raw | Self::Relative => "objective=regression metric=rmse,l1".to_owned(),
-            Self::Listwise => "objective=none metric=none".to_owned(),
-            Self::Lambdarank => {
-                let gains: Vec<String> = (0..=GRADES as usize).map(|gain| gain.to_string()).collect();
-                format!("objective=lambdarank metric=none label_gain={}", gains.join(","))
-            }
-        }
+    pub(super) const fn lightgbm(self) -> &'static str {
+        if self.is_custom() { "objective=none metric=none" } else { "objective=regression metric=rmse,l1" }
     }
 
     /// The name of the loss that decides when a training stops: the first, or the second if LightGBM reports
@@ -77,7 +70,7 @@ impl Objective {
 
     /// Whether its derivatives are computed here.
     pub(super) const fn is_custom(self) -> bool {
-        matches!(self, Self::Listwise)
+        matches!(self, Self::Listwise | Self::Lambdarank)
     }
 
     /// A row's label, from the measured value and its share of the problem's best.

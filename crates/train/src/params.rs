@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
+use super::lambdarank::PLACES;
 use super::{Objective, TrainError};
 
 /// The valid values of a parameter.
@@ -45,7 +46,11 @@ const KNOWN: &[Known] = &[
     ("min_data_per_group", "min_data_per_group", Kind::Whole(1, i32::MAX as i64)),
     ("max_cat_to_onehot", "max_cat_to_onehot", Kind::Whole(1, 255)),
     ("lambdarank_truncation_level", "lambdarank_truncation_level", Kind::Whole(1, 10_000)),
+    ("use_quantized_grad", "use_quantized_grad", Kind::Whole(0, 1)),
 ];
+
+/// Of these, what LightGBM takes as a word.
+const SWITCHES: [&str; 2] = ["extra_trees", "use_quantized_grad"];
 
 /// Maximum number of trees of one training; upstream's limit.
 pub const MAX_TREES: i64 = 5000;
@@ -171,6 +176,10 @@ impl Params {
         }
         let steps = ["n_estimators", "learning_rate"];
         let are_small_trees = steps.map(|name| self.get(name)) == SMALL_TREES.map(Some);
+        // Two bits of a derivative are as good for a forest that predicts; one that ranks chooses worse by them.
+        if are_small_trees && !objective.only_ranks() && self.get("use_quantized_grad").is_none() {
+            self.put("use_quantized_grad", 1.0);
+        }
         if are_small_trees && !steps.iter().any(|name| self.given.contains(name)) {
             self.put("n_estimators", SMALL_TREES[0] / 2.0);
             self.put("learning_rate", SMALL_TREES[1] * 2.0);
@@ -241,14 +250,18 @@ impl Params {
         self.get("sharpness").unwrap_or(5.0)
     }
 
+    /// Of how many first places [`Objective::Lambdarank`] compares the kernels with all others.
+    pub(super) fn ranked_places(&self) -> usize {
+        self.get("lambdarank_truncation_level").unwrap_or(PLACES) as usize
+    }
+
     /// In LightGBM's form.
     pub(super) fn to_lightgbm(&self) -> String {
         let ours = |name: &&(&str, f64)| !OURS.contains(&name.0);
         let pair = |(name, value): &(&'static str, f64)| {
             let known = KNOWN.iter().find(|known| known.0 == *name);
             let own = known.map_or(*name, |known| known.1);
-            // LightGBM takes no number here.
-            if own == "extra_trees" { format!("{own}={}", *value > 0.0) } else { format!("{own}={value}") }
+            if SWITCHES.contains(&own) { format!("{own}={}", *value > 0.0) } else { format!("{own}={value}") }
         };
         self.values.iter().filter(ours).map(pair).collect::<Vec<_>>().join(" ")
     }
@@ -317,6 +330,12 @@ mod tests {
         ] {
             assert_eq!(of(&params, objective, kernels), [level, trees, step], "{kernels}");
         }
+        let quantized = |objective, kernels| {
+            let params = Params::beside_a_ranking().for_pool(objective, kernels);
+            params.to_lightgbm().contains("use_quantized_grad=true")
+        };
+        assert!(quantized(Objective::Log1p, 546) && !quantized(Objective::Log1p, 100));
+        assert!(!quantized(Objective::Relative, 546) && !quantized(Objective::Lambdarank, 546));
         let mut given = params.clone();
         given.set("lambdarank_truncation_level", "30").unwrap();
         given.set("n_estimators", "800").unwrap();
