@@ -159,17 +159,7 @@ impl Alike {
         sums: &mut [f64],
         avx2: bool,
     ) {
-        let Room { places, rows, values } = room;
-        // One more is written than counts.
-        let queue = self.most_nodes + 1;
-        grow(places, queue + self.leaves.len() + 1);
-        grow(rows, queue + self.leaves.len() + 1);
-        grow(values, self.roots.len());
-        let mut end = queue;
-        for roots in self.roots.chunks(TREES) {
-            end = self.walk((roots, low_bits(sums.len())), (codes, masks), end, (places, rows));
-        }
-        let found = (&places[queue..end], &rows[queue..end]);
+        let (found, values) = self.find((codes, masks), sums.len(), room);
         let mut totals = [0; MOST];
         match sums.len() {
             ..=16 => self.add::<1>(found, &mut totals, avx2),
@@ -182,6 +172,36 @@ impl Alike {
         while left != 0 {
             self.add_exactly(found, &mut left, values, sums, avx2);
         }
+    }
+
+    /// Sets the sums of all rows.
+    #[inline(always)]
+    pub(super) fn sum_all(&self, asked: (&[u16], &[u64]), room: &mut Room, sums: &mut [f64], avx2: bool) {
+        let (found, values) = self.find(asked, sums.len(), room);
+        let mut left = low_bits(sums.len());
+        while left != 0 {
+            self.add_exactly(found, &mut left, values, sums, avx2);
+        }
+    }
+
+    /// The leaves that so many rows reach, and room for values.
+    #[inline(always)]
+    fn find<'r>(
+        &self,
+        asked: (&[u16], &[u64]),
+        count: usize,
+        Room { places, rows, values }: &'r mut Room,
+    ) -> (Found<'r>, &'r mut [[f64; TOGETHER]]) {
+        // One more is written than counts.
+        let queue = self.most_nodes + 1;
+        grow(places, queue + self.leaves.len() + 1);
+        grow(rows, queue + self.leaves.len() + 1);
+        grow(values, self.roots.len());
+        let mut end = queue;
+        for roots in self.roots.chunks(TREES) {
+            end = self.walk((roots, low_bits(count)), asked, end, (places, rows));
+        }
+        ((&places[queue..end], &rows[queue..end]), values)
     }
 
     /// Appends the leaves of some trees that these rows reach to those that were found, and returns their end.

@@ -91,8 +91,7 @@ pub struct RowScorer {
     isa: Isa,
     /// `None` if its trees or questions are too many.
     compiled: OnceLock<Option<Compiled>>,
-    /// Made by the first call that wants some of the sums; `None` if its trees are too large.
-    alike: OnceLock<Option<Alike>>,
+    alike: KeptAlike,
     calls: AtomicU32,
 }
 
@@ -163,10 +162,7 @@ impl RowScorer {
         let is_worth_it =
             (1..=alike::MOST).contains(&count) && (count > FEW || self.compiled.get().is_some());
         let compiled = if is_worth_it { self.compiled(count) } else { None };
-        let alike = compiled.and_then(|compiled| {
-            let alike = self.alike.get_or_init(|| Alike::new(&compiled.parts, &compiled.starts));
-            Some((compiled, alike.as_ref()?))
-        });
+        let alike = compiled.and_then(|compiled| Some((compiled, alike_of(compiled, &self.alike)?)));
         let Some((compiled, alike)) = alike else {
             return self.score(rows, 0..usize::MAX, sums);
         };
@@ -196,9 +192,11 @@ impl RowScorer {
                 #[cfg(target_arch = "x86_64")]
                 // SAFETY: either token proves that the CPU has the features. Wider vectors were not measured.
                 Isa::Avx512(_) | Isa::Avx2(_) => unsafe {
-                    block_avx2(compiled, trees.clone(), column, scratch, sums, self.isa);
+                    block_avx2((compiled, &self.alike), trees.clone(), column, scratch, sums, self.isa);
                 },
-                Isa::Portable => block(compiled, trees.clone(), column, scratch, sums, self.isa, false),
+                Isa::Portable => {
+                    block((compiled, &self.alike), trees.clone(), column, scratch, sums, self.isa, false);
+                }
             }
         }
     }
@@ -229,17 +227,24 @@ impl RowScorer {
     }
 }
 
+/// Made by the first call that needs it; `None` if the trees are too large.
+type KeptAlike = OnceLock<Option<Alike>>;
+
+fn alike_of<'k>(compiled: &Compiled, kept: &'k KeptAlike) -> Option<&'k Alike> {
+    kept.get_or_init(|| Alike::new(&compiled.parts, &compiled.starts)).as_ref()
+}
+
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
 fn block_avx2(
-    compiled: &Compiled,
+    both: (&Compiled, &KeptAlike),
     trees: Range<usize>,
     column: impl FnMut(usize, &mut [f64]),
     scratch: &mut RowScratch,
     sums: &mut [f64],
     isa: Isa,
 ) {
-    block(compiled, trees, column, scratch, sums, isa, true);
+    block(both, trees, column, scratch, sums, isa, true);
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -290,7 +295,7 @@ fn ask<'s>(
 /// Adds the trees of some parts to the sums of a block of rows.
 #[inline(always)]
 fn block(
-    compiled: &Compiled,
+    (compiled, kept): (&Compiled, &KeptAlike),
     trees: Range<usize>,
     mut column: impl FnMut(usize, &mut [f64]),
     scratch: &mut RowScratch,
@@ -299,7 +304,7 @@ fn block(
     avx2: bool,
 ) {
     let Compiled { stairs, questions, starts, small, walks, .. } = compiled;
-    let RowScratch { positions, codes, steps, pruned, tasks, answers, lanes, slab, run, .. } = scratch;
+    let RowScratch { positions, codes, steps, pruned, tasks, answers, lanes, slab, run, room, .. } = scratch;
     single::fit(*questions, answers);
     if let ([sum], Some(walks)) = (&mut *sums, walks) {
         let value = |stair: &Stair| {
@@ -339,12 +344,14 @@ fn block(
     let parts = starts[trees.start] as usize..starts[trees.end] as usize;
     let is_pruned = alike * 4 > all;
     if is_pruned {
-        if sums.len() <= 64 {
-            ask(compiled, sums.len(), (positions, codes, steps, slab), avx2);
-            return match sums.len() {
-                ..=32 => slab.sum_alike::<32>(&compiled.parts, parts, codes, sums),
-                _ => slab.sum_alike::<64>(&compiled.parts, parts, codes, sums),
-            };
+        let is_whole = trees.len() + 1 == starts.len();
+        if sums.len() <= alike::MOST
+            && is_whole
+            && let Some(whole) = alike_of(compiled, kept)
+        {
+            let asked = ask(compiled, sums.len(), (positions, codes, steps, slab), avx2);
+            whole.sum_all(asked, room, sums, avx2);
+            return;
         }
         grow(codes, *questions);
         positions.codes(stairs, sums.len(), codes, steps);

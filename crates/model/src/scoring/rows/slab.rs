@@ -1,12 +1,10 @@
 //! A slab: up to 512 rows down all trees at once, a bit for each row.
 
-use std::hint::select_unpredictable;
 use std::ops::Range;
 
 use super::compile::{LEAVES, NO, Parts, View, YES};
-use crate::scoring::low_bits;
 use crate::scoring::scratch::grow;
-use crate::scoring::unchecked::{get, set};
+use crate::scoring::unchecked::get;
 
 /// Words of the largest slab.
 pub(super) const WORDS: usize = 8;
@@ -26,8 +24,6 @@ pub(super) struct Slab {
     sets: Vec<u64>,
     /// The leaf of each row, for each tree of a batch.
     leaves: Vec<[u8; ROWS]>,
-    /// The sides of nodes that wait for the other side: their slots, and their rows.
-    waiting: Vec<(u16, u64)>,
 }
 
 impl Slab {
@@ -58,25 +54,6 @@ impl Slab {
         }
     }
 
-    /// The same for up to `N` rows, 64 at most, that go the same way mostly: only nodes and leaves that some of them
-    /// reach are visited. `masks` has one for each of the codes of questions.
-    #[inline(always)]
-    pub(super) fn sum_alike<const N: usize>(
-        &mut self,
-        parts: &Parts,
-        range: Range<usize>,
-        codes: &[u16],
-        sums: &mut [f64],
-    ) {
-        grow(&mut self.waiting, parts.most_nodes + 1);
-        let (all, mut padded) = (low_bits(sums.len()), [0.0; N]);
-        padded[..sums.len()].copy_from_slice(sums);
-        for part in range {
-            visit(parts.get(part), codes, &self.masks, all, &mut self.waiting, &mut padded);
-        }
-        sums.copy_from_slice(&padded[..sums.len()]);
-    }
-
     fn fit(&mut self, parts: &Parts, words: usize) {
         grow(&mut self.sets, (LEAVES + parts.most_nodes.max(1)) * words);
         if self.leaves.is_empty() {
@@ -102,46 +79,6 @@ fn walk<const W: usize>(part: View<'_>, masks: &[[u64; W]], sets: &mut [[u64; W]
             }
             *sets.get_unchecked_mut(usize::from(node.child(YES))) = yes;
             *sets.get_unchecked_mut(usize::from(node.child(NO))) = no;
-        }
-    }
-}
-
-/// Adds to the sum of each row the value of the leaf that it reaches. No sum is -0, so 0 can be added to those of
-/// the other rows: that is faster than finding out which they are, and is done while the next nodes are read.
-#[inline(always)]
-fn visit<const N: usize>(
-    part: View<'_>,
-    codes: &[u16],
-    masks: &[u64],
-    all: u64,
-    waiting: &mut [(u16, u64)],
-    sums: &mut [f64; N],
-) {
-    let mut slot = if part.nodes.is_empty() { 0 } else { LEAVES };
-    let (mut rows, mut waits) = (all, 0);
-    loop {
-        // SAFETY: slots are of this part's nodes and leaves, questions of this forest, and all of them have
-        // codes, which have masks. There is room for all nodes that wait.
-        unsafe {
-            while slot >= LEAVES {
-                let node = get(part.nodes, slot - LEAVES);
-                let mask = get(masks, usize::from(get(codes, node.question())));
-                let (yes, no) = (rows & mask, rows & !mask);
-                set(waiting, waits, (node.child(NO), no));
-                waits += usize::from(yes != 0) & usize::from(no != 0);
-                slot = select_unpredictable(yes != 0, node.child(YES), node.child(NO)).into();
-                rows = select_unpredictable(yes != 0, yes, no);
-            }
-            let value = get(part.values, slot);
-            for row in 0..N {
-                sums[row] += if rows & 1 << row == 0 { 0.0 } else { value };
-            }
-            if waits == 0 {
-                return;
-            }
-            waits -= 1;
-            let (next, others) = get(waiting, waits);
-            (slot, rows) = (next.into(), others);
         }
     }
 }
