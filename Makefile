@@ -122,6 +122,7 @@ ckselect: needs-cargo needs-cxx lightgbm-tools
 lint: needs-cargo needs-cxx needs-python lightgbm-tools
 	$(CARGO) fmt --all --check
 	$(LIGHTGBM_TEST_ENV) $(CARGO) clippy --workspace --all-targets --features ckselect/train -- -D warnings
+	$(CARGO) clippy --package ckselect -- -D warnings
 	$(CARGO) clippy --package ck-select --package ckselect --no-default-features -- -D warnings
 	@$(MAKE) --no-print-directory docs-rust lint-python messages
 

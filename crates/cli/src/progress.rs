@@ -77,6 +77,7 @@ impl Progress {
     }
 
     /// Replaces the note.
+    #[cfg(feature = "train")]
     pub(crate) fn note(&self, note: String) {
         self.update(|state| state.note = note);
     }

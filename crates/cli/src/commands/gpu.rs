@@ -68,6 +68,7 @@ impl Gpu {
     }
 
     /// The option's value.
+    #[cfg(feature = "train")]
     pub(crate) fn word(&self) -> Option<String> {
         let file = self.file.as_ref().map(|file| file.display().to_string());
         match (self.arch, file) {

@@ -150,6 +150,7 @@ impl<'a> Params<'a> {
     }
 
     /// Whether a name has a value.
+    #[cfg(feature = "train")]
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.iter().any(|(known, _)| *known == name)
     }

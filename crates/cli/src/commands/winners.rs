@@ -45,6 +45,7 @@ pub(super) fn pool(word: &Path, arch: Option<Arch>) -> Result<Arc<Pool>, CliErro
 }
 
 /// Reads the pools of --pool: one for all tables, or one for each.
+#[cfg(feature = "train")]
 pub(super) fn pools(
     words: &[PathBuf],
     tables: usize,

@@ -5,7 +5,6 @@ mod records;
 mod summary;
 mod watch;
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -29,7 +28,6 @@ use ck_select_measure::runner::{
 use ck_select_measure::shard::Shard;
 use ck_select_measure::stop::{Stop, StopReason};
 use ck_select_measure::sweep::{Retry, Start, Summary, Sweep, check_free};
-use clap::Parser as _;
 use signal_hook::SigId;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -335,14 +333,15 @@ pub(crate) fn run(args: &Args) -> Result<(), CliError> {
 }
 
 /// What the command measures with these arguments, without its report.
-pub(super) fn measure(arguments: Vec<OsString>) -> Result<Summary, CliError> {
+#[cfg(feature = "train")]
+pub(super) fn measure(arguments: Vec<std::ffi::OsString>) -> Result<Summary, CliError> {
     #[derive(clap::Parser)]
     struct Line {
         #[command(flatten)]
         args: Args,
     }
     let words = std::iter::once("bench".into()).chain(arguments);
-    let line = Line::try_parse_from(words).map_err(CliError::usage)?;
+    let line = <Line as clap::Parser>::try_parse_from(words).map_err(CliError::usage)?;
     let swept = sweep(&line.args)?;
     swept.map(|swept| swept.ran).ok_or_else(|| CliError::usage("a sweep of this process was expected"))
 }

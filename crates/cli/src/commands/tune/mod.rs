@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+#[cfg(feature = "train")]
 use ck_select::vocab::Arch;
 
 use super::data::WhereOption;
