@@ -110,7 +110,8 @@ fn the_patch_makes_dispatchers_exact() {
     }
 }
 
-/// Headers of which nobody knows what they are would be read as the oldest generation, whose kernels are asked nothing.
+/// Headers of which nobody knows what they are would be read as the oldest generation, whose kernels are
+/// asked nothing.
 #[test]
 fn a_mixture_of_generations_does_not_compile() {
     let mixed = tools::scratch("mixed_generations");

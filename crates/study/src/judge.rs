@@ -34,8 +34,8 @@ impl Order {
     }
 }
 
-/// A model, prepared for the kernels of some measurements, or for a whole pool, from which it may choose kernels
-/// that were not measured.
+/// A model, prepared for the kernels of some measurements, or for a whole pool, from which it may choose
+/// kernels that were not measured.
 #[derive(Debug)]
 pub struct Judge {
     ranker: Ranker,

@@ -1,12 +1,13 @@
 //! The derivatives of LightGBM's lambdarank, to the bit, in little more than half of its time.
 //!
-//! Its table of sigmoids has 8 MB for each forest in training; here all share one. Its loop over pairs reads through
-//! the order of the scores and branches on labels; here a problem is put in order first.
+//! Its table of sigmoids has 8 MB for each forest in training; here all share one. Its loop over pairs reads
+//! through the order of the scores and branches on labels; here a problem is put in order first.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Entries of the table of sigmoids, and the least difference of scores that it has; the greatest is as far from 0.
+/// Entries of the table of sigmoids, and the least difference of scores that it has; the greatest is as far
+/// from 0.
 const ENTRIES: usize = 1 << 20;
 const LEAST: f64 = -25.0;
 /// Entries for each unit of difference.
@@ -140,8 +141,6 @@ impl Lambdarank {
 
 #[cfg(test)]
 mod tests {
-    use std::borrow::Cow;
-
     use super::*;
     use crate::lightgbm::{Booster, Matrix, Training};
 
@@ -179,7 +178,6 @@ mod tests {
             problems.push(start..start + size);
             weights.push(weight);
         }
-        assert!(matches!(matrix.blocks[0], Cow::Owned(_)));
         let gains: Vec<String> = (0..=100).map(|gain: u32| gain.to_string()).collect();
         for places in [5, 30] {
             let params = |objective: &str| {

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Each training runs on one thread with fixed seeds, so the same data and the same [`Plan`] give the same
-//! bytes. Folds are trained in parallel, on the rayon pool of the caller. [`lightgbm`] is the real LightGBM behind a
-//! safe interface.
+//! bytes. Folds are trained in parallel, on the rayon pool of the caller. [`lightgbm`] is the real LightGBM
+//! behind a safe interface.
 #![cfg(feature = "lightgbm")]
 
 mod artifacts;
@@ -176,8 +176,8 @@ fn one(
     let groups = data.problems.iter().map(problem).collect();
     let mut task = Task::new(&data, goal.target, goal.objective, &plan.categories, groups);
     task.seed = plan.seed;
-    // Shapes of tuned tables count alike: with the weights of universal trainings, a family of hundreds of kernels
-    // outweighed the others.
+    // Shapes of tuned tables count alike: with the weights of universal trainings, a family of hundreds of
+    // kernels outweighed the others.
     let is_tuned = |item: &Item| measurements.rows()[data.rows[item.span.start] as usize].share.is_some();
     let weight = |item: &Item| match plan.prior {
         Some(_) if !plan.adapts && !is_tuned(item) => weight_of(item.span.len()),
@@ -224,7 +224,8 @@ fn one(
         watcher.trained();
         Ok((recipe, text))
     };
-    // The folds decide how many trees the last forest has, unless that is fixed: then it need not wait for them.
+    // The folds decide how many trees the last forest has, unless that is fixed: then it need not wait for
+    // them.
     let (mut validation, (recipe, text)) = if plan.stop == Stop::Never {
         let (last, validation) = rayon::join(|| last(None), validated);
         (validation?, last?)

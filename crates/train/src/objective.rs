@@ -17,8 +17,8 @@ pub enum Objective {
     Relative,
     /// Fit the softmax of a problem's scores to `efficiency ^ sharpness` (cross-entropy).
     Listwise,
-    /// LightGBM's lambdarank, with its derivatives to the bit: each pair's weight is what swapping its places would cost, by efficiency in
-    /// percent and by how near the top they are.
+    /// LightGBM's lambdarank, with its derivatives to the bit: each pair's weight is what swapping its places
+    /// would cost, by efficiency in percent and by how near the top they are.
     Lambdarank,
 }
 
@@ -131,8 +131,8 @@ impl Lists<'_> {
         (first, second)
     }
 
-    /// The mean loss over the problems: the cross-entropy of [`Objective::Listwise`]; for LightGBM's own ranking
-    /// objective, 1 - NDCG. The regret of the first choice would be too coarse to say when to stop.
+    /// The mean loss over the problems: the cross-entropy of [`Objective::Listwise`]; for LightGBM's own
+    /// ranking objective, 1 - NDCG. The regret of the first choice would be too coarse to say when to stop.
     pub(super) fn loss(&self, objective: Objective, scores: &[f64]) -> f64 {
         let of_problem = |span: &Range<usize>| {
             let (scores, efficiency) = (&scores[span.clone()], &self.efficiency[span.clone()]);

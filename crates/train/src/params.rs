@@ -139,8 +139,8 @@ impl Params {
         params
     }
 
-    /// The parameters of a training on winners of tuned tables. Few trees, so that the shipped models are small. A
-    /// winner's share says already how sharp it is.
+    /// The parameters of a training on winners of tuned tables. Few trees, so that the shipped models are
+    /// small. A winner's share says already how sharp it is.
     pub fn of_winners(objective: Objective) -> Self {
         let mut params = Self::of(objective);
         for (name, value) in
@@ -164,9 +164,9 @@ impl Params {
         KNOWN.iter().find(|known| known.1 == name).map_or(name, |known| known.0)
     }
 
-    /// The same with what depends on the largest number of kernels of a problem, unless it was set. In pools of
-    /// hundreds, pairs below the first few places teach nothing, and half as many trees, of twice the step, are
-    /// as good (docs/results.md); they are nearly all of the work.
+    /// The same with what depends on the largest number of kernels of a problem, unless it was set. In pools
+    /// of hundreds, pairs below the first few places teach nothing, and half as many trees, of twice the
+    /// step, are as good (docs/results.md); they are nearly all of the work.
     pub(super) fn for_pool(mut self, objective: Objective, kernels: usize) -> Self {
         if kernels <= LARGE_POOL {
             return self;
@@ -176,7 +176,8 @@ impl Params {
         }
         let steps = ["n_estimators", "learning_rate"];
         let are_small_trees = steps.map(|name| self.get(name)) == SMALL_TREES.map(Some);
-        // Two bits of a derivative are as good for a forest that predicts; one that ranks chooses worse by them.
+        // Two bits of a derivative are as good for a forest that predicts; one that ranks chooses worse by
+        // them.
         if are_small_trees && !objective.only_ranks() && self.get("use_quantized_grad").is_none() {
             self.put("use_quantized_grad", 1.0);
         }

@@ -20,7 +20,8 @@ pub struct Operation {
     pub dtype: Dtype,
     /// The columns that problems have in tables of measurements: upstream's, in its order.
     pub columns: &'static [&'static str],
-    /// Columns that such a table has besides where one of its problems needs them; those of one list go together.
+    /// Columns that such a table has besides where one of its problems needs them; those of one list go
+    /// together.
     pub more_columns: &'static [&'static [&'static str]],
     /// The names of the cells that describe a problem, and those that tell whether a model applies to it.
     pub problem_cells: &'static [&'static [&'static str]],

@@ -15,8 +15,8 @@ use crate::signature::{self, features_hash, sha256};
 const MAX_DOCUMENT: usize = 8 << 20;
 const ADAPTERS: [&str; 6] = ["static_order", "native", "tree_data", "table", "onnx", "custom_library"];
 
-/// Every key: `?` before those that may be absent, then what it holds; `=` before the words of a choice. Members of
-/// a list have its key and `[]`. Keys of objects without a line here are not looked at.
+/// Every key: `?` before those that may be absent, then what it holds; `=` before the words of a choice.
+/// Members of a list have its key and `[]`. Keys of objects without a line here are not looked at.
 const KEYS: &str = "
     version =1.0
     id uuid
@@ -196,7 +196,8 @@ impl Descriptor {
         features_hash(&self.keys["features_signature"], self.keys.get("categorical_encoding"))
     }
 
-    /// The artifact or library of a descriptor at this path: a file in its folder or below, whatever links say.
+    /// The artifact or library of a descriptor at this path: a file in its folder or below, whatever links
+    /// say.
     pub fn artifact(&self, at: &Path) -> Result<Option<PathBuf>, InvalidField> {
         let Some(name) = self.body("artifact").or(self.body("library")).and_then(Value::as_str) else {
             return Ok(None);

@@ -1,5 +1,5 @@
-//! hipDNN's Universal Heuristic Descriptors: a JSON [`Descriptor`] beside an artifact, such as a `FlatBuffer` of
-//! trees ([`Hgbm`]). Experimental: upstream's format is not released.
+//! hipDNN's Universal Heuristic Descriptors: a JSON [`Descriptor`] beside an artifact, such as a `FlatBuffer`
+//! of trees ([`Hgbm`]). Experimental: upstream's format is not released.
 //!
 //! [`Hgbm::of_forest`] expresses LightGBM's forests exactly, or refuses them; [`Hgbm::to_text`] goes back.
 

@@ -204,8 +204,8 @@ pub(crate) struct ModelAndPool {
     /// Model directory: feature_spec.json and model_<target>.lgbm, .lgbm.gz or .lgbm.packed; or embedded:NAME
     #[arg(long, value_name = "DIR", required = true)]
     model: Option<PathBuf>,
-    /// Kernels to choose from: a text file of names, a CSV with a `kernel` column, the JSON of `enumerate` or of
-    /// a CK registry, or a folder of libraries with a kernels.json (docs/uhd.md)
+    /// Kernels to choose from: a text file of names, a CSV with a `kernel` column, the JSON of `enumerate` or
+    /// of a CK registry, or a folder of libraries with a kernels.json (docs/uhd.md)
     #[arg(long, value_name = "FILE", required = true)]
     pool: Option<PathBuf>,
     #[command(flatten)]

@@ -164,8 +164,8 @@ fn kernels_of_an_export_are_what_the_library_calls_them() {
     assert_same(&found(&fakes.path("sweep.csv")), &fakes.expected(0, &CLASSES));
 }
 
-/// A worker of somebody else's making runs in its configuration's folder, may say that it prepares, and is asked
-/// for what a library's worker is asked for.
+/// A worker of somebody else's making runs in its configuration's folder, may say that it prepares, and is
+/// asked for what a library's worker is asked for.
 #[test]
 fn other_programs_are_workers_too() {
     let fakes = Fakes::library(1, 2);
@@ -208,8 +208,8 @@ fn a_library_that_answers_an_unknown_status_is_refused_with_it() {
     assert!(found(&fakes.path("sweep.csv")).values().all(|value| *value == Expected::Class("load")));
 }
 
-/// Libraries of one kernel each, whose symbol does not tell what it takes. A positive code was taken for a time, and a
-/// number of parts, which the function does not take, was left out.
+/// Libraries of one kernel each, whose symbol does not tell what it takes. A positive code was taken for a
+/// time, and a number of parts, which the function does not take, was left out.
 #[test]
 fn a_folder_of_libraries_is_a_pool_and_is_measured() {
     let mut fakes = Fakes::library(1, 1);

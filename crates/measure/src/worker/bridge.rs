@@ -1,5 +1,5 @@
-//! Libraries of one kernel each, as CK's tile engine builds them: operands are the host's, and the library copies
-//! them to the GPU and times the kernel.
+//! Libraries of one kernel each, as CK's tile engine builds them: operands are the host's, and the library
+//! copies them to the GPU and times the kernel.
 
 use std::cell::RefCell;
 use std::ffi::c_void;

@@ -334,9 +334,9 @@ impl Universal {
         Ok(true)
     }
 
-    /// Scores the kernels that can be among the `count` best, if these are better than `floor`, and gives those
-    /// to `push`, each with its score: others cannot, even if the forest adds the most that it can. `false`
-    /// if all kernels have to be scored.
+    /// Scores the kernels that can be among the `count` best, if these are better than `floor`, and gives
+    /// those to `push`, each with its score: others cannot, even if the forest adds the most that it can.
+    /// `false` if all kernels have to be scored.
     pub(super) fn shortlist(
         &self,
         (problem, arch): (&Problem, Option<Arch>),
@@ -392,8 +392,8 @@ impl Universal {
         Ok(true)
     }
 
-    /// Scores those of the listed classes, of which the times are known, that can be among the `count` best and no worse
-    /// than `last`.
+    /// Scores those of the listed classes, of which the times are known, that can be among the `count` best
+    /// and no worse than `last`.
     fn score_listed(
         &self,
         (device, problem): (&OnDevice, &Problem),

@@ -365,8 +365,8 @@ impl Signals {
         let usual = usual_action()?;
         usual.store(false, Ordering::Relaxed);
         let (came, interrupted) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
-        // A second Ctrl-C ends this process at once, and the guard ends what it started. Other signals do not,
-        // since programs repeat them.
+        // A second Ctrl-C ends this process at once, and the guard ends what it started. Other signals do
+        // not, since programs repeat them.
         let mut registered = vec![
             signal_hook::flag::register_conditional_shutdown(SIGINT, 128 + SIGINT, Arc::clone(&interrupted))?,
             signal_hook::flag::register(SIGINT, interrupted)?,

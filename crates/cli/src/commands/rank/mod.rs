@@ -119,8 +119,8 @@ fn pool(args: &Args) -> Result<Pool, CliError> {
     args.ranker.read_pool()
 }
 
-/// The model to use. By default this is the built-in one of a family, else the universal model, which supports
-/// every GPU that the estimate knows, if it serves the pool's operation. `None` means the estimate.
+/// The model to use. By default this is the built-in one of a family, else the universal model, which
+/// supports every GPU that the estimate knows, if it serves the pool's operation. `None` means the estimate.
 fn model(args: &Args) -> Result<Option<PathBuf>, CliError> {
     if args.ranker.allow.asks_estimate(args.ranker.model.as_deref())? {
         return Ok(None);

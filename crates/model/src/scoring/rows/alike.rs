@@ -1,4 +1,5 @@
-//! Up to 64 rows that go the same way mostly: about what their sums are, and the exact sums of those that matter.
+//! Up to 64 rows that go the same way mostly: about what their sums are, and the exact sums of those that
+//! matter.
 //!
 //! ```text
 //! for each batch of trees:
@@ -12,11 +13,11 @@
 //!
 //! No step waits for the one before, and nothing branches on an answer.
 //!
-//! How far a whole number can be from the sum. Let `s` be a row's sum, `r` the same in real numbers, `a` its whole
-//! number, `T < 2^19` the trees and `L` the largest magnitude of a leaf value; `F * L < 2^11`. `F * v` is exact or far
-//! below 1/2, and rounding moves it by at most 1/2: `|a - F r| <= T / 2`, and `|a| <= 2^30`. `s` comes from `T`
-//! additions, each of which rounds a number of at most `2 T L` by at most `2^-53` of its size, which times `F` is less
-//! than `2^19 * 2^20 * 2^-53 * 2^11 < 1` in all. So `|a - F s| <= T / 2 + 1`.
+//! How far a whole number can be from the sum. Let `s` be a row's sum, `r` the same in real numbers, `a` its
+//! whole number, `T < 2^19` the trees and `L` the largest magnitude of a leaf value; `F * L < 2^11`. `F * v`
+//! is exact or far below 1/2, and rounding moves it by at most 1/2: `|a - F r| <= T / 2`, and `|a| <= 2^30`.
+//! `s` comes from `T` additions, each of which rounds a number of at most `2 T L` by at most `2^-53` of its
+//! size, which times `F` is less than `2^19 * 2^20 * 2^-53 * 2^11 < 1` in all. So `|a - F s| <= T / 2 + 1`.
 
 use super::compile::{LEAVES, NO, Parts, YES};
 use crate::scoring::low_bits;
@@ -64,7 +65,7 @@ struct Leaf {
 
 /// Working memory.
 #[derive(Debug, Default)]
-pub(super) struct Room {
+pub(super) struct Queue {
     /// The queue, and behind it the leaves that were found: places, and the rows that reach them.
     places: Vec<Place>,
     rows: Vec<u64>,
@@ -148,18 +149,18 @@ impl Alike {
         Some(alike)
     }
 
-    /// Sets the sums of those rows that `pick` wants, of others to NaN; it gets about what all sums are, and how far they
-    /// can be from that. `masks` has one for each of the codes of questions.
+    /// Sets the sums of those rows that `pick` wants, of others to NaN; it gets about what all sums are, and
+    /// how far they can be from that. `masks` has one for each of the codes of questions.
     #[inline(always)]
     pub(super) fn sum(
         &self,
         (codes, masks): (&[u16], &[u64]),
         pick: impl FnOnce(&[f64], f64) -> u64,
-        room: &mut Room,
+        memory: &mut Queue,
         sums: &mut [f64],
         avx2: bool,
     ) {
-        let (found, values) = self.find((codes, masks), sums.len(), room);
+        let (found, values) = self.find((codes, masks), sums.len(), memory);
         let mut totals = [0; MOST];
         match sums.len() {
             ..=16 => self.add::<1>(found, &mut totals, avx2),
@@ -167,30 +168,25 @@ impl Alike {
             _ => self.add::<4>(found, &mut totals, avx2),
         }
         let about = totals.map(|total| f64::from(total) / self.factor);
-        let mut left = pick(&about[..sums.len()], self.error) & low_bits(sums.len());
+        let wanted = pick(&about[..sums.len()], self.error) & low_bits(sums.len());
         sums.fill(f64::NAN);
-        while left != 0 {
-            self.add_exactly(found, &mut left, values, sums, avx2);
-        }
+        self.add_exactly(found, wanted, values, sums, avx2);
     }
 
     /// Sets the sums of all rows.
     #[inline(always)]
-    pub(super) fn sum_all(&self, asked: (&[u16], &[u64]), room: &mut Room, sums: &mut [f64], avx2: bool) {
-        let (found, values) = self.find(asked, sums.len(), room);
-        let mut left = low_bits(sums.len());
-        while left != 0 {
-            self.add_exactly(found, &mut left, values, sums, avx2);
-        }
+    pub(super) fn sum_all(&self, asked: (&[u16], &[u64]), memory: &mut Queue, sums: &mut [f64], avx2: bool) {
+        let (found, values) = self.find(asked, sums.len(), memory);
+        self.add_exactly(found, low_bits(sums.len()), values, sums, avx2);
     }
 
-    /// The leaves that so many rows reach, and room for values.
+    /// The leaves that so many rows reach, and memory for values.
     #[inline(always)]
     fn find<'r>(
         &self,
         asked: (&[u16], &[u64]),
         count: usize,
-        Room { places, rows, values }: &'r mut Room,
+        Queue { places, rows, values }: &'r mut Queue,
     ) -> (Found<'r>, &'r mut [[f64; TOGETHER]]) {
         // One more is written than counts.
         let queue = self.most_nodes + 1;
@@ -204,7 +200,8 @@ impl Alike {
         ((&places[queue..end], &rows[queue..end]), values)
     }
 
-    /// Appends the leaves of some trees that these rows reach to those that were found, and returns their end.
+    /// Appends the leaves of some trees that these rows reach to those that were found, and returns their
+    /// end.
     #[inline(always)]
     fn walk(
         &self,
@@ -254,27 +251,42 @@ impl Alike {
         }
     }
 
-    /// Sets the sums of the first few rows that are left, which then are not.
+    /// Sets the sums of the wanted rows.
     #[inline(always)]
     fn add_exactly(
         &self,
-        (places, reached): Found<'_>,
-        left: &mut u64,
+        found: Found<'_>,
+        mut wanted: u64,
         values: &mut [[f64; TOGETHER]],
         sums: &mut [f64],
         avx2: bool,
     ) {
-        let (mut bits, mut count) = ([0; TOGETHER], 0);
-        while *left != 0 && count < TOGETHER {
-            bits[count] = *left & left.wrapping_neg();
-            *left &= *left - 1;
-            count += 1;
+        while wanted != 0 {
+            let (mut bits, mut count) = ([0; TOGETHER], 0);
+            while wanted != 0 && count < TOGETHER {
+                bits[count] = wanted & wanted.wrapping_neg();
+                wanted &= wanted - 1;
+                count += 1;
+            }
+            self.add_few(found, (&bits, count), values, sums, avx2);
         }
+    }
+
+    /// Sets the sums of a few rows, a bit each.
+    #[inline(always)]
+    fn add_few(
+        &self,
+        (places, reached): Found<'_>,
+        (bits, count): (&[u64; TOGETHER], usize),
+        values: &mut [[f64; TOGETHER]],
+        sums: &mut [f64],
+        avx2: bool,
+    ) {
         for at in 0..places.len() {
             // SAFETY: the place of a leaf, and of its tree.
             unsafe {
                 let Leaf { value, tree, .. } = get(&self.leaves, places[at].number());
-                choose(value, reached[at], &bits, values.get_unchecked_mut(tree as usize), avx2);
+                choose(value, reached[at], bits, values.get_unchecked_mut(tree as usize), avx2);
             }
         }
         let mut all = [0.0; TOGETHER];

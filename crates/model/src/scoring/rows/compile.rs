@@ -19,8 +19,8 @@ use crate::scoring::unchecked::get;
 /// Leaves of a part: their numbers are bytes.
 pub(super) const LEAVES: usize = 256;
 
-/// A node: its question (in a pruned part the number of its mask), and its children. These are slots: a leaf's
-/// is its number, a node's follows those of [`LEAVES`] leaves.
+/// A node: its question (in a pruned part the number of its mask), and its children. These are slots: a
+/// leaf's is its number, a node's follows those of [`LEAVES`] leaves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Node {
     question: u16,

@@ -105,7 +105,7 @@ struct RowScratch {
     tasks: Vec<(u16, u32, usize)>,
     slab: Slab,
     run: Run,
-    room: alike::Room,
+    queue: alike::Queue,
     answers: Vec<Answer>,
     lanes: Scratch,
     row: Vec<f64>,
@@ -154,9 +154,9 @@ impl RowScorer {
         let _ = KEPT.try_with(|kept| kept.set(Some(scratch)));
     }
 
-    /// The same for all trees and those of up to 64 rows that `pick` wants, a bit each; the sums of others are NaN. It
-    /// gets about what all sums are, and how far they can be from that. Where that is no cheaper, it is not asked and
-    /// all are scored.
+    /// The same for all trees and those of up to 64 rows that `pick` wants, a bit each; the sums of others
+    /// are NaN. It gets about what all sums are, and how far they can be from that. Where that is no cheaper,
+    /// it is not asked and all are scored.
     pub fn score_some(&self, rows: &impl Rows, pick: impl FnOnce(&[f64], f64) -> u64, sums: &mut [f64]) {
         let count = rows.len().min(sums.len());
         let is_worth_it =
@@ -269,10 +269,10 @@ fn some(
     sums: &mut [f64],
     avx2: bool,
 ) {
-    let RowScratch { positions, codes, steps, slab, room, .. } = scratch;
+    let RowScratch { positions, codes, steps, slab, queue, .. } = scratch;
     positions.find(&compiled.stairs, sums.len(), column);
     let asked = ask(compiled, sums.len(), (positions, codes, steps, slab), avx2);
-    alike.sum(asked, pick, room, sums, avx2);
+    alike.sum(asked, pick, queue, sums, avx2);
 }
 
 /// The codes of all questions about up to 64 rows, and the masks by code.
@@ -304,7 +304,7 @@ fn block(
     avx2: bool,
 ) {
     let Compiled { stairs, questions, starts, small, walks, .. } = compiled;
-    let RowScratch { positions, codes, steps, pruned, tasks, answers, lanes, slab, run, room, .. } = scratch;
+    let RowScratch { positions, codes, steps, pruned, tasks, answers, lanes, slab, run, queue, .. } = scratch;
     single::fit(*questions, answers);
     if let ([sum], Some(walks)) = (&mut *sums, walks) {
         let value = |stair: &Stair| {
@@ -350,7 +350,7 @@ fn block(
             && let Some(whole) = alike_of(compiled, kept)
         {
             let asked = ask(compiled, sums.len(), (positions, codes, steps, slab), avx2);
-            whole.sum_all(asked, room, sums, avx2);
+            whole.sum_all(asked, queue, sums, avx2);
             return;
         }
         grow(codes, *questions);

@@ -19,7 +19,7 @@ const LONGEST: u32 = 64;
 pub(super) struct Run {
     /// Whose trees they walk.
     forest: u64,
-    places: Vec<Place>,
+    last_values: Vec<LastValue>,
     answers: Vec<Answer>,
     /// Those of this problem, if they serve.
     tops: Vec<Top>,
@@ -33,7 +33,7 @@ pub(super) struct Run {
 
 /// The last row's value in a stair.
 #[derive(Debug, Clone, Copy, Default)]
-struct Place {
+struct LastValue {
     bits: u64,
     position: u8,
     /// Whether the row before had another value.
@@ -56,15 +56,15 @@ impl Run {
             self.begin(compiled, walks, ends);
         }
         let (mut changed, mut is_surprise) = (0, false);
-        for (stair, place) in compiled.stairs.iter().zip(&mut self.places) {
+        for (stair, last) in compiled.stairs.iter().zip(&mut self.last_values) {
             let value = value(stair);
-            place.has_changed = place.bits != value.to_bits();
-            if place.has_changed {
+            last.has_changed = last.bits != value.to_bits();
+            if last.has_changed {
                 let position = stair.position(value);
-                single::change(stair, place.position, position, &mut self.answers);
+                single::change(stair, last.position, position, &mut self.answers);
                 changed += compiled.nodes_of(stair);
-                is_surprise |= (position != place.position) & !place.varies;
-                (place.bits, place.position) = (value.to_bits(), position);
+                is_surprise |= (position != last.position) & !last.varies;
+                (last.bits, last.position) = (value.to_bits(), position);
             }
         }
         let is_other = 2 * changed > compiled.parts.nodes.len();
@@ -82,16 +82,16 @@ impl Run {
         self.known.clear();
         self.known.reserve(compiled.questions + 1);
         walks.fit(ends, &mut self.tops);
-        self.places.clear();
+        self.last_values.clear();
         for stair in &compiled.stairs {
             let position = stair.position(0.0);
             single::place(stair, position, &mut self.answers);
-            self.places.push(Place { position, ..Place::default() });
+            self.last_values.push(LastValue { position, ..LastValue::default() });
         }
     }
 
-    /// Whether tops may be found for a row. It is a surprise if a position is another one whose column did not
-    /// vary, and another problem's if most nodes ask about columns that changed.
+    /// Whether tops may be found for a row. It is a surprise if a position is another one whose column did
+    /// not vary, and another problem's if most nodes ask about columns that changed.
     #[inline(always)]
     fn is_ready(&mut self, is_surprise: bool, is_other: bool) -> bool {
         if !is_surprise {
@@ -108,8 +108,8 @@ impl Run {
         if served {
             self.patience = LONGEST.min(2 * self.patience);
         }
-        for place in &mut self.places {
-            place.varies = !is_other & (place.varies | place.has_changed);
+        for last in &mut self.last_values {
+            last.varies = !is_other & (last.varies | last.has_changed);
         }
         false
     }
@@ -120,7 +120,7 @@ impl Run {
         self.known.clear();
         self.known.extend_from_slice(&self.answers[..=compiled.questions]);
         let mut open = 0;
-        for (stair, _) in compiled.stairs.iter().zip(&self.places).filter(|(_, place)| place.varies) {
+        for (stair, _) in compiled.stairs.iter().zip(&self.last_values).filter(|(_, last)| last.varies) {
             self.known[stair.questions.clone()].fill(NONE);
             open += compiled.nodes_of(stair);
         }
@@ -128,7 +128,7 @@ impl Run {
         if self.serves {
             walks.find_tops(&self.known, ends, &mut self.tops);
         } else {
-            self.places.iter_mut().for_each(|place| place.varies = false);
+            self.last_values.iter_mut().for_each(|last| last.varies = false);
         }
     }
 }

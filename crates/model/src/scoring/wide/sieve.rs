@@ -1,8 +1,8 @@
 //! Small trees for many lanes, 32 at a time, with AVX2.
 //!
-//! The idea is that of [the narrow sieve](crate::scoring::narrow::sieve). Here most questions have one answer for the
-//! whole pool, so that a tree is cut down first; and questions about problem and kernel have one answer for a *run*, the
-//! lanes of one class, so that runs come before lanes:
+//! The idea is that of [the narrow sieve](crate::scoring::narrow::sieve). Here most questions have one answer
+//! for the whole pool, so that a tree is cut down first; and questions about problem and kernel have one
+//! answer for a *run*, the lanes of one class, so that runs come before lanes:
 //!
 //! ```text
 //! for each tree:
@@ -18,12 +18,13 @@
 //! for each lane: sum += value[tree][leaf[tree][lane]], in the order of the trees      all, or the shortlist's
 //! ```
 //!
-//! Leaves are the bits of a word in the order of their values, the highest first, so that the lowest bit is the best
-//! leaf. `own` has the leaves that a lane's kernel can reach, and `start` those that one of a run's can; so `most` is
-//! no less than `about` of any of its lanes. Where runs have few lanes, each lane is a run, which leaves one leaf.
+//! Leaves are the bits of a word in the order of their values, the highest first, so that the lowest bit is
+//! the best leaf. `own` has the leaves that a lane's kernel can reach, and `start` those that one of a run's
+//! can; so `most` is no less than `about` of any of its lanes. Where runs have few lanes, each lane is a run,
+//! which leaves one leaf.
 //!
-//! Rounded values are half words, the eight largest of which do not overflow one. Trees of different sizes of values
-//! have different units, `2^shift / factor`.
+//! Rounded values are half words, the eight largest of which do not overflow one. Trees of different sizes of
+//! values have different units, `2^shift / factor`.
 
 #[allow(clippy::wildcard_imports)] // some intrinsics
 use std::arch::x86_64::*;
@@ -57,8 +58,8 @@ const FEW: usize = 2;
 pub(in crate::scoring) struct Sieve {
     /// The lanes of each run.
     runs: Vec<Range<usize>>,
-    /// The class of the run that each answer of a group of 32 runs is for, group after group; the last one's at the end.
-    rows: Vec<u32>,
+    /// Of each group of 32 runs, the classes that its answers are about; the last class fills up.
+    classes: Vec<u32>,
     stairs: Vec<Stair>,
     /// By their shift.
     trees: Vec<Tree>,
@@ -145,7 +146,7 @@ impl Sieve {
             run.map_or(0, |run| lanes.classes[run.start])
         };
         let mut sieve = Sieve {
-            rows: (0..runs.len().next_multiple_of(LANES)).map(row).collect(),
+            classes: (0..runs.len().next_multiple_of(LANES)).map(row).collect(),
             stairs: ladders.of(Column::Pair).cloned().flat_map(Stair::of_ladder).collect(),
             trees: Vec::new(),
             nodes: Vec::new(),
@@ -183,7 +184,7 @@ impl Sieve {
 
     /// Groups of runs.
     fn parts(&self) -> usize {
-        self.rows.len() / LANES
+        self.classes.len() / LANES
     }
 
     /// Groups of the leaves that are found.
@@ -193,14 +194,14 @@ impl Sieve {
 
     /// Grows a scratch to the needed size.
     pub(in crate::scoring) fn fit(&self, questions: usize, scratch: &mut Scratch) {
-        let words = self.rows.len().div_ceil(64);
+        let words = self.classes.len().div_ceil(64);
         let steps: usize = self.stairs.iter().map(|stair| stair.questions.len()).sum();
         grow(&mut scratch.codes, questions);
         scratch.steps.clear();
         scratch.steps.reserve(steps);
         grow(&mut scratch.masks, (usize::from(SOME) + steps) * words);
         grow(&mut scratch.parts, self.parts());
-        grow(&mut scratch.most, self.rows.len());
+        grow(&mut scratch.most, self.classes.len());
         // Groups read whole vectors from their first run on.
         grow(&mut scratch.left, self.starts.len() + 1);
         grow(&mut scratch.found, self.trees.len() * self.width());
@@ -216,7 +217,7 @@ impl Sieve {
         values: &Values<'_>,
         scratch: &mut Scratch,
     ) {
-        scratch.most[..self.rows.len()].fill(0);
+        scratch.most[..self.classes.len()].fill(0);
         // SAFETY: the token proves that the CPU has the features.
         unsafe { find_runs::<true>(self, ladders, values, scratch) }
         for (run, &most) in self.runs.iter().zip(&scratch.most) {
@@ -224,8 +225,8 @@ impl Sieve {
         }
     }
 
-    /// Sets `scratch.whole` to the sums of lanes of groups in which one can be at least the cutoff. False if there are
-    /// none but those of which they are known.
+    /// Sets `scratch.whole` to the sums of lanes of groups in which one can be at least the cutoff. False if
+    /// there are none but those of which they are known.
     pub(in crate::scoring) fn refine(&self, _proof: Avx2, cutoff: i64, scratch: &mut Scratch) -> bool {
         let mut any = false;
         for (number, group) in self.groups.iter().enumerate() {
@@ -296,8 +297,8 @@ impl Sieve {
         kept: &mut [Kept; SMALL],
     ) -> (u32, usize) {
         let (mut reach, mut count) = (u32::MAX, 0);
-        // SAFETY: questions are of this forest; all have codes (`find_runs`), of which those about the problem are at
-        // most 1. A tree has fewer than 16 nodes.
+        // SAFETY: questions are of this forest; all have codes (`find_runs`), of which those about the
+        // problem are at most 1. A tree has fewer than 16 nodes.
         unsafe {
             for node in uniform {
                 reach &= get(&node.rest, get(codes, node.question as usize).into());
@@ -372,12 +373,12 @@ fn find_runs<const ROUNDED: bool>(
         no.fill(NOBODY);
         yes.fill(EVERYBODY);
     }
-    places.find(&sieve.stairs, sieve.rows.len(), |column, cells| {
+    places.find(&sieve.stairs, sieve.classes.len(), |column, cells| {
         let values = values.pair(column);
-        cells.iter_mut().zip(&sieve.rows).for_each(|(cell, &class)| *cell = values[class as usize]);
+        cells.iter_mut().zip(&sieve.classes).for_each(|(cell, &class)| *cell = values[class as usize]);
     });
-    places.codes(&sieve.stairs, sieve.rows.len(), codes, steps);
-    let words = sieve.rows.len().div_ceil(64);
+    places.codes(&sieve.stairs, sieve.classes.len(), codes, steps);
+    let words = sieve.classes.len().div_ceil(64);
     places.masks(steps, 0, words, &mut masks[usize::from(SOME) * words..], true);
     // SAFETY: every half of a word is a word, on a little-endian CPU the lower one first.
     let (_, masks, _) = unsafe { masks.align_to::<u32>() };
@@ -443,7 +444,7 @@ fn find_lanes<const ROUNDED: bool>(sieve: &Sieve, number: usize, scratch: &mut S
         }
         // SAFETY: runs have words of the tree, and there are eight of others behind the last one's.
         let runs = unsafe {
-            let first = at * sieve.rows.len() + group.run;
+            let first = at * sieve.classes.len() + group.run;
             debug_assert!(first + RUNS <= left.len() * LANES);
             _mm_loadu_si128(left.as_ptr().cast::<u16>().add(first).cast())
         };

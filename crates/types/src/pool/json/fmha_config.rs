@@ -16,8 +16,8 @@ const SIGNATURE: &str = "family data_type mode vlayout hdim_q hdim_v mask bias l
 const ALGORITHM: &str = "pipeline tile wave warp padding use_trload hdim_q_alignment hdim_v_alignment block_per_cu \
     num_wave_groups max_splits_log2 max_seq_len_q selection_rank constraint_tag";
 
-/// Whether an object without a name is such a configuration. One that leaves everything to the defaults is one,
-/// too.
+/// Whether an object without a name is such a configuration. One that leaves everything to the defaults is
+/// one, too.
 pub(super) fn is_one(signature: Option<&Strict>, algorithm: Option<&Strict>) -> bool {
     let has = |part: Option<&Strict>, field: &str| part.is_some_and(|part| part.0.get(field).is_some());
     let is_empty = |part: &Strict| part.0.as_object().is_some_and(Map::is_empty);
