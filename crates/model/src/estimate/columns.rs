@@ -9,7 +9,8 @@ use std::collections::HashMap;
 use super::column::{GemmSeen, ROUNDS, Seen, UniversalColumn, Value, balance, columns, compute_units, ratio};
 use super::fmha::columns::FMHA_COLUMNS;
 use super::fmha::{FmhaCycles, FmhaShape};
-use super::terms::{self, Cycles};
+use super::shape::Kernels as _;
+use super::terms;
 use super::{Estimator, Load, Shape, shape};
 use crate::isa::Isa;
 use crate::kernel::KernelKind;
@@ -49,7 +50,7 @@ const GEMM_COLUMNS: &[UniversalColumn] = columns! { Gemm:
     Pair est_filled_n = |s| s.cycles.filled[1], "share of the tiles' columns";
     Pair est_filled_k = |s| s.cycles.filled[2], "share of the steps' depth";
     Pair est_filled = |s| s.cycles.filled.iter().product(), "the three together";
-    Pair est_tiles_m = |s| (s.load.extents[0] / s.shape.tile[0]).ceil().min(64.0),
+    Pair est_tiles_m = |s| s.cycles.tiles_m.min(64.0),
         "tiles along m, 64 at most";
     Kernel est_staged = |s| (s.shape.staged / 1024.0).min(512.0), "KiB that a step stages, 512 at most";
     Kernel est_tile_m = |s| s.shape.tile[0].min(256.0), "rows of a tile, 256 at most";
@@ -105,7 +106,7 @@ enum Shapes {
 }
 
 /// Kernels that are computed together.
-const BLOCK: usize = 32;
+const BLOCK: usize = 8;
 
 impl UniversalPool {
     /// Computes what depends on device and kernels alone. Kernels with different values of `apart` are of
@@ -242,9 +243,9 @@ impl UniversalPool {
                     Value::Fmha(_) => None,
                 });
                 in_blocks(shapes, &columns, values, wanted, |shape| {
-                    let cycles = Cycles::new(load, shape, device);
+                    let (cycles, time) = terms::cycles(self.isa, load, shape, device);
                     let least = START + bytes.max(load.multiply_adds / (shape.macs * units));
-                    Seen { time: cycles.time(), cycles, load, shape, device, least }
+                    Seen { cycles, load, shape, device, time, least }
                 });
             }
             (Shapes::Fmha(shapes), Load::Fmha(load)) => {
@@ -301,16 +302,13 @@ fn in_blocks<'a, L: Copy + 'a, S: Copy, P: Copy>(
         {
             continue;
         }
-        let mut block = None;
-        for (place, number) in places.clone().enumerate() {
+        // Places after the last one see it again.
+        let block: [_; BLOCK] = std::array::from_fn(|place| {
+            let number = (first + place).min(count - 1);
             let class = if let Wanted::Some(classes) = &wanted { classes[number] as usize } else { number };
-            let one = see(&shapes[class]);
-            match &mut block {
-                None => block = Some([one; BLOCK]),
-                Some(block) => block[place] = one,
-            }
-        }
-        let seen = block.as_ref().map_or(&[][..], |block| &block[..places.len()]);
+            see(&shapes[class])
+        });
+        let seen = &block[..places.len()];
         for (column, cells) in columns.clone().zip(values.chunks_exact_mut(count)) {
             column(seen, &mut cells[places.clone()]);
         }

@@ -11,7 +11,7 @@
 //! - `gpu_override`: such a GPU in the place of a profile
 //! - `constants`: properties of a library's kernels, from measurements
 //! - `load`, `shape`: what depends on the problem or on the kernel alone
-//! - `terms`: the formula
+//! - `terms`: the formula, in numbers (`real`) of a kernel or of four side by side
 //! - `conv`, `gemm`: what both take from problem and kernel; `fmha`: all of it for attention
 //! - `kernels`: many kernels on a device; `rank`: those of a pool, ordered by the estimate
 //! - `columns`: the columns that universal models derive from it
@@ -34,6 +34,7 @@ mod kernels;
 mod load;
 mod profiles;
 mod rank;
+mod real;
 mod shape;
 mod terms;
 

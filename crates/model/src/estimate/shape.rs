@@ -1,8 +1,11 @@
 //! The kernel's side of the estimate on a device: cycles of a step, occupancy, accesses.
 
+use std::ptr;
+
 use super::constants::{Constants, LANES};
 use super::device::{Device, Library};
 use super::load::{Load, bytes_of};
+use super::real::{FOUR, Four, Real};
 use crate::kernel::Mnk;
 use crate::vocab::{Dtype, Pipeline};
 
@@ -204,46 +207,102 @@ impl Shape {
             unshuffled: if saves { shuffled } else { 0.0 },
         })
     }
+}
+
+/// Whether kernels can be computed side by side.
+#[inline(always)]
+pub(super) fn are_alike(shapes: &[Shape; FOUR]) -> bool {
+    let [first, others @ ..] = shapes;
+    let flags = |shape: &Shape| {
+        let &Shape { two_stage, explicit, balanced, persistent, preshuffled, .. } = shape;
+        [two_stage, explicit, balanced, persistent, preshuffled]
+    };
+    others.iter().all(|other| ptr::eq(first.constants, other.constants) && flags(first) == flags(other))
+}
+
+/// A kernel, or several side by side of the same constants and flags, which are those of the first.
+pub(super) trait Kernels<R: Real>: Copy {
+    fn first(&self) -> &Shape;
+
+    /// A number of each.
+    fn all(self, number: impl Fn(&Shape) -> f64) -> R;
+
+    #[inline(always)]
+    fn tile(self) -> [R; 3] {
+        [self.all(|shape| shape.tile[0]), self.all(|shape| shape.tile[1]), self.all(|shape| shape.tile[2])]
+    }
+
+    #[inline(always)]
+    fn widest(self) -> [R; 3] {
+        let widest = |axis: usize| self.all(|shape| shape.widest[axis]);
+        [widest(0), widest(1), widest(2)]
+    }
 
     /// Elements of one access to A, B and the result.
     #[inline(always)]
-    pub(super) fn widths(&self, load: &Load) -> [f64; 3] {
-        let together = if self.preshuffled { self.widest[1] } else { load.together[1] };
+    fn widths(self, load: &Load) -> [R; 3] {
+        let ([a, b, result], merged) = (self.widest(), self.all(|shape| shape.merged));
+        let [together_a, together_b, of_result] = load.together;
+        let together_b = if self.first().preshuffled { b } else { together_b.into() };
         // Merged groups are adjacent in memory.
-        [
-            (load.together[0] * self.merged).min(self.widest[0]),
-            (together * self.merged).min(self.widest[1]),
-            load.together[2].min(self.widest[2]),
-        ]
+        [(merged * together_a).min(a), (merged * together_b).min(b), R::from(of_result).min(result)]
     }
 
     /// Accesses of a step of one workgroup to A and to B, in units of accesses to a plain matrix.
     #[inline(always)]
-    pub(super) fn accesses(&self, load: &Load) -> f64 {
-        let (constants, [m, n, k]) = (self.constants, self.tile);
+    fn accesses(self, load: &Load) -> R {
+        let &Shape { constants, explicit, .. } = self.first();
+        let [m, n, k] = self.tile();
         // Even for a single tap: the kernels compute its addresses all the same.
-        let gather = if self.explicit { 1.0 } else { constants.gather };
+        let gather = if explicit { 1.0 } else { constants.gather };
         let of_a = if load.images[0] { gather } else { 1.0 };
         let of_b = if load.images[1] { gather } else { 1.0 };
         let [width_a, width_b, _] = self.widths(load);
-        let whole = width_a >= self.widest[0] && width_b >= self.widest[1];
-        if constants.narrow > 0.0 && !whole {
-            return (m * of_a + n * of_b) * k * constants.narrow;
+        let whole = (m * of_a / width_a + n * of_b / width_b) * k;
+        if constants.narrow <= 0.0 {
+            return whole;
         }
-        (m * of_a / width_a + n * of_b / width_b) * k
+        let narrow = (m * of_a + n * of_b) * k * constants.narrow;
+        let [widest_a, widest_b, _] = self.widest();
+        widest_a.above(width_a, narrow, widest_b.above(width_b, narrow, whole))
     }
 
     /// Cycles that a compute unit needs to issue that many accesses, and to move what they load.
     #[inline(always)]
-    pub(super) fn loads(&self, accesses: f64) -> f64 {
-        accesses * self.constants.issue / LANES + self.staged * self.constants.per_byte
+    fn loads(self, accesses: R) -> R {
+        let constants = self.first().constants;
+        accesses * constants.issue / LANES + self.all(|shape| shape.staged) * constants.per_byte
     }
 
     /// Cycles that one workgroup needs to store its tile.
     #[inline(always)]
-    pub(super) fn stores(&self, load: &Load) -> f64 {
-        let [m, n, _] = self.tile;
-        m * n / self.widths(load)[2] * self.constants.store - self.unshuffled
+    fn stores(self, load: &Load) -> R {
+        let results = self.all(|shape| shape.tile[0] * shape.tile[1]);
+        results / self.widths(load)[2] * self.first().constants.store - self.all(|shape| shape.unshuffled)
+    }
+}
+
+impl Kernels<f64> for &Shape {
+    #[inline(always)]
+    fn first(&self) -> &Shape {
+        self
+    }
+
+    #[inline(always)]
+    fn all(self, number: impl Fn(&Shape) -> f64) -> f64 {
+        number(self)
+    }
+}
+
+impl Kernels<Four> for &[Shape; FOUR] {
+    #[inline(always)]
+    fn first(&self) -> &Shape {
+        &self[0]
+    }
+
+    #[inline(always)]
+    fn all(self, number: impl Fn(&Shape) -> f64) -> Four {
+        Four([number(&self[0]), number(&self[1]), number(&self[2]), number(&self[3])])
     }
 }
 

@@ -2,7 +2,8 @@
 
 use super::device::Device;
 use super::load::Load;
-use super::shape::Shape;
+use super::real::{FOUR, Four, Real};
+use super::shape::{Kernels, Shape, are_alike};
 use crate::isa::Isa;
 
 /// Names of the terms, in the order in which they are added.
@@ -36,128 +37,134 @@ impl Terms {
 /// Bytes of an element of a part of a result, which has 32 bits.
 const PART_BYTES: f64 = 4.0;
 
-/// What the time is computed from.
+/// What the time of a kernel is computed from, or the times of several.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Cycles {
+pub(super) struct Cycles<R = f64> {
     /// Cycles of a step and workgroup, each as if it were alone: instructions, fragments, accesses.
-    pub(super) arithmetic: f64,
-    pub(super) fragments: f64,
-    pub(super) loads: f64,
+    pub(super) arithmetic: R,
+    pub(super) fragments: R,
+    pub(super) loads: R,
     /// Cycles of a step: its barriers, and what it waits for memory.
-    pub(super) barriers: f64,
-    pub(super) waits: f64,
+    pub(super) barriers: R,
+    pub(super) waits: R,
     /// The multiple of all cycles for want of registers and shared memory; it counts among the waits.
-    pub(super) lacking: f64,
+    pub(super) lacking: R,
     /// Cycles of a workgroup besides its steps, and of its stores.
-    pub(super) workgroup: f64,
-    pub(super) stores: f64,
+    pub(super) workgroup: R,
+    pub(super) stores: R,
     /// Least microseconds of caches and of memory, those of the second stage, and those to start.
-    pub(super) cache: f64,
-    pub(super) memory: f64,
-    pub(super) second_stage: f64,
-    pub(super) launch: f64,
+    pub(super) cache: R,
+    pub(super) memory: R,
+    pub(super) second_stage: R,
+    pub(super) launch: R,
     /// Cycles that the depth is cut into.
-    pub(super) split: f64,
-    /// Filled shares of the tiles along rows, columns and depth.
-    pub(super) filled: [f64; 3],
+    pub(super) split: R,
+    /// Tiles along rows, and filled shares of the tiles along rows, columns and depth.
+    pub(super) tiles_m: R,
+    pub(super) filled: [R; 3],
     /// Steps of a workgroup.
-    pub(super) steps: f64,
+    pub(super) steps: R,
     /// Whole rounds of the device, with as many workgroups per compute unit as fit.
-    pub(super) rounds: f64,
-    pub(super) resident: f64,
+    pub(super) rounds: R,
+    pub(super) resident: R,
     /// Workgroups per compute unit in the last round; 0 for none.
-    pub(super) last: f64,
+    pub(super) last: R,
     /// Number of rounds, as if rounds were divisible.
-    pub(super) flowing: f64,
+    pub(super) flowing: R,
     /// The share of the ideal in which they are.
     pub(super) divisible: f64,
-    pub(super) occupied: f64,
+    pub(super) occupied: R,
     pub(super) unhidden: f64,
     pub(super) clock_mhz: f64,
 }
 
-impl Cycles {
+impl<R: Real> Cycles<R> {
     #[inline(always)]
-    pub(super) fn new(load: &Load, shape: &Shape, device: &Device) -> Self {
-        let constants = shape.constants;
+    pub(super) fn new(load: &Load, kernels: impl Kernels<R>, device: &Device) -> Self {
+        let &Shape { constants, balanced, persistent, two_stage, .. } = kernels.first();
+        let (zero, one) = (R::from(0.0), R::from(1.0));
         let cus = device.hardware.num_cus.max(1) as f64;
-        let [tile_m, tile_n, tile_k] = shape.tile;
+        let [tile_m, tile_n, tile_k] = kernels.tile();
+        let (merged, resident) = (kernels.all(|shape| shape.merged), kernels.all(|shape| shape.resident));
         let [m, n, k] = load.extents;
-        let along = [m / tile_m, n * shape.merged / tile_n, k * shape.merged / tile_k];
-        let [tiles_m, tiles_n, mut all_steps] = [along[0].ceil(), along[1].ceil(), along[2].ceil()];
-        let mut tiles = tiles_m * tiles_n * (load.groups / shape.merged).ceil();
+        let along = [R::from(m) / tile_m, merged * n / tile_n, merged * k / tile_k];
+        let (tiles_m, tiles_n, tiles_k) = (along[0].ceil(), along[1].ceil(), along[2].ceil());
+        let mut all_steps = tiles_k;
+        let mut tiles = tiles_m * tiles_n * (R::from(load.groups) / merged).ceil();
         if !load.list.is_empty() {
             // One launch has the tiles of all GEMMs of a list; a round takes as many steps as its tiles have
             // on average.
-            let mut steps = 0.0;
-            tiles = 0.0;
+            let mut steps = zero;
+            tiles = zero;
             for group in load.list.as_slice() {
-                let [m, n, k] = group.extents.map(f64::from);
-                let of_group = (m / tile_m).ceil() * (n / tile_n).ceil() * f64::from(group.count);
-                tiles += of_group;
-                steps += of_group * (k / tile_k).ceil();
+                let along = |axis: usize, tile: R| (R::from(f64::from(group.extents[axis])) / tile).ceil();
+                let of_group = along(0, tile_m) * along(1, tile_n) * f64::from(group.count);
+                tiles = tiles + of_group;
+                steps = steps + of_group * along(2, tile_k);
             }
             all_steps = (steps / tiles).ceil();
         }
         // Cycles are whole steps, and none is empty.
-        let asked = shape.parts.max(load.parts).min(all_steps);
+        let asked = kernels.all(|shape| shape.parts).max(R::from(load.parts)).min(all_steps);
         let mut steps = (all_steps / asked).ceil();
         let mut parts = (all_steps / steps).ceil();
         let mut workgroups = tiles * parts;
-        let slots = cus * shape.resident;
+        let slots = resident * cus;
         // How many tiles, or parts of them, a workgroup begins and stores.
-        let mut pieces = 1.0;
-        if shape.balanced {
+        let mut pieces = one;
+        if balanced {
             // Each of the workgroups that fit takes an equal share of all steps, and cuts a tile where its
             // share ends within one.
             workgroups = slots.min(tiles * all_steps);
             steps = (tiles * all_steps / workgroups).ceil();
-            parts = if tiles % workgroups == 0.0 { 1.0 } else { 1.0 + workgroups / tiles };
+            parts = (tiles % workgroups).above(zero, workgroups / tiles + one, one);
             pieces = tiles * parts / workgroups;
         }
-        let rounds = (workgroups / slots).floor();
+        let flowing = workgroups / slots;
+        let rounds = flowing.floor();
         let last = ((workgroups - rounds * slots) / cus).ceil();
 
-        let accesses = shape.accesses(load);
-        let [wait, wait_for_access] = shape.waits;
-        let first_wait = wait + wait_for_access * accesses / shape.threads;
-        let begun = if shape.persistent { 1.0 / (rounds + 1.0) } else { 1.0 };
+        let accesses = kernels.accesses(load);
+        let first_wait = kernels.all(|shape| shape.waits[0])
+            + kernels.all(|shape| shape.waits[1]) * accesses / kernels.all(|shape| shape.threads);
+        let begun = if persistent { one / (rounds + one) } else { one };
 
         // GB/s are 1,000 bytes per microsecond.
         let cache_rate = device.rates.cache_gb_s * 1e3;
-        let staged = workgroups * steps * shape.staged + load.result_bytes;
+        let staged = workgroups * steps * kernels.all(|shape| shape.staged) + load.result_bytes;
         let uncached = (load.bytes - device.rates.cache_kb * 1024.0).max(0.0);
         // Each part of a tile that is cut is written and read, and added to a result that is about as large
         // as half a part.
         let cuts = parts - 1.0;
-        let part_bytes = load.results * PART_BYTES * (cuts + 1.5 * cuts.min(1.0));
+        let part_bytes = (cuts + cuts.min(one) * 1.5) * (load.results * PART_BYTES);
         let added = part_bytes / (cache_rate * constants.parts_share);
         // Triton's kernels add parts to a result that is cleared first.
-        let second = shape.two_stage || constants.staged_by_number;
-        let second_launch =
-            if second && (cuts > 0.0 || constants.always_second) { constants.second_launch } else { 0.0 };
+        let has_second = two_stage || constants.staged_by_number;
+        let launch = R::from(if has_second { constants.second_launch } else { 0.0 });
+        let second_launch = if constants.always_second { launch } else { cuts.above(zero, launch, zero) };
         Self {
-            arithmetic: shape.arithmetic,
-            fragments: shape.fragments,
-            loads: shape.loads(accesses),
-            barriers: constants.barrier,
-            waits: first_wait * shape.waits_again,
-            lacking: shape.lacking,
-            workgroup: (constants.prologue * first_wait + constants.workgroup) * begun * pieces,
-            stores: shape.stores(load) * pieces,
+            arithmetic: kernels.all(|shape| shape.arithmetic),
+            fragments: kernels.all(|shape| shape.fragments),
+            loads: kernels.loads(accesses),
+            barriers: constants.barrier.into(),
+            waits: first_wait * kernels.all(|shape| shape.waits_again),
+            lacking: kernels.all(|shape| shape.lacking),
+            workgroup: (first_wait * constants.prologue + constants.workgroup) * begun * pieces,
+            stores: kernels.stores(load) * pieces,
             cache: staged / (cache_rate * constants.cache_share),
-            memory: uncached / (device.rates.memory_gb_s * 1e3 * constants.memory_share),
+            memory: (uncached / (device.rates.memory_gb_s * 1e3 * constants.memory_share)).into(),
             second_stage: added + second_launch,
-            launch: constants.launch,
+            launch: constants.launch.into(),
             split: parts,
-            filled: [along[0] / along[0].ceil(), along[1] / along[1].ceil(), along[2] / along[2].ceil()],
+            tiles_m,
+            filled: [along[0] / tiles_m, along[1] / tiles_n, along[2] / tiles_k],
             steps,
             rounds,
-            resident: shape.resident,
+            resident,
             last,
-            flowing: workgroups / slots,
-            divisible: if shape.persistent { 0.0 } else { constants.flowing },
-            occupied: shape.occupied,
+            flowing,
+            divisible: if persistent { 0.0 } else { constants.flowing },
+            occupied: kernels.all(|shape| shape.occupied),
             unhidden: constants.unhidden,
             clock_mhz: device.hardware.max_clock_mhz.max(1) as f64,
         }
@@ -165,34 +172,31 @@ impl Cycles {
 
     /// Cycles of a step's work of one workgroup.
     #[inline(always)]
-    pub(super) fn work(&self) -> f64 {
+    pub(super) fn work(&self) -> R {
         norm(self.arithmetic, self.fragments, self.loads)
     }
 
     /// The time in microseconds.
     #[inline(always)]
-    pub(super) fn time(&self) -> f64 {
-        let work = self.work();
+    pub(super) fn time(&self) -> R {
+        let (work, zero) = (self.work(), R::from(0.0));
         // Cycles of this many workgroups on a compute unit at the same time: either it is busy with all of
         // them, or each waits for its own loads.
-        let cycles = |workgroups: f64| {
+        let own = work / self.occupied * self.unhidden + self.waits;
+        let cycles = |workgroups: R| {
             let busy = workgroups * (work + self.barriers);
-            let own = work / self.occupied * self.unhidden + self.waits;
-            self.steps * norm(busy, own, 0.0) + self.workgroup + workgroups * self.stores
+            self.steps * norm(busy, own, zero) + self.workgroup + workgroups * self.stores
         };
         let full = cycles(self.resident);
-        let last = if self.last > 0.0 { cycles(self.last) } else { 0.0 };
-        let in_rounds = self.rounds * full + last;
-        let cycles = if self.rounds >= 1.0 {
-            in_rounds + self.divisible * (self.flowing * full - in_rounds)
-        } else {
-            in_rounds
-        };
-        self.launch
-            + sharp_norm(cycles * self.lacking / self.clock_mhz, self.cache, self.memory)
-            + self.second_stage
+        let in_rounds = self.rounds * full + self.last.above(zero, cycles(self.last), zero);
+        let divided = in_rounds + (self.flowing * full - in_rounds) * self.divisible;
+        let cycles = self.rounds.above(zero, divided, in_rounds);
+        let of_device = sharp_norm(cycles * self.lacking / self.clock_mhz, self.cache, self.memory);
+        self.launch + of_device + self.second_stage
     }
+}
 
+impl Cycles {
     /// The terms, which add up to the time, apart from rounding.
     pub(super) fn terms(&self) -> Terms {
         let nothing = Self {
@@ -243,6 +247,28 @@ pub(super) fn times(isa: Isa, load: &Load, shapes: &[Shape], device: &Device, ti
     }
 }
 
+/// What a kernel's time is computed from, and the time.
+pub(super) fn cycles(isa: Isa, load: &Load, shape: &Shape, device: &Device) -> (Cycles, f64) {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: either token proves that the CPU has the features.
+        Isa::Avx512(_) | Isa::Avx2(_) => unsafe { cycles_avx2(load, shape, device) },
+        Isa::Portable => cycles_portable(load, shape, device),
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
+fn cycles_avx2(load: &Load, shape: &Shape, device: &Device) -> (Cycles, f64) {
+    cycles_portable(load, shape, device)
+}
+
+#[inline(always)]
+fn cycles_portable(load: &Load, shape: &Shape, device: &Device) -> (Cycles, f64) {
+    let cycles = Cycles::<f64>::new(load, shape, device);
+    (cycles, cycles.time())
+}
+
 /// Rounds without calling a function.
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,lzcnt,popcnt")]
@@ -252,20 +278,29 @@ fn times_avx2(load: &Load, shapes: &[Shape], device: &Device, times: &mut [f64])
 
 #[inline(always)]
 fn times_portable(load: &Load, shapes: &[Shape], device: &Device, times: &mut [f64]) {
-    for at in 0..shapes.len().min(times.len()) {
-        times[at] = Cycles::new(load, &shapes[at], device).time();
+    let mut at = 0;
+    while at < shapes.len().min(times.len()) {
+        if let (Some(four), Some(times)) = (shapes[at..].first_chunk::<FOUR>(), times[at..].first_chunk_mut())
+            && are_alike(four)
+        {
+            *times = Cycles::<Four>::new(load, four, device).time().0;
+            at += FOUR;
+        } else {
+            times[at] = Cycles::<f64>::new(load, &shapes[at], device).time();
+            at += 1;
+        }
     }
 }
 
 /// Close to the longest of three that mostly overlap, and longer if they are equal.
 #[inline(always)]
-pub(super) fn norm(a: f64, b: f64, c: f64) -> f64 {
+pub(super) fn norm<R: Real>(a: R, b: R, c: R) -> R {
     (a * a + b * b + c * c).sqrt()
 }
 
 /// The same, closer to the longest.
 #[inline(always)]
-pub(super) fn sharp_norm(a: f64, b: f64, c: f64) -> f64 {
-    let fourth = |x: f64| x * x * x * x;
+pub(super) fn sharp_norm<R: Real>(a: R, b: R, c: R) -> R {
+    let fourth = |x: R| x * x * x * x;
     (fourth(a) + fourth(b) + fourth(c)).sqrt().sqrt()
 }

@@ -36,6 +36,11 @@ const NAMES: [&str; 11] = [
      _persistent",
 ];
 
+const STREAM_K: [&str; 2] = [
+    "gemm_fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_256x256x64_2x2x1_32x32x16_streamk",
+    "gemm_fp8_rcr_compv3_cshuffle_intrawave_True_True_True_False_128x64x64_2x2x1_32x32x16_streamk",
+];
+
 /// They had the constants of CK's convolutions, by which CK Tile's kernels of scales in groups came first on a gfx950, where
 /// AITER's tables have them win seldom: multiplying sums by scales had no cost, and deep instructions were twice as fast.
 #[test]
@@ -410,6 +415,33 @@ proptest! {
         prop_assert!((terms.total() - time).abs() <= 1e-9 * time, "{} {time}", terms.total());
         for (term, value) in terms.named() {
             prop_assert!(value >= -1e-9 * time, "{term}: {value}");
+        }
+    }
+
+    /// Kernels side by side have the bits that each has alone, whatever is between those that are alike.
+    #[test]
+    fn times_of_a_pool_are_those_of_its_kernels(
+        problem in problems(), names in prop::collection::vec(0..NAMES.len() + STREAM_K.len(), 1..40),
+        (m, n, k) in (1_i64..5000, 1_i64..5000, 1_i64..5000), list in any::<bool>(),
+        arch in prop::sample::select(vec!["gfx942", "gfx950", "sm_90"]),
+    ) {
+        let gemm = GemmProblem::new(m, n, k);
+        let gemm = if list { gemm.grouped(format!("{m}x{n}x{k}*3+1x{n}x{k}").parse().unwrap()) } else { gemm };
+        let estimator = estimator(arch);
+        let kernel = |&at: &usize| {
+            let name = NAMES.iter().chain(&STREAM_K).nth(at).unwrap();
+            Kernel::from_name(name).unwrap().kind
+        };
+        let kernels: Vec<KernelKind> = names.iter().map(kernel).collect();
+        let pool = UniversalPool::new(estimator, kernels.iter(), |kernel| kernel as u32);
+        let mut times = Vec::new();
+        for problem in [Problem::from(problem), gemm.into()] {
+            let load = estimator.load(&problem);
+            pool.times(&problem, &mut times);
+            for (kernel, time) in kernels.iter().zip(&times) {
+                let alone = estimator.time(&load, &estimator.shape(kernel).unwrap());
+                prop_assert_eq!(alone.to_bits(), time.to_bits());
+            }
         }
     }
 

@@ -58,6 +58,8 @@ struct Columns {
     scopes: Vec<Column>,
     classes: Vec<u32>,
     kernel_values: Vec<f64>,
+    /// The values of each column of kernels alone, by class.
+    class_values: Vec<Vec<f64>>,
     /// The place of each column among those of its scope.
     places: Vec<usize>,
     /// The kernels of each class.
@@ -127,14 +129,20 @@ impl Columns {
             let rest = &table.kernel_values[kernel * second..][..second];
             of_columns[kernel * first..][..first].iter().chain(rest).copied()
         };
-        let kernel_values = (0..classes.len()).flat_map(both).collect();
+        let kernel_values: Vec<f64> = (0..classes.len()).flat_map(both).collect();
         let place =
             |(at, scope): (usize, &Column)| scopes[..at].iter().filter(|other| *other == scope).count();
         let places = scopes.iter().enumerate().map(place).collect();
         let members = pool.members();
+        let of_class = |members: &Vec<u32>, place| {
+            let kernel = members.first().map_or(0, |&kernel| kernel as usize);
+            kernel_values[kernel * (first + second) + place]
+        };
+        let of_column = |place| members.iter().map(|members| of_class(members, place)).collect();
+        let class_values = (0..first + second).map(of_column).collect();
         let class_of = table.classes.to_vec();
         let own = own.map(|(features, extractor)| OwnFeatures { extractor, features, class_of });
-        Ok(Self { pool, own, scopes, classes, kernel_values, places, members })
+        Ok(Self { pool, own, scopes, classes, kernel_values, class_values, places, members })
     }
 
     /// Fills in what depends on the problem, for the kernels that `counts`.
@@ -189,20 +197,21 @@ impl Rows for Listed<'_> {
     }
 
     fn column(&self, feature: usize, first: usize, values: &mut [f64]) {
-        let Columns { scopes, places, kernel_values, classes, .. } = self.columns;
+        let Columns { scopes, places, class_values, .. } = self.columns;
         let place = places[feature];
         match scopes[feature] {
             Column::Uniform => values.fill(self.values.own.uniform[place]),
             Column::Pair => {
                 values.copy_from_slice(&self.values.pair[place * self.len() + first..][..values.len()]);
             }
-            Column::Kernel => {
-                let width = kernel_values.len() / classes.len().max(1);
-                for (row, value) in (first..).zip(values) {
-                    let class = self.classes.map_or(row, |classes| classes[row] as usize);
-                    *value = kernel_values[self.columns.first(class) * width + place];
+            Column::Kernel => match self.classes {
+                Some(classes) => {
+                    for (value, &class) in values.iter_mut().zip(&classes[first..]) {
+                        *value = class_values[place][class as usize];
+                    }
                 }
-            }
+                None => values.copy_from_slice(&class_values[place][first..][..values.len()]),
+            },
         }
     }
 }

@@ -42,6 +42,8 @@ pub(super) struct Alike {
     questions: Vec<u16>,
     children: Vec<[Place; 2]>,
     leaves: Vec<Leaf>,
+    /// Their values times the factor, by themselves: most are only added.
+    rounded: Vec<i16>,
     /// Nodes of the trees that are in the queue at once.
     most_nodes: usize,
     /// What a sum is multiplied by, and how far its whole number can be from it.
@@ -60,7 +62,6 @@ const SHIFT: u32 = 6;
 struct Leaf {
     value: f64,
     tree: u32,
-    rounded: i16,
 }
 
 /// Working memory.
@@ -125,6 +126,7 @@ impl Alike {
             questions: parts.nodes.iter().map(|node| node.question() as u16).collect(),
             children: Vec::with_capacity(parts.nodes.len()),
             leaves: Vec::with_capacity(parts.values.len()),
+            rounded: parts.values.iter().map(|value| (value * factor).round() as i16).collect(),
             most_nodes: 0,
             factor,
             error: (trees as f64 / 2.0 + 2.0) / factor,
@@ -139,9 +141,7 @@ impl Alike {
             let children =
                 part.nodes.iter().map(|node| [YES, NO].map(|answer| place(node.child(answer).into())));
             alike.children.extend(children);
-            let rounded = |value: f64| (value * factor).round() as i16;
-            let leaf = |&value: &f64| Leaf { value, tree: tree as u32, rounded: rounded(value) };
-            alike.leaves.extend(part.values.iter().map(leaf));
+            alike.leaves.extend(part.values.iter().map(|&value| Leaf { value, tree: tree as u32 }));
             // Trees before it that are in the queue with it.
             let first = parts.part(tree / TREES * TREES).nodes as usize;
             alike.most_nodes = alike.most_nodes.max(alike.children.len() - first);
@@ -234,8 +234,8 @@ impl Alike {
     fn add<const N: usize>(&self, (places, rows): Found<'_>, totals: &mut [i32; MOST], avx2: bool) {
         for (places, rows) in places.chunks(BATCH).zip(rows.chunks(BATCH)) {
             // SAFETY: places of leaves.
-            let leaf = |place: &Place| unsafe { get(&self.leaves, place.number()) }.rounded;
-            let leaves = places.iter().map(leaf).zip(rows);
+            let rounded = |place: &Place| unsafe { get(&self.rounded, place.number()) };
+            let leaves = places.iter().map(rounded).zip(rows);
             #[cfg(all(target_arch = "x86_64", not(miri)))]
             if avx2 {
                 // SAFETY: the caller is compiled for AVX2.
@@ -285,7 +285,7 @@ impl Alike {
         for at in 0..places.len() {
             // SAFETY: the place of a leaf, and of its tree.
             unsafe {
-                let Leaf { value, tree, .. } = get(&self.leaves, places[at].number());
+                let Leaf { value, tree } = get(&self.leaves, places[at].number());
                 choose(value, reached[at], bits, values.get_unchecked_mut(tree as usize), avx2);
             }
         }

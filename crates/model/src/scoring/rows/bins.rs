@@ -72,17 +72,18 @@ impl Positions {
             if least == most {
                 continue;
             }
-            let mut taken = [false; 256];
+            let (mut taken, mut places, mut count) = ([false; 256], [0; 256], 0);
             for &position in &self.in_stair(number, 0)[..rows] {
                 taken[usize::from(position)] = true;
             }
+            let before = SOME + steps.len() as u16 - 1;
+            // A place that no row has changes no answer. It is left out without a branch on it.
             for place in least..most {
-                // A place that no row has changes no answer.
-                if taken[place] {
-                    steps.push((number as u32, place as u8));
-                }
-                codes[place] = SOME + steps.len() as u16 - 1;
+                places[count & 255] = place as u8;
+                count += usize::from(taken[place]);
+                codes[place] = before + count as u16;
             }
+            steps.extend(places[..count].iter().map(|&place| (number as u32, place)));
         }
     }
 
