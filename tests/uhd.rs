@@ -33,9 +33,10 @@ fn a_copy_of_the_library_scores_rows_from_any_thread() {
             for thread in 0..4 {
                 let forest = &forest;
                 scope.spawn(move || {
-                    for row in 0..500 {
+                    // Each row twice, and more than a thread remembers.
+                    for row in (0..2000).flat_map(|row| [row, row - row % 20]) {
                         let row: Vec<f64> =
-                            (0..10).map(|at| f64::from((row * 7 + at * 13 + thread) % 97 - 9)).collect();
+                            (0..10).map(|at| f64::from((row * 7 + at * 13 + thread) % 1511 - 9)).collect();
                         // SAFETY: as many values as the count says.
                         let found = unsafe { score(row.as_ptr(), row.len()) };
                         let expected = forest.raw_score(&row).unwrap() / divisor;
