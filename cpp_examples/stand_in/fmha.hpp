@@ -215,6 +215,7 @@ class FmhaRegistry : public BaseRegistry<FmhaRegistry, std::string, FmhaKernelIn
     const auto found = entries().find(identifier);
     return found == entries().end() ? nullptr : found->second.instance;
   }
+  [[nodiscard]] FmhaKernelInstancePtr lookup(const FmhaKernelKey& key) const { return lookup(key.encode_identifier()); }
 
   /// In a fixed order, other than the other registries.
   [[nodiscard]] std::vector<FmhaKernelInstancePtr> get_all() const {

@@ -70,12 +70,15 @@ struct KernelKey {
     bool structured_sparsity;
   } signature;
   struct Algorithm {
-    struct Wide {
+    struct TileShape {
       std::uint16_t m, n, k;
     } tile_shape;
-    struct Narrow {
+    struct WaveShape {
       std::uint8_t m, n, k;
-    } wave_shape, warp_tile_shape;
+    } wave_shape;
+    struct WarpTileShape {
+      std::uint8_t m, n, k;
+    } warp_tile_shape;
     Pipeline pipeline;
     Scheduler scheduler;
     Epilogue epilogue;
@@ -104,9 +107,8 @@ struct KernelKey {
     for (const bool flag : {how.pad_m, how.pad_n, how.pad_k, how.persistent}) text += flag ? "_True" : "_False";
     const auto add = [&text](char before, int value) { text += before + std::to_string(value); };
     add('_', how.tile_shape.m), add('x', how.tile_shape.n), add('x', how.tile_shape.k);
-    for (const Algorithm::Narrow& shape : {how.wave_shape, how.warp_tile_shape}) {
-      add('_', shape.m), add('x', shape.n), add('x', shape.k);
-    }
+    add('_', how.wave_shape.m), add('x', how.wave_shape.n), add('x', how.wave_shape.k);
+    add('_', how.warp_tile_shape.m), add('x', how.warp_tile_shape.n), add('x', how.warp_tile_shape.k);
 #ifdef STAND_IN_STREAM_K
     if (how.vector_size_a + how.vector_size_b + how.vector_size_c > 0) {
       text += "_vec" + std::to_string(how.vector_size_a);

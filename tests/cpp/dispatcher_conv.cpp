@@ -42,28 +42,33 @@ void operator delete[](void* made, std::size_t) noexcept { std::free(made); }
 void* (*const not_counted)(std::size_t) = &counted;
 #endif
 
-// The runtime that a program with kernels has loaded. Its memory is the host's.
+// The runtime that a program with kernels has loaded. Its memory is the host's. The names are those of the linker: with
+// CK's own headers, HIP's declarations are here, too.
 namespace {
 std::atomic<long> on_device{0};
 long device_limit = -1;
 }  // namespace
-extern "C" int hipMalloc(void** made, std::size_t size) {
+int allocate(void** made, std::size_t size) __asm__("hipMalloc");
+int release(void* made) __asm__("hipFree");
+int copy(void* to, const void* from, std::size_t size, int kind) __asm__("hipMemcpy");
+int device_of(int* device) __asm__("hipGetDevice");
+int allocate(void** made, std::size_t size) {
   if (device_limit >= 0 && on_device >= device_limit) return 2;
   *made = std::malloc(size);
   ++on_device;
   return 0;
 }
-extern "C" int hipFree(void* made) {
+int release(void* made) {
   std::free(made);
   --on_device;
   return 0;
 }
-extern "C" int hipMemcpy(void* to, const void* from, std::size_t size, int kind) {
+int copy(void* to, const void* from, std::size_t size, int kind) {
   CHECK(kind == 1);
   std::copy_n(static_cast<const char*>(from), size, static_cast<char*>(to));
   return 0;
 }
-extern "C" int hipGetDevice(int* device) {
+int device_of(int* device) {
   *device = 3;
   return 0;
 }
@@ -860,7 +865,7 @@ void searches_bring_operands() {
   options.memory.allocate = [&](std::size_t bytes) { ++made; return std::calloc(1, bytes); };
   options.memory.release = [&](void* memory) { --made; ++given; std::free(memory); };
   options.device = 3;
-  options.memory.copy = [](void* to, const void* from, std::size_t size) { return hipMemcpy(to, from, size, 1) == 0; };
+  options.memory.copy = [](void* to, const void* from, std::size_t size) { return copy(to, from, size, 1) == 0; };
   CHECK(GroupedConvSelector(registry, options).find(problem).selection.source == Source::search);
   CHECK(made == 0 && given == 3);
   // Nothing is run that may not be.

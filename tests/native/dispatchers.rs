@@ -165,7 +165,7 @@ pub(super) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A checkout in which one declaration is another.
+/// A checkout in which one declaration is another, and one header is HIP.
 #[test]
 fn a_checkout_of_ck_is_compared_with_the_stand_ins() {
     if !tools::installed("python3") {
@@ -183,9 +183,11 @@ fn a_checkout_of_ck_is_compared_with_the_stand_ins() {
     for file in ["dispatcher_conv.hpp", "dispatcher/grouped_conv_registry.hpp"] {
         copy(&format!("v3/ck_tile/{file}"), &format!("own/ck_tile/{file}"));
     }
+    std::fs::write(checkout.join("own/ck_tile/dispatcher_fmha.hpp"), "#include <hip/no_such.h>\n").unwrap();
     let mut command = Command::new("python3");
     let done = command.arg(tools::source("packaging/check_ck.py")).arg(&checkout).output().unwrap();
     let said = String::from_utf8_lossy(&done.stdout);
     assert!(!done.status.success() && said.contains("generation v3, 1 differences"), "{said}");
     assert!(said.contains("GroupedConvProblem::split_k: the stand-in has int "), "{said}");
+    assert!(said.contains("fmha: not checked"), "{said}");
 }
