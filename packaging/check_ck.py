@@ -5,7 +5,7 @@
 What the stand-ins declare (members, functions, enumerators) is looked up in CK's headers by the compiler,
 type by type. Then the examples and the adapters' tests are compiled against CK with -Werror, by each compiler
 that is here. CK's attention headers and GEMM backends are HIP, which hipcc alone compiles: that of PATH or
-ROCM_PATH, or what HIPCXX says (`clang++ -nogpulib` and its flags). No GPU is needed; nothing is linked or run.
+ROCM_PATH, or what HIPCXX says (`clang++ -nogpulib` and its flags). No GPU is needed; nothing is linked.
 """
 
 import os
@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 STAND_IN = ROOT / "cpp_examples" / "stand_in"
 # Header, stand-ins by age, source of the tests, flags of those that have Stream-K.
 OPERATIONS = [
-    ("ck_tile/dispatcher_conv.hpp", ["v3", "v2", "v1"], "conv"),
+    ("ck_tile/dispatcher/grouped_conv_registry.hpp", ["v3", "v2", "v1"], "conv"),
     ("ck_tile/dispatcher.hpp", ["g2", "g1"], "gemm"),
     ("ck_tile/dispatcher_fmha.hpp", ["f1"], "fmha"),
 ]
@@ -273,7 +273,7 @@ def main():
             print(f"check-ck: {operation}: no {header} in {checkout}")
             missing += 1
             continue
-        root = paths[0].parents[1]
+        root = paths[0].parents[len(Path(header).parts) - 1]
         # CK's own headers lie beside its dispatcher.
         includes = [root, *(path for path in [root.parents[1] / "include"] if path.is_dir() and path != root)]
         able = {}
