@@ -10,10 +10,10 @@
 #include <variant>
 #include <vector>
 
-#include "../c/check.h"
-#include "ck_select_dispatcher.hpp"
+#include "common.hpp"
 
 using namespace ck_select;
+using namespace common;
 static_assert(generation<ck_tile::dispatcher::FmhaRegistry>() == Generation::f1);
 namespace ck = ck_tile::dispatcher;
 
@@ -205,38 +205,20 @@ void runners_run_what_was_chosen() {
   at.arch = "gfx950";
   const FmhaRunner runner(&registry, at);
   const ck::FmhaInvocation invocation = split_call(1, 8192);
-  bool is_told = false;
-  try {
-    (void)runner.run(invocation);
-  } catch (const ck::NoKernelFound&) {
-    is_told = true;
-  }
-  CHECK(is_told && Kernel::launched.empty());
+  CHECK(!raised<ck::NoKernelFound>([&] { (void)runner.run(invocation); }).empty() && Kernel::launched.empty());
   registry.register_kernel(std::make_shared<Kernel>(key(ck::FmhaKernelFamily::FwdSplitKvCombine, 32, 128)));
   const auto plan = runner.plan(invocation);
   CHECK(plan.stages.size() == 2 && Kernel::launched.empty());
   CHECK(runner.run(invocation) == 0.0F && Kernel::launched.size() == 2);
   for (std::size_t stage = 0; stage < 2; ++stage)
     CHECK(Kernel::launched[stage] == plan.stages[stage].solution.instance->get_name());
-  bool refused = false;
-  try {
-    const FmhaRunner<ck::FmhaRegistry> without(nullptr);
-  } catch (const Error& error) {
-    refused = error.status() == Status::null_pointer;
-  }
-  CHECK(refused);
+  CHECK(thrown([] { const FmhaRunner<ck::FmhaRegistry> without(nullptr); }) == Status::null_pointer);
   Kernel::launched.clear();
 }
 
 void searches_run_on_the_operands_of_the_call() {
-  SelectorOptions measured = options();
+  SelectorOptions measured = searching(options());
   measured.arch = "gfx950";
-  measured.registry.mode = Mode::search;
-  measured.registry.host_timing = true;
-  measured.registry.arch = "gfx950";
-  measured.registry.store = "off";
-  measured.registry.warmup = 0;
-  measured.registry.repeats = 2;
   ck::FmhaRegistry registry;
   // The estimate prefers a flat tile for one query.
   auto small = std::make_shared<Kernel>(key(ck::FmhaKernelFamily::Fwd, 16, 64));
