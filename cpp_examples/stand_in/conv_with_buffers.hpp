@@ -109,8 +109,6 @@ class GroupedConvDispatcher {
 
   void set_strategy(SelectionStrategy strategy) { strategy_ = strategy; }
   void set_heuristic(HeuristicFunction heuristic) { heuristic_ = std::move(heuristic); }
-  void set_benchmarking(bool enable) { benchmarking_ = enable; }
-  [[nodiscard]] bool benchmarking_enabled() const { return benchmarking_; }
 
   /// The first kernel of the hash table whose name contains a text, text by text. What it supports is not asked.
   [[nodiscard]] const GroupedConvKernelInstance* select_kernel(const GroupedConvProblem& problem) const {
@@ -125,40 +123,27 @@ class GroupedConvDispatcher {
     }
     return registry_->find(problem);
   }
-  [[nodiscard]] const GroupedConvKernelInstance* select(const GroupedConvProblem& problem) const {
-    return select_kernel(problem);
-  }
-
-  float run(const GroupedConvProblem& problem, void* stream = nullptr) {
-    return selected(problem).run(problem, stream);
-  }
 
   /// Sets the buffers after it has selected, and leaves them so.
   float run(const void* input, const void* weight, void* output, const GroupedConvProblem& problem,
             void* stream = nullptr, int warmup = 3, int repeat = 10) {
-    const GroupedConvKernelInstance& kernel = selected(problem);
+    const auto* kernel = select_kernel(problem);
+    if (kernel == nullptr) throw NoKernelFound("no kernel for the " + problem.to_string());
     ConvDispatchBuffers& buffers = g_conv_dispatch_buffers;
     buffers.input_ptr = input;
     buffers.weight_ptr = weight;
     buffers.output_ptr = output;
     buffers.warmup = warmup;
     buffers.repeat = repeat;
-    buffers.benchmarking = benchmarking_;
+    buffers.benchmarking = true;
     buffers.split_k = problem.split_k;
-    return kernel.run(problem, stream);
+    return kernel->run(problem, stream);
   }
 
  private:
-  [[nodiscard]] const GroupedConvKernelInstance& selected(const GroupedConvProblem& problem) const {
-    const auto* kernel = select_kernel(problem);
-    if (kernel == nullptr) throw NoKernelFound("no kernel for the " + problem.to_string());
-    return *kernel;
-  }
-
   GroupedConvRegistry* registry_;
   SelectionStrategy strategy_ = SelectionStrategy::PriorityBased;
   HeuristicFunction heuristic_;
-  bool benchmarking_ = true;
 };
 
 }  // namespace dispatcher

@@ -145,12 +145,6 @@ class KernelInstance {
                                   const Problem& problem, void* stream = nullptr) const {
     return run(a, b, c, d, problem, stream);
   }
-  void set_benchmarking(bool enable) { benchmarking_ = enable; }
-
- protected:
-  bool benchmarking_ = true;
-
- public:
 #endif
   [[nodiscard]] virtual bool validate(const void* a, const void* b, const void* c, const void** d,
                                       const Problem& problem, float tolerance = 1e-3F) const = 0;
@@ -178,14 +172,6 @@ class Registry : public BaseRegistry<Registry, std::string, KernelInstance> {
   [[nodiscard]] KernelInstancePtr lookup(const KernelKey& key) const { return lookup(key.encode_identifier()); }
 
   [[nodiscard]] std::vector<KernelInstancePtr> get_all() const { return get_all_instances(); }
-
-  [[nodiscard]] std::vector<KernelInstancePtr> filter(std::function<bool(const KernelInstance&)> predicate) const {
-    std::vector<KernelInstancePtr> kept;
-    for (const auto& one : get_all()) {
-      if (predicate(*one)) kept.push_back(one);
-    }
-    return kept;
-  }
 };
 
 using HeuristicFunction = std::function<std::vector<std::string>(const Problem&)>;
@@ -217,23 +203,6 @@ class Dispatcher {
       if (kernel->supports(problem)) return kernel;
     }
     return nullptr;
-  }
-
-  [[nodiscard]] float run(const void* a, const void* b, void* c, const Problem& problem, void* stream = nullptr) const {
-    return run_fused(a, b, c, nullptr, problem, stream);
-  }
-  [[nodiscard]] float run_fused(const void* a, const void* b, void* c, const void** d, const Problem& problem,
-                                void* stream = nullptr) const {
-    const auto kernel = select_kernel(problem);
-    if (!kernel) throw NoKernelFound("no kernel for the GEMM");
-    return kernel->run(a, b, c, d, problem, stream);
-  }
-  [[nodiscard]] float run_explicit(const std::string& identifier, const void* a, const void* b, void* c, const void** d,
-                                   const Problem& problem, void* stream = nullptr) const {
-    const auto kernel = registry_->lookup(identifier);
-    if (!kernel) throw NoKernelFound("no kernel " + identifier);
-    if (!kernel->supports(problem)) throw UnsupportedProblem(identifier);
-    return kernel->run(a, b, c, d, problem, stream);
   }
 
  private:

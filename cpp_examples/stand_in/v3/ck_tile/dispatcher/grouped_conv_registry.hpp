@@ -187,13 +187,6 @@ class GroupedConvDispatcher {
     }
     return registry_->find(problem);
   }
-  [[nodiscard]] const GroupedConvKernelInstance* select(const GroupedConvProblem& problem) const {
-    return select_kernel(problem);
-  }
-
-  float run(const GroupedConvProblem& problem, void* stream = nullptr) {
-    return selected(problem).run(problem, stream);
-  }
 
   float run(const void* input, const void* weight, void* output, const GroupedConvProblem& problem,
             void* stream = nullptr) {
@@ -203,18 +196,13 @@ class GroupedConvDispatcher {
   /// Sets the context after it has selected.
   float run(const void* input, const void* weight, void* output, const GroupedConvProblem& problem, int device,
             void* stream = nullptr, ConvDeviceArchProvider arch_provider = {}) {
-    const GroupedConvKernelInstance& kernel = selected(problem);
+    const auto* kernel = select_kernel(problem);
+    if (kernel == nullptr) throw NoKernelFound("no kernel for the " + problem.to_string());
     const ScopedConvInvocationContext scope({input, weight, output, device, problem.split_k, std::move(arch_provider)});
-    return kernel.run(problem, stream);
+    return kernel->run(problem, stream);
   }
 
  private:
-  [[nodiscard]] const GroupedConvKernelInstance& selected(const GroupedConvProblem& problem) const {
-    const auto* kernel = select_kernel(problem);
-    if (kernel == nullptr) throw NoKernelFound("no kernel for the " + problem.to_string());
-    return *kernel;
-  }
-
   GroupedConvRegistry* registry_;
   SelectionStrategy strategy_ = SelectionStrategy::PriorityBased;
   HeuristicFunction heuristic_;
