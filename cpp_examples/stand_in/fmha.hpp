@@ -217,9 +217,10 @@ class FmhaRegistry : public BaseRegistry<FmhaRegistry, std::string, FmhaKernelIn
     const auto rank = [](const Entry& entry) {
       const FmhaKernelKey& key = entry.instance->get_key();
       return std::make_tuple(-static_cast<int>(entry.priority), key.algorithm.selection_rank, key.signature.hdim_q,
-                             key.signature.hdim_v, key.algorithm.tile_shape.m0, entry.instance->get_name());
+                             key.signature.hdim_v, key.algorithm.tile_shape.m0, entry.instance->get_name(),
+                             key.encode_identifier());
     };
-    std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
     std::vector<FmhaKernelInstancePtr> instances;
     for (Entry& entry : all) instances.push_back(std::move(entry.instance));
     return instances;
