@@ -2,23 +2,25 @@
 
     make check-ck CK=DIR
 
-What the stand-ins declare (members, functions, enumerators) is looked up in CK's headers by the compiler, type
-by type. Then the examples and the adapters' tests are compiled against CK with -Werror, by each compiler that is
-there.
+What the stand-ins declare (members, functions, enumerators) is looked up in CK's headers by the compiler,
+type by type. Then the examples and the adapters' tests are compiled against CK with -Werror, by each compiler
+that is here. CK's attention headers and GEMM backends are HIP, which hipcc alone compiles: that of PATH or
+ROCM_PATH, or what HIPCXX says (`clang++ -nogpulib` and its flags). No GPU is needed; nothing is linked.
 """
 
+import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 STAND_IN = ROOT / "cpp_examples" / "stand_in"
 # Header, stand-ins by age, source of the tests, flags of those that have Stream-K.
 OPERATIONS = [
-    ("ck_tile/dispatcher_conv.hpp", ["v3", "v2", "v1"], "conv"),
+    ("ck_tile/dispatcher/grouped_conv_registry.hpp", ["v3", "v2", "v1"], "conv"),
     ("ck_tile/dispatcher.hpp", ["g2", "g1"], "gemm"),
     ("ck_tile/dispatcher_fmha.hpp", ["f1"], "fmha"),
 ]
@@ -40,16 +42,36 @@ def first_error(text):
     return (errors or text.splitlines() or ["no message"])[0].strip()
 
 
-def tokens(compiler, include, header):
-    """The tokens of the stand-ins that a header includes, without those of the standard library."""
-    _, text, _ = run(
-        [compiler, "-std=c++20", "-E", "-I", include, "-x", "c++", "-"], f"#include <{header}>\n"
-    )
+def compilers():
+    """Name and command of each compiler that is there."""
+    found = {name: [name] for name in ("g++", "clang++") if shutil.which(name)}
+    rocm = Path(os.environ.get("ROCM_PATH", "/opt/rocm")) / "bin"
+    hip = shlex.split(os.environ.get("HIPCXX", "")) or [
+        shutil.which("hipcc") or shutil.which("hipcc", path=rocm)
+    ]
+    if hip[0]:
+        found["hipcc"] = [*hip, "--offload-host-only"]
+    for name in ("g++", "clang++", "hipcc"):
+        if name not in found:
+            print(f"check-ck: {name} is not here: nothing is compiled with it")
+    return found
+
+
+def command(compiler, standard, includes, *arguments):
+    """Headers that are not ours must not warn."""
+    language = "hip" if "--offload-host-only" in compiler else "c++"
+    flags = [flag for include in includes for flag in ("-isystem", include)]
+    return [*compiler, f"-std={standard}", *flags, "-x", language, *arguments]
+
+
+def tokens(compiler, includes, header, folder):
+    """The tokens of a folder's files that a header includes."""
+    _, text, _ = run(command(compiler, "c++20", includes, "-E", "-"), f"#include <{header}>\n")
     ours, kept = False, []
     for line in text.splitlines():
         marker = re.match(r'# \d+ "(.*?)"', line)
         if marker:
-            ours = "stand_in" in marker[1]
+            ours = marker[1].startswith(str(folder))
         elif ours:
             kept.append(line)
     return TOKEN.findall("\n".join(kept))
@@ -139,103 +161,135 @@ def declared(stream):
 
 
 PROBE = """
-#include <cstdio>
-#include <typeinfo>
+#include <type_traits>
 #include <{header}>
-template <class T> const char* type() {{ return __PRETTY_FUNCTION__; }}
+template <int, class> void at() {{}}
 {lines}
-int main() {{ {calls} }}
 """
-MEMBER = 'if constexpr (requires {{ &T::{0}; }}) std::printf("{1} %s %s\\n", typeid(&T::{0}).name(), type<decltype(&T::{0})>()); else std::puts("{1} absent");'
-WORD = 'if constexpr (requires {{ T::{0}; }}) std::printf("{1} %d\\n", int(T::{0})); else std::puts("{1} absent");'
+MEMBER = "if constexpr (requires {{ &T::{0}; }}) at<{1}, decltype(&T::{0})>();"
+WORD = "if constexpr (requires {{ T::{0}; }}) at<{1}, std::integral_constant<int, int(T::{0})>>();"
+SYMBOL = re.compile(r"^(_Z2atILi(\d+)E(\w+)EvvE?\w*):", re.MULTILINE)
 
 
-def types(compiler, includes, header, classes, folder):
-    """What the compiler says of the members of classes, or its first error."""
-    lines, calls = "", ""
-    for number, (name, members) in enumerate(classes.items()):
-        forms = [(WORD if member[0] == "=" else MEMBER, member.lstrip("=")) for member in members]
-        body = "\n".join(form.format(member, f"{name}::{member}") for form, member in forms)
-        lines += f"template <class T> void all{number}() {{\n{body}\n}}\n"
-        calls += f"all{number}<{name}>(); "
-    flags = [flag for include in includes for flag in ("-isystem", include)]
-    program = folder / "probe"
-    text = PROBE.format(header=header, lines=lines, calls=calls)
-    code, _, error = run([compiler, "-std=c++20", "-O0", *flags, "-x", "c++", "-", "-o", program], text)
+def types(compiler, includes, header, classes):
+    """The members of classes with their mangled types, or None with the compiler's first error."""
+    lines, members = "", []
+    for number, (name, words) in enumerate(classes.items()):
+        body = ""
+        for word in words:
+            form = WORD if word[0] == "=" else MEMBER
+            body += form.format(word.lstrip("="), len(members)) + "\n"
+            members.append(f"{name}::{word.lstrip('=')}")
+        lines += f"template <class T> void all{number}() {{\n{body}}}\ntemplate void all{number}<{name}>();\n"
+    text = PROBE.format(header=header, lines=lines)
+    code, assembly, error = run(command(compiler, "c++20", includes, "-O0", "-S", "-o", "-", "-"), text)
     if code != 0:
         return None, first_error(error)
-    return dict(line.split(" ", 1) for line in run([program])[1].splitlines()), ""
+    found = {int(number): (mangled, symbol) for symbol, number, mangled in SYMBOL.findall(assembly)}
+    return {member: found.get(number, ("", "")) for number, member in enumerate(members)}, ""
 
 
-def differences(compiler, includes, header, generation, folder):
-    classes, found = declared(tokens(compiler, STAND_IN / generation, header)), []
-    own, error = types(compiler, [STAND_IN / generation], header, classes, folder)
+def spelled(symbol):
+    """The type of a symbol, as one reads it."""
+    if not symbol:
+        return "none, or several of this name"
+    _, text, _ = run(["c++filt", symbol]) if shutil.which("c++filt") else (0, symbol, "")
+    return re.sub(r"^void at<\d+, (?:std::integral_constant<int, )?(.*?)>* ?>\(\)$", r"\1", text.strip())
+
+
+def differences(compiler, includes, header, generation):
+    """What the stand-in has otherwise than CK, and what CK has besides in enumerations."""
+    own_include, root = STAND_IN / generation, includes[0]
+    classes, found = declared(tokens(compiler, [own_include], header, STAND_IN)), []
+    own, error = types(compiler, [own_include], header, classes)
     if own is None:
         raise SystemExit(f"check-ck: the stand-in {generation} cannot be read: {error}")
-    theirs, _ = types(compiler, includes, header, classes, folder)
+    theirs, _ = types(compiler, includes, header, classes)
     if theirs is None:  # One by one, to name the classes that CK lacks.
         theirs = {}
         for name, members in classes.items():
-            told, error = types(compiler, includes, header, {name: members}, folder)
-            found += [f"{name}: {error}"] if told is None else []
-            theirs |= told or {f"{name}::{member.lstrip('=')}": None for member in members}
-    for member, told in own.items():
-        # The compiler spells one type in several ways, but mangles it in one.
-        if theirs[member] is not None and theirs[member].split()[0] != told.split()[0]:
-            short = [
-                re.sub(r".*\[with T = (.*)\]|.*\[T = (.*)\]", r"\1\2", one) for one in (told, theirs[member])
-            ]
-            found.append(f"{member}: the stand-in has {short[0]}, CK has {short[1]}")
-    return found
+            told, error = types(compiler, includes, header, {name: members})
+            theirs |= told or {}
+            found += [] if told else [f"{name}: CK has none: {error}"]
+    for member in filter(theirs.get, own):
+        (mine, symbol), (cks, other) = own[member], theirs[member]
+        if mine != cks:
+            found.append(f"{member}: the stand-in has {spelled(symbol)}, CK has {spelled(other)}")
+    besides = []
+    for name, members in declared(tokens(compiler, includes, header, root)).items():
+        more = [
+            member[1:] for member in members if member[0] == "=" and member not in classes.get(name, [member])
+        ]
+        besides += [f"{name}: CK has {', '.join(more)} besides"] if more else []
+    return found, besides
+
+
+def nearest(compiler, includes, header, generations):
+    """The newest generation with few differences, or that with the fewest."""
+    best = None
+    for generation in generations:
+        found, besides = differences(compiler, includes, header, generation)
+        if best is None or len(found) < len(best[1]):
+            best = (generation, found, besides)
+        if len(found) <= FEW:
+            break
+    return best
+
+
+def check(operation, header, generations, includes, able):
+    """Differences and sources that do not compile, by the compilers that can read CK's header."""
+    generation, found, besides = nearest(next(iter(able.values())), includes, header, generations)
+    print(f"check-ck: {operation}: {includes[0]}: generation {generation}, {len(found)} differences")
+    for line in found + besides:
+        print(f"  {line}")
+    bad = len(found)
+    sources = [
+        ROOT / f"tests/cpp/dispatcher_{operation}.cpp",
+        ROOT / f"cpp_examples/dispatcher_{generation}.cpp",
+    ]
+    for source in filter(Path.exists, sources):
+        for name, compiler in able.items():
+            flags = ["-I", ROOT / "include", *FLAGS.get(generation, [])]
+            flags += ["-Wall", "-Wextra", "-Werror", "-fsyntax-only", source]
+            code, _, error = run(command(compiler, "c++17", includes, *flags))
+            print(f"check-ck: {name} {source.name}: {'compiles' if code == 0 else first_error(error)}")
+            bad += code != 0
+    return bad
 
 
 def main():
     if len(sys.argv) != 2 or not Path(sys.argv[1]).is_dir():
         raise SystemExit("check-ck: give a checkout of composable_kernel: make check-ck CK=DIR")
     checkout = Path(sys.argv[1]).resolve()
-    compilers = [name for name in ("g++", "clang++") if shutil.which(name)]
-    for name in {"g++", "clang++"} - set(compilers):
-        print(f"check-ck: {name} is not here: nothing is compiled with it")
-    if not compilers:
-        raise SystemExit("check-ck: no compiler")
+    code, commit, _ = (
+        run(["git", "-C", checkout, "rev-parse", "HEAD"]) if shutil.which("git") else (1, "", "")
+    )
+    print(f"check-ck: {checkout}, {'commit ' + commit.strip() if code == 0 else 'no commit known'}")
+    here = compilers()
     bad = missing = 0
     for header, generations, operation in OPERATIONS:
-        root = next(
-            (path.parents[1] for path in sorted(checkout.rglob(Path(header).name)) if path.match(header)),
-            None,
-        )
-        if root is None:
+        paths = sorted(path for path in checkout.rglob(Path(header).name) if path.match(header))
+        if not paths:
             print(f"check-ck: {operation}: no {header} in {checkout}")
             missing += 1
             continue
-        includes = [root] + [path for path in [checkout / "include"] if path.is_dir() and path != root]
-        with tempfile.TemporaryDirectory() as folder:
-            best = None
-            for generation in generations:
-                found = differences(compilers[0], includes, header, generation, Path(folder))
-                if best is None or len(found) < len(best[1]):
-                    best = (generation, found)
-                if len(found) <= FEW:
-                    break
-        generation, found = best
-        print(f"check-ck: {operation}: {root}: generation {generation}, {len(found)} differences")
-        for line in found:
-            print(f"  {line}")
-        bad += len(found)
-        sources = [
-            ROOT / f"tests/cpp/dispatcher_{operation}.cpp",
-            ROOT / f"cpp_examples/dispatcher_{generation}.cpp",
-        ]
-        for source in filter(Path.exists, sources):
-            for compiler in compilers:
-                flags = [flag for include in includes for flag in ("-isystem", include)]
-                flags += ["-I", ROOT / "include", *FLAGS.get(generation, [])]
-                flags += ["-Wall", "-Wextra", "-Werror", "-fsyntax-only"]
-                code, _, error = run([compiler, "-std=c++17", *flags, source])
-                print(
-                    f"check-ck: {compiler} {source.name}: {'compiles' if code == 0 else first_error(error)}"
-                )
-                bad += code != 0
+        root = paths[0].parents[len(Path(header).parts) - 1]
+        # CK's own headers lie beside its dispatcher.
+        includes = [root, *(path for path in [root.parents[1] / "include"] if path.is_dir() and path != root)]
+        able = {}
+        for name, compiler in here.items():
+            code, _, error = run(
+                command(compiler, "c++17", includes, "-fsyntax-only", "-"), f"#include <{header}>\n"
+            )
+            if code == 0:
+                able[name] = compiler
+            else:
+                print(f"check-ck: {operation}: {name} cannot compile CK's {header}: {first_error(error)}")
+        if able:
+            bad += check(operation, header, generations, includes, able)
+        else:
+            print(f"check-ck: {operation}: not checked; if CK's headers are HIP, put hipcc on PATH")
+            bad += 1
     raise SystemExit(1 if bad or missing == len(OPERATIONS) else 0)
 
 

@@ -1,5 +1,5 @@
 // Stand-ins for the classes of CK's dispatcher: what all generations share. They have the members, the constructors and
-// the rules that a selector meets, enough to build and run everything without CK. Nothing here is CK's code; a real
+// the rules that a selector, an example or a test meets, and no others: enough to build and run everything without CK. Nothing here is CK's code; a real
 // program includes CK's own headers instead, under the same names.
 
 #ifndef CK_SELECT_STAND_IN_BASE_HPP
@@ -23,9 +23,6 @@ struct DispatcherError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 struct NoKernelFound : DispatcherError {
-  using DispatcherError::DispatcherError;
-};
-struct UnsupportedProblem : DispatcherError {
   using DispatcherError::DispatcherError;
 };
 
@@ -52,16 +49,6 @@ class BaseRegistry {
   virtual ~BaseRegistry() = default;
   BaseRegistry(const BaseRegistry&) = delete;
   BaseRegistry& operator=(const BaseRegistry&) = delete;
-  BaseRegistry(BaseRegistry&& other) noexcept {
-    const std::lock_guard<std::mutex> lock(other.mutex_);
-    entries_ = std::move(other.entries_), name_ = std::move(other.name_);
-  }
-  BaseRegistry& operator=(BaseRegistry&& other) noexcept {
-    if (this == &other) return *this;
-    const std::scoped_lock lock(mutex_, other.mutex_);
-    entries_ = std::move(other.entries_), name_ = std::move(other.name_);
-    return *this;
-  }
 
   /// An entry gives way to a strictly higher priority alone.
   bool register_kernel(const Key& key, InstancePtr instance, Priority priority = Priority::Normal) {
@@ -76,16 +63,6 @@ class BaseRegistry {
   [[nodiscard]] std::size_t size() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return entries_.size();
-  }
-  [[nodiscard]] bool empty() const { return size() == 0; }
-
-  [[nodiscard]] std::string get_name() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return name_;
-  }
-  void set_name(const std::string& name) {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    name_ = name;
   }
 
   void clear() {
@@ -108,7 +85,6 @@ class BaseRegistry {
  private:
   mutable std::mutex mutex_;
   std::unordered_map<Key, Entry, Hash> entries_;
-  std::string name_ = "default";
 };
 
 }  // namespace dispatcher

@@ -1,6 +1,4 @@
-// Problem, registry and dispatcher of the generations V1 and V2, which differ in key and instance: these must be
-// complete (GroupedConvKernelKey, GroupedConvKernelInstance) where STAND_IN_CONV_DISPATCHER is defined before this file
-// is read again.
+// Stand-ins for the generations V1 and V2. The instances of V2 may be asked what they support (STAND_IN_ASKED).
 
 #ifndef CK_SELECT_STAND_IN_CONV_WITH_BUFFERS_HPP
 #define CK_SELECT_STAND_IN_CONV_WITH_BUFFERS_HPP
@@ -11,8 +9,6 @@
 
 namespace ck_tile {
 namespace dispatcher {
-
-enum class GroupedConvOp { Forward, BackwardData, BackwardWeight };
 
 /// One padding for both sides; types and layout are the kernel's business.
 struct GroupedConvProblem {
@@ -34,16 +30,59 @@ struct GroupedConvProblem {
   [[nodiscard]] std::string to_string() const { return "problem of " + std::to_string(C) + " channels"; }
 };
 
-}  // namespace dispatcher
-}  // namespace ck_tile
+/// Where run() puts what kernels read.
+struct ConvDispatchBuffers {
+  const void* input_ptr = nullptr;
+  const void* weight_ptr = nullptr;
+  void* output_ptr = nullptr;
+  int warmup = 3;
+  int repeat = 10;
+  bool benchmarking = true;
+#ifdef STAND_IN_ASKED
+  bool flush_cache = false;
+#endif
+  int split_k = 1;
+};
+inline thread_local ConvDispatchBuffers g_conv_dispatch_buffers;
 
-#endif  // CK_SELECT_STAND_IN_CONV_WITH_BUFFERS_HPP
+class GroupedConvKernelInstance {
+ public:
+  using RunFn = std::function<float(const GroupedConvProblem&, void*)>;
+  using IsSupportedFn = std::function<bool(const GroupedConvProblem&)>;
 
-#ifdef STAND_IN_CONV_DISPATCHER
-#undef STAND_IN_CONV_DISPATCHER
+#ifdef STAND_IN_ASKED
+  GroupedConvKernelInstance(const GroupedConvKernelKey& key, const std::string& name, RunFn run,
+                            IsSupportedFn supported = nullptr, const std::string& instance_string = "")
+      : key_(key),
+        name_(name),
+        run_(std::move(run)),
+        supported_(std::move(supported)),
+        instance_string_(instance_string) {}
 
-namespace ck_tile {
-namespace dispatcher {
+  [[nodiscard]] const std::string& name(bool use_instance_string = false) const {
+    return use_instance_string && !instance_string_.empty() ? instance_string_ : name_;
+  }
+  [[nodiscard]] bool is_supported(const GroupedConvProblem& problem) const {
+    return !supported_ || supported_(problem);
+  }
+#else
+  GroupedConvKernelInstance(const GroupedConvKernelKey& key, const std::string& name, RunFn run)
+      : key_(key), name_(name), run_(std::move(run)) {}
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+#endif
+  [[nodiscard]] const GroupedConvKernelKey& key() const { return key_; }
+  /// The operation alone.
+  [[nodiscard]] bool matches(const GroupedConvProblem& problem) const { return problem.op == key_.op; }
+  float run(const GroupedConvProblem& problem, void* stream = nullptr) const { return run_(problem, stream); }
+
+ private:
+  GroupedConvKernelKey key_;
+  std::string name_;
+  RunFn run_;
+  IsSupportedFn supported_;
+  std::string instance_string_;
+};
 
 class GroupedConvRegistry
     : public ConvRegistryBase<GroupedConvRegistry, GroupedConvKernelKey, GroupedConvKernelInstance> {
@@ -70,8 +109,6 @@ class GroupedConvDispatcher {
 
   void set_strategy(SelectionStrategy strategy) { strategy_ = strategy; }
   void set_heuristic(HeuristicFunction heuristic) { heuristic_ = std::move(heuristic); }
-  void set_benchmarking(bool enable) { benchmarking_ = enable; }
-  [[nodiscard]] bool benchmarking_enabled() const { return benchmarking_; }
 
   /// The first kernel of the hash table whose name contains a text, text by text. What it supports is not asked.
   [[nodiscard]] const GroupedConvKernelInstance* select_kernel(const GroupedConvProblem& problem) const {
@@ -86,43 +123,30 @@ class GroupedConvDispatcher {
     }
     return registry_->find(problem);
   }
-  [[nodiscard]] const GroupedConvKernelInstance* select(const GroupedConvProblem& problem) const {
-    return select_kernel(problem);
-  }
-
-  float run(const GroupedConvProblem& problem, void* stream = nullptr) {
-    return selected(problem).run(problem, stream);
-  }
 
   /// Sets the buffers after it has selected, and leaves them so.
   float run(const void* input, const void* weight, void* output, const GroupedConvProblem& problem,
             void* stream = nullptr, int warmup = 3, int repeat = 10) {
-    const GroupedConvKernelInstance& kernel = selected(problem);
+    const auto* kernel = select_kernel(problem);
+    if (kernel == nullptr) throw NoKernelFound("no kernel for the " + problem.to_string());
     ConvDispatchBuffers& buffers = g_conv_dispatch_buffers;
     buffers.input_ptr = input;
     buffers.weight_ptr = weight;
     buffers.output_ptr = output;
     buffers.warmup = warmup;
     buffers.repeat = repeat;
-    buffers.benchmarking = benchmarking_;
+    buffers.benchmarking = true;
     buffers.split_k = problem.split_k;
-    return kernel.run(problem, stream);
+    return kernel->run(problem, stream);
   }
 
  private:
-  [[nodiscard]] const GroupedConvKernelInstance& selected(const GroupedConvProblem& problem) const {
-    const auto* kernel = select_kernel(problem);
-    if (kernel == nullptr) throw NoKernelFound("no kernel for the " + problem.to_string());
-    return *kernel;
-  }
-
   GroupedConvRegistry* registry_;
   SelectionStrategy strategy_ = SelectionStrategy::PriorityBased;
   HeuristicFunction heuristic_;
-  bool benchmarking_ = true;
 };
 
 }  // namespace dispatcher
 }  // namespace ck_tile
 
-#endif  // STAND_IN_CONV_DISPATCHER
+#endif  // CK_SELECT_STAND_IN_CONV_WITH_BUFFERS_HPP

@@ -151,24 +151,15 @@ class GeneratedFmhaKernelInstance : public FmhaKernelInstance {
  public:
   using SupportsFn = std::function<bool(const FmhaProblem&)>;
   using LaunchFn = std::function<void(const FmhaInvocation&, const stream_config&)>;
-  using RunFn = std::function<float(const FmhaInvocation&, const stream_config&)>;
 
-  GeneratedFmhaKernelInstance(FmhaKernelKey key, std::string name, SupportsFn supports, LaunchFn launch, RunFn run = {})
-      : key_(std::move(key)),
-        name_(std::move(name)),
-        supports_(std::move(supports)),
-        launch_(std::move(launch)),
-        run_(std::move(run)) {}
+  GeneratedFmhaKernelInstance(FmhaKernelKey key, std::string name, SupportsFn supports, LaunchFn launch)
+      : key_(std::move(key)), name_(std::move(name)), supports_(std::move(supports)), launch_(std::move(launch)) {}
 
   [[nodiscard]] const FmhaKernelKey& get_key() const override { return key_; }
   [[nodiscard]] bool supports(const FmhaProblem& problem) const override { return supports_ && supports_(problem); }
   [[nodiscard]] std::string get_name() const override { return name_; }
   void launch(const FmhaInvocation& invocation, const stream_config& config) const override {
-    if (!launch_) throw std::runtime_error("this kernel cannot be launched");
     launch_(invocation, config);
-  }
-  [[nodiscard]] float run(const FmhaInvocation& invocation, const stream_config& config) const override {
-    return run_ ? run_(invocation, config) : FmhaKernelInstance::run(invocation, config);
   }
 
  private:
@@ -176,7 +167,6 @@ class GeneratedFmhaKernelInstance : public FmhaKernelInstance {
   std::string name_;
   SupportsFn supports_;
   LaunchFn launch_;
-  RunFn run_;
 };
 
 inline GeneratedFmhaKernelInstance::SupportsFn make_default_supports_fn(
@@ -215,6 +205,7 @@ class FmhaRegistry : public BaseRegistry<FmhaRegistry, std::string, FmhaKernelIn
     const auto found = entries().find(identifier);
     return found == entries().end() ? nullptr : found->second.instance;
   }
+  [[nodiscard]] FmhaKernelInstancePtr lookup(const FmhaKernelKey& key) const { return lookup(key.encode_identifier()); }
 
   /// In a fixed order, other than the other registries.
   [[nodiscard]] std::vector<FmhaKernelInstancePtr> get_all() const {
@@ -226,9 +217,10 @@ class FmhaRegistry : public BaseRegistry<FmhaRegistry, std::string, FmhaKernelIn
     const auto rank = [](const Entry& entry) {
       const FmhaKernelKey& key = entry.instance->get_key();
       return std::make_tuple(-static_cast<int>(entry.priority), key.algorithm.selection_rank, key.signature.hdim_q,
-                             key.signature.hdim_v, key.algorithm.tile_shape.m0, entry.instance->get_name());
+                             key.signature.hdim_v, key.algorithm.tile_shape.m0, entry.instance->get_name(),
+                             key.encode_identifier());
     };
-    std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
     std::vector<FmhaKernelInstancePtr> instances;
     for (Entry& entry : all) instances.push_back(std::move(entry.instance));
     return instances;
@@ -265,8 +257,7 @@ class FmhaDispatcher {
  public:
   enum class SelectionStrategy { FirstFit, Heuristic };
 
-  explicit FmhaDispatcher(FmhaRegistry* registry = nullptr, const std::string& gfx_arch = "")
-      : registry_(registry != nullptr ? registry : &FmhaRegistry::instance()), gfx_arch_(gfx_arch) {}
+  explicit FmhaDispatcher(FmhaRegistry* registry) : registry_(registry) {}
 
   /// A heuristic is used from now on.
   void set_heuristic(FmhaHeuristicFunction heuristic) {
@@ -274,8 +265,6 @@ class FmhaDispatcher {
     if (heuristic_) strategy_ = SelectionStrategy::Heuristic;
   }
   void set_strategy(SelectionStrategy strategy) { strategy_ = strategy; }
-  void set_benchmarking(bool enable) { benchmarking_ = enable; }
-  [[nodiscard]] bool benchmarking_enabled() const { return benchmarking_; }
 
   [[nodiscard]] FmhaKernelInstancePtr select_kernel(const FmhaProblem& problem) const {
     if (!problem.is_valid()) return nullptr;
@@ -299,28 +288,6 @@ class FmhaDispatcher {
       else if (family != FmhaKernelFamily::BwdConvertDq) return {problem.api_family, {}};
     }
     return plan;
-  }
-
-  [[nodiscard]] float run(const FmhaInvocation& invocation, void* stream = nullptr) const {
-    const FmhaProblem problem = FmhaProblem::from_invocation(invocation, gfx_arch_);
-    std::vector<FmhaKernelInstancePtr> kernels;
-    for (const auto& stage : plan(problem).stages) kernels.push_back(there(stage.kernel_id));
-    const stream_config config = settings(stream);
-    const auto launch = [&](std::size_t at) {
-      return [&invocation, kernel = kernels[at]](const stream_config& inner) { kernel->launch(invocation, inner); };
-    };
-    switch (kernels.size()) {
-      case 0: throw NoKernelFound("no kernel for " + problem.to_string());
-      case 1: return kernels[0]->run(invocation, config);
-      case 2: return launch_kernel(config, launch(0), launch(1));
-      default: return launch_kernel(config, launch(0), launch(1), launch(2));
-    }
-  }
-
-  /// Whether the kernel supports the call is not asked.
-  [[nodiscard]] float run_explicit(const std::string& kernel_id, const FmhaInvocation& invocation,
-                                   void* stream = nullptr) const {
-    return there(kernel_id)->run(invocation, settings(stream));
   }
 
  private:
@@ -358,25 +325,9 @@ class FmhaDispatcher {
     return best == fitting.end() ? nullptr : *best;
   }
 
-  [[nodiscard]] FmhaKernelInstancePtr there(const std::string& kernel_id) const {
-    if (auto kernel = registry_->lookup(kernel_id)) return kernel;
-    throw NoKernelFound("no kernel " + kernel_id);
-  }
-
-  [[nodiscard]] stream_config settings(void* stream) const {
-    stream_config config;
-    config.stream_id_ = static_cast<hipStream_t>(stream);
-    config.time_kernel_ = config.is_gpu_timer_ = benchmarking_;
-    config.cold_niters_ = benchmarking_ ? 5 : 0;
-    config.nrepeat_ = benchmarking_ ? 10 : 1;
-    return config;
-  }
-
   FmhaRegistry* registry_;
   FmhaHeuristicFunction heuristic_;
   SelectionStrategy strategy_ = SelectionStrategy::FirstFit;
-  std::string gfx_arch_;
-  bool benchmarking_ = false;
 };
 
 }  // namespace dispatcher

@@ -70,12 +70,15 @@ struct KernelKey {
     bool structured_sparsity;
   } signature;
   struct Algorithm {
-    struct Wide {
+    struct TileShape {
       std::uint16_t m, n, k;
     } tile_shape;
-    struct Narrow {
+    struct WaveShape {
       std::uint8_t m, n, k;
-    } wave_shape, warp_tile_shape;
+    } wave_shape;
+    struct WarpTileShape {
+      std::uint8_t m, n, k;
+    } warp_tile_shape;
     Pipeline pipeline;
     Scheduler scheduler;
     Epilogue epilogue;
@@ -104,9 +107,8 @@ struct KernelKey {
     for (const bool flag : {how.pad_m, how.pad_n, how.pad_k, how.persistent}) text += flag ? "_True" : "_False";
     const auto add = [&text](char before, int value) { text += before + std::to_string(value); };
     add('_', how.tile_shape.m), add('x', how.tile_shape.n), add('x', how.tile_shape.k);
-    for (const Algorithm::Narrow& shape : {how.wave_shape, how.warp_tile_shape}) {
-      add('_', shape.m), add('x', shape.n), add('x', shape.k);
-    }
+    add('_', how.wave_shape.m), add('x', how.wave_shape.n), add('x', how.wave_shape.k);
+    add('_', how.warp_tile_shape.m), add('x', how.warp_tile_shape.n), add('x', how.warp_tile_shape.k);
 #ifdef STAND_IN_STREAM_K
     if (how.vector_size_a + how.vector_size_b + how.vector_size_c > 0) {
       text += "_vec" + std::to_string(how.vector_size_a);
@@ -143,12 +145,6 @@ class KernelInstance {
                                   const Problem& problem, void* stream = nullptr) const {
     return run(a, b, c, d, problem, stream);
   }
-  void set_benchmarking(bool enable) { benchmarking_ = enable; }
-
- protected:
-  bool benchmarking_ = true;
-
- public:
 #endif
   [[nodiscard]] virtual bool validate(const void* a, const void* b, const void* c, const void** d,
                                       const Problem& problem, float tolerance = 1e-3F) const = 0;
@@ -176,14 +172,6 @@ class Registry : public BaseRegistry<Registry, std::string, KernelInstance> {
   [[nodiscard]] KernelInstancePtr lookup(const KernelKey& key) const { return lookup(key.encode_identifier()); }
 
   [[nodiscard]] std::vector<KernelInstancePtr> get_all() const { return get_all_instances(); }
-
-  [[nodiscard]] std::vector<KernelInstancePtr> filter(std::function<bool(const KernelInstance&)> predicate) const {
-    std::vector<KernelInstancePtr> kept;
-    for (const auto& one : get_all()) {
-      if (predicate(*one)) kept.push_back(one);
-    }
-    return kept;
-  }
 };
 
 using HeuristicFunction = std::function<std::vector<std::string>(const Problem&)>;
@@ -215,23 +203,6 @@ class Dispatcher {
       if (kernel->supports(problem)) return kernel;
     }
     return nullptr;
-  }
-
-  [[nodiscard]] float run(const void* a, const void* b, void* c, const Problem& problem, void* stream = nullptr) const {
-    return run_fused(a, b, c, nullptr, problem, stream);
-  }
-  [[nodiscard]] float run_fused(const void* a, const void* b, void* c, const void** d, const Problem& problem,
-                                void* stream = nullptr) const {
-    const auto kernel = select_kernel(problem);
-    if (!kernel) throw NoKernelFound("no kernel for the GEMM");
-    return kernel->run(a, b, c, d, problem, stream);
-  }
-  [[nodiscard]] float run_explicit(const std::string& identifier, const void* a, const void* b, void* c, const void** d,
-                                   const Problem& problem, void* stream = nullptr) const {
-    const auto kernel = registry_->lookup(identifier);
-    if (!kernel) throw NoKernelFound("no kernel " + identifier);
-    if (!kernel->supports(problem)) throw UnsupportedProblem(identifier);
-    return kernel->run(a, b, c, d, problem, stream);
   }
 
  private:

@@ -178,9 +178,9 @@ struct ConvAdapter {
     ck_conv_kernel_desc& raw = kernel.key;
     raw.direction = static_cast<std::int32_t>(direction);
     raw.ndim = key.ndim_spatial;
-    raw.dtype_in = static_cast<std::int32_t>(dtype(key.dtype_in));
-    raw.dtype_wei = static_cast<std::int32_t>(dtype(key.dtype_wei));
-    raw.dtype_out = static_cast<std::int32_t>(dtype(key.dtype_out));
+    raw.dtype_in = static_cast<std::int32_t>(dtype_of(key.dtype_in));
+    raw.dtype_wei = static_cast<std::int32_t>(dtype_of(key.dtype_wei));
+    raw.dtype_out = static_cast<std::int32_t>(dtype_of(key.dtype_out));
     raw.layout = static_cast<std::int32_t>(layout(order_of(key.layout), key.ndim_spatial));
     fill(raw.tile, {key.tile_m, key.tile_n, key.tile_k});
     fill(raw.wave, {key.wave_m, key.wave_n, key.wave_k});
@@ -297,7 +297,7 @@ struct ConvAdapter {
   [[nodiscard]] static ConvProblem blank(const SignatureView& signature) {
     ConvProblem blank;
     blank.direction(static_cast<Direction>(signature.kind / 4)).capi().ndim = signature.kind % 4;
-    blank.dtypes(dtype(signature.dtype_a), dtype(signature.dtype_b), dtype(signature.dtype_c));
+    blank.dtypes(dtype_of(signature.dtype_a), dtype_of(signature.dtype_b), dtype_of(signature.dtype_c));
     return blank.layout(layout(order_of(signature.layout), signature.kind % 4));
   }
 
@@ -398,11 +398,6 @@ struct ConvAdapter {
       const auto has_one = [one](const Signature& known) { return known.kind == one; };
       return !uses(1) && std::any_of(state.signatures.begin(), state.signatures.end(), has_one) ? 1 : 2;
     }
-  }
-
-  [[nodiscard]] static Dtype dtype(std::string_view word) {
-    if (const auto known = dtype_from(word)) return *known;
-    throw Error(Status::invalid_problem, "dtype: unknown word '" + std::string(word) + "'");
   }
 
   /// The name of an order for a number of dimensions: "nhwgc" for "nwgc" in two.

@@ -204,10 +204,10 @@ class Core {
       known.priority = options_.priority ? options_.priority(known.name) : next->priorities[place];
     }
     // The registry's order is that of a hash table; ours must be the same everywhere. Equal scores are decided by the
-    // library before it.
-    const auto rank = [](const auto& kernel) { return std::tie(kernel.key, kernel.name, kernel.arch); };
-    std::stable_sort(next->kernels.begin(), next->kernels.end(),
-                     [&](const auto& one, const auto& other) { return rank(one) < rank(other); });
+    // library before it. Not by std::stable_sort, of which clang 18 and newer with libstdc++ warn in C++17.
+    const auto rank = [](const auto& kernel) { return std::tie(kernel.key, kernel.name, kernel.arch, kernel.place); };
+    std::sort(next->kernels.begin(), next->kernels.end(),
+              [&](const auto& one, const auto& other) { return rank(one) < rank(other); });
     tell_apart(next->kernels);
     tell_library(*next);
     next->slots.resize(slots_.size());

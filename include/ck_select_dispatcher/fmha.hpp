@@ -110,7 +110,7 @@ struct FmhaAdapter {
     FmhaKernel kernel;
     ck_fmha_kernel_desc& raw = kernel.key;
     raw.family = static_cast<std::int32_t>(signature.family);
-    raw.dtype = static_cast<std::int32_t>(type(signature.data_type, Status::invalid_kernel));
+    raw.dtype = static_cast<std::int32_t>(dtype_of(signature.data_type, "data_type", Status::invalid_kernel));
     raw.mode = signature.is_group_mode;
     raw.v_rowmajor = signature.is_v_rowmajor;
     raw.logits = signature.has_logits_soft_cap;
@@ -200,7 +200,7 @@ struct FmhaAdapter {
   /// A problem of a signature's type.
   [[nodiscard]] static FmhaProblem blank(const SignatureView& signature) {
     FmhaProblem blank;
-    blank.capi().dtype = static_cast<std::int32_t>(type(signature.dtype_a, Status::invalid_problem));
+    blank.capi().dtype = static_cast<std::int32_t>(dtype_of(signature.dtype_a, "data_type"));
     return blank;
   }
 
@@ -324,11 +324,6 @@ struct FmhaAdapter {
   /// Both stages of split keys are in one group: the number of splits is chosen for both together.
   [[nodiscard]] static constexpr int group_of(int family) noexcept {
     return family == CK_FMHA_FAMILY_FWD_SPLITKV_COMBINE ? static_cast<int>(CK_FMHA_FAMILY_FWD_SPLITKV) : family;
-  }
-
-  [[nodiscard]] static Dtype type(std::string_view word, Status status) {
-    if (const auto known = dtype_from(word)) return *known;
-    throw Error(status, "data_type: unknown word '" + std::string(word) + "'");
   }
 
   template <class Shape>

@@ -93,10 +93,10 @@ struct GemmAdapter {
     using Algorithm = std::decay_t<decltype(algorithm)>;
     GemmKernel kernel;
     ck_gemm_kernel_desc& raw = kernel.key;
-    raw.dtype_a = static_cast<std::int32_t>(type(types.dtype_a));
-    raw.dtype_b = static_cast<std::int32_t>(type(types.dtype_b));
-    raw.dtype_c = static_cast<std::int32_t>(type(types.dtype_c));
-    raw.dtype_acc = static_cast<std::int32_t>(type(word_of(signature.dtype_acc)));
+    raw.dtype_a = static_cast<std::int32_t>(dtype_of(types.dtype_a));
+    raw.dtype_b = static_cast<std::int32_t>(dtype_of(types.dtype_b));
+    raw.dtype_c = static_cast<std::int32_t>(dtype_of(types.dtype_c));
+    raw.dtype_acc = static_cast<std::int32_t>(dtype_of(word_of(signature.dtype_acc)));
     for (std::size_t operand = 0; operand < 3; ++operand) {
       raw.layout[operand] = static_cast<std::int32_t>(major(types.layout, operand));
     }
@@ -215,7 +215,7 @@ struct GemmAdapter {
   /// A problem of a signature's types and layout.
   [[nodiscard]] static GemmProblem blank(const SignatureView& signature) {
     GemmProblem blank;
-    blank.dtypes(type(signature.dtype_a), type(signature.dtype_b), type(signature.dtype_c));
+    blank.dtypes(dtype_of(signature.dtype_a), dtype_of(signature.dtype_b), dtype_of(signature.dtype_c));
     return blank.layout(major(signature.layout, 0), major(signature.layout, 1), major(signature.layout, 2));
   }
 
@@ -225,7 +225,7 @@ struct GemmAdapter {
     SignatureView signature = expected_view(options.dtype, options.layout);
     signature.kind = stream_k(problem);
     // The usual types, unless only kernels of other types are registered.
-    if (!options.dtype.empty()) (void)type(options.dtype);
+    if (!options.dtype.empty()) (void)dtype_of(options.dtype);
     if (!options.layout.empty()) (void)major(options.layout, 0);
     if (options.dtype.empty() || options.layout.empty() || state.id_of(signature) == no_signature) {
       state.complete(signature, [](const Signature& known) {
@@ -250,11 +250,6 @@ struct GemmAdapter {
   }
 
  private:
-  [[nodiscard]] static Dtype type(std::string_view word) {
-    if (const auto known = dtype_from(word)) return *known;
-    throw Error(Status::invalid_problem, "dtype: unknown word '" + std::string(word) + "'");
-  }
-
   [[nodiscard]] static Major major(std::string_view layout, std::size_t operand) {
     const auto known = layout.size() == 3 ? major_from(layout.substr(operand, 1)) : std::nullopt;
     if (known) return *known;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -40,7 +41,8 @@ template <bool matches_parts, class Instance, class Kernel, class LibraryProblem
 [[nodiscard]] std::vector<std::string> names_of(const std::vector<std::size_t>& ranked,
                                                 const Snapshot<Instance, Kernel, LibraryProblem>& state,
                                                 const SelectorOptions& options, Fits fits) {
-  std::vector<std::pair<std::size_t, const std::string*>> led;  // the rank of the kernel that runs, and the name
+  // The rank of the kernel that runs, that of the kernel named, and the name.
+  std::vector<std::tuple<std::size_t, std::size_t, const std::string*>> led;
   for (std::size_t rank = 0; rank < ranked.size() && led.size() < options.heuristic_limit; ++rank) {
     const std::size_t at = ranked[rank];
     const std::string& name = state.kernels[at].name;
@@ -56,12 +58,13 @@ template <bool matches_parts, class Instance, class Kernel, class LibraryProblem
       }
     }
     const auto found = std::find(ranked.begin(), ranked.end(), runs);
-    led.emplace_back(static_cast<std::size_t>(found - ranked.begin()), &name);
+    led.emplace_back(static_cast<std::size_t>(found - ranked.begin()), rank, &name);
   }
-  std::stable_sort(led.begin(), led.end(), [](const auto& one, const auto& other) { return one.first < other.first; });
+  std::sort(led.begin(), led.end());
   std::vector<std::string> names;
   for (const auto& place : led) {
-    if (std::find(names.begin(), names.end(), *place.second) == names.end()) names.push_back(*place.second);
+    const std::string& name = *std::get<2>(place);
+    if (std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   }
   return names;
 }

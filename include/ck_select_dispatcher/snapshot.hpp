@@ -50,6 +50,13 @@ using SignatureView = BasicSignature<std::string_view>;
   return target.substr(0, target.find(':'));
 }
 
+/// The type that a word of CK's means.
+[[nodiscard]] inline Dtype dtype_of(std::string_view word, const char* field = "dtype",
+                                    Status status = Status::invalid_problem) {
+  if (const auto known = dtype_from(word)) return *known;
+  throw Error(status, std::string(field) + ": unknown word '" + std::string(word) + "'");
+}
+
 /// Kernels of several types or layouts are registered, and nothing says which are meant.
 class Ambiguous : public Error {
  public:

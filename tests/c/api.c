@@ -34,6 +34,14 @@ const char *__asan_default_options(void) { return "allocator_may_return_null=1";
     ANSWERS_IF(expected, problem, resnet(), field, value, ck_registry_select_conv(registry, &problem, &selection))
 #define IF_GEMM(expected, field, value)                            \
     ANSWERS_IF(expected, matrix, gemm(), field, value, ck_registry_select_gemm(registry, &matrix, &selection))
+#define IF_CONV_KERNEL(expected, field, value)                       \
+    ANSWERS_IF(expected, conv[0], conv_kernel(), field, value,       \
+               ck_registry_add_conv_kernels(registry, conv, NULL, 1))
+#define IF_GEMM_KERNEL(expected, field, value)                       \
+    ANSWERS_IF(expected, matrix, gemm_kernel(), field, value,        \
+               ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1))
+#define IF_ROWS(expected, field, value) \
+    ANSWERS_IF(expected, options, row_options(), field, value, ck_model_create(directory, &options, &model))
 
 static const char *const KERNELS[] = {
     "grouped_conv_forward_bf16_2d_64x64x64_compv3",
@@ -47,14 +55,13 @@ enum { KERNEL_COUNT = COUNT(KERNELS), FORWARD_COUNT = 3 };
 
 static const char NOT_UTF8[] = "\xff\xfe";
 
-static char *path_in(const char *directory, const char *name) {
-    const size_t size = strlen(directory) + strlen(name) + 2;
-    char *path = malloc(size);
-    if (path == NULL) {
-        exit(2);
-    }
-    snprintf(path, size, "%s/%s", directory, name);
-    return path;
+/* Kept to the end. */
+static const char *path_in(const char *directory, const char *name) {
+    static char paths[16][4096];
+    static size_t used = 0;
+    CHECK(used < COUNT(paths));
+    snprintf(paths[used], sizeof paths[used], "%s/%s", directory, name);
+    return paths[used++];
 }
 
 static char *read_file(const char *path, size_t *len) {
@@ -97,6 +104,24 @@ static ck_gemm_problem gemm(void) {
     problem.n = 1536;
     problem.k = 7168;
     return problem;
+}
+
+static ck_conv_kernel_desc conv_kernel(void) {
+    ck_conv_kernel_desc desc;
+    ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_init(&desc));
+    return desc;
+}
+
+static ck_gemm_kernel_desc gemm_kernel(void) {
+    ck_gemm_kernel_desc desc;
+    ANSWERS(CK_STATUS_OK, ck_gemm_kernel_desc_init(&desc));
+    return desc;
+}
+
+static ck_row_options row_options(void) {
+    ck_row_options options;
+    ANSWERS(CK_STATUS_OK, ck_row_options_init(&options));
+    return options;
 }
 
 static ck_options quiet_options(void) {
@@ -194,10 +219,10 @@ static void options_are_checked(const char *scratch) {
     options = quiet_options();
     options.override_file = NOT_UTF8;
     ANSWERS(CK_STATUS_NOT_UTF8, ck_registry_create(&options, &registry));
-    char *missing = path_in(scratch, "there is no such file");
+    const char *missing = path_in(scratch, "there is no such file");
     options.override_file = missing;
     ANSWERS(CK_STATUS_IO, ck_registry_create(&options, &registry));
-    char *no_rules = path_in(scratch, "no_rules.txt");
+    const char *no_rules = path_in(scratch, "no_rules.txt");
     write_file(no_rules, "this is no rule\n");
     options.override_file = no_rules;
     ANSWERS(CK_STATUS_IO, ck_registry_create(&options, &registry));
@@ -214,8 +239,6 @@ static void options_are_checked(const char *scratch) {
     options = quiet_options();
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_set_options(NULL, &options));
     ck_registry_destroy(registry);
-    free(missing);
-    free(no_rules);
 }
 
 static void kernels_are_added_found_and_removed(void) {
@@ -322,7 +345,7 @@ static void kernels_are_added_found_and_removed(void) {
 
 static void exports_are_imported(const char *repository) {
     ck_registry *registry = new_registry();
-    char *path = path_in(repository, "tests/golden/pools/conv_registry.json");
+    const char *path = path_in(repository, "tests/golden/pools/conv_registry.json");
     size_t len = 0;
     char *json = read_file(path, &len);
     ANSWERS(CK_STATUS_OK, ck_registry_import_json(registry, (const uint8_t *)json, len, NULL, NULL));
@@ -339,7 +362,6 @@ static void exports_are_imported(const char *repository) {
     CHECK(removed == 1 && size_of_registry(registry) == 0);
     ck_registry_destroy(registry);
     free(json);
-    free(path);
 }
 
 /* Kernels by what they are, removal by name, and the number that tells of changes. */
@@ -427,7 +449,7 @@ static void kernels_are_described(void) {
                               offsetof(ck_conv_kernel_desc, num_groups_to_merge)};
     for (size_t at = 0; at < COUNT(numbers); ++at) {
         for (size_t number = 0; number < COUNT(wrong); ++number) {
-            ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_init(&conv[0]));
+            conv[0] = conv_kernel();
             memcpy((char *)&conv[0] + numbers[at], &wrong[number], sizeof(int32_t));
             ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
         }
@@ -437,7 +459,7 @@ static void kernels_are_described(void) {
                             offsetof(ck_conv_kernel_desc, layout)};
     for (size_t at = 0; at < COUNT(words); ++at) {
         for (size_t number = 1; number < COUNT(wrong); ++number) {
-            ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_init(&conv[0]));
+            conv[0] = conv_kernel();
             memcpy((char *)&conv[0] + words[at], &wrong[number], sizeof(int32_t));
             ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
         }
@@ -449,42 +471,22 @@ static void kernels_are_described(void) {
         const int32_t answers[] = {CK_STATUS_INVALID_KERNEL, CK_STATUS_INVALID_KERNEL, CK_STATUS_NOT_UTF8,
                                    CK_STATUS_NULL_POINTER};
         for (size_t word = 0; word < COUNT(bad_words); ++word) {
-            ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_init(&conv[0]));
+            conv[0] = conv_kernel();
             memcpy((char *)&conv[0] + texts[at], &bad_words[word], sizeof bad_words[word]);
             ANSWERS(answers[word], ck_registry_add_conv_kernels(registry, conv, NULL, 1));
         }
     }
-    ANSWERS(CK_STATUS_OK, ck_conv_kernel_desc_init(&conv[0]));
-    conv[0].specialization = "of my own";
-    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
-    conv[0].specialization = "default";
-    conv[0].stream_k.persistent = 1;
-    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
-    conv[0].stream_k.persistent = 0;
-    conv[0].name = "";
-    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
-    conv[0].name = "two\nlines";
-    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
-    conv[0].name = NULL;
-    conv[0].arch = "i860";
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_add_conv_kernels(registry, conv, NULL, 1));
-    matrix.name = "mine";
-    matrix.split_k = 0;
-    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1));
-    matrix.split_k = 300;
-    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1));
-    matrix.split_k = 1;
-    matrix.vector[0] = -1;
-    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1));
-    matrix.vector[0] = 0;
-    matrix.elementwise = "of my own";
-    ANSWERS(CK_STATUS_INVALID_KERNEL, ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1));
-    matrix.elementwise = "Relu";
-    matrix.layout[2] = 3;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1));
-    matrix.layout[2] = CK_MAJOR_COL;
-    matrix.struct_size = 0;
-    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_registry_add_gemm_kernels(registry, &matrix, NULL, 1));
+    IF_CONV_KERNEL(CK_STATUS_INVALID_KERNEL, specialization, "of my own");
+    IF_CONV_KERNEL(CK_STATUS_INVALID_KERNEL, stream_k.persistent, 1);
+    IF_CONV_KERNEL(CK_STATUS_INVALID_KERNEL, name, "");
+    IF_CONV_KERNEL(CK_STATUS_INVALID_KERNEL, name, "two\nlines");
+    IF_CONV_KERNEL(CK_STATUS_INVALID_ARGUMENT, arch, "i860");
+    IF_GEMM_KERNEL(CK_STATUS_INVALID_KERNEL, split_k, 0);
+    IF_GEMM_KERNEL(CK_STATUS_INVALID_KERNEL, split_k, 300);
+    IF_GEMM_KERNEL(CK_STATUS_INVALID_KERNEL, vector[0], -1);
+    IF_GEMM_KERNEL(CK_STATUS_INVALID_KERNEL, elementwise, "of my own");
+    IF_GEMM_KERNEL(CK_STATUS_INVALID_ARGUMENT, layout[2], 3);
+    IF_GEMM_KERNEL(CK_STATUS_INVALID_STRUCT, struct_size, 0);
     CHECK(size_of_registry(registry) == 3);
 
     ANSWERS(CK_STATUS_NOT_FOUND, ck_registry_remove_kernel(registry, "nothing"));
@@ -503,7 +505,7 @@ static void kernels_are_described(void) {
 /* A model's key and hardware by its caller, and models that are built in. */
 static void models_have_keys(const char *repository) {
     ck_registry *registry = full_registry();
-    char *directory = path_in(repository, "tests/golden/models/conv_small");
+    const char *directory = path_in(repository, "tests/golden/models/conv_small");
     ck_hardware hardware;
     ANSWERS(CK_STATUS_NULL_POINTER, ck_hardware_init(NULL, NULL));
     ANSWERS(CK_STATUS_NOT_FOUND, ck_hardware_init(&hardware, "gfx906"));
@@ -620,7 +622,6 @@ static void models_have_keys(const char *repository) {
     all.embedded_models = 1;
     ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &all));
     ck_registry_destroy(registry);
-    free(directory);
 }
 
 static int tuned_within = 0;
@@ -663,7 +664,7 @@ static void stores_are_refreshed(const char *scratch) {
     ck_registry *registry = full_registry();
     ANSWERS(CK_STATUS_OK, ck_registry_refresh_store(registry)); /* it has none */
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_refresh_store(NULL));
-    char *store = path_in(scratch, "winners.db");
+    const char *store = path_in(scratch, "winners.db");
     ck_options options = quiet_options();
     options.store = store;
     options.arch = "gfx950";
@@ -671,18 +672,17 @@ static void stores_are_refreshed(const char *scratch) {
     ANSWERS(CK_STATUS_OK, ck_registry_set_options(registry, &options));
     ANSWERS(CK_STATUS_OK, ck_registry_refresh_store(registry));
     size_t waiting = 1;
-    char *reason = store;
+    char *reason = (char *)store;
     ANSWERS(CK_STATUS_OK, ck_registry_store_status(registry, &waiting, &reason));
     CHECK(waiting == 0 && reason == NULL);
     ANSWERS(CK_STATUS_OK, ck_registry_store_status(registry, NULL, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_store_status(NULL, &waiting, &reason));
     ck_registry_destroy(registry);
-    free(store);
 }
 
 static void models_are_loaded(const char *repository) {
     ck_registry *registry = full_registry();
-    char *directory = path_in(repository, "tests/golden/models/conv_small");
+    const char *directory = path_in(repository, "tests/golden/models/conv_small");
     ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, directory, NULL));
     ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model(registry, repository, NULL));
     ANSWERS(CK_STATUS_INVALID_MODEL, ck_registry_load_model(registry, "/there/is/no/such/directory", NULL));
@@ -694,8 +694,8 @@ static void models_are_loaded(const char *repository) {
     ANSWERS(CK_STATUS_NULL_POINTER, ck_registry_remove_models(NULL));
     ANSWERS(CK_STATUS_OK, ck_registry_remove_models(registry));
 
-    char *spec_path = path_in(directory, "feature_spec.json");
-    char *forest_path = path_in(directory, "model_tflops.lgbm.gz");
+    const char *spec_path = path_in(directory, "feature_spec.json");
+    const char *forest_path = path_in(directory, "model_tflops.lgbm.gz");
     size_t spec_len = 0;
     char *spec = read_file(spec_path, &spec_len);
     SIZED(ck_forest_bytes, forest);
@@ -733,9 +733,6 @@ static void models_are_loaded(const char *repository) {
     ck_registry_destroy(registry);
     free(bytes);
     free(spec);
-    free(spec_path);
-    free(forest_path);
-    free(directory);
 }
 
 static void bad_problems_are_refused(void) {
@@ -837,8 +834,8 @@ static void selecting(const char *repository, const char *scratch) {
     CHECK(count == 99);
 
     /* With one: its best. */
-    char *conv_model = path_in(repository, "tests/golden/models/conv_small");
-    char *gemm_model = path_in(repository, "tests/golden/models/gemm_small");
+    const char *conv_model = path_in(repository, "tests/golden/models/conv_small");
+    const char *gemm_model = path_in(repository, "tests/golden/models/gemm_small");
     ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, conv_model, NULL));
     ANSWERS(CK_STATUS_OK, ck_registry_load_model(registry, gemm_model, NULL));
     ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
@@ -925,7 +922,7 @@ static void selecting(const char *repository, const char *scratch) {
     problem = resnet();
 
     /* Overrides come first; one that cannot be followed is an error, never passed over. */
-    char *rules = path_in(scratch, "rules.txt");
+    const char *rules = path_in(scratch, "rules.txt");
     write_file(rules, "N=16,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1 -> "
                       "grouped_conv_forward_bf16_2d_64x128x64_compv4\n"
                       "N=1,C=256,K=128,Hi=28,Wi=28,Y=3,X=3,pad_h=1,pad_w=1 -> grouped_conv_of_my_own\n");
@@ -946,9 +943,6 @@ static void selecting(const char *repository, const char *scratch) {
     ANSWERS(CK_STATUS_OK, ck_registry_clear(registry));
     ANSWERS(CK_STATUS_NO_KERNEL, ck_registry_select_conv(registry, &problem, &selection));
     ck_registry_destroy(registry);
-    free(rules);
-    free(conv_model);
-    free(gemm_model);
 }
 
 typedef struct {
@@ -1163,10 +1157,9 @@ static ck_column column(const char *name) {
 
 /* Rows of named cells: one forest, a table of kernels, and a problem as JSON. */
 static void rows_are_scored(const char *root) {
-    char *directory = path_in(root, "tests/golden/models/gemm_small");
+    const char *directory = path_in(root, "tests/golden/models/gemm_small");
     const char *const problem = "{\"m\": 128, \"n\": 1536, \"k\": 7168, \"dtype\": \"fp8\", \"layout\": \"rcr\"}";
-    ck_row_options options;
-    ANSWERS(CK_STATUS_OK, ck_row_options_init(&options));
+    ck_row_options options = row_options();
 
     char *text = NULL;
     ANSWERS(CK_STATUS_OK, ck_spec_describe(directory, &options, &text));
@@ -1185,24 +1178,17 @@ static void rows_are_scored(const char *root) {
     ck_model *model = NULL;
     ANSWERS(CK_STATUS_NULL_POINTER, ck_model_create(directory, NULL, NULL));
     ANSWERS(CK_STATUS_NULL_POINTER, ck_model_create(NULL, NULL, &model));
-    options.target = CK_TARGET_RELATIVE;
-    ANSWERS(CK_STATUS_NOT_FOUND, ck_model_create(directory, &options, &model));
-    options.target = 7;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_model_create(directory, &options, &model));
-    options.target = CK_TARGET_TFLOPS;
-    options.uncoded = 3;
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_model_create(directory, &options, &model));
-    options.uncoded = CK_UNCODED_UPSTREAM;
-    options.engine = "magic";
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_model_create(directory, &options, &model));
-    options.engine = "GroupedConvFeatureEngine";
-    ANSWERS(CK_STATUS_INVALID_MODEL, ck_model_create(directory, &options, &model));
-    options.engine = "gemm72";
-    options.hardware = "[1]";
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_model_create(directory, &options, &model));
-    options.hardware = "{\"cus\": 1}";
-    ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_model_create(directory, &options, &model));
+    IF_ROWS(CK_STATUS_NOT_FOUND, target, CK_TARGET_RELATIVE);
+    IF_ROWS(CK_STATUS_INVALID_ARGUMENT, target, 7);
+    IF_ROWS(CK_STATUS_INVALID_ARGUMENT, uncoded, 3);
+    IF_ROWS(CK_STATUS_INVALID_ARGUMENT, engine, "magic");
+    IF_ROWS(CK_STATUS_INVALID_MODEL, engine, "GroupedConvFeatureEngine");
+    IF_ROWS(CK_STATUS_INVALID_ARGUMENT, hardware, "[1]");
+    IF_ROWS(CK_STATUS_INVALID_ARGUMENT, hardware, "{\"cus\": 1}");
     CHECK(model == NULL);
+    options = row_options();
+    options.uncoded = CK_UNCODED_UPSTREAM;
+    options.engine = "gemm72";
     options.hardware = "{\"num_cus\": 256}";
     ANSWERS(CK_STATUS_OK, ck_model_create(directory, &options, &model));
     CHECK(model != NULL);
@@ -1259,11 +1245,9 @@ static void rows_are_scored(const char *root) {
     ANSWERS(CK_STATUS_NULL_POINTER, ck_engine_describe(&options, NULL));
 
     /* A forest by itself takes such features. */
-    char file[4096];
-    snprintf(file, sizeof file, "%s/model_tflops.lgbm.gz", directory);
     ck_forest *forest = NULL;
     size_t width = 0;
-    ANSWERS(CK_STATUS_OK, ck_forest_create(file, &forest));
+    ANSWERS(CK_STATUS_OK, ck_forest_create(path_in(directory, "model_tflops.lgbm.gz"), &forest));
     ANSWERS(CK_STATUS_INVALID_MODEL, ck_forest_create("/there/is/no/such/forest", &forest));
     ANSWERS(CK_STATUS_OK, ck_forest_width(forest, &width));
     CHECK(width == 72);
@@ -1327,7 +1311,6 @@ static void rows_are_scored(const char *root) {
     ck_pool_destroy(pool);
     ck_pool_destroy(NULL);
     ck_model_destroy(NULL);
-    free(directory);
 }
 
 int main(int argc, char **argv) {

@@ -52,15 +52,11 @@ static void find(void *library, const char *name, void *function) {
 }
 
 static copy opened(const char *path, const char *store, int64_t number) {
-    copy one;
-    memset(&one, 0, sizeof one);
-    one.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    copy one = {.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL), .store = store, .number = number};
     if (one.handle == NULL) {
         printf("%s\n", dlerror());
         exit(2);
     }
-    one.store = store;
-    one.number = number;
     find(one.handle, "ck_registry_create", &one.create);
     find(one.handle, "ck_registry_destroy", &one.destroy);
     find(one.handle, "ck_registry_add_kernel", &one.add);
@@ -80,22 +76,18 @@ static float measured(const ck_conv_problem *problem, void *stream, void *user) 
 }
 
 static ck_registry *registry_of(const copy *one) {
-    ck_options options;
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
-    options.ignore_environment = 1;
-    options.mode = CK_MODE_SEARCH;
-    options.store = one->store;
-    options.arch = "gfx950";
-    options.host_timing = 1;
-    options.repeats = 2;
-    options.warmup = -1;
+    const ck_options options = {
+        .struct_size = sizeof options,
+        .ignore_environment = 1,
+        .mode = CK_MODE_SEARCH,
+        .store = one->store,
+        .arch = "gfx950",
+        .host_timing = 1,
+        .repeats = 2,
+        .warmup = -1,
+    };
+    const ck_kernel_hooks hooks = {.struct_size = sizeof hooks, .priority = 1, .run_conv = measured};
     ck_registry *registry = NULL;
-    ck_kernel_hooks hooks;
-    memset(&hooks, 0, sizeof hooks);
-    hooks.struct_size = sizeof hooks;
-    hooks.priority = 1;
-    hooks.run_conv = measured;
     if (one->create(&options, &registry) != CK_STATUS_OK ||
         one->add(registry, "grouped_conv_forward_bf16_2d_64x64x64_compv3", &hooks) != CK_STATUS_OK) {
         fail("create", one->error());
@@ -109,9 +101,7 @@ static int32_t source_of(const copy *one, const ck_registry *registry, int64_t n
     problem.n = n;
     problem.c = c;
     problem.k = 64;
-    ck_selection selection;
-    memset(&selection, 0, sizeof selection);
-    selection.struct_size = sizeof selection;
+    ck_selection selection = {.struct_size = sizeof selection};
     if (one->select(registry, &problem, &selection) != CK_STATUS_OK) {
         fail("select", one->error());
     }

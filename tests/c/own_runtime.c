@@ -25,9 +25,7 @@ int main(int argc, char **argv) {
         printf("usage: own_runtime STORE\n");
         return 2;
     }
-    ck_options options;
-    memset(&options, 0, sizeof options);
-    options.struct_size = sizeof options;
+    SIZED(ck_options, options);
     options.ignore_environment = 1;
     options.mode = CK_MODE_SEARCH;
     options.host_timing = 1;
@@ -35,16 +33,12 @@ int main(int argc, char **argv) {
     options.store = argv[1];
     ck_registry *registry = NULL;
     ANSWERS(CK_STATUS_OK, ck_registry_create(&options, &registry));
-    ck_kernel_hooks hooks;
-    memset(&hooks, 0, sizeof hooks);
-    hooks.struct_size = sizeof hooks;
+    SIZED(ck_kernel_hooks, hooks);
     hooks.run_conv = a_millisecond;
     ANSWERS(CK_STATUS_OK, ck_registry_add_kernel(registry, "grouped_conv_forward_bf16_2d_64x64x64_compv3", &hooks));
     ck_conv_problem problem;
     ANSWERS(CK_STATUS_OK, ck_conv_problem_init(&problem));
-    ck_selection selection;
-    memset(&selection, 0, sizeof selection);
-    selection.struct_size = sizeof selection;
+    SIZED(ck_selection, selection);
     ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));
     CHECK(selection.source == CK_SOURCE_SEARCH);
     ANSWERS(CK_STATUS_OK, ck_registry_select_conv(registry, &problem, &selection));

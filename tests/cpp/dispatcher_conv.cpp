@@ -11,11 +11,13 @@
 #include <thread>
 #include <vector>
 
-#include "../c/check.h"
 #include "generation.hpp"
+
+#include "common.hpp"
 
 using namespace ck_select;
 using namespace generation;
+using namespace common;
 
 namespace {
 
@@ -42,28 +44,33 @@ void operator delete[](void* made, std::size_t) noexcept { std::free(made); }
 void* (*const not_counted)(std::size_t) = &counted;
 #endif
 
-// The runtime that a program with kernels has loaded. Its memory is the host's.
+// The runtime that a program with kernels has loaded. Its memory is the host's. The names are those of the linker: with
+// CK's own headers, HIP's declarations are here, too.
 namespace {
 std::atomic<long> on_device{0};
 long device_limit = -1;
 }  // namespace
-extern "C" int hipMalloc(void** made, std::size_t size) {
+int allocate(void** made, std::size_t size) __asm__("hipMalloc");
+int release(void* made) __asm__("hipFree");
+int copy(void* to, const void* from, std::size_t size, int kind) __asm__("hipMemcpy");
+int device_of(int* device) __asm__("hipGetDevice");
+int allocate(void** made, std::size_t size) {
   if (device_limit >= 0 && on_device >= device_limit) return 2;
   *made = std::malloc(size);
   ++on_device;
   return 0;
 }
-extern "C" int hipFree(void* made) {
+int release(void* made) {
   std::free(made);
   --on_device;
   return 0;
 }
-extern "C" int hipMemcpy(void* to, const void* from, std::size_t size, int kind) {
+int copy(void* to, const void* from, std::size_t size, int kind) {
   CHECK(kind == 1);
   std::copy_n(static_cast<const char*>(from), size, static_cast<char*>(to));
   return 0;
 }
-extern "C" int hipGetDevice(int* device) {
+int device_of(int* device) {
   *device = 3;
   return 0;
 }
@@ -80,34 +87,6 @@ std::string root;
 std::string models;
 const Instance* ran = nullptr;
 Seen ran_with;
-std::vector<std::string> log_lines;
-
-void keep_line(std::int32_t level, const char* source, const char* text, void* /*user*/) {
-  if (std::string(source) == "dispatcher") log_lines.push_back(std::to_string(level) + ' ' + text);
-}
-
-bool logged(const std::string& part) {
-  return std::any_of(log_lines.begin(), log_lines.end(),
-                     [&](const std::string& line) { return line.find(part) != std::string::npos; });
-}
-
-/// Without the estimate, so that what has no model is CK's choice.
-SelectorOptions quiet() {
-  SelectorOptions options;
-  options.registry.ignore_environment = true;
-  options.registry.estimate = false;
-  return options;
-}
-
-template <class Body>
-Status thrown(Body body) {
-  try {
-    body();
-    return Status::ok;
-  } catch (const Error& error) {
-    return error.status();
-  }
-}
 
 /// A kernel that tells what it was run with.
 std::shared_ptr<Instance> telling(const Key& key, const std::string& name, Supports supports = nullptr, float ms = 1) {
@@ -124,6 +103,20 @@ std::shared_ptr<Instance> telling(const Key& key, const std::string& name, Suppo
 std::string name_of(const GroupedConvSelector<Registry_>& selector, const Problem& problem) {
   const auto* found = selector.get_solution(problem);
   return found == nullptr ? "" : found->name();
+}
+
+SelectorOptions by_model() {
+  SelectorOptions options = quiet();
+  options.models = {models + "/conv_small"};
+  return options;
+}
+
+/// CK's dispatcher, which asks a selector.
+ck::GroupedConvDispatcher asking(Registry_& registry, const GroupedConvSelector<Registry_>& selector) {
+  ck::GroupedConvDispatcher dispatcher(&registry);
+  dispatcher.set_heuristic(selector.heuristic());
+  dispatcher.set_strategy(ck::GroupedConvDispatcher::SelectionStrategy::Heuristic);
+  return dispatcher;
 }
 
 template <class K>
@@ -335,9 +328,7 @@ void ambiguity_is_told_once() {
   for (int time = 0; time < 3; ++time)
     CHECK(selector.heuristic()(problem).empty() && name_of(selector, problem).empty());
   CHECK(thrown([&] { (void)selector.explain(problem); }) == Status::invalid_problem);
-  const auto errors =
-      std::count_if(log_lines.begin(), log_lines.end(), [](const std::string& line) { return line[0] == '1'; });
-  CHECK(errors == 1 && logged("set SelectorOptions::dtype and layout"));
+  CHECK(errors_logged() == 1 && logged("set SelectorOptions::dtype and layout"));
   SelectorOptions said = quiet();
   said.dtype = "fp16";
   CHECK(name_of(GroupedConvSelector(registry, said), problem) == "fp16");
@@ -381,16 +372,13 @@ std::vector<Problem> sixty() {
 void what_is_named_is_what_runs() {
   Registry_ registry;
   fill(registry);
-  SelectorOptions options = quiet();
-  options.models = {models + "/conv_small"};
+  SelectorOptions options = by_model();
 #ifdef EXACT_NAMES
   options.exact_names = true;
 #endif
   const GroupedConvSelector selector(registry, options);
   const GroupedConvRunner runner(&registry, options);
-  ck::GroupedConvDispatcher dispatcher(&registry);
-  dispatcher.set_heuristic(selector.heuristic());
-  dispatcher.set_strategy(ck::GroupedConvDispatcher::SelectionStrategy::Heuristic);
+  auto dispatcher = asking(registry, selector);
   const auto problems = sixty();
   CHECK(problems.size() == 60);
   int by_run = 0, by_runner = 0, by_dispatcher = 0, as_listed = 0;
@@ -428,8 +416,7 @@ void runners_are_dispatchers() {
   Registry_ registry;
   CHECK(add(registry, telling(key_of(64, 64, 64), "low"), ck::Priority::Low));
   CHECK(add(registry, telling(key_of(128, 64, 64), "high"), ck::Priority::High));
-  SelectorOptions options = quiet();
-  options.models = {models + "/conv_small"};
+  SelectorOptions options = by_model();
   GroupedConvRunner runner(&registry, options);
   Problem problem = layer(16, 256, 128, 28);
   problem.split_k = 4;
@@ -450,13 +437,8 @@ void runners_are_dispatchers() {
 
   problem.op = ck::GroupedConvOp::BackwardWeight;
   CHECK(runner.select_kernel(problem) == nullptr);
-  bool is_told = false;
-  try {
-    (void)runner.run(in, wei, out, problem);
-  } catch (const ck::NoKernelFound& error) {
-    is_told = std::string(error.what()).find("no kernel can run ") != std::string::npos;
-  }
-  CHECK(is_told);
+  const auto run = [&] { (void)runner.run(in, wei, out, problem); };
+  CHECK(raised<ck::NoKernelFound>(run).find("no kernel can run ") != std::string::npos);
   CHECK(thrown([] { GroupedConvRunner<Registry_> none(nullptr); }) == Status::null_pointer);
 
   // What a kernel throws comes through, and the buffers are what they were.
@@ -464,13 +446,8 @@ void runners_are_dispatchers() {
   CHECK(add(throwing, make(key_of(64, 64, 64), "throws",
                            [](const Problem&, void*) -> float { throw std::runtime_error("no"); })));
   GroupedConvRunner thrower(&throwing, quiet());
-  bool threw = false;
-  try {
-    (void)thrower.run(in, wei, out, layer(16, 64, 64, 28));
-  } catch (const std::runtime_error& error) {
-    threw = std::string(error.what()) == "no";
-  }
-  CHECK(threw && seen() == before);
+  const auto throws = [&] { (void)thrower.run(in, wei, out, layer(16, 64, 64, 28)); };
+  CHECK(raised<std::runtime_error>(throws) == "no" && seen() == before);
 }
 
 /// Predicates of the gradient of the weight read the split where run() puts it.
@@ -510,20 +487,12 @@ void parts_are_chosen() {
 void heuristics_never_throw() {
   Registry_ registry;
   GroupedConvSelector selector(registry, quiet());
-  ck::GroupedConvDispatcher dispatcher(&registry);
-  dispatcher.set_heuristic(selector.heuristic());
-  dispatcher.set_strategy(ck::GroupedConvDispatcher::SelectionStrategy::Heuristic);
+  auto dispatcher = asking(registry, selector);
   const Problem problem = layer(16, 64, 64, 28);
   log_lines.clear();
   CHECK(selector.heuristic()(problem).empty() && dispatcher.select_kernel(problem) == nullptr);
   CHECK(logged("no answer"));
-  bool is_cks = false;
-  try {
-    (void)dispatcher.run(in, wei, out, problem);
-  } catch (const ck::NoKernelFound&) {
-    is_cks = true;
-  }
-  CHECK(is_cks);
+  CHECK(!raised<ck::NoKernelFound>([&] { (void)dispatcher.run(in, wei, out, problem); }).empty());
   // One that CK would take: it goes on as without us.
   CHECK(add(registry, telling(key_of(64, 64, 64, "of_my_own"), "not_ours")));
   CHECK(selector.heuristic()(problem).empty() && dispatcher.select_kernel(problem)->name() == "not_ours");
@@ -536,12 +505,9 @@ void parts_of_names_find_no_wrong_kernel() {
   CHECK(add(registry, telling(key_of(128, 128, 64), "conv_128")));
   CHECK(add(registry, telling(key_of(128, 128, 32), "conv_128_dsb", [&](const Problem&) { return dsb_fits; })));
   CHECK(add(registry, telling(key_of(16, 64, 64), "conv_16")));
-  SelectorOptions options = quiet();
-  options.models = {models + "/conv_small"};
+  SelectorOptions options = by_model();
   GroupedConvSelector selector(registry, options);
-  ck::GroupedConvDispatcher dispatcher(&registry);
-  dispatcher.set_heuristic(selector.heuristic());
-  dispatcher.set_strategy(ck::GroupedConvDispatcher::SelectionStrategy::Heuristic);
+  auto dispatcher = asking(registry, selector);
   const Problem problem = layer(16, 256, 256, 28);
   CHECK(detail::is_supported(*dispatcher.select_kernel(problem), problem));
   dsb_fits = false;
@@ -703,12 +669,7 @@ void one_that_throws_counts_as_no() {
   // The find of V3 ends with the exception, and a runner by priority ended with it; those before ask no kernel.
   GroupedConvRunner runner(&registry, quiet());
   runner.set_strategy(GroupedConvRunner<Registry_>::SelectionStrategy::PriorityBased);
-  std::string told;
-  try {
-    (void)runner.run(in, wei, out, problem);
-  } catch (const ck::NoKernelFound& error) {
-    told = error.what();
-  }
+  const std::string told = raised<ck::NoKernelFound>([&] { (void)runner.run(in, wei, out, problem); });
   CHECK(!has_context<> || (runner.select(problem) == nullptr && told.find(message) != std::string::npos));
   CHECK(add(registry, telling(key_of(128, 64, 64), "sound")));
   for (const bool estimates : {false, true}) {
@@ -783,13 +744,7 @@ void changes_are_followed() {
 
 /// A search brings its own operands, in place of what the dispatcher has not yet set.
 void searches_bring_operands() {
-  SelectorOptions options = quiet();
-  options.registry.mode = Mode::search;
-  options.registry.host_timing = true;
-  options.registry.arch = "gfx950";
-  options.registry.store = "off";
-  options.registry.warmup = 0;
-  options.registry.repeats = 2;
+  SelectorOptions options = searching(quiet());
   options.run_convolutions = true;
   Registry_ registry;
   int searched = 0;
@@ -821,9 +776,7 @@ void searches_bring_operands() {
   CHECK(add(registry, make(key_of(16, 64, 64), "stub", timed(0))));
   CHECK(add(registry, make(key_of(16, 64, 128), "throws", timed(99))));
   const GroupedConvSelector selector(registry, options);
-  ck::GroupedConvDispatcher dispatcher(&registry);
-  dispatcher.set_heuristic(selector.heuristic());
-  dispatcher.set_strategy(ck::GroupedConvDispatcher::SelectionStrategy::Heuristic);
+  auto dispatcher = asking(registry, selector);
   Problem problem = layer(2, 64, 64, 28);
   const Seen before = seen();
   CHECK(dispatcher.run(in, wei, out, problem) == 1.0F && ran_with.input == in && searched > 4 && on_device == 0);
@@ -860,7 +813,7 @@ void searches_bring_operands() {
   options.memory.allocate = [&](std::size_t bytes) { ++made; return std::calloc(1, bytes); };
   options.memory.release = [&](void* memory) { --made; ++given; std::free(memory); };
   options.device = 3;
-  options.memory.copy = [](void* to, const void* from, std::size_t size) { return hipMemcpy(to, from, size, 1) == 0; };
+  options.memory.copy = [](void* to, const void* from, std::size_t size) { return copy(to, from, size, 1) == 0; };
   CHECK(GroupedConvSelector(registry, options).find(problem).selection.source == Source::search);
   CHECK(made == 0 && given == 3);
   // Nothing is run that may not be.
@@ -895,8 +848,7 @@ void random_values_are_numbers() {
 void the_hot_path_allocates_nothing() {
   Registry_ registry;
   fill(registry);
-  SelectorOptions options = quiet();
-  options.models = {models + "/conv_small"};
+  SelectorOptions options = by_model();
   const GroupedConvRunner runner(&registry, options);
   const auto problems = sixty();
   for (int round = 0; round < 2; ++round) {

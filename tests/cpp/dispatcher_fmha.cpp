@@ -10,10 +10,10 @@
 #include <variant>
 #include <vector>
 
-#include "../c/check.h"
-#include "ck_select_dispatcher.hpp"
+#include "common.hpp"
 
 using namespace ck_select;
+using namespace common;
 static_assert(generation<ck_tile::dispatcher::FmhaRegistry>() == Generation::f1);
 namespace ck = ck_tile::dispatcher;
 
@@ -65,6 +65,12 @@ ck::FmhaKernelKey key(ck::FmhaKernelFamily family, std::uint16_t m0, std::uint16
   key.algorithm.hdim_q_alignment = key.algorithm.hdim_v_alignment = 128;
   key.gfx_arch = "gfx950";
   return key;
+}
+
+std::shared_ptr<Kernel> add(ck::FmhaRegistry& registry, const ck::FmhaKernelKey& key) {
+  const auto kernel = std::make_shared<Kernel>(key);
+  CHECK(registry.register_kernel(kernel));
+  return kernel;
 }
 
 ck::FmhaProblem problem(std::int64_t queries, std::int64_t keys) {
@@ -126,10 +132,8 @@ SelectorOptions options() {
 
 void only_what_supports_the_problem_is_chosen() {
   ck::FmhaRegistry registry;
-  auto small = std::make_shared<Kernel>(key(ck::FmhaKernelFamily::Fwd, 16, 64));
-  auto large = std::make_shared<Kernel>(key(ck::FmhaKernelFamily::Fwd, 128, 64));
-  registry.register_kernel(small);
-  registry.register_kernel(large);
+  const auto small = add(registry, key(ck::FmhaKernelFamily::Fwd, 16, 64));
+  const auto large = add(registry, key(ck::FmhaKernelFamily::Fwd, 128, 64));
   const FmhaSelector selector(registry, options());
   CHECK(selector.skipped().empty());
   // By the estimate: one query wastes a tall tile, many queries a flat one.
@@ -156,12 +160,11 @@ void only_what_supports_the_problem_is_chosen() {
 
 void plans_have_a_kernel_for_each_stage() {
   ck::FmhaRegistry registry;
-  registry.register_kernel(std::make_shared<Kernel>(key(ck::FmhaKernelFamily::FwdSplitKv, 16, 64)));
-  registry.register_kernel(std::make_shared<Kernel>(key(ck::FmhaKernelFamily::FwdSplitKv, 64, 64)));
+  add(registry, key(ck::FmhaKernelFamily::FwdSplitKv, 16, 64));
+  add(registry, key(ck::FmhaKernelFamily::FwdSplitKv, 64, 64));
   const FmhaSelector selector(registry, options());
   CHECK(selector.plan(split(1, 8192)).stages.empty());  // nothing combines
-  auto combine = std::make_shared<Kernel>(key(ck::FmhaKernelFamily::FwdSplitKvCombine, 32, 128));
-  registry.register_kernel(combine);
+  const auto combine = add(registry, key(ck::FmhaKernelFamily::FwdSplitKvCombine, 32, 128));
   ck::FmhaProblem many = split(1, 8192);
   many.batch = 64;
   const auto plan = selector.plan(many);
@@ -183,9 +186,9 @@ void plans_have_a_kernel_for_each_stage() {
 
 void dispatchers_take_the_heuristic() {
   ck::FmhaRegistry registry;
-  registry.register_kernel(std::make_shared<Kernel>(key(ck::FmhaKernelFamily::FwdSplitKv, 64, 64)));
-  registry.register_kernel(std::make_shared<Kernel>(key(ck::FmhaKernelFamily::FwdSplitKv, 16, 64)));
-  registry.register_kernel(std::make_shared<Kernel>(key(ck::FmhaKernelFamily::FwdSplitKvCombine, 32, 128)));
+  add(registry, key(ck::FmhaKernelFamily::FwdSplitKv, 64, 64));
+  add(registry, key(ck::FmhaKernelFamily::FwdSplitKv, 16, 64));
+  add(registry, key(ck::FmhaKernelFamily::FwdSplitKvCombine, 32, 128));
   const FmhaSelector selector(registry, options());
   ck::FmhaDispatcher dispatcher(&registry);
   dispatcher.set_heuristic(selector.heuristic());
@@ -200,51 +203,31 @@ void dispatchers_take_the_heuristic() {
 void runners_run_what_was_chosen() {
   ck::FmhaRegistry registry;
   for (const std::uint16_t m0 : {std::uint16_t{16}, std::uint16_t{64}})
-    registry.register_kernel(std::make_shared<Kernel>(key(ck::FmhaKernelFamily::FwdSplitKv, m0, 64)));
+    add(registry, key(ck::FmhaKernelFamily::FwdSplitKv, m0, 64));
   SelectorOptions at = options();
   at.arch = "gfx950";
   const FmhaRunner runner(&registry, at);
   const ck::FmhaInvocation invocation = split_call(1, 8192);
-  bool is_told = false;
-  try {
-    (void)runner.run(invocation);
-  } catch (const ck::NoKernelFound&) {
-    is_told = true;
-  }
-  CHECK(is_told && Kernel::launched.empty());
-  registry.register_kernel(std::make_shared<Kernel>(key(ck::FmhaKernelFamily::FwdSplitKvCombine, 32, 128)));
+  CHECK(!raised<ck::NoKernelFound>([&] { (void)runner.run(invocation); }).empty() && Kernel::launched.empty());
+  add(registry, key(ck::FmhaKernelFamily::FwdSplitKvCombine, 32, 128));
   const auto plan = runner.plan(invocation);
   CHECK(plan.stages.size() == 2 && Kernel::launched.empty());
   CHECK(runner.run(invocation) == 0.0F && Kernel::launched.size() == 2);
   for (std::size_t stage = 0; stage < 2; ++stage)
     CHECK(Kernel::launched[stage] == plan.stages[stage].solution.instance->get_name());
-  bool refused = false;
-  try {
-    const FmhaRunner<ck::FmhaRegistry> without(nullptr);
-  } catch (const Error& error) {
-    refused = error.status() == Status::null_pointer;
-  }
-  CHECK(refused);
+  CHECK(thrown([] { const FmhaRunner<ck::FmhaRegistry> without(nullptr); }) == Status::null_pointer);
   Kernel::launched.clear();
 }
 
 void searches_run_on_the_operands_of_the_call() {
-  SelectorOptions measured = options();
+  SelectorOptions measured = searching(options());
   measured.arch = "gfx950";
-  measured.registry.mode = Mode::search;
-  measured.registry.host_timing = true;
-  measured.registry.arch = "gfx950";
-  measured.registry.store = "off";
-  measured.registry.warmup = 0;
-  measured.registry.repeats = 2;
   ck::FmhaRegistry registry;
   // The estimate prefers a flat tile for one query.
-  auto small = std::make_shared<Kernel>(key(ck::FmhaKernelFamily::Fwd, 16, 64));
-  auto large = std::make_shared<Kernel>(key(ck::FmhaKernelFamily::Fwd, 128, 64));
+  const auto small = add(registry, key(ck::FmhaKernelFamily::Fwd, 16, 64));
+  const auto large = add(registry, key(ck::FmhaKernelFamily::Fwd, 128, 64));
   small->ms = 3;
   large->ms = 2;
-  registry.register_kernel(small);
-  registry.register_kernel(large);
   auto args = args_of<fmha_fwd_args>(1, 4096);
   args.batch = 64;
   const auto invocation = ck::FmhaInvocation::make(traits_of<fmha_fwd_traits>(), args);
@@ -267,7 +250,7 @@ void searches_run_on_the_operands_of_the_call() {
   ck::FmhaKernelKey append = key(ck::FmhaKernelFamily::FwdAppendKv, 64, 64);
   append.algorithm.pipeline = "appendkv";
   append.signature.has_lse = false;
-  appending.register_kernel(std::make_shared<Kernel>(append));
+  add(appending, append);
   const auto appends = ck::FmhaInvocation::make(traits_of<fmha_fwd_appendkv_traits>(),
                                                 args_of<fmha_fwd_appendkv_args>(1, 4096));
   const auto plan = FmhaRunner(&appending, measured).plan(appends);
@@ -280,7 +263,7 @@ void kernels_of_one_identifier_are_one_registration() {
   ck::FmhaKernelKey capped = key(ck::FmhaKernelFamily::Fwd, 128, 64);
   capped.signature.has_logits_soft_cap = true;
   const bool has_cap = capped.encode_identifier().find("_sc1") != std::string::npos;
-  CHECK(registry.register_kernel(std::make_shared<Kernel>(capped)));
+  add(registry, capped);
   CHECK(registry.register_kernel(std::make_shared<Kernel>(key(ck::FmhaKernelFamily::Fwd, 128, 64))) == has_cap);
   const FmhaSelector selector(registry, options());
   CHECK((selector.find(problem(128, 128)).status == Status::ok) == has_cap);
@@ -419,8 +402,8 @@ void the_longest_sequence_counts_in_batch_mode() {
 void plans_say_what_is_wrong() {
   // plan_splits threw where plan had no stages.
   ck::FmhaRegistry registry;
-  registry.register_kernel(std::make_shared<Kernel>(key(ck::FmhaKernelFamily::FwdSplitKv, 16, 64)));
-  registry.register_kernel(std::make_shared<Kernel>(key(ck::FmhaKernelFamily::Fwd, 16, 64)));
+  add(registry, key(ck::FmhaKernelFamily::FwdSplitKv, 16, 64));
+  add(registry, key(ck::FmhaKernelFamily::Fwd, 16, 64));
   const FmhaSelector selector(registry, options());
   ck::FmhaProblem odd = split(1, 8192);
   odd.data_type = "half";
@@ -504,7 +487,7 @@ void ck_fits_tiles_first() {
   // What a heuristic falls back to: not the registry's first kernel.
   ck::FmhaRegistry registry;
   for (const std::uint16_t m0 : {std::uint16_t{16}, std::uint16_t{32}, std::uint16_t{64}, std::uint16_t{128}})
-    registry.register_kernel(std::make_shared<Kernel>(key(ck::FmhaKernelFamily::Fwd, m0, 64)));
+    add(registry, key(ck::FmhaKernelFamily::Fwd, m0, 64));
   ck::FmhaDispatcher dispatcher(&registry);
   for (const auto& [queries, m0] : {std::pair{16, 16}, {32, 32}, {48, 64}, {128, 128}, {4096, 64}, {5, 64}})
     CHECK(dispatcher.select_kernel(problem(queries, 64))->key().algorithm.tile_shape.m0 == m0);
@@ -521,7 +504,7 @@ void what_cannot_be_described_is_told() {
   ck::FmhaRegistry registry;
   ck::FmhaKernelKey odd = key(ck::FmhaKernelFamily::Fwd, 128, 64);
   odd.algorithm.pipeline = "sideways";
-  registry.register_kernel(std::make_shared<Kernel>(odd));
+  add(registry, odd);
   SelectorOptions quiet = options();
   std::string told;
   quiet.on_skipped = [&told](const Skipped& skipped) { told = skipped.reason; };

@@ -8,10 +8,10 @@
 #include <string>
 #include <vector>
 
-#include "../c/check.h"
-#include "ck_select_dispatcher.hpp"
+#include "common.hpp"
 
 using namespace ck_select;
+using namespace common;
 namespace ck = ck_tile::dispatcher;
 namespace detail_ = ck_select::detail;
 
@@ -136,14 +136,6 @@ bool add(ck::Registry& registry, const ck::KernelKey& key, Supports supports = n
   return registry.register_kernel(std::make_shared<Kernel>(key, std::move(supports), std::move(run)), priority);
 }
 
-/// Without the estimate, so that what has no model is CK's choice.
-SelectorOptions quiet() {
-  SelectorOptions options;
-  options.registry.ignore_environment = true;
-  options.registry.estimate = false;
-  return options;
-}
-
 template <class Registry_, class Problem_>
 std::string name_of(const GemmSelector<Registry_>& selector, const Problem_& problem) {
   const auto* found = selector.get_solution(problem);
@@ -237,11 +229,6 @@ void only_kernels_that_fit_are_chosen() {
   CHECK(name_of(selector, ck::Problem{64, 64, 64}) == key_of(16, 256, 32).encode_identifier());
 }
 
-std::vector<std::string> errors;
-void keep_error(std::int32_t level, const char* /*source*/, const char* text, void* /*user*/) {
-  if (level == CK_LOG_LEVEL_ERROR) errors.push_back(text);
-}
-
 /// Where a problem leaves the choice (k_batch 0), kernels are asked about each number of parts, and run with the chosen.
 void parts_are_chosen() {
   ck::Registry registry;
@@ -265,15 +252,15 @@ void two_types_are_told_once() {
   ck::KernelKey key = key_of(128, 256, 32);
   key.signature.dtype_a = key.signature.dtype_b = key.signature.dtype_c = ck::DataType::FP16;
   CHECK(add(registry, key));
-  (void)ck_log_set_callback(CK_LOG_LEVEL_ERROR, keep_error, nullptr);
+  (void)ck_log_set_callback(CK_LOG_LEVEL_ERROR, keep_line, nullptr);
   SelectorOptions options = quiet();
   const GemmSelector selector(registry, options);
   for (int time = 0; time < 3; ++time) {
     CHECK(selector.get_solution(ck::Problem{64, 64, 64}) == nullptr &&
           selector.heuristic()(ck::Problem{64, 64, 64}).empty());
   }
-  CHECK(errors.size() == 1 && errors[0].find("set SelectorOptions::dtype and layout") != std::string::npos);
-  CHECK(errors[0].find("bf16 rcr") != std::string::npos && errors[0].find("fp16 rcr") != std::string::npos);
+  CHECK(errors_logged() == 1 && logged("set SelectorOptions::dtype and layout"));
+  CHECK(logged("bf16 rcr") && logged("fp16 rcr"));
   (void)ck_log_set_callback(CK_LOG_LEVEL_ERROR, nullptr, nullptr);
   options.dtype = "fp16";
   CHECK(name_of(GemmSelector(registry, options), ck::Problem{64, 64, 64}) == key.encode_identifier());
@@ -307,23 +294,12 @@ void what_is_named_is_what_runs(const std::string& models) {
     CHECK(ck_select::run(selector, ck::Problem{m, 4096, 4096}, operands) == 2.5F);
     CHECK(ran == name_of(selector, ck::Problem{m, 4096, 4096}) && !ran.empty());
   }
-  bool is_told = false;
-  try {
-    (void)ck_select::run(selector, ck::Problem{100, 4096, 4096}, operands);
-  } catch (const ck::NoKernelFound&) {
-    is_told = true;
-  }
-  CHECK(is_told);
+  const auto run = [&] { (void)ck_select::run(selector, ck::Problem{100, 4096, 4096}, operands); };
+  CHECK(!raised<ck::NoKernelFound>(run).empty());
 }
 
 void searches_bring_operands() {
-  SelectorOptions options = quiet();
-  options.registry.mode = Mode::search;
-  options.registry.host_timing = true;
-  options.registry.arch = "gfx950";
-  options.registry.store = "off";
-  options.registry.warmup = 0;
-  options.registry.repeats = 2;
+  SelectorOptions options = searching(quiet());
   ck::Registry registry;
   std::vector<std::vector<unsigned char>> memory;
   for (const std::uint16_t m : {std::uint16_t{64}, std::uint16_t{128}}) {

@@ -1,15 +1,15 @@
 // ck_select.hpp: what it adds to the C interface. Arguments: the repository.
 
-#include "ck_select.hpp"
-
 #include <cstring>
 #include <fstream>
 #include <sstream>
 #include <type_traits>
 
-#include "../c/check.h"
+#include "common.hpp"
 
 using namespace ck_select;
+using common::raised;
+using common::thrown;
 
 ConvProblem resnet_from_elsewhere();
 
@@ -29,18 +29,6 @@ Options quiet() {
   Options options;
   options.ignore_environment = true;
   return options;
-}
-
-/// The status of what the body throws; ok when it does not.
-template <class Body>
-Status thrown(Body body) {
-  try {
-    body();
-    return Status::ok;
-  } catch (const Error& error) {
-    CHECK(std::strlen(error.what()) > 5);
-    return error.status();
-  }
 }
 
 std::string file(const std::string& path) {
@@ -176,14 +164,9 @@ void described_kernels() {
   CHECK(copy.size() == 1 && copy.kernel_at(0)->user == &mark);
   copy.import_json(registry.export_json(Op::gemm), [](std::string_view) { return std::optional<Hooks>(); });
   CHECK(copy.size() == 1);
-  bool came_through = false;
-  try {
-    copy.import_json(registry.export_json(Op::gemm),
-                     [](std::string_view) -> std::optional<Hooks> { throw std::runtime_error("on purpose"); });
-  } catch (const std::runtime_error& error) {
-    came_through = std::string(error.what()) == "on purpose";
-  }
-  CHECK(came_through && copy.size() == 1);
+  const auto throws = [](std::string_view) -> std::optional<Hooks> { throw std::runtime_error("on purpose"); };
+  const auto import = [&] { copy.import_json(registry.export_json(Op::gemm), throws); };
+  CHECK(raised<std::runtime_error>(import) == "on purpose" && copy.size() == 1);
   copy.import_json(registry.export_json(Op::gemm));
   CHECK(copy.size() == 2 && copy.kernel_at(1)->user == nullptr);
   copy.refresh_store();
@@ -372,13 +355,7 @@ void statuses() {
   CHECK(ck_select::status_of([&] { registry.add(FIRST); }) == Status::ok && registry.size() == 1);
   CHECK(ck_select::status_of([&] { registry.add(FIRST); }) == Status::already_registered);
   CHECK(last_error().find(FIRST) != std::string::npos);
-  bool passed_on = false;
-  try {
-    (void)ck_select::status_of([] { throw std::bad_alloc(); });
-  } catch (const std::bad_alloc&) {
-    passed_on = true;
-  }
-  CHECK(passed_on);
+  CHECK(!raised<std::bad_alloc>([] { (void)ck_select::status_of([] { throw std::bad_alloc(); }); }).empty());
 }
 
 void owning() {

@@ -117,7 +117,7 @@ fn a_mixture_of_generations_does_not_compile() {
     let mixed = tools::scratch("mixed_generations");
     let _ = std::fs::remove_dir_all(&mixed);
     copy(&tools::source("cpp_examples/stand_in"), &mixed);
-    let header = mixed.join("v2/ck_tile/dispatcher/grouped_conv_registry.hpp");
+    let header = mixed.join("conv_with_buffers.hpp");
     let text = std::fs::read_to_string(&header).unwrap();
     let asked = "[[nodiscard]] bool is_supported(";
     assert!(text.contains(asked));
@@ -165,7 +165,7 @@ pub(super) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A checkout in which one declaration is another.
+/// A checkout in which one declaration is another, and one header is HIP.
 #[test]
 fn a_checkout_of_ck_is_compared_with_the_stand_ins() {
     if !tools::installed("python3") {
@@ -180,12 +180,13 @@ fn a_checkout_of_ck_is_compared_with_the_stand_ins() {
     };
     copy("base.hpp", "base.hpp");
     copy("conv_registry.hpp", "conv_registry.hpp");
-    for file in ["dispatcher_conv.hpp", "dispatcher/grouped_conv_registry.hpp"] {
-        copy(&format!("v3/ck_tile/{file}"), &format!("own/ck_tile/{file}"));
-    }
+    let registry = "ck_tile/dispatcher/grouped_conv_registry.hpp";
+    copy(&format!("v3/{registry}"), &format!("own/{registry}"));
+    std::fs::write(checkout.join("own/ck_tile/dispatcher_fmha.hpp"), "#include <hip/no_such.h>\n").unwrap();
     let mut command = Command::new("python3");
     let done = command.arg(tools::source("packaging/check_ck.py")).arg(&checkout).output().unwrap();
     let said = String::from_utf8_lossy(&done.stdout);
     assert!(!done.status.success() && said.contains("generation v3, 1 differences"), "{said}");
     assert!(said.contains("GroupedConvProblem::split_k: the stand-in has int "), "{said}");
+    assert!(said.contains("fmha: not checked"), "{said}");
 }

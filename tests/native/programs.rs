@@ -57,9 +57,6 @@ fn c_programs_can_call_everything() {
     for compilers in tools::compilers() {
         let program = tools::build(compilers.c, "c11", &["tests/c/api.c"], &[], "api");
         tools::run(Command::new(program).arg(ROOT).arg(&scratch));
-        // The same as C++: the header's declarations are extern "C".
-        let program = tools::build(compilers.cpp, "c++17", &["tests/cpp/c_header.cpp"], &[], "c_header");
-        tools::run(&mut Command::new(program));
     }
 }
 

@@ -4,16 +4,15 @@
 #ifndef CK_SELECT_STAND_IN_V3_HPP
 #define CK_SELECT_STAND_IN_V3_HPP
 
-#include <algorithm>
+#define STAND_IN_ASKED
+#define STAND_IN_NAMED
+
 #include <array>
-#include <tuple>
 
 #include "../../../conv_registry.hpp"
 
 namespace ck_tile {
 namespace dispatcher {
-
-enum class GroupedConvOp { Forward, BackwardData, BackwardWeight };
 
 struct GroupedConvProblem {
   using Axes = std::array<std::int64_t, 3>;
@@ -94,40 +93,6 @@ class ScopedConvInvocationContext {
 
  private:
   ConvInvocationContext before_;
-};
-
-/// Signature, architecture and name identify; the rest is told along.
-struct GroupedConvKernelKey {
-  std::string dtype_in, dtype_wei, dtype_out, layout;
-  int ndim_spatial = 2;
-  GroupedConvOp op = GroupedConvOp::Forward;
-  int tile_m = 1, tile_n = 128, tile_k = 128;
-  int wave_m = 2, wave_n = 2, wave_k = 1;
-  int warp_m = 32, warp_n = 32, warp_k = 16;
-  std::string pipeline = "compv3", scheduler = "intrawave", epilogue = "cshuffle";
-  int vector_size_a = 4, vector_size_b = 8, vector_size_c = 8;
-  int block_per_cu = 1, num_wave_groups = 1, num_groups_to_merge = 1;
-  std::string specialization = "default";
-  bool large_tensor = false;
-  bool streamk_enabled = false;
-  std::string streamk_reduction = "none";
-  bool streamk_persistent = false;
-  std::string arch = "gfx942";
-  std::string name;
-
-  [[nodiscard]] auto identity_() const {
-    return std::tie(dtype_in, dtype_wei, dtype_out, layout, ndim_spatial, op, arch, name);
-  }
-  bool operator==(const GroupedConvKernelKey& other) const { return identity_() == other.identity_(); }
-
-  [[nodiscard]] std::string kernel_id() const {
-    std::string id = "cktile_gconv_v1";
-    for (const std::string& part : {dtype_in, dtype_wei, dtype_out, layout, std::to_string(ndim_spatial),
-                                    std::to_string(static_cast<int>(op)), arch, name}) {
-      id += '|' + std::to_string(part.size()) + ':' + part;
-    }
-    return id;
-  }
 };
 
 class GroupedConvKernelInstance {
@@ -222,13 +187,6 @@ class GroupedConvDispatcher {
     }
     return registry_->find(problem);
   }
-  [[nodiscard]] const GroupedConvKernelInstance* select(const GroupedConvProblem& problem) const {
-    return select_kernel(problem);
-  }
-
-  float run(const GroupedConvProblem& problem, void* stream = nullptr) {
-    return selected(problem).run(problem, stream);
-  }
 
   float run(const void* input, const void* weight, void* output, const GroupedConvProblem& problem,
             void* stream = nullptr) {
@@ -238,18 +196,13 @@ class GroupedConvDispatcher {
   /// Sets the context after it has selected.
   float run(const void* input, const void* weight, void* output, const GroupedConvProblem& problem, int device,
             void* stream = nullptr, ConvDeviceArchProvider arch_provider = {}) {
-    const GroupedConvKernelInstance& kernel = selected(problem);
+    const auto* kernel = select_kernel(problem);
+    if (kernel == nullptr) throw NoKernelFound("no kernel for the " + problem.to_string());
     const ScopedConvInvocationContext scope({input, weight, output, device, problem.split_k, std::move(arch_provider)});
-    return kernel.run(problem, stream);
+    return kernel->run(problem, stream);
   }
 
  private:
-  [[nodiscard]] const GroupedConvKernelInstance& selected(const GroupedConvProblem& problem) const {
-    const auto* kernel = select_kernel(problem);
-    if (kernel == nullptr) throw NoKernelFound("no kernel for the " + problem.to_string());
-    return *kernel;
-  }
-
   GroupedConvRegistry* registry_;
   SelectionStrategy strategy_ = SelectionStrategy::PriorityBased;
   HeuristicFunction heuristic_;
