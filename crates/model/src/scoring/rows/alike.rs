@@ -20,6 +20,7 @@
 //! size, which times `F` is less than `2^19 * 2^20 * 2^-53 * 2^11 < 1` in all. So `|a - F s| <= T / 2 + 1`.
 
 use super::compile::{LEAVES, NO, Parts, YES};
+use crate::isa::Isa;
 use crate::scoring::low_bits;
 use crate::scoring::scratch::grow;
 use crate::scoring::unchecked::{get, set};
@@ -158,26 +159,26 @@ impl Alike {
         pick: impl FnOnce(&[f64], f64) -> u64,
         memory: &mut Queue,
         sums: &mut [f64],
-        avx2: bool,
+        isa: Isa,
     ) {
         let (found, values) = self.find((codes, masks), sums.len(), memory);
         let mut totals = [0; MOST];
         match sums.len() {
-            ..=16 => self.add::<1>(found, &mut totals, avx2),
-            17..=32 => self.add::<2>(found, &mut totals, avx2),
-            _ => self.add::<4>(found, &mut totals, avx2),
+            ..=16 => self.add::<1>(found, &mut totals, isa),
+            17..=32 => self.add::<2>(found, &mut totals, isa),
+            _ => self.add::<4>(found, &mut totals, isa),
         }
         let about = totals.map(|total| f64::from(total) / self.factor);
         let wanted = pick(&about[..sums.len()], self.error) & low_bits(sums.len());
         sums.fill(f64::NAN);
-        self.add_exactly(found, wanted, values, sums, avx2);
+        self.add_exactly(found, wanted, values, sums, isa);
     }
 
     /// Sets the sums of all rows.
     #[inline(always)]
-    pub(super) fn sum_all(&self, asked: (&[u16], &[u64]), memory: &mut Queue, sums: &mut [f64], avx2: bool) {
+    pub(super) fn sum_all(&self, asked: (&[u16], &[u64]), memory: &mut Queue, sums: &mut [f64], isa: Isa) {
         let (found, values) = self.find(asked, sums.len(), memory);
-        self.add_exactly(found, low_bits(sums.len()), values, sums, avx2);
+        self.add_exactly(found, low_bits(sums.len()), values, sums, isa);
     }
 
     /// The leaves that so many rows reach, and memory for values.
@@ -231,90 +232,94 @@ impl Alike {
 
     /// Adds the rounded values of leaves to the totals of the first `16 * N` rows.
     #[inline(always)]
-    fn add<const N: usize>(&self, (places, rows): Found<'_>, totals: &mut [i32; MOST], avx2: bool) {
-        for (places, rows) in places.chunks(BATCH).zip(rows.chunks(BATCH)) {
-            // SAFETY: places of leaves.
-            let rounded = |place: &Place| unsafe { get(&self.rounded, place.number()) };
-            let leaves = places.iter().map(rounded).zip(rows);
-            #[cfg(all(target_arch = "x86_64", not(miri)))]
-            if avx2 {
-                // SAFETY: the caller is compiled for AVX2.
-                unsafe { vectors::add::<N>(leaves, totals) };
-                continue;
+    fn add<const N: usize>(&self, (places, rows): Found<'_>, totals: &mut [i32; MOST], isa: Isa) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if isa != Isa::Portable {
+            // SAFETY: the token proves that the CPU has the features; places are of leaves.
+            return unsafe {
+                match isa {
+                    Isa::Avx512(_) => vectors::add_wide::<N>((places, rows), &self.rounded, totals),
+                    _ => vectors::add::<N>((places, rows), &self.rounded, totals),
+                }
+            };
+        }
+        let _ = isa;
+        for (place, rows) in places.iter().zip(rows) {
+            // SAFETY: the place of a leaf.
+            let rounded = unsafe { get(&self.rounded, place.number()) };
+            for row in 0..16 * N {
+                totals[row] += if rows >> row & 1 == 0 { 0 } else { i32::from(rounded) };
             }
-            let _ = avx2;
-            for (rounded, rows) in leaves {
-                for row in 0..16 * N {
-                    totals[row] += if rows >> row & 1 == 0 { 0 } else { i32::from(rounded) };
+        }
+    }
+
+    /// Sets the sums of the wanted rows, a few at once.
+    #[inline(always)]
+    fn add_exactly(
+        &self,
+        (places, reached): Found<'_>,
+        mut wanted: u64,
+        values: &mut [[f64; TOGETHER]],
+        sums: &mut [f64],
+        isa: Isa,
+    ) {
+        while wanted != 0 {
+            let (mut rest, mut now) = (wanted, 0);
+            for _ in 0..TOGETHER {
+                now |= rest & rest.wrapping_neg();
+                rest &= rest.wrapping_sub(1);
+            }
+            wanted = rest;
+            self.choose((places, reached), now, values, isa);
+            let mut all = [0.0; TOGETHER];
+            for values in &values[..self.roots.len()] {
+                for place in 0..TOGETHER {
+                    all[place] += values[place];
+                }
+            }
+            for sum in all {
+                if now != 0 {
+                    sums[now.trailing_zeros() as usize] = sum;
+                    now &= now - 1;
                 }
             }
         }
     }
 
-    /// Sets the sums of the wanted rows.
+    /// Sets the values of those rows that are wanted, a few of all, tree after tree.
     #[inline(always)]
-    fn add_exactly(
-        &self,
-        found: Found<'_>,
-        mut wanted: u64,
-        values: &mut [[f64; TOGETHER]],
-        sums: &mut [f64],
-        avx2: bool,
-    ) {
-        while wanted != 0 {
-            let (mut bits, mut count) = ([0; TOGETHER], 0);
-            while wanted != 0 && count < TOGETHER {
-                bits[count] = wanted & wanted.wrapping_neg();
-                wanted &= wanted - 1;
-                count += 1;
-            }
-            self.add_few(found, (&bits, count), values, sums, avx2);
+    fn choose(&self, (places, reached): Found<'_>, wanted: u64, values: &mut [[f64; TOGETHER]], isa: Isa) {
+        #[cfg(all(target_arch = "x86_64", not(miri)))]
+        if isa != Isa::Portable {
+            // SAFETY: the token proves that the CPU has the features; places are of leaves.
+            return unsafe {
+                match isa {
+                    Isa::Avx512(_) => vectors::choose_wide((places, reached), &self.leaves, wanted, values),
+                    _ => vectors::choose((places, reached), &self.leaves, wanted, values),
+                }
+            };
         }
-    }
-
-    /// Sets the sums of a few rows, a bit each.
-    #[inline(always)]
-    fn add_few(
-        &self,
-        (places, reached): Found<'_>,
-        (bits, count): (&[u64; TOGETHER], usize),
-        values: &mut [[f64; TOGETHER]],
-        sums: &mut [f64],
-        avx2: bool,
-    ) {
-        for at in 0..places.len() {
-            // SAFETY: the place of a leaf, and of its tree.
-            unsafe {
-                let Leaf { value, tree } = get(&self.leaves, places[at].number());
-                choose(value, reached[at], bits, values.get_unchecked_mut(tree as usize), avx2);
-            }
-        }
-        let mut all = [0.0; TOGETHER];
-        for values in &values[..self.roots.len()] {
+        let (_, bits) = (isa, bits_of(wanted));
+        for (place, reached) in places.iter().zip(reached) {
+            let Leaf { value, tree } = self.leaves[place.number()];
             for place in 0..TOGETHER {
-                all[place] += values[place];
+                if reached & bits[place] != 0 {
+                    values[tree as usize][place] = value;
+                }
             }
-        }
-        for place in 0..count {
-            sums[bits[place].trailing_zeros() as usize] = all[place];
         }
     }
 }
 
-/// Sets the values of those rows of which the bit is among those reached.
+/// The lowest bits by themselves.
 #[inline(always)]
-#[allow(unused_variables)] // other architectures have one form
-fn choose(value: f64, reached: u64, bits: &[u64; TOGETHER], values: &mut [f64; TOGETHER], avx2: bool) {
-    #[cfg(all(target_arch = "x86_64", not(miri)))]
-    if avx2 {
-        // SAFETY: the caller is compiled for AVX2.
-        return unsafe { vectors::choose(value, reached, bits, values) };
+fn bits_of(mut set: u64) -> [u64; TOGETHER] {
+    let mut bits = [0; TOGETHER];
+    for bit in &mut bits {
+        *bit = set & set.wrapping_neg();
+        set &= set.wrapping_sub(1);
     }
-    for place in 0..TOGETHER {
-        if reached & bits[place] != 0 {
-            values[place] = value;
-        }
-    }
+    bits
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -322,53 +327,134 @@ mod vectors {
     #[allow(clippy::wildcard_imports)]
     use std::arch::x86_64::*;
 
-    use super::{MOST, TOGETHER};
+    use super::{BATCH, Found, Leaf, MOST, TOGETHER, bits_of, get};
 
-    /// Adds each value to the totals of its rows; so many do not overflow a half word.
-    #[inline]
+    /// Adds each rounded value to the totals of its rows; a batch does not overflow a half word.
+    ///
+    /// # Safety
+    ///
+    /// Places are of leaves.
     #[target_feature(enable = "avx2")]
-    pub(super) fn add<'r, const N: usize>(
-        leaves: impl Iterator<Item = (i16, &'r u64)>,
+    pub(super) unsafe fn add<const N: usize>(
+        (places, rows): Found<'_>,
+        rounded: &[i16],
         totals: &mut [i32; MOST],
     ) {
         let own =
             _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, i16::MIN);
-        let mut parts = [_mm256_setzero_si256(); N];
-        for (value, rows) in leaves {
-            let value = _mm256_set1_epi16(value);
-            for word in 0..N {
-                let rows = _mm256_set1_epi16((rows >> (16 * word)) as i16);
-                let are_there = _mm256_cmpeq_epi16(_mm256_and_si256(rows, own), own);
-                parts[word] = _mm256_add_epi16(parts[word], _mm256_and_si256(are_there, value));
+        for (places, rows) in places.chunks(BATCH).zip(rows.chunks(BATCH)) {
+            let mut parts = [_mm256_setzero_si256(); N];
+            for at in 0..places.len() {
+                // SAFETY: the place of a leaf.
+                let value = _mm256_set1_epi16(unsafe { get(rounded, places[at].number()) });
+                for word in 0..N {
+                    let rows = _mm256_set1_epi16((rows[at] >> (16 * word)) as i16);
+                    let are_there = _mm256_cmpeq_epi16(_mm256_and_si256(rows, own), own);
+                    parts[word] = _mm256_add_epi16(parts[word], _mm256_and_si256(are_there, value));
+                }
+            }
+            for (part, totals) in parts.into_iter().zip(totals.as_chunks_mut::<16>().0) {
+                let halves = [_mm256_castsi256_si128(part), _mm256_extracti128_si256::<1>(part)];
+                for (half, totals) in halves.into_iter().zip(totals.as_chunks_mut::<8>().0) {
+                    // SAFETY: eight words.
+                    unsafe {
+                        let sum = _mm256_loadu_si256(totals.as_ptr().cast());
+                        let sum = _mm256_add_epi32(sum, _mm256_cvtepi16_epi32(half));
+                        _mm256_storeu_si256(totals.as_mut_ptr().cast(), sum);
+                    }
+                }
             }
         }
-        for (part, totals) in parts.into_iter().zip(totals.as_chunks_mut::<16>().0) {
-            let halves = [_mm256_castsi256_si128(part), _mm256_extracti128_si256::<1>(part)];
-            for (half, totals) in halves.into_iter().zip(totals.as_chunks_mut::<8>().0) {
-                // SAFETY: eight words.
+    }
+
+    /// The same.
+    ///
+    /// # Safety
+    ///
+    /// The same.
+    #[target_feature(enable = "avx512f,avx512bw")]
+    pub(super) unsafe fn add_wide<const N: usize>(
+        (places, rows): Found<'_>,
+        rounded: &[i16],
+        totals: &mut [i32; MOST],
+    ) {
+        for (places, rows) in places.chunks(BATCH).zip(rows.chunks(BATCH)) {
+            let mut halves = [_mm512_setzero_si512(); 2];
+            for at in 0..places.len() {
+                // SAFETY: the place of a leaf.
+                let value = _mm512_set1_epi16(unsafe { get(rounded, places[at].number()) });
+                halves[0] = _mm512_mask_add_epi16(halves[0], rows[at] as u32, halves[0], value);
+                if N > 2 {
+                    halves[1] = _mm512_mask_add_epi16(halves[1], (rows[at] >> 32) as u32, halves[1], value);
+                }
+            }
+            let parts = halves
+                .into_iter()
+                .flat_map(|half| [_mm512_castsi512_si256(half), _mm512_extracti64x4_epi64::<1>(half)]);
+            for (part, totals) in parts.zip(totals.as_chunks_mut::<16>().0).take(N) {
+                // SAFETY: sixteen words.
                 unsafe {
-                    let sum = _mm256_loadu_si256(totals.as_ptr().cast());
-                    let sum = _mm256_add_epi32(sum, _mm256_cvtepi16_epi32(half));
-                    _mm256_storeu_si256(totals.as_mut_ptr().cast(), sum);
+                    let sum = _mm512_loadu_si512(totals.as_ptr().cast());
+                    let sum = _mm512_add_epi32(sum, _mm512_cvtepi16_epi32(part));
+                    _mm512_storeu_si512(totals.as_mut_ptr().cast(), sum);
                 }
             }
         }
     }
 
     /// What the function of that name does elsewhere.
-    #[inline]
+    ///
+    /// # Safety
+    ///
+    /// Places are of leaves, of which each is of a tree that has values.
     #[target_feature(enable = "avx2")]
-    pub(super) fn choose(value: f64, reached: u64, bits: &[u64; TOGETHER], values: &mut [f64; TOGETHER]) {
-        let (value, reached) = (_mm256_set1_pd(value), _mm256_set1_epi64x(reached as i64));
-        for (bits, values) in bits.as_chunks::<4>().0.iter().zip(values.as_chunks_mut::<4>().0) {
-            // SAFETY: four each.
-            unsafe {
-                let bits = _mm256_loadu_si256(bits.as_ptr().cast());
+    pub(super) unsafe fn choose(
+        (places, reached): Found<'_>,
+        leaves: &[Leaf],
+        wanted: u64,
+        values: &mut [[f64; TOGETHER]],
+    ) {
+        let [a, b, c, d, e, f, g, h] = bits_of(wanted).map(u64::cast_signed);
+        let bits = [_mm256_setr_epi64x(a, b, c, d), _mm256_setr_epi64x(e, f, g, h)];
+        for at in 0..places.len() {
+            // SAFETY: by contract.
+            let (leaf, values) = unsafe {
+                let leaf = get(leaves, places[at].number());
+                (leaf, values.get_unchecked_mut(leaf.tree as usize))
+            };
+            let (value, reached) = (_mm256_set1_pd(leaf.value), _mm256_set1_epi64x(reached[at] as i64));
+            for (bits, values) in bits.into_iter().zip(values.as_chunks_mut::<4>().0) {
                 // A row of no bit keeps what it has or gets the value, whatever that is.
                 let is_there = _mm256_cmpeq_epi64(_mm256_and_si256(reached, bits), bits);
-                let old = _mm256_loadu_pd(values.as_ptr());
-                let new = _mm256_blendv_pd(old, value, _mm256_castsi256_pd(is_there));
-                _mm256_storeu_pd(values.as_mut_ptr(), new);
+                // SAFETY: four values.
+                unsafe {
+                    let old = _mm256_loadu_pd(values.as_ptr());
+                    let new = _mm256_blendv_pd(old, value, _mm256_castsi256_pd(is_there));
+                    _mm256_storeu_pd(values.as_mut_ptr(), new);
+                }
+            }
+        }
+    }
+
+    /// The same.
+    ///
+    /// # Safety
+    ///
+    /// The same.
+    #[target_feature(enable = "avx512f,bmi2")]
+    pub(super) unsafe fn choose_wide(
+        (places, reached): Found<'_>,
+        leaves: &[Leaf],
+        wanted: u64,
+        values: &mut [[f64; TOGETHER]],
+    ) {
+        for at in 0..places.len() {
+            // SAFETY: by contract; a tree has as many values as there are bits in a byte.
+            unsafe {
+                let Leaf { value, tree } = get(leaves, places[at].number());
+                let values = values.get_unchecked_mut(tree as usize);
+                let are_there = _pext_u64(reached[at], wanted) as u8;
+                _mm512_mask_storeu_pd(values.as_mut_ptr(), are_there, _mm512_set1_pd(value));
             }
         }
     }

@@ -172,8 +172,10 @@ impl RowScorer {
         match self.isa {
             #[cfg(target_arch = "x86_64")]
             // SAFETY: either token proves that the CPU has the features.
-            Isa::Avx512(_) | Isa::Avx2(_) => unsafe { some_avx2(both, column, pick, &mut scratch, sums) },
-            Isa::Portable => some(both, column, pick, &mut scratch, sums, false),
+            Isa::Avx512(_) | Isa::Avx2(_) => unsafe {
+                some_avx2(both, column, pick, &mut scratch, sums, self.isa);
+            },
+            Isa::Portable => some(both, column, pick, &mut scratch, sums, self.isa, false),
         }
         let _ = KEPT.try_with(|kept| kept.set(Some(scratch)));
     }
@@ -255,8 +257,9 @@ fn some_avx2(
     pick: impl FnOnce(&[f64], f64) -> u64,
     scratch: &mut RowScratch,
     sums: &mut [f64],
+    isa: Isa,
 ) {
-    some(both, column, pick, scratch, sums, true);
+    some(both, column, pick, scratch, sums, isa, true);
 }
 
 /// Sets the sums of those of a few rows that `pick` wants.
@@ -267,12 +270,13 @@ fn some(
     pick: impl FnOnce(&[f64], f64) -> u64,
     scratch: &mut RowScratch,
     sums: &mut [f64],
+    isa: Isa,
     avx2: bool,
 ) {
     let RowScratch { positions, codes, steps, slab, queue, .. } = scratch;
     positions.find(&compiled.stairs, sums.len(), column);
     let asked = ask(compiled, sums.len(), (positions, codes, steps, slab), avx2);
-    alike.sum(asked, pick, queue, sums, avx2);
+    alike.sum(asked, pick, queue, sums, isa);
 }
 
 /// The codes of all questions about up to 64 rows, and the masks by code.
@@ -350,7 +354,7 @@ fn block(
             && let Some(whole) = alike_of(compiled, kept)
         {
             let asked = ask(compiled, sums.len(), (positions, codes, steps, slab), avx2);
-            whole.sum_all(asked, queue, sums, avx2);
+            whole.sum_all(asked, queue, sums, isa);
             return;
         }
         grow(codes, *questions);
