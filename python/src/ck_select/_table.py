@@ -244,23 +244,8 @@ def _of_series(name: str, series: Any, is_word: bool) -> Cells:
 
 def of_dicts(rows: Sequence[Mapping[str, Any]], inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
     """The columns of a list of mappings that are among the inputs."""
-    alike = columns_of_alike(rows)
-    if alike is not None:
-        return [of_values(name, alike[name], is_word(name)) for name in inputs if name in alike]
     present = set().union(*rows)
     return [of_values(name, [row.get(name) for row in rows], is_word(name)) for name in inputs if name in present]
-
-
-def columns_of_alike(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]] | None:
-    """The columns of dicts that all have the same keys, at least two; None for others."""
-    # Other mappings may make what they lack.
-    keys = tuple(rows[0]) if rows and are_of(rows, dict) else ()
-    if len(keys) < 2 or set(map(len, rows)) != {len(keys)}:
-        return None
-    try:
-        return dict(zip(keys, zip(*map(itemgetter(*keys), rows))))
-    except KeyError:
-        return None
 
 
 def columns(rows: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:

@@ -98,8 +98,8 @@ _KEPT = 8
 class PoolCache:
     """The last few lists of kernels, with their prepared pools.
 
-    A list or a table is found by comparing it with a copy: this takes a few microseconds for 30 kernels, without a
-    lock, and what was changed in any way is never mistaken for its old contents.
+    A list or a table is found by comparing its cells with those that were read, or with a copy: this takes a few
+    microseconds for 30 kernels, without a lock, and what was changed in any way is never mistaken for its old contents.
     """
 
     def __init__(self) -> None:
@@ -161,8 +161,8 @@ def _is_value(cell: Any) -> bool:
 
 
 def _same(copy: Any, configs: Any) -> bool:
-    if isinstance(copy, _objects.Table):
-        return isinstance(configs, _objects.Table) and copy.equals(configs)
+    if isinstance(copy, _objects.Table) or isinstance(configs, _objects.Table):
+        return type(copy) is type(configs) and bool(copy.equals(configs))
     try:
         if hasattr(copy, "equals"):
             if type(copy) is not type(configs) or not copy.equals(configs):
