@@ -273,7 +273,8 @@ def cases(directory: Path, names: list[str]) -> Iterator[tuple[str, Calls]]:
         ),
     )
     for size in (1, 30, 300, 4608):
-        kernels = [kernel_of(draw, place) for place in range(size)]
+        # Dicts of a file or of literals share their keys.
+        kernels = json.loads(json.dumps([kernel_of(draw, place) for place in range(size)]))
         frame = pandas.DataFrame([{**problem_of(draw), **kernel} for kernel in kernels])
 
         def ranked(other: Any, turn: int, kernels: list[Config] = kernels) -> Any:
