@@ -27,8 +27,11 @@ const SOURCES: [(&str, &[&str]); 6] = [
 ];
 
 /// Those with tables of rows, which have a header of their own.
-const ROWS: [(&str, &[&str]); 3] =
-    [("Models and pools", &["rows"]), ("Feature engines", &["engines"]), ("Forests", &["forests", "uhd"])];
+const ROWS: [(&str, &[&str]); 3] = [
+    ("Models and pools", &["rows", "objects"]),
+    ("Feature engines", &["engines"]),
+    ("Forests", &["forests", "uhd"]),
+];
 
 const ABOUT_ROWS: &str = "
 /* ck_select for tables: features and predictions of rows, as the Python package computes them.

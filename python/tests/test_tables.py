@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import copy
 import datetime
 import gc
@@ -16,7 +17,7 @@ import pytest
 from support import CONV_MODEL, GEMM_MODEL, bits, gemm_kernel, gemm_problem, random_gemm_pool
 
 import ck_select
-from ck_select import Predictor, _arrow, _frames, _table
+from ck_select import Predictor, _arrow, _frames, _objects
 
 POOL = random_gemm_pool(40)
 PROBLEM = gemm_problem(m=48, n=1536, k=7168)
@@ -93,12 +94,59 @@ def test_absent_cells_are_absent_in_tables(make):
 @pytest.mark.parametrize("kind", ["str", "string", "object", "category"])
 def test_words_of_large_frames_are_those_of_their_rows(predictor, kind):
     """Columns of small frames are read cell by cell, those of large ones by codes."""
-    rows = [{**PROBLEM, **kernel} for kernel in random_gemm_pool(1000)]
+    rows = [{**PROBLEM, **kernel} for kernel in random_gemm_pool(2000)]
     rows[7]["pipeline"] = rows[9]["scheduler"] = None
     frame = pandas.DataFrame(rows).astype({"pipeline": kind, "scheduler": kind, "dtype": kind})
-    assert frame.size > _table._FEW
+    assert len(frame) > _objects._FEW
     assert bits(predictor.predict_rows(frame)) == bits(predictor.predict_rows(rows))
     assert predictor.rank_kernels(PROBLEM, frame) == predictor.rank_kernels(PROBLEM, rows)
+
+
+PLAIN = [
+    [{"tile_m": 1}, {"tile_m": True}, {"tile_m": -(2**63), "pipeline": "mem"}],
+    [{"tile_m": 0.5, "other": object()}, {"tile_m": 2}, {"tile_m": None}, {}, {"tile_m": math.nan}],
+    [
+        {"pipeline": None},
+        {"pipeline": "m\u00e9m", "tile_m": 2**53},
+        {"pipeline": ""},
+        {"pipeline": math.nan},
+        {"tile_m": 1.0},
+    ],
+    [{"kernel_name": "a", "pipeline": "xy"}, {"pipeline": "".join("xy"), "kernel_name": "a"}, {"kernel_name": "b"}],
+]
+OTHERS = [
+    [{"tile_m": "64"}],
+    [{"tile_m": 2**63}],
+    [{"tile_m": 2**53 + 1}, {"tile_m": 0.5}],
+    [{"tile_m": numpy.int64(1)}],
+    [{"pipeline": 1}],
+    [{"pipeline": "a\0b"}],
+    [{"pipeline": "\ud800"}],
+    [{"kernel_name": None}],
+    [{1: 2}],
+    [{"tile_m": 1}, "a name"],
+    [collections.UserDict(tile_m=1)],
+    ({"tile_m": 1},),
+    [],
+]
+
+
+def test_plain_rows_are_read_where_they_lie(predictor):
+    """The library reads the same as Python does, or leaves it to Python."""
+    kinds = ("integers", "numbers", "codes")
+    for rows in (rows for plain in PLAIN for rows in (plain, pandas.DataFrame(plain))):
+        read = predictor._reader.read(rows)
+        found, expected = (
+            {cells.name: (cells.values(), [getattr(cells, kind) is None for kind in kinds]) for cells in columns}
+            for columns in (read, predictor._columns_of(rows))
+        )
+        assert found == expected
+        assert read.full == {name for name, (values, _) in found.items() if None not in values}
+        assert read.equals(predictor._reader.read(copy.deepcopy(rows)))
+    for rows in OTHERS:
+        assert predictor._reader.read(rows) is None
+    tables = list(map(predictor._reader.read, PLAIN))
+    assert [[table.equals(other) for other in tables] for table in tables] == numpy.eye(4, dtype=bool).tolist()
 
 
 def test_numbers_and_codes_are_used_where_they_lie():

@@ -3,6 +3,7 @@
 
 use std::ffi::c_char;
 use std::mem::offset_of;
+use std::ptr;
 use std::sync::Arc;
 
 use serde_json::Map;
@@ -101,6 +102,14 @@ pub struct CkColumn {
 unsafe impl Versioned for CkColumn {
     const NAME: &'static str = "ck_column";
     const LEAST: usize = offset_of!(Self, codes);
+}
+
+impl CkColumn {
+    /// A column without cells.
+    pub(super) const fn none(name: *const c_char) -> Self {
+        let (integers, numbers, codes, words) = (ptr::null(), ptr::null(), ptr::null(), ptr::null());
+        Self { struct_size: size_of::<Self>(), name, integers, numbers, codes, words, word_count: 0 }
+    }
 }
 
 /// Initialises options with `struct_size` and the defaults.

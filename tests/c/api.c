@@ -1310,6 +1310,18 @@ static void rows_are_scored(const char *root) {
     ANSWERS(CK_STATUS_INVALID_ARGUMENT, ck_pool_rank(pool, BYTES("{"), 3, places, scores));
     ck_pool_destroy(pool);
     ck_pool_destroy(NULL);
+
+    /* The objects are CPython's, and python/tests has some. */
+    ck_table *table = NULL;
+    ck_objects objects = {0};
+    ANSWERS(CK_STATUS_INVALID_STRUCT, ck_table_read(&objects, &objects, 1, &table));
+    objects.struct_size = sizeof objects;
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_table_read(NULL, &objects, 1, &table));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_table_read(&objects, &objects, 1, NULL));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_table_read(&objects, &objects, 1, &table));
+    ANSWERS(CK_STATUS_NULL_POINTER, ck_table_read_cells(&objects, &objects, 1, &objects, NULL, 1, &table));
+    CHECK(table == NULL && ck_table_equals(table, table) == 0);
+    ck_table_destroy(table);
     ck_model_destroy(NULL);
 }
 

@@ -5,8 +5,8 @@ use std::mem::offset_of;
 
 use ck_select::ffi::{
     CkColumn, CkExportOptions, CkForestBytes, CkGemmGroup, CkGemmGroups, CkKernelHooks, CkKernelInfo,
-    CkModelKey, CkModelOptions, CkOptions, CkPredictions, CkQuant, CkRanked, CkRowOptions, CkSelection,
-    CkStreamK, CkTuneBudget, CkTuneReport, mirrored_structs,
+    CkModelKey, CkModelOptions, CkObjects, CkOptions, CkPredictions, CkQuant, CkRanked, CkRowOptions,
+    CkSelection, CkStreamK, CkTable, CkTuneBudget, CkTuneReport, mirrored_structs,
 };
 
 use super::tools;
@@ -75,6 +75,11 @@ fn structs_have_the_same_layout_on_both_sides() {
             struct_size, target, uncoded, tolerate_no_spec, force, engine, hardware, threads,
         }
         CkColumn = "ck_column" { struct_size, name, integers, numbers, codes, words, word_count }
+        CkObjects = "ck_objects" {
+            struct_size, list_item, dict_next, utf8, whole, number, none, types, names, kinds, name_count,
+            keeps_unknown, reserved,
+        }
+        CkTable = "ck_table" { columns, column_count, states }
         CkTuneBudget = "ck_tune_budget" { struct_size, time_ms, stream, kernels, reserved }
         CkTuneReport = "ck_tune_report" {
             struct_size, measured, improved, failed, waiting, saved_ms, elapsed_ms,

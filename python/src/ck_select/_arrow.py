@@ -93,7 +93,7 @@ class Memory:
 
     __slots__ = ("_numbers", "_owner")
 
-    def __init__(self, kind: Any, address: int, count: int, owner: _Owned) -> None:
+    def __init__(self, kind: Any, address: int, count: int, owner: object) -> None:
         self._numbers = (kind * count).from_address(address)
         self._owner = owner
 

@@ -63,7 +63,7 @@ class Features:
         count, width = len(rows), len(self.names)
         values, given = _forest.zeros(count * width), _table.pointers(columns)
         options, where = ctypes.byref(self._options), values.buffer_info()[0]
-        check(lib.ck_engine_extract_rows(options, given, len(columns), count, count * width, where))
+        check(lib.ck_engine_extract_rows(options, given.address, given.count, count, count * width, where))
         return values
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import json
 from array import array
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -60,24 +59,24 @@ class Forest:
         check(lib.ck_model_predict_row(self._handle.address, row, len(row), ctypes.byref(value)))
         return value.value
 
-    def predict_rows(self, columns: Sequence[_table.Cells], rows: int) -> array[float]:
+    def predict_rows(self, columns: _table.Columns, rows: int) -> array[float]:
         """The predictions for the rows of a table."""
-        values = zeros(rows)
+        values, given = zeros(rows), _table.pointers(columns)
         where = values.buffer_info()[0]
-        check(lib.ck_model_predict_rows(self._handle.address, _table.pointers(columns), len(columns), rows, where))
+        check(lib.ck_model_predict_rows(self._handle.address, given.address, given.count, rows, where))
         return values
 
-    def features(self, columns: Sequence[_table.Cells], rows: int, width: int) -> array[float]:
+    def features(self, columns: _table.Columns, rows: int, width: int) -> array[float]:
         """The features of the rows of a table, row after row."""
         values, given = zeros(rows * width), _table.pointers(columns)
         where = values.buffer_info()[0]
-        check(lib.ck_model_extract_rows(self._handle.address, given, len(columns), rows, rows * width, where))
+        check(lib.ck_model_extract_rows(self._handle.address, given.address, given.count, rows, rows * width, where))
         return values
 
-    def prepare(self, columns: Sequence[_table.Cells], rows: int) -> PreparedPool:
+    def prepare(self, columns: _table.Columns, rows: int) -> PreparedPool:
         """Prepares the forest for the kernels of a table."""
         address, given = ctypes.c_void_p(), _table.pointers(columns)
-        check(lib.ck_pool_create(self._handle.address, given, len(columns), rows, ctypes.byref(address)))
+        check(lib.ck_pool_create(self._handle.address, given.address, given.count, rows, ctypes.byref(address)))
         return PreparedPool(Handle(address, lib.ck_pool_destroy), rows)
 
 

@@ -35,22 +35,15 @@ _FUNCTIONS: dict[str, list[Any]] = {
     "ck_kernel_cells": [c_char_p, POINTER(c_void_p)],
     "ck_model_create": [c_char_p, POINTER(_structs.RowOptions), POINTER(c_void_p)],
     "ck_model_predict_row": [c_void_p, c_char_p, c_size_t, POINTER(c_double)],
-    "ck_model_predict_rows": [c_void_p, POINTER(_structs.Column), c_size_t, c_size_t, c_void_p],
-    "ck_model_extract_rows": [c_void_p, POINTER(_structs.Column), c_size_t, c_size_t, c_size_t, c_void_p],
+    "ck_model_predict_rows": [c_void_p, c_void_p, c_size_t, c_size_t, c_void_p],
+    "ck_model_extract_rows": [c_void_p, c_void_p, c_size_t, c_size_t, c_size_t, c_void_p],
     "ck_engine_describe": [POINTER(_structs.RowOptions), POINTER(c_void_p)],
     "ck_engine_extract_row": [POINTER(_structs.RowOptions), c_char_p, c_size_t, c_size_t, c_void_p],
-    "ck_engine_extract_rows": [
-        POINTER(_structs.RowOptions),
-        POINTER(_structs.Column),
-        c_size_t,
-        c_size_t,
-        c_size_t,
-        c_void_p,
-    ],
+    "ck_engine_extract_rows": [POINTER(_structs.RowOptions), c_void_p, c_size_t, c_size_t, c_size_t, c_void_p],
     "ck_forest_create": [c_char_p, POINTER(c_void_p)],
     "ck_forest_width": [c_void_p, POINTER(c_size_t)],
     "ck_forest_predict": [c_void_p, c_void_p, c_size_t, c_size_t, c_void_p],
-    "ck_pool_create": [c_void_p, POINTER(_structs.Column), c_size_t, c_size_t, POINTER(c_void_p)],
+    "ck_pool_create": [c_void_p, c_void_p, c_size_t, c_size_t, POINTER(c_void_p)],
     "ck_pool_prepare": [c_void_p],
     "ck_pool_rank": [c_void_p, c_char_p, c_size_t, c_size_t, c_void_p, c_void_p],
     "ck_registry_create": [POINTER(_structs.Options), POINTER(c_void_p)],
@@ -85,7 +78,8 @@ def _load() -> Any:
         function = getattr(library, name)
         function.argtypes = arguments
         function.restype = c_int32
-    for freed in ("model_destroy", "forest_destroy", "pool_destroy", "registry_destroy", "string_free"):
+    library.ck_table_equals.argtypes = [c_void_p, c_void_p]
+    for freed in (*(f"{kind}_destroy" for kind in ("model", "forest", "pool", "registry", "table")), "string_free"):
         function = getattr(library, f"ck_{freed}")
         function.argtypes = [c_void_p]
         function.restype = None

@@ -15,14 +15,12 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import chain, count
 from operator import itemgetter
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, Union
 
 from . import _names, _structs
 from .errors import InvalidInputError
 
 _EXACT = 2**53
-# Cells of a small table.
-_FEW = 8192
 
 
 def is_absent(value: Any) -> bool:
@@ -218,12 +216,7 @@ def is_frame(rows: Any) -> bool:
 def of_frame(frame: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
     """The columns of a DataFrame that are among the inputs, as whole columns."""
     refuse_repeated(frame)
-    names = [name for name in inputs if name in frame.columns]
-    if len(frame) * len(frame.columns) > _FEW:
-        return [_of_series(name, frame[name], is_word(name)) for name in names]
-    # Picking a column takes longer than reading a few cells.
-    cells = dict(zip(frame.columns, frame.to_numpy(dtype=object).T.tolist()))
-    return [of_values(name, cells[name], is_word(name)) for name in names]
+    return [_of_series(name, frame[name], is_word(name)) for name in inputs if name in frame.columns]
 
 
 def refuse_repeated(frame: Any) -> None:
@@ -251,23 +244,8 @@ def _of_series(name: str, series: Any, is_word: bool) -> Cells:
 
 def of_dicts(rows: Sequence[Mapping[str, Any]], inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
     """The columns of a list of mappings that are among the inputs."""
-    alike = columns_of_alike(rows)
-    if alike is not None:
-        return [of_values(name, alike[name], is_word(name)) for name in inputs if name in alike]
     present = set().union(*rows)
     return [of_values(name, [row.get(name) for row in rows], is_word(name)) for name in inputs if name in present]
-
-
-def columns_of_alike(rows: Sequence[Mapping[str, Any]]) -> dict[str, tuple[Any, ...]] | None:
-    """The columns of dicts that all have the same keys, at least two; None for others."""
-    # Other mappings may make what they lack.
-    keys = tuple(rows[0]) if rows and are_of(rows, dict) else ()
-    if len(keys) < 2 or set(map(len, rows)) != {len(keys)}:
-        return None
-    try:
-        return dict(zip(keys, zip(*map(itemgetter(*keys), rows))))
-    except KeyError:
-        return None
 
 
 def columns(rows: Any, inputs: Iterable[str], is_word: Callable[[str], bool]) -> list[Cells]:
@@ -317,17 +295,36 @@ def _address(cells: Numbers[Any] | None) -> int:
     return cells.buffer_info()[0] if cells is not None else 0
 
 
-def pointers(columns: Sequence[Cells]) -> Any:
-    """An array of ``ck_column``. It points into the columns, which the caller must keep while it is used."""
-    size, fields = ctypes.sizeof(_structs.Column), array("Q")
-    texts: list[Any] = []
-    for column in columns:
-        column.check()
-        name, at = _text(column.name)
-        words = (ctypes.c_char_p * len(column.words))(*column.words) if column.words else None
-        texts += [name, words]
-        numbers = _address(column.integers), _address(column.numbers), _address(column.codes)
-        fields.extend((size, at, *numbers, ctypes.addressof(words) if words else 0, len(column.words)))
-    made: Any = (_structs.Column * len(columns)).from_buffer(fields)
-    made.texts = texts
-    return made
+class Given(Protocol):
+    """Columns as the library takes them."""
+
+    address: int
+    """That of an array of ``ck_column``."""
+    count: int
+    """How many there are."""
+
+    def __iter__(self) -> Iterator[Cells]: ...
+
+
+Columns = Union[Sequence[Cells], Given]
+
+
+class _Pointers:
+    """Columns of Python's arrays, to which it points: the caller must keep them while it is used."""
+
+    def __init__(self, columns: Sequence[Cells]) -> None:
+        size, self._fields = ctypes.sizeof(_structs.Column), array("Q")
+        self._texts: list[Any] = []
+        for column in columns:
+            column.check()
+            name, at = _text(column.name)
+            words = (ctypes.c_char_p * len(column.words))(*column.words) if column.words else None
+            self._texts += [name, words]
+            numbers = _address(column.integers), _address(column.numbers), _address(column.codes)
+            self._fields.extend((size, at, *numbers, ctypes.addressof(words) if words else 0, len(column.words)))
+        self.address, self.count = self._fields.buffer_info()[0], len(columns)
+
+
+def pointers(columns: Columns) -> Any:
+    """Columns with an ``address`` and a ``count``."""
+    return columns if hasattr(columns, "address") else _Pointers(columns)

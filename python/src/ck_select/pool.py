@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pickle
 from array import array
-from collections.abc import Sequence
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from . import _table
+from . import _objects, _table
 from .ranking import Ranking
 
 if TYPE_CHECKING:
@@ -31,7 +29,7 @@ class Pool:
         prepared: PreparedPool | None,
         names: list[Any],
         partial: frozenset[str],
-        columns: Sequence[_table.Cells],
+        columns: _table.Columns,
         own: frozenset[str] = frozenset(),
     ) -> None:
         self.predictor = predictor
@@ -100,8 +98,8 @@ _KEPT = 8
 class PoolCache:
     """The last few lists of kernels, with their prepared pools.
 
-    A list or a table is found by comparing it with a copy: this takes a few microseconds for 30 kernels, without a
-    lock, and what was changed in any way is never mistaken for its old contents.
+    A list or a table is found by comparing its cells with those that were read, or with a copy: this takes a few
+    microseconds for 30 kernels, without a lock, and what was changed in any way is never mistaken for its old contents.
     """
 
     def __init__(self) -> None:
@@ -130,6 +128,8 @@ def _copy(configs: Any, pool: Pool) -> Any:
     # 1 equals True and 1.0, but as names they differ.
     if not _table.are_of(pool.names, str):
         return None
+    if isinstance(configs, _objects.Table):
+        return configs
     if _table.is_frame(configs):
         copied = configs.copy()
         kinds = zip(copied.columns, (getattr(dtype, "kind", "O") for dtype in copied.dtypes))
@@ -139,8 +139,6 @@ def _copy(configs: Any, pool: Pool) -> Any:
         # Others than these may be read only once. Memory that a table shares may change.
         known = type(configs).__module__.split(".", 1)[0] in ("polars", "pyarrow") and hasattr(configs, "equals")
         return pickle.loads(pickle.dumps(configs)) if known else None
-    if _table.are_of(configs, dict) and _table.are_of(chain.from_iterable(map(dict.values, configs)), *_IMMUTABLE):
-        return list(map(dict.copy, configs))
     copies = [_copy_of_one(config) for config in configs]
     return None if None in copies else copies
 
@@ -163,6 +161,8 @@ def _is_value(cell: Any) -> bool:
 
 
 def _same(copy: Any, configs: Any) -> bool:
+    if isinstance(copy, _objects.Table) or isinstance(configs, _objects.Table):
+        return type(copy) is type(configs) and bool(copy.equals(configs))
     try:
         if hasattr(copy, "equals"):
             if type(copy) is not type(configs) or not copy.equals(configs):

@@ -17,7 +17,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Union
 
-from . import _features, _foreign, _forest, _frames, _names, _rows, _table, engines
+from . import _features, _foreign, _forest, _frames, _names, _objects, _rows, _table, engines
 from ._forest import BareForest
 from ._rows import Config, Kernel
 from ._shipped import shipped_model
@@ -71,7 +71,8 @@ class Predictor:
 
     A universal model scores the kernels of a pool relative to each other, and so ranks in a ``Registry``, not here.
 
-    ``threads`` work on tables of thousands of rows; they end with the call.
+    ``threads`` work on thousands of rows or kernels, all that the process may use if it is None, as in LightGBM; they
+    end with the call.
 
     ``keep_unpacked`` writes ``model_<target>.lgbm`` next to a ``.gz`` when it is first loaded, as in upstream.
     Without it, nothing is ever written.
@@ -88,7 +89,7 @@ class Predictor:
         strict: bool | None = None,
         keep_unpacked: bool = False,
         force_model: bool = False,
-        threads: int = 1,
+        threads: int | None = None,
     ) -> None:
         name = os.fspath(model_dir)
         self._model_dir = shipped_model(name.removeprefix(_BUILT_IN)) if name.startswith(_BUILT_IN) else Path(name)
@@ -96,13 +97,12 @@ class Predictor:
         self._engine_name = given.name
         self._hardware = _features.hardware_json(given.hardware)
         self._force = force_model
-        if threads < 1:
+        if threads is not None and threads < 1:
             raise ValueError(f"threads: found {threads}, expected at least 1")
-        self._threads = threads
+        self._threads = len(os.sched_getaffinity(0)) if threads is None else threads
         self._keep_unpacked = keep_unpacked
         self._forests: dict[str, _forest.Forest] = {}
         self._bare: dict[str, BareForest] = {}
-        self._pools = PoolCache()
         path = self._model_dir / "feature_spec.json"
         self._spec: dict[str, Any] = {}
         # Whether the spec is ours is only known after reading it, for which this makes no difference.
@@ -139,6 +139,11 @@ class Predictor:
         if feature_engine is None or isinstance(feature_engine, (str, type)):
             self._engine = engines.of_description(self._description)
         self._feature_indices: list[int] | None = _indices(self.feature_names, self._engine)
+        self._begin()
+
+    def _begin(self) -> None:
+        self._pools = PoolCache()
+        self._reader = _objects.Reader(self._inputs, self._words.__contains__, self._uncoded != _DEFAULTS)
 
     def _describe_model(self) -> dict[str, Any]:
         return self._describe_spec() if self._foreign is None else self._foreign.description(self._describe_spec)
@@ -154,11 +159,12 @@ class Predictor:
         return f"<Predictor of {targets} with {len(self.feature_names)} features: {self._model_dir}>"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_forests": {}, "_bare": {}, "_pools": None, "_model_dir": self._model_dir.absolute()}
+        own = {name: value for name, value in vars(self).items() if name not in ("_pools", "_reader")}
+        return {**own, "_forests": {}, "_bare": {}, "_model_dir": self._model_dir.absolute()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._pools = PoolCache()
+        self._begin()
 
     def __copy__(self) -> Predictor:
         copied = type(self).__new__(type(self))
@@ -169,7 +175,7 @@ class Predictor:
         copied = type(self).__new__(type(self))
         memo[id(self)] = copied
         # Forests are immutable, so copies can share them.
-        shared = ("_forests", "_bare", "_pools")
+        shared = ("_forests", "_bare", "_pools", "_reader")
         own = {name: value for name, value in vars(self).items() if name not in shared}
         copied.__setstate__({**deepcopy(own, memo), "_forests": dict(self._forests), "_bare": dict(self._bare)})
         return copied
@@ -217,20 +223,19 @@ class Predictor:
 
     def predict_array(self, rows: _rows.Kernels, target: Target = "tflops") -> array[float]:
         """The same as an ``array``, which numpy, Arrow and polars accept without a copy."""
-        given = self._read(rows, "rows")
         if self._foreign_batch is not None:
+            given = self._read(rows, "rows")
             return array("d", self._finished(target, self._foreign_batch.batch_features(given)))
-        columns, count = self._columns(given, self._inputs)
+        columns, count = self._columns(rows, "rows")
         return self._forest(target).predict_rows(columns, count)
 
     def extract_rows(self, rows: _rows.Kernels, target: Target = "tflops") -> list[list[float]]:
         """The features of each such row, in the order of ``feature_names``."""
-        given = self._read(rows, "rows")
         width = len(self._description["feature_names"])
         if self._foreign_batch is not None:
-            flat = self._foreign_batch.batch_features(given).tolist()
+            flat = self._foreign_batch.batch_features(self._read(rows, "rows")).tolist()
         else:
-            columns, count = self._columns(given, self._inputs)
+            columns, count = self._columns(rows, "rows")
             flat = self._forest(target).features(columns, count, width).tolist()
         return [flat[begin : begin + width] for begin in range(0, len(flat), width)]
 
@@ -330,35 +335,35 @@ class Predictor:
         if isinstance(kernel_configs, Pool):
             return self._own(kernel_configs)
         self._refuse_foreign("prepare")
-        pool = self._prepare(kernel_configs)
+        pool = self._prepare(kernel_configs, self._reader.read(kernel_configs))
         pool.compile()
         return pool
 
-    def _prepare(self, kernel_configs: Kernels) -> Pool:
+    def _prepare(self, kernel_configs: Kernels, plain: _objects.Table | None = None) -> Pool:
         """The same without compiling, which a pool that is ranked once does not repay."""
+        if plain is not None:
+            return self._prepare_columns(kernel_configs, plain, plain.full)
         configs = self._read(kernel_configs, "kernel_configs")
-        columns, _ = self._columns(configs, self._inputs)
-        names = _table.kernel_names(configs)
-        partial = self._kernel_inputs.difference(column.name for column in columns if not column.has_absent())
+        columns = self._columns_of(configs)
+        full = frozenset(column.name for column in columns if not column.has_absent())
+        return self._prepare_columns(configs, columns, full)
+
+    def _prepare_columns(self, configs: Any, columns: _table.Columns, full: frozenset[str]) -> Pool:
+        """A pool of kernels with their columns, and the names of those without an absent cell."""
+        names, partial = _table.kernel_names(configs), self._kernel_inputs - full
         if partial and all(map(_names.is_kernel, names)):
             partial = frozenset()
-        return self.pool_of(names, partial, columns, self._own_of(columns))
+        # The problem's cells that every kernel has itself. For our own models, the two must agree nevertheless.
+        own = self._problem_inputs & full if self._uncoded == _DEFAULTS else frozenset()
+        return self.pool_of(names, partial, columns, own)
 
-    def _own_of(self, columns: Iterable[Cells]) -> frozenset[str]:
-        """The problem's cells that every kernel has itself. For our own models, the two must agree nevertheless."""
-        if self._uncoded != _DEFAULTS:
-            return frozenset()
-        return frozenset(
-            column.name for column in columns if column.name in self._problem_inputs and not column.has_absent()
-        )
-
-    def pool_of(self, names: list[Any], partial: frozenset[str], columns: list[Cells], own: frozenset[str]) -> Pool:
+    def pool_of(self, names: list[Any], partial: frozenset[str], columns: _table.Columns, own: frozenset[str]) -> Pool:
         """A pool from the data of its kernels: ``partial`` are the inputs that some of them lack."""
         # A pool without kernels needs no forest: upstream does not load one either.
         prepared = self._forest(self._rank_by).prepare(columns, len(names)) if names else None
         return Pool(self, prepared, names, partial, columns, own)
 
-    def prepared(self, target: str, columns: Sequence[Cells], count: int) -> _forest.PreparedPool:
+    def prepared(self, target: str, columns: _table.Columns, count: int) -> _forest.PreparedPool:
         """One forest prepared for kernels."""
         return self._forest(target).prepare(columns, count)
 
@@ -389,8 +394,10 @@ class Predictor:
         elif len(configs) == 0:
             return None
         else:
-            found = self._pools.find(configs)
-            pool = found if found is not None else self._pools.keep(configs, self._prepare(configs))
+            plain = self._reader.read(configs)
+            given = configs if plain is None else plain
+            found = self._pools.find(given)
+            pool = found if found is not None else self._pools.keep(given, self._prepare(configs, plain))
         if len(pool) == 0:
             return None
         filled = pool.partial.intersection(problem) if pool.partial else None
@@ -411,14 +418,22 @@ class Predictor:
     def _read(self, rows: Any, what: str) -> Any:
         return _rows.table(rows, what, self._words.__contains__)
 
-    def _columns(self, rows: Any, inputs: Iterable[str]) -> tuple[list[Cells], int]:
-        read = _table.columns(rows, inputs, self._words.__contains__)
+    def _columns(self, rows: Any, what: str) -> tuple[_table.Columns, int]:
+        """The columns of rows, and how many rows there are."""
+        plain = self._reader.read(rows)
+        if plain is not None:
+            return plain, len(plain)
+        read = self._read(rows, what)
+        return self._columns_of(read), len(read)
+
+    def _columns_of(self, read: Any) -> list[Cells]:
+        found = _table.columns(read, self._inputs, self._words.__contains__)
         if self._uncoded != _DEFAULTS:
             # The library looks for misspelt names among the others, whose cells do not matter.
-            unknown = [name for name in _table.names(rows) if name not in self._inputs_set]
-            absent = array("i", [-1]) * (len(rows) if unknown else 0)
-            read += [Cells(name, codes=absent) for name in unknown]
-        return read, len(rows)
+            unknown = [name for name in _table.names(read) if name not in self._inputs_set]
+            absent = array("i", [-1]) * (len(read) if unknown else 0)
+            found += [Cells(name, codes=absent) for name in unknown]
+        return found
 
     def _predict(self, target: str, problem: Config, kernel: Kernel) -> float:
         asked, cells = _rows.mapping(problem, "problem"), _rows.kernel(kernel)

@@ -58,6 +58,9 @@ pub enum RowsError {
         /// The number of rows.
         rows: usize,
     },
+    /// The system gives no more threads.
+    #[error("the system gives no thread: ask with fewer threads")]
+    Threads,
     /// A pool of a different operation than the features; reading excludes it.
     #[error("the rows do not match the forest")]
     Mixed,

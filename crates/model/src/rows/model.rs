@@ -24,7 +24,7 @@ use crate::kernel::{Kernel, NameError};
 use crate::listing::check_names;
 use crate::model::{FeatureSpec, Model, ModelError, Target, spec_bytes};
 use crate::problem::InvalidField;
-use crate::scoring::{RowMajor, RowScorer};
+use crate::scoring::{RowMajor, RowScorer, Rows};
 use crate::vocab::{Arch, Op};
 
 /// Which features are computed for a model.
@@ -41,7 +41,7 @@ pub enum EngineChoice {
 }
 
 /// Rows whose features are in memory at once.
-const AT_ONCE: usize = 4096;
+const AT_ONCE: usize = 1024;
 /// Rows that are worth a thread.
 const A_THREAD: usize = 1024;
 
@@ -166,16 +166,21 @@ impl RowModel {
         features: &mut Vec<f64>,
         mut fill: impl FnMut(Range<usize>, &mut [f64]) -> Result<(), RowsError>,
     ) -> Result<(), RowsError> {
-        let (width, trees) = (self.forest.num_features(), self.forest.trees().len());
+        let width = self.forest.num_features();
         for (first, scores) in (0..).step_by(AT_ONCE).zip(scores.chunks_mut(AT_ONCE)) {
             features.resize(width * scores.len(), 0.0);
             fill(first..first + scores.len(), features)?;
-            self.scorer.score(&RowMajor { values: features, width }, 0..trees, scores);
-            for score in scores {
-                *score = self.forest.finish(*score);
-            }
+            self.score_rows(&RowMajor { values: features, width }, scores);
         }
         Ok(())
+    }
+
+    /// What the forest says about rows of features.
+    pub(super) fn score_rows(&self, rows: &impl Rows, scores: &mut [f64]) {
+        self.scorer.score(rows, 0..self.forest.trees().len(), scores);
+        for score in scores {
+            *score = self.forest.finish(*score);
+        }
     }
 
     /// The prediction for each row of a table.
@@ -183,7 +188,8 @@ impl RowModel {
         self.check_columns(table)?;
         let mut values = with_room(table.len(), 1)?;
         values.resize(table.len(), 0.0);
-        self.in_threads(&mut values, 1, |first, values| {
+        let share = self.share(table.len());
+        in_threads((0..).step_by(share).zip(values.chunks_mut(share)), |(first, values)| {
             self.score(values, &mut Vec::new(), |rows, features| {
                 self.fill_rows(table, first + rows.start, features, true)
             })?;
@@ -195,32 +201,9 @@ impl RowModel {
         Ok(values)
     }
 
-    /// Lets threads compute the values of rows, `each` values a row: parts of them, from a row on.
-    fn in_threads(
-        &self,
-        values: &mut [f64],
-        each: usize,
-        part: impl Fn(usize, &mut [f64]) -> Result<(), RowsError> + Sync,
-    ) -> Result<(), RowsError> {
-        let rows = values.len() / each.max(1);
-        let share = rows.div_ceil(self.threads.clamp(1, rows.div_ceil(A_THREAD).max(1))).max(1);
-        let mut parts = (0..).step_by(share).zip(values.chunks_mut(share * each.max(1)));
-        let Some((_, own)) = parts.next() else { return Ok(()) };
-        thread::scope(|scope| {
-            let part = &part;
-            let begin = |(first, values)| {
-                thread::Builder::new()
-                    .name("ck_select rows".to_owned())
-                    .spawn_scoped(scope, move || part(first, values))
-                    .map_err(|_| RowsError::TooMany { rows })
-            };
-            let others: Vec<_> = parts.map(begin).collect();
-            // The error of the first row counts.
-            others.into_iter().fold(part(0, own), |all, other| {
-                let ended = other?.join().unwrap_or_else(|panic| resume_unwind(panic));
-                all.and(ended)
-            })
-        })
+    /// The rows of each thread's part of so many.
+    pub(super) fn share(&self, rows: usize) -> usize {
+        rows.div_ceil(self.threads.clamp(1, rows.div_ceil(A_THREAD).max(1))).max(1)
     }
 
     /// Refuses a row with a cell that is most likely misspelt, if absent cells are errors.
@@ -252,7 +235,9 @@ impl RowModel {
         let width = self.model.extractor().schema.len();
         let mut features = with_room(table.len(), width)?;
         features.resize(table.len() * width, 0.0);
-        self.in_threads(&mut features, width, |first, part| self.fill_rows(table, first, part, false))?;
+        let share = self.share(table.len());
+        let parts = (0..).step_by(share).zip(features.chunks_mut(share * width.max(1)));
+        in_threads(parts, |(first, part)| self.fill_rows(table, first, part, false))?;
         Ok(features)
     }
 
@@ -286,6 +271,29 @@ impl RowModel {
         extractor.fill(&problem, &kernel, features);
         Ok(())
     }
+}
+
+/// Lets threads do the parts of a work, and gives what they found in their order.
+pub(super) fn in_threads<P: Send, R: Send>(
+    mut parts: impl Iterator<Item = P>,
+    work: impl Fn(P) -> Result<R, RowsError> + Sync,
+) -> Result<Vec<R>, RowsError> {
+    let Some(own) = parts.next() else { return Ok(Vec::new()) };
+    thread::scope(|scope| {
+        let work = &work;
+        let begin = |part| {
+            thread::Builder::new()
+                .name("ck_select rows".to_owned())
+                .spawn_scoped(scope, move || work(part))
+                .map_err(|_| RowsError::Threads)
+        };
+        let others: Vec<_> = parts.map(begin).collect();
+        // The error of the first row counts.
+        let first = work(own);
+        let others =
+            others.into_iter().map(|other| other?.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        [first].into_iter().chain(others).collect()
+    })
 }
 
 /// Refuses a row that the model is not for. Whatever a row omits matches the model.

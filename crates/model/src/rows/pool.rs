@@ -4,20 +4,18 @@ use std::cell::OnceCell;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use super::model::{problem_inputs, refuse_others};
+use super::model::{in_threads, problem_inputs, refuse_others};
 use super::table::Table;
 use super::{Object, RowModel, RowsError, with_room};
 use crate::cells::{Cell, Fields};
 use crate::estimate::{EstimatedKernels, Load};
-use crate::features::{
-    Extractor, FieldError, KernelTerms, Named, NamedProblem, ProblemTerms, Uncoded, asked_problem,
-};
+use crate::features::{FieldError, KernelTerms, Named, NamedProblem, ProblemTerms, Uncoded, asked_problem};
 use crate::inputs;
 use crate::kernel::KernelKind;
 use crate::listing::StatedFields;
 use crate::model::Model;
 use crate::problem::{InvalidField, Problem, fmha_signature_differs};
-use crate::scoring::{CallValues, PoolFeatures, PoolScorer, RowValues, Scratch};
+use crate::scoring::{CallValues, PoolFeatures, PoolScorer, Scratch};
 use crate::select::Ranked;
 use crate::select::gpu::PerGpu;
 use crate::ties::Ties;
@@ -99,36 +97,27 @@ impl RowPool {
     /// and its cells must agree; columns that describe neither a kernel nor a problem are ignored.
     pub fn new(model: Arc<RowModel>, table: &Table<'_>) -> Result<Self, RowsError> {
         let extractor = model.model().extractor();
-        let inputs = problem_inputs(extractor);
-        let mut kernels = with_room(table.len(), 1)?;
+        let inputs = table.among(problem_inputs(extractor));
         model.check_columns(table)?;
-        let (mut serves, shared) = (Vec::new(), inputs::of_both(extractor.schema.op()));
-        let (mut named_kernels, mut measured) = (Vec::new(), Vec::new());
-        for row in 0..table.len() {
-            let fields = table.row(row);
-            let (side, named, kernel) =
-                described(extractor, &fields).map_err(|source| RowsError::Row { row, source })?;
-            measured.push(is_measured(model.model(), kernel.as_ref(), &fields));
-            named_kernels.extend(kernel.clone());
-            if extractor.rules.uncoded == Uncoded::Error {
-                serves.push(match kernel {
-                    Some(kernel @ (KernelKind::Gemm(_) | KernelKind::Fmha(_))) => Serves::Named(kernel),
-                    None if !shared.is_empty() => Serves::Signed(Object::of(&fields, &shared)),
-                    _ => Serves::Any,
-                });
+        let shared = inputs::of_both(extractor.schema.op());
+        let (count, share) = (table.len(), model.share(table.len()));
+        let parts = in_threads((0..count).step_by(share), |first| {
+            let mut part = RowKernels::with_room(share.min(count - first))?;
+            for row in first..count.min(first + share) {
+                let read = part.read(&model, &table.row(row), &inputs, &shared);
+                read.map_err(|source| RowsError::Row { row, source })?;
             }
-            kernels.push((side, Own { cells: Object::of(&fields, &inputs), named }));
-        }
-        let one_problem = kernels.windows(2).all(|pair| pair[0].1 == pair[1].1);
-        let count = kernels.len();
-        let evaluator = if one_problem {
-            let own = kernels.first().map(|(_, own)| own.clone()).unwrap_or_default();
-            let sides: Vec<_> = kernels.into_iter().map(|(side, _)| side).collect();
+            Ok(part)
+        })?;
+        let RowKernels { sides, mut owns, mut serves, named: named_kernels, measured } =
+            parts.into_iter().reduce(RowKernels::and).unwrap_or_default();
+        let evaluator = if owns.windows(2).all(|pair| pair[0] == pair[1]) {
+            let own = owns.pop().unwrap_or_default();
             let features = PoolFeatures::new(extractor, &sides).map_err(|_| RowsError::Mixed)?;
             let (scorer, calls) = (OnceLock::new(), AtomicU32::new(0));
             PoolEvaluator::Together(Box::new(Together { features, scorer, calls, own }))
         } else {
-            PoolEvaluator::Apart { kernels }
+            PoolEvaluator::Apart { kernels: sides.into_iter().zip(owns).collect() }
         };
         if serves.iter().all(|one| matches!(one, Serves::Any)) {
             serves.clear();
@@ -261,7 +250,7 @@ impl RowPool {
             return Ok(());
         }
         let (model, target) = (self.model.model(), self.model.target());
-        let RowScratch { values, shared, scratch: pool_scratch, scores, features: rows, .. } = scratch;
+        let RowScratch { values, scratch: pool_scratch, scores, features: rows, .. } = scratch;
         scores.resize(self.kernels, 0.0);
         match &self.evaluator {
             PoolEvaluator::Together(together) => {
@@ -270,15 +259,16 @@ impl RowPool {
                 if together.scorer.get().is_none() && calls.fetch_add(1, Relaxed) > 0 {
                     self.prepare()?;
                 }
+                features.fill(&side, values);
                 if let Some(scorer) = together.scorer.get() {
-                    features.fill(&side, values);
                     scorer.score(&values.uniform, &values.pair, pool_scratch, scores)?;
                     for score in &mut *scores {
                         *score = self.model.forest().finish(*score);
                     }
                 } else {
-                    self.model.score(scores, rows, |kernels, rows| {
-                        features.rows(&side, kernels, rows, shared);
+                    let (values, share) = (&*values, self.model.share(self.kernels));
+                    in_threads((0..).step_by(share).zip(scores.chunks_mut(share)), |(first, scores)| {
+                        self.model.score_rows(&features.filled(values, first..first + scores.len()), scores);
                         Ok(())
                     })?;
                 }
@@ -307,18 +297,60 @@ impl RowPool {
     }
 }
 
-/// What a row says about its kernel, and the kernel's name about problems.
-fn described(
-    extractor: &Extractor,
-    row: &dyn Fields,
-) -> Result<(KernelTerms, NamedProblem, Option<KernelKind>), FieldError> {
-    Ok(match Named::read(extractor, row)? {
-        Some(named) => {
-            let (side, kernel) = (named.side(extractor)?, named.kernel().clone());
-            (side, named.into_problem(), Some(kernel))
+/// What rows say, one after the other.
+#[derive(Default)]
+struct RowKernels {
+    sides: Vec<KernelTerms>,
+    owns: Vec<Own>,
+    serves: Vec<Serves>,
+    /// Of the rows with a kernel's name.
+    named: Vec<KernelKind>,
+    measured: Vec<bool>,
+}
+
+impl RowKernels {
+    fn with_room(rows: usize) -> Result<Self, RowsError> {
+        Ok(Self { sides: with_room(rows, 1)?, owns: with_room(rows, 1)?, ..Self::default() })
+    }
+
+    /// Adds a row. `inputs` are the cells of problems, `shared` those that a problem must share.
+    fn read(
+        &mut self,
+        model: &RowModel,
+        row: &dyn Fields,
+        inputs: &[&str],
+        shared: &[&str],
+    ) -> Result<(), FieldError> {
+        let (model, extractor) = (model.model(), model.model().extractor());
+        let named = Named::read(extractor, row)?;
+        let kernel = named.as_ref().map(|named| named.kernel().clone());
+        self.measured.push(is_measured(model, kernel.as_ref(), row));
+        if extractor.rules.uncoded == Uncoded::Error {
+            self.serves.push(match &kernel {
+                Some(kernel @ (KernelKind::Gemm(_) | KernelKind::Fmha(_))) => Serves::Named(kernel.clone()),
+                None if !shared.is_empty() => Serves::Signed(Object::of(row, shared)),
+                _ => Serves::Any,
+            });
         }
-        None => (KernelTerms::read_cells(extractor, row)?, NamedProblem::default(), None),
-    })
+        self.sides.push(match &named {
+            Some(named) => named.side(extractor)?,
+            None => KernelTerms::read_cells(extractor, row)?,
+        });
+        let named = named.map(Named::into_problem).unwrap_or_default();
+        self.owns.push(Own { cells: Object::of(row, inputs), named });
+        self.named.extend(kernel);
+        Ok(())
+    }
+
+    /// These rows, then others.
+    fn and(mut self, mut others: Self) -> Self {
+        self.sides.append(&mut others.sides);
+        self.owns.append(&mut others.owns);
+        self.serves.append(&mut others.serves);
+        self.named.append(&mut others.named);
+        self.measured.append(&mut others.measured);
+        self
+    }
 }
 
 /// Whether kernels like a row's were measured for the model, as far as its name or its pipeline tells.
@@ -352,7 +384,6 @@ fn problem_side(model: &Model, own: &Own, problem: &dyn Fields) -> Result<Proble
 #[derive(Debug, Default)]
 struct RowScratch {
     values: CallValues,
-    shared: RowValues,
     scratch: Scratch,
     scores: Vec<f64>,
     features: Vec<f64>,

@@ -40,17 +40,56 @@ pub struct TableError {
 pub struct Table<'a> {
     columns: Vec<Column<'a>>,
     rows: usize,
+    spots: Vec<Spot>,
+}
+
+/// A column's name, and one more than its place; 0 for none.
+#[derive(Debug, Clone, Copy, Default)]
+struct Spot {
+    ends: Ends,
+    place: u32,
+}
+
+/// The first and the last letters of a name, and how many it has: features ask for dozens of cells a row, by names that
+/// this tells apart.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Ends(u64, u64, usize);
+
+impl Ends {
+    fn of(name: &str) -> Self {
+        let letters = name.as_bytes();
+        if let (Some(first), Some(last)) = (letters.first_chunk(), letters.last_chunk()) {
+            return Self(u64::from_le_bytes(*first), u64::from_le_bytes(*last), letters.len());
+        }
+        if let (Some(first), Some(last)) = (letters.first_chunk(), letters.last_chunk()) {
+            return Self(u32::from_le_bytes(*first).into(), u32::from_le_bytes(*last).into(), letters.len());
+        }
+        let mut all = [0; 8];
+        all.iter_mut().zip(letters).for_each(|(to, letter)| *to = *letter);
+        Self(u64::from_le_bytes(all), 0, letters.len())
+    }
+
+    /// Where the search begins, in a number of spots that is a power of two.
+    const fn begin(self, spots: usize) -> usize {
+        let mixed = (self.0 ^ self.1.rotate_left(17) ^ self.2 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        (mixed >> 40) as usize & (spots - 1)
+    }
 }
 
 impl<'a> Table<'a> {
     /// A table with this many rows. Columns of another length, duplicate names and codes without a word are
     /// errors.
     pub fn new(columns: Vec<Column<'a>>, rows: usize) -> Result<Self, TableError> {
-        for (place, column) in columns.iter().enumerate() {
+        let mut table = Self {
+            columns: Vec::new(),
+            rows,
+            spots: vec![Spot::default(); 4 * columns.len().next_power_of_two()],
+        };
+        for column in columns {
             let fault = |reason: String| TableError { column: column.name.to_owned(), reason };
-            if columns[..place].iter().any(|other| other.name == column.name) {
+            let Err(free) = table.find(column.name) else {
                 return Err(fault("appears twice".to_owned()));
-            }
+            };
             let len = match &column.cells {
                 Cells::Whole(cells) => cells.len(),
                 Cells::Numbers(cells) => cells.len(),
@@ -66,8 +105,30 @@ impl<'a> Table<'a> {
             if len != rows {
                 return Err(fault(format!("{len} cells, the table has {rows} rows")));
             }
+            table.spots[free] = Spot { ends: Ends::of(column.name), place: table.columns.len() as u32 + 1 };
+            table.columns.push(column);
         }
-        Ok(Self { columns, rows })
+        Ok(table)
+    }
+
+    /// A column by its name, otherwise the free spot where it would be.
+    fn find(&self, name: &str) -> Result<&Column<'a>, usize> {
+        let ends = Ends::of(name);
+        let mut at = ends.begin(self.spots.len());
+        loop {
+            let spot = self.spots[at];
+            let Some(place) = spot.place.checked_sub(1) else { return Err(at) };
+            let column = &self.columns[place as usize];
+            if spot.ends == ends && (ends.2 <= 16 || column.name == name) {
+                return Ok(column);
+            }
+            at = (at + 1) & (self.spots.len() - 1);
+        }
+    }
+
+    /// Those of some names that are columns.
+    pub(super) fn among(&self, names: Vec<&'static str>) -> Vec<&'static str> {
+        names.into_iter().filter(|name| self.find(name).is_ok()).collect()
     }
 
     /// How many rows there are.
@@ -107,8 +168,7 @@ impl Fields for Row<'_> {
     }
 
     fn cell(&self, name: &str) -> Option<Cell<'_>> {
-        let column = self.table.columns.iter().find(|column| column.name == name)?;
-        match &column.cells {
+        match &self.table.find(name).ok()?.cells {
             Cells::Whole(cells) => cells.get(self.index).copied().map(Cell::Whole),
             Cells::Numbers(cells) => {
                 cells.get(self.index).copied().filter(|value| !value.is_nan()).map(Cell::Number)

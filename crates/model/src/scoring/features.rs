@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::hash::BuildHasherDefault;
 use std::ops::Range;
 
-use super::{Column, PoolTable};
+use super::{Column, PoolTable, Rows};
 use crate::features::conv::{ConvKernelTerms, ConvTerms};
 use crate::features::fmha::{FmhaKernelTerms, FmhaTerms};
 use crate::features::gemm::{GemmKernelTerms, GemmTerms};
@@ -23,7 +23,10 @@ use crate::vocab::{Epilogue, Op};
 pub struct PoolFeatures {
     columns: Vec<Column>,
     classes: Vec<u32>,
+    class_count: usize,
     kernel_values: Vec<f64>,
+    /// The place of each column among those with the same dependency.
+    places: Vec<usize>,
     /// Adjacent columns with the same dependency.
     runs: Vec<(Column, Range<usize>)>,
     /// The runs that depend on the kernel alone.
@@ -62,6 +65,39 @@ pub struct RowValues {
     /// The last problem that each class was requested for.
     asked: Vec<u64>,
     problem: u64,
+}
+
+/// Some of a pool's kernels for the problem whose values were computed: the same rows that
+/// [`crate::features::Schema::fill`] makes.
+#[derive(Debug, Clone, Copy)]
+pub struct PoolRows<'a> {
+    features: &'a PoolFeatures,
+    values: &'a CallValues,
+    first: usize,
+    count: usize,
+}
+
+impl Rows for PoolRows<'_> {
+    fn len(&self) -> usize {
+        self.count
+    }
+
+    fn column(&self, feature: usize, first: usize, values: &mut [f64]) {
+        let PoolFeatures { columns, classes, kernel_values, places, .. } = self.features;
+        let (first, place) = (self.first + first, places[feature]);
+        match columns[feature] {
+            Column::Uniform => values.fill(self.values.uniform[place]),
+            Column::Kernel => {
+                let kernels = kernel_values.chunks_exact(kernel_values.len() / classes.len()).skip(first);
+                values.iter_mut().zip(kernels).for_each(|(to, kernel)| *to = kernel[place]);
+            }
+            Column::Pair => {
+                let count = self.features.class_count;
+                let pair = &self.values.pair[place * count..][..count];
+                values.iter_mut().zip(&classes[first..]).for_each(|(to, &class)| *to = pair[class as usize]);
+            }
+        }
+    }
 }
 
 /// Kernels of a different operation than the extractor's.
@@ -130,7 +166,7 @@ impl PoolFeatures {
         match extractor.schema.op() {
             Op::Conv => {
                 let kernels = kernels.iter().enumerate().map(|(index, kernel)| match kernel {
-                    KernelTerms::Conv(kernel) => Ok(*kernel),
+                    KernelTerms::Conv(kernel) => Ok(kernel),
                     _ => Err(side(index)),
                 });
                 let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
@@ -140,7 +176,7 @@ impl PoolFeatures {
             }
             Op::Gemm => {
                 let kernels = kernels.iter().enumerate().map(|(index, kernel)| match kernel {
-                    KernelTerms::Gemm(kernel) => Ok(*kernel),
+                    KernelTerms::Gemm(kernel) => Ok(kernel),
                     _ => Err(side(index)),
                 });
                 let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
@@ -150,7 +186,7 @@ impl PoolFeatures {
             }
             Op::Fmha => {
                 let kernels = kernels.iter().enumerate().map(|(index, kernel)| match kernel {
-                    KernelTerms::Fmha(kernel) => Ok(*kernel),
+                    KernelTerms::Fmha(kernel) => Ok(kernel),
                     _ => Err(side(index)),
                 });
                 let kernels: Vec<_> = kernels.collect::<Result<_, _>>()?;
@@ -162,8 +198,8 @@ impl PoolFeatures {
     }
 
     /// How many classes it has.
-    pub(crate) fn classes(&self) -> usize {
-        self.classes.iter().max().map_or(0, |&last| last as usize + 1)
+    pub(crate) const fn classes(&self) -> usize {
+        self.class_count
     }
 
     /// The pool, to be compiled with a forest.
@@ -249,6 +285,11 @@ impl PoolFeatures {
         }
     }
 
+    /// Some of the kernels for the problem whose values [`fill`](Self::fill) computed, for a scorer of rows.
+    pub fn filled<'a>(&'a self, values: &'a CallValues, kernels: Range<usize>) -> PoolRows<'a> {
+        PoolRows { features: self, values, first: kernels.start, count: kernels.len() }
+    }
+
     /// Computes the values of one problem. A problem of another operation leaves them unchanged.
     pub fn fill(&self, problem: &ProblemTerms, values: &mut CallValues) {
         let CallValues { uniform, pair, pairs } = values;
@@ -301,12 +342,20 @@ impl<P: PairWith<K>, K> Table<P, K> {
 struct Parts {
     columns: Vec<Column>,
     classes: Vec<u32>,
+    class_count: usize,
     kernel_values: Vec<f64>,
 }
 
 impl Parts {
     fn with(self, setting: PairSetting, functions: Functions) -> PoolFeatures {
-        let Parts { columns, classes, kernel_values } = self;
+        let Parts { columns, classes, class_count, kernel_values } = self;
+        let mut counts = [0; 3];
+        let place = |column: &Column| {
+            let count = &mut counts[*column as usize];
+            *count += 1;
+            *count - 1
+        };
+        let places = columns.iter().map(place).collect();
         let mut runs = Vec::new();
         let mut place = 0;
         for run in columns.chunk_by(|a, b| a == b) {
@@ -316,14 +365,24 @@ impl Parts {
         let of_kernel =
             |(column, places): &(Column, Range<usize>)| (*column == Column::Kernel).then(|| places.clone());
         let kernel_columns = runs.iter().filter_map(of_kernel).collect();
-        PoolFeatures { columns, classes, kernel_values, runs, kernel_columns, setting, functions }
+        PoolFeatures {
+            columns,
+            classes,
+            class_count,
+            kernel_values,
+            places,
+            runs,
+            kernel_columns,
+            setting,
+            functions,
+        }
     }
 }
 
 fn prepare<P: PairWith<K>, K: Copy>(
     names: &[&'static str],
     features: &(impl Iterator<Item = &'static Feature<P, K>> + Clone),
-    kernels: &[K],
+    kernels: &[&K],
     hardware: &Hardware,
     pair_inputs: fn(&K) -> PairInputs,
 ) -> (Parts, Table<P, K>) {
@@ -354,7 +413,7 @@ fn prepare<P: PairWith<K>, K: Copy>(
     let mut numbers = HashMap::<_, _, BuildHasherDefault<FastHasher>>::default();
     let mut classes = Vec::with_capacity(kernels.len());
     let mut kernel_values = Vec::with_capacity(kernels.len() * of_kernel.len());
-    for kernel in kernels {
+    for &kernel in kernels {
         let class = *numbers.entry(pair_inputs(kernel)).or_insert_with(|| {
             table.classes.push(*kernel);
             table.classes.len() as u32 - 1
@@ -363,7 +422,7 @@ fn prepare<P: PairWith<K>, K: Copy>(
         kernel_values.extend(of_kernel.iter().map(|value| value(kernel)));
     }
     table.shapes.extend(table.classes.chunks(BLOCK).map(|kernels| Shapes::new(kernels, hardware)));
-    (Parts { columns, classes, kernel_values }, table)
+    (Parts { columns, classes, class_count: table.classes.len(), kernel_values }, table)
 }
 
 /// Everything that pair features read of a kernel: kernels with equal inputs have equal pair values for every
@@ -430,11 +489,20 @@ mod tests {
                 // Not all kernels, one of them twice, and one that the pool does not have.
                 let asked = [2, 0, 3, 0, 99];
                 let mut rows = vec![f64::NAN; asked.len() * width];
+                let mut call = CallValues::default();
+                features.fill(&problem, &mut call);
+                let filled = features.filled(&call, 1..4);
                 features.rows(&problem, asked.into_iter(), &mut rows, &mut values);
                 for (row, kernel) in rows.chunks_exact(width).zip(asked) {
                     let mut expected = vec![0.0; width];
                     if let Some(kernel) = kernels.get(kernel) {
                         extractor.fill(&problem, kernel, &mut expected);
+                    }
+                    // The same by columns, from the second kernel's second row on.
+                    for (column, &value) in expected.iter().enumerate().filter(|_| (2..4).contains(&kernel)) {
+                        let mut found = [f64::NAN; 2];
+                        filled.column(column, 1, &mut found);
+                        assert_eq!(found[kernel - 2].to_bits(), value.to_bits());
                     }
                     let bits = |row: &[f64]| row.iter().map(|value| value.to_bits()).collect::<Vec<_>>();
                     assert_eq!(bits(row), bits(&expected), "{} {kernel}", engine.as_str());

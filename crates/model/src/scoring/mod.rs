@@ -36,7 +36,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
 pub use compile::lanes::{Column, PoolTable};
-pub use features::{CallValues, MixedPool, PoolFeatures, RowValues};
+pub use features::{CallValues, MixedPool, PoolFeatures, PoolRows, RowValues};
 pub use rows::{RowMajor, RowScorer, Rows};
 pub use scratch::{Listed, Scratch};
 pub use shortlist::Wanted;

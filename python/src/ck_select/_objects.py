@@ -1,0 +1,133 @@
+"""Lists of plain dicts, whose cells the library reads where they lie."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from itertools import compress
+from typing import Any
+
+from . import _arrow, _names, _structs, _table
+from ._library import Handle, lib
+from ._table import Cells
+
+# Of a CPython with its lock, whose objects are a count and a type.
+_READABLE = sys.implementation.name == "cpython" and object.__basicsize__ == 2 * ctypes.sizeof(ctypes.c_void_p)
+_FUNCTIONS = {
+    "list_item": "PyList_GetItem",
+    "dict_next": "PyDict_Next",
+    "utf8": "PyUnicode_AsUTF8AndSize",
+    "whole": "PyLong_AsLongLongAndOverflow",
+    "number": "PyFloat_AsDouble",
+}
+_FULL = 2
+# Rows of a DataFrame that are read as objects: of more, whole columns are faster.
+_FEW = 1500
+
+
+def _held(name: str, arguments: int) -> Any:
+    """A function that reads, which keeps other threads from changing what it reads."""
+    function = ctypes.PyDLL("", handle=lib._handle)[name]
+    function.argtypes = [ctypes.c_void_p] * arguments
+    function.restype = ctypes.c_int32
+    return function
+
+
+_read, _read_cells = _held("ck_table_read", 4), _held("ck_table_read_cells", 7)
+
+
+class Table:
+    """The cells of rows in the library's memory."""
+
+    __slots__ = ("_cells", "_handle", "address", "count", "full", "rows")
+
+    def __init__(self, handle: Handle, full: frozenset[str], columns: tuple[int, int], rows: int) -> None:
+        self._handle = handle
+        # The names of the columns without absent cells.
+        self.full = full
+        self.address, self.count = columns
+        self.rows = rows
+        self._cells: list[Cells] | None = None
+
+    def __len__(self) -> int:
+        return self.rows
+
+    def equals(self, other: Table) -> bool:
+        """Whether all cells are equal."""
+        return bool(lib.ck_table_equals(self._handle.address, other._handle.address))
+
+    def __iter__(self) -> Iterator[Cells]:
+        if self._cells is None:
+            self._cells = list(map(self._column, (_structs.Column * self.count).from_address(self.address)))
+        return iter(self._cells)
+
+    def _column(self, column: Any) -> Cells:
+        def memory(kind: Any, address: int | None) -> Any:
+            return _arrow.Memory(kind, address, self.rows, self._handle) if address else None
+
+        return Cells(
+            column.name.decode(),
+            integers=memory(ctypes.c_int64, column.integers),
+            numbers=memory(ctypes.c_double, column.numbers),
+            codes=memory(ctypes.c_int32, column.codes),
+            words=tuple(column.words[: column.word_count]) if column.word_count else (),
+        )
+
+
+class Reader:
+    """Reads the columns of these names."""
+
+    def __init__(self, names: Sequence[str], is_word: Callable[[str], bool], keeps_unknown: bool) -> None:
+        kinds = bytes(2 if name in _names.COLUMNS else int(is_word(name)) for name in names)
+        self._names, self._kinds = names, ctypes.create_string_buffer(kinds)
+        self._full: dict[bytes, frozenset[str]] = {}
+        self._how = _structs.Objects(
+            **{field: ctypes.cast(ctypes.pythonapi[name], ctypes.c_void_p) for field, name in _FUNCTIONS.items()},
+            none=id(None),
+            types=(ctypes.c_void_p * 5)(*map(id, (dict, str, int, bool, float))),
+            names=(ctypes.c_char_p * len(names))(*map(str.encode, names)),
+            kinds=ctypes.addressof(self._kinds),
+            name_count=len(names),
+            keeps_unknown=keeps_unknown,
+        )
+        self._how_address = ctypes.addressof(self._how)
+
+    def read(self, rows: Any) -> Table | None:
+        """The cells of a list of dicts or of a DataFrame of pandas; None for other rows, and for those with a cell that
+        is not plain.
+        """
+        address = ctypes.c_void_p()
+        into, count = ctypes.addressof(address), len(rows) if hasattr(rows, "__len__") else 0
+        try:
+            if not _READABLE or count == 0:
+                return None
+            if type(rows) is list:
+                status = _read(self._how_address, id(rows), count, into)
+            elif count <= _FEW and _table.is_frame(rows):
+                status = self._read_frame(rows, count, into)
+            else:
+                return None
+        except (IndexError, UnicodeError):
+            return None  # shorter than before, or a text that is none
+        return self._made(address, count) if status == 0 else None
+
+    def _read_frame(self, frame: Any, count: int, into: int) -> int:
+        names = frame.columns.tolist()
+        if len(set(names)) < len(names) or frame.index.name is not None or frame.index.nlevels > 1:
+            return -1
+        cells = frame.to_numpy(dtype=object)
+        strides = (ctypes.c_ssize_t * 2)(*cells.strides)
+        first = cells.__array_interface__["data"][0]
+        how, given = self._how_address, (id(names), len(names), first, ctypes.addressof(strides), count, into)
+        status: int = _read_cells(how, *given)
+        return status
+
+    def _made(self, address: ctypes.c_void_p, rows: int) -> Table:
+        handle = Handle(address, lib.ck_table_destroy)
+        columns, count, states = (ctypes.c_size_t * 3).from_address(address.value or 0)
+        state = ctypes.string_at(states, len(self._names))
+        full = self._full.get(state)
+        if full is None:
+            full = self._full[state] = frozenset(compress(self._names, map(_FULL.__eq__, state)))
+        return Table(handle, full, (columns, count), rows)
