@@ -7,20 +7,25 @@ mod tile;
 
 pub use kernel::{ConvKernel, StreamK};
 pub use name::ConvName;
+#[cfg(test)]
 pub(crate) use problem::read;
 pub use problem::{CONV_COLUMNS, ConvProblem, floor_div};
 pub use tile::ConvTile;
 
-use crate::field::Record as _;
-use crate::operation::Operation;
+use crate::cells::Fields;
+use crate::defaults::{ProblemDefaults, StatedFields};
+use crate::field::{InvalidField, Record as _};
+use crate::operation::{Operation, OperationProblem};
+use crate::scan::NameError;
 use crate::vocab::Dtype;
 
-/// What the operation says about itself.
-pub(crate) const OPERATION: Operation = Operation {
+const OPERATION: Operation = Operation {
     noun: "convolutions",
     problem: ConvProblem::FIELDS,
     kernel: ConvKernel::FIELDS,
     needed: &["C", "K", "Hi", "Wi", "Y", "X"],
+    telling: &[],
+    beside: &[],
     operands: &["dtype_in", "dtype_wei", "dtype_out"],
     dtype: Dtype::Bf16,
     columns: &CONV_COLUMNS,
@@ -31,3 +36,55 @@ pub(crate) const OPERATION: Operation = Operation {
         "has_dsb", "has_si", "two_stage",
     ],
 };
+
+impl OperationProblem for ConvProblem {
+    type Kernel = ConvKernel;
+    const OPERATION: Operation = OPERATION;
+
+    fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
+        let problem = problem::read(cells, defaults)?;
+        problem.validate().map(|()| problem)
+    }
+
+    fn filled(mut self, stated: StatedFields, kernel: &ConvKernel) -> Self {
+        if !stated.direction {
+            self.direction = kernel.direction;
+        }
+        if !stated.dtype {
+            self.dtype_in = kernel.dtype_in;
+        }
+        if !stated.other_types {
+            (self.dtype_wei, self.dtype_out) = (kernel.dtype_wei, kernel.dtype_out);
+        }
+        if !stated.layout {
+            self.layout = kernel.layout;
+        }
+        self
+    }
+
+    #[inline]
+    fn dtype(&self) -> Dtype {
+        self.dtype_in
+    }
+
+    fn normal(self) -> Self {
+        self.canonical()
+    }
+
+    #[inline]
+    fn split_k(&self) -> i32 {
+        self.split_k
+    }
+
+    fn in_parts(self, split_k: i32) -> Self {
+        Self { split_k, ..self }
+    }
+
+    fn begins_a_name(text: &str) -> bool {
+        text.starts_with("grouped_conv_")
+    }
+
+    fn kernel_of_name(name: &str) -> Result<ConvKernel, NameError> {
+        ConvKernel::parse_name(name)
+    }
+}

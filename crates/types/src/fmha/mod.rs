@@ -11,20 +11,26 @@ mod supports;
 mod tests;
 
 pub use kernel::{FmhaKernel, FmhaTile};
+pub(crate) use problem::has_signature;
+#[cfg(test)]
+pub(crate) use problem::read;
 pub use problem::{FMHA_COLUMNS, FMHA_MORE_COLUMNS, FmhaProblem, fmha_signature_differs};
-pub(crate) use problem::{has_signature, read};
 pub use supports::Unsupported;
 
-use crate::field::Record as _;
-use crate::operation::Operation;
+use crate::cells::Fields;
+use crate::defaults::{ProblemDefaults, StatedFields};
+use crate::field::{InvalidField, Record as _};
+use crate::operation::{Operation, OperationProblem};
+use crate::scan::NameError;
 use crate::vocab::Dtype;
 
-/// What the operation says about itself.
-pub(crate) const OPERATION: Operation = Operation {
+const OPERATION: Operation = Operation {
     noun: "attention",
     problem: FmhaProblem::FIELDS,
     kernel: FmhaKernel::FIELDS,
     needed: &["seqlen_q", "nhead_q", "hdim_q"],
+    telling: &["seqlen_q"],
+    beside: &[],
     operands: &[],
     dtype: Dtype::Fp16,
     columns: &FMHA_COLUMNS,
@@ -37,3 +43,40 @@ pub(crate) const OPERATION: Operation = Operation {
         "qscale", "qscale_type", "paged_kv", "use_paged_kv",
     ],
 };
+
+impl OperationProblem for FmhaProblem {
+    type Kernel = FmhaKernel;
+    const OPERATION: Operation = OPERATION;
+
+    /// Of a problem without a signature, which a kernel's completes, only the sizes are checked.
+    fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
+        let problem = problem::read(cells, defaults)?;
+        if !has_signature(|name| cells.cell(name).is_some()) {
+            return problem.validate_sizes().map(|()| problem);
+        }
+        problem.validate().map(|()| problem.canonical())
+    }
+
+    /// If a file specifies only sizes, the rest comes from the kernel, as in upstream's benchmarks.
+    fn filled(self, stated: StatedFields, kernel: &FmhaKernel) -> Self {
+        let problem = if stated.signature { self } else { kernel.sign(&self) };
+        Self { dtype: if stated.dtype { self.dtype } else { kernel.dtype }, ..problem }
+    }
+
+    #[inline]
+    fn dtype(&self) -> Dtype {
+        self.dtype
+    }
+
+    fn normal(self) -> Self {
+        self.canonical()
+    }
+
+    fn begins_a_name(text: &str) -> bool {
+        text.starts_with("fmha_")
+    }
+
+    fn kernel_of_name(name: &str) -> Result<FmhaKernel, NameError> {
+        FmhaKernel::parse_name(name)
+    }
+}
