@@ -56,8 +56,8 @@ macro_rules! operation_enum {
     )+};
 }
 
-/// The same expression for each operation: with what an enum of [`operation_enum!`] holds; with what two of
-/// them hold, or another where they are of different operations; with the type of an operation's problems.
+/// The same expression for each operation: with what an enum of [`operation_enum!`] holds; with what several
+/// of them hold, or another where they are of different operations; with the type of an operation's problems.
 #[macro_export]
 macro_rules! each_operation {
     ($any:expr, $enum:ident($of:pat) => $value:expr $(, $else:expr)?) => {
@@ -68,11 +68,11 @@ macro_rules! each_operation {
             $(_ => $else,)?
         }
     };
-    ($any:expr, ($enum:ident($of:pat), $other:ident($and:pat)) => $value:expr, $else:expr) => {
+    ($any:expr, ($($enum:ident($of:pat)),+) => $value:expr, $else:expr) => {
         match $any {
-            ($enum::Conv($of), $other::Conv($and)) => $value,
-            ($enum::Gemm($of), $other::Gemm($and)) => $value,
-            ($enum::Fmha($of), $other::Fmha($and)) => $value,
+            ($($enum::Conv($of)),+) => $value,
+            ($($enum::Gemm($of)),+) => $value,
+            ($($enum::Fmha($of)),+) => $value,
             _ => $else,
         }
     };

@@ -22,11 +22,11 @@ pub mod fmha;
 pub mod gemm;
 mod hardware;
 mod named;
+mod operation;
 mod pairs;
 mod reader;
 mod rules;
 mod schema;
-mod tile_cells;
 
 pub(crate) use aliases::read as asked_problem;
 pub(crate) use block::BLOCK;
@@ -39,11 +39,12 @@ pub(crate) use fields::{named_sides, sides};
 pub use gemm::GemmPair;
 pub use named::{NAME_COLUMNS, NameClaim, cells_of_name};
 pub(crate) use named::{Named, NamedProblem};
+pub use operation::{FeatureOf, KernelFeatures, KernelTerms, OperationFeatures, ProblemTerms};
 pub use pairs::PairValue;
 pub(crate) use pairs::{BlockOf, Formula, PairBlock, PairSetting, Shapes};
 pub use reader::FieldError;
 pub use rules::{ElementBytes, FmhaEncoding, KTile, KernelMapping, MemPads, PipelineCodes, Rules, Uncoded};
-pub use schema::{Extractor, KernelTerms, ProblemTerms, Schema, SchemaError, SideError};
+pub use schema::{Extractor, Schema, SchemaError, SideError};
 
 use crate::hardware::Hardware;
 use axis::{Axis, Cut};
