@@ -40,6 +40,9 @@ pub trait OperationProblem: Record + Copy {
         self
     }
 
+    /// Rows and depth of its (implicit) GEMM; of attention's second product, which sums over keys.
+    fn gemm_extents(&self) -> [i128; 2];
+
     /// Whether a text begins like a name of one of the kernels.
     fn begins_a_name(text: &str) -> bool;
 
@@ -71,6 +74,8 @@ pub struct Operation {
     /// Columns that such a table has besides where one of its problems needs them; those of one list go
     /// together.
     pub more_columns: &'static [&'static [&'static str]],
+    /// The names of the cells of a problem in a list of ours.
+    pub listed: &'static [&'static [&'static str]],
     /// The names of the cells that describe a problem, and those that tell whether a model applies to it.
     pub problem_cells: &'static [&'static [&'static str]],
     /// The cells of a row that describe a kernel without a name, as upstream's feature engines call them.

@@ -34,6 +34,7 @@ pub(crate) use block::InBlocks;
 pub use conv::ConvPair;
 pub use conv::work as conv_work;
 pub use engine::Engine;
+pub(crate) use engine::{NAMED, NamedEngine};
 pub use fields::RowInputs;
 pub(crate) use fields::{named_sides, sides};
 pub use gemm::GemmPair;

@@ -30,6 +30,7 @@ const OPERATION: Operation = Operation {
     dtype: Dtype::Bf16,
     columns: &CONV_COLUMNS,
     more_columns: &[&["split_k"], &["pad_d_right", "pad_h_right", "pad_w_right"]],
+    listed: &[&CONV_COLUMNS, &["ndim", "direction", "dtype"]],
     problem_cells: &[&CONV_COLUMNS, &["dtype", "direction", "arch"]],
     kernel_cells: &[
         "block_size", "gemm_m_per_block", "gemm_n_per_block", "gemm_k_per_block", "pipeline", "wave_mode",
@@ -78,6 +79,12 @@ impl OperationProblem for ConvProblem {
 
     fn in_parts(self, split_k: i32) -> Self {
         Self { split_k, ..self }
+    }
+
+    fn gemm_extents(&self) -> [i128; 2] {
+        let product = |extents: [i64; 3]| extents.into_iter().map(i128::from).product::<i128>();
+        let channels = i128::from(self.c / self.g.max(1));
+        [i128::from(self.n) * product(self.output()), channels * product(self.filter)]
     }
 
     fn begins_a_name(text: &str) -> bool {

@@ -35,6 +35,10 @@ const OPERATION: Operation = Operation {
     dtype: Dtype::Fp16,
     columns: &FMHA_COLUMNS,
     more_columns: &problem::MORE_COLUMNS,
+    listed: &[
+        &FMHA_COLUMNS,
+        &["family", "dtype", "mode", "mask", "bias", "lse", "dropout", "dbias", "deterministic"],
+    ],
     problem_cells: &[FMHA_COLUMNS.split_at(7).0, &["dtype", "data_type", "arch"]],
     kernel_cells: &[
         "pipeline", "tile_m0", "tile_n0", "tile_k0", "tile_n1", "tile_k1", "tile_k0max", "pad_s", "pad_sk",
@@ -70,6 +74,11 @@ impl OperationProblem for FmhaProblem {
 
     fn normal(self) -> Self {
         self.canonical()
+    }
+
+    fn gemm_extents(&self) -> [i128; 2] {
+        let queries = i128::from(self.batch) * i128::from(self.nhead_q) * i128::from(self.longest_q());
+        [queries, self.longest_k().into()]
     }
 
     fn begins_a_name(text: &str) -> bool {

@@ -42,6 +42,7 @@ const OPERATION: Operation = Operation {
     dtype: Dtype::Fp8,
     columns: COLUMNS,
     more_columns: &[&["batch", "groups"]],
+    listed: &[&["m", "n", "k", "dtype", "layout"]],
     problem_cells: &[COLUMNS, &["M", "N", "K", "batch", "batch_count", "groups", "arch"]],
     kernel_cells: &[
         "tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "warp_k", "warp_tile_m", "warp_tile_n",
@@ -89,6 +90,10 @@ impl OperationProblem for GemmProblem {
 
     fn in_parts(self, split_k: i32) -> Self {
         Self { split_k, ..self }
+    }
+
+    fn gemm_extents(&self) -> [i128; 2] {
+        [self.m, self.k].map(i128::from)
     }
 
     /// A family's word, or what the dispatcher's identifiers begin with: a type, or a number by mistake.

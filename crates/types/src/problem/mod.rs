@@ -97,6 +97,11 @@ impl Problem {
         field::place(fields, name).map(|place| (&fields[place], self.values()[place]))
     }
 
+    /// Rows and depth of its (implicit) GEMM.
+    pub fn gemm_extents(&self) -> [i128; 2] {
+        each_operation!(self, Self(problem) => problem.gemm_extents())
+    }
+
     /// The problem that a reader assumes who knows only what every table has.
     #[must_use]
     pub fn assumed(&self) -> Self {
