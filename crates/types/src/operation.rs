@@ -74,6 +74,10 @@ pub struct Operation {
     /// Columns that such a table has besides where one of its problems needs them; those of one list go
     /// together.
     pub more_columns: &'static [&'static [&'static str]],
+    /// The sizes by which upstream tells problems apart.
+    pub extents: &'static [&'static str],
+    /// The fields that are no sizes, and in which problems of one layer differ.
+    pub words: &'static [&'static str],
     /// The names of the cells of a problem in a list of ours.
     pub listed: &'static [&'static [&'static str]],
     /// The names of the cells that describe a problem, and those that tell whether a model applies to it.

@@ -86,16 +86,6 @@ enum Columns {
     Universal(Op, Vec<&'static UniversalColumn>, Option<Box<Schema>>),
 }
 
-/// Does the same with the features of any operation.
-macro_rules! of_any {
-    ($columns:expr, $features:ident => $what:expr, $universal:ident, $own:ident => $else:expr) => {
-        match $columns {
-            Columns::Picked(picked) => each_operation!(picked, Picked($features) => $what),
-            Columns::Universal(_, $universal, $own) => $else,
-        }
-    };
-}
-
 /// Encodings that the columns use. A word without a number is an error only for a model that uses the number.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Needs {
@@ -239,10 +229,10 @@ impl Schema {
 
     /// Number of columns.
     pub fn len(&self) -> usize {
-        of_any!(
-            &self.columns, features => features.len(),
-            columns, own => columns.len() + own.as_ref().map_or(0, |own| own.len())
-        )
+        match &self.columns {
+            Columns::Picked(picked) => each_operation!(picked, Picked(features) => features.len()),
+            Columns::Universal(_, columns, own) => columns.len() + own.as_ref().map_or(0, |own| own.len()),
+        }
     }
 
     /// Never: a schema has at least one column.
@@ -250,33 +240,32 @@ impl Schema {
         self.len() == 0
     }
 
+    /// The name of each column, what it depends on, and what it means.
+    fn described(&self) -> Vec<[&'static str; 3]> {
+        match &self.columns {
+            Columns::Picked(picked) => each_operation!(picked, Picked(features) => {
+                features.iter().map(|feature| [feature.name, feature.value.scope(), feature.doc]).collect()
+            }),
+            Columns::Universal(_, columns, own) => {
+                let own = own.iter().flat_map(|own| own.described());
+                columns.iter().map(|column| [column.name, "pool", column.doc]).chain(own).collect()
+            }
+        }
+    }
+
     /// The names of the columns.
     pub fn names(&self) -> Vec<&'static str> {
-        of_any!(
-            &self.columns,
-            features => features.iter().map(|feature| feature.name).collect(),
-            columns, own => {
-                let own = own.iter().flat_map(|own| own.names());
-                columns.iter().map(|column| column.name).chain(own).collect()
-            }
-        )
+        self.described().iter().map(|[name, ..]| *name).collect()
     }
 
     /// What each column depends on: `problem`, `kernel`, `hardware`, `pair` or `pool`.
     pub fn scopes(&self) -> Vec<&'static str> {
-        of_any!(
-            &self.columns,
-            features => features.iter().map(|feature| feature.value.scope()).collect(),
-            columns, own => {
-                let own = own.iter().flat_map(|own| own.scopes());
-                columns.iter().map(|_| "pool").chain(own).collect()
-            }
-        )
+        self.described().iter().map(|[_, scope, _]| *scope).collect()
     }
 
     /// Whether a value may depend on the hardware.
     pub(crate) fn reads_hardware(&self) -> bool {
-        self.names().iter().zip(self.scopes()).any(|(name, scope)| hardware::is_read_by(name, scope))
+        self.described().iter().any(|[name, scope, _]| hardware::is_read_by(name, scope))
     }
 
     /// Whether a column is of a GEMM kernel's description, which cells do not have.
@@ -296,14 +285,7 @@ impl Schema {
 
     /// What each column means.
     pub fn docs(&self) -> Vec<&'static str> {
-        of_any!(
-            &self.columns,
-            features => features.iter().map(|feature| feature.doc).collect(),
-            columns, own => {
-                let own = own.iter().flat_map(|own| own.docs());
-                columns.iter().map(|column| column.doc).chain(own).collect()
-            }
-        )
+        self.described().iter().map(|[.., doc]| *doc).collect()
     }
 
     /// Fills one row.
@@ -427,28 +409,25 @@ impl Extractor {
         self.schema.fill(problem, kernel, &self.hardware, row);
     }
 
+    /// Refuses what the features are not for.
+    fn expect(&self, what: &'static str, found: Op) -> Result<(), SideError> {
+        match self.schema.op() {
+            _ if self.schema.universal_columns().is_some() => Err(SideError::Universal),
+            model if model != found => Err(SideError::Op { model, what, found }),
+            _ => Ok(()),
+        }
+    }
+
     /// What the features know about a problem. Nothing is validated beyond what they need.
     pub fn problem_side(&self, problem: &Problem) -> Result<ProblemTerms, SideError> {
-        if self.schema.universal_columns().is_some() {
-            return Err(SideError::Universal);
-        }
+        self.expect("problem", problem.op())?;
         problem.check_split()?;
-        let (model, found) = (self.schema.op(), problem.op());
-        if model != found {
-            return Err(SideError::Op { model, what: "problem", found });
-        }
         Ok(each_operation!(problem, Problem(problem) => problem.terms(self)?.into()))
     }
 
     /// What the features know about a kernel.
     pub fn kernel_side(&self, kernel: &KernelKind) -> Result<KernelTerms, SideError> {
-        if self.schema.universal_columns().is_some() {
-            return Err(SideError::Universal);
-        }
-        let (model, found) = (self.schema.op(), kernel.op());
-        if model != found {
-            return Err(SideError::Op { model, what: "kernel", found });
-        }
+        self.expect("kernel", kernel.op())?;
         Ok(each_operation!(kernel, KernelKind(kernel) => kernel.terms(self)?.into()))
     }
 

@@ -30,6 +30,8 @@ const OPERATION: Operation = Operation {
     dtype: Dtype::Bf16,
     columns: &CONV_COLUMNS,
     more_columns: &[&["split_k"], &["pad_d_right", "pad_h_right", "pad_w_right"]],
+    extents: &["N", "C", "K", "G", "Hi", "Wi", "Y", "X", "Di", "Z", "dilation_h", "dilation_w"],
+    words: &["direction", "dtype_in", "dtype_wei", "dtype_out", "layout", "split_k"],
     listed: &[&CONV_COLUMNS, &["ndim", "direction", "dtype"]],
     problem_cells: &[&CONV_COLUMNS, &["dtype", "direction", "arch"]],
     kernel_cells: &[

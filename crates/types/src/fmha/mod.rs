@@ -35,6 +35,8 @@ const OPERATION: Operation = Operation {
     dtype: Dtype::Fp16,
     columns: &FMHA_COLUMNS,
     more_columns: &problem::MORE_COLUMNS,
+    extents: FMHA_COLUMNS.split_at(7).0,
+    words: &["dtype"],
     listed: &[
         &FMHA_COLUMNS,
         &["family", "dtype", "mode", "mask", "bias", "lse", "dropout", "dbias", "deterministic"],

@@ -42,6 +42,8 @@ const OPERATION: Operation = Operation {
     dtype: Dtype::Fp8,
     columns: COLUMNS,
     more_columns: &[&["batch", "groups"]],
+    extents: &["M", "N", "K"],
+    words: &["dtype_a", "dtype_b", "dtype_c", "layout", "split_k"],
     listed: &[&["m", "n", "k", "dtype", "layout"]],
     problem_cells: &[COLUMNS, &["M", "N", "K", "batch", "batch_count", "groups", "arch"]],
     kernel_cells: &[

@@ -108,6 +108,12 @@ impl Problem {
         each_operation!(self, Self(problem) => problem.assumed().into())
     }
 
+    /// The same problem, with these fields as problems usually have them.
+    #[must_use]
+    pub fn usual_in(&self, names: &[&str]) -> Self {
+        each_operation!(self, Self(problem) => field::usual_in(problem, names).into())
+    }
+
     /// The numbers of its fields, those of words being their places; behind the last field they are 0.
     pub fn values(&self) -> [i64; MOST_FIELDS] {
         each_operation!(self, Self(problem) => field::values(problem))
