@@ -60,12 +60,11 @@ macro_rules! operation_enum {
 /// of them hold, or another where they are of different operations; with the type of an operation's problems.
 #[macro_export]
 macro_rules! each_operation {
-    ($any:expr, $enum:ident($of:pat) => $value:expr $(, $else:expr)?) => {
+    ($any:expr, $enum:ident($of:pat) => $value:expr) => {
         match $any {
             $enum::Conv($of) => $value,
             $enum::Gemm($of) => $value,
             $enum::Fmha($of) => $value,
-            $(_ => $else,)?
         }
     };
     ($any:expr, ($($enum:ident($of:pat)),+) => $value:expr, $else:expr) => {

@@ -110,35 +110,37 @@ impl Engine {
         }
     }
 
+    /// The engine for models of a user's own GPU, that of upstream's newest trainer, and the columns that
+    /// upstream's trainers treat as categorical.
+    const fn of(op: Op) -> (Self, Self, &'static [&'static str]) {
+        match op {
+            Op::Conv => (Self::ConvWork, Self::Conv97, &["pipeline"]),
+            Op::Gemm => (Self::Gemm72, Self::Gemm72, &["layout", "pipeline", "scheduler", "epilogue"]),
+            Op::Fmha => {
+                let categories = &["dtype", "pipeline", "mask", "bias", "qscale"];
+                (Self::Fmha68Python, Self::Fmha68Python, categories)
+            }
+        }
+    }
+
     /// The default for models of a user's own GPU: everything that distinguishes kernels.
     pub const fn of_op(op: Op) -> Self {
-        match op {
-            Op::Conv => Self::ConvWork,
-            Op::Gemm => Self::Gemm72,
-            Op::Fmha => Self::Fmha68Python,
-        }
+        Self::of(op).0
+    }
+
+    /// The engine of upstream's newest trainer.
+    pub const fn of_upstream(op: Op) -> Self {
+        Self::of(op).1
+    }
+
+    /// The columns that upstream's trainers treat as categorical.
+    pub const fn categories(op: Op) -> &'static [&'static str] {
+        Self::of(op).2
     }
 
     /// Whether upstream has no such engine.
     pub const fn is_ours(self) -> bool {
         matches!(self, Self::ConvSelect | Self::ConvWork)
-    }
-
-    /// The engine of upstream's newest trainer.
-    pub const fn of_upstream(op: Op) -> Self {
-        match op {
-            Op::Conv => Self::Conv97,
-            Op::Gemm | Op::Fmha => Self::of_op(op),
-        }
-    }
-
-    /// The columns that upstream's trainers treat as categorical.
-    pub const fn categories(op: Op) -> &'static [&'static str] {
-        match op {
-            Op::Conv => &["pipeline"],
-            Op::Gemm => &["layout", "pipeline", "scheduler", "epilogue"],
-            Op::Fmha => &["dtype", "pipeline", "mask", "bias", "qscale"],
-        }
     }
 
     /// The rules of the upstream version that this schema comes from; our own schemas follow the newest.

@@ -14,6 +14,7 @@
 mod aliases;
 mod axis;
 mod block;
+mod claims;
 pub mod conv;
 mod engine;
 mod exact;
@@ -27,10 +28,12 @@ mod pairs;
 mod reader;
 mod rules;
 mod schema;
+mod sides;
 
 pub(crate) use aliases::read as asked_problem;
 pub(crate) use block::BLOCK;
 pub(crate) use block::InBlocks;
+pub use claims::NameClaim;
 pub use conv::ConvPair;
 pub use conv::work as conv_work;
 pub use engine::Engine;
@@ -38,14 +41,15 @@ pub(crate) use engine::{NAMED, NamedEngine};
 pub use fields::RowInputs;
 pub(crate) use fields::{named_sides, sides};
 pub use gemm::GemmPair;
-pub use named::{NAME_COLUMNS, NameClaim, cells_of_name};
+pub use named::{NAME_COLUMNS, cells_of_name};
 pub(crate) use named::{Named, NamedProblem};
-pub use operation::{FeatureOf, KernelFeatures, KernelTerms, OperationFeatures, ProblemTerms};
+pub use operation::{FeatureOf, KernelTerms, OperationTerms, ProblemTerms};
 pub use pairs::PairValue;
 pub(crate) use pairs::{BlockOf, Formula, PairBlock, PairSetting, Shapes};
 pub use reader::FieldError;
 pub use rules::{ElementBytes, FmhaEncoding, KTile, KernelMapping, MemPads, PipelineCodes, Rules, Uncoded};
 pub use schema::{Extractor, Schema, SchemaError, SideError};
+pub use sides::{KernelFeatures, OperationFeatures};
 
 use crate::hardware::Hardware;
 use axis::{Axis, Cut};

@@ -1,8 +1,9 @@
 //! Rows that name their kernel: the name describes it, and the other cells must agree.
 
 use super::aliases;
-use super::operation::{KernelFeatures, NameCell};
+use super::claims::{Claims, NameClaim, claims};
 use super::reader::Reader;
+use super::sides::{KernelFeatures, NameCell};
 use super::{Extractor, FieldError, KernelTerms, ProblemTerms, SideError, Uncoded};
 use crate::cells::{self, Cell, Fields};
 use crate::inputs;
@@ -10,59 +11,12 @@ use crate::kernel::{GemmKernel, Kernel, KernelKind};
 use crate::problem::{InvalidField, Problem};
 use crate::vocab::{ConvLayout, Direction};
 use ck_select_types::each_operation;
-use ck_select_types::field::{self, Kind, Record};
 
 /// The cells that may hold a kernel's name: our tables and upstream's have the first, benchmark CSVs the
 /// second.
 pub const NAME_COLUMNS: [&str; 2] = ["kernel_name", "kernel"];
 
-/// What a name says about a cell.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NameClaim {
-    /// A number.
-    Number(i64),
-    /// Yes or no.
-    Flag(bool),
-    /// A word.
-    Word(&'static str),
-}
-
-impl std::fmt::Display for NameClaim {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Number(number) => number.fmt(f),
-            Self::Flag(flag) => i64::from(*flag).fmt(f),
-            Self::Word(word) => write!(f, "'{word}'"),
-        }
-    }
-}
-
 impl NameClaim {
-    fn cell(&self) -> Cell<'_> {
-        match self {
-            Self::Number(number) => Cell::Whole(*number),
-            Self::Flag(flag) => Cell::Whole((*flag).into()),
-            Self::Word(word) => Cell::Word(word),
-        }
-    }
-
-    /// As a cell of a row in JSON.
-    pub fn to_json(&self) -> serde_json::Value {
-        match self.cell() {
-            Cell::Whole(number) => number.into(),
-            Cell::Number(number) => number.into(),
-            Cell::Word(word) => word.into(),
-        }
-    }
-
-    /// The word, if it is one.
-    fn word(&self) -> Option<&str> {
-        match self.cell() {
-            Cell::Word(word) => Some(word),
-            Cell::Whole(_) | Cell::Number(_) => None,
-        }
-    }
-
     /// Whether a cell of this name agrees, or is absent.
     fn agrees(&self, field: &str, reader: &Reader<'_>) -> Result<bool, FieldError> {
         Ok(match self {
@@ -77,9 +31,6 @@ impl NameClaim {
         })
     }
 }
-
-/// Cells with what a name says of each.
-pub(super) type Claims = Vec<(&'static str, NameClaim)>;
 
 /// The kernel that a row names.
 #[derive(Debug, Clone)]
@@ -200,21 +151,6 @@ impl Named {
     pub(crate) fn into_problem(self) -> NamedProblem {
         self.problem
     }
-}
-
-/// What a kernel's name says about cells: its fields of these names.
-pub(super) fn claims<K: Record>(kernel: &K, cells: &[&'static str]) -> Claims {
-    let (fields, values) = (K::FIELDS, field::values(kernel));
-    let claim = |cell: &&'static str| {
-        let place = field::place(fields, cell)?;
-        let claim = match fields[place].kind {
-            Kind::Number | Kind::Shape => NameClaim::Number(values[place]),
-            Kind::Flag => NameClaim::Flag(values[place] != 0),
-            Kind::Word(vocabulary) => NameClaim::Word(vocabulary.words[usize::try_from(values[place]).ok()?]),
-        };
-        Some((*cell, claim))
-    };
-    cells.iter().filter_map(claim).collect()
 }
 
 /// Types and layouts that upstream's engines do not look at.

@@ -5,13 +5,13 @@ use std::sync::OnceLock;
 use super::gemm::{BUILD, VECTOR};
 use super::rules::coded_word;
 use super::{
-    Engine, Feature, FeatureOf, KernelFeatures as _, KernelTerms, OperationFeatures, PairWith, ProblemTerms,
-    Rules, Value, conv_work, hardware,
+    Engine, Feature, FeatureOf, KernelTerms, OperationTerms, PairWith, ProblemTerms, Rules, Value, conv_work,
+    hardware,
 };
 use crate::estimate::{UniversalColumn, universal_columns};
 use crate::hardware::Hardware;
-use crate::kernel::{KernelKind, Mnk};
-use crate::problem::{InvalidField, Problem};
+use crate::kernel::Mnk;
+use crate::problem::InvalidField;
 use crate::vocab::{Arch, Direction, Op};
 use ck_select_types::{each_operation, operation_enum};
 
@@ -310,7 +310,7 @@ impl std::fmt::Debug for Schema {
     }
 }
 
-fn pick<P: OperationFeatures, S: AsRef<str>>(op: Op, names: &[S]) -> Result<Features<P>, SchemaError> {
+fn pick<P: OperationTerms, S: AsRef<str>>(op: Op, names: &[S]) -> Result<Features<P>, SchemaError> {
     let table: Vec<_> = P::features().collect();
     let mut unknown = Vec::new();
     let mut columns = Vec::with_capacity(names.len());
@@ -396,39 +396,9 @@ impl Extractor {
         Some(Self { schema, hardware: *hardware, ..self.clone() })
     }
 
-    /// The feature row of one problem and one kernel.
-    pub fn row(&self, problem: &Problem, kernel: &KernelKind) -> Result<Vec<f64>, SideError> {
-        let (problem, kernel) = (self.problem_side(problem)?, self.kernel_side(kernel)?);
-        let mut row = vec![0.0; self.schema.len()];
-        self.fill(&problem, &kernel, &mut row);
-        Ok(row)
-    }
-
     /// Fills one row; see [`Schema::fill`].
     pub fn fill(&self, problem: &ProblemTerms, kernel: &KernelTerms, row: &mut [f64]) {
         self.schema.fill(problem, kernel, &self.hardware, row);
-    }
-
-    /// Refuses what the features are not for.
-    fn expect(&self, what: &'static str, found: Op) -> Result<(), SideError> {
-        match self.schema.op() {
-            _ if self.schema.universal_columns().is_some() => Err(SideError::Universal),
-            model if model != found => Err(SideError::Op { model, what, found }),
-            _ => Ok(()),
-        }
-    }
-
-    /// What the features know about a problem. Nothing is validated beyond what they need.
-    pub fn problem_side(&self, problem: &Problem) -> Result<ProblemTerms, SideError> {
-        self.expect("problem", problem.op())?;
-        problem.check_split()?;
-        Ok(each_operation!(problem, Problem(problem) => problem.terms(self)?.into()))
-    }
-
-    /// What the features know about a kernel.
-    pub fn kernel_side(&self, kernel: &KernelKind) -> Result<KernelTerms, SideError> {
-        self.expect("kernel", kernel.op())?;
-        Ok(each_operation!(kernel, KernelKind(kernel) => kernel.terms(self)?.into()))
     }
 
     /// The threads of a workgroup with this many waves along each axis.

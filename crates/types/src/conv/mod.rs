@@ -19,30 +19,28 @@ use crate::operation::{Operation, OperationProblem};
 use crate::scan::NameError;
 use crate::vocab::Dtype;
 
-const OPERATION: Operation = Operation {
-    noun: "convolutions",
-    problem: ConvProblem::FIELDS,
-    kernel: ConvKernel::FIELDS,
-    needed: &["C", "K", "Hi", "Wi", "Y", "X"],
-    telling: &[],
-    beside: &[],
-    operands: &["dtype_in", "dtype_wei", "dtype_out"],
-    dtype: Dtype::Bf16,
-    columns: &CONV_COLUMNS,
-    more_columns: &[&["split_k"], &["pad_d_right", "pad_h_right", "pad_w_right"]],
-    extents: &["N", "C", "K", "G", "Hi", "Wi", "Y", "X", "Di", "Z", "dilation_h", "dilation_w"],
-    words: &["direction", "dtype_in", "dtype_wei", "dtype_out", "layout", "split_k"],
-    listed: &[&CONV_COLUMNS, &["ndim", "direction", "dtype"]],
-    problem_cells: &[&CONV_COLUMNS, &["dtype", "direction", "arch"]],
-    kernel_cells: &[
-        "block_size", "gemm_m_per_block", "gemm_n_per_block", "gemm_k_per_block", "pipeline", "wave_mode",
-        "has_dsb", "has_si", "two_stage",
-    ],
-};
-
 impl OperationProblem for ConvProblem {
     type Kernel = ConvKernel;
-    const OPERATION: Operation = OPERATION;
+    const OPERATION: Operation = Operation {
+        noun: "convolutions",
+        problem: ConvProblem::FIELDS,
+        kernel: ConvKernel::FIELDS,
+        needed: &["C", "K", "Hi", "Wi", "Y", "X"],
+        telling: &[],
+        beside: &[],
+        operands: &["dtype_in", "dtype_wei", "dtype_out"],
+        dtype: Dtype::Bf16,
+        columns: &CONV_COLUMNS,
+        more_columns: &[&["split_k"], &["pad_d_right", "pad_h_right", "pad_w_right"]],
+        extents: &["N", "C", "K", "G", "Hi", "Wi", "Y", "X", "Di", "Z", "dilation_h", "dilation_w"],
+        words: &["direction", "dtype_in", "dtype_wei", "dtype_out", "layout", "split_k"],
+        listed: &[&CONV_COLUMNS, &["ndim", "direction", "dtype"]],
+        problem_cells: &[&CONV_COLUMNS, &["dtype", "direction", "arch"]],
+        kernel_cells: &[
+            "block_size", "gemm_m_per_block", "gemm_n_per_block", "gemm_k_per_block", "pipeline",
+            "wave_mode", "has_dsb", "has_si", "two_stage",
+        ],
+    };
 
     fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
         let problem = problem::read(cells, defaults)?;
@@ -70,8 +68,10 @@ impl OperationProblem for ConvProblem {
         self.dtype_in
     }
 
+    /// The same with one layout for all that differ only in the number of dimensions, so that problems of
+    /// either spelling compare as equal.
     fn normal(self) -> Self {
-        self.canonical()
+        Self { layout: self.layout.order(), ..self }
     }
 
     #[inline]

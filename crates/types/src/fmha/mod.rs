@@ -24,35 +24,33 @@ use crate::operation::{Operation, OperationProblem};
 use crate::scan::NameError;
 use crate::vocab::Dtype;
 
-const OPERATION: Operation = Operation {
-    noun: "attention",
-    problem: FmhaProblem::FIELDS,
-    kernel: FmhaKernel::FIELDS,
-    needed: &["seqlen_q", "nhead_q", "hdim_q"],
-    telling: &["seqlen_q"],
-    beside: &[],
-    operands: &[],
-    dtype: Dtype::Fp16,
-    columns: &FMHA_COLUMNS,
-    more_columns: &problem::MORE_COLUMNS,
-    extents: FMHA_COLUMNS.split_at(7).0,
-    words: &["dtype"],
-    listed: &[
-        &FMHA_COLUMNS,
-        &["family", "dtype", "mode", "mask", "bias", "lse", "dropout", "dbias", "deterministic"],
-    ],
-    problem_cells: &[FMHA_COLUMNS.split_at(7).0, &["dtype", "data_type", "arch"]],
-    kernel_cells: &[
-        "pipeline", "tile_m0", "tile_n0", "tile_k0", "tile_n1", "tile_k1", "tile_k0max", "pad_s", "pad_sk",
-        "pad_d", "pad_dv", "mask", "mask_type", "bias", "bias_type", "lse", "has_lse", "dropout",
-        "has_dropout", "logits", "has_logits_soft_cap", "sink", "has_sink", "skip", "skip_min_seqlen_q",
-        "qscale", "qscale_type", "paged_kv", "use_paged_kv",
-    ],
-};
-
 impl OperationProblem for FmhaProblem {
     type Kernel = FmhaKernel;
-    const OPERATION: Operation = OPERATION;
+    const OPERATION: Operation = Operation {
+        noun: "attention",
+        problem: FmhaProblem::FIELDS,
+        kernel: FmhaKernel::FIELDS,
+        needed: &["seqlen_q", "nhead_q", "hdim_q"],
+        telling: &["seqlen_q"],
+        beside: &[],
+        operands: &[],
+        dtype: Dtype::Fp16,
+        columns: &FMHA_COLUMNS,
+        more_columns: &problem::MORE_COLUMNS,
+        extents: FMHA_COLUMNS.split_at(7).0,
+        words: &["dtype"],
+        listed: &[
+            &FMHA_COLUMNS,
+            &["family", "dtype", "mode", "mask", "bias", "lse", "dropout", "dbias", "deterministic"],
+        ],
+        problem_cells: &[FMHA_COLUMNS.split_at(7).0, &["dtype", "data_type", "arch"]],
+        kernel_cells: &[
+            "pipeline", "tile_m0", "tile_n0", "tile_k0", "tile_n1", "tile_k1", "tile_k0max", "pad_s",
+            "pad_sk", "pad_d", "pad_dv", "mask", "mask_type", "bias", "bias_type", "lse", "has_lse",
+            "dropout", "has_dropout", "logits", "has_logits_soft_cap", "sink", "has_sink", "skip",
+            "skip_min_seqlen_q", "qscale", "qscale_type", "paged_kv", "use_paged_kv",
+        ],
+    };
 
     /// Of a problem without a signature, which a kernel's completes, only the sizes are checked.
     fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {

@@ -31,31 +31,29 @@ use crate::vocab::Dtype;
 /// The columns that problems have in tables of measurements.
 const COLUMNS: &[&str] = &["m", "n", "k", "split_k", "dtype", "layout"];
 
-const OPERATION: Operation = Operation {
-    noun: "GEMMs",
-    problem: GemmProblem::FIELDS,
-    kernel: GemmKernel::FIELDS,
-    needed: &["M", "N", "K"],
-    telling: &["M", "m", "groups"],
-    beside: &["groups"],
-    operands: &["dtype_a", "dtype_b", "dtype_c"],
-    dtype: Dtype::Fp8,
-    columns: COLUMNS,
-    more_columns: &[&["batch", "groups"]],
-    extents: &["M", "N", "K"],
-    words: &["dtype_a", "dtype_b", "dtype_c", "layout", "split_k"],
-    listed: &[&["m", "n", "k", "dtype", "layout"]],
-    problem_cells: &[COLUMNS, &["M", "N", "K", "batch", "batch_count", "groups", "arch"]],
-    kernel_cells: &[
-        "tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "warp_k", "warp_tile_m", "warp_tile_n",
-        "warp_tile_k", "pipeline", "scheduler", "epilogue", "pad_m", "pad_n", "pad_k", "persistent", "vec_a",
-        "vec_b", "vec_c",
-    ],
-};
-
 impl OperationProblem for GemmProblem {
     type Kernel = GemmKernel;
-    const OPERATION: Operation = OPERATION;
+    const OPERATION: Operation = Operation {
+        noun: "GEMMs",
+        problem: GemmProblem::FIELDS,
+        kernel: GemmKernel::FIELDS,
+        needed: &["M", "N", "K"],
+        telling: &["M", "m", "groups"],
+        beside: &["groups"],
+        operands: &["dtype_a", "dtype_b", "dtype_c"],
+        dtype: Dtype::Fp8,
+        columns: COLUMNS,
+        more_columns: &[&["batch", "groups"]],
+        extents: &["M", "N", "K"],
+        words: &["dtype_a", "dtype_b", "dtype_c", "layout", "split_k"],
+        listed: &[&["m", "n", "k", "dtype", "layout"]],
+        problem_cells: &[COLUMNS, &["M", "N", "K", "batch", "batch_count", "groups", "arch"]],
+        kernel_cells: &[
+            "tile_m", "tile_n", "tile_k", "warp_m", "warp_n", "warp_k", "warp_tile_m", "warp_tile_n",
+            "warp_tile_k", "pipeline", "scheduler", "epilogue", "pad_m", "pad_n", "pad_k", "persistent",
+            "vec_a", "vec_b", "vec_c",
+        ],
+    };
 
     fn read_cells(cells: &dyn Fields, defaults: &ProblemDefaults) -> Result<Self, InvalidField> {
         let problem = problem::read(cells, defaults)?;

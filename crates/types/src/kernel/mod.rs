@@ -21,13 +21,6 @@ crate::operation_enum! {
     pub enum KernelKind(Own);
 }
 
-impl KernelKind {
-    /// The element type of its first input.
-    pub const fn dtype(&self) -> Dtype {
-        each_operation!(self, Self(kernel) => kernel.dtype())
-    }
-}
-
 /// A kernel with the name under which it is registered.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Kernel {
@@ -38,6 +31,11 @@ pub struct Kernel {
 }
 
 impl KernelKind {
+    /// The element type of its first input.
+    pub const fn dtype(&self) -> Dtype {
+        each_operation!(self, Self(kernel) => kernel.dtype())
+    }
+
     /// The word of its pipeline: how loads overlap with arithmetic.
     pub const fn pipeline(&self) -> &'static str {
         each_operation!(self, Self(kernel) => kernel.pipeline.as_str())

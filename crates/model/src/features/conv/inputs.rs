@@ -1,9 +1,10 @@
 //! What features know about a convolution and its kernels, from values and from cells.
 
-use super::super::named::{Claims, NameClaim};
-use super::super::operation::{KernelFeatures, NameCell, OperationFeatures};
+use super::super::claims::{Claims, NameClaim};
+use super::super::operation::OperationTerms;
 use super::super::reader::Reader;
 use super::super::rules::coded_element_bytes;
+use super::super::sides::{KernelFeatures, NameCell, OperationFeatures};
 use super::super::{Extractor, Feature, FieldError, KTile, KernelMapping, SideError, aliases};
 use super::tile_cells::{self, TILE_CELLS};
 use super::{ConvInputs, ConvKernelTerms, ConvTerms, PipelineFlags};
@@ -12,14 +13,16 @@ use crate::kernel::{ConvKernel, Mnk};
 use crate::problem::{ConvProblem, InvalidField, Problem};
 use crate::vocab::{Direction, Op, Scheduler};
 
-impl OperationFeatures for ConvProblem {
+impl OperationTerms for ConvProblem {
     type Terms = ConvTerms;
     type KernelTerms = ConvKernelTerms;
 
     fn features() -> impl Iterator<Item = &'static Feature<ConvTerms, ConvKernelTerms>> {
         super::all()
     }
+}
 
+impl OperationFeatures for ConvProblem {
     fn terms(&self, extractor: &Extractor) -> Result<ConvTerms, InvalidField> {
         if let Some(axis) = self.stride.iter().position(|&stride| stride < 1) {
             let field = ["stride_d", "stride_h", "stride_w"][axis];
@@ -92,49 +95,29 @@ impl KernelFeatures for ConvKernel {
         [&["dtype", "direction", "variant", "ndim_spatial"], &["dtype_wei", "dtype_out", "layout"]];
 
     fn terms(&self, extractor: &Extractor) -> Result<ConvKernelTerms, InvalidField> {
-        let [block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block] =
-            extractor.blocks(self, extractor.rules.kernel_mapping);
+        let (blocks, pipeline) =
+            (extractor.blocks(self, extractor.rules.kernel_mapping), self.pipeline.as_str());
         Ok(ConvKernelTerms {
-            block_size,
-            gemm_m_per_block,
-            gemm_n_per_block,
-            gemm_k_per_block,
-            k_tile: match extractor.rules.k_tile {
-                KTile::BlockSize => block_size,
-                KTile::GemmKPerBlock => gemm_k_per_block,
-            },
-            pipeline_code: extractor.pipeline_code(self.pipeline.as_str())?,
-            pipeline: PipelineFlags::of(self.pipeline.as_str()),
             intrawave: self.scheduler == Scheduler::Intrawave,
             has_dsb: self.double_smem_buffer.into(),
             has_si: self.split_image.into(),
             two_stage: self.two_stage,
+            ..plain(extractor.rules.k_tile, blocks, (pipeline, extractor.pipeline_code(pipeline)?))
         })
     }
 
     fn terms_of_cells(extractor: &Extractor, row: &dyn Fields) -> Result<ConvKernelTerms, FieldError> {
         let reader = Reader::new(extractor, row);
-        let rules = &extractor.rules;
         reader.require(TILE_CELLS[..3].iter().copied().chain(["pipeline"]))?;
-        let [block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block] =
-            extractor.read_blocks(&reader)?;
-        let pipeline = reader.word("pipeline", "compv3")?;
+        let (blocks, pipeline) = (extractor.read_blocks(&reader)?, reader.word("pipeline", "compv3")?);
+        let code = reader.pipeline_code(extractor, pipeline)?;
         Ok(ConvKernelTerms {
-            block_size,
-            gemm_m_per_block,
-            gemm_n_per_block,
-            gemm_k_per_block,
-            k_tile: match rules.k_tile {
-                KTile::BlockSize => block_size,
-                KTile::GemmKPerBlock => gemm_k_per_block,
-            },
-            pipeline_code: reader.pipeline_code(extractor, pipeline)?,
-            pipeline: PipelineFlags::of(pipeline),
             // As in a name that leaves them out.
             intrawave: reader.scheduler("wave_mode")? == "intrawave",
             has_dsb: reader.opt_int("has_dsb")?.unwrap_or(0),
             has_si: reader.opt_int("has_si")?.unwrap_or(0),
             two_stage: reader.opt_int("two_stage")?.is_some_and(|flag| flag != 0),
+            ..plain(extractor.rules.k_tile, blocks, (pipeline, code))
         })
     }
 
@@ -147,6 +130,24 @@ impl KernelFeatures for ConvKernel {
         let numbers = [("block_size", m), ("gemm_m_per_block", n), ("gemm_n_per_block", k)];
         let numbers = numbers.map(|(cell, number)| (cell, NameClaim::Number(number.into())));
         numbers.into_iter().chain([("dtype", NameClaim::Word(self.dtype_in.as_str()))]).collect()
+    }
+}
+
+/// A kernel with this tile and this pipeline, of which the features know the number, and nothing else.
+fn plain(k_tile: KTile, blocks: [i64; 4], (pipeline, pipeline_code): (&str, f64)) -> ConvKernelTerms {
+    let [block_size, gemm_m_per_block, gemm_n_per_block, gemm_k_per_block] = blocks;
+    ConvKernelTerms {
+        block_size,
+        gemm_m_per_block,
+        gemm_n_per_block,
+        gemm_k_per_block,
+        k_tile: if k_tile == KTile::BlockSize { block_size } else { gemm_k_per_block },
+        pipeline_code,
+        pipeline: PipelineFlags::of(pipeline),
+        intrawave: false,
+        has_dsb: 0,
+        has_si: 0,
+        two_stage: false,
     }
 }
 

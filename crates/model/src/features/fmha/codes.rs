@@ -3,9 +3,10 @@
 
 use super::{FEATURES, FmhaInputs, FmhaKernelTerms, FmhaTerms};
 use crate::cells::Fields;
-use crate::features::operation::{KernelFeatures, NameCell, OperationFeatures};
+use crate::features::operation::OperationTerms;
 use crate::features::reader::Reader;
 use crate::features::rules::no_number;
+use crate::features::sides::{KernelFeatures, NameCell, OperationFeatures};
 use crate::features::{Extractor, Feature, FieldError, FmhaEncoding, Uncoded};
 use crate::kernel::FmhaKernel;
 use crate::problem::{FmhaProblem, InvalidField, fmha_signature_differs};
@@ -66,14 +67,16 @@ impl Extractor {
     }
 }
 
-impl OperationFeatures for FmhaProblem {
+impl OperationTerms for FmhaProblem {
     type Terms = FmhaTerms;
     type KernelTerms = FmhaKernelTerms;
 
     fn features() -> impl Iterator<Item = &'static Feature<FmhaTerms, FmhaKernelTerms>> {
         FEATURES.iter()
     }
+}
 
+impl OperationFeatures for FmhaProblem {
     fn terms(&self, extractor: &Extractor) -> Result<FmhaTerms, InvalidField> {
         let encoding = extractor.rules.fmha_encoding;
         let inputs = FmhaInputs {

@@ -1,11 +1,13 @@
 //! What features know about a GEMM and its kernels, from values and from cells.
 
+use super::super::claims::{Claims, NameClaim, claims};
 use super::super::conv::PipelineFlags;
-use super::super::named::{Claims, NameClaim, agree, claims};
-use super::super::operation::{KernelFeatures, NameCell, OperationFeatures};
+use super::super::named::agree;
+use super::super::operation::OperationTerms;
 use super::super::reader::Reader;
 use super::super::rules::{coded_element_bytes, coded_word};
 use super::super::schema::SCHEDULERS;
+use super::super::sides::{KernelFeatures, NameCell, OperationFeatures};
 use super::super::{Extractor, Feature, FieldError, aliases};
 use super::vector::{ACCESS_DTYPES, VectorProblem, VectorWidths};
 use super::{FEATURES, GemmBuild, GemmInputs, GemmKernelTerms, GemmTerms};
@@ -18,14 +20,16 @@ use crate::vocab::{Arch, Dtype, Epilogue, GemmLayout, Op, Pipeline};
 /// Epilogues in the order of their numbers.
 const EPILOGUES: &[&str] = &["default", "cshuffle"];
 
-impl OperationFeatures for GemmProblem {
+impl OperationTerms for GemmProblem {
     type Terms = GemmTerms;
     type KernelTerms = GemmKernelTerms;
 
     fn features() -> impl Iterator<Item = &'static Feature<GemmTerms, GemmKernelTerms>> {
         FEATURES.iter()
     }
+}
 
+impl OperationFeatures for GemmProblem {
     fn terms(&self, extractor: &Extractor) -> Result<GemmTerms, InvalidField> {
         let layout_code = if extractor.schema.needs.layout {
             let letters = self.layout.letters();
